@@ -1,0 +1,44 @@
+# Everything runs in .venv in this folder, made by the first target that needs it.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: demo test lint bench clean
+
+demo: $(READY)
+	@$(BIN)/memoir demo
+
+# Both versions run, whatever the first says.
+test: $(READY)
+	@failed=0; \
+	for version in 18 16; do $(BIN)/python -m pytest --pg $$version || failed=1; done; \
+	exit $$failed
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/house_rules
+
+bench: $(READY)
+	@$(BIN)/python scripts/bench/all.py
+
+clean:
+	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml constraints.txt
+	@rm -rf .venv
+	@if command -v uv >/dev/null; then \
+	    echo "Making .venv with uv (once, under a minute)"; \
+	    uv venv --quiet --python '>=3.11' .venv && \
+	    VIRTUAL_ENV=.venv uv pip install --quiet -e '.[dev]' -c constraints.txt; \
+	else \
+	    $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	        echo "pgmemoir needs Python 3.11 or newer; $(PYTHON) is not. Try: make PYTHON=python3.12 demo"; \
+	        exit 1; }; \
+	    echo "Making .venv with pip (once, about a minute)"; \
+	    $(PYTHON) -m venv .venv && \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt; \
+	fi
+	@touch $(READY)

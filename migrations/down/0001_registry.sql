@@ -1,0 +1,10 @@
+-- Undoes 0001_registry.sql.
+DROP TABLE source;
+DROP TABLE prompt;
+DROP TABLE redaction_rule;
+DROP TABLE synonym;
+DROP TABLE mode_weight;
+DROP TABLE mode;
+DROP TABLE kind;
+DROP TABLE embedding_model;
+DROP TABLE setting;

@@ -1,0 +1,10 @@
+-- Undoes 0002_memory.sql.
+DROP TABLE revision;
+DROP TABLE mention;
+DROP TABLE entity;
+DROP TABLE relation;
+DROP TABLE keyword;
+DROP TABLE term;
+DROP TABLE trace;
+DROP TABLE memory;
+DROP TABLE profile;

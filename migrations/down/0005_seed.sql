@@ -1,0 +1,6 @@
+-- Undoes 0005_seed.sql.
+DELETE FROM mode_weight;
+DELETE FROM mode;
+DELETE FROM kind;
+DELETE FROM embedding_model;
+DELETE FROM setting;

@@ -1,0 +1,465 @@
+"""Every call of the SQL API, as a statement with its parameters and the parser of its answer.
+
+Nothing here talks to a database: `client` carries the calls out, with or without asyncio.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Generic, Protocol, TypedDict, TypeVar, cast
+
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from .errors import (
+    BadText,
+    BadTimestamp,
+    BudgetOutOfRange,
+    MemoirError,
+    NotInstalled,
+    OutOfRange,
+    UnusableVector,
+)
+
+Row = tuple[Any, ...]
+T = TypeVar("T")
+
+# The largest finite halfvec component, and the largest integer of PostgreSQL.
+_LARGEST_HALF = 65504.0
+_LARGEST_INT = 2**31 - 1
+
+
+class _HasToList(Protocol):
+    def to_list(self) -> list[float]: ...
+
+
+class _HasTolist(Protocol):
+    def tolist(self) -> Any: ...
+
+
+VectorLike = Sequence[float] | _HasToList | _HasTolist
+"""A list of numbers, a numpy array, or a ``Vector`` or ``HalfVector`` of pgvector."""
+
+
+@dataclass(frozen=True)
+class Recall:
+    """One recall. ``str(recall)`` is the block.
+
+    Attributes:
+        block: the formatted text for a prompt, never over the budget.
+        memory_ids: the memories in the block, in its order.
+        tokens: estimated tokens of the block.
+        candidates: how many memories and events were considered.
+        retrieval_id: its record in the log, for `mark_used`; None when it was not logged.
+    """
+
+    block: str
+    memory_ids: list[int]
+    tokens: int
+    candidates: int
+    retrieval_id: int | None
+
+    def __str__(self) -> str:
+        return self.block
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What became of a text: ``action`` is ADD, or NOOP when it was known already."""
+
+    action: str
+    memory_id: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One candidate of a recall: every part of its score, and why it is in the block or not.
+
+    ``place`` is its position in the block, None when it is left out. A part is None where it does
+    not apply (the cosine of a memory without a vector).
+    """
+
+    place: int | None
+    kind: str
+    memory_id: int | None
+    event_id: int | None
+    content: str
+    relevance: float | None
+    cosine: float | None
+    coverage: float | None
+    decay: float | None
+    weight: float | None
+    score: float | None
+    tokens: int | None
+    reason: str
+
+
+class Fields(TypedDict, total=False):
+    """What a memory may carry besides its text and kind.
+
+    ``subject`` names the slot it fills ("user.editor"); ``importance`` and ``confidence`` are
+    0..1; ``created_at`` without a time zone is UTC; ``vector`` replaces the embedder.
+    """
+
+    subject: str | None
+    importance: float | None
+    data: dict[str, Any] | None
+    summary: str | None
+    created_at: datetime | None
+    session: str | None
+    position: int | None
+    speaker: str | None
+    source: str | None
+    confidence: float | None
+    vector: VectorLike | None
+
+
+class NewMemory(Fields, total=False):
+    """A memory to be stored by ``remember_many``: ``content``, ``kind``, and any field."""
+
+    content: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """The arguments of a recall, checked; ``vector`` in its text form."""
+
+    query: str | None
+    vector: str | None
+    mode: str | None
+    budget: int | None
+    session: str | None
+    as_of: datetime | None
+
+    @classmethod
+    def of(
+        cls,
+        query: str | None,
+        vector: VectorLike | None,
+        mode: str,
+        budget: int,
+        session: str | None,
+        as_of: datetime | None,
+    ) -> Question:
+        """Check what can be checked before anything is sent."""
+        return cls(
+            query=clean_text(query, "the query"),
+            vector=None if vector is None else vector_text(vector),
+            mode=clean_text(mode, "the mode"),
+            budget=_whole_number(budget, "the budget", BudgetOutOfRange),
+            session=clean_text(session, "the session"),
+            as_of=utc(as_of, "as_of"),
+        )
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A statement, its parameters, and how to read its rows."""
+
+    statement: bytes
+    params: Row
+    parse: Callable[[list[Row]], T]
+    prepare: bool | None = None
+
+
+_ARGUMENTS = """query_vec => {vector}, mode => %s::text, budget => %s::int,
+    query_text => %s::text, user_id => %s::text, session_id => %s::text,
+    as_of => %s::timestamptz"""
+
+_RECALL = f"""SELECT block, memory_ids, tokens, candidates, retrieval_id
+FROM memoir.recall({_ARGUMENTS})"""
+
+_EXPLAIN = f"""SELECT place, kind, memory_id, event_id, content, relevance, cosine, coverage,
+    decay, weight, score, tokens, reason
+FROM memoir.memory_explain({_ARGUMENTS})"""
+
+_REMEMBER = """SELECT action, memory_id, reason
+FROM memoir.remember(%s::text, %s::text, user_id => %s::text, subject => %s::text,
+    importance => %s::float8, data => %s::jsonb, summary => %s::text, embedding => {vector},
+    created_at => %s::timestamptz, session_id => %s::text, turn => %s::int,
+    speaker => %s::text, source => %s::text, confidence => %s::float8)"""
+
+_TEXTS = frozenset(("content", "kind", "subject", "summary", "session", "speaker", "source"))
+
+_ADD_EVENT = b"""SELECT memoir.event_add(%s::text, %s::jsonb, user_id => %s::text,
+    created_at => %s::timestamptz)"""
+
+_MARK_USED = b"SELECT memoir.mark_used(%s::bigint, %s::bigint[], user_id => %s::text)"
+
+_USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
+
+_VECTOR_SCHEMA = b"""SELECT n.nspname FROM pg_catalog.pg_extension e
+JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"""
+
+
+class Calls:
+    """The calls that carry a vector, for one database.
+
+    Args:
+        vector_schema: where the extension vector lives. It need not be on the caller's
+            search_path, so the casts name it.
+    """
+
+    def __init__(self, vector_schema: str) -> None:
+        # psycopg reads % as the mark of a placeholder.
+        schema = sql.Identifier(vector_schema).as_string().replace("%", "%%")
+        cast = f"%s::{schema}.halfvec"
+        self._recall = _RECALL.format(vector=cast).encode()
+        self._explain = _EXPLAIN.format(vector=cast).encode()
+        self._remember = _REMEMBER.format(vector=cast).encode()
+
+    def recall(self, question: Question, user: str | None) -> Call[Recall]:
+        """``memoir.recall``: the block and what is known about it."""
+        return Call(self._recall, _arguments(question, user), _recalled, prepare=True)
+
+    def explain(self, question: Question, user: str | None) -> Call[list[Explained]]:
+        """``memoir.memory_explain``: every candidate, the block's first."""
+        return Call(self._explain, _arguments(question, user), _explained)
+
+    def remember(self, memory: NewMemory, vector: str | None, user: str | None) -> Call[Remembered]:
+        """``memoir.remember``; ``memory`` comes from `checked`, ``vector`` is in text form."""
+        params = (
+            memory.get("content"),
+            memory.get("kind"),
+            user,
+            memory.get("subject"),
+            memory.get("importance"),
+            _jsonb(memory.get("data")),
+            memory.get("summary"),
+            vector,
+            memory.get("created_at"),
+            memory.get("session"),
+            memory.get("position"),
+            memory.get("speaker"),
+            memory.get("source"),
+            memory.get("confidence"),
+        )
+        return Call(self._remember, params, _remembered)
+
+
+def add_event(
+    type: str, payload: dict[str, Any], at: datetime | None, user: str | None
+) -> Call[int]:
+    """``memoir.event_add``: the id of the event."""
+    check_json(payload, "the payload")
+    params = (clean_text(type, "the type"), _jsonb(payload), user, utc(at, "at"))
+    return Call(_ADD_EVENT, params, _scalar)
+
+
+def mark_used(retrieval_id: int, memory_ids: list[int], user: str | None) -> Call[int]:
+    """``memoir.mark_used``: how many of them were in that retrieval."""
+    return Call(_MARK_USED, (retrieval_id, memory_ids, user), _scalar)
+
+
+def use_model(name: str, dimensions: int) -> Call[None]:
+    """``memoir.use_model``: this model's vectors fill the database."""
+    return Call(_USE_MODEL, (name, dimensions), _nothing)
+
+
+def find_vector_schema() -> Call[str]:
+    """The schema of the extension vector."""
+    return Call(_VECTOR_SCHEMA, (), _vector_schema)
+
+
+def checked(memory: NewMemory) -> NewMemory:
+    """A copy with times in UTC and numbers as numbers.
+
+    Raises:
+        TypeError: a field nobody knows.
+        BadText, BadTimestamp, OutOfRange: a value the database cannot take.
+    """
+    unknown = memory.keys() - NewMemory.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"a memory has no field {', '.join(sorted(map(repr, unknown)))}")
+    result = memory.copy()
+    result.setdefault("kind", "general")
+    for name, value in memory.items():
+        if name in _TEXTS:
+            clean_text(cast(str, value), f"the {name}")
+    check_json(memory.get("data"), "data")
+    result["created_at"] = utc(memory.get("created_at"), "created_at")
+    result["importance"] = _number(memory.get("importance"), "importance")
+    result["confidence"] = _number(memory.get("confidence"), "confidence")
+    result["position"] = _whole_number(memory.get("position"), "position", OutOfRange)
+    return result
+
+
+def vector_text(vector: VectorLike) -> str:
+    """A vector in the text form of PostgreSQL, with the digits a halfvec can hold.
+
+    Raises:
+        UnusableVector: it is empty, not numbers, or holds NaN, infinity or more than 65504.
+    """
+    numbers = _numbers(vector)
+    if not numbers:
+        raise UnusableVector("the vector is empty", hint="Leave the vector out to recall by words.")
+    if not all(map(_fits_half, numbers)):
+        place = next(i for i, number in enumerate(numbers) if not _fits_half(number))
+        raise UnusableVector(
+            f"component {place} of the vector is {numbers[place]}",
+            hint="Components are finite numbers of at most 65504.",
+        )
+    return "[" + ",".join(["%.6g"] * len(numbers)) % tuple(numbers) + "]"
+
+
+def given_vector(memory: NewMemory) -> str | None:
+    """The vector a memory brings, in text form."""
+    vector = memory.get("vector")
+    return None if vector is None else vector_text(vector)
+
+
+def clean_text(text: str | None, where: str) -> str | None:
+    """The text, when PostgreSQL can store it.
+
+    Args:
+        text: None stays None.
+        where: names it in the error.
+
+    Raises:
+        BadText: it is not a string, or holds a NUL or half a surrogate pair.
+    """
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise BadText(f"{where} is {type(text).__name__}, not text")
+    if "\0" in text:
+        raise BadText(
+            f"{where} holds a NUL character at position {text.index(chr(0))}",
+            hint="PostgreSQL stores every character except NUL: remove it.",
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadText(
+            f"{where} is not valid Unicode at position {error.start}",
+            hint="Decode the text with the encoding it was written in.",
+        ) from error
+    return text
+
+
+def check_json(value: Any, where: str) -> None:
+    """Check every string of a JSON value as `clean_text` does, and that it is JSON at all."""
+    try:
+        _check_strings(value, where)
+        _dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadText(f"{where} cannot be written as JSON: {error}") from error
+
+
+def utc(time: datetime | None, where: str) -> datetime | None:
+    """The time with a time zone: without one it is taken as UTC."""
+    if time is None or (isinstance(time, datetime) and time.tzinfo):
+        return time
+    if not isinstance(time, datetime):
+        raise BadTimestamp(f"{where} is {time!r}, not a datetime")
+    return time.replace(tzinfo=UTC)
+
+
+_dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+
+
+def _check_strings(value: Any, where: str) -> None:
+    if isinstance(value, str):
+        clean_text(value, where)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            clean_text(str(key), f"a key of {where}")
+            _check_strings(item, f"{where}.{key}")
+    elif isinstance(value, list | tuple):
+        for place, item in enumerate(value):
+            _check_strings(item, f"{where}[{place}]")
+
+
+def _numbers(vector: VectorLike) -> list[float]:
+    """The components as floats."""
+    if hasattr(vector, "to_list"):
+        values: Iterable[Any] = vector.to_list()
+    elif hasattr(vector, "tolist"):
+        values = vector.tolist()
+    else:
+        values = vector
+    try:
+        if isinstance(values, str | bytes):
+            raise TypeError
+        return [float(value) for value in values]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UnusableVector("a vector is one list of numbers") from error
+
+
+def _fits_half(number: float) -> bool:
+    """False for NaN and infinity too."""
+    return -_LARGEST_HALF <= number <= _LARGEST_HALF
+
+
+def _number(value: float | None, where: str) -> float | None:
+    if value is None:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise OutOfRange(f"{where} is {value!r}, not a number") from error
+
+
+def _whole_number(value: int | None, where: str, kind: type[MemoirError]) -> int | None:
+    if value is None:
+        return None
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise kind(f"{where} is {value!r}, not a whole number") from error
+    if abs(number) > _LARGEST_INT:
+        raise kind(f"{where} is {number}, too large for an integer")
+    return number
+
+
+def _jsonb(value: dict[str, Any] | None) -> Jsonb | None:
+    return None if value is None else Jsonb(value, dumps=_dumps)
+
+
+def _arguments(question: Question, user: str | None) -> Row:
+    return (
+        question.vector,
+        question.mode,
+        question.budget,
+        question.query,
+        user,
+        question.session,
+        question.as_of,
+    )
+
+
+def _recalled(rows: list[Row]) -> Recall:
+    block, memory_ids, tokens, candidates, retrieval_id = rows[0]
+    return Recall(block, memory_ids or [], tokens, candidates, retrieval_id)
+
+
+def _explained(rows: list[Row]) -> list[Explained]:
+    return [Explained(*row) for row in rows]
+
+
+def _remembered(rows: list[Row]) -> Remembered:
+    return Remembered(*rows[0])
+
+
+def _vector_schema(rows: list[Row]) -> str:
+    if not rows:
+        raise NotInstalled(
+            "the extension vector is not installed in this database",
+            hint="Run CREATE EXTENSION vector; as a superuser, then: memoir migrate",
+        )
+    return str(rows[0][0])
+
+
+def _scalar(rows: list[Row]) -> int:
+    return int(rows[0][0])
+
+
+def _nothing(_rows: list[Row]) -> None:
+    return None

@@ -1,0 +1,15 @@
+"""The command ``memoir``; `main` is its click group."""
+
+from . import conversation, database, demo, doctor, memory
+from .app import main
+
+for _command in (
+    *memory.COMMANDS,
+    *conversation.COMMANDS,
+    *database.COMMANDS,
+    *doctor.COMMANDS,
+    *demo.COMMANDS,
+):
+    main.add_command(_command)
+
+__all__ = ["main"]

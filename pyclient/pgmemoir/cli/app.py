@@ -1,0 +1,252 @@
+"""The group ``memoir``: its options, the connection they lead to, and errors for people."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import unquote
+
+import click
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from .. import __version__
+from ..client import Memoir, embedded_dsn
+from ..errors import MemoirError, NotInstalled, translate
+
+FAILED = 1
+WRONG_USAGE = 2
+NOT_CONNECTED = 3
+
+# SQLSTATE classes of a connection that was refused or lost: connection exception, authorization,
+# unknown database, too many connections, shutdown.
+_CONNECTION = ("08", "28", "3D", "53300", "57P")
+
+
+@dataclass
+class App:
+    """Where the commands of one call work.
+
+    Attributes:
+        dsn: the connection string, None for the embedded server.
+        data: folder of the embedded server, None for its default.
+        user: whose memory, None for the default.
+    """
+
+    dsn: str | None
+    data: Path | None
+    user: str | None
+
+    @property
+    def data_dir(self) -> Path:
+        """The folder of the embedded server."""
+        from .. import server
+
+        return self.data or server.default_data_dir()
+
+    @cached_property
+    def address(self) -> str:
+        """A connection string of a database with the schema of this version.
+
+        Only the embedded server is brought up to date here; a database of the user's own is
+        changed by ``memoir migrate`` alone.
+        """
+        if self.dsn:
+            return self.dsn
+        self.announce_server()
+        return embedded_dsn(self.data_dir)
+
+    @cached_property
+    def bare_address(self) -> str:
+        """A connection string of the database as it is."""
+        from .. import server
+
+        if self.dsn:
+            return self.dsn
+        self.announce_server()
+        return server.start(self.data_dir)
+
+    @property
+    def best_address(self) -> str:
+        """As `address`; the database as it is when its update is refused. To look at it."""
+        from ..migrations import MigrationError
+
+        try:
+            return self.address
+        except MigrationError:
+            return self.bare_address
+
+    def announce_server(self) -> None:
+        """Say that the embedded server starts: it takes seconds, and stays."""
+        from .. import server
+
+        if not server.running(self.data_dir):
+            click.echo(
+                f"starting PostgreSQL in {self.data_dir} (memoir server stop ends it)", err=True
+            )
+
+    def options(self) -> list[str]:
+        """The options that lead another call to the same database, without a password."""
+        if self.dsn and not os.environ.get("MEMOIR_DSN"):
+            parameters = conninfo_to_dict(self.dsn)
+            parameters.pop("password", None)
+            return ["--dsn", make_conninfo("", **parameters)]
+        if self.data and not os.environ.get("MEMOIR_DATA"):
+            return ["--data", str(self.data)]
+        return []
+
+    @contextmanager
+    def memoir(self) -> Iterator[Memoir]:
+        """A client that commits every call."""
+        with Memoir(self.address, user=self.user) as client:
+            yield client
+
+    @contextmanager
+    def transaction(self) -> Iterator[Memoir]:
+        """A client whose calls are committed together, or not at all."""
+        with psycopg.connect(self.address) as conn:
+            yield Memoir(conn, user=self.user)
+
+
+class _Group(click.Group):
+    """Ends with the project's exit codes, and with sentences instead of tracebacks."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
+        arguments = list(sys.argv[1:] if args is None else args)
+        extra["standalone_mode"] = False
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # not every terminal shows Chinese
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                code = super().main(arguments, *rest, **extra)
+                sys.stdout.flush()
+        except BrokenPipeError:  # the reader, for example head, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(FAILED)
+        except Exception as error:
+            if os.environ.get("MEMOIR_DEBUG"):
+                _say(traceback.format_exc(), arguments)
+            report, code = explain_error(error)
+            _say(str(report), arguments)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What to tell about an error."""
+
+    message: str
+    detail: str | None = None
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        parts = (("error", self.message), ("detail", self.detail), ("hint", self.hint))
+        return "\n".join(f"{name}: {text}" for name, text in parts if text)
+
+
+def explain_error(error: Exception) -> tuple[Report, int]:
+    """What to tell about an error, and the exit code."""
+    if isinstance(error, psycopg.Error):
+        error = translate(error)
+    if isinstance(error, click.ClickException | click.Abort):
+        return _usage_error(error)
+    if isinstance(error, MemoirError):
+        return Report(error.message, error.detail, error.hint), _exit_code(error)
+    if isinstance(error, psycopg.Error):
+        return _database_error(error)
+    if isinstance(error, OSError):
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return Report(message), FAILED
+    hint = "MEMOIR_DEBUG=1 shows where; please report it."
+    return Report(f"{type(error).__name__}: {error}", hint=hint), FAILED
+
+
+def _usage_error(error: click.ClickException | click.Abort) -> tuple[Report, int]:
+    """An error of click's own."""
+    if isinstance(error, click.Abort):
+        return Report("stopped"), FAILED
+    if not isinstance(error, click.UsageError):
+        return Report(error.format_message()), FAILED
+    path = error.ctx.command_path if error.ctx else "memoir"
+    hint = f"{path} --help lists what there is."
+    return Report(error.format_message(), hint=hint), WRONG_USAGE
+
+
+def _exit_code(error: MemoirError) -> int:
+    from ..server import ServerError
+
+    return NOT_CONNECTED if isinstance(error, NotInstalled | ServerError) else FAILED
+
+
+def _database_error(error: psycopg.Error) -> tuple[Report, int]:
+    """An error that is PostgreSQL's own."""
+    message = error.diag.message_primary or str(error).strip()
+    code = error.sqlstate
+    lost = isinstance(error, psycopg.OperationalError)
+    if lost and (code is None or code.startswith(_CONNECTION)):
+        hint = "Check --dsn or MEMOIR_DSN. Without one, memoir uses an embedded server."
+        return Report(message, error.diag.message_detail, hint), NOT_CONNECTED
+    return Report(message, error.diag.message_detail, error.diag.message_hint), FAILED
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    _say(f"warning: {message}", sys.argv)
+
+
+def _say(text: str, arguments: Sequence[str]) -> None:
+    """Print on stderr, without the password of any connection string of this call."""
+    for secret in _secrets([*arguments, os.environ.get("MEMOIR_DSN", "")]):
+        text = text.replace(secret, "***")
+    click.echo(text, err=True)
+
+
+def _secrets(arguments: Sequence[str]) -> list[str]:
+    """Passwords, and the parts in which libpq may quote one that was not escaped."""
+    found: set[str] = set()
+    for argument in arguments:
+        for password in re.findall(r"://[^:/@]*:(.*)@", argument):
+            found |= {password, unquote(password), *re.split("[@:/?]", password)}
+        found |= set(re.findall(r"password=([^\s&']+)", argument))
+        found |= set(re.findall(r"password\s*=\s*'([^']+)'", argument))
+    return sorted(filter(None, found), key=len, reverse=True)
+
+
+@click.group("memoir", cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="pgmemoir %(version)s")
+@click.option(
+    "--dsn",
+    envvar="MEMOIR_DSN",
+    metavar="DSN",
+    help="Connection string of the database (MEMOIR_DSN). Default: an embedded server.",
+)
+@click.option(
+    "--data",
+    envvar="MEMOIR_DATA",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the embedded server (MEMOIR_DATA). Default: .memoir",
+)
+@click.option("--user", envvar="MEMOIR_USER", metavar="USER", help="Whose memory (MEMOIR_USER).")
+@click.pass_context
+def main(context: click.Context, dsn: str | None, data: Path | None, user: str | None) -> None:
+    """Long-term memory for agents, in PostgreSQL."""
+    if dsn:
+        try:
+            conninfo_to_dict(dsn)
+        except psycopg.ProgrammingError:
+            raise click.UsageError(
+                "--dsn (or MEMOIR_DSN) is not a connection string like "
+                "postgresql://user@host:5432/database"
+            ) from None
+    context.obj = App(dsn or None, data, user)

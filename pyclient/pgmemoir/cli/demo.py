@@ -1,0 +1,112 @@
+"""``memoir demo``: a question to a year of memory, in four modes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import click
+import psycopg
+
+from .. import demo as year
+from ..calls import Explained, Recall
+from ..client import Memoir
+from .app import App
+from .output import explain_table, progress_bar
+
+_BUDGET = 800
+_REPEATS = 5
+_ROWS_IN_BLOCK = 12
+_ROWS_LEFT_OUT = 5
+
+
+@click.command("demo")
+@click.pass_obj
+def demo_command(app: App) -> None:
+    """Ask a year of memory one question in four modes.
+
+    The first time loads the year: tasks, learnings, goals and events of a coding agent.
+    """
+    user = app.user or year.USER
+    with psycopg.connect(app.address, autocommit=True) as conn:
+        memory = Memoir(conn, user=user)
+        _load(conn, memory, user)
+        click.echo(f"\nquestion: {year.QUESTION}")
+        for mode in year.MODES:
+            _show(memory, mode)
+        _heading("explain, mode execute")
+        rows = memory.explain(year.QUESTION, "execute", _BUDGET)
+        click.echo(explain_table(_sample(rows)))
+        click.echo(f"({len(rows)} candidates; memoir explain shows them all)")
+    _farewell(app, user)
+
+
+def _load(conn: psycopg.Connection, memory: Memoir, user: str) -> None:
+    with conn.transaction(), progress_bar(year.size(), "loading a year") as bar:
+        memories, events = year.load(memory, lambda count: bar.update(count - bar.pos))
+    if memories or events:
+        click.echo(f"loaded {memories} memories and {events} events into user {user}")
+    else:
+        click.echo(f"user {user} has the year already")
+
+
+def _show(memory: Memoir, mode: str) -> None:
+    """One block, with what it cost."""
+    found = memory.recall(year.QUESTION, mode, _BUDGET)
+    # The client has the question's vector by now: what is timed is the SQL call.
+    elapsed = median(_milliseconds(memory, mode) for _ in range(_REPEATS))
+    _heading(f"mode {mode}: {_cost(found)}, {elapsed:.1f} ms")
+    click.echo(found.block.rstrip())
+
+
+def _milliseconds(memory: Memoir, mode: str) -> float:
+    start = time.perf_counter()
+    memory.recall(year.QUESTION, mode, _BUDGET)
+    return (time.perf_counter() - start) * 1000
+
+
+def _cost(found: Recall) -> str:
+    return (
+        f"{found.tokens} of {_BUDGET} tokens, {len(found.memory_ids)} memories "
+        f"of {found.candidates} candidates"
+    )
+
+
+def _sample(rows: list[Explained]) -> list[Explained]:
+    """The first of the block, and the best of each reason to be left out."""
+    inside = [row for row in rows if row.place is not None]
+    reasons: dict[str, Explained] = {}
+    for row in rows:
+        if row.place is None:
+            reasons.setdefault(row.reason.rstrip("0123456789 "), row)
+    outside = [row for row in rows if row.place is None and row not in reasons.values()]
+    chosen = [*reasons.values(), *outside][:_ROWS_LEFT_OUT]
+    return [*inside[:_ROWS_IN_BLOCK], *chosen]
+
+
+def _heading(text: str) -> None:
+    click.echo(f"\n=== {text} ===")
+
+
+def _farewell(app: App, user: str) -> None:
+    _heading("go on by hand")
+    call = shlex.join([_program(), *app.options(), "--user", user, "psql"])
+    click.echo(call)
+    click.echo("    SELECT memory_context(NULL, 'debug', 800, 'JWKS 缓存');")
+    click.echo("    SELECT place, content, score, reason FROM memory_explain(NULL, 'debug', 800,")
+    click.echo("        'JWKS 缓存');")
+
+
+def _program() -> str:
+    """How this program was called, in a form that works again from here."""
+    if shutil.which("memoir") or not Path(sys.argv[0]).is_file():
+        return "memoir"
+    return os.path.relpath(sys.argv[0])
+
+
+COMMANDS = (demo_command,)

@@ -1,0 +1,49 @@
+"""``memoir doctor``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import psycopg
+
+from ..doctor import Check, examine
+from ..embedders import default_embedder
+from .app import FAILED, App, explain_error
+from .output import print_json
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def doctor(app: App, as_json: bool) -> None:
+    """Check everything a recall needs.
+
+    Server, pgvector, migrations, embedder, memories, and a recall. Exit code 1 on a failure.
+    """
+    checks = []
+    for check in _checks(app):
+        checks.append(check)
+        if not as_json:
+            click.echo(f"{check.state:<6}{check.name:<12}{check.text}")
+            if check.hint:
+                click.echo(f"{'':<18}{check.hint}")
+    if as_json:
+        print_json(checks)
+    if any(check.state == "fail" for check in checks):
+        raise click.exceptions.Exit(FAILED)
+
+
+def _checks(app: App) -> Iterator[Check]:
+    embedder = default_embedder()
+    try:
+        conn = psycopg.connect(app.best_address, autocommit=True)
+    except Exception as error:
+        report, _ = explain_error(error)
+        yield Check("connection", "fail", report.message, report.hint)
+        return
+    with conn:
+        yield from examine(conn, embedder, app.user)
+
+
+COMMANDS = (doctor,)

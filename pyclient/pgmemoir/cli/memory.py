@@ -1,0 +1,155 @@
+"""``memoir remember``, ``context``, ``explain`` and ``event``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+import click
+
+from ..calls import Fields
+from .app import App
+from .output import explain_table, parse_object, parse_time, print_json, read_text
+
+_MODES = "How it is weighted: plan, execute, debug or chat."
+
+
+def _question_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The arguments of a recall."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option(
+            "--as-of", type=parse_time, metavar="TIME", help="Recall as it was at that time."
+        ),
+        click.option("--session", help="The conversation it belongs to."),
+        click.option("--budget", type=int, default=800, show_default=True, help="Tokens."),
+        click.option("--mode", default="execute", show_default=True, help=_MODES),
+        click.argument("query"),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("text")
+@click.option("--kind", default="general", show_default=True, help="task, learning, fact, ...")
+@click.option("--subject", help="The slot it fills, for example user.editor.")
+@click.option("--importance", type=float, help="0 to 1.")
+@click.option("--summary", help="A short form, used when only that fits.")
+@click.option("--data", "data_text", metavar="JSON", help="A JSON object kept with it.")
+@click.option("--at", type=parse_time, metavar="TIME", help="When it was; default now.")
+@click.option("--session", help="The conversation it comes from.")
+@click.option("--source", help="Where it comes from.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def remember(
+    app: App,
+    text: str,
+    kind: str,
+    subject: str | None,
+    importance: float | None,
+    summary: str | None,
+    data_text: str | None,
+    at: datetime | None,
+    session: str | None,
+    source: str | None,
+    as_json: bool,
+) -> None:
+    """Store TEXT as a memory (- reads it from stdin)."""
+    fields: Fields = {
+        "subject": subject,
+        "importance": importance,
+        "summary": summary,
+        "data": None if data_text is None else parse_object(data_text, "--data"),
+        "created_at": at,
+        "session": session,
+        "source": source,
+    }
+    content = read_text(text)
+    with app.memoir() as memory:
+        done = memory.remember(content, kind, **fields)
+    if as_json:
+        print_json(done)
+    else:
+        click.echo(f"{done.action} memory {done.memory_id}: {done.reason}")
+
+
+@click.command()
+@_question_options
+@click.option("--stats", is_flag=True, help="Print tokens and milliseconds on stderr.")
+@click.pass_obj
+def context(
+    app: App,
+    query: str,
+    mode: str,
+    budget: int,
+    session: str | None,
+    as_of: datetime | None,
+    as_json: bool,
+    stats: bool,
+) -> None:
+    """Print the block of memory for a prompt.
+
+    QUERY is the question or task at hand; - reads it from stdin.
+    """
+    question = read_text(query)
+    with app.memoir() as memory:
+        start = time.perf_counter()
+        found = memory.recall(question, mode, budget, session=session, as_of=as_of)
+        elapsed = (time.perf_counter() - start) * 1000
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(found.block, nl=not found.block.endswith("\n"))
+    if stats:
+        click.echo(
+            f"{found.tokens} of {budget} tokens, {len(found.memory_ids)} memories of "
+            f"{found.candidates} candidates, {elapsed:.0f} ms with the embedding",
+            err=True,
+        )
+
+
+@click.command()
+@_question_options
+@click.pass_obj
+def explain(
+    app: App,
+    query: str,
+    mode: str,
+    budget: int,
+    session: str | None,
+    as_of: datetime | None,
+    as_json: bool,
+) -> None:
+    """Show what each memory scores, and why it is left out.
+
+    One line for each candidate for QUERY (- reads it from stdin), with every part of its score.
+    """
+    question = read_text(query)
+    with app.memoir() as memory:
+        rows = memory.explain(question, mode, budget, session=session, as_of=as_of)
+    if as_json:
+        print_json(rows)
+    elif rows:
+        click.echo(explain_table(rows))
+    else:
+        click.echo("no memories yet")
+
+
+@click.command()
+@click.argument("type")
+@click.argument("payload", metavar="JSON")
+@click.option("--at", type=parse_time, metavar="TIME", help="When it was; default now.")
+@click.pass_obj
+def event(app: App, type: str, payload: str, at: datetime | None) -> None:
+    """Record an event of TYPE.
+
+    For example: memoir event task_failed '{"task": "deploy", "error": "timeout"}'
+    """
+    content = parse_object(read_text(payload), "the payload")
+    with app.memoir() as memory:
+        click.echo(f"event {memory.add_event(type, content, at)}")
+
+
+COMMANDS = (remember, context, explain, event)

@@ -1,0 +1,146 @@
+"""Tables, JSON and progress on a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from ..calls import Explained
+
+# Columns of a table that goes into a file or a pipe.
+_WIDTH_WITHOUT_TERMINAL = 160
+_LEAST_CONTENT = 20
+
+
+def parse_time(value: str) -> datetime:
+    """The type of options that take an ISO 8601 time; without a time zone UTC."""
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{value!r} is not a time like 2025-03-01 or 2025-03-01T09:30+02:00"
+        ) from error
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def read_text(value: str) -> str:
+    """The argument itself, or what comes on stdin for ``-``."""
+    return sys.stdin.read().strip() if value == "-" else value
+
+
+def parse_object(text: str, what: str) -> dict[str, Any]:
+    """A JSON object given on the command line."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise click.UsageError(f"{what} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise click.UsageError(f'{what} is not a JSON object like {{"key": "value"}}')
+    return value
+
+
+def print_json(value: Any) -> None:
+    """Dataclasses, and lists of them, as JSON."""
+    plain = [asdict(item) for item in value] if isinstance(value, list) else asdict(value)
+    click.echo(json.dumps(plain, ensure_ascii=False, indent=2))
+
+
+def progress_bar(length: int, label: str) -> Any:
+    """A bar on stderr, silent where nobody watches."""
+    watched = sys.stderr.isatty()
+    return click.progressbar(
+        length=length, label=label, file=sys.stderr if watched else io.StringIO()
+    )
+
+
+def explain_table(rows: Sequence[Explained]) -> str:
+    """Candidates as a table as wide as the terminal; the text gets what the numbers leave."""
+    heads = ["#", "kind", "id", "content", "relev", "cosine", "cover", "decay", "weight", "score"]
+    cells = [[*heads, "tokens", "reason"], *map(_explain_cells, rows)]
+    return table(cells, flexible=3, right={0, 2, *range(4, 11)})
+
+
+def table(cells: Sequence[Sequence[str]], flexible: int, right: set[int]) -> str:
+    """Align columns by their width on a terminal; the first row is the head.
+
+    Args:
+        cells: rows of equal length.
+        flexible: the column that is cut, or filled, so that lines are as wide as the terminal.
+        right: the columns that are aligned to the right.
+    """
+    widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
+    others = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
+    widths[flexible] = min(widths[flexible], max(_LEAST_CONTENT, _terminal_width() - others))
+    lines = [_line(row, widths, right) for row in cells]
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def text_width(text: str) -> int:
+    """Columns a text takes on a terminal: Chinese characters take two, combining marks none."""
+    return sum(map(_character_width, text))
+
+
+def fit(text: str, width: int) -> str:
+    """The text on one line of at most ``width`` columns, cut with an ellipsis."""
+    if text_width(text) <= width:
+        return text
+    used, kept = 1, []
+    for character in text:
+        used += _character_width(character)
+        if used > width:
+            break
+        kept.append(character)
+    return "".join(kept).rstrip() + "…"
+
+
+def _explain_cells(row: Explained) -> list[str]:
+    number = row.memory_id if row.memory_id is not None else row.event_id
+    parts = (row.relevance, row.cosine, row.coverage, row.decay, row.weight, row.score)
+    return [
+        _plain(row.place),
+        row.kind,
+        _plain(number),
+        one_line(row.content),
+        *("" if part is None else f"{part:.3f}" for part in parts),
+        _plain(row.tokens),
+        row.reason,
+    ]
+
+
+def one_line(text: str) -> str:
+    """White space as single blanks; no control characters, which could drive the terminal."""
+    words = " ".join(text.split())
+    return "".join(c for c in words if unicodedata.category(c) not in ("Cc", "Cf"))
+
+
+def _plain(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _line(row: Sequence[str], widths: Sequence[int], right: set[int]) -> str:
+    cells = []
+    for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        text = fit(cell, width)
+        blanks = " " * (width - text_width(text))
+        cells.append(blanks + text if place in right else text + blanks)
+    return "  ".join(cells).rstrip()
+
+
+def _character_width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _terminal_width() -> int:
+    return shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns

@@ -1,0 +1,569 @@
+"""`Memoir` and `AsyncMemoir`: memory for an agent, in its PostgreSQL.
+
+What a method does is written once, in `_Steps`, as a generator that asks for a database call, a
+batch of calls or an embedding, and goes on with the answer. The two clients differ only in how
+they carry a step out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar, Unpack, cast
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
+
+from . import calls
+from .calls import (
+    Call,
+    Calls,
+    Explained,
+    Fields,
+    NewMemory,
+    Question,
+    Recall,
+    Remembered,
+    VectorLike,
+)
+from .embedders import Embedder, EmbedderUnavailable, default_embedder, wanted_embedder
+from .errors import MemoirError, translate
+
+T = TypeVar("T")
+
+BATCH = 256
+# Seconds without another attempt after the embedder failed: a dead server must not cost every
+# recall its timeout.
+EMBEDDER_PAUSE = 30.0
+# Questions whose vectors a client keeps.
+QUERY_CACHE = 256
+
+
+class DefaultEmbedder:
+    """The type of `DEFAULT`: choose the embedder at the first text."""
+
+
+DEFAULT: Final = DefaultEmbedder()
+
+EmbedderChoice = Embedder | DefaultEmbedder | None
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Calls sent together; all of them take effect or none does."""
+
+    calls: list[Call[Any]]
+
+
+@dataclass(frozen=True)
+class _Embed:
+    """Texts to embed."""
+
+    embedder: Embedder
+    texts: list[str]
+
+
+_Plan = Generator[Call[Any] | _Batch | _Embed, Any, T]
+
+
+class _Steps:
+    """What both clients do.
+
+    Args:
+        keeps_writes: False while the caller may still roll back what is written now.
+    """
+
+    def __init__(
+        self, user: str | None, embedder: EmbedderChoice, keeps_writes: Callable[[], bool]
+    ) -> None:
+        self._user = calls.clean_text(user, "the user")
+        self._embedder = embedder
+        self._keeps_writes = keeps_writes
+        self._calls: Calls | None = None
+        self._model_known = False
+        self._query_vectors: dict[str, str] = {}
+        self._warned = False
+        self._paused_until = 0.0
+
+    def recall(self, question: Question) -> _Plan[Recall]:
+        known = yield from self._known_calls()
+        question = yield from self._with_vector(question)
+        return cast(Recall, (yield known.recall(question, self._user)))
+
+    def explain(self, question: Question) -> _Plan[list[Explained]]:
+        known = yield from self._known_calls()
+        question = yield from self._with_vector(question)
+        return cast(list[Explained], (yield known.explain(question, self._user)))
+
+    def remember(self, memory: NewMemory) -> _Plan[Remembered]:
+        (call,) = yield from self._remember_calls([memory])
+        return cast(Remembered, (yield call))
+
+    def remember_many(
+        self, memories: Iterable[NewMemory], progress: Callable[[int], None] | None
+    ) -> _Plan[list[Remembered]]:
+        result: list[Remembered] = []
+        for batch in _batches(memories):
+            ready = yield from self._remember_calls(batch)
+            result += yield _Batch(ready)
+            if progress:
+                progress(len(result))
+        return result
+
+    def add_event(self, type: str, payload: dict[str, Any], at: datetime | None) -> _Plan[int]:
+        return cast(int, (yield calls.add_event(type, payload, at, self._user)))
+
+    def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> _Plan[int]:
+        retrieval = recall.retrieval_id if isinstance(recall, Recall) else recall
+        if retrieval is None:
+            return 0
+        return cast(int, (yield calls.mark_used(retrieval, list(memory_ids), self._user)))
+
+    def _known_calls(self) -> _Plan[Calls]:
+        """The calls that carry vectors, once it is known where the type halfvec lives."""
+        if self._calls is None:
+            self._calls = Calls((yield calls.find_vector_schema()))
+        return self._calls
+
+    def _remember_calls(self, memories: list[NewMemory]) -> _Plan[list[Call[Remembered]]]:
+        """One call a memory, with its own vector or else the one of its text."""
+        checked = [calls.checked(memory) for memory in memories]
+        known = yield from self._known_calls()
+        vectors = [calls.given_vector(memory) for memory in checked]
+        texts = [memory.get("content") or "" for memory in checked]
+        places = [i for i, text in enumerate(texts) if vectors[i] is None and text.strip()]
+        if places:
+            made = yield from self._embed([texts[i] for i in places], writing=True)
+            for place, vector in zip(places, made, strict=True):
+                vectors[place] = vector
+        ready = zip(checked, vectors, strict=True)
+        return [known.remember(memory, vector, self._user) for memory, vector in ready]
+
+    def _with_vector(self, question: Question) -> _Plan[Question]:
+        """The question with the vector of its text, unless it has one or none can be had."""
+        if question.vector is not None or not (question.query and question.query.strip()):
+            return question
+        if question.query not in self._query_vectors:
+            (vector,) = yield from self._embed([question.query], writing=False)
+            if vector is None:
+                return question
+            self._keep_query(question.query, vector)
+        return replace(question, vector=self._query_vectors[question.query])
+
+    def _keep_query(self, query: str, vector: str) -> None:
+        """Agents ask the same again, in another mode or a turn later: embed it once."""
+        if len(self._query_vectors) >= QUERY_CACHE:
+            del self._query_vectors[next(iter(self._query_vectors))]
+        self._query_vectors[query] = vector
+
+    def _embed(self, texts: list[str], writing: bool) -> _Plan[list[str | None]]:
+        """Vectors in text form, or None for each when the embedder cannot be reached."""
+        embedder = self._chosen_embedder()
+        if embedder is None or time.monotonic() < self._paused_until:
+            return [None] * len(texts)
+        try:
+            vectors = yield _Embed(embedder, texts)
+        except MemoirError:
+            raise
+        except Exception as error:
+            self._paused_until = time.monotonic() + EMBEDDER_PAUSE
+            self._warn(str(error) or type(error).__name__)
+            return [None] * len(texts)
+        if not self._model_known or (writing and not self._keeps_writes()):
+            yield calls.use_model(embedder.name, embedder.dimensions)
+            self._model_known = True
+        return [calls.vector_text(vector) if any(vector) else None for vector in vectors]
+
+    def _chosen_embedder(self) -> Embedder | None:
+        if isinstance(self._embedder, DefaultEmbedder):
+            self._embedder = default_embedder()
+            if self._embedder is None and wanted_embedder() != "none":
+                self._warn("set OPENAI_API_KEY, or install pgmemoir[local]")
+        return self._embedder
+
+    def _warn(self, reason: str) -> None:
+        if not self._warned:
+            self._warned = True
+            message = f"no embedder, memory goes by words alone: {reason}"
+            warnings.warn(message, EmbedderUnavailable, stacklevel=2)
+
+
+class Memoir:
+    """The memory of one user in one database.
+
+    Args:
+        conn_or_dsn: a psycopg connection, whose transaction stays the caller's: it is never
+            committed or rolled back here. Or a connection string: an own connection is opened at
+            the first call, in autocommit. Default: ``MEMOIR_DSN``, else the embedded server of
+            the data directory, started when it is not running.
+        user: whose memory; default: the setting ``memoir.user_id`` of the session, else "default".
+        embedder: makes vectors of texts; None recalls by words alone; default:
+            `embedders.default_embedder`.
+
+    Every method raises the classes of `errors` for what the database refuses, and psycopg's own
+    for what is not memoir's (a lost connection). Threads may share a client; they take turns.
+    """
+
+    def __init__(
+        self,
+        conn_or_dsn: psycopg.Connection[Any] | str | None = None,
+        *,
+        user: str | None = None,
+        embedder: EmbedderChoice = DEFAULT,
+    ) -> None:
+        given = conn_or_dsn if isinstance(conn_or_dsn, psycopg.Connection) else None
+        self._dsn = None if isinstance(conn_or_dsn, psycopg.Connection) else conn_or_dsn
+        self._own = given is None
+        self._conn = given
+        self._lock = threading.RLock()
+        self._steps = _Steps(user, embedder, lambda: _keeps_writes(given))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection, if it is the client's own."""
+        if self._own and self._conn is not None:
+            self._conn.close()
+            self._conn = None
+
+    def context(
+        self,
+        query: str | None = None,
+        mode: str = "execute",
+        budget: int = 800,
+        *,
+        vector: VectorLike | None = None,
+        session: str | None = None,
+        as_of: datetime | None = None,
+    ) -> str:
+        """The block of memory for a prompt, at most ``budget`` tokens; arguments as `recall`."""
+        question = Question.of(query, vector, mode, budget, session, as_of)
+        return self._run(self._steps.recall(question)).block
+
+    def recall(
+        self,
+        query: str | None = None,
+        mode: str = "execute",
+        budget: int = 800,
+        *,
+        vector: VectorLike | None = None,
+        session: str | None = None,
+        as_of: datetime | None = None,
+    ) -> Recall:
+        """The block and what is known about it.
+
+        Args:
+            query: the question; it is embedded unless ``vector`` is given.
+            mode: how it is weighted: a name in ``memoir.mode`` (plan, execute, debug, chat).
+            budget: tokens, 1..100000.
+            vector: the question as a vector, in the model that filled the database.
+            session: the conversation it belongs to.
+            as_of: recall as it was then, without a time zone UTC; default now.
+        """
+        question = Question.of(query, vector, mode, budget, session, as_of)
+        return self._run(self._steps.recall(question))
+
+    def explain(
+        self,
+        query: str | None = None,
+        mode: str = "execute",
+        budget: int = 800,
+        *,
+        vector: VectorLike | None = None,
+        session: str | None = None,
+        as_of: datetime | None = None,
+    ) -> list[Explained]:
+        """Every candidate of that recall with the parts of its score, the block's first."""
+        question = Question.of(query, vector, mode, budget, session, as_of)
+        return self._run(self._steps.explain(question))
+
+    def remember(self, content: str, kind: str = "general", **fields: Unpack[Fields]) -> Remembered:
+        """Store one memory; an exact duplicate is left alone (NOOP).
+
+        Args:
+            content: the text, at most 10 MB; its first 4000 characters are embedded.
+            kind: a name in ``memoir.kind`` (task, learning, preference, fact, turn, ...).
+            fields: see `calls.Fields`.
+        """
+        memory = cast(NewMemory, {"content": content, "kind": kind, **fields})
+        return self._run(self._steps.remember(memory))
+
+    def remember_many(
+        self,
+        memories: Iterable[NewMemory],
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Remembered]:
+        """Store many memories, 256 in a batch; a batch is stored whole or not at all.
+
+        Args:
+            memories: dictionaries with ``content``, ``kind`` and any of `calls.Fields`.
+            progress: called after each batch with the number stored so far.
+        """
+        return self._run(self._steps.remember_many(memories, progress))
+
+    def add_event(self, type: str, payload: dict[str, Any], at: datetime | None = None) -> int:
+        """Append an event and return its id.
+
+        Args:
+            type: for example task_failed, task_completed, alert: recalled while recent.
+            payload: what happened.
+            at: when, without a time zone UTC; default now.
+        """
+        return self._run(self._steps.add_event(type, payload, at))
+
+    def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> int:
+        """Tell which memories of a recall were of use; returns how many were in it."""
+        return self._run(self._steps.mark_used(recall, memory_ids))
+
+    def _run(self, plan: _Plan[T]) -> T:
+        """Carry out the steps of a plan and return its result."""
+        try:
+            step = next(plan)
+            while True:
+                try:
+                    answer = self._perform(step)
+                except Exception as error:
+                    step = plan.throw(error)
+                else:
+                    step = plan.send(answer)
+        except StopIteration as done:
+            return cast(T, done.value)
+
+    def _perform(self, step: Call[Any] | _Batch | _Embed) -> Any:
+        if isinstance(step, _Embed):
+            return step.embedder.embed(step.texts)
+        with self._lock:
+            conn = self._connection()
+            try:
+                if isinstance(step, Call):
+                    return _execute(conn, step)
+                with conn.pipeline():
+                    cursors = [_send(conn, call) for call in step.calls]
+                sent = zip(step.calls, cursors, strict=True)
+                return [call.parse(cursor.fetchall()) for call, cursor in sent]
+            except psycopg.Error as error:
+                raise translate(error) from error
+
+    def _connection(self) -> psycopg.Connection[Any]:
+        """The connection; an own one is opened when there is none or it was lost."""
+        if self._conn is None or (self._own and self._conn.closed):
+            self._conn = psycopg.connect(
+                resolve_dsn(self._dsn), autocommit=True, fallback_application_name="pgmemoir"
+            )
+        return self._conn
+
+
+class AsyncMemoir:
+    """`Memoir` for asyncio: the same arguments and methods, to be awaited.
+
+    The embedder runs in a thread. Tasks may share a client; they take turns at the database.
+    """
+
+    def __init__(
+        self,
+        conn_or_dsn: psycopg.AsyncConnection[Any] | str | None = None,
+        *,
+        user: str | None = None,
+        embedder: EmbedderChoice = DEFAULT,
+    ) -> None:
+        given = conn_or_dsn if isinstance(conn_or_dsn, psycopg.AsyncConnection) else None
+        self._dsn = None if isinstance(conn_or_dsn, psycopg.AsyncConnection) else conn_or_dsn
+        self._own = given is None
+        self._conn = given
+        self._lock = asyncio.Lock()
+        self._steps = _Steps(user, embedder, lambda: _keeps_writes(given))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """See `Memoir.close`."""
+        if self._own and self._conn is not None:
+            await self._conn.close()
+            self._conn = None
+
+    async def context(
+        self,
+        query: str | None = None,
+        mode: str = "execute",
+        budget: int = 800,
+        *,
+        vector: VectorLike | None = None,
+        session: str | None = None,
+        as_of: datetime | None = None,
+    ) -> str:
+        """See `Memoir.context`."""
+        question = Question.of(query, vector, mode, budget, session, as_of)
+        return (await self._run(self._steps.recall(question))).block
+
+    async def recall(
+        self,
+        query: str | None = None,
+        mode: str = "execute",
+        budget: int = 800,
+        *,
+        vector: VectorLike | None = None,
+        session: str | None = None,
+        as_of: datetime | None = None,
+    ) -> Recall:
+        """See `Memoir.recall`."""
+        question = Question.of(query, vector, mode, budget, session, as_of)
+        return await self._run(self._steps.recall(question))
+
+    async def explain(
+        self,
+        query: str | None = None,
+        mode: str = "execute",
+        budget: int = 800,
+        *,
+        vector: VectorLike | None = None,
+        session: str | None = None,
+        as_of: datetime | None = None,
+    ) -> list[Explained]:
+        """See `Memoir.explain`."""
+        question = Question.of(query, vector, mode, budget, session, as_of)
+        return await self._run(self._steps.explain(question))
+
+    async def remember(
+        self, content: str, kind: str = "general", **fields: Unpack[Fields]
+    ) -> Remembered:
+        """See `Memoir.remember`."""
+        memory = cast(NewMemory, {"content": content, "kind": kind, **fields})
+        return await self._run(self._steps.remember(memory))
+
+    async def remember_many(
+        self,
+        memories: Iterable[NewMemory],
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Remembered]:
+        """See `Memoir.remember_many`."""
+        return await self._run(self._steps.remember_many(memories, progress))
+
+    async def add_event(
+        self, type: str, payload: dict[str, Any], at: datetime | None = None
+    ) -> int:
+        """See `Memoir.add_event`."""
+        return await self._run(self._steps.add_event(type, payload, at))
+
+    async def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> int:
+        """See `Memoir.mark_used`."""
+        return await self._run(self._steps.mark_used(recall, memory_ids))
+
+    async def _run(self, plan: _Plan[T]) -> T:
+        try:
+            step = next(plan)
+            while True:
+                try:
+                    answer = await self._perform(step)
+                except Exception as error:
+                    step = plan.throw(error)
+                else:
+                    step = plan.send(answer)
+        except StopIteration as done:
+            return cast(T, done.value)
+
+    async def _perform(self, step: Call[Any] | _Batch | _Embed) -> Any:
+        if isinstance(step, _Embed):
+            return await asyncio.to_thread(step.embedder.embed, step.texts)
+        async with self._lock:
+            conn = await self._connection()
+            try:
+                if isinstance(step, Call):
+                    return await _execute_async(conn, step)
+                async with conn.pipeline():
+                    cursors = [await _send_async(conn, call) for call in step.calls]
+                sent = zip(step.calls, cursors, strict=True)
+                return [call.parse(await cursor.fetchall()) for call, cursor in sent]
+            except psycopg.Error as error:
+                raise translate(error) from error
+
+    async def _connection(self) -> psycopg.AsyncConnection[Any]:
+        if self._conn is None or (self._own and self._conn.closed):
+            dsn = await asyncio.to_thread(resolve_dsn, self._dsn)
+            self._conn = await psycopg.AsyncConnection.connect(
+                dsn, autocommit=True, fallback_application_name="pgmemoir"
+            )
+        return self._conn
+
+
+def resolve_dsn(dsn: str | None) -> str:
+    """The given one, else ``MEMOIR_DSN``, else the embedded server of the data directory."""
+    return dsn or os.environ.get("MEMOIR_DSN") or embedded_dsn()
+
+
+def embedded_dsn(data_dir: Path | None = None) -> str:
+    """Start the embedded server when it is not running, and bring its schema up to date.
+
+    Args:
+        data_dir: where its data is; default `server.default_data_dir`.
+    """
+    from . import migrations, server
+
+    dsn = server.start(data_dir or server.default_data_dir())
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        migrations.up(conn)
+    return dsn
+
+
+def _keeps_writes(given: psycopg.Connection[Any] | psycopg.AsyncConnection[Any] | None) -> bool:
+    """Whether a write on this connection is committed at once; the client's own (None) always."""
+    if given is None:
+        return True
+    return given.autocommit and given.info.transaction_status == TransactionStatus.IDLE
+
+
+def _batches(memories: Iterable[NewMemory]) -> Iterator[list[NewMemory]]:
+    source = iter(memories)
+    while batch := list(islice(source, BATCH)):
+        yield batch
+
+
+# Cursors of our own class and rows: the caller's connection may be set up for others.
+
+
+def _send(conn: psycopg.Connection[Any], call: Call[T]) -> psycopg.Cursor[Any]:
+    cursor = psycopg.Cursor(conn, row_factory=tuple_row)
+    return cursor.execute(call.statement, call.params, prepare=call.prepare)
+
+
+def _execute(conn: psycopg.Connection[Any], call: Call[T]) -> T:
+    return call.parse(_send(conn, call).fetchall())
+
+
+async def _send_async(
+    conn: psycopg.AsyncConnection[Any], call: Call[T]
+) -> psycopg.AsyncCursor[Any]:
+    cursor = psycopg.AsyncCursor(conn, row_factory=tuple_row)
+    return await cursor.execute(call.statement, call.params, prepare=call.prepare)
+
+
+async def _execute_async(conn: psycopg.AsyncConnection[Any], call: Call[T]) -> T:
+    cursor = await _send_async(conn, call)
+    return call.parse(await cursor.fetchall())

@@ -1,0 +1,191 @@
+"""`examine` looks at everything a recall needs, and says what to do about what is wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from . import __version__, migrations, prerequisites
+from .client import Memoir
+from .embedders import Embedder
+from .errors import INSTALL_HINT, MemoirError, translate
+
+# D2 and D4 promise a recall under this at p95.
+SLOW_RECALL_MS = 200.0
+_QUESTION = "what should I know before I start?"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the report: ``state`` is ok, warn or fail; ``hint`` is what to do."""
+
+    name: str
+    state: Literal["ok", "warn", "fail"]
+    text: str
+    hint: str | None = None
+
+
+def examine(
+    conn: psycopg.Connection[Any], embedder: Embedder | None, user: str | None = None
+) -> Iterator[Check]:
+    """Check one thing after the other; stops where the rest cannot work.
+
+    Args:
+        conn: in autocommit; nothing is written but the record of one recall.
+        embedder: the one in use, or None.
+        user: whose memory the timed recall asks.
+    """
+    steps: list[Callable[[], Check]] = [
+        lambda: _server(conn),
+        lambda: _pgvector(conn),
+        lambda: _migrations(conn),
+        lambda: _version(conn),
+        lambda: _embedder(embedder),
+        lambda: _model(conn, embedder),
+        lambda: _memories(conn),
+        lambda: _recall(conn, user),
+    ]
+    needed = 4
+    for place, step in enumerate(steps):
+        check = _guarded(step)
+        yield check
+        if check.state == "fail" and place < needed:
+            return
+
+
+def _guarded(step: Callable[[], Check]) -> Check:
+    """An error is a finding too."""
+    try:
+        return step()
+    except psycopg.Error as error:
+        cause = translate(error)
+    except MemoirError as error:
+        cause = error
+    message = cause.message if isinstance(cause, MemoirError) else str(cause).strip()
+    hint = cause.hint if isinstance(cause, MemoirError) else None
+    return Check("database", "fail", message, hint)
+
+
+def _server(conn: psycopg.Connection[Any]) -> Check:
+    info = conn.info
+    (version,) = _row(conn, "SHOW server_version")
+    text = f"PostgreSQL {version}, database {info.dbname}, user {info.user}"
+    oldest = prerequisites.OLDEST_SERVER
+    if info.server_version < oldest * 10_000:
+        return Check("server", "fail", text, f"pgmemoir needs PostgreSQL {oldest} or newer.")
+    return Check("server", "ok", text)
+
+
+def _pgvector(conn: psycopg.Connection[Any]) -> Check:
+    found = _rows(
+        conn,
+        "SELECT e.extversion, n.nspname FROM pg_catalog.pg_extension e"
+        " JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
+    )
+    if not found:
+        hint = "Run CREATE EXTENSION vector; as a superuser, then: memoir migrate"
+        return Check("pgvector", "fail", "the extension vector is not installed", hint)
+    version, schema = found[0]
+    oldest = prerequisites.OLDEST_VECTOR
+    text = f"{version} in schema {schema}"
+    if tuple(int(part) for part in version.split(".")[:3]) < oldest:
+        hint = f"pgmemoir needs {'.'.join(map(str, oldest))}: ALTER EXTENSION vector UPDATE;"
+        return Check("pgvector", "fail", text, hint)
+    return Check("pgvector", "ok", text)
+
+
+def _migrations(conn: psycopg.Connection[Any]) -> Check:
+    rows = migrations.status(conn)
+    names = {
+        state: [row.name for row in rows if row.state == state]
+        for state in ("pending", "edited", "unknown")
+    }
+    if names["unknown"]:
+        text = f"{', '.join(names['unknown'])} unknown here: the database is newer"
+        return Check("migrations", "fail", text, "Upgrade: pip install -U pgmemoir")
+    if names["edited"]:
+        hint = "Restore the files, and put the change into a new migration."
+        return Check("migrations", "fail", f"edited: {', '.join(names['edited'])}", hint)
+    if len(names["pending"]) == len(rows):
+        return Check("migrations", "fail", "pgmemoir is not installed here", INSTALL_HINT)
+    if names["pending"]:
+        return Check("migrations", "fail", f"pending: {', '.join(names['pending'])}", INSTALL_HINT)
+    return Check("migrations", "ok", f"{len(rows) - 1} applied")
+
+
+def _version(conn: psycopg.Connection[Any]) -> Check:
+    (installed,) = _row(conn, "SELECT memoir.version()")
+    if installed != __version__:
+        text = f"the database has {installed}, the package is {__version__}"
+        return Check("version", "warn", text, INSTALL_HINT)
+    return Check("version", "ok", f"pgmemoir {installed}")
+
+
+def _embedder(embedder: Embedder | None) -> Check:
+    hint = "Recall goes by words alone until it works."
+    if embedder is None:
+        text = "none: OPENAI_API_KEY is not set and wordllama is not installed"
+        return Check("embedder", "warn", text, f"pip install 'pgmemoir[local]'. {hint}")
+    try:
+        embedder.embed(["warm up"])
+        start = time.perf_counter()
+        embedder.embed([_QUESTION])
+    except MemoirError:
+        raise
+    except Exception as error:
+        return Check("embedder", "warn", str(error) or type(error).__name__, hint)
+    elapsed = (time.perf_counter() - start) * 1000
+    text = f"{embedder.name}, {embedder.dimensions} dimensions, answers in {elapsed:.1f} ms"
+    return Check("embedder", "ok", text)
+
+
+def _model(conn: psycopg.Connection[Any], embedder: Embedder | None) -> Check:
+    found = _rows(conn, "SELECT name, dimensions FROM memoir.embedding_model WHERE active")
+    name, dimensions = found[0] if found else (None, None)
+    if name is None:
+        return Check("model", "ok", "no model has filled this database yet")
+    text = f"{name} filled this database, {dimensions} dimensions"
+    if embedder and (embedder.name, embedder.dimensions or dimensions) != (name, dimensions):
+        hint = "Use that embedder: MEMOIR_EMBEDDER, MEMOIR_EMBED_MODEL, MEMOIR_EMBED_DIMENSIONS."
+        return Check("model", "fail", f"{text}; the embedder is {embedder.name}", hint)
+    return Check("model", "ok", text)
+
+
+def _memories(conn: psycopg.Connection[Any]) -> Check:
+    total, bare = _row(
+        conn,
+        "SELECT count(*), count(*) FILTER (WHERE t.embedding IS NULL) FROM memoir.trace t"
+        " JOIN memoir.embedding_model m ON m.model_id = t.model AND m.active WHERE t.active",
+    )
+    text = f"{total} active, {bare} without a vector"
+    if bare:
+        hint = "Those are recalled by words alone."
+        return Check("memories", "warn", text, hint)
+    return Check("memories", "ok", text)
+
+
+def _recall(conn: psycopg.Connection[Any], user: str | None) -> Check:
+    client = Memoir(conn, user=user, embedder=None)
+    client.recall(_QUESTION)
+    start = time.perf_counter()
+    found = client.recall(_QUESTION)
+    elapsed = (time.perf_counter() - start) * 1000
+    text = f"{elapsed:.1f} ms, {found.candidates} candidates, {found.tokens} tokens"
+    if elapsed > SLOW_RECALL_MS:
+        hint = f"Expected under {SLOW_RECALL_MS:.0f} ms: is the server far away or overloaded?"
+        return Check("recall", "warn", text, hint)
+    return Check("recall", "ok", text)
+
+
+def _rows(conn: psycopg.Connection[Any], query: str) -> list[tuple[Any, ...]]:
+    with psycopg.Cursor(conn, row_factory=tuple_row) as cursor:
+        return cursor.execute(query.encode()).fetchall()
+
+
+def _row(conn: psycopg.Connection[Any], query: str) -> tuple[Any, ...]:
+    return _rows(conn, query)[0]

@@ -1,0 +1,269 @@
+"""Text to vectors: `WordLlamaEmbedder` works offline, `OpenAIEmbedder` asks an API.
+
+Models and their packages are loaded at the first text, so that importing pgmemoir stays cheap.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .errors import DimensionMismatch, MemoirError
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+# What of a text is embedded. 4000 characters are at most about 8000 tokens, the limit of OpenAI's
+# models, in any language; the rest of a longer text is still found by its words.
+MAX_CHARACTERS = 4000
+# One request of OpenAI's takes 300,000 tokens at most: two a character, to be sure.
+OPENAI_BATCH = 256
+OPENAI_BATCH_CHARACTERS = 150_000
+OPENAI_MODEL = "text-embedding-3-small"
+_OPENAI_DIMENSIONS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+
+
+class EmbedderUnavailable(UserWarning):
+    """The embedder gives no vectors now: raised by embedders, shown once by a client."""
+
+
+class Embedder(Protocol):
+    """What a client needs of an embedding model.
+
+    ``name`` identifies the model in the database: two models whose vectors must not be compared
+    have different names. ``dimensions`` is exact at the latest after the first `embed`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        """One vector a text, in order; all zeros for a blank text.
+
+        Raises:
+            EmbedderUnavailable: no vectors can be had now.
+        """
+        ...
+
+
+class WordLlamaEmbedder:
+    """wordllama's 256 dimensions: static vectors, in its wheel, no network, many languages."""
+
+    name = "wordllama-256"
+    dimensions = 256
+
+    def __init__(self) -> None:
+        self._model: Any = None
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        """Normalised vectors, about 0.05 ms a sentence (0.6 s more for the first call)."""
+        if self._model is None:
+            self._model = _load_wordllama()
+        return _embed_nonblank(texts, self.dimensions, self._embed)
+
+    def _embed(self, texts: list[str]) -> list[list[float]]:
+        # wordllama pads a batch to its longest text: 1 kB a token, a few tokens a character.
+        longest = max(len(text) for text in texts)
+        batch_size = max(1, min(64, 32_000 // longest))
+        vectors = self._model.embed(texts, norm=True, batch_size=batch_size)
+        return [[float(x) for x in vector] for vector in vectors]
+
+
+class OpenAIEmbedder:
+    """An OpenAI embedding model, or any server that speaks the same protocol.
+
+    Args:
+        model: default ``MEMOIR_EMBED_MODEL``, else text-embedding-3-small.
+        dimensions: ask for vectors of this length; default ``MEMOIR_EMBED_DIMENSIONS``, else
+            what the model gives.
+        base_url: default ``OPENAI_BASE_URL``, else OpenAI's own.
+        api_key: default ``OPENAI_API_KEY``.
+        timeout: seconds for one request.
+        retries: how often a failed request is repeated.
+    """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        dimensions: int | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = 20.0,
+        retries: int = 1,
+    ) -> None:
+        self.model = model or os.environ.get("MEMOIR_EMBED_MODEL") or OPENAI_MODEL
+        self._asked = dimensions or _environment_dimensions()
+        self._dimensions = self._asked or _OPENAI_DIMENSIONS.get(self.model, 0)
+        self._base_url = base_url or os.environ.get("OPENAI_BASE_URL")
+        self._api_key = api_key or os.environ.get("OPENAI_API_KEY")
+        self._timeout = timeout
+        self._retries = retries
+        self._client: OpenAI | None = None
+
+    @property
+    def name(self) -> str:
+        """``openai/<model>``."""
+        return f"openai/{self.model}"
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector; 0 until the first answer of a model whose length is not known."""
+        return self._dimensions
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        """Vectors of the API, in requests of at most 256 texts.
+
+        Raises:
+            EmbedderUnavailable: no key, no connection, no time left, or the API refused.
+            DimensionMismatch: the API answers with another length than was asked for.
+        """
+        return _embed_nonblank(texts, self._dimensions, self._embed)
+
+    def _embed(self, texts: list[str]) -> list[list[float]]:
+        return [vector for batch in _batches(texts) for vector in self._request(batch)]
+
+    def _request(self, texts: list[str]) -> list[list[float]]:
+        import openai
+
+        try:
+            answer = self._connect().embeddings.create(
+                model=self.model,
+                input=texts,
+                encoding_format="float",
+                extra_body={"dimensions": self._asked} if self._asked else None,
+            )
+            ordered = sorted(answer.data, key=lambda item: item.index)
+            vectors = [item.embedding for item in ordered]
+        except openai.OpenAIError as error:
+            raise EmbedderUnavailable(f"{self.name}: {error}") from error
+        except (AttributeError, TypeError, ValueError) as error:
+            raise EmbedderUnavailable(f"{self.name}: not an embeddings answer") from error
+        if len(vectors) != len(texts):
+            raise EmbedderUnavailable(f"{self.name}: {len(vectors)} vectors for {len(texts)} texts")
+        self._check_dimensions(vectors)
+        return vectors
+
+    def _connect(self) -> OpenAI:
+        if self._client is None:
+            import openai
+
+            if not self._api_key:
+                raise EmbedderUnavailable(f"{self.name}: OPENAI_API_KEY is not set")
+            self._client = openai.OpenAI(
+                api_key=self._api_key,
+                base_url=self._base_url,
+                timeout=self._timeout,
+                max_retries=self._retries,
+            )
+        return self._client
+
+    def _check_dimensions(self, vectors: list[list[float]]) -> None:
+        if not self._dimensions:
+            self._dimensions = len(vectors[0])
+        for vector in vectors:
+            if len(vector) != self._dimensions:
+                raise DimensionMismatch(
+                    f"{self.name} answers with {len(vector)} dimensions, "
+                    f"{self._dimensions} were expected",
+                    hint=f"Set MEMOIR_EMBED_DIMENSIONS={len(vector)}, or choose another model.",
+                )
+
+
+def default_embedder() -> Embedder | None:
+    """The embedder of this environment, or None when there is none.
+
+    ``MEMOIR_EMBEDDER`` (openai, wordllama or none) decides; without it OpenAI when
+    ``OPENAI_API_KEY`` is set, else wordllama when it is installed.
+
+    Raises:
+        MemoirError: ``MEMOIR_EMBEDDER`` names no embedder.
+    """
+    wanted = wanted_embedder()
+    if wanted == "openai" or (not wanted and os.environ.get("OPENAI_API_KEY")):
+        return OpenAIEmbedder()
+    if wanted == "wordllama" or (not wanted and find_spec("wordllama")):
+        return WordLlamaEmbedder()
+    return None
+
+
+def wanted_embedder() -> str:
+    """``MEMOIR_EMBEDDER``: openai, wordllama, none, or empty when it is not set."""
+    wanted = os.environ.get("MEMOIR_EMBEDDER", "").strip().lower()
+    if wanted not in ("", "openai", "wordllama", "none"):
+        raise MemoirError(
+            f'unknown embedder "{wanted}"', hint="MEMOIR_EMBEDDER is openai, wordllama or none."
+        )
+    return wanted
+
+
+def _environment_dimensions() -> int | None:
+    """``MEMOIR_EMBED_DIMENSIONS`` as a number."""
+    value = os.environ.get("MEMOIR_EMBED_DIMENSIONS", "").strip()
+    if not value:
+        return None
+    if not value.isdecimal() or int(value) == 0:
+        raise MemoirError(
+            f"MEMOIR_EMBED_DIMENSIONS is {value!r}, not a number of dimensions",
+            hint="Set it to the length of the model's vectors, for example 1536, or unset it.",
+        )
+    return int(value)
+
+
+def _batches(texts: list[str]) -> Iterator[list[str]]:
+    """Split into what one request takes."""
+    batch: list[str] = []
+    characters = 0
+    for text in texts:
+        if len(batch) == OPENAI_BATCH or characters + len(text) > OPENAI_BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+        batch.append(text)
+        characters += len(text)
+    yield batch
+
+
+def _embed_nonblank(
+    texts: Sequence[str],
+    dimensions: int,
+    embed: Callable[[list[str]], list[list[float]]],
+) -> list[list[float]]:
+    """Embed what has text; a model answers NaN or an error for blank ones, they get zeros."""
+    places = [place for place, text in enumerate(texts) if text.strip()]
+    if not places:
+        return [[0.0] * dimensions for _ in texts]
+    vectors = embed([texts[place][:MAX_CHARACTERS] for place in places])
+    result = [[0.0] * len(vectors[0]) for _ in texts]
+    for place, vector in zip(places, vectors, strict=True):
+        result[place] = vector
+    return result
+
+
+def _load_wordllama() -> Any:
+    """The model of wordllama's wheel, loaded from its own folder and never from the network."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        wordllama = import_module("wordllama")
+        folder = Path(str(wordllama.__file__)).parent
+        return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+    except ImportError as error:
+        raise EmbedderUnavailable("wordllama: not installed") from error
+    except OSError as error:
+        raise EmbedderUnavailable(f"wordllama: {error}") from error
+    finally:
+        # wordllama configures the root logger when it is imported; that is the application's.
+        root.handlers[:] = handlers
+        root.setLevel(level)

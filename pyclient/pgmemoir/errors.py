@@ -1,0 +1,163 @@
+"""Errors a caller can act on: one class per SQLSTATE of class ME, with the server's hint.
+
+The database raises them (``sql/``); the client raises the same classes for what it can see before
+anything is sent, so that a caller needs one ``except`` for both.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import psycopg
+
+INSTALL_HINT = "Run: memoir --dsn <connection string> migrate"
+
+
+class MemoirError(Exception):
+    """Base of every error of pgmemoir.
+
+    Args:
+        message: what went wrong, in one sentence.
+        detail: more about it, or None.
+        hint: the call or command that fixes it, or None.
+
+    ``sqlstate`` is the code the database uses for the same condition.
+    """
+
+    sqlstate: ClassVar[str] = "ME000"
+
+    def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+
+    def __str__(self) -> str:
+        parts = [self.message]
+        if self.detail:
+            parts.append(f"detail: {self.detail}")
+        if self.hint:
+            parts.append(f"hint: {self.hint}")
+        return "\n".join(parts)
+
+
+class UnknownMode(MemoirError):
+    """No row of that name in ``memoir.mode``."""
+
+    sqlstate = "ME001"
+
+
+class UnknownKind(MemoirError):
+    """No row of that name in ``memoir.kind``, and no alias of one."""
+
+    sqlstate = "ME002"
+
+
+class DimensionMismatch(MemoirError):
+    """A vector has another number of dimensions than this database holds."""
+
+    sqlstate = "ME003"
+
+
+class UnusableVector(MemoirError):
+    """A vector is empty, zero, or has a component that is NaN or infinite."""
+
+    sqlstate = "ME004"
+
+
+class BudgetOutOfRange(MemoirError):
+    """The budget is not between 1 and 100000 tokens."""
+
+    sqlstate = "ME005"
+
+
+class MissingUser(MemoirError):
+    """The user is missing or empty."""
+
+    sqlstate = "ME006"
+
+
+class BadText(MemoirError):
+    """A text is empty, too large, or cannot be stored (NUL, half a surrogate pair)."""
+
+    sqlstate = "ME007"
+
+
+class OutOfRange(MemoirError):
+    """A number or another argument lies outside its range."""
+
+    sqlstate = "ME008"
+
+
+class ModelMismatch(MemoirError):
+    """Another embedding model filled this database."""
+
+    sqlstate = "ME009"
+
+
+class BadEvent(MemoirError):
+    """The type or the payload of an event is missing."""
+
+    sqlstate = "ME010"
+
+
+class BadTimestamp(MemoirError):
+    """A time before 1970, or more than a day ahead."""
+
+    sqlstate = "ME011"
+
+
+class NotFound(MemoirError):
+    """This user has no such memory or retrieval."""
+
+    sqlstate = "ME012"
+
+
+class NotInstalled(MemoirError):
+    """The schema ``memoir`` is missing, or of another version than this client."""
+
+    sqlstate = "ME013"
+
+
+_BY_SQLSTATE: dict[str, type[MemoirError]] = {
+    error.sqlstate: error
+    for error in (
+        UnknownMode,
+        UnknownKind,
+        DimensionMismatch,
+        UnusableVector,
+        BudgetOutOfRange,
+        MissingUser,
+        BadText,
+        OutOfRange,
+        ModelMismatch,
+        BadEvent,
+        BadTimestamp,
+        NotFound,
+        NotInstalled,
+    )
+}
+
+# What PostgreSQL reports when the schema, a function or a table of memoir is not there.
+_MISSING = {"3F000", "42883", "42P01"}
+
+
+def translate(error: psycopg.Error) -> Exception:
+    """The exception a caller should see for a database error.
+
+    Returns:
+        the class of the ME code, `NotInstalled` when memoir is not in this database, or ``error``
+        itself when it is none of ours (a lost connection, a permission).
+    """
+    code = error.sqlstate or ""
+    message = error.diag.message_primary or str(error)
+    if code in _MISSING and "memoir" in message:
+        return NotInstalled(
+            "pgmemoir is not installed in this database, or in another version",
+            detail=message,
+            hint=INSTALL_HINT,
+        )
+    if not code.startswith("ME"):
+        return error
+    kind = _BY_SQLSTATE.get(code, MemoirError)
+    return kind(message, detail=error.diag.message_detail, hint=error.diag.message_hint)

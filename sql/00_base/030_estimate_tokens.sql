@@ -1,0 +1,16 @@
+-- How many tokens a model will count, from character classes alone.
+-- Calibrated against o200k_base (DESIGN 6): 0.6 % of 800-token blocks come out too low, English chat 4 % too high.
+-- Unrounded costs add up: the cost of a block is the sum of the costs of its lines.
+CREATE OR REPLACE FUNCTION _token_cost(content text) RETURNS float8
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN 0.22::float8 * (1.5::float8 * length(content) - 0.5::float8 * octet_length(content))
+        + 0.3::float8 * regexp_count(content, '[!-/:-@[-`{-~]')
+        + 3::float8 * regexp_count(content, '[0-9]{1,3}')
+        + 0.45::float8 * (octet_length(content) - length(content));
+
+CREATE OR REPLACE FUNCTION estimate_tokens(content text) RETURNS int
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ceil(_token_cost(content))::int;
+
+COMMENT ON FUNCTION estimate_tokens(text) IS
+    'Estimated model tokens of a text (Chinese, English, code and mixtures). Whole number, 0 for an empty text; never negative.';

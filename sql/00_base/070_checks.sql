@@ -1,0 +1,60 @@
+-- Checks of arguments that several public functions share, each with the error a caller can act on.
+-- They run before any row is written, so bad input changes nothing.
+CREATE OR REPLACE FUNCTION _check_kind(kind text) RETURNS kind
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    found_kind kind;
+BEGIN
+    SELECT k.* INTO found_kind
+    FROM kind AS k WHERE k.name = lower(_check_kind.kind) OR lower(_check_kind.kind) = ANY (k.aliases);
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'unknown kind "%"', kind
+            USING ERRCODE = 'ME002',
+                  DETAIL = (SELECT 'Kinds: ' || string_agg(k.name, ', ' ORDER BY k.kind_id) FROM kind AS k),
+                  HINT = 'SELECT name, description FROM memoir.kind lists them; a new kind is a row there.';
+    END IF;
+    RETURN found_kind;
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_text(content text, what text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    text_limit bigint;
+BEGIN
+    IF content IS NULL OR content !~ '[^[:space:][:cntrl:]]' THEN
+        RAISE EXCEPTION '% is empty', what
+            USING ERRCODE = 'ME007', HINT = 'Pass at least one visible character.';
+    END IF;
+    SELECT value::bigint INTO text_limit FROM setting WHERE name = 'text_limit';
+    IF octet_length(content) > text_limit THEN
+        RAISE EXCEPTION '% has % bytes, the limit is %', what, octet_length(content), text_limit
+            USING ERRCODE = 'ME007',
+                  HINT = 'Store a summary and keep the document elsewhere, or raise setting text_limit.';
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_time(at timestamptz, what text) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF at < '1970-01-01 00:00:00+00' OR at > now() + interval '1 day' THEN
+        RAISE EXCEPTION '% % is out of range', what, at
+            USING ERRCODE = 'ME011', HINT = 'Use a time between 1970 and a day from now.';
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_share(value float8, what text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF NOT value BETWEEN 0 AND 1 THEN
+        RAISE EXCEPTION '% must be between 0 and 1, not %', what, value
+            USING ERRCODE = 'ME008', HINT = '0 is the least, 1 the most.';
+    END IF;
+END $$;

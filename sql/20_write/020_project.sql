@@ -1,0 +1,52 @@
+-- Writes the recall projection (trace) of one memory: everything recall would otherwise work out at question time.
+-- An index entry may hold 2,704 bytes; a row that would not fit is marked wide and read from the table instead.
+CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text, user_id text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN coalesce(2 * vector_dims(embedding), 0) + 8 * term_count
+           + octet_length(line) + octet_length(user_id) > 2400;
+
+CREATE OR REPLACE FUNCTION _project(user_id text, memory_id bigint, model smallint, embedding halfvec)
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    line_length CONSTANT int := (SELECT value::int FROM setting WHERE name = 'line_length');
+    brief_length CONSTANT int := (SELECT value::int FROM setting WHERE name = 'brief_length');
+    record memory;
+    text_line text;
+    brief_line text;
+    term_list int[];
+    term_set sparsevec;
+BEGIN
+    SELECT m.* INTO STRICT record
+    FROM memory AS m WHERE m.user_id = _project.user_id AND m.memory_id = _project.memory_id;
+    text_line := _line(record.content, line_length);
+    brief_line := coalesce(
+        _line(record.summary, line_length),
+        CASE WHEN length(text_line) > 2 * brief_length THEN _line(record.content, brief_length) END);
+    term_list := (_terms(tokens(record.content)))[:256];
+    term_set := _term_set(term_list);
+    INSERT INTO trace AS t (user_id, memory_id, model, kind, created_at, importance, session, position,
+                            cost, brief_cost, term_count, terms, embedding, line, brief, wide)
+    SELECT record.user_id, record.memory_id, _project.model, k.kind_id, record.created_at, record.importance,
+           coalesce(hashtext(record.session_id), 0), coalesce(record.position, 0),
+           _token_cost('- ' || text_line || E'\n'), _token_cost('- ' || brief_line || E'\n'),
+           cardinality(term_list), term_set, _project.embedding, text_line, brief_line,
+           _is_wide(_project.embedding, cardinality(term_list), text_line, record.user_id)
+    FROM kind AS k WHERE k.name = record.kind;
+END $$;
+
+CREATE OR REPLACE FUNCTION _store_vector(user_id text, memory_id bigint, model smallint, embedding halfvec,
+                                         overwrite boolean) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    UPDATE trace AS t
+    SET embedding = _store_vector.embedding,
+        wide = _is_wide(_store_vector.embedding, t.term_count, t.line, t.user_id)
+    WHERE t.user_id = _store_vector.user_id AND t.memory_id = _store_vector.memory_id
+      AND t.model = _store_vector.model AND (overwrite OR t.embedding IS NULL);
+    RETURN FOUND;
+END $$;

@@ -1,0 +1,61 @@
+-- The profile part of a block: what the agent is after and what it can do. Loaded, never searched (D0 1.5).
+-- Made when a goal or a capability changes, so that recall only reads it.
+CREATE OR REPLACE FUNCTION _profile_snippet(user_id text, known_until timestamptz,
+                                            OUT snippet text, OUT memory_ids bigint[])
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    goal_limit CONSTANT int := (SELECT value::int FROM setting WHERE name = 'profile_goals');
+    token_limit CONSTANT int := (SELECT value::int FROM setting WHERE name = 'profile_tokens');
+    entry record;
+BEGIN
+    snippet := '';
+    memory_ids := '{}';
+    FOR entry IN
+        (SELECT m.memory_id, 1 AS part, k.heading, row_number() OVER goals AS place,
+                _line(coalesce(m.data ->> 'title', m.summary, m.content), 200)
+                || coalesce(format(' (%s, %s%%)', m.data ->> 'status', coalesce(m.data ->> 'progress', '0')), '') AS line
+         FROM memory AS m JOIN kind AS k ON k.name = m.kind
+         WHERE m.user_id = _profile_snippet.user_id AND m.kind = 'okr' AND m.status = 'active'
+           AND m.created_at <= known_until AND m.data ->> 'status' IN ('in_progress', 'pending')
+         WINDOW goals AS (ORDER BY _number(m.data -> 'priority') NULLS LAST,
+                                   _number(m.data -> 'progress') DESC NULLS LAST, m.created_at, m.memory_id)
+         ORDER BY place LIMIT goal_limit)
+        UNION ALL
+        (SELECT m.memory_id, 2, k.heading,
+                row_number() OVER (ORDER BY m.importance DESC, m.created_at DESC, m.memory_id),
+                _line(coalesce(m.summary, m.data ->> 'title', m.content), 80)
+         FROM memory AS m JOIN kind AS k ON k.name = m.kind
+         WHERE m.user_id = _profile_snippet.user_id AND m.kind = 'capability' AND m.status = 'active'
+           AND m.created_at <= known_until)
+        ORDER BY part, place
+    LOOP
+        CONTINUE WHEN entry.part = 2
+            AND estimate_tokens(snippet || entry.heading || entry.line) + 8 > token_limit;
+        IF strpos(snippet, '## ' || entry.heading || E'\n') = 0 THEN
+            snippet := snippet || '## ' || entry.heading || E'\n';
+        END IF;
+        snippet := snippet || '- ' || entry.line || E'\n';
+        memory_ids := memory_ids || entry.memory_id;
+    END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION _number(value jsonb) RETURNS float8
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN value #>> '{}' ~ '^\s*-?[0-9]{1,15}(\.[0-9]{1,15})?\s*$' THEN (value #>> '{}')::float8 END;
+
+CREATE OR REPLACE FUNCTION _refresh_profile(user_id text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    made record;
+BEGIN
+    made := _profile_snippet(user_id, 'infinity');
+    INSERT INTO profile AS p (user_id, snippet, snippet_cost, snippet_ids)
+    VALUES (_refresh_profile.user_id, made.snippet, _token_cost(made.snippet), made.memory_ids)
+    ON CONFLICT ON CONSTRAINT profile_pkey DO UPDATE
+    SET snippet = excluded.snippet, snippet_cost = excluded.snippet_cost,
+        snippet_ids = excluded.snippet_ids, updated_at = now();
+END $$;

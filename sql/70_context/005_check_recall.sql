@@ -1,0 +1,25 @@
+-- What is wrong with the arguments of a recall, for people. Called only when something is.
+CREATE OR REPLACE FUNCTION _check_recall(mode text, budget int, query halfvec, dimensions int, at timestamptz)
+    RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM mode AS m WHERE m.name = _check_recall.mode) THEN
+        RAISE EXCEPTION 'unknown mode "%"', mode
+            USING ERRCODE = 'ME001',
+                  DETAIL = (SELECT 'Modes: ' || string_agg(m.name, ', ' ORDER BY m.name) FROM mode AS m),
+                  HINT = 'SELECT name, description FROM memoir.mode lists them.';
+    END IF;
+    IF budget NOT BETWEEN 1 AND 100000 THEN
+        RAISE EXCEPTION 'budget must be 1 to 100000 tokens, not %', coalesce(nullif(budget, -2147483648)::text, 'NULL')
+            USING ERRCODE = 'ME005', HINT = 'Leave it out for 800.';
+    END IF;
+    IF NOT (isfinite(at) AND at >= '1970-01-01 00:00:00+00') THEN
+        RAISE EXCEPTION 'as_of % is out of range', at
+            USING ERRCODE = 'ME011', HINT = 'Use a time from 1970 on, or NULL for now.';
+    END IF;
+    PERFORM _check_vector(query, coalesce(dimensions, vector_dims(query)));
+    RAISE EXCEPTION 'table setting has no row log_recalls'
+        USING ERRCODE = 'ME013', HINT = 'Run memoir migrate up to repair the installation.';
+END $$;

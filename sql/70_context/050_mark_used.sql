@@ -1,0 +1,30 @@
+-- Feedback: which memories of a block the agent used. From it come the hit rate and suggested weights.
+CREATE OR REPLACE FUNCTION mark_used(retrieval_id bigint, memory_ids bigint[], user_id text DEFAULT NULL)
+    RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    number int;
+BEGIN
+    UPDATE retrieval AS r
+    SET used_ids = ARRAY(
+        SELECT DISTINCT used.id
+        FROM unnest(coalesce(r.used_ids, '{}') || coalesce(mark_used.memory_ids, '{}')) AS used (id)
+        WHERE used.id IN (SELECT r.ids[abs(place)] FROM unnest(r.chosen) AS place)
+        ORDER BY used.id)
+    WHERE r.user_id = owner AND r.retrieval_id = mark_used.retrieval_id
+    RETURNING cardinality(r.used_ids) INTO number;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'user "%" has no retrieval %', owner, mark_used.retrieval_id
+            USING ERRCODE = 'ME012',
+                  HINT = 'Pass the retrieval_id that recall() returned, and the same user.';
+    END IF;
+    RETURN number;
+END $$;
+
+COMMENT ON FUNCTION mark_used(bigint, bigint[], text) IS
+    'Records which memories of a recall were used; calls add up. Ids that were not in the block are ignored. '
+    'Returns how many of its memories are marked. An empty array records that none was. Error: ME012 no such '
+    'retrieval of this user.';

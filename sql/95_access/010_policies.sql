@@ -1,0 +1,21 @@
+-- Row-level security on every table with user data, found by its column user_id: a role that does not own the
+-- tables sees the rows of memoir.user_id, and without that setting none. Roles and their grants come on top.
+DO $$
+DECLARE
+    owned regclass;
+BEGIN
+    FOR owned IN
+        SELECT c.oid::regclass
+        FROM pg_class AS c
+        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
+        WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+        ORDER BY c.relname
+    LOOP
+        EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', owned);
+        EXECUTE format(
+            '%s POLICY own_rows ON %s USING (user_id = current_setting(''memoir.user_id'', true))',
+            CASE WHEN EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = owned AND p.polname = 'own_rows')
+                 THEN 'ALTER' ELSE 'CREATE' END,
+            owned);
+    END LOOP;
+END $$;

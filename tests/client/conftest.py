@@ -1,0 +1,99 @@
+"""Embedders without a model, both clients behind one face, and the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pgmemoir import AsyncMemoir, Memoir, cli
+
+
+class Letters:
+    """Counts letters: texts with the same letters have the same vector."""
+
+    name = "letters"
+    dimensions = 26
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        self.texts += texts
+        alphabet = "abcdefghijklmnopqrstuvwxyz"
+        return [[float(text.lower().count(letter)) for letter in alphabet] for text in texts]
+
+
+class Unreachable:
+    """An API that does not answer."""
+
+    name = "nowhere"
+    dimensions = 26
+
+    def __init__(self) -> None:
+        self.attempts = 0
+
+    def embed(self, _texts: list[str]) -> list[list[float]]:
+        self.attempts += 1
+        raise ConnectionError("connection refused")
+
+
+class Awaited:
+    """An `AsyncMemoir` whose methods can be called like those of `Memoir`."""
+
+    def __init__(self, runner: asyncio.Runner, dsn: str, **options: Any) -> None:
+        self._runner = runner
+        self._client = AsyncMemoir(dsn, **options)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._client, name)
+        return lambda *args, **kwargs: self._runner.run(method(*args, **kwargs))
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No settings of the machine."""
+    for name in list(os.environ):
+        if name.startswith(("MEMOIR_", "OPENAI_", "PG")):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def letters() -> Letters:
+    return Letters()
+
+
+@pytest.fixture
+def unreachable() -> Unreachable:
+    return Unreachable()
+
+
+@pytest.fixture(params=["sync", "async"])
+def open_client(request: pytest.FixtureRequest, dsn: str) -> Iterator[Callable[..., Any]]:
+    """Makes clients of the test's own database: every test runs with both classes."""
+    with asyncio.Runner() as runner:
+        made: list[Any] = []
+
+        def make(**options: Any) -> Any:
+            is_sync = request.param == "sync"
+            made.append(Memoir(dsn, **options) if is_sync else Awaited(runner, dsn, **options))
+            return made[-1]
+
+        yield make
+        for client in made:
+            client.close()
+
+
+@pytest.fixture
+def memoir(dsn: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Calls the command line on the test's own database, without an embedder."""
+    monkeypatch.setenv("MEMOIR_EMBEDDER", "none")
+
+    def call(*arguments: str, stdin: str | None = None) -> Result:
+        return CliRunner().invoke(cli.main, ["--dsn", dsn, *arguments], input=stdin)
+
+    return call

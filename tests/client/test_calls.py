@@ -1,0 +1,121 @@
+"""What the client checks and writes before anything is sent."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from pgvector import HalfVector, Vector
+
+from pgmemoir import calls
+from pgmemoir.errors import (
+    BadText,
+    BadTimestamp,
+    BudgetOutOfRange,
+    OutOfRange,
+    UnusableVector,
+)
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [
+        [1, 0.5, -2],
+        (1.0, 0.5, -2.0),
+        np.array([1, 0.5, -2], dtype=np.float32),
+        Vector([1, 0.5, -2]),
+        HalfVector([1, 0.5, -2]),
+    ],
+)
+def test_every_type_of_vector_is_written_alike(vector: Any) -> None:
+    assert calls.vector_text(vector) == "[1,0.5,-2]"
+
+
+def test_the_text_of_a_vector_is_as_exact_as_a_halfvec() -> None:
+    written = calls.vector_text([1 / 3, 1e-5, 65504])
+    assert np.allclose(np.float16(eval(written)), np.float16([1 / 3, 1e-5, 65504]), rtol=0)
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [
+        [],
+        [1, float("nan")],
+        [float("inf"), 0],
+        [1e6],
+        [[1, 2], [3, 4]],
+        np.ones((2, 2)),
+        ["a"],
+        [None],
+        "[1,2]",
+    ],
+)
+def test_a_vector_without_a_direction_is_refused(vector: Any) -> None:
+    with pytest.raises(UnusableVector):
+        calls.vector_text(vector)
+
+
+def test_the_error_names_the_component() -> None:
+    with pytest.raises(UnusableVector, match="component 2 of the vector is nan"):
+        calls.vector_text([1.0, 2.0, float("nan")])
+
+
+def test_a_nul_is_refused_and_its_place_named() -> None:
+    with pytest.raises(BadText, match="the query holds a NUL character at position 3"):
+        calls.Question.of("abc\0", None, "execute", 800, None, None)
+
+
+def test_half_a_surrogate_pair_is_refused() -> None:
+    with pytest.raises(BadText, match="not valid Unicode at position 1"):
+        calls.clean_text("a\ud800", "the text")
+
+
+def test_a_nul_deep_in_the_data_is_refused_and_its_place_named() -> None:
+    with pytest.raises(BadText, match=r"data\.steps\[1\]\.log holds a NUL"):
+        calls.checked({"content": "x", "data": {"steps": [{}, {"log": "\0"}]}})
+
+
+@pytest.mark.parametrize("data", [{"a": float("nan")}, {"a": object()}, {"a": {1, 2}}])
+def test_data_that_is_not_json_is_refused(data: dict[str, Any]) -> None:
+    with pytest.raises(BadText, match="data cannot be written as JSON"):
+        calls.checked({"content": "x", "data": data})
+
+
+def test_data_that_contains_itself_is_refused() -> None:
+    data: dict[str, Any] = {}
+    data["self"] = data
+    with pytest.raises(BadText, match="data cannot be written as JSON"):
+        calls.checked({"content": "x", "data": data})
+
+
+def test_a_time_without_a_zone_is_utc() -> None:
+    assert calls.utc(datetime(2025, 1, 2), "at") == datetime(2025, 1, 2, tzinfo=UTC)
+
+
+def test_a_time_that_is_no_datetime_is_refused() -> None:
+    with pytest.raises(BadTimestamp, match="created_at is '2025-01-02'"):
+        calls.checked({"content": "x", "created_at": "2025-01-02"})  # type: ignore[typeddict-item]
+
+
+@pytest.mark.parametrize("budget", [800.5, "800", 10**12])
+def test_a_budget_that_is_no_integer_is_refused(budget: Any) -> None:
+    with pytest.raises(BudgetOutOfRange):
+        calls.Question.of("x", None, "execute", budget, None, None)
+
+
+def test_a_number_that_is_none_is_refused() -> None:
+    with pytest.raises(OutOfRange, match="importance is 'high', not a number"):
+        calls.checked({"content": "x", "importance": "high"})  # type: ignore[typeddict-item]
+
+
+def test_a_field_nobody_knows_is_refused() -> None:
+    with pytest.raises(TypeError, match="no field 'knd'"):
+        calls.checked({"content": "x", "knd": "task"})  # type: ignore[typeddict-unknown-key]
+
+
+def test_the_schema_of_the_vector_type_is_quoted() -> None:
+    question = calls.Question.of("x", None, "execute", 800, None, None)
+    statement = calls.Calls('od"d 100%').recall(question, None).statement
+    assert b'query_vec => %s::"od""d 100%%".halfvec' in statement

@@ -1,0 +1,334 @@
+"""The command line: what it prints, its exit codes, and errors for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner, Result
+
+from pgmemoir import Memoir, cli, embedders
+from pgmemoir.cli.database import psql_call
+
+Call = Callable[..., Result]
+
+CHAT = [
+    {"speaker": "Caroline", "text": "I adopted a puppy.", "ts": "2023-05-08T13:56:00Z"},
+    {"speaker": "Melanie", "text": "Lovely!", "ts": "2023-05-08T13:57:00Z"},
+    {"speaker": "Caroline", "text": "Thanks!", "ts": "2023-05-08T13:58:00Z"},
+    {"speaker": "Caroline", "text": "Thanks!", "ts": "2023-05-08T13:59:00Z"},
+]
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Path:
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps(CHAT))
+    return path
+
+
+def test_what_is_remembered_is_in_the_context(memoir: Call) -> None:
+    done = memoir("remember", "Tests run with make test.", "--kind", "fact")
+    assert (done.exit_code, done.stdout[:10]) == (0, "ADD memory")
+    found = memoir("context", "how do tests run?")
+    assert "Tests run with make test." in found.stdout
+
+
+def test_remember_prints_json(memoir: Call) -> None:
+    done = memoir("remember", "中文也可以", "--json")
+    assert json.loads(done.stdout)["action"] == "ADD"
+
+
+def test_remember_takes_every_field(memoir: Call, db: psycopg.Connection) -> None:
+    options = "--kind preference --subject editor --importance 0.9 --at 2024-01-02 --session s"
+    memoir("--user", "ada", "remember", "I use Vim.", *options.split(), "--data", '{"a": 1}')
+    row = db.execute(
+        "SELECT user_id, kind, subject, importance, data, created_at::date::text, session_id"
+        " FROM memoir.memory"
+    ).fetchone()
+    assert row == ("ada", "preference", "editor", 0.9, {"a": 1}, "2024-01-02", "s")
+
+
+def test_a_dash_reads_stdin(memoir: Call) -> None:
+    assert memoir("remember", "-", stdin="from a pipe\n").exit_code == 0
+    assert "from a pipe" in memoir("context", "-", stdin="pipe\n").stdout
+
+
+def test_context_prints_its_cost_on_stderr(memoir: Call) -> None:
+    memoir("remember", "a fact about pipes")
+    done = memoir("context", "pipes", "--budget", "300", "--stats")
+    assert "of 300 tokens" in done.stderr
+    assert "tokens" not in done.stdout
+
+
+def test_context_prints_json(memoir: Call) -> None:
+    memoir("remember", "a fact about pipes")
+    found = json.loads(memoir("context", "pipes", "--json").stdout)
+    assert len(found["memory_ids"]) == 1
+    assert "pipes" in found["block"]
+
+
+def test_explain_shows_every_part_of_the_score(memoir: Call) -> None:
+    memoir("remember", "认证失败时先看 JWKS 缓存")
+    done = memoir("explain", "认证失败")
+    head, _, row = done.stdout.splitlines()
+    assert head.split()[:4] == ["#", "kind", "id", "content"]
+    assert row.endswith("in block")
+    assert head.index("reason") - row.index("in block") == sum("一" <= c <= "鿿" for c in row)
+
+
+def test_explain_prints_json(memoir: Call) -> None:
+    memoir("remember", "a fact about pipes")
+    (row,) = json.loads(memoir("explain", "pipes", "--json").stdout)
+    assert {"relevance", "decay", "weight", "score", "reason"} <= row.keys()
+
+
+def test_explain_without_memories_says_so(memoir: Call) -> None:
+    assert memoir("explain", "anything").stdout == "no memories yet\n"
+
+
+def test_an_event_is_recorded(memoir: Call) -> None:
+    done = memoir("event", "task_failed", '{"task": "deploy 4711"}')
+    assert done.stdout.startswith("event ")
+    assert "deploy 4711" in memoir("context", "deploy", "--mode", "debug").stdout
+
+
+def test_an_import_stores_every_message(memoir: Call, chat: Path, db: psycopg.Connection) -> None:
+    done = memoir("import", str(chat))
+    assert done.stdout.startswith("4 messages stored, 0 known already")
+    rows = db.execute(
+        "SELECT content, kind, session_id, position, speaker FROM memoir.memory ORDER BY position"
+    ).fetchall()
+    assert rows[0] == ("Caroline: I adopted a puppy.", "turn", "chat", 0, "Caroline")
+    assert [row[0] for row in rows[2:]] == ["Caroline: Thanks!", "Caroline: Thanks!"]
+
+
+def test_the_same_import_again_adds_nothing(memoir: Call, chat: Path) -> None:
+    memoir("import", str(chat))
+    assert memoir("import", str(chat)).stdout.startswith("0 messages stored, 4 known already")
+
+
+def test_a_longer_file_adds_what_is_new(memoir: Call, chat: Path) -> None:
+    memoir("import", str(chat))
+    chat.write_text(json.dumps([*CHAT, {"speaker": "Melanie", "text": "Bye!"}]))
+    assert memoir("import", str(chat)).stdout.startswith("1 messages stored, 4 known already")
+
+
+def test_a_malformed_file_stores_nothing(memoir: Call, chat: Path, db: psycopg.Connection) -> None:
+    chat.write_text('{"text": "good"}\n{"text": "bad", "ts": "never"}\n')
+    done = memoir("import", str(chat))
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error: chat, line 2: ts is")
+    assert db.execute("SELECT count(*) FROM memoir.memory").fetchone() == (0,)
+
+
+def test_an_error_is_a_sentence_and_a_hint(memoir: Call) -> None:
+    done = memoir("remember", "x", "--kind", "nonsense")
+    assert done.exit_code == 1
+    first, *_, last = done.stderr.splitlines()
+    assert first == 'error: unknown kind "nonsense"'
+    assert last.startswith("hint: ")
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["remember"],
+        ["context", "x", "--budget", "many"],
+        ["context", "x", "--as-of", "yesterday"],
+        ["event", "alert", "{"],
+        ["event", "alert", "[]"],
+        ["remember", "x", "--data", "1"],
+        ["import", "/does/not/exist"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2(memoir: Call, arguments: list[str]) -> None:
+    done = memoir(*arguments)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: ")
+    assert "hint: memoir" in done.stderr
+
+
+def test_an_unreachable_database_is_exit_code_3() -> None:
+    dsn = "postgresql://ada:s3cret-word@127.0.0.1:9/x"
+    done = CliRunner().invoke(cli.main, ["--dsn", dsn, "context", "x"])
+    assert done.exit_code == 3
+    assert "hint: Check --dsn" in done.stderr
+    assert "s3cret-word" not in done.output
+
+
+def test_a_database_without_memoir_is_exit_code_3(empty_dsn: str) -> None:
+    done = CliRunner().invoke(cli.main, ["--dsn", empty_dsn, "context", "x"])
+    assert done.exit_code == 3
+    assert "hint: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql//ada:s3cret-word@host/x",
+        "postgresql://ada:s3cret-word/7@127.0.0.1:9/x",
+        "host=127.0.0.1 port=9 password=s3cret-word",
+        "host=127.0.0.1 port=9 password='s3cret-word' nonsense=1",
+        "postgresql://127.0.0.1:9/x?user=ada&password=s3cret-word",
+    ],
+)
+@pytest.mark.parametrize("debug", ["", "1"])
+def test_a_password_is_never_printed(dsn: str, debug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMOIR_DSN", dsn)
+    monkeypatch.setenv("MEMOIR_DEBUG", debug)
+    done = CliRunner().invoke(cli.main, ["context", "x"])
+    assert done.exit_code in (2, 3)
+    assert "s3cret" not in done.output
+
+
+def test_debugging_shows_the_traceback(memoir: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Traceback" not in memoir("remember", "").stderr
+    monkeypatch.setenv("MEMOIR_DEBUG", "1")
+    assert "Traceback" in memoir("remember", "").stderr
+
+
+def test_a_missing_embedder_is_a_warning_for_people(
+    memoir: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMOIR_EMBEDDER")
+    monkeypatch.setattr(embedders, "find_spec", lambda _: None)
+    done = memoir("context", "x")
+    assert done.stderr.startswith("warning: no embedder, memory goes by words alone")
+    assert done.exit_code == 0
+
+
+def test_migrate_installs_and_is_then_up_to_date(empty_dsn: str) -> None:
+    def call(*arguments: str) -> Result:
+        return CliRunner().invoke(cli.main, ["--dsn", empty_dsn, "migrate", *arguments])
+
+    assert "would apply 0001" in call("--dry-run").stdout
+    assert "pending" in call("status").stdout
+    assert "applied 0001" in call().stdout
+    assert call("up").stdout == "up to date\n"
+    assert "pending" not in call("status").stdout
+    assert "0001_registry" in call("down", "0", "--yes").stdout
+    assert call("down", "0", "--yes").stdout == "nothing to undo\n"
+
+
+def test_migrate_down_asks_first(memoir: Call, db: psycopg.Connection) -> None:
+    assert memoir("migrate", "down", "0", stdin="n\n").exit_code == 1
+    assert db.execute("SELECT memoir.version()").fetchone()
+
+
+def test_psql_gets_the_search_path_the_user_and_no_password(dsn: str) -> None:
+    address, environment = psql_call(f"{dsn} password=s3cret-word", "ada lovelace")
+    assert "s3cret-word" not in address
+    assert environment["PGPASSWORD"] == "s3cret-word"
+    with psycopg.connect(address) as conn:
+        assert str(conn.execute("SHOW search_path").fetchone()).startswith("('memoir, ")
+        assert conn.execute("SHOW memoir.user_id").fetchone() == ("ada lovelace",)
+
+
+def test_psql_runs_what_it_is_given(dsn: str) -> None:
+    plain = dsn.replace("sslcertmode=allow", "")  # an older psql does not know it
+    done = in_a_process(plain, "psql", "-Atc", "SELECT name FROM mode WHERE name = 'plan'")
+    assert done.stdout == "plan\n", done.stderr
+
+
+def in_a_process(dsn: str, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from pgmemoir.cli import main; main()", *arguments],
+        env={**os.environ, "MEMOIR_DSN": dsn, "PYTHONIOENCODING": "utf-8", **settings},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def test_the_program_works_in_a_process_of_its_own(dsn: str) -> None:
+    assert in_a_process(dsn, "remember", "认证失败时先看 JWKS 缓存").returncode == 0
+    found = in_a_process(dsn, "context", "why does authentication fail?")
+    assert "认证失败时先看 JWKS 缓存" in found.stdout
+    assert found.stderr == ""
+
+
+def test_a_process_that_fails_prints_nothing_on_stdout(dsn: str) -> None:
+    refused = in_a_process(dsn, "context", "x", MEMOIR_EMBEDDER="magic")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("error: unknown embedder")
+
+
+def test_every_command_has_help() -> None:
+    for name in cli.main.commands:
+        done = CliRunner().invoke(cli.main, [name, "--help"])
+        assert done.exit_code == 0, name
+        assert len(done.stdout.splitlines()) > 3, name
+
+
+def test_the_version_is_printed() -> None:
+    assert CliRunner().invoke(cli.main, ["--version"]).stdout.startswith("pgmemoir 0.")
+
+
+def test_a_server_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli.main, ["--data", str(tmp_path), "server", "status"])
+    assert done.exit_code == 3
+    assert done.stdout.startswith("not running")
+
+
+def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
+    done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor", "--json"])
+    checks: list[dict[str, Any]] = json.loads(done.stdout)
+    assert {check["state"] for check in checks} == {"ok"}
+    assert done.exit_code == 0
+    names = ["server", "pgvector", "migrations", "version", "embedder", "model", "memories"]
+    assert [check["name"] for check in checks] == [*names, "recall"]
+
+
+def test_doctor_warns_of_memories_without_vectors(memoir: Call) -> None:
+    memoir("remember", "words only")
+    done = memoir("doctor")
+    assert "warn  memories    1 active, 1 without a vector" in done.stdout
+    assert done.exit_code == 0
+
+
+def test_doctor_finds_the_embedder_that_does_not_fit(dsn: str, db: psycopg.Connection) -> None:
+    db.execute("SELECT memoir.use_model('another', 8)")
+    done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"])
+    assert "fail  model       another filled this database" in done.stdout
+    assert done.exit_code == 1
+
+
+def test_doctor_says_what_is_missing(empty_dsn: str) -> None:
+    done = CliRunner().invoke(cli.main, ["--dsn", empty_dsn, "doctor"])
+    assert "fail  pgvector    the extension vector is not installed" in done.stdout
+    assert done.exit_code == 1
+
+
+def test_doctor_reports_a_database_out_of_reach() -> None:
+    dsn = "postgresql://ada:s3cret-word@127.0.0.1:9/x"
+    done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"])
+    assert "fail  connection" in done.stdout
+    assert "s3cret-word" not in done.output
+    assert done.exit_code == 1
+
+
+def test_without_a_dsn_an_embedded_server_keeps_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMOIR_DATA", str(tmp_path / "data"))
+    try:
+        first = CliRunner().invoke(cli.main, ["remember", "kept between calls"])
+        assert first.exit_code == 0, first.stderr
+        assert first.stderr.startswith("starting PostgreSQL in ")
+        assert "kept" in CliRunner().invoke(cli.main, ["context", "what is kept?"]).stdout
+        with Memoir() as memory:
+            assert "kept" in memory.context("what is kept?")
+        assert CliRunner().invoke(cli.main, ["server", "status"]).exit_code == 0
+    finally:
+        stopped = CliRunner().invoke(cli.main, ["server", "stop"])
+    assert stopped.stdout.startswith("stopped: "), stopped.stderr

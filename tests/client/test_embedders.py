@@ -1,0 +1,258 @@
+"""wordllama from its wheel, and OpenAI's protocol against a server on this machine."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from pgmemoir import (
+    DimensionMismatch,
+    EmbedderUnavailable,
+    Memoir,
+    MemoirError,
+    OpenAIEmbedder,
+    WordLlamaEmbedder,
+    default_embedder,
+)
+
+Answer = Callable[[dict[str, Any]], tuple[int, Any]]
+
+
+def three_dimensions(request: dict[str, Any]) -> tuple[int, Any]:
+    """A vector that tells the length of its text."""
+    vectors = [[float(len(text)), 1.0, 0.0] for text in request["input"]]
+    data = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(vectors)]
+    return 200, {"object": "list", "model": request["model"], "data": data, "usage": {}}
+
+
+class Api:
+    """A server of embeddings: ``answer`` makes the replies, ``requests`` keeps what was asked."""
+
+    def __init__(self) -> None:
+        self.answer: Answer = three_dimensions
+        self.requests: list[dict[str, Any]] = []
+        api = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                api.requests.append(json.loads(body))
+                status, reply = api.answer(api.requests[-1])
+                content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                """Quiet."""
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+
+    def embedder(self, model: str = "custom", **options: Any) -> OpenAIEmbedder:
+        return OpenAIEmbedder(model, base_url=self.url, api_key="none", retries=0, **options)
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    made = Api()
+    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
+    thread.start()
+    yield made
+    made.server.shutdown()
+    thread.join()
+    made.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def wordllama() -> WordLlamaEmbedder:
+    return WordLlamaEmbedder()
+
+
+def closeness(one: list[float], other: list[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def test_wordllama_gives_normalised_vectors(wordllama: WordLlamaEmbedder) -> None:
+    (vector,) = wordllama.embed(["the deploy failed"])
+    assert len(vector) == wordllama.dimensions
+    assert math.isclose(closeness(vector, vector), 1, abs_tol=1e-5)
+
+
+def test_wordllama_loads_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a network connection")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    assert any(WordLlamaEmbedder().embed(["offline"])[0])
+
+
+def test_wordllama_knows_chinese(wordllama: WordLlamaEmbedder) -> None:
+    question, near, far = wordllama.embed(["认证失败", "authentication error", "banana bread"])
+    assert closeness(question, near) > closeness(question, far) + 0.1
+
+
+def test_wordllama_gives_zeros_for_blank_texts(wordllama: WordLlamaEmbedder) -> None:
+    blank, text, newline = wordllama.embed(["", "text", " \n"])
+    assert not any(blank)
+    assert any(text)
+    assert not any(newline)
+
+
+def test_wordllama_reads_the_first_4000_characters(wordllama: WordLlamaEmbedder) -> None:
+    long, cut = wordllama.embed(["好的" * 500_000, "好的" * 2000])
+    assert long == pytest.approx(cut)
+
+
+def test_wordllama_leaves_the_logging_of_the_application_alone() -> None:
+    before = list(logging.getLogger().handlers), logging.getLogger().level
+    WordLlamaEmbedder().embed(["quiet"])
+    assert (list(logging.getLogger().handlers), logging.getLogger().level) == before
+
+
+def test_openai_is_asked_for_floats(api: Api) -> None:
+    assert api.embedder().embed(["four", "eleven char"]) == [[4, 1, 0], [11, 1, 0]]
+    expected = {"input": ["four", "eleven char"], "model": "custom", "encoding_format": "float"}
+    assert api.requests == [expected]
+
+
+def test_openai_learns_the_dimensions_of_an_unknown_model(api: Api) -> None:
+    embedder = api.embedder()
+    assert embedder.dimensions == 0
+    embedder.embed(["x"])
+    assert (embedder.name, embedder.dimensions) == ("openai/custom", 3)
+
+
+def test_openai_is_asked_for_the_dimensions_that_were_chosen(api: Api) -> None:
+    api.embedder(dimensions=3).embed(["x"])
+    assert api.requests[0]["dimensions"] == 3
+
+
+def test_answers_out_of_order_are_put_in_order(api: Api) -> None:
+    def backwards(request: dict[str, Any]) -> tuple[int, Any]:
+        status, reply = three_dimensions(request)
+        reply["data"].reverse()
+        return status, reply
+
+    api.answer = backwards
+    assert api.embedder().embed(["a", "bb", "ccc"]) == [[1, 1, 0], [2, 1, 0], [3, 1, 0]]
+
+
+def test_many_texts_are_sent_in_batches(api: Api) -> None:
+    vectors = api.embedder().embed(["x"] * 600)
+    assert [len(request["input"]) for request in api.requests] == [256, 256, 88]
+    assert len(vectors) == 600
+
+
+def test_long_texts_are_sent_in_smaller_batches(api: Api) -> None:
+    api.embedder().embed(["x" * 10_000] * 50)
+    assert [len(request["input"]) for request in api.requests] == [37, 13]
+    assert len(api.requests[0]["input"][0]) == 4000
+
+
+def test_blank_texts_are_not_sent(api: Api) -> None:
+    assert api.embedder().embed(["", "ab", " "]) == [[0, 0, 0], [2, 1, 0], [0, 0, 0]]
+    assert api.requests[0]["input"] == ["ab"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        (500, {"error": {"message": "overloaded"}}),
+        (429, {"error": {"message": "rate limit"}}),
+        (401, {"error": {"message": "wrong key"}}),
+        (200, {"object": "list", "data": []}),
+        (200, {"surprise": True}),
+        (200, b"<html>"),
+    ],
+)
+def test_an_api_that_does_not_answer_is_unavailable(api: Api, reply: tuple[int, Any]) -> None:
+    api.answer = lambda _: reply
+    with pytest.raises(EmbedderUnavailable, match="openai/custom"):
+        api.embedder().embed(["x"])
+
+
+def test_an_api_that_answers_too_little_is_unavailable(api: Api) -> None:
+    api.answer = lambda request: three_dimensions({**request, "input": ["one"]})
+    with pytest.raises(EmbedderUnavailable, match="1 vectors for 2 texts"):
+        api.embedder().embed(["one", "two"])
+
+
+def test_a_refused_connection_is_unavailable() -> None:
+    embedder = OpenAIEmbedder("m", base_url="http://127.0.0.1:9/v1", api_key="none", retries=0)
+    with pytest.raises(EmbedderUnavailable):
+        embedder.embed(["x"])
+
+
+def test_a_missing_key_is_unavailable(api: Api) -> None:
+    with pytest.raises(EmbedderUnavailable, match="OPENAI_API_KEY is not set"):
+        OpenAIEmbedder(base_url=api.url).embed(["x"])
+
+
+def test_other_dimensions_than_expected_are_an_error(api: Api) -> None:
+    with pytest.raises(DimensionMismatch, match="3 dimensions, 1536 were expected") as caught:
+        api.embedder("text-embedding-3-small").embed(["x"])
+    assert "MEMOIR_EMBED_DIMENSIONS=3" in str(caught.value.hint)
+
+
+def test_a_client_recalls_by_words_while_the_api_is_down(
+    api: Api, dsn: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    api.answer = lambda _: (500, {"error": {"message": "overloaded"}})
+    with Memoir(dsn, embedder=api.embedder()) as memory:
+        memory.remember("the session cookie is called harbor_sid")
+        assert "harbor_sid" in memory.context("what is the session cookie called?")
+    assert [warning.category for warning in recwarn] == [EmbedderUnavailable]
+
+
+def test_a_client_raises_what_only_a_person_can_mend(api: Api, dsn: str) -> None:
+    with (
+        Memoir(dsn, embedder=api.embedder(dimensions=5)) as memory,
+        pytest.raises(DimensionMismatch),
+    ):
+        memory.context("x")
+
+
+def test_the_environment_sets_up_openai(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", api.url)
+    monkeypatch.setenv("MEMOIR_EMBED_MODEL", "from-environment")
+    monkeypatch.setenv("MEMOIR_EMBED_DIMENSIONS", "3")
+    embedder = default_embedder()
+    assert embedder is not None
+    assert (embedder.name, embedder.dimensions) == ("openai/from-environment", 3)
+    assert embedder.embed(["abc"]) == [[3, 1, 0]]
+
+
+def test_without_a_key_wordllama_is_the_default() -> None:
+    assert isinstance(default_embedder(), WordLlamaEmbedder)
+
+
+def test_the_default_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("MEMOIR_EMBEDDER", "wordllama")
+    assert isinstance(default_embedder(), WordLlamaEmbedder)
+    monkeypatch.setenv("MEMOIR_EMBEDDER", "none")
+    assert default_embedder() is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("MEMOIR_EMBEDDER", "magic"), ("MEMOIR_EMBED_DIMENSIONS", "many")]
+)
+def test_a_wrong_setting_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv(name, value)
+    with pytest.raises(MemoirError, match=value):
+        default_embedder()

@@ -1,0 +1,145 @@
+"""The shapes of conversations that are understood, and what is said about the others."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from pgmemoir.importer import BadConversation, Conversation, parse
+
+
+def read(value: Any, name: str = "chat") -> Conversation:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return parse(text.encode(), name)
+
+
+def contents(value: Any) -> list[str]:
+    return [turn["content"] for turn in read(value).turns]
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    return [(turn["session"], turn["position"]) for turn in read(value).turns]
+
+
+MESSAGES = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        MESSAGES,
+        {"messages": MESSAGES},
+        {"turns": MESSAGES},
+        {"sessions": [{"id": "chat", "messages": MESSAGES}]},
+        {"sessions": {"chat": MESSAGES}},
+        "\n".join(map(json.dumps, MESSAGES)),
+        "\ufeff" + json.dumps(MESSAGES, indent=4) + "\n\n",
+    ],
+)
+def test_every_shape_gives_the_same_turns(value: Any) -> None:
+    assert contents(value) == ["user: hi", "assistant: hello"]
+    assert places(value) == [("chat", 0), ("chat", 1)]
+
+
+@pytest.mark.parametrize("key", ["content", "text", "message"])
+def test_the_text_may_have_three_names(key: str) -> None:
+    assert contents([{key: "hi"}]) == ["hi"]
+
+
+def test_text_parts_are_joined_and_images_left_out() -> None:
+    parts = [{"type": "text", "text": "one"}, {"type": "image_url"}, {"text": "two"}]
+    assert contents([{"content": parts}]) == ["one\ntwo"]
+
+
+@pytest.mark.parametrize("key", ["speaker", "role", "author", "name"])
+def test_the_speaker_may_have_four_names(key: str) -> None:
+    (turn,) = read([{key: "Caroline", "text": "hi"}]).turns
+    assert (turn["speaker"], turn["content"]) == ("Caroline", "Caroline: hi")
+
+
+@pytest.mark.parametrize("text", ["Caroline: hi", "caroline : hi", "Caroline：你好"])
+def test_the_speaker_is_not_named_twice(text: str) -> None:
+    assert contents([{"speaker": "Caroline", "text": text}]) == [text]
+
+
+@pytest.mark.parametrize("key", ["ts", "time", "timestamp", "created_at", "date"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "2024-01-02T03:04:05Z",
+        "2024-01-02 03:04:05",
+        "2024-01-02T05:04:05+02:00",
+        1704164645,
+        1704164645000,
+        "1704164645",
+    ],
+)
+def test_the_time_may_be_written_in_many_ways(key: str, value: Any) -> None:
+    (turn,) = read([{"text": "hi", key: value}]).turns
+    assert turn["created_at"] == datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("key", ["session", "session_id", "conversation_id"])
+def test_a_message_may_name_its_session(key: str) -> None:
+    value = [{"text": "a", key: 1}, {"text": "b", key: 2}, {"text": "c", key: 1}]
+    assert places(value) == [("1", 0), ("2", 0), ("1", 1)]
+
+
+def test_sessions_without_a_name_are_numbered() -> None:
+    value = {"sessions": [{"messages": [{"text": "a"}]}, [{"text": "b"}, {"text": "c"}]]}
+    assert places(value) == [("chat/1", 0), ("chat/2", 0), ("chat/2", 1)]
+
+
+def test_messages_take_the_time_of_their_session() -> None:
+    (turn,) = read({"sessions": [{"date": "2024-01-02", "messages": [{"text": "a"}]}]}).turns
+    assert turn["created_at"] == datetime(2024, 1, 2, tzinfo=UTC)
+
+
+def test_a_message_may_be_wrapped_in_its_envelope() -> None:
+    value = {"timestamp": "2024-01-02", "message": {"role": "user", "content": "hi"}}
+    (turn,) = read([value]).turns
+    assert turn["content"] == "user: hi"
+    assert turn["created_at"] == datetime(2024, 1, 2, tzinfo=UTC)
+
+
+def test_messages_without_text_are_skipped_but_keep_their_place() -> None:
+    value = [{"text": "a"}, {"role": "assistant", "content": None, "tool_calls": []}, {"text": "b"}]
+    assert places(value) == [("chat", 0), ("chat", 2)]
+    assert read(value).skipped == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ('{"text": "a"}\n{"text": "b"\n{"text": "c"}', 2, "not JSON"),
+        ('[{"text": "a"},\n {"text": "b"},\n {"txt": "c"}]', 3, "this one has txt"),
+        ('[\n{"text": "a", "ts": "yesterday"}]', 2, 'ts is "yesterday"'),
+        ('[\n{"text": "a", "ts": "1950-01-01"}]', 2, "before 1970"),
+        ('[\n{"text": "a", "ts": "2950-01-01"}]', 2, "more than a day ahead"),
+        ('[\n{"text": "a", "ts": true}]', 2, "ts is true"),
+        ('[\n{"text": "a", "ts": 1e300}]', 2, "ts is 1e\\+300"),
+        ('{"text": "a"}\n17', 2, "a message is an object, this is 17"),
+        ('[\n{"text": {"a": 1}}]', 2, "not text"),
+        ('[\n\n{"text": "a\\u0000b"}]', 3, "holds a NUL character at position 1"),
+        ('[\n{"text": "a\\ud800"}]', 2, "not valid Unicode"),
+        ("[" * 100_000, 1, "nested too deeply"),
+        ("nonsense", 1, "not JSON"),
+    ],
+)
+def test_a_fault_is_told_with_its_line(text: str, line: int, problem: str) -> None:
+    with pytest.raises(BadConversation, match=f"chat, line {line}: .*{problem}"):
+        read(text)
+
+
+def test_a_file_that_is_not_utf8_is_told_with_its_line() -> None:
+    with pytest.raises(BadConversation, match="line 2: not UTF-8"):
+        parse(b'{"text": "a"}\n{"text": "\xe9"}', "chat")
+
+
+@pytest.mark.parametrize("text", ["", "\n", "[]", '{"messages": []}'])
+def test_a_file_without_messages_is_an_error(text: str) -> None:
+    with pytest.raises(BadConversation, match="holds no messages"):
+        read(text)

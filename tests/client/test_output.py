@@ -1,0 +1,39 @@
+"""Tables on a terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgmemoir.cli import output
+
+
+def test_chinese_characters_take_two_columns() -> None:
+    assert output.text_width("a认证b") == 6
+    assert output.text_width("e\u0301") == 1
+
+
+def test_a_text_is_cut_at_the_width_of_the_terminal() -> None:
+    assert output.fit("认证失败", 8) == "认证失败"
+    assert output.fit("认证失败了", 8) == "认证失…"
+    assert output.text_width(output.fit("a认证失败了", 8)) <= 8
+
+
+def test_columns_are_aligned_by_their_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    made = output.table([["id", "text", "n"], ["1", "认证", "10"], ["22", "abc", "9"]], 1, {2})
+    assert made.splitlines() == [
+        "id  text   n",
+        "--  ----  --",
+        "1   认证  10",
+        "22  abc    9",
+    ]
+
+
+def test_the_flexible_column_gets_what_the_others_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    made = output.table([["id", "text", "n"], ["1", "x" * 200, "10"]], 1, {2})
+    assert {output.text_width(line) for line in made.splitlines()} == {60}
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    assert output.one_line("a\x1b[31m\nb\u202ec") == "a[31m bc"

@@ -1,0 +1,167 @@
+"""A throw-away server for the whole run, and four kinds of database on it.
+
+``tx``        the shared database, rolled back after the test: for nearly everything (2 ms)
+``db``        a database of its own with memoir in it, autocommit; ``dsn`` is its address (70 ms)
+``empty_db``  a database of its own with nothing in it; ``empty_dsn`` is its address
+``server``    where to connect to make more
+
+Tests write ``memoir.x``: the search path is the default one, as in an application.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, settings
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from pytest_postgresql import factories
+from pytest_postgresql.executors import NoopExecutor
+from pytest_postgresql.janitor import DatabaseJanitor
+
+from pgmemoir import migrations
+from pgmemoir import server as embedded
+
+FAST = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "256MB",
+    "max_connections": "100",
+}
+
+# The machine's speed is not a property of the code; the same examples every time are.
+# Examples of one test share its transaction: a property clears what it made.
+settings.register_profile(
+    "house",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.load_profile("house")
+
+
+class Server(NoopExecutor):
+    """Where the throw-away server is, in the form pytest-postgresql wants it."""
+
+    template_dbname = "template1"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--pg", type=int, choices=(18, 16), default=18, help="major version of PostgreSQL"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Name the versions under test, as the binaries and the extension's control file say."""
+    binaries = embedded.psql(config.getoption("pg")).parent
+    said = subprocess.run(
+        [binaries / "postgres", "--version"], capture_output=True, text=True, check=True
+    )
+    control = binaries.parent / "share/postgresql/extension/vector.control"
+    version = re.search(r"default_version = '(.+)'", control.read_text())
+    assert version is not None
+    return f"{said.stdout.strip()}, pgvector {version[1]}"
+
+
+@pytest.fixture(scope="session")
+def server(pytestconfig: pytest.Config) -> Iterator[Server]:
+    """A server of the version of ``--pg``, without care for crashes, gone at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="pgmemoir-test-"))
+    try:
+        address = conninfo_to_dict(embedded.start(folder, pytestconfig.getoption("pg"), FAST))
+        yield Server(
+            host=str(address["host"]),
+            port=str(address["port"]),
+            user=str(address["user"]),
+            dbname="postgres",
+            options="",
+        )
+    finally:
+        embedded.stop(folder)
+        shutil.rmtree(folder)
+
+
+def _install(host: str, port: int, user: str, dbname: str, **_: object) -> None:
+    """Bring the template to the SQL of the checkout."""
+    with psycopg.connect(host=host, port=port, user=user, dbname=dbname) as conn:
+        migrations.up(conn)
+
+
+installed = factories.postgresql_noproc(depends_on="server", dbname="own", load=[_install])
+nothing = factories.postgresql_noproc(depends_on="server", dbname="empty")
+own_database = factories.postgresql("installed")
+empty_database = factories.postgresql("nothing")
+
+
+@pytest.fixture(scope="session")
+def shared_database(installed: NoopExecutor) -> Iterator[dict[str, object]]:
+    """Connection parameters of the database all ``tx`` tests share."""
+    address = {"host": installed.host, "port": installed.port, "user": installed.user}
+    janitor = DatabaseJanitor(**address, dbname="shared", template_dbname=installed.template_dbname)
+    with janitor:
+        yield {**address, "dbname": "shared"}
+
+
+@pytest.fixture(scope="session")
+def shared_connection(shared_database: dict[str, object]) -> Iterator[list[psycopg.Connection]]:
+    """Holds the connection of the ``tx`` tests: making one costs as much as a test."""
+    held = [psycopg.connect(**shared_database)]
+    yield held
+    held[0].close()
+
+
+@pytest.fixture
+def tx(
+    shared_connection: list[psycopg.Connection], shared_database: dict[str, object]
+) -> Iterator[psycopg.Connection]:
+    """A connection to the shared database, in a transaction that is rolled back."""
+    if shared_connection[0].closed:
+        shared_connection[0] = psycopg.connect(**shared_database)
+    conn = shared_connection[0]
+    conn.execute("SELECT")
+    yield conn
+    left = conn.info.transaction_status
+    if not conn.closed:
+        conn.rollback()
+    if left is psycopg.pq.TransactionStatus.IDLE:
+        pytest.fail("the test ended the shared transaction: it needs the fixture db")
+
+
+def _address(conn: psycopg.Connection) -> str:
+    """A connection string that psql of any version understands."""
+    info = conn.info
+    return make_conninfo(host=info.host, port=info.port, user=info.user, dbname=info.dbname)
+
+
+@pytest.fixture
+def db(own_database: psycopg.Connection) -> psycopg.Connection:
+    """An autocommit connection to a database of the test's own, with memoir in it."""
+    own_database.autocommit = True
+    return own_database
+
+
+@pytest.fixture
+def dsn(own_database: psycopg.Connection) -> str:
+    """The address of the database of ``db``."""
+    return _address(own_database)
+
+
+@pytest.fixture
+def empty_db(empty_database: psycopg.Connection) -> psycopg.Connection:
+    """An autocommit connection to a database of the test's own, with nothing in it."""
+    empty_database.autocommit = True
+    return empty_database
+
+
+@pytest.fixture
+def empty_dsn(empty_database: psycopg.Connection) -> str:
+    """The address of the database of ``empty_db``."""
+    return _address(empty_database)

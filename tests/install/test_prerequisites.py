@@ -1,0 +1,101 @@
+"""What a database must have, and what the error says when it has not."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from pgmemoir import migrations, prerequisites
+from pgmemoir.migrations import MigrationError
+
+
+def _refusal(conn, tree) -> MigrationError:
+    with pytest.raises(MigrationError) as caught:
+        migrations.up(conn, source=tree)
+    assert conn.execute("SELECT to_regclass('memoir.migration')").fetchone() == (None,)
+    return caught.value
+
+
+def test_an_owner_without_other_rights_can_install(empty_db, owner_db):
+    empty_db.execute("CREATE EXTENSION vector")
+    assert migrations.up(owner_db)
+    assert owner_db.execute("SELECT memoir.version()").fetchone()
+    assert migrations.down(owner_db, 0)
+
+
+def test_without_the_right_to_create_pgvector_the_command_is_named(owner_db, tree):
+    error = _refusal(owner_db, tree)
+    assert "plain may not create it" in error.message
+    name = owner_db.info.dbname
+    assert error.hint == f'As a superuser in the database "{name}": CREATE EXTENSION vector;'
+
+
+def test_without_pgvector_on_the_server_the_package_is_named(empty_db, tree):
+    major = empty_db.info.server_version // 10000
+    if major < 18:
+        pytest.skip("PostgreSQL 18 is the first that can look for extensions elsewhere")
+    empty_db.execute("SET extension_control_path = '/nonexistent'")
+    error = _refusal(empty_db, tree)
+    assert error.message == "pgvector is not installed on this server"
+    assert f"postgresql-{major}-pgvector" in error.hint
+
+
+def test_without_the_right_to_create_the_schema_the_grant_is_named(empty_db, owner_db, tree):
+    empty_db.execute("CREATE EXTENSION vector")
+    empty_db.execute(f"ALTER DATABASE {empty_db.info.dbname} OWNER TO postgres")
+    error = _refusal(owner_db, tree)
+    assert error.message == "plain may not create the schema memoir"
+    assert error.hint.endswith(f'GRANT CREATE ON DATABASE "{empty_db.info.dbname}" TO plain;')
+
+
+def test_a_schema_made_by_an_administrator_is_enough(empty_db, owner_db, tree):
+    empty_db.execute("CREATE EXTENSION vector")
+    empty_db.execute(f"ALTER DATABASE {empty_db.info.dbname} OWNER TO postgres")
+    empty_db.execute("CREATE SCHEMA memoir AUTHORIZATION plain")
+    assert migrations.up(owner_db, source=tree)
+
+
+def test_pgvector_may_live_in_a_schema_of_any_name(empty_db):
+    empty_db.execute('CREATE SCHEMA "My Extensions"')
+    empty_db.execute('CREATE EXTENSION vector SCHEMA "My Extensions"')
+    migrations.up(empty_db)
+    assert empty_db.execute("SELECT memoir.version()").fetchone()
+
+
+def test_the_schema_of_pgvector_must_be_open_to_the_role(empty_db, owner_db, tree):
+    empty_db.execute('CREATE SCHEMA "My Extensions"')
+    empty_db.execute('CREATE EXTENSION vector SCHEMA "My Extensions"')
+    error = _refusal(owner_db, tree)
+    assert error.hint == 'As its owner: GRANT USAGE ON SCHEMA "My Extensions" TO plain;'
+
+
+def test_an_old_pgvector_is_refused_with_the_update(empty_db, tree):
+    empty_db.execute("CREATE EXTENSION vector")
+    empty_db.execute("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'")
+    error = _refusal(empty_db, tree)
+    assert error.message == "pgmemoir needs pgvector 0.8.0 or newer; this database has 0.7.4"
+    assert error.hint.endswith("ALTER EXTENSION vector UPDATE;")
+
+
+def test_an_old_server_is_refused(empty_db, tree, monkeypatch):
+    monkeypatch.setattr(prerequisites, "OLDEST_SERVER", 99)
+    assert "pgmemoir needs PostgreSQL 99 or newer" in _refusal(empty_db, tree).message
+
+
+def test_the_extension_pgmemoir_is_another_road(empty_db, tree):
+    empty_db.execute(
+        "INSERT INTO pg_extension"
+        " (oid, extname, extowner, extnamespace, extrelocatable, extversion)"
+        " VALUES (99999, 'pgmemoir', 10, 2200, false, '0.1')"
+    )
+    assert _refusal(empty_db, tree).hint == "ALTER EXTENSION pgmemoir UPDATE;"
+
+
+def test_a_database_in_another_encoding_is_refused(server, tree):
+    address = {"host": server.host, "port": server.port, "user": server.user}
+    with psycopg.connect(**address, dbname="postgres", autocommit=True) as admin:
+        admin.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+        with psycopg.connect(**address, dbname="latin") as conn:
+            error = _refusal(conn, tree)
+        admin.execute("DROP DATABASE latin WITH (FORCE)")
+    assert error.message == 'pgmemoir needs a database in UTF8; "latin" is in LATIN1'

@@ -1,0 +1,142 @@
+"""The embedded server: kept between calls, started once, found again after a crash."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgmemoir import server as embedded
+
+START = (
+    "import sys; from pathlib import Path; from pgmemoir import server\n"
+    "print(server.start(Path(sys.argv[1]), int(sys.argv[2])))"
+)
+
+
+@pytest.fixture(scope="module")
+def version(pytestconfig) -> int:
+    return pytestconfig.getoption("pg")
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    """A folder whose servers are stopped at the end. Its path has a space and a quote."""
+    top = Path(tempfile.mkdtemp(prefix="pgmemoir test's "))
+    folder = top / "data"
+    yield folder
+    embedded.stop(folder)
+    shutil.rmtree(top)
+
+
+def _pid(home: Path, version: int) -> int:
+    return int((home / f"pg{version}/postmaster.pid").read_text().splitlines()[0])
+
+
+def _name(dsn: str) -> str:
+    with psycopg.connect(dsn) as conn:
+        return conn.info.dbname
+
+
+def test_two_processes_at_once_get_the_same_server(home, version):
+    command = [sys.executable, "-c", START, str(home), str(version)]
+    racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = {racer.communicate()[0].strip() for racer in racers}
+    assert len(said) == 1
+    assert _name(said.pop()) == "memoir"
+
+
+def test_it_survives_the_process_that_started_it(home, version):
+    embedded.stop(home)
+    subprocess.run([sys.executable, "-c", START, str(home), str(version)], check=True)
+    assert embedded.running(home)
+
+
+def test_a_running_server_is_used_again(home, version):
+    embedded.start(home, version)
+    before = _pid(home, version)
+    embedded.start(home, version)
+    assert _pid(home, version) == before
+
+
+def test_stop_stops_it_and_the_data_stays(home, version):
+    with psycopg.connect(embedded.start(home, version)) as conn:
+        conn.execute("CREATE TABLE IF NOT EXISTS kept AS SELECT 7 AS seven")
+    embedded.stop(home)
+    assert not embedded.running(home)
+    with psycopg.connect(embedded.start(home, version)) as conn:
+        assert conn.execute("SELECT seven FROM kept").fetchone() == (7,)
+
+
+def test_stop_without_a_server_does_nothing(tmp_path):
+    embedded.stop(tmp_path / "nowhere")
+    assert not embedded.running(tmp_path / "nowhere")
+
+
+def test_it_starts_again_after_kill_9(home, version):
+    embedded.start(home, version)
+    os.kill(_pid(home, version), signal.SIGKILL)
+    assert _name(embedded.start(home, version)) == "memoir"
+
+
+def test_a_stale_pid_that_belongs_to_another_process_by_now_is_no_obstacle(home, version):
+    embedded.start(home, version)
+    stale = (home / f"pg{version}/postmaster.pid").read_text().splitlines()
+    embedded.stop(home)
+    stale[0] = str(os.getpid())
+    (home / f"pg{version}/postmaster.pid").write_text("\n".join(stale))
+    assert _name(embedded.start(home, version)) == "memoir"
+
+
+def test_letters_beyond_ascii_have_cases(home, version):
+    with psycopg.connect(embedded.start(home, version)) as conn:
+        assert conn.execute("SELECT lower('ÉÜ')").fetchone() == ("éü",)
+
+
+def test_the_data_is_closed_to_other_users_and_to_git(home, version):
+    embedded.start(home, version)
+    assert (home / f"pg{version}").stat().st_mode & 0o077 == 0
+    assert (home / ".gitignore").read_text() == "*\n"
+
+
+def test_a_path_too_long_for_a_socket_works(version):
+    top = Path(tempfile.mkdtemp(prefix="pgmemoir-test-"))
+    folder = top / ("long" * 25)
+    try:
+        dsn = embedded.start(folder, version)
+        assert "long" not in dsn
+        assert _name(dsn) == "memoir"
+    finally:
+        embedded.stop(folder)
+        shutil.rmtree(top)
+
+
+def test_a_broken_cluster_is_reported_in_the_servers_words(home, version):
+    embedded.start(home, version)
+    embedded.stop(home)
+    conf = home / f"pg{version}/postgresql.conf"
+    good = conf.read_text()
+    conf.write_text(good + "\nno_such_setting = 1\n")
+    with pytest.raises(embedded.ServerError, match="no_such_setting"):
+        embedded.start(home, version)
+    conf.write_text(good)
+
+
+def test_an_unknown_version_is_refused(tmp_path):
+    with pytest.raises(embedded.ServerError, match="no embedded PostgreSQL 17"):
+        embedded.start(tmp_path, 17)
+
+
+def test_the_data_directory_is_in_the_current_one_unless_the_environment_says(monkeypatch):
+    monkeypatch.delenv("MEMOIR_DATA", raising=False)
+    assert embedded.default_data_dir() == Path.cwd() / ".memoir"
+    monkeypatch.setenv("MEMOIR_DATA", "/elsewhere")
+    assert embedded.default_data_dir() == Path("/elsewhere")

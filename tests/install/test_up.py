@@ -1,0 +1,122 @@
+"""`migrations.up`: what it runs, when, and how it leaves the caller's connection."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+from pgmemoir import MemoirError, migrations, paths
+
+ALL = ["0001_note.sql", "0002_author.sql", "sql/10_read/body.sql", "sql/20_view/bodies.sql"]
+
+
+def test_a_fresh_database_gets_every_file_in_order(empty_db, tree):
+    assert migrations.up(empty_db, source=tree) == ALL
+    assert empty_db.execute("SELECT * FROM memoir.bodies").fetchone() == ("第一",)
+
+
+def test_a_second_run_does_nothing(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    assert migrations.up(empty_db, source=tree) == []
+
+
+def test_six_racing_processes_apply_each_file_once(empty_db, empty_dsn):
+    program = (
+        "import psycopg, sys; from pgmemoir import migrations\n"
+        "print(len(migrations.up(psycopg.connect(sys.argv[1]))))"
+    )
+    command = [sys.executable, "-c", program, empty_dsn]
+    racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    said = [racer.communicate()[0] for racer in racers]
+    ran = sorted(map(int, said))
+    assert ran[:5] == [0] * 5
+    assert ran[5] > 0
+    applied = empty_db.execute("SELECT count(*) FROM memoir.migration WHERE kind = 'migration'")
+    assert applied.fetchone()[0] == len(list(paths.installed().migrations.glob("*.sql")))
+
+
+def test_a_dry_run_names_the_files_and_changes_nothing(empty_db, tree):
+    assert migrations.up(empty_db, dry_run=True, source=tree) == ALL
+    assert empty_db.execute("SELECT to_regnamespace('memoir')").fetchone() == (None,)
+
+
+def test_a_dry_run_really_runs(empty_db, tree):
+    tree.write("migrations/0002_author.sql", "ALTER TABLE nowhere ADD author text;\n")
+    with pytest.raises(migrations.MigrationError, match="nowhere"):
+        migrations.up(empty_db, dry_run=True, source=tree)
+
+
+def test_a_target_stops_there_and_leaves_the_code_for_later(empty_db, tree):
+    assert migrations.up(empty_db, target=1, source=tree) == ALL[:1]
+    assert migrations.up(empty_db, source=tree) == ALL[1:]
+
+
+def test_changed_code_runs_again_all_of_it(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    tree.write("sql/30_more/two.sql", "CREATE OR REPLACE VIEW two AS SELECT 2 AS two;\n")
+    assert migrations.up(empty_db, source=tree) == [*ALL[2:], "sql/30_more/two.sql"]
+
+
+def test_code_runs_again_after_a_migration(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    tree.write("migrations/0003_day.sql", "ALTER TABLE note ADD day date;\n")
+    assert migrations.up(empty_db, source=tree) == ["0003_day.sql", *ALL[2:]]
+
+
+def test_an_overload_of_an_older_text_is_dropped(empty_db, tree):
+    one = "CREATE OR REPLACE FUNCTION twice(a int{}) RETURNS int LANGUAGE sql RETURN a * 2;\n"
+    tree.write("sql/30_more/twice.sql", one.format(""))
+    migrations.up(empty_db, source=tree)
+    tree.write("sql/30_more/twice.sql", one.format(", b int DEFAULT 0"))
+    migrations.up(empty_db, source=tree)
+    assert empty_db.execute("SELECT memoir.twice(4)").fetchone() == (8,)
+
+
+def test_an_old_view_that_others_use_stops_the_upgrade(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("CREATE VIEW public.mine AS SELECT * FROM memoir.bodies")
+    (tree.sql / "20_view/bodies.sql").unlink()
+    with pytest.raises(migrations.MigrationError, match=r"cannot drop view memoir\.bodies"):
+        migrations.up(empty_db, source=tree)
+    assert empty_db.execute("SELECT * FROM public.mine").fetchone() == ("第一",)
+
+
+def test_a_function_of_somebody_else_in_the_schema_stays(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("CREATE FUNCTION memoir.mine() RETURNS int LANGUAGE sql RETURN 7")
+    tree.write("sql/30_more/two.sql", "CREATE OR REPLACE VIEW two AS SELECT 2 AS two;\n")
+    migrations.up(empty_db, source=tree)
+    assert empty_db.execute("SELECT memoir.mine()").fetchone() == (7,)
+
+
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_the_callers_connection_is_left_as_it_was(empty_db, tree, autocommit):
+    empty_db.autocommit = autocommit
+    empty_db.row_factory = dict_row
+    migrations.up(empty_db, source=tree)
+    assert empty_db.autocommit is autocommit
+    assert empty_db.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+    assert empty_db.execute("SHOW search_path").fetchone() == {"search_path": '"$user", public'}
+
+
+def test_a_connection_in_a_transaction_is_refused_with_a_hint(empty_db, tree):
+    with empty_db.transaction(), pytest.raises(MemoirError, match="commit or roll back first"):
+        migrations.up(empty_db, source=tree)
+
+
+def test_a_reader_may_ask_when_there_is_nothing_to_do(empty_db, empty_dsn, tree):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("GRANT USAGE ON SCHEMA memoir TO pg_monitor")
+    empty_db.execute("GRANT SELECT ON memoir.migration TO pg_monitor")
+    with psycopg.connect(empty_dsn, options="-c role=pg_monitor") as reader:
+        assert migrations.up(reader, source=tree) == []
+
+
+def test_a_repeatable_read_default_does_not_hide_what_another_process_did(empty_db, tree):
+    empty_db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    assert migrations.up(empty_db, source=tree) == ALL
+    assert migrations.up(empty_db, source=tree) == []
