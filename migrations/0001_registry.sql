@@ -17,13 +17,15 @@ CREATE TABLE embedding_model (
 );
 CREATE UNIQUE INDEX embedding_model_active ON embedding_model (active) WHERE active;
 COMMENT ON TABLE embedding_model IS
-    'Which model made the vectors. One row is active; its name and dimensions are NULL until the first vector or use_model() names them.';
+    'Which model made the vectors. One row is active; its name and dimensions are NULL until the '
+    'first vector or use_model() names them.';
 
 CREATE TABLE kind (
     kind_id smallint PRIMARY KEY CHECK (kind_id BETWEEN 1 AND 62),
     name text NOT NULL UNIQUE,
     aliases text[] NOT NULL DEFAULT '{}',
-    layer text NOT NULL CHECK (layer IN ('working', 'episodic', 'semantic', 'procedural', 'profile')),
+    layer text NOT NULL
+        CHECK (layer IN ('working', 'episodic', 'semantic', 'procedural', 'profile')),
     half_life_days float8 CHECK (half_life_days > 0),
     importance float8 NOT NULL DEFAULT 0.5 CHECK (importance BETWEEN 0 AND 1),
     priority smallint NOT NULL DEFAULT 0,
@@ -31,7 +33,9 @@ CREATE TABLE kind (
     heading text NOT NULL,
     description text NOT NULL
 );
-COMMENT ON TABLE kind IS 'What sorts of memory there are. half_life_days NULL means the kind does not decay; importance is the default of a new memory; heading is the line above its group in a block.';
+COMMENT ON TABLE kind IS
+    'What sorts of memory there are. half_life_days NULL means the kind does not decay; importance '
+    'is the default of a new memory; heading is the line above its group in a block.';
 
 CREATE TABLE mode (
     name text PRIMARY KEY,
@@ -47,8 +51,12 @@ CREATE TABLE mode (
     event_hours float8 NOT NULL DEFAULT 24 CHECK (event_hours >= 0),
     event_limit int NOT NULL DEFAULT 10 CHECK (event_limit >= 0),
     event_relevance float8 NOT NULL DEFAULT 0.5 CHECK (event_relevance BETWEEN 0 AND 1),
-    event_types text[] NOT NULL DEFAULT '{task_failed,task_completed,alert,layer2_health,escalation}',
+    event_types text[] NOT NULL
+        DEFAULT '{task_failed,task_completed,alert,layer2_health,escalation}',
     profile boolean NOT NULL DEFAULT true,
+    model_id smallint,
+    dimensions int,
+    log_recalls boolean NOT NULL DEFAULT true,
     plain_kinds bigint NOT NULL DEFAULT 0,
     kind_weights float8[] NOT NULL DEFAULT '{}',
     kind_rates float8[] NOT NULL DEFAULT '{}',
@@ -56,18 +64,36 @@ CREATE TABLE mode (
     heading_costs float8[] NOT NULL DEFAULT '{}',
     CHECK (vector_weight + word_weight > 0)
 );
-COMMENT ON TABLE mode IS 'How a recall is weighted, one row a mode. A new mode is one row here and, where a weight is not 1, rows in mode_weight.';
-COMMENT ON COLUMN mode.vector_weight IS 'Share of cosine in relevance; relevance is the weighted mean of the signals a memory has.';
-COMMENT ON COLUMN mode.word_weight IS 'Share of idf coverage (which part of the question''s words, by rarity, the memory contains).';
+COMMENT ON TABLE mode IS
+    'How a recall is weighted, one row a mode. A new mode is one row here and, where a weight is '
+    'not 1, rows in mode_weight.';
+COMMENT ON COLUMN mode.vector_weight IS
+    'Share of cosine in relevance; relevance is the weighted mean of the signals a memory has.';
+COMMENT ON COLUMN mode.word_weight IS
+    'Share of idf coverage (which part of the question''s words, by rarity, the memory contains).';
 COMMENT ON COLUMN mode.threshold IS 'A candidate with a score at or below this is left out.';
-COMMENT ON COLUMN mode.candidate_limit IS 'How many of the best scored memories go on to selection, at least; more when the budget is large.';
-COMMENT ON COLUMN mode.line_limit IS 'At most this many lines in the block; NULL: as many as the budget holds.';
-COMMENT ON COLUMN mode.mmr_lambda IS 'MMR: lambda * score - (1 - lambda) * Jaccard to the nearest line already chosen (D0 3.1).';
-COMMENT ON COLUMN mode.mmr_lines IS 'How many lines MMR orders (topK of D0 3.1); the rest follow by score.';
-COMMENT ON COLUMN mode.duplicate_at IS 'A candidate this similar (Jaccard of token sets) to a line above it is left out (D0 1.3).';
-COMMENT ON COLUMN mode.plain_kinds IS 'Kept by trigger: bit kind_id is set for kinds that weigh 1 and do not decay, whose score is their relevance. Do not write.';
-COMMENT ON COLUMN mode.kind_weights IS 'Kept by trigger from mode_weight: weight by kind_id. Do not write.';
-COMMENT ON COLUMN mode.kind_rates IS 'Kept by trigger from kind.half_life_days: ln 2 / half-life in seconds by kind_id. Do not write.';
+COMMENT ON COLUMN mode.candidate_limit IS
+    'How many of the best scored memories go on to selection, at least; more when the budget is '
+    'large.';
+COMMENT ON COLUMN mode.line_limit IS
+    'At most this many lines in the block; NULL: as many as the budget holds.';
+COMMENT ON COLUMN mode.mmr_lambda IS
+    'MMR: lambda * score - (1 - lambda) * Jaccard to the nearest line already chosen (D0 3.1).';
+COMMENT ON COLUMN mode.mmr_lines IS
+    'How many lines MMR orders (topK of D0 3.1); the rest follow by score.';
+COMMENT ON COLUMN mode.duplicate_at IS
+    'A candidate this similar (Jaccard of token sets) to a line above it is left out (D0 1.3).';
+COMMENT ON COLUMN mode.model_id IS
+    'Kept by trigger, as dimensions and log_recalls: the active embedding model and setting '
+    'log_recalls, so that a recall reads one row. Do not write.';
+COMMENT ON COLUMN mode.plain_kinds IS
+    'Kept by trigger: bit kind_id is set for kinds that weigh 1 and do not decay, whose score is '
+    'their relevance. Do not write.';
+COMMENT ON COLUMN mode.kind_weights IS
+    'Kept by trigger from mode_weight: weight by kind_id. Do not write.';
+COMMENT ON COLUMN mode.kind_rates IS
+    'Kept by trigger from kind.half_life_days: ln 2 / half-life in seconds by kind_id. Do not '
+    'write.';
 
 CREATE TABLE mode_weight (
     mode text NOT NULL REFERENCES mode ON UPDATE CASCADE ON DELETE CASCADE,
@@ -75,7 +101,8 @@ CREATE TABLE mode_weight (
     weight float8 NOT NULL CHECK (weight >= 0),
     PRIMARY KEY (mode, kind)
 );
-COMMENT ON TABLE mode_weight IS 'Factor on the score of a kind in a mode; a pair without a row weighs 1.';
+COMMENT ON TABLE mode_weight IS
+    'Factor on the score of a kind in a mode; a pair without a row weighs 1.';
 
 CREATE TABLE synonym (
     term text NOT NULL CHECK (term = lower(term)),
@@ -103,7 +130,8 @@ CREATE TABLE prompt (
     active boolean NOT NULL DEFAULT true,
     PRIMARY KEY (kind, language, version)
 );
-COMMENT ON TABLE prompt IS 'Prompts for the jobs that ask a model, with the JSON schema of the answer.';
+COMMENT ON TABLE prompt IS
+    'Prompts for the jobs that ask a model, with the JSON schema of the answer.';
 
 CREATE TABLE source (
     name text PRIMARY KEY,

@@ -1,5 +1,6 @@
--- The record (memory), its recall projection (trace) and what hangs on them. user_id leads every key.
--- Vectors, terms and lines are PLAIN: out of line (the default for vectors) an exact search is 2-7x slower.
+-- The record (memory), its recall projection (trace) and what hangs on them. user_id leads every
+-- key. Vectors, terms and lines are PLAIN: out of line (the default for vectors) an exact search is
+-- 2-7x slower.
 
 CREATE TABLE profile (
     user_id text PRIMARY KEY CHECK (user_id <> '' AND length(user_id) <= 200),
@@ -11,10 +12,17 @@ CREATE TABLE profile (
     rolling_summary text,
     counted_up_to bigint NOT NULL DEFAULT 0,
     counted int NOT NULL DEFAULT 0,
+    mean_cost float8,
     updated_at timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE profile IS 'One row a user: settings, the cached goals and capabilities, and how far word statistics are counted.';
-COMMENT ON COLUMN profile.counted_up_to IS 'term.df counts the active traces with memory_id up to this one; recall counts the later ones itself.';
+COMMENT ON TABLE profile IS
+    'One row a user: settings, the cached goals and capabilities, and how far word statistics are '
+    'counted.';
+COMMENT ON COLUMN profile.mean_cost IS
+    'Mean estimated tokens of a line, by refresh_statistics: how many candidates fill a budget.';
+COMMENT ON COLUMN profile.counted_up_to IS
+    'term.df counts the active traces with memory_id up to this one; recall counts the later ones '
+    'itself.';
 
 CREATE TABLE memory (
     user_id text NOT NULL CHECK (user_id <> '' AND length(user_id) <= 200),
@@ -43,14 +51,18 @@ CREATE TABLE memory (
     PRIMARY KEY (user_id, memory_id),
     CHECK (valid_until > valid_from)
 );
-CREATE UNIQUE INDEX memory_content ON memory (user_id, content_hash) WHERE status IN ('active', 'pending');
+CREATE UNIQUE INDEX memory_content ON memory (user_id, content_hash)
+    WHERE status IN ('active', 'pending');
 CREATE INDEX memory_subject ON memory (user_id, kind, subject) WHERE subject IS NOT NULL;
 CREATE UNIQUE INDEX memory_source ON memory (user_id, source, source_key) WHERE source IS NOT NULL;
-COMMENT ON TABLE memory IS 'One thing worth remembering: what was said, when it was true, where it came from.';
-COMMENT ON COLUMN memory.subject IS 'Names a single-valued slot such as user.framework; a newer memory on it supersedes the older.';
+COMMENT ON TABLE memory IS
+    'One thing worth remembering: what was said, when it was true, where it came from.';
+COMMENT ON COLUMN memory.subject IS
+    'Names a single-valued slot such as user.framework; a newer memory on it supersedes the older.';
 COMMENT ON COLUMN memory.position IS 'Place of a turn in its session, from 0.';
 COMMENT ON COLUMN memory.origin IS 'Who or what made it: user, agent, reflection, import, ...';
-COMMENT ON COLUMN memory.content_hash IS 'sha256 of kind, subject, session, position and content: equal hash, equal memory.';
+COMMENT ON COLUMN memory.content_hash IS
+    'sha256 of kind, subject, session, position and content: equal hash, equal memory.';
 
 CREATE TABLE trace (
     user_id text NOT NULL,
@@ -82,12 +94,22 @@ CREATE INDEX trace_scan ON trace (user_id, model, memory_id)
     INCLUDE (kind, created_at, importance, cost, brief_cost, term_count, terms, embedding, line)
     WHERE active AND NOT wide;
 CREATE INDEX trace_wide ON trace (user_id, model, memory_id) WHERE active AND wide;
-COMMENT ON TABLE trace IS 'What recall reads, and all it reads: one row a memory and model. A memory that must not be recalled has no active trace.';
-COMMENT ON COLUMN trace.terms IS 'The set of the memory''s tokens: one 1 at the hash of each. One inner product counts, weighs or names the words shared with a question.';
+COMMENT ON TABLE trace IS
+    'What recall reads, and all it reads: one row a memory and model. A memory that must not be '
+    'recalled has no active trace.';
+COMMENT ON COLUMN trace.terms IS
+    'The set of the memory''s tokens: one 1 at the hash of each. One inner product counts, weighs '
+    'or names the words shared with a question.';
 COMMENT ON COLUMN trace.line IS 'The line of the block, without bullet: one line, bounded.';
-COMMENT ON COLUMN trace.cost IS 'Estimated tokens of the line with its bullet, not rounded; brief_cost of the brief, NULL without one.';
-COMMENT ON COLUMN trace.brief IS 'Shorter line for when the line does not fit the budget: the summary, or the beginning of a long text.';
-COMMENT ON COLUMN trace.wide IS 'The row does not fit an index entry (2,704 bytes): read from the table through trace_wide instead of from trace_scan alone.';
+COMMENT ON COLUMN trace.cost IS
+    'Estimated tokens of the line with its bullet, not rounded; brief_cost of the brief, NULL '
+    'without one.';
+COMMENT ON COLUMN trace.brief IS
+    'Shorter line for when the line does not fit the budget: the summary, or the beginning of a '
+    'long text.';
+COMMENT ON COLUMN trace.wide IS
+    'The row does not fit an index entry (2,704 bytes): read from the table through trace_wide '
+    'instead of from trace_scan alone.';
 COMMENT ON COLUMN trace.ann IS 'In the approximate index (users with many memories).';
 
 CREATE TABLE term (
@@ -96,7 +118,9 @@ CREATE TABLE term (
     df int NOT NULL,
     PRIMARY KEY (user_id, term)
 );
-COMMENT ON TABLE term IS 'In how many of a user''s counted memories a token (by its hash) occurs; made by refresh_statistics.';
+COMMENT ON TABLE term IS
+    'In how many of a user''s counted memories a token (by its hash) occurs; made by '
+    'refresh_statistics.';
 
 CREATE TABLE keyword (
     user_id text NOT NULL,

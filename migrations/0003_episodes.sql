@@ -1,5 +1,6 @@
--- Sessions and their messages (working memory) and events (episodic memory, recalled by time, never by vector).
--- Events are partitioned by time so that retention is a DROP; maintain adds months ahead, the default takes the rest.
+-- Sessions and their messages (working memory), and events (episodic memory, recalled by time,
+-- never by vector). Events are partitioned by time so that retention is a DROP; maintain adds
+-- months ahead, the default takes the rest.
 
 CREATE TABLE session (
     user_id text NOT NULL CHECK (user_id <> '' AND length(user_id) <= 200),
@@ -40,4 +41,6 @@ CREATE TABLE event (
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE event_default PARTITION OF event DEFAULT;
 CREATE INDEX event_recent ON event (user_id, created_at DESC);
-COMMENT ON TABLE event IS 'What happened, append-only: type and payload (D0, cecelia_events). line is the first 200 characters of the payload behind the type.';
+COMMENT ON TABLE event IS
+    'What happened, append-only: type and payload (D0, cecelia_events). line is the first 200 '
+    'characters of the payload behind the type.';

@@ -1,5 +1,6 @@
 -- The queue for work that needs a model, and what recall leaves behind (log and access counts).
--- The log is UNLOGGED: retrieval records are not what a user stored, and a crash may cost the newest of them.
+-- The log is UNLOGGED: retrieval records are not what a user stored, and a crash may cost the
+-- newest of them.
 
 CREATE TABLE job (
     user_id text NOT NULL CHECK (user_id <> '' AND length(user_id) <= 200),
@@ -18,9 +19,11 @@ CREATE TABLE job (
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (user_id, job_id)
 );
-CREATE UNIQUE INDEX job_dedup ON job (user_id, kind, dedup_key) WHERE status = 'waiting' AND dedup_key IS NOT NULL;
+CREATE UNIQUE INDEX job_dedup ON job (user_id, kind, dedup_key)
+    WHERE status = 'waiting' AND dedup_key IS NOT NULL;
 CREATE INDEX job_ready ON job (run_at, user_id) WHERE status IN ('waiting', 'running');
-COMMENT ON TABLE job IS 'Work that needs a model: embed, extract, consolidate, reflect, compress, archive, keywords.';
+COMMENT ON TABLE job IS
+    'Work that needs a model: embed, extract, consolidate, reflect, compress, archive, keywords.';
 
 CREATE UNLOGGED TABLE retrieval (
     user_id text NOT NULL,
@@ -30,7 +33,6 @@ CREATE UNLOGGED TABLE retrieval (
     query text NOT NULL,
     ids bigint[] NOT NULL,
     kinds smallint[] NOT NULL,
-    relevance real[] NOT NULL,
     score real[] NOT NULL,
     weights real[] NOT NULL,
     chosen int[] NOT NULL,
@@ -40,11 +42,17 @@ CREATE UNLOGGED TABLE retrieval (
     used_ids bigint[],
     PRIMARY KEY (user_id, retrieval_id)
 );
-COMMENT ON TABLE retrieval IS 'One row a recall: the newest part of the retrieval log (view retrieval_log), folded into events of type memory_retrieval by maintain.';
-COMMENT ON COLUMN retrieval.ids IS 'Ids of the candidates, best first; the id of an event is negative. kinds, relevance and score go with it.';
-COMMENT ON COLUMN retrieval.weights IS 'Weights of the kinds in this mode at the time, by kind_id; decay = score / relevance / weight.';
-COMMENT ON COLUMN retrieval.chosen IS 'Which candidates are in the block: places in ids, in the order they were chosen.';
-COMMENT ON COLUMN retrieval.used_ids IS 'Which memories the agent used, by mark_used; NULL: no feedback.';
+COMMENT ON TABLE retrieval IS
+    'One row a recall: the newest part of the retrieval log (view retrieval_log), folded into '
+    'events of type memory_retrieval by maintain.';
+COMMENT ON COLUMN retrieval.ids IS
+    'Ids of the candidates, best first; the id of an event is negative. kinds and score go with it.';
+COMMENT ON COLUMN retrieval.weights IS
+    'Weights of the kinds in this mode at the time, by kind_id.';
+COMMENT ON COLUMN retrieval.chosen IS
+    'Which candidates are in the block: places in ids, in the order they were chosen.';
+COMMENT ON COLUMN retrieval.used_ids IS
+    'Which memories the agent used, by mark_used; NULL: no feedback.';
 
 CREATE TABLE access (
     user_id text NOT NULL,
@@ -54,4 +62,6 @@ CREATE TABLE access (
     PRIMARY KEY (user_id, memory_id),
     FOREIGN KEY (user_id, memory_id) REFERENCES memory ON DELETE CASCADE
 );
-COMMENT ON TABLE access IS 'How often and when last a memory was recalled; folded from the log by maintain, never written by recall.';
+COMMENT ON TABLE access IS
+    'How often and when last a memory was recalled; folded from the log by maintain, never written '
+    'by recall.';

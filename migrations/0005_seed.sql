@@ -4,33 +4,54 @@ INSERT INTO setting VALUES
     ('log_recalls', 'true', 'Write a row to the retrieval log for every recall.'),
     ('text_limit', '10485760', 'Largest text remember() takes, in bytes.'),
     ('line_length', '1200', 'Longest line of a block, in characters; a longer memory is cut here.'),
-    ('brief_length', '200', 'Length of the short line made of a long memory without a summary, in characters (D2 3.1.2).'),
+    ('brief_length', '200',
+     'Length of the short line made of a long memory without a summary, in characters (D2 3.1.2).'),
     ('profile_goals', '3', 'Goals in the profile part of a block (D0 1.5).'),
     ('profile_tokens', '100', 'About how many tokens the profile may take (D0, architecture).');
 
 INSERT INTO embedding_model (model_id, active) VALUES (1, true);
 
--- Half-lives: D0 1.2. Importance: D4 3.2 (preference, fact, lesson, goal, context). Priority: D2 3.3.2. Lifetimes: D4 3.3.
-INSERT INTO kind (kind_id, name, aliases, layer, half_life_days, importance, priority, lifetime, heading, description) VALUES
-    (1, 'task', '{tasks}', 'semantic', 30, 0.5, 0, 'core', 'Tasks', 'A piece of work, done or to do (D0 tasks, D3 tasks).'),
-    (2, 'learning', '{learnings}', 'semantic', 90, 0.5, 0, 'core', 'Learnings', 'What was learned from work (D0 learnings).'),
-    (3, 'event', '{events}', 'episodic', 1, 0.5, 0, 'temporary', 'Recent events', 'Something that happened; recalled by time window (D0 cecelia_events).'),
-    (4, 'okr', '{okrs}', 'profile', NULL, 0.5, 0, 'core', 'Goals', 'A goal with status, priority and progress (D0 goals).'),
-    (5, 'capability', '{capabilities}', 'profile', NULL, 0.5, 0, 'core', 'Capabilities', 'What the agent can do (D0 capabilities).'),
-    (6, 'turn', '{turns,message}', 'working', NULL, 0.5, 0, 'core', 'Conversation', 'One message of a conversation.'),
-    (7, 'preference', '{preferences,user_preference}', 'semantic', NULL, 0.9, 2, 'core', 'User preferences', 'What the user likes or wants (D1, D2, D3, D4).'),
-    (8, 'fact', '{facts}', 'semantic', NULL, 0.8, 0, 'core', 'Known facts', 'What is so (D1, D3, D4).'),
-    (9, 'pattern', '{patterns}', 'semantic', NULL, 0.5, 0, 'core', 'User patterns', 'A habit or way of working (D1).'),
-    (10, 'skill', '{skills}', 'procedural', NULL, 0.7, 0, 'core', 'Proven skills', 'A sequence of tools that worked (D1 5.3).'),
-    (11, 'lesson', '{lessons}', 'procedural', NULL, 0.85, 0, 'core', 'Lessons', 'A failure and what solved it (D4).'),
-    (12, 'goal', '{}', 'semantic', NULL, 0.7, 0, 'core', 'Plans', 'What the user plans to do (D4).'),
-    (13, 'context', '{contexts}', 'semantic', NULL, 0.4, 0, 'temporary', 'Context', 'Something of the moment (D4).'),
-    (14, 'reflection', '{reflections}', 'semantic', NULL, 0.5, 0, 'core', 'Reflections', 'A lesson not tied to a tool (D3).'),
-    (15, 'procedural', '{}', 'procedural', NULL, 0.5, 0, 'core', 'How to', 'How a tool or an environment behaves (D3).'),
-    (16, 'command_output', '{}', 'semantic', NULL, 0.5, 1, 'core', 'Command output', 'What a command printed (D2).'),
-    (17, 'general', '{memory}', 'semantic', NULL, 0.5, 0, 'core', 'Notes', 'Anything else (D2, D3).');
+-- Half-lives: D0 1.2. Importance: D4 3.2 (preference, fact, lesson, goal, context).
+-- Priority: D2 3.3.2. Lifetimes: D4 3.3.
+INSERT INTO kind (kind_id, name, aliases, layer, half_life_days, importance, priority, lifetime,
+                  heading, description) VALUES
+    (1, 'task', '{tasks}', 'semantic', 30, 0.5, 0, 'core',
+        'Tasks', 'A piece of work, done or to do (D0 tasks, D3 tasks).'),
+    (2, 'learning', '{learnings}', 'semantic', 90, 0.5, 0, 'core',
+        'Learnings', 'What was learned from work (D0 learnings).'),
+    (3, 'event', '{events}', 'episodic', 1, 0.5, 0, 'temporary',
+        'Recent events', 'Something that happened; recalled by time window (D0 cecelia_events).'),
+    (4, 'okr', '{okrs}', 'profile', NULL, 0.5, 0, 'core',
+        'Goals', 'A goal with status, priority and progress (D0 goals).'),
+    (5, 'capability', '{capabilities}', 'profile', NULL, 0.5, 0, 'core',
+        'Capabilities', 'What the agent can do (D0 capabilities).'),
+    (6, 'turn', '{turns,message}', 'working', NULL, 0.5, 0, 'core',
+        'Conversation', 'One message of a conversation.'),
+    (7, 'preference', '{preferences,user_preference}', 'semantic', NULL, 0.9, 2, 'core',
+        'User preferences', 'What the user likes or wants (D1, D2, D3, D4).'),
+    (8, 'fact', '{facts}', 'semantic', NULL, 0.8, 0, 'core',
+        'Known facts', 'What is so (D1, D3, D4).'),
+    (9, 'pattern', '{patterns}', 'semantic', NULL, 0.5, 0, 'core',
+        'User patterns', 'A habit or way of working (D1).'),
+    (10, 'skill', '{skills}', 'procedural', NULL, 0.7, 0, 'core',
+         'Proven skills', 'A sequence of tools that worked (D1 5.3).'),
+    (11, 'lesson', '{lessons}', 'procedural', NULL, 0.85, 0, 'core',
+         'Lessons', 'A failure and what solved it (D4).'),
+    (12, 'goal', '{}', 'semantic', NULL, 0.7, 0, 'core',
+         'Plans', 'What the user plans to do (D4).'),
+    (13, 'context', '{contexts}', 'semantic', NULL, 0.4, 0, 'temporary',
+         'Context', 'Something of the moment (D4).'),
+    (14, 'reflection', '{reflections}', 'semantic', NULL, 0.5, 0, 'core',
+         'Reflections', 'A lesson not tied to a tool (D3).'),
+    (15, 'procedural', '{}', 'procedural', NULL, 0.5, 0, 'core',
+         'How to', 'How a tool or an environment behaves (D3).'),
+    (16, 'command_output', '{}', 'semantic', NULL, 0.5, 1, 'core',
+         'Command output', 'What a command printed (D2).'),
+    (17, 'general', '{memory}', 'semantic', NULL, 0.5, 0, 'core',
+         'Notes', 'Anything else (D2, D3).');
 
--- The four modes of D0 (mode weights: D0, architecture; event windows and the profile: D0 1.5; lambda: D0 3.1).
+-- The four modes of D0 (mode weights: D0, architecture; event windows and the profile: D0 1.5;
+-- lambda: D0 3.1).
 INSERT INTO mode (name, description, event_hours, profile) VALUES
     ('plan', 'Deciding what to do next: goals first.', 24, true),
     ('execute', 'Doing a task: tasks like it and what was learned.', 24, true),
@@ -38,7 +59,11 @@ INSERT INTO mode (name, description, event_hours, profile) VALUES
     ('chat', 'Talking: little history, no goals.', 24, false);
 
 INSERT INTO mode_weight (kind, mode, weight) VALUES
-    ('task', 'plan', 1.0), ('task', 'execute', 1.2), ('task', 'debug', 1.0), ('task', 'chat', 0.8),
-    ('learning', 'plan', 0.8), ('learning', 'execute', 1.0), ('learning', 'debug', 1.5), ('learning', 'chat', 0.6),
-    ('event', 'plan', 0.5), ('event', 'execute', 0.8), ('event', 'debug', 1.5), ('event', 'chat', 0.3),
-    ('okr', 'plan', 1.5), ('okr', 'execute', 0.5), ('okr', 'debug', 0.3), ('okr', 'chat', 1.0);
+    ('task', 'plan', 1.0), ('task', 'execute', 1.2),
+    ('task', 'debug', 1.0), ('task', 'chat', 0.8),
+    ('learning', 'plan', 0.8), ('learning', 'execute', 1.0),
+    ('learning', 'debug', 1.5), ('learning', 'chat', 0.6),
+    ('event', 'plan', 0.5), ('event', 'execute', 0.8),
+    ('event', 'debug', 1.5), ('event', 'chat', 0.3),
+    ('okr', 'plan', 1.5), ('okr', 'execute', 0.5),
+    ('okr', 'debug', 0.3), ('okr', 'chat', 1.0);

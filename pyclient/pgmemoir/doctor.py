@@ -17,6 +17,8 @@ from .errors import INSTALL_HINT, MemoirError, translate
 
 # D2 and D4 promise a recall under this at p95.
 SLOW_RECALL_MS = 200.0
+# Without these the other checks could only fail too.
+_NEEDED = ("server", "pgvector", "migrations", "version")
 _QUESTION = "what should I know before I start?"
 
 
@@ -40,25 +42,24 @@ def examine(
         embedder: the one in use, or None.
         user: whose memory the timed recall asks.
     """
-    steps: list[Callable[[], Check]] = [
-        lambda: _server(conn),
-        lambda: _pgvector(conn),
-        lambda: _migrations(conn),
-        lambda: _version(conn),
-        lambda: _embedder(embedder),
-        lambda: _model(conn, embedder),
-        lambda: _memories(conn),
-        lambda: _recall(conn, user),
-    ]
-    needed = 4
-    for place, step in enumerate(steps):
-        check = _guarded(step)
+    steps: dict[str, Callable[[], Check]] = {
+        "server": lambda: _server(conn),
+        "pgvector": lambda: _pgvector(conn),
+        "migrations": lambda: _migrations(conn),
+        "version": lambda: _version(conn),
+        "embedder": lambda: _embedder(embedder),
+        "model": lambda: _model(conn, embedder),
+        "memories": lambda: _memories(conn),
+        "recall": lambda: _recall(conn, user),
+    }
+    for name, step in steps.items():
+        check = _guarded(name, step)
         yield check
-        if check.state == "fail" and place < needed:
+        if check.state == "fail" and name in _NEEDED:
             return
 
 
-def _guarded(step: Callable[[], Check]) -> Check:
+def _guarded(name: str, step: Callable[[], Check]) -> Check:
     """An error is a finding too."""
     try:
         return step()
@@ -68,7 +69,7 @@ def _guarded(step: Callable[[], Check]) -> Check:
         cause = error
     message = cause.message if isinstance(cause, MemoirError) else str(cause).strip()
     hint = cause.hint if isinstance(cause, MemoirError) else None
-    return Check("database", "fail", message, hint)
+    return Check(name, "fail", message, hint)
 
 
 def _server(conn: psycopg.Connection[Any]) -> Check:
@@ -119,7 +120,7 @@ def _migrations(conn: psycopg.Connection[Any]) -> Check:
 
 
 def _version(conn: psycopg.Connection[Any]) -> Check:
-    (installed,) = _row(conn, "SELECT memoir.version()")
+    (installed,) = _row(conn, "SELECT memoir.pgmemoir_version()")
     if installed != __version__:
         text = f"the database has {installed}, the package is {__version__}"
         return Check("version", "warn", text, INSTALL_HINT)

@@ -3,4 +3,5 @@
 CREATE OR REPLACE FUNCTION pgmemoir_version() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN '0.1.0';
 
-COMMENT ON FUNCTION pgmemoir_version() IS 'Version of the installed pgmemoir SQL code, as text such as 0.1.0.';
+COMMENT ON FUNCTION pgmemoir_version() IS
+    'Version of the installed pgmemoir SQL code, as text such as 0.1.0.';

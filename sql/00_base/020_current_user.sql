@@ -1,5 +1,6 @@
 -- Whose memory a call is about.
--- The argument wins, then the setting memoir.user_id (SET LOCAL works through a pooler), then 'default'.
+-- The argument wins, then the setting memoir.user_id (SET LOCAL works through a pooler), then
+-- 'default'.
 CREATE OR REPLACE FUNCTION _resolve_user(user_id text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

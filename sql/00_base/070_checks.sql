@@ -8,12 +8,15 @@ DECLARE
     found_kind kind;
 BEGIN
     SELECT k.* INTO found_kind
-    FROM kind AS k WHERE k.name = lower(_check_kind.kind) OR lower(_check_kind.kind) = ANY (k.aliases);
+    FROM kind AS k
+    WHERE k.name = lower(_check_kind.kind) OR lower(_check_kind.kind) = ANY (k.aliases);
     IF NOT FOUND THEN
         RAISE EXCEPTION 'unknown kind "%"', kind
             USING ERRCODE = 'ME002',
-                  DETAIL = (SELECT 'Kinds: ' || string_agg(k.name, ', ' ORDER BY k.kind_id) FROM kind AS k),
-                  HINT = 'SELECT name, description FROM memoir.kind lists them; a new kind is a row there.';
+                  DETAIL = (SELECT 'Kinds: ' || string_agg(k.name, ', ' ORDER BY k.kind_id)
+                            FROM kind AS k),
+                  HINT = 'SELECT name, description FROM memoir.kind lists them; '
+                         'a new kind is a row there.';
     END IF;
     RETURN found_kind;
 END $$;
@@ -33,7 +36,8 @@ BEGIN
     IF octet_length(content) > text_limit THEN
         RAISE EXCEPTION '% has % bytes, the limit is %', what, octet_length(content), text_limit
             USING ERRCODE = 'ME007',
-                  HINT = 'Store a summary and keep the document elsewhere, or raise setting text_limit.';
+                  HINT = 'Store a summary and keep the document elsewhere, '
+                         'or raise setting text_limit.';
     END IF;
 END $$;
 

@@ -1,14 +1,17 @@
 -- Whether a vector fits the model that filled this database.
--- The first vector decides the number of dimensions; after that another number is an error, never a silent zero.
+-- The first vector decides the number of dimensions; after that another number is an error, never
+-- a silent zero.
 CREATE OR REPLACE FUNCTION _check_vector(embedding halfvec, dimensions int) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
     IF vector_dims(embedding) <> dimensions THEN
-        RAISE EXCEPTION 'the vector has % dimensions, this database holds %', vector_dims(embedding), dimensions
+        RAISE EXCEPTION 'the vector has % dimensions, this database holds %',
+                vector_dims(embedding), dimensions
             USING ERRCODE = 'ME003',
-                  HINT = 'Embed with the model that filled it: SELECT name, dimensions FROM memoir.embedding_model WHERE active.';
+                  HINT = 'Embed with the model that filled it: '
+                         'SELECT name, dimensions FROM memoir.embedding_model WHERE active.';
     END IF;
     IF NOT l2_norm(embedding) > 0 THEN
         RAISE EXCEPTION 'the vector is zero'

@@ -1,36 +1,47 @@
--- Keeps mode.kind_weights and its siblings: the registry rows as arrays by kind_id.
--- Recall reads one row of mode; gathering 17 kinds and their weights in every call took 35 µs of its 500.
+-- Keeps mode.kind_weights and its siblings: the registry rows as arrays by kind_id. Recall reads
+-- one row of mode; gathering 17 kinds and their weights in every call took 35 µs of its 500.
 CREATE OR REPLACE FUNCTION _compile_modes() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
     UPDATE mode
-    SET plain_kinds = compiled.plain, kind_weights = compiled.weights, kind_rates = compiled.rates,
+    SET model_id = compiled.model_id, dimensions = compiled.dimensions, log_recalls = compiled.log_recalls,
+        plain_kinds = compiled.plain, kind_weights = compiled.weights, kind_rates = compiled.rates,
         kind_headings = compiled.headings, heading_costs = compiled.costs
     FROM (
-        SELECT m.name,
-               sum(CASE WHEN coalesce(w.weight, 1) = 1 AND k.half_life_days IS NULL THEN 1::bigint << place
-                        ELSE 0 END)::bigint AS plain,
+        SELECT m.name, e.model_id, e.dimensions, coalesce(s.value = 'true', false) AS log_recalls,
+               sum(CASE WHEN coalesce(w.weight, 1) = 1 AND k.half_life_days IS NULL
+                        THEN 1::bigint << place ELSE 0 END)::bigint AS plain,
                array_agg(coalesce(w.weight, 1) ORDER BY place) AS weights,
-               array_agg(coalesce(ln(2::float8) / (k.half_life_days * 86400), 0) ORDER BY place) AS rates,
+               array_agg(coalesce(ln(2::float8) / (k.half_life_days * 86400), 0) ORDER BY place)
+                   AS rates,
                array_agg('## ' || coalesce(k.heading, '') ORDER BY place) AS headings,
-               array_agg(_token_cost('## ' || coalesce(k.heading, '') || E'\n') ORDER BY place) AS costs
+               array_agg(_token_cost('## ' || coalesce(k.heading, '') || E'\n') ORDER BY place)
+                   AS costs
         FROM mode AS m
+        JOIN embedding_model AS e ON e.active
+        LEFT JOIN setting AS s ON s.name = 'log_recalls'
         CROSS JOIN generate_series(1, (SELECT max(kind_id) FROM kind)) AS place
         LEFT JOIN kind AS k ON k.kind_id = place
         LEFT JOIN mode_weight AS w ON w.mode = m.name AND w.kind = k.name
-        GROUP BY m.name
+        GROUP BY m.name, e.model_id, e.dimensions, s.value
     ) AS compiled
     WHERE mode.name = compiled.name
-      AND (mode.plain_kinds, mode.kind_weights, mode.kind_rates, mode.kind_headings, mode.heading_costs)
-          IS DISTINCT FROM (compiled.plain, compiled.weights, compiled.rates, compiled.headings, compiled.costs);
+      AND (mode.model_id, mode.dimensions, mode.log_recalls, mode.plain_kinds, mode.kind_weights, mode.kind_rates,
+           mode.kind_headings, mode.heading_costs)
+          IS DISTINCT FROM (compiled.model_id, compiled.dimensions, compiled.log_recalls, compiled.plain, compiled.weights, compiled.rates,
+                            compiled.headings, compiled.costs);
     RETURN NULL;
 END $$;
 
 CREATE OR REPLACE TRIGGER compile_modes AFTER INSERT OR UPDATE OR DELETE ON kind
     FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();
 CREATE OR REPLACE TRIGGER compile_modes AFTER INSERT OR UPDATE OR DELETE ON mode_weight
+    FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();
+CREATE OR REPLACE TRIGGER compile_modes AFTER INSERT OR UPDATE OR DELETE ON embedding_model
+    FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();
+CREATE OR REPLACE TRIGGER compile_modes AFTER INSERT OR UPDATE OR DELETE ON setting
     FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();
 CREATE OR REPLACE TRIGGER compile_modes AFTER INSERT ON mode
     FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();

@@ -1,5 +1,6 @@
 -- Names the embedding model of this database, once.
--- Vectors of two models do not compare; a client with another model is told so before it writes or asks.
+-- Vectors of two models do not compare; a client with another model is told so before it writes
+-- or asks.
 CREATE OR REPLACE FUNCTION use_model(name text, dimensions int) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -11,13 +12,17 @@ BEGIN
     IF current.name = use_model.name AND current.dimensions = use_model.dimensions THEN
         RETURN;
     END IF;
-    IF coalesce(btrim(name), '') = '' OR dimensions IS NULL OR dimensions NOT BETWEEN 1 AND 4000 THEN
-        RAISE EXCEPTION 'a model needs a name and 1 to 4000 dimensions, not "%" with %', name, dimensions
-            USING ERRCODE = 'ME008', HINT = 'SELECT memoir.use_model(''text-embedding-3-small'', 1536);';
+    IF coalesce(btrim(name), '') = '' OR dimensions IS NULL
+       OR dimensions NOT BETWEEN 1 AND 4000 THEN
+        RAISE EXCEPTION 'a model needs a name and 1 to 4000 dimensions, not "%" with %',
+                name, dimensions
+            USING ERRCODE = 'ME008',
+                  HINT = 'SELECT memoir.use_model(''text-embedding-3-small'', 1536);';
     END IF;
     IF coalesce(current.name, use_model.name) <> use_model.name
        OR coalesce(current.dimensions, use_model.dimensions) <> use_model.dimensions THEN
-        RAISE EXCEPTION 'this database was filled by model "%" with % dimensions, not by "%" with %',
+        RAISE EXCEPTION
+                'this database was filled by model "%" with % dimensions, not by "%" with %',
                 coalesce(current.name, 'unnamed'), current.dimensions, name, dimensions
             USING ERRCODE = 'ME009',
                   HINT = 'Use that model, or a database of its own for this one.';
@@ -28,8 +33,11 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION use_model(text, int) IS
-    'Names the embedding model of this database: name and dimensions (1 to 4000). The first call or the first vector decides; a later call with another model raises ME009. Call it when a client starts.';
+    'Names the embedding model of this database: name and dimensions (1 to 4000). The first call '
+    'or the first vector decides; a later call with another model raises ME009. Call it when a '
+    'client starts.';
 
+-- The active model, after the vector was found to fit it; the first vector ever decides the dimensions.
 CREATE OR REPLACE FUNCTION _admit_vector(embedding halfvec) RETURNS smallint
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -39,10 +47,18 @@ DECLARE
 BEGIN
     SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active;
     IF embedding IS NOT NULL THEN
-        PERFORM _check_vector(embedding, coalesce(current.dimensions, vector_dims(embedding)));
         IF current.dimensions IS NULL THEN
-            UPDATE embedding_model AS m SET dimensions = vector_dims(embedding) WHERE m.model_id = current.model_id;
+            PERFORM _check_vector(embedding, vector_dims(embedding));
+            -- Two first vectors at once: the row lock lets one decide, the other is checked against it.
+            SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active FOR UPDATE;
+            UPDATE embedding_model AS m SET dimensions = vector_dims(embedding)
+            WHERE m.model_id = current.model_id AND m.dimensions IS NULL
+            RETURNING m.* INTO current;
+            IF NOT FOUND THEN
+                SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active;
+            END IF;
         END IF;
+        PERFORM _check_vector(embedding, current.dimensions);
     END IF;
     RETURN current.model_id;
 END $$;

@@ -1,11 +1,14 @@
--- Writes the recall projection (trace) of one memory: everything recall would otherwise work out at question time.
--- An index entry may hold 2,704 bytes; a row that would not fit is marked wide and read from the table instead.
-CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text, user_id text) RETURNS boolean
+-- Writes the recall projection (trace) of one memory: everything recall would otherwise work out
+-- at question time. An index entry may hold 2,704 bytes; a row that would not fit is marked wide
+-- and read from the table instead.
+CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text, user_id text)
+    RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN coalesce(2 * vector_dims(embedding), 0) + 8 * term_count
            + octet_length(line) + octet_length(user_id) > 2400;
 
-CREATE OR REPLACE FUNCTION _project(user_id text, memory_id bigint, model smallint, embedding halfvec)
+CREATE OR REPLACE FUNCTION _project(
+    user_id text, memory_id bigint, model smallint, embedding halfvec)
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -17,6 +20,7 @@ DECLARE
     text_line text;
     brief_line text;
     term_list int[];
+    term_limit int;
     term_set sparsevec;
 BEGIN
     SELECT m.* INTO STRICT record
@@ -24,12 +28,18 @@ BEGIN
     text_line := _line(record.content, line_length);
     brief_line := coalesce(
         _line(record.summary, line_length),
-        CASE WHEN length(text_line) > 2 * brief_length THEN _line(record.content, brief_length) END);
-    term_list := (_terms(tokens(record.content)))[:256];
+        CASE WHEN length(text_line) > 2 * brief_length
+             THEN _line(record.content, brief_length) END);
+    -- What fits one page beside the vector.
+    term_limit := least(512, greatest(16, (7600 - 2 * coalesce(
+        (SELECT e.dimensions FROM embedding_model AS e WHERE e.model_id = _project.model), 1536)) / 8));
+    term_list := (_terms(record.content))[:term_limit];
     term_set := _term_set(term_list);
-    INSERT INTO trace AS t (user_id, memory_id, model, kind, created_at, importance, session, position,
-                            cost, brief_cost, term_count, terms, embedding, line, brief, wide)
-    SELECT record.user_id, record.memory_id, _project.model, k.kind_id, record.created_at, record.importance,
+    INSERT INTO trace AS t (user_id, memory_id, model, kind, created_at, importance,
+                            session, position, cost, brief_cost, term_count, terms, embedding,
+                            line, brief, wide)
+    SELECT record.user_id, record.memory_id, _project.model, k.kind_id, record.created_at,
+           record.importance,
            coalesce(hashtext(record.session_id), 0), coalesce(record.position, 0),
            _token_cost('- ' || text_line || E'\n'), _token_cost('- ' || brief_line || E'\n'),
            cardinality(term_list), term_set, _project.embedding, text_line, brief_line,
@@ -37,8 +47,9 @@ BEGIN
     FROM kind AS k WHERE k.name = record.kind;
 END $$;
 
-CREATE OR REPLACE FUNCTION _store_vector(user_id text, memory_id bigint, model smallint, embedding halfvec,
-                                         overwrite boolean) RETURNS boolean
+CREATE OR REPLACE FUNCTION _store_vector(
+    user_id text, memory_id bigint, model smallint, embedding halfvec, overwrite boolean)
+    RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$

@@ -1,5 +1,5 @@
--- The profile part of a block: what the agent is after and what it can do. Loaded, never searched (D0 1.5).
--- Made when a goal or a capability changes, so that recall only reads it.
+-- The profile part of a block: what the agent is after and what it can do. Loaded, never searched
+-- (D0 1.5). Made when a goal or a capability changes, so that recall only reads it.
 CREATE OR REPLACE FUNCTION _profile_snippet(user_id text, known_until timestamptz,
                                             OUT snippet text, OUT memory_ids bigint[])
     LANGUAGE plpgsql STABLE
@@ -15,20 +15,22 @@ BEGIN
     FOR entry IN
         (SELECT m.memory_id, 1 AS part, k.heading, row_number() OVER goals AS place,
                 _line(coalesce(m.data ->> 'title', m.summary, m.content), 200)
-                || coalesce(format(' (%s, %s%%)', m.data ->> 'status', coalesce(m.data ->> 'progress', '0')), '') AS line
+                || coalesce(format(' (%s, %s%%)', m.data ->> 'status',
+                                   coalesce(m.data ->> 'progress', '0')), '') AS line
          FROM memory AS m JOIN kind AS k ON k.name = m.kind
          WHERE m.user_id = _profile_snippet.user_id AND m.kind = 'okr' AND m.status = 'active'
            AND m.created_at <= known_until AND m.data ->> 'status' IN ('in_progress', 'pending')
          WINDOW goals AS (ORDER BY _number(m.data -> 'priority') NULLS LAST,
-                                   _number(m.data -> 'progress') DESC NULLS LAST, m.created_at, m.memory_id)
+                                   _number(m.data -> 'progress') DESC NULLS LAST,
+                                   m.created_at, m.memory_id)
          ORDER BY place LIMIT goal_limit)
         UNION ALL
         (SELECT m.memory_id, 2, k.heading,
                 row_number() OVER (ORDER BY m.importance DESC, m.created_at DESC, m.memory_id),
                 _line(coalesce(m.summary, m.data ->> 'title', m.content), 80)
          FROM memory AS m JOIN kind AS k ON k.name = m.kind
-         WHERE m.user_id = _profile_snippet.user_id AND m.kind = 'capability' AND m.status = 'active'
-           AND m.created_at <= known_until)
+         WHERE m.user_id = _profile_snippet.user_id AND m.kind = 'capability'
+           AND m.status = 'active' AND m.created_at <= known_until)
         ORDER BY part, place
     LOOP
         CONTINUE WHEN entry.part = 2
@@ -43,7 +45,8 @@ END $$;
 
 CREATE OR REPLACE FUNCTION _number(value jsonb) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN value #>> '{}' ~ '^\s*-?[0-9]{1,15}(\.[0-9]{1,15})?\s*$' THEN (value #>> '{}')::float8 END;
+    RETURN CASE WHEN value #>> '{}' ~ '^\s*-?[0-9]{1,15}(\.[0-9]{1,15})?\s*$'
+                THEN (value #>> '{}')::float8 END;
 
 CREATE OR REPLACE FUNCTION _refresh_profile(user_id text) RETURNS void
     LANGUAGE plpgsql
@@ -58,4 +61,26 @@ BEGIN
     ON CONFLICT ON CONSTRAINT profile_pkey DO UPDATE
     SET snippet = excluded.snippet, snippet_cost = excluded.snippet_cost,
         snippet_ids = excluded.snippet_ids, updated_at = now();
+END $$;
+
+-- The profile part as a recall of the past would have had it; nothing where the mode has none or it does not fit.
+CREATE OR REPLACE FUNCTION _profile_as_of(user_id text, mode text, budget int, as_of timestamptz,
+                                          OUT snippet text, OUT cost float8, OUT memory_ids bigint[])
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    made record;
+BEGIN
+    snippet := '';
+    cost := 0;
+    memory_ids := '{}';
+    IF EXISTS (SELECT FROM mode AS m WHERE m.name = _profile_as_of.mode AND m.profile) THEN
+        made := _profile_snippet(user_id, as_of);
+        IF _token_cost(made.snippet) <= budget THEN
+            snippet := made.snippet;
+            cost := _token_cost(made.snippet);
+            memory_ids := made.memory_ids;
+        END IF;
+    END IF;
 END $$;

@@ -1,5 +1,6 @@
 -- Stores one memory, in the caller's transaction, with its recall projection.
--- The same content of the same kind, subject and place in a session is stored once: the second time is a NOOP.
+-- The same content of the same kind, subject and place in a session is stored once: the second
+-- time is a NOOP.
 CREATE OR REPLACE FUNCTION remember(
     content text,
     kind text DEFAULT 'general',
@@ -39,11 +40,14 @@ BEGIN
     hash := sha256(convert_to(jsonb_build_array(
         of_kind.name, subject, session_id, turn, btrim(content))::text, 'UTF8'));
 
-    INSERT INTO memory AS m (user_id, kind, content, summary, data, subject, importance, confidence, origin,
-                             session_id, position, speaker, valid_from, lifetime, content_hash, created_at)
+    INSERT INTO memory AS m (user_id, kind, content, summary, data, subject,
+                             importance, confidence, origin,
+                             session_id, position, speaker,
+                             valid_from, lifetime, content_hash, created_at)
     VALUES (owner, of_kind.name, content, nullif(btrim(summary), ''), coalesce(data, '{}'), subject,
-            coalesce(importance, of_kind.importance), coalesce(confidence, 1), coalesce(source, 'user'),
-            session_id, turn, speaker, said_at, of_kind.lifetime, hash, said_at)
+            coalesce(importance, of_kind.importance), coalesce(confidence, 1),
+            coalesce(source, 'user'), session_id, turn, speaker,
+            said_at, of_kind.lifetime, hash, said_at)
     ON CONFLICT (user_id, content_hash) WHERE status IN ('active', 'pending') DO NOTHING
     RETURNING m.memory_id INTO memory_id;
 
@@ -67,5 +71,11 @@ BEGIN
     reason := 'the same memory is stored already';
 END $$;
 
-COMMENT ON FUNCTION remember(text, text, text, text, float8, jsonb, text, halfvec, timestamptz, text, int, text, text, float8) IS
-    'Stores a memory and returns what was done: action ADD or NOOP (the same is stored already), memory_id, reason. kind: a row of table kind. importance, confidence: 0 to 1. subject: names a single-valued slot. embedding: of the model of this database, or NULL to be found by words until it is set. created_at: 1970 to a day from now. session_id and turn (from 0): its place in a conversation. Errors: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 text, ME008 number, ME011 time.';
+COMMENT ON FUNCTION remember(text, text, text, text, float8, jsonb, text, halfvec, timestamptz,
+                             text, int, text, text, float8) IS
+    'Stores a memory and returns what was done: action ADD or NOOP (the same is stored already), '
+    'memory_id, reason. kind: a row of table kind. importance, confidence: 0 to 1. subject: names '
+    'a single-valued slot. embedding: of the model of this database, or NULL to be found by words '
+    'until it is set. created_at: 1970 to a day from now. session_id and turn (from 0): its place '
+    'in a conversation. Errors: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 text, ME008 '
+    'number, ME011 time.';

@@ -1,6 +1,7 @@
 -- Gives a stored memory its vector, from whoever made it.
 -- Until then the memory is recalled by its words.
-CREATE OR REPLACE FUNCTION set_embedding(memory_id bigint, embedding halfvec, user_id text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION set_embedding(
+    memory_id bigint, embedding halfvec, user_id text DEFAULT NULL)
     RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -10,8 +11,10 @@ BEGIN
         RAISE EXCEPTION 'the vector is missing'
             USING ERRCODE = 'ME004', HINT = 'SELECT memoir.set_embedding(12, ''[0.1, ...]'');';
     END IF;
-    RETURN _store_vector(_resolve_user(user_id), memory_id, _admit_vector(embedding), embedding, true);
+    RETURN _store_vector(
+        _resolve_user(user_id), memory_id, _admit_vector(embedding), embedding, true);
 END $$;
 
 COMMENT ON FUNCTION set_embedding(bigint, halfvec, text) IS
-    'Sets or replaces the vector of a memory. Returns false when this user has no such memory. Errors: ME003 dimensions, ME004 zero or missing vector.';
+    'Sets or replaces the vector of a memory. Returns false when this user has no such memory. '
+    'Errors: ME003 dimensions, ME004 zero or missing vector.';

@@ -1,4 +1,4 @@
--- Appends an event: something that happened, recalled by its time and type, never by vector (D0 1.5).
+-- Appends an event: what happened, recalled by its time and type, never by vector (D0 1.5).
 -- The line is what D0 prints: the type and the first 200 characters of the payload.
 CREATE OR REPLACE FUNCTION event_add(
     type text, payload jsonb, user_id text DEFAULT NULL, created_at timestamptz DEFAULT NULL)
@@ -11,7 +11,7 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     happened_at CONSTANT timestamptz := coalesce(created_at, now());
     text_line CONSTANT text := _line(format('[%s] %s', type, left(payload::text, 200)), 320);
-    term_list CONSTANT int[] := _terms(tokens(text_line));
+    term_list CONSTANT int[] := _terms(text_line);
     new_id bigint;
 BEGIN
     IF coalesce(btrim(type), '') = '' OR length(type) > 100 OR payload IS NULL THEN
@@ -30,4 +30,6 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION event_add(text, jsonb, text, timestamptz) IS
-    'Appends an event and returns its id. type: task_failed, task_completed, alert, layer2_health and escalation are recalled; others are kept. created_at: 1970 to a day from now. Errors: ME006 user, ME010 type or payload, ME011 time. Source: D0 1.5.';
+    'Appends an event and returns its id. type: task_failed, task_completed, alert, layer2_health '
+    'and escalation are recalled; others are kept. created_at: 1970 to a day from now. Errors: '
+    'ME006 user, ME010 type or payload, ME011 time. Source: D0 1.5.';

@@ -31,6 +31,7 @@ DECLARE
     overlap float8;
     its_terms sparsevec;
     its_size float8;
+    slack float8;
     heading float8;
 BEGIN
     chosen := '{}';
@@ -71,8 +72,9 @@ BEGIN
         END IF;
         its_terms := terms[pick];
         its_size := term_counts[pick];
+        slack := its_size * (1 / duplicate_at - 1) + 1e-9;
         FOR j IN 1..k LOOP
-            IF sizes[j] >= its_size * duplicate_at AND sizes[j] * duplicate_at <= its_size
+            IF abs(sizes[j] - its_size) <= slack
                AND (its_terms <#> lines[j]) <= duplicate_overlap * (its_size + sizes[j])
             THEN
                 outcome[pick] := -abs(chosen[j]);

@@ -1,5 +1,6 @@
 -- What is wrong with the arguments of a recall, for people. Called only when something is.
-CREATE OR REPLACE FUNCTION _check_recall(mode text, budget int, query halfvec, dimensions int, at timestamptz)
+CREATE OR REPLACE FUNCTION _check_recall(
+    mode text, budget int, query halfvec, dimensions int, at timestamptz)
     RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -8,11 +9,13 @@ BEGIN
     IF NOT EXISTS (SELECT FROM mode AS m WHERE m.name = _check_recall.mode) THEN
         RAISE EXCEPTION 'unknown mode "%"', mode
             USING ERRCODE = 'ME001',
-                  DETAIL = (SELECT 'Modes: ' || string_agg(m.name, ', ' ORDER BY m.name) FROM mode AS m),
+                  DETAIL = (SELECT 'Modes: ' || string_agg(m.name, ', ' ORDER BY m.name)
+                            FROM mode AS m),
                   HINT = 'SELECT name, description FROM memoir.mode lists them.';
     END IF;
     IF budget NOT BETWEEN 1 AND 100000 THEN
-        RAISE EXCEPTION 'budget must be 1 to 100000 tokens, not %', coalesce(nullif(budget, -2147483648)::text, 'NULL')
+        RAISE EXCEPTION 'budget must be 1 to 100000 tokens, not %',
+                coalesce(nullif(budget, -2147483648)::text, 'NULL')
             USING ERRCODE = 'ME005', HINT = 'Leave it out for 800.';
     END IF;
     IF NOT (isfinite(at) AND at >= '1970-01-01 00:00:00+00') THEN

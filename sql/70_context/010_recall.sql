@@ -39,10 +39,10 @@ DECLARE
     profile_text text;
     profile_cost float8;
     profile_ids bigint[];
+    newer boolean;
     log_recalls boolean;
     ids bigint[];
     kinds smallint[];
-    relevance real[];
     scores float8[];
     costs float8[];
     brief_costs float8[];
@@ -58,20 +58,23 @@ DECLARE
     line text;
 BEGIN
     SELECT m.vector_weight / (m.vector_weight + m.word_weight), m.threshold,
-           greatest(m.candidate_limit, budget / 20), coalesce(m.line_limit, 2147483647),
+           _candidate_limit(m.candidate_limit, budget, p.mean_cost), coalesce(m.line_limit, 2147483647),
            m.mmr_lambda, m.mmr_lines, m.duplicate_at, m.event_types, m.event_limit, m.event_relevance,
            at - m.event_hours * interval '1 hour',
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings, m.heading_costs,
-           e.model_id, e.dimensions, coalesce(p.counted, 0), coalesce(p.counted_up_to, 0),
-           coalesce(p.snippet, ''), coalesce(p.snippet_cost, 0), coalesce(p.snippet_ids, '{}'), s.value = 'true'
+           m.model_id, m.dimensions, m.log_recalls, coalesce(p.counted, 0), coalesce(p.counted_up_to, 0),
+           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END,
+           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END,
+           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END,
+           EXISTS (SELECT FROM trace AS t
+                   WHERE t.user_id = _recall.user_id AND t.memory_id > coalesce(p.counted_up_to, 0))
     INTO vector_share, threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at,
          event_types, event_limit, event_relevance, event_after,
          plain_kinds, kind_weights, kind_rates, kind_headings, heading_costs,
-         in_model, dimensions, counted, counted_up_to, profile_text, profile_cost, profile_ids, log_recalls
+         in_model, dimensions, log_recalls, counted, counted_up_to,
+         profile_text, profile_cost, profile_ids, newer
     FROM mode AS m
-    JOIN embedding_model AS e ON e.active
-    JOIN setting AS s ON s.name = 'log_recalls'
-    LEFT JOIN profile AS p ON m.profile AND p.user_id = _recall.user_id
+    LEFT JOIN profile AS p ON p.user_id = _recall.user_id
     WHERE m.name = _recall.mode;
     IF NOT FOUND OR budget NOT BETWEEN 1 AND 100000 OR NOT (isfinite(at) AND at_epoch >= 0)
        OR vector_dims(query) <> dimensions OR l2_norm(query) = 0
@@ -79,65 +82,71 @@ BEGIN
         PERFORM _check_recall(mode, budget, query, dimensions, at);
     END IF;
 
-    IF as_of <> 'infinity' THEN
-        counted := 0;
-        counted_up_to := 0;
-        IF EXISTS (SELECT FROM mode AS m WHERE m.name = _recall.mode AND m.profile) THEN
-            SELECT p.snippet, _token_cost(p.snippet), p.memory_ids
-            INTO profile_text, profile_cost, profile_ids FROM _profile_snippet(user_id, as_of) AS p;
-        END IF;
-    END IF;
-    IF profile_cost > budget THEN
-        profile_text := '';
-        profile_cost := 0;
-        profile_ids := '{}';
-    END IF;
     IF query_text <> '' THEN
-        question := _question(user_id, in_model, query_text, counted, counted_up_to, as_of);
+        IF as_of <> 'infinity' THEN
+            question := _question_counting(user_id, in_model, query_text, 0, 0, as_of);
+        ELSIF newer THEN
+            question := _question_counting(user_id, in_model, query_text, counted, counted_up_to, as_of);
+        ELSE
+            question := _question(user_id, query_text, counted);
+        END IF;
     END IF;
     IF question IS NULL THEN
         vector_share := 1;
     END IF;
 
-    -- Every memory of the user is scored where it lies in the index; only the best leave the scan.
-    SELECT array_agg(c.id), array_agg(c.kind), array_agg((c.score / c.factor)::real), array_agg(c.score),
-           array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms), array_agg(c.term_count),
-           array_agg(c.line), min(least(c.cost, c.brief_cost))
-    INTO ids, kinds, relevance, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
-    FROM (
-        SELECT u.*, _kind_factor(plain_kinds, u.kind, kind_weights, kind_rates, at_epoch, u.created_at) AS factor
+    IF as_of <> 'infinity' THEN
+        SELECT f.* INTO profile_text, profile_cost, profile_ids
+        FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
+        SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
+               array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms), array_agg(c.term_count),
+               array_agg(c.line), min(least(c.cost, c.brief_cost))
+        INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
         FROM (
-            (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms, t.term_count, t.line,
-                    _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch, t.created_at)
-                    * _relevance(t.embedding, query, vector_share, t.terms, question,
-                                 CASE WHEN query_text = '' AND query IS NULL THEN t.importance END) AS score
-             FROM trace AS t
-             WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND NOT t.wide
-               AND t.created_at <= as_of
-             ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
-             LIMIT candidate_limit + cardinality(profile_ids))
-            UNION ALL
-            SELECT t.memory_id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms, t.term_count, t.line,
-                   _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch, t.created_at)
-                   * _relevance(t.embedding, query, vector_share, t.terms, question,
-                                CASE WHEN query_text = '' AND query IS NULL THEN t.importance END)
-            FROM trace AS t
-            WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND t.wide
-              AND t.created_at <= as_of
-            UNION ALL
-            (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms, e.term_count, e.line,
-                    _kind_factor(plain_kinds, 3::smallint, kind_weights, kind_rates, at_epoch, e.created_at)
-                    * event_relevance
-             FROM event AS e
-             WHERE e.user_id = _recall.user_id AND e.type = ANY (event_types)
-               AND e.created_at > event_after AND e.created_at <= at
-             ORDER BY e.created_at DESC
-             LIMIT event_limit)
-        ) AS u
-        WHERE u.score > threshold AND u.id <> ALL (profile_ids)
-        ORDER BY u.score DESC, u.created_at DESC, u.id
-        LIMIT candidate_limit
-    ) AS c;
+            SELECT s.* FROM mode AS m, _scored(
+                user_id, m, in_model, query, question, query IS NULL AND query_text = '', as_of) AS s
+            WHERE m.name = _recall.mode AND s.score > threshold AND s.id <> ALL (profile_ids)
+            ORDER BY s.score DESC, s.created_at DESC, s.id
+            LIMIT candidate_limit
+        ) AS c;
+    ELSE
+        -- Every memory of the user is scored where it lies in the index; only the best leave the scan.
+        SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
+               array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms), array_agg(c.term_count),
+               array_agg(c.line), min(least(c.cost, c.brief_cost))
+        INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
+        FROM (
+            SELECT u.* FROM (
+                (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms, t.term_count, t.line,
+                        _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch, t.created_at)
+                        * _relevance(t.embedding, query, vector_share, t.terms, question,
+                                     CASE WHEN query_text = '' AND query IS NULL THEN t.importance END) AS score
+                 FROM trace AS t
+                 WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND NOT t.wide
+                 ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
+                 LIMIT candidate_limit + cardinality(profile_ids))
+                UNION ALL
+                SELECT t.memory_id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms, t.term_count, t.line,
+                       _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch, t.created_at)
+                       * _relevance(t.embedding, query, vector_share, t.terms, question,
+                                    CASE WHEN query_text = '' AND query IS NULL THEN t.importance END)
+                FROM trace AS t
+                WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND t.wide
+                UNION ALL
+                (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms, e.term_count, e.line,
+                        _kind_factor(plain_kinds, 3::smallint, kind_weights, kind_rates, at_epoch, e.created_at)
+                        * event_relevance
+                 FROM event AS e
+                 WHERE e.user_id = _recall.user_id AND e.type = ANY (event_types)
+                   AND e.created_at > event_after AND e.created_at <= at
+                 ORDER BY e.created_at DESC
+                 LIMIT event_limit)
+            ) AS u
+            WHERE u.score > threshold AND u.id <> ALL (profile_ids)
+            ORDER BY u.score DESC, u.created_at DESC, u.id
+            LIMIT candidate_limit
+        ) AS c;
+    END IF;
 
     selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts, heading_costs, smallest,
                          mmr_lambda, mmr_lines, duplicate_at, line_limit, budget - profile_cost);
@@ -173,10 +182,10 @@ BEGIN
     candidates := coalesce(cardinality(ids), 0);
 
     IF log_recalls AND current_setting('transaction_read_only') = 'off' THEN
-        INSERT INTO retrieval AS r (user_id, created_at, mode, query, ids, kinds, relevance, score, weights, chosen,
+        INSERT INTO retrieval AS r (user_id, created_at, mode, query, ids, kinds, score, weights, chosen,
                                     token_used, token_budget, elapsed_ms)
         VALUES (_recall.user_id, started, _recall.mode, left(query_text, 200), coalesce(ids, '{}'),
-                coalesce(kinds, '{}'), coalesce(relevance, '{}'), coalesce(scores, '{}'), kind_weights,
+                coalesce(kinds, '{}'), coalesce(scores, '{}'), kind_weights,
                 selection.chosen, tokens, budget, 1000 * date_part('epoch', clock_timestamp() - started))
         RETURNING r.retrieval_id INTO retrieval_id;
     END IF;

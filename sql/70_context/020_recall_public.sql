@@ -1,13 +1,22 @@
--- Recall with what a client needs to cite and give feedback: block, ids of its memories, id of the log row.
--- One expression around _recall, which PostgreSQL inlines: as plpgsql this wrapper took 0.09 ms of 0.9.
+-- Recall with what a client needs to cite and give feedback: block, ids of its memories, id of the
+-- log row. One expression around _recall, which PostgreSQL inlines: as plpgsql this wrapper took
+-- 0.09 ms of 0.9.
 CREATE OR REPLACE FUNCTION recall(
     query_vec halfvec DEFAULT NULL, mode text DEFAULT 'execute', budget int DEFAULT 800,
     query_text text DEFAULT NULL, user_id text DEFAULT NULL, session_id text DEFAULT NULL,
     as_of timestamptz DEFAULT NULL,
-    OUT block text, OUT memory_ids bigint[], OUT tokens int, OUT candidates int, OUT retrieval_id bigint)
+    OUT block text, OUT memory_ids bigint[], OUT tokens int, OUT candidates int,
+    OUT retrieval_id bigint)
     LANGUAGE sql
     RETURN _recall(_resolve_user(user_id), coalesce(query_vec, '[0]'), coalesce(mode, ''),
-                   coalesce(budget, -2147483648), coalesce(query_text, ''), coalesce(as_of, 'infinity'));
+                   coalesce(budget, -2147483648), coalesce(query_text, ''),
+                   coalesce(as_of, 'infinity'));
 
 COMMENT ON FUNCTION recall(halfvec, text, int, text, text, text, timestamptz) IS
-    'Recalls memory for a question. query_vec: its vector, or NULL to recall by words alone; query_text: its words; with both the recall is hybrid, with neither the most important memories come. mode: a row of table mode. budget: 1 to 100000 estimated tokens. as_of: as if asked then (NULL: now). Returns the block, the ids of the memories in it (best first), tokens used, how many candidates went to selection, and the id of the log row (NULL when read only or not logged). Errors: ME001 mode, ME003 and ME004 vector, ME005 budget, ME006 user, ME011 time.';
+    'Recalls memory for a question. query_vec: its vector, or NULL to recall by words alone; '
+    'query_text: its words; with both the recall is hybrid, with neither the most important '
+    'memories come. mode: a row of table mode. budget: 1 to 100000 estimated tokens. as_of: as if '
+    'asked then (NULL: now). Returns the block, the ids of the memories in it (best first), tokens '
+    'used, how many candidates went to selection, and the id of the log row (NULL when read only '
+    'or not logged). Errors: ME001 mode, ME003 and ME004 vector, ME005 budget, ME006 user, ME011 '
+    'time.';

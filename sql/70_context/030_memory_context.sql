@@ -6,8 +6,10 @@ CREATE OR REPLACE FUNCTION memory_context(
     as_of timestamptz DEFAULT NULL)
     RETURNS text
     LANGUAGE sql
-    RETURN (_recall(_resolve_user(user_id), coalesce(query_vec, '[0]'), coalesce(mode, ''), coalesce(budget, -2147483648),
-                    coalesce(query_text, ''), coalesce(as_of, 'infinity'))).block;
+    RETURN (_recall(_resolve_user(user_id), coalesce(query_vec, '[0]'), coalesce(mode, ''),
+                    coalesce(budget, -2147483648), coalesce(query_text, ''),
+                    coalesce(as_of, 'infinity'))).block;
 
 COMMENT ON FUNCTION memory_context(halfvec, text, int, text, text, text, timestamptz) IS
-    'The block of memory for the next prompt: at most budget estimated tokens (default 800), never NULL. Arguments and errors as recall(). Source: D0 1.1.';
+    'The block of memory for the next prompt: at most budget estimated tokens (default 800), never '
+    'NULL. Arguments and errors as recall(). Source: D0 1.1.';

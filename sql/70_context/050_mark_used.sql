@@ -1,5 +1,7 @@
--- Feedback: which memories of a block the agent used. From it come the hit rate and suggested weights.
-CREATE OR REPLACE FUNCTION mark_used(retrieval_id bigint, memory_ids bigint[], user_id text DEFAULT NULL)
+-- Feedback: which memories of a block the agent used.
+-- From it come the hit rate and suggested weights.
+CREATE OR REPLACE FUNCTION mark_used(
+    retrieval_id bigint, memory_ids bigint[], user_id text DEFAULT NULL)
     RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -25,6 +27,6 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION mark_used(bigint, bigint[], text) IS
-    'Records which memories of a recall were used; calls add up. Ids that were not in the block are ignored. '
-    'Returns how many of its memories are marked. An empty array records that none was. Error: ME012 no such '
-    'retrieval of this user.';
+    'Records which memories of a recall were used; calls add up. Ids that were not in the block '
+    'are ignored. Returns how many of its memories are marked. An empty array records that none '
+    'was. Error: ME012 no such retrieval of this user.';

@@ -1,5 +1,7 @@
 -- The retrieval log: every recall with the payload D0 3.2 asks for.
--- The newest part is table retrieval; what maintain has folded stands among the events of type memory_retrieval.
+-- A log row keeps the scores; their parts are worked out here, from the age of the memory at that time.
+-- The newest part is table retrieval; what maintain has folded stands among the events of type
+-- memory_retrieval.
 CREATE OR REPLACE VIEW retrieval_log WITH (security_invoker = true) AS
 SELECT r.user_id, r.retrieval_id, r.created_at,
        jsonb_build_object(
@@ -12,15 +14,24 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
                FROM unnest(r.chosen) WITH ORDINALITY AS c (place, number)
                JOIN kind AS k ON k.kind_id = r.kinds[abs(c.place)]),
            'injected', (
-               SELECT coalesce(jsonb_agg(jsonb_build_object(
-                          CASE WHEN r.ids[p.place] > 0 THEN 'memory_id' ELSE 'event_id' END, abs(r.ids[p.place])::text,
-                          'relevance', r.relevance[p.place],
-                          'decay', CASE WHEN r.relevance[p.place] * r.weights[r.kinds[p.place]] <> 0
-                                        THEN r.score[p.place] / r.relevance[p.place] / r.weights[r.kinds[p.place]] END,
-                          'weight', r.weights[r.kinds[p.place]],
-                          'score', r.score[p.place]) ORDER BY p.number), '[]')
-               FROM (SELECT abs(c.place) AS place, c.number
-                     FROM unnest(r.chosen) WITH ORDINALITY AS c (place, number)) AS p),
+               SELECT coalesce(jsonb_agg(
+                          jsonb_build_object(
+                              CASE WHEN l.id > 0 THEN 'memory_id' ELSE 'event_id' END, abs(l.id)::text,
+                              'relevance', l.score / nullif(l.decay * l.weight, 0),
+                              'decay', l.decay, 'weight', l.weight, 'score', l.score)
+                          ORDER BY l.number), '[]')
+               FROM (
+                   SELECT c.number, r.ids[abs(c.place)] AS id, r.score[abs(c.place)]::float8 AS score,
+                          r.weights[r.kinds[abs(c.place)]]::float8 AS weight,
+                          _decay(coalesce(ln(2::float8) / (k.half_life_days * 86400), 0),
+                                 date_part('epoch', r.created_at) - date_part('epoch', coalesce(
+                                     (SELECT m.created_at FROM memory AS m
+                                      WHERE m.user_id = r.user_id AND m.memory_id = r.ids[abs(c.place)]),
+                                     (SELECT e.created_at FROM event AS e
+                                      WHERE e.user_id = r.user_id AND e.event_id = -r.ids[abs(c.place)])))) AS decay
+                   FROM unnest(r.chosen) WITH ORDINALITY AS c (place, number)
+                   JOIN kind AS k ON k.kind_id = r.kinds[abs(c.place)]
+               ) AS l),
            'used', to_jsonb(r.used_ids::text[]),
            'token_used', r.token_used,
            'token_budget', r.token_budget,
@@ -32,6 +43,6 @@ FROM event AS e
 WHERE e.type = 'memory_retrieval';
 
 COMMENT ON VIEW retrieval_log IS
-    'Every recall: payload has query (first 200 characters), mode, candidates_count, injected_count, '
-    'injected_sources (kinds), injected (ids with the parts of their score), used, token_used, token_budget and '
-    'elapsed_ms. Source: D0 3.2.';
+    'Every recall: payload has query (first 200 characters), mode, candidates_count, '
+    'injected_count, injected_sources (kinds), injected (ids with the parts of their score), used, '
+    'token_used, token_budget and elapsed_ms. Source: D0 3.2.';

@@ -10,17 +10,20 @@ CREATE OR REPLACE VIEW kinds_unused WITH (security_invoker = true) AS
 SELECT owned.user_id, owned.kind, owned.memories
 FROM (SELECT m.user_id, m.kind, count(*) AS memories
       FROM memory AS m WHERE m.status = 'active' GROUP BY m.user_id, m.kind) AS owned
-WHERE NOT EXISTS (SELECT FROM kinds_injected AS i WHERE i.user_id = owned.user_id AND i.kind = owned.kind);
+WHERE NOT EXISTS (
+    SELECT FROM kinds_injected AS i WHERE i.user_id = owned.user_id AND i.kind = owned.kind);
 COMMENT ON VIEW kinds_unused IS 'Kinds a user has memories of that never went into a block.';
 
 CREATE OR REPLACE VIEW token_utilisation WITH (security_invoker = true) AS
 SELECT l.user_id, l.payload ->> 'mode' AS mode, count(*) AS recalls,
        avg((l.payload ->> 'token_used')::float8) AS token_used,
        avg((l.payload ->> 'token_budget')::float8) AS token_budget,
-       sum((l.payload ->> 'token_used')::float8) / sum((l.payload ->> 'token_budget')::float8) AS utilisation
+       sum((l.payload ->> 'token_used')::float8) / sum((l.payload ->> 'token_budget')::float8)
+           AS utilisation
 FROM retrieval_log AS l
 GROUP BY l.user_id, l.payload ->> 'mode';
-COMMENT ON VIEW token_utilisation IS 'How much of the token budget blocks use, by user and mode; utilisation from 0 to 1.';
+COMMENT ON VIEW token_utilisation IS
+    'How much of the token budget blocks use, by user and mode; utilisation from 0 to 1.';
 
 CREATE OR REPLACE VIEW hit_rate WITH (security_invoker = true) AS
 SELECT l.user_id, l.payload ->> 'mode' AS mode, count(*) AS recalls_with_feedback,
@@ -31,8 +34,8 @@ FROM retrieval_log AS l
 WHERE jsonb_typeof(l.payload -> 'used') = 'array'
 GROUP BY l.user_id, l.payload ->> 'mode';
 COMMENT ON VIEW hit_rate IS
-    'Of the recalls with feedback (mark_used): the share of which at least one memory was used, and the share of '
-    'lines used.';
+    'Of the recalls with feedback (mark_used): the share of which at least one memory was used, '
+    'and the share of lines used.';
 
 CREATE OR REPLACE VIEW recall_latency WITH (security_invoker = true) AS
 SELECT l.user_id, l.payload ->> 'mode' AS mode, count(*) AS recalls,
@@ -46,7 +49,8 @@ COMMENT ON VIEW recall_latency IS 'Milliseconds inside the recall function, by u
 CREATE OR REPLACE VIEW suggested_weights WITH (security_invoker = true) AS
 SELECT f.user_id, f.mode, f.kind, f.lines, f.used, f.weight,
        round((f.weight * (f.used + 1) / (f.lines + 2)
-              / nullif((f.all_used + 1)::float8 / (f.all_lines + 2), 0))::numeric, 2)::float8 AS suggested
+              / nullif((f.all_used + 1)::float8 / (f.all_lines + 2), 0))::numeric, 2)::float8
+           AS suggested
 FROM (
     SELECT g.*, coalesce(w.weight, 1) AS weight,
            sum(g.lines) OVER (PARTITION BY g.user_id, g.mode) AS all_lines,
@@ -55,12 +59,13 @@ FROM (
         SELECT r.user_id, r.mode, k.name AS kind, count(*) AS lines,
                count(*) FILTER (WHERE r.ids[abs(c.place)] = ANY (r.used_ids)) AS used
         FROM retrieval AS r, unnest(r.chosen) AS c (place), kind AS k
-        WHERE r.used_ids IS NOT NULL AND k.kind_id = r.kinds[abs(c.place)] AND r.ids[abs(c.place)] > 0
+        WHERE r.used_ids IS NOT NULL AND k.kind_id = r.kinds[abs(c.place)]
+          AND r.ids[abs(c.place)] > 0
         GROUP BY r.user_id, r.mode, k.name
     ) AS g
     LEFT JOIN mode_weight AS w ON w.mode = g.mode AND w.kind = g.kind
 ) AS f;
 COMMENT ON VIEW suggested_weights IS
-    'Mode weights as feedback would have them: the present weight times how often lines of the kind are used, '
-    'against all lines of the mode (smoothed by one use in two lines). Only recalls with mark_used count. '
-    'Source: D0 3.3.';
+    'Mode weights as feedback would have them: the present weight times how often lines of the '
+    'kind are used, against all lines of the mode (smoothed by one use in two lines). Only recalls '
+    'with mark_used count. Source: D0 3.3.';

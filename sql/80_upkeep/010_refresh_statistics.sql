@@ -1,5 +1,6 @@
--- Counts in how many memories of a user each word occurs, so that recall counts only what came later.
--- Recall is exact with or without it; at 600 memories it saves 0.2 ms a recall. Called by maintain and by bulk imports.
+-- Counts in how many memories of a user each word occurs, so that recall counts only what came
+-- later. Recall is exact with or without it; at 600 memories it saves 0.2 ms a recall. Called by
+-- maintain and by bulk imports.
 CREATE OR REPLACE FUNCTION refresh_statistics(user_id text DEFAULT NULL) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -8,23 +9,49 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     in_model smallint;
     newest bigint;
+    line_cost float8;
     number int;
 BEGIN
     SELECT e.model_id INTO STRICT in_model FROM embedding_model AS e WHERE e.active;
-    INSERT INTO profile AS p (user_id) VALUES (owner) ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
+    INSERT INTO profile AS p (user_id) VALUES (owner)
+    ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
     PERFORM 1 FROM profile AS p WHERE p.user_id = owner FOR UPDATE;
-    SELECT max(t.memory_id), count(*) INTO newest, number
+    SELECT max(t.memory_id), count(*), avg(t.cost) INTO newest, number, line_cost
     FROM trace AS t WHERE t.user_id = owner AND t.model = in_model AND t.active;
     DELETE FROM term AS t WHERE t.user_id = owner;
     INSERT INTO term (user_id, term, df)
     SELECT owner, split_part(entry, ':', 1)::int, count(*)
-    FROM trace AS t, unnest(string_to_array(split_part(ltrim(t.terms::text, '{'), '}', 1), ',')) AS entry
+    FROM trace AS t,
+         unnest(string_to_array(split_part(ltrim(t.terms::text, '{'), '}', 1), ',')) AS entry
     WHERE t.user_id = owner AND t.model = in_model AND t.active AND t.memory_id <= newest
     GROUP BY 2;
-    UPDATE profile AS p SET counted = number, counted_up_to = coalesce(newest, 0), updated_at = now()
+    UPDATE profile AS p
+    SET counted = number, counted_up_to = coalesce(newest, 0), mean_cost = line_cost,
+        updated_at = now()
     WHERE p.user_id = owner;
     RETURN number;
 END $$;
 
 COMMENT ON FUNCTION refresh_statistics(text) IS
-    'Counts the words of a user''s memories anew and returns how many memories were counted. Changes the speed of recall, never its result. Call it after loading many memories.';
+    'Counts the words of a user''s memories anew and returns how many memories were counted. '
+    'Changes the speed of recall, never its result. Call it after loading many memories.';
+
+-- A counted memory that leaves recall takes the statistics with it: recall counts for itself until
+-- the next refresh, so its results stay exact.
+CREATE OR REPLACE FUNCTION _drop_statistics() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    UPDATE profile AS p
+    SET counted = 0, counted_up_to = 0
+    WHERE p.user_id = OLD.user_id AND p.counted_up_to >= OLD.memory_id;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER drop_statistics_on_delete AFTER DELETE ON trace
+    FOR EACH ROW EXECUTE FUNCTION _drop_statistics();
+CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF active, terms ON trace
+    FOR EACH ROW
+    WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.term_count IS DISTINCT FROM NEW.term_count)
+    EXECUTE FUNCTION _drop_statistics();

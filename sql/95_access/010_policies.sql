@@ -1,5 +1,6 @@
--- Row-level security on every table with user data, found by its column user_id: a role that does not own the
--- tables sees the rows of memoir.user_id, and without that setting none. Roles and their grants come on top.
+-- Row-level security on every table with user data, found by its column user_id: a role that does
+-- not own the tables sees the rows of memoir.user_id, and without that setting none. Roles and
+-- their grants come on top.
 DO $$
 DECLARE
     owned regclass;
@@ -14,7 +15,8 @@ BEGIN
         EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', owned);
         EXECUTE format(
             '%s POLICY own_rows ON %s USING (user_id = current_setting(''memoir.user_id'', true))',
-            CASE WHEN EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = owned AND p.polname = 'own_rows')
+            CASE WHEN EXISTS (SELECT FROM pg_policy AS p
+                              WHERE p.polrelid = owned AND p.polname = 'own_rows')
                  THEN 'ALTER' ELSE 'CREATE' END,
             owned);
     END LOOP;

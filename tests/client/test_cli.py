@@ -222,7 +222,7 @@ def test_migrate_installs_and_is_then_up_to_date(empty_dsn: str) -> None:
 
 def test_migrate_down_asks_first(memoir: Call, db: psycopg.Connection) -> None:
     assert memoir("migrate", "down", "0", stdin="n\n").exit_code == 1
-    assert db.execute("SELECT memoir.version()").fetchone()
+    assert db.execute("SELECT memoir.pgmemoir_version()").fetchone()
 
 
 def test_psql_gets_the_search_path_the_user_and_no_password(dsn: str) -> None:

@@ -90,7 +90,7 @@ def _up(app: App, target: int | None, dry_run: bool) -> None:
 def psql(app: App, arguments: tuple[str, ...]) -> None:
     """Open psql with memoir on the search_path.
 
-    ARGUMENTS go to psql: memoir psql -c 'SELECT memoir.version()'
+    ARGUMENTS go to psql: memoir psql -c 'SELECT pgmemoir_version()'
     """
     program = _psql_program(app)
     address, environment = psql_call(app.best_address, app.user)

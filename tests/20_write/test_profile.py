@@ -1,0 +1,133 @@
+"""Goals and capabilities: loaded, not searched."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rows import NOW, NOTHING, ago, explain, headings, lines, recall, remember, value
+
+
+def goal(conn, title, priority=0, progress=0, status="in_progress", **more):
+    """Store a goal; its id."""
+    data = {"title": title, "status": status, "priority": priority, "progress": progress}
+    return remember(conn, f"goal {title}", "okr", data=data, **more)
+
+
+def shown(conn, query_text=None, **more):
+    """The lines of a block."""
+    return lines(recall(conn, query_text, **more).block)
+
+
+def test_a_goal_is_shown_with_status_and_progress(tx):
+    goal(tx, "Open the tea house", progress=40)
+    assert recall(tx).block == "## Goals\n- Open the tea house (in_progress, 40%)\n"
+
+
+def test_goals_come_by_priority_then_progress(tx):
+    goal(tx, "second", priority=0, progress=10)
+    goal(tx, "third", priority=1, progress=90)
+    goal(tx, "first", priority=0, progress=50)
+    assert [line.split()[0] for line in shown(tx)] == ["first", "second", "third"]
+
+
+def test_three_goals_are_shown(tx):
+    for priority in range(5):
+        goal(tx, f"goal{priority}", priority=priority)
+    assert [line.split()[0] for line in shown(tx, "nothing")] == ["goal0", "goal1", "goal2"]
+
+
+def test_numbers_are_compared_as_numbers(tx):
+    goal(tx, "ten", priority=10)
+    goal(tx, "nine", priority=9)
+    goal(tx, "text", priority="2")
+    assert [line.split()[0] for line in shown(tx)] == ["text", "nine", "ten"]
+
+
+def test_a_goal_without_a_usable_priority_comes_last(tx):
+    goal(tx, "none", priority=None)
+    goal(tx, "word", priority="high")
+    goal(tx, "late", priority=99)
+    assert shown(tx)[0].startswith("late")
+
+
+@pytest.mark.parametrize("status", ["done", "cancelled", None])
+def test_a_goal_that_is_not_open_is_not_in_the_profile(tx, status):
+    goal(tx, "Open the tea house", status=status)
+    assert recall(tx, "unrelated").block == NOTHING
+
+
+def test_a_pending_goal_is_in_the_profile(tx):
+    goal(tx, "Open the tea house", status="pending")
+    assert shown(tx, "unrelated") == ["Open the tea house (pending, 0%)"]
+
+
+@pytest.mark.parametrize("mode", ["plan", "execute", "debug"])
+def test_a_goal_is_shown_once(tx, mode):
+    goal(tx, "Open the tea house")
+    assert shown(tx, "goal tea house", mode=mode) == ["Open the tea house (in_progress, 0%)"]
+
+
+def test_chat_shows_no_profile(tx):
+    goal(tx, "Open the tea house")
+    remember(tx, "Can brew tea", "capability")
+    assert recall(tx, "unrelated", mode="chat").block == NOTHING
+
+
+def test_chat_may_find_a_goal_as_a_memory(tx):
+    goal(tx, "Open the tea house")
+    assert shown(tx, "tea house", mode="chat") == ["goal Open the tea house"]
+
+
+def test_the_profile_comes_first(tx):
+    remember(tx, "Buy tea", "task")
+    goal(tx, "Open the tea house")
+    assert headings(recall(tx, "buy tea").block) == ["Goals", "Tasks"]
+
+
+def test_plan_puts_goals_first_among_memories(tx):
+    for number in range(4):
+        goal(tx, f"tea house {number}", priority=number, created_at=NOW)
+    remember(tx, "tea house to clean", "task", created_at=NOW)
+    ranked = explain(tx, "tea house", mode="plan", as_of=NOW)
+    assert [row.kind for row in ranked if row.reason == "in block"] == ["okr", "task"]
+
+
+def test_capabilities_are_shown_by_importance(tx):
+    remember(tx, "Can bake", "capability", importance=0.2)
+    remember(tx, "Can brew", "capability", importance=0.8)
+    assert recall(tx).block == "## Capabilities\n- Can brew\n- Can bake\n"
+
+
+def test_the_capabilities_take_about_100_tokens(tx):
+    for number in range(30):
+        remember(tx, f"Can do the work of kind {number} in the house", "capability")
+    cost = value(tx, "SELECT memoir.estimate_tokens(snippet) FROM memoir.profile")
+    assert 60 <= cost <= 100
+
+
+def test_a_capability_is_shown_by_its_summary(tx):
+    remember(tx, "Can brew tea of every sort " * 10, "capability", summary="Brews tea")
+    assert shown(tx) == ["Brews tea"]
+
+
+def test_a_profile_over_the_budget_is_left_out(tx):
+    goal(tx, "Open the tea house on the corner")
+    remember(tx, "Tea", "fact")
+    assert recall(tx, "tea", budget=8).block == "## Known facts\n- Tea\n"
+
+
+def test_a_goal_of_another_user_is_not_shown(tx):
+    goal(tx, "Open the tea house", user_id="ada")
+    assert recall(tx, user_id="bob").block == NOTHING
+
+
+def test_a_goal_not_yet_set_is_not_shown(tx):
+    goal(tx, "old", created_at=ago(days=2))
+    goal(tx, "new", created_at=NOW)
+    assert shown(tx, as_of=ago(days=1)) == ["old (in_progress, 0%)"]
+
+
+def test_data_of_any_shape_breaks_nothing(tx):
+    for data in ("[1]", '"x"', "null", "7", '{"status": {"a": 1}}'):
+        tx.execute("SELECT memoir.remember(%s, 'okr', data => %s)", (f"goal {data}", data))
+    assert recall(tx, "unrelated").block == NOTHING

@@ -1,0 +1,54 @@
+"""What recall reads of a memory: its line, its short line, its words."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rows import lines, recall, remember
+
+LONG = "The tea house opened early. " * 20
+
+
+def test_a_memory_is_shown_as_it_was_written(tx):
+    remember(tx, "Tea, green: 3 cups (no milk)!")
+    assert lines(recall(tx, "tea").block) == ["Tea, green: 3 cups (no milk)!"]
+
+
+def test_a_summary_stands_in_where_only_it_fits(tx):
+    memory_id = remember(tx, LONG, summary="Tea opened early.")
+    made = recall(tx, "tea", budget=20)
+    assert lines(made.block) == ["Tea opened early."]
+    assert made.memory_ids == [memory_id]
+
+
+def test_a_text_that_fits_is_not_replaced_by_its_summary(tx):
+    remember(tx, LONG, summary="Tea opened early.")
+    assert lines(recall(tx, "tea").block) == [LONG.strip()]
+
+
+def test_the_beginning_of_a_long_text_stands_in_where_only_it_fits(tx):
+    remember(tx, LONG)
+    (line,) = lines(recall(tx, "tea", budget=60).block)
+    assert line == LONG[:199] + "…"
+
+
+def test_a_short_text_without_summary_is_never_cut(tx):
+    remember(tx, "The tea house opened early and sold cake.")
+    assert recall(tx, "tea", budget=10).memory_ids == []
+
+
+def test_words_behind_the_end_of_the_line_are_found(tx):
+    memory_id = remember(tx, "filler " * 400 + "samovar")
+    remember(tx, "something else")
+    assert recall(tx, "samovar").memory_ids == [memory_id]
+
+
+def test_the_words_of_a_summary_are_not_the_memorys(tx):
+    remember(tx, "The house opened early", summary="samovar")
+    assert recall(tx, "samovar").memory_ids == []
+
+
+@pytest.mark.parametrize("word", ["zebra", "斑马"])
+def test_the_first_words_of_a_long_text_are_found(tx, word):
+    memory_id = remember(tx, f"{word} " + " ".join(f"w{i:03}" for i in range(1_000)))
+    assert recall(tx, word, budget=2_000).memory_ids == [memory_id]

@@ -1,0 +1,57 @@
+"""One embedding model fills a database."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rows import call, refused, remember, value
+
+MODEL = "SELECT coalesce(name, '?') || '/' || coalesce(dimensions::text, '?')" + (
+    " FROM memoir.embedding_model WHERE active"
+)
+
+
+def test_a_new_database_has_no_model(tx):
+    assert value(tx, MODEL) == "?/?"
+
+
+def test_the_first_call_names_the_model(tx):
+    call(tx, "use_model", name="small", dimensions=3)
+    assert value(tx, MODEL) == "small/3"
+
+
+def test_the_same_model_again_is_fine(tx):
+    call(tx, "use_model", name="small", dimensions=3)
+    call(tx, "use_model", name="small", dimensions=3)
+    assert value(tx, MODEL) == "small/3"
+
+
+@pytest.mark.parametrize(("name", "dimensions"), [("large", 3), ("small", 4)])
+def test_another_model_is_refused(tx, name, dimensions):
+    call(tx, "use_model", name="small", dimensions=3)
+    said = refused(tx, "use_model", name=name, dimensions=dimensions)
+    assert said.sqlstate == "ME009"
+    assert '"small" with 3' in said.message_primary
+    assert value(tx, MODEL) == "small/3"
+
+
+def test_the_first_vector_decides_the_dimensions(tx):
+    remember(tx, "tea", embedding="[1,0,0]")
+    assert value(tx, MODEL) == "?/3"
+
+
+def test_a_model_may_be_named_after_the_first_vector(tx):
+    remember(tx, "tea", embedding="[1,0,0]")
+    call(tx, "use_model", name="small", dimensions=3)
+    assert value(tx, MODEL) == "small/3"
+
+
+def test_a_model_that_does_not_fit_the_vectors_is_refused(tx):
+    remember(tx, "tea", embedding="[1,0,0]")
+    said = refused(tx, "use_model", name="small", dimensions=4)
+    assert (said.sqlstate, value(tx, MODEL)) == ("ME009", "?/3")
+
+
+def test_a_memory_without_vector_decides_nothing(tx):
+    remember(tx, "tea")
+    assert value(tx, MODEL) == "?/?"

@@ -1,0 +1,135 @@
+"""The words of a question, weighed by how rare they are in the user's memory."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests import oracle
+from tests.rows import NOW, ago, call, explain, remember, remember_all, value
+
+WORDS = "tea milk sugar lemon cup water house 红茶 牛奶 柠檬茶 8080 running".split()
+MEMORIES = [
+    "tea with milk",
+    "tea with lemon",
+    "tea without sugar",
+    "the tea house sells cups",
+    "柠檬茶和牛奶",
+    "port 8080",
+]
+QUESTION = "Which tea has lemon? 红茶还是柠檬茶 8080"
+
+
+def covered(conn, question=QUESTION, **more):
+    """Coverage by content."""
+    return {row.content: row.coverage for row in explain(conn, question, **more)}
+
+
+def expected(conn, contents, question=QUESTION):
+    """Coverage by content, as the oracle computes it."""
+    asked, *documents = oracle.tokens(conn, [question, *contents])
+    memory = [set(words) for words in documents]
+    shares = (oracle.coverage(asked, words, memory) for words in memory)
+    return pytest.approx(dict(zip(contents, shares, strict=True)), abs=1e-6)
+
+
+def test_a_rare_word_weighs_more_than_a_common_one(tx):
+    remember_all(tx, ["tea green", "tea black", "tea white", "coffee black"])
+    share = covered(tx, "tea coffee")
+    assert share["coffee black"] == pytest.approx(1.204 / (1.204 + 0.357), abs=1e-3)
+    assert share["tea green"] == pytest.approx(0.357 / (1.204 + 0.357), abs=1e-3)
+
+
+def test_coverage_is_that_of_the_oracle(tx):
+    remember_all(tx, MEMORIES)
+    assert covered(tx) == expected(tx, MEMORIES)
+
+
+def test_coverage_counts_what_was_known_at_the_time(tx):
+    for number, content in enumerate(MEMORIES):
+        remember(tx, content, created_at=ago(days=number))
+    known = MEMORIES[2:]
+    share = covered(tx, as_of=ago(days=2))
+    assert {content: share[content] for content in known} == expected(tx, known)
+
+
+def test_coverage_after_statistics_is_that_of_the_oracle(tx):
+    remember_all(tx, MEMORIES)
+    call(tx, "refresh_statistics")
+    assert covered(tx) == expected(tx, MEMORIES)
+
+
+def test_coverage_counts_memories_newer_than_the_statistics(tx):
+    remember_all(tx, MEMORIES[:4])
+    call(tx, "refresh_statistics")
+    remember_all(tx, MEMORIES[4:])
+    assert covered(tx) == expected(tx, MEMORIES)
+
+
+def test_coverage_of_the_past_leaves_the_statistics_aside(tx):
+    for number, content in enumerate(MEMORIES):
+        remember(tx, content, created_at=ago(days=number))
+    call(tx, "refresh_statistics")
+    known = MEMORIES[2:]
+    share = covered(tx, as_of=ago(days=2))
+    assert {content: share[content] for content in known} == expected(tx, known)
+
+
+def test_coverage_does_not_count_the_memories_of_others(tx):
+    remember_all(tx, MEMORIES)
+    remember_all(tx, ["tea " * n for n in range(1, 30)], user="bob")
+    assert covered(tx) == expected(tx, MEMORIES)
+
+
+def test_coverage_counts_wide_memories_like_others(tx):
+    contents = [*MEMORIES, "lemon " + "".join(chr(0x4E00 + i) for i in range(500))]
+    remember_all(tx, contents)
+    share = covered(tx)
+    assert value(tx, "SELECT count(*) FROM memoir.trace WHERE wide") == 1
+    assert list(share.values()) == pytest.approx([expected(tx, contents).expected[c] for c in share])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_coverage_of_random_memories_is_that_of_the_oracle(tx, seed):
+    source = random.Random(seed)
+    contents = {" ".join(source.choices(WORDS, k=source.randint(1, 8))) for _ in range(40)}
+    remember_all(tx, sorted(contents)[::2])
+    call(tx, "refresh_statistics")
+    remember_all(tx, sorted(contents)[1::2])
+    question = " ".join(source.choices([*WORDS, "unheard", "未闻"], k=6))
+    assert covered(tx, question) == expected(tx, sorted(contents), question)
+
+
+def test_a_word_said_twice_counts_once(tx):
+    remember_all(tx, MEMORIES)
+    assert covered(tx, "tea tea tea lemon") == covered(tx, "tea lemon")
+
+
+def test_more_than_24_words_of_a_question_count(tx):
+    words = [f"word{i:02}" for i in range(80)]
+    remember_all(tx, [" ".join(words[:40]), " ".join(words[40:]), words[79]])
+    question = " ".join(words)
+    contents = [" ".join(words[:40]), " ".join(words[40:]), words[79]]
+    assert covered(tx, question) == expected(tx, contents, question)
+
+
+def test_a_question_of_500_words_is_answered(tx):
+    remember(tx, "tea with lemon")
+    (row,) = explain(tx, "lemon " + " ".join(f"x{i}" for i in range(500)))
+    assert 0 <= row.coverage <= 1
+
+
+def test_a_memory_without_words_covers_nothing(tx):
+    remember_all(tx, ["???", "tea"])
+    assert covered(tx, "tea") == pytest.approx({"???": 0, "tea": 1})
+
+
+def test_a_question_without_words_covers_nothing(tx):
+    remember_all(tx, MEMORIES)
+    assert set(covered(tx, "???").values()) == {None}
+
+
+def test_the_only_word_of_the_only_memory_counts(tx):
+    remember(tx, "tea", created_at=NOW)
+    assert covered(tx, "tea") == pytest.approx({"tea": 1})

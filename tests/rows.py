@@ -1,0 +1,108 @@
+"""Rows for the tests of the SQL, and the calls that make and read them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.rows import namedtuple_row
+from psycopg.sql import SQL, Identifier, Placeholder
+from psycopg.types.json import Jsonb
+
+NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
+MODES = ("plan", "execute", "debug", "chat")
+NOTHING = "(no relevant memory)"
+
+
+def ago(**units: float) -> datetime:
+    """A time before `NOW`: ``ago(days=30)``."""
+    return NOW - timedelta(**units)
+
+
+def call(conn: psycopg.Connection, function: str, **arguments: Any) -> list[Any]:
+    """All rows of ``memoir.function(...)``, columns by name."""
+    names = SQL(", ").join(SQL("{} => {}").format(Identifier(n), Placeholder(n)) for n in arguments)
+    values = {n: Jsonb(v) if isinstance(v, dict) else v for n, v in arguments.items()}
+    cursor = conn.cursor(row_factory=namedtuple_row)
+    statement = SQL("SELECT * FROM memoir.{}({})").format(Identifier(function), names)
+    return cursor.execute(statement, values).fetchall()
+
+
+def value(conn: psycopg.Connection, query: str, *parameters: Any) -> Any:
+    """The first column of the only row of a query."""
+    (row,) = conn.execute(query, parameters).fetchall()
+    return row[0]
+
+
+def remember(conn: psycopg.Connection, content: str, kind: str = "fact", **more: Any) -> int:
+    """Store a memory; its id."""
+    return call(conn, "remember", content=content, kind=kind, **more)[0].memory_id
+
+
+def remember_all(
+    conn: psycopg.Connection, contents: Iterable[str], kind: str = "fact", user: str = "default"
+) -> list[int]:
+    """Store many memories in one statement; their ids in order."""
+    rows = conn.execute(
+        "SELECT (memoir.remember(content => c, kind => %s, user_id => %s)).memory_id"
+        " FROM unnest(%s::text[]) AS c",
+        (kind, user, list(contents)),
+    )
+    return [memory_id for (memory_id,) in rows]
+
+
+def add_event(conn: psycopg.Connection, type: str, payload: Any, **more: Any) -> int:
+    """Store an event; its id."""
+    return call(conn, "event_add", type=type, payload=Jsonb(payload), **more)[0].event_add
+
+
+def recall(conn: psycopg.Connection, query_text: str | None = None, **more: Any) -> Any:
+    """One recall: block, memory_ids, tokens, candidates, retrieval_id."""
+    (row,) = call(conn, "recall", query_text=query_text, **more)
+    return row
+
+
+def explain(conn: psycopg.Connection, query_text: str | None = None, **more: Any) -> list[Any]:
+    """One recall explained, a row a memory and event."""
+    return call(conn, "memory_explain", query_text=query_text, **more)
+
+
+def lines(block: str) -> list[str]:
+    """The lines of a block, without headings and bullets."""
+    return [line[2:] for line in block.splitlines() if line.startswith("- ")]
+
+
+def headings(block: str) -> list[str]:
+    """The headings of a block, without marks."""
+    return [line[3:] for line in block.splitlines() if line.startswith("## ")]
+
+
+def refused(conn: psycopg.Connection, function: str, **arguments: Any) -> Any:
+    """What the server says to a call that must fail (diagnostics of the error)."""
+    with pytest.raises(psycopg.Error) as caught, conn.transaction():
+        call(conn, function, **arguments)
+    return caught.value.diag
+
+
+def row_counts(conn: psycopg.Connection) -> dict[str, int]:
+    """How many rows every table of memoir has."""
+    tables = conn.execute(
+        "SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = 'memoir'::regnamespace"
+        " AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
+    )
+    counts = SQL(" UNION ALL ").join(
+        SQL("SELECT {}, count(*) FROM memoir.{}").format(name, Identifier(name))
+        for (name,) in tables
+    )
+    return dict(conn.execute(counts).fetchall())
+
+
+def sentences(count: int, words: int, seed: int = 1) -> list[str]:
+    """Different sentences of short made-up words, the same every time."""
+    source = random.Random(seed)
+    vocabulary = [a + b + c for a in "bdfgkl" for b in "aeiou" for c in ("mp", "nd", "rk", "st")]
+    return [" ".join(source.sample(vocabulary, words)) for _ in range(count)]
