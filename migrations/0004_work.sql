@@ -46,7 +46,7 @@ COMMENT ON TABLE retrieval IS
     'One row a recall: the newest part of the retrieval log (view retrieval_log), folded into '
     'events of type memory_retrieval by maintain.';
 COMMENT ON COLUMN retrieval.ids IS
-    'Ids of the candidates, best first; the id of an event is negative. kinds and score go with it.';
+    'Ids of the candidates, best first; the id of an event is negative. kinds and score go along.';
 COMMENT ON COLUMN retrieval.weights IS
     'Weights of the kinds in this mode at the time, by kind_id.';
 COMMENT ON COLUMN retrieval.chosen IS

@@ -93,7 +93,7 @@ def main(
             bench.load()
             result = bench.measure(places, numbers(budgets))
             plans = bench.plans(places[0]) if explain else ""
-    except MemoirError as error:
+    except (MemoirError, psycopg.OperationalError, Untraceable) as error:
         raise click.ClickException(str(error)) from error
     click.echo(json.dumps(result, ensure_ascii=False) if as_json else table(result))
     if plans:

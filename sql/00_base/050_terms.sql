@@ -1,17 +1,18 @@
 -- A set of words as a sparse vector: position = hash of the word (28 bits of sha256, the same on
--- every machine). One inner product counts shared words, sums their weights or tells which they
--- are: 70 ns a row; matching int4[] took 3 times that, a bit(512) signature lost 1 point of evidence.
+-- every machine). One inner product with it counts shared words, sums their weights or tells which
+-- they are: 70 ns a row; int4[] took 3 times that, a bit(512) signature lost 1 point of evidence.
 CREATE OR REPLACE FUNCTION _term(word text) RETURNS int
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ('x' || left(encode(sha256(convert_to(word, 'UTF8')), 'hex'), 7))::bit(28)::int + 1;
 
--- The terms of a text, in the order of their hashes: the first n of them are an even sample of a long text.
+-- The terms of a text in the order of their hashes: the first n are an even sample of a long text.
 CREATE OR REPLACE FUNCTION _terms(content text) RETURNS int[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN ARRAY(SELECT DISTINCT _term(word) AS term FROM unnest(tokens(content)) AS word ORDER BY term);
+    RETURN ARRAY(
+        SELECT DISTINCT _term(word) AS term FROM unnest(tokens(content)) AS word ORDER BY term);
 END $$;
 
 CREATE OR REPLACE FUNCTION _term_set(terms int[]) RETURNS sparsevec

@@ -6,7 +6,8 @@ CREATE OR REPLACE FUNCTION _compile_modes() RETURNS trigger
 AS $$
 BEGIN
     UPDATE mode
-    SET model_id = compiled.model_id, dimensions = compiled.dimensions, log_recalls = compiled.log_recalls,
+    SET model_id = compiled.model_id, dimensions = compiled.dimensions,
+        log_recalls = compiled.log_recalls,
         plain_kinds = compiled.plain, kind_weights = compiled.weights, kind_rates = compiled.rates,
         kind_headings = compiled.headings, heading_costs = compiled.costs
     FROM (
@@ -28,10 +29,11 @@ BEGIN
         GROUP BY m.name, e.model_id, e.dimensions, s.value
     ) AS compiled
     WHERE mode.name = compiled.name
-      AND (mode.model_id, mode.dimensions, mode.log_recalls, mode.plain_kinds, mode.kind_weights, mode.kind_rates,
-           mode.kind_headings, mode.heading_costs)
-          IS DISTINCT FROM (compiled.model_id, compiled.dimensions, compiled.log_recalls, compiled.plain, compiled.weights, compiled.rates,
-                            compiled.headings, compiled.costs);
+      AND (mode.model_id, mode.dimensions, mode.log_recalls, mode.plain_kinds,
+           mode.kind_weights, mode.kind_rates, mode.kind_headings, mode.heading_costs)
+          IS DISTINCT FROM
+          (compiled.model_id, compiled.dimensions, compiled.log_recalls, compiled.plain,
+           compiled.weights, compiled.rates, compiled.headings, compiled.costs);
     RETURN NULL;
 END $$;
 

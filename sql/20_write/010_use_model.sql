@@ -37,7 +37,7 @@ COMMENT ON FUNCTION use_model(text, int) IS
     'or the first vector decides; a later call with another model raises ME009. Call it when a '
     'client starts.';
 
--- The active model, after the vector was found to fit it; the first vector ever decides the dimensions.
+-- The active model, once the vector is found to fit it; the first vector decides the dimensions.
 CREATE OR REPLACE FUNCTION _admit_vector(embedding halfvec) RETURNS smallint
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -49,7 +49,7 @@ BEGIN
     IF embedding IS NOT NULL THEN
         IF current.dimensions IS NULL THEN
             PERFORM _check_vector(embedding, vector_dims(embedding));
-            -- Two first vectors at once: the row lock lets one decide, the other is checked against it.
+            -- Two first vectors at once: the row lock lets one decide, the other is checked by it.
             SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active FOR UPDATE;
             UPDATE embedding_model AS m SET dimensions = vector_dims(embedding)
             WHERE m.model_id = current.model_id AND m.dimensions IS NULL

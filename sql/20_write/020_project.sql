@@ -32,7 +32,8 @@ BEGIN
              THEN _line(record.content, brief_length) END);
     -- What fits one page beside the vector.
     term_limit := least(512, greatest(16, (7600 - 2 * coalesce(
-        (SELECT e.dimensions FROM embedding_model AS e WHERE e.model_id = _project.model), 1536)) / 8));
+        (SELECT e.dimensions FROM embedding_model AS e WHERE e.model_id = _project.model),
+        1536)) / 8));
     term_list := (_terms(record.content))[:term_limit];
     term_set := _term_set(term_list);
     INSERT INTO trace AS t (user_id, memory_id, model, kind, created_at, importance,

@@ -63,9 +63,11 @@ BEGIN
         snippet_ids = excluded.snippet_ids, updated_at = now();
 END $$;
 
--- The profile part as a recall of the past would have had it; nothing where the mode has none or it does not fit.
-CREATE OR REPLACE FUNCTION _profile_as_of(user_id text, mode text, budget int, as_of timestamptz,
-                                          OUT snippet text, OUT cost float8, OUT memory_ids bigint[])
+-- The profile part as a recall of the past would have had it; nothing where the mode has none or
+-- it does not fit the budget.
+CREATE OR REPLACE FUNCTION _profile_as_of(
+    user_id text, mode text, budget int, as_of timestamptz,
+    OUT snippet text, OUT cost float8, OUT memory_ids bigint[])
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$

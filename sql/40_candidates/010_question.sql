@@ -1,7 +1,7 @@
--- The words of a question, each weighed by how rare it is in this user's memory, as a sparse vector:
--- idf = ln(1 + (N - n + .5) / (n + .5)), scaled to sum 1, so that its inner product with the terms of a trace
--- is the idf coverage of the question (DESIGN 5). n is exact: table term as far as refresh_statistics counted,
--- the newer traces themselves for the rest. The 96 rarest words count.
+-- The words of a question, each weighed by how rare it is in this user's memory, as a sparse
+-- vector: idf scaled to sum 1, so that its inner product with the terms of a trace is the idf
+-- coverage of the question (DESIGN 5). The counts come from table term, which
+-- refresh_statistics fills. The 96 rarest words count.
 CREATE OR REPLACE FUNCTION _question(user_id text, query_text text, counted int) RETURNS sparsevec
     LANGUAGE plpgsql STABLE STRICT
     SET search_path FROM CURRENT
@@ -13,10 +13,11 @@ DECLARE
 BEGIN
     SELECT array_agg(n.term), array_agg(n.idf), sum(n.idf) INTO terms, idf, whole
     FROM (
-        SELECT a.term, ln(1 + greatest(counted - a.df + 0.5::float8, 0::float8) / (a.df + 0.5::float8)) AS idf
+        SELECT a.term, _idf(counted, a.df) AS idf
         FROM (
-            SELECT h.term, coalesce((SELECT k.df FROM term AS k
-                                     WHERE k.user_id = _question.user_id AND k.term = h.term), 0)::float8 AS df
+            SELECT h.term,
+                   coalesce((SELECT k.df FROM term AS k
+                             WHERE k.user_id = _question.user_id AND k.term = h.term), 0) AS df
             FROM (SELECT _term(word) AS term FROM unnest(tokens(query_text)) AS word OFFSET 0) AS h
             OFFSET 0
         ) AS a
@@ -25,33 +26,12 @@ BEGIN
     RETURN _weigh(terms, idf, whole);
 END $$;
 
--- A sparse vector of the 96 rarest terms with weights that sum to 1; NULL when there is nothing to weigh.
-CREATE OR REPLACE FUNCTION _weigh(terms int[], idf float8[], whole float8) RETURNS sparsevec
-    LANGUAGE plpgsql IMMUTABLE
-    SET search_path FROM CURRENT
-AS $$
-DECLARE
-    entries text := '';
-BEGIN
-    IF cardinality(terms) > 96 THEN
-        SELECT array_agg(r.term), array_agg(r.idf), sum(r.idf) INTO terms, idf, whole
-        FROM (SELECT u.term, u.idf FROM unnest(terms, idf) AS u (term, idf)
-              ORDER BY u.idf DESC, u.term LIMIT 96) AS r;
-    END IF;
-    IF whole > 0 THEN
-        FOR i IN 1..cardinality(terms) LOOP
-            entries := entries || ',' || terms[i] || ':' || idf[i] / whole;
-        END LOOP;
-        RETURN ('{' || substr(entries, 2) || '}/268435457')::sparsevec;
-    END IF;
-    RETURN NULL;
-END $$;
-
--- The same when some memories are newer than the statistics, or when the past is asked. One pass over them finds
--- all words: the k-th word weighs 2^k in a probe, so one inner product tells the set of words a trace has;
--- 24 words fit a float4, further words go by further probes.
+-- The same when some memories are newer than the statistics, or the past is asked. One pass over
+-- those finds all words: the k-th word weighs 2^k in a probe, so one inner product tells the set of
+-- words a trace has; 24 words fit a float4, further words go by further probes.
 CREATE OR REPLACE FUNCTION _question_counting(
-    user_id text, model smallint, query_text text, counted int, counted_up_to bigint, known_until timestamptz)
+    user_id text, model smallint, query_text text, counted int, counted_up_to bigint,
+    known_until timestamptz)
     RETURNS sparsevec
     LANGUAGE plpgsql STABLE STRICT
     SET search_path FROM CURRENT
@@ -62,32 +42,39 @@ BEGIN
             SELECT w.term, (w.place - 1) / 24 AS probe, 1 << ((w.place - 1) % 24)::int AS bit,
                    coalesce(k.df, 0) AS df
             FROM (SELECT _term(word) AS term, place
-                  FROM unnest(tokens(query_text)) WITH ORDINALITY AS u (word, place) LIMIT 480) AS w
-            LEFT JOIN term AS k ON k.user_id = _question_counting.user_id AND k.term = w.term AND counted > 0
+                  FROM unnest(tokens(query_text)) WITH ORDINALITY AS u (word, place)
+                  LIMIT 480) AS w
+            LEFT JOIN term AS k ON k.user_id = _question_counting.user_id AND k.term = w.term
+                               AND counted > 0
         ), newer AS MATERIALIZED (
             SELECT p.probe, -(t.terms <#> p.bits)::int AS matched, count(*) AS rows
-            FROM (SELECT a.probe, ('{' || string_agg(a.term || ':' || a.bit, ',') || '}/268435457')::sparsevec
-                  FROM asked AS a GROUP BY a.probe) AS p (probe, bits),
-            LATERAL (
-                SELECT n.terms FROM trace AS n
+            FROM (
+                SELECT a.probe,
+                       ('{' || string_agg(a.term || ':' || a.bit, ',') || '}/268435457')::sparsevec
+                FROM asked AS a
+                GROUP BY a.probe
+            ) AS p (probe, bits), LATERAL (
+                SELECT n.terms
+                FROM trace AS n
                 WHERE n.user_id = _question_counting.user_id AND n.model = _question_counting.model
-                  AND n.active AND NOT n.wide AND n.memory_id > counted_up_to AND n.created_at <= known_until
+                  AND n.active AND NOT n.wide
+                  AND n.memory_id > counted_up_to AND n.created_at <= known_until
                 UNION ALL
-                SELECT n.terms FROM trace AS n
+                SELECT n.terms
+                FROM trace AS n
                 WHERE n.user_id = _question_counting.user_id AND n.model = _question_counting.model
-                  AND n.active AND n.wide AND n.memory_id > counted_up_to AND n.created_at <= known_until
+                  AND n.active AND n.wide
+                  AND n.memory_id > counted_up_to AND n.created_at <= known_until
             ) AS t
             GROUP BY 1, 2
         ), weighed AS MATERIALIZED (
-            SELECT s.term, ln(1 + greatest(s.total - s.df + 0.5::float8, 0::float8) / (s.df + 0.5::float8)) AS idf
-            FROM (
-                SELECT a.term,
-                       a.df + coalesce((SELECT sum(n.rows) FROM newer AS n
-                                        WHERE n.probe = a.probe AND n.matched & a.bit <> 0), 0)::float8 AS df,
-                       counted + coalesce((SELECT sum(n.rows) FROM newer AS n WHERE n.probe = 0), 0)::float8
-                           AS total
-                FROM asked AS a
-            ) AS s
+            SELECT a.term,
+                   _idf(counted + coalesce((SELECT sum(n.rows) FROM newer AS n
+                                            WHERE n.probe = 0), 0)::int,
+                        a.df + coalesce((SELECT sum(n.rows) FROM newer AS n
+                                         WHERE n.probe = a.probe AND n.matched & a.bit <> 0),
+                                        0)::int) AS idf
+            FROM asked AS a
         )
         SELECT _weigh(array_agg(w.term), array_agg(w.idf), sum(w.idf)) FROM weighed AS w);
 END $$;

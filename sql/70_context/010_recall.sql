@@ -1,10 +1,11 @@
--- One recall of one user, from question to block: settings, words, candidates, selection, text, log row.
--- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole beside the
--- user's rows. No vector is '[0]', no text is '', as_of 'infinity' is live: all that is active, aged to now.
--- One statement a step: at 600 memories a statement costs 10-20 µs besides its rows, an expression 0.5 µs.
+-- One recall of one user, from question to block: settings, words, candidates, selection, text.
+-- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole
+-- beside the user's rows. No vector is '[0]', no text is '', as_of 'infinity' is live: all that is active,
+-- aged to now. One statement a step: at 600 memories one costs 10-20 µs besides its rows.
 CREATE OR REPLACE FUNCTION _recall(
     user_id text, query_vec halfvec, mode text, budget int, query_text text, as_of timestamptz,
-    OUT block text, OUT memory_ids bigint[], OUT tokens int, OUT candidates int, OUT retrieval_id bigint)
+    OUT block text, OUT memory_ids bigint[], OUT tokens int, OUT candidates int,
+    OUT retrieval_id bigint)
     LANGUAGE plpgsql STRICT
     SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
@@ -15,6 +16,7 @@ DECLARE
     at CONSTANT timestamptz := CASE WHEN as_of = 'infinity' THEN now() ELSE as_of END;
     at_epoch CONSTANT float8 := date_part('epoch', at);
     query halfvec := nullif(query_vec, '[0]');
+    by_importance CONSTANT boolean := query_text = '' AND query_vec = '[0]';
     question sparsevec;
     vector_share float8;
     threshold float8;
@@ -58,11 +60,13 @@ DECLARE
     line text;
 BEGIN
     SELECT m.vector_weight / (m.vector_weight + m.word_weight), m.threshold,
-           _candidate_limit(m.candidate_limit, budget, p.mean_cost), coalesce(m.line_limit, 2147483647),
-           m.mmr_lambda, m.mmr_lines, m.duplicate_at, m.event_types, m.event_limit, m.event_relevance,
+           _candidate_limit(m.candidate_limit, budget, p.mean_cost),
+           coalesce(m.line_limit, 2147483647), m.mmr_lambda, m.mmr_lines, m.duplicate_at,
+           m.event_types, m.event_limit, m.event_relevance,
            at - m.event_hours * interval '1 hour',
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings, m.heading_costs,
-           m.model_id, m.dimensions, m.log_recalls, coalesce(p.counted, 0), coalesce(p.counted_up_to, 0),
+           m.model_id, m.dimensions, m.log_recalls,
+           coalesce(p.counted, 0), coalesce(p.counted_up_to, 0),
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END,
@@ -86,7 +90,8 @@ BEGIN
         IF as_of <> 'infinity' THEN
             question := _question_counting(user_id, in_model, query_text, 0, 0, as_of);
         ELSIF newer THEN
-            question := _question_counting(user_id, in_model, query_text, counted, counted_up_to, as_of);
+            question := _question_counting(user_id, in_model, query_text, counted, counted_up_to,
+                                           as_of);
         ELSE
             question := _question(user_id, query_text, counted);
         END IF;
@@ -99,43 +104,50 @@ BEGIN
         SELECT f.* INTO profile_text, profile_cost, profile_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
         SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
-               array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms), array_agg(c.term_count),
-               array_agg(c.line), min(least(c.cost, c.brief_cost))
+               array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
+               array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
         INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
         FROM (
             SELECT s.* FROM mode AS m, _scored(
-                user_id, m, in_model, query, question, query IS NULL AND query_text = '', as_of) AS s
+                user_id, m, in_model, query, question, by_importance, as_of
+            ) AS s
             WHERE m.name = _recall.mode AND s.score > threshold AND s.id <> ALL (profile_ids)
             ORDER BY s.score DESC, s.created_at DESC, s.id
             LIMIT candidate_limit
         ) AS c;
     ELSE
-        -- Every memory of the user is scored where it lies in the index; only the best leave the scan.
+        -- Every memory of the user is scored where it lies in the index; the best leave the scan.
         SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
-               array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms), array_agg(c.term_count),
-               array_agg(c.line), min(least(c.cost, c.brief_cost))
+               array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
+               array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
         INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
         FROM (
             SELECT u.* FROM (
-                (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms, t.term_count, t.line,
-                        _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch, t.created_at)
+                (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
+                        t.term_count, t.line,
+                        _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                                     t.created_at)
                         * _relevance(t.embedding, query, vector_share, t.terms, question,
-                                     CASE WHEN query_text = '' AND query IS NULL THEN t.importance END) AS score
+                                     CASE WHEN by_importance THEN t.importance END) AS score
                  FROM trace AS t
-                 WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND NOT t.wide
+                 WHERE t.user_id = _recall.user_id AND t.model = in_model
+                   AND t.active AND NOT t.wide
                  ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
                  LIMIT candidate_limit + cardinality(profile_ids))
                 UNION ALL
-                SELECT t.memory_id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms, t.term_count, t.line,
-                       _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch, t.created_at)
+                SELECT t.memory_id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
+                       t.term_count, t.line,
+                       _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                                    t.created_at)
                        * _relevance(t.embedding, query, vector_share, t.terms, question,
-                                    CASE WHEN query_text = '' AND query IS NULL THEN t.importance END)
+                                    CASE WHEN by_importance THEN t.importance END)
                 FROM trace AS t
                 WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND t.wide
                 UNION ALL
-                (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms, e.term_count, e.line,
-                        _kind_factor(plain_kinds, 3::smallint, kind_weights, kind_rates, at_epoch, e.created_at)
-                        * event_relevance
+                (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
+                        e.term_count, e.line,
+                        _kind_factor(plain_kinds, 3::smallint, kind_weights, kind_rates, at_epoch,
+                                     e.created_at) * event_relevance
                  FROM event AS e
                  WHERE e.user_id = _recall.user_id AND e.type = ANY (event_types)
                    AND e.created_at > event_after AND e.created_at <= at
@@ -148,8 +160,9 @@ BEGIN
         ) AS c;
     END IF;
 
-    selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts, heading_costs, smallest,
-                         mmr_lambda, mmr_lines, duplicate_at, line_limit, budget - profile_cost);
+    selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts, heading_costs,
+                         smallest, mmr_lambda, mmr_lines, duplicate_at, line_limit,
+                         budget - profile_cost);
 
     -- Lines stand under the heading of their kind, the kinds in the order of their best line.
     slots := array_fill(0, ARRAY[cardinality(kind_headings)]);
@@ -182,11 +195,12 @@ BEGIN
     candidates := coalesce(cardinality(ids), 0);
 
     IF log_recalls AND current_setting('transaction_read_only') = 'off' THEN
-        INSERT INTO retrieval AS r (user_id, created_at, mode, query, ids, kinds, score, weights, chosen,
-                                    token_used, token_budget, elapsed_ms)
-        VALUES (_recall.user_id, started, _recall.mode, left(query_text, 200), coalesce(ids, '{}'),
-                coalesce(kinds, '{}'), coalesce(scores, '{}'), kind_weights,
-                selection.chosen, tokens, budget, 1000 * date_part('epoch', clock_timestamp() - started))
+        INSERT INTO retrieval AS r (user_id, created_at, mode, query, ids, kinds, score, weights,
+                                    chosen, token_used, token_budget, elapsed_ms)
+        VALUES (_recall.user_id, started, _recall.mode, left(query_text, 200),
+                coalesce(ids, '{}'), coalesce(kinds, '{}'), coalesce(scores, '{}'), kind_weights,
+                selection.chosen, tokens, budget,
+                1000 * date_part('epoch', clock_timestamp() - started))
         RETURNING r.retrieval_id INTO retrieval_id;
     END IF;
 END $$;

@@ -31,8 +31,9 @@ BEGIN
     THEN
         PERFORM _check_recall(mode, coalesce(budget, -2147483648), query_vec, model.dimensions, at);
     END IF;
-    -- Whatever the time asked about, the statistics are counted from the memories themselves: the same numbers.
-    question := _question_counting(owner, model.model_id, nullif(query_text, ''), 0, 0, known_until);
+    -- Counted from the memories themselves: the same numbers as the statistics give.
+    question := _question_counting(owner, model.model_id, nullif(query_text, ''), 0, 0,
+                                   known_until);
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
     candidate_limit := _candidate_limit(settings.candidate_limit, budget,
@@ -40,7 +41,8 @@ BEGIN
 
     RETURN QUERY
     WITH scored AS MATERIALIZED (
-        SELECT r.*, row_number() OVER (ORDER BY r.score DESC NULLS LAST, r.created_at DESC, r.id) AS rank
+        SELECT r.*,
+               row_number() OVER (ORDER BY r.score DESC NULLS LAST, r.created_at DESC, r.id) AS rank
         FROM _scored(owner, settings, model.model_id, query_vec, question,
                      query_vec IS NULL AND coalesce(query_text, '') = '', known_until) AS r
     ), candidate AS MATERIALIZED (
@@ -52,12 +54,15 @@ BEGIN
     ), selection AS MATERIALIZED (
         SELECT o.outcome, o.number
         FROM (
-            SELECT _select(array_agg(c.score ORDER BY c.number), array_agg(c.kind ORDER BY c.number),
-                           array_agg(c.cost ORDER BY c.number), array_agg(c.brief_cost ORDER BY c.number),
-                           array_agg(c.terms ORDER BY c.number), array_agg(c.term_count ORDER BY c.number),
-                           settings.heading_costs, min(least(c.cost, c.brief_cost)), settings.mmr_lambda,
-                           settings.mmr_lines, settings.duplicate_at, coalesce(settings.line_limit, 2147483647),
-                           budget - profile_cost) AS result
+            SELECT _select(
+                       array_agg(c.score ORDER BY c.number), array_agg(c.kind ORDER BY c.number),
+                       array_agg(c.cost ORDER BY c.number),
+                       array_agg(c.brief_cost ORDER BY c.number),
+                       array_agg(c.terms ORDER BY c.number),
+                       array_agg(c.term_count ORDER BY c.number),
+                       settings.heading_costs, min(least(c.cost, c.brief_cost)),
+                       settings.mmr_lambda, settings.mmr_lines, settings.duplicate_at,
+                       coalesce(settings.line_limit, 2147483647), budget - profile_cost) AS result
             FROM candidate AS c
         ) AS s, unnest((s.result).outcome) WITH ORDINALITY AS o (outcome, number)
     )

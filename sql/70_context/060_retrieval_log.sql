@@ -1,5 +1,5 @@
 -- The retrieval log: every recall with the payload D0 3.2 asks for.
--- A log row keeps the scores; their parts are worked out here, from the age of the memory at that time.
+-- A log row keeps the scores; their parts are worked out here, from the age of the memory then.
 -- The newest part is table retrieval; what maintain has folded stands among the events of type
 -- memory_retrieval.
 CREATE OR REPLACE VIEW retrieval_log WITH (security_invoker = true) AS
@@ -16,19 +16,24 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
            'injected', (
                SELECT coalesce(jsonb_agg(
                           jsonb_build_object(
-                              CASE WHEN l.id > 0 THEN 'memory_id' ELSE 'event_id' END, abs(l.id)::text,
+                              CASE WHEN l.id > 0 THEN 'memory_id' ELSE 'event_id' END,
+                              abs(l.id)::text,
                               'relevance', l.score / nullif(l.decay * l.weight, 0),
                               'decay', l.decay, 'weight', l.weight, 'score', l.score)
                           ORDER BY l.number), '[]')
                FROM (
-                   SELECT c.number, r.ids[abs(c.place)] AS id, r.score[abs(c.place)]::float8 AS score,
+                   SELECT c.number, r.ids[abs(c.place)] AS id,
+                          r.score[abs(c.place)]::float8 AS score,
                           r.weights[r.kinds[abs(c.place)]]::float8 AS weight,
                           _decay(coalesce(ln(2::float8) / (k.half_life_days * 86400), 0),
-                                 date_part('epoch', r.created_at) - date_part('epoch', coalesce(
+                                 date_part('epoch', r.created_at)
+                                 - date_part('epoch', coalesce(
                                      (SELECT m.created_at FROM memory AS m
-                                      WHERE m.user_id = r.user_id AND m.memory_id = r.ids[abs(c.place)]),
+                                      WHERE m.user_id = r.user_id
+                                        AND m.memory_id = r.ids[abs(c.place)]),
                                      (SELECT e.created_at FROM event AS e
-                                      WHERE e.user_id = r.user_id AND e.event_id = -r.ids[abs(c.place)])))) AS decay
+                                      WHERE e.user_id = r.user_id
+                                        AND e.event_id = -r.ids[abs(c.place)])))) AS decay
                    FROM unnest(r.chosen) WITH ORDINALITY AS c (place, number)
                    JOIN kind AS k ON k.kind_id = r.kinds[abs(c.place)]
                ) AS l),

@@ -108,7 +108,7 @@ def test_a_near_duplicate_is_left_out(tx):
     assert select(tx, candidates, Rules(budget=100))[0] == [1, 3]
 
 
-@pytest.mark.parametrize("size", [4, 8, 12, 16, 20, 24, 28, 32, 64, 100, 128, 200])
+@pytest.mark.parametrize("size", [4, 8, 28, 100, 200])
 def test_lines_that_share_exactly_four_fifths_are_duplicates(tx, size):
     extra = size // 4
     for left in range(extra + 1):

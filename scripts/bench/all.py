@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Run every benchmark there is data for (``make bench``).
+
+Where the data is: ``MEMOIR_BENCH_DATA``, else ``scripts/bench/data``, else ``../shared/bench``
+beside the checkout. The README beside this file says how to make it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PLACES = (HERE / "data", HERE.parents[2] / "shared" / "bench")
+
+HOW_TO_GET_IT = """No conversations to measure on: there is no locomo*.json in
+{places}
+
+They come from LoCoMo (Maharana et al. 2024), https://github.com/snap-research/locomo: ten long
+conversations, with questions and the turns that answer them, in data/locomo10.json. Read its
+licence: the data is not ours to pass on.
+
+Convert it to one JSON object, {{"turns": [...], "questions": [...]}}:
+  a turn      conv, dia_id, session, pos (in its session, from 0), ts (ISO 8601),
+              speaker, text ("Caroline: ...")
+  a question  conv, question, category (1 to 5), evidence (a list of dia_id)
+Store it as scripts/bench/data/locomo.json, or elsewhere and set MEMOIR_BENCH_DATA to the folder.
+
+Vectors of another model than wordllama may stand beside it in locomo_<model>.npz: the arrays
+turns and questions, one row for each entry, in the same order."""
+
+
+def main() -> int:
+    """Run LoCoMo with wordllama, and with every file of vectors beside it."""
+    given = os.environ.get("MEMOIR_BENCH_DATA")
+    places = (Path(given),) if given else PLACES
+    files = sorted(path for place in places for path in place.glob("locomo*.json"))
+    if not files:
+        print(HOW_TO_GET_IT.format(places="\n".join(f"  {place}" for place in places)))
+        return 0
+    failed = 0
+    for data in files:
+        for vectors in (None, *sorted(data.parent.glob(f"{data.stem}_*.npz"))):
+            failed |= _run(data, vectors)
+    return failed
+
+
+def _run(data: Path, vectors: Path | None) -> int:
+    print(f"\n== {data.name}, vectors {vectors.name if vectors else 'of wordllama'}", flush=True)
+    options = ["--vectors", str(vectors)] if vectors else []
+    command = [sys.executable, str(HERE / "locomo.py"), str(data), *options]
+    return subprocess.run(command, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""The block never exceeds its budget, and uses it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.rows import MODES, NOTHING, add_event, lines, recall, remember, remember_all, sentences
+
+ANY = st.text(st.characters(min_codepoint=1, exclude_categories=["Cs"]), max_size=30)
+USUAL = st.text("abcdeé 数据库错误，。!?#-_/().,:0123456789\n\t😀", max_size=60)
+LONG = st.builds(lambda text, times: text * times, USUAL, st.integers(2, 60))
+TEXT = st.one_of(ANY, USUAL, USUAL, LONG)
+KIND = st.sampled_from(["task", "learning", "okr", "capability", "turn", "fact", "skill"])
+MEMORY = st.tuples(TEXT, KIND, st.none() | USUAL)
+GOAL = '{"status": "in_progress", "priority": 1, "progress": 42}'
+
+LOAD = """
+SELECT memoir.remember('tea ' || m.content, m.kind, %(user)s, summary => m.summary, data => %(goal)s)
+FROM unnest(%(contents)s::text[], %(kinds)s::text[], %(summaries)s::text[])
+    AS m (content, kind, summary)
+"""
+ASK = """
+SELECT count(*), count(*) FILTER (WHERE r.tokens > b.budget OR r.tokens <> said.tokens),
+       min(format('%%s in %%s tokens: %%s said, %%s counted', m.mode, b.budget, r.tokens, said.tokens))
+           FILTER (WHERE r.tokens > b.budget OR r.tokens <> said.tokens)
+FROM generate_series(%(first)s, 3000, 60) AS b (budget),
+     unnest(%(modes)s::text[]) AS m (mode),
+     memoir.recall(mode => m.mode, budget => b.budget, query_text => %(question)s,
+                   user_id => %(user)s) AS r,
+     memoir.estimate_tokens(r.block) AS said (tokens)
+"""
+
+
+@settings(max_examples=50)
+@given(
+    memories=st.lists(MEMORY, max_size=5) | st.lists(MEMORY, min_size=40, max_size=120),
+    events=st.lists(TEXT, max_size=5),
+    question=st.one_of(st.none(), TEXT, st.just("tea")),
+    first=st.integers(1, 60),
+)
+def test_no_block_of_ten_thousand_is_over_its_budget(tx, memories, events, question, first):
+    columns = [[memory[i] for memory in memories] for i in range(3)]
+    with tx.transaction(force_rollback=True):
+        names = ("contents", "kinds", "summaries")
+        tx.execute(LOAD, dict(zip(names, columns, strict=True)) | {"goal": GOAL, "user": "u"})
+        for text in events:
+            add_event(tx, "alert", {"text": text}, user_id="u")
+        asked = {"first": first, "modes": list(MODES), "question": question, "user": "u"}
+        assert tx.execute(ASK, asked).fetchone() == (200, 0, None)
+
+
+def test_a_block_fits_where_the_sum_of_its_lines_rounds_down(tx):
+    remember_all(tx, [f"cup {letter * 22},杯" for letter in "abcdefghijk"])
+    made = recall(tx, "cup", budget=93)
+    assert tx.execute("SELECT memoir.estimate_tokens(%s) <= 93", (made.block,)).fetchone() == (True,)
+
+
+@pytest.mark.parametrize(("budget", "block"), [(1, ""), (4, ""), (6, NOTHING), (800, NOTHING)])
+def test_an_empty_block_says_so_where_there_is_room(tx, budget, block):
+    made = recall(tx, "tea", budget=budget)
+    assert made.block == block
+    assert made.tokens <= budget
+
+
+def test_a_line_too_long_does_not_end_the_block(tx):
+    remember(tx, "tea and " + "much " * 300 + "tea", summary="long " * 40)
+    short = remember(tx, "green tea")
+    assert recall(tx, "tea", budget=20).memory_ids == [short]
+
+
+def test_a_line_that_just_fits_is_in_the_block(tx):
+    remember(tx, "green tea")
+    tokens = recall(tx, "tea").tokens
+    assert lines(recall(tx, "tea", budget=tokens).block) == ["green tea"]
+    assert lines(recall(tx, "tea", budget=tokens - 1).block) == []
+
+
+def test_a_larger_budget_never_gives_fewer_tokens(tx):
+    remember_all(tx, sentences(60, 10))
+    used = [recall(tx, budget=budget).tokens for budget in range(10, 800, 50)]
+    assert used == sorted(used)
+
+
+@pytest.mark.parametrize("words", [10, 20])
+def test_short_lines_fill_the_budget(tx, words):
+    remember_all(tx, sentences(300, words))
+    assert recall(tx, budget=800).tokens > 0.8 * 800
+
+
+@pytest.mark.parametrize("budget", [400, 800, 1_600, 3_000])
+def test_short_lines_that_match_fill_the_budget(tx, budget):
+    remember_all(tx, ["tea " + text for text in sentences(300, 10)])
+    assert recall(tx, "tea", budget=budget).tokens > 0.8 * budget
