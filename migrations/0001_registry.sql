@@ -1,5 +1,5 @@
 -- Configuration: small tables without user_id, the same for every user of the database.
--- A number of the documents stands here once, as a row (0005_seed.sql); code only reads it.
+-- A number of the documents stands here once, as a row (0002_seed.sql); code only reads it.
 
 CREATE TABLE setting (
     name text PRIMARY KEY,

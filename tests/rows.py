@@ -71,6 +71,20 @@ def explain(conn: psycopg.Connection, query_text: str | None = None, **more: Any
     return call(conn, "memory_explain", query_text=query_text, **more)
 
 
+def candidate_scores(
+    conn: psycopg.Connection, query_text: str | None = None, **more: Any
+) -> dict[str, float]:
+    """Score by content of all candidates of one recall, from its row of the log."""
+    retrieval_id = recall(conn, query_text, **{"budget": 100_000, **more}).retrieval_id
+    rows = conn.execute(
+        "SELECT m.content, c.score"
+        " FROM memoir.retrieval AS r, unnest(r.ids, r.score) AS c (id, score), memoir.memory AS m"
+        " WHERE r.retrieval_id = %s AND m.user_id = r.user_id AND m.memory_id = c.id",
+        (retrieval_id,),
+    )
+    return dict(rows.fetchall())
+
+
 def lines(block: str) -> list[str]:
     """The lines of a block, without headings and bullets."""
     return [line[2:] for line in block.splitlines() if line.startswith("- ")]

@@ -13,7 +13,8 @@ BEGIN
     snippet := '';
     memory_ids := '{}';
     FOR entry IN
-        (SELECT m.memory_id, 1 AS part, k.heading, row_number() OVER goals AS place,
+        (SELECT m.memory_id, 1 AS part, 'Current ' || lower(k.heading) AS heading,
+                row_number() OVER goals AS place,
                 _line(coalesce(m.data ->> 'title', m.summary, m.content), 200)
                 || coalesce(format(' (%s, %s%%)', m.data ->> 'status',
                                    coalesce(m.data ->> 'progress', '0')), '') AS line
@@ -55,12 +56,15 @@ AS $$
 DECLARE
     made record;
 BEGIN
+    -- Locked before it is read: of two goals written at once, the second sees the first.
+    INSERT INTO profile AS p (user_id) VALUES (_refresh_profile.user_id)
+    ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
+    PERFORM 1 FROM profile AS p WHERE p.user_id = _refresh_profile.user_id FOR UPDATE;
     made := _profile_snippet(user_id, 'infinity');
-    INSERT INTO profile AS p (user_id, snippet, snippet_cost, snippet_ids)
-    VALUES (_refresh_profile.user_id, made.snippet, _token_cost(made.snippet), made.memory_ids)
-    ON CONFLICT ON CONSTRAINT profile_pkey DO UPDATE
-    SET snippet = excluded.snippet, snippet_cost = excluded.snippet_cost,
-        snippet_ids = excluded.snippet_ids, updated_at = now();
+    UPDATE profile AS p
+    SET snippet = made.snippet, snippet_cost = _token_cost(made.snippet),
+        snippet_ids = made.memory_ids, updated_at = now()
+    WHERE p.user_id = _refresh_profile.user_id;
 END $$;
 
 -- The profile part as a recall of the past would have had it; nothing where the mode has none or

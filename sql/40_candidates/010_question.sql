@@ -18,7 +18,8 @@ BEGIN
             SELECT h.term,
                    coalesce((SELECT k.df FROM term AS k
                              WHERE k.user_id = _question.user_id AND k.term = h.term), 0) AS df
-            FROM (SELECT _term(word) AS term FROM unnest(tokens(query_text)) AS word OFFSET 0) AS h
+            FROM (SELECT DISTINCT _term(word) AS term
+                  FROM unnest(tokens(query_text)) AS word) AS h
             OFFSET 0
         ) AS a
         OFFSET 0
@@ -41,8 +42,8 @@ BEGIN
         WITH asked AS MATERIALIZED (
             SELECT w.term, (w.place - 1) / 24 AS probe, 1 << ((w.place - 1) % 24)::int AS bit,
                    coalesce(k.df, 0) AS df
-            FROM (SELECT _term(word) AS term, place
-                  FROM unnest(tokens(query_text)) WITH ORDINALITY AS u (word, place)
+            FROM (SELECT t.term, row_number() OVER () AS place
+                  FROM unnest(_terms(query_text)) AS t (term)
                   LIMIT 480) AS w
             LEFT JOIN term AS k ON k.user_id = _question_counting.user_id AND k.term = w.term
                                AND counted > 0

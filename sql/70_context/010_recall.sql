@@ -53,6 +53,7 @@ DECLARE
     lines text[];
     smallest float8;
     selection record;
+    settings mode;
     groups text[] := '{}';
     slots int[];
     slot int;
@@ -103,15 +104,15 @@ BEGIN
     IF as_of <> 'infinity' THEN
         SELECT f.* INTO profile_text, profile_cost, profile_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
+        SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
         SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
         INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
         FROM (
-            SELECT s.* FROM mode AS m, _scored(
-                user_id, m, in_model, query, question, by_importance, as_of
-            ) AS s
-            WHERE m.name = _recall.mode AND s.score > threshold AND s.id <> ALL (profile_ids)
+            SELECT s.*
+            FROM _scored(user_id, settings, in_model, query, question, by_importance, as_of) AS s
+            WHERE s.score > threshold AND s.id <> ALL (profile_ids)
             ORDER BY s.score DESC, s.created_at DESC, s.id
             LIMIT candidate_limit
         ) AS c;

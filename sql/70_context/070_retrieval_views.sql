@@ -1,4 +1,5 @@
 -- Questions people ask of the retrieval log (D0 3.2, D1 7, D2 6), one view each.
+-- All read retrieval_log, so they see the newest recalls and the folded ones alike.
 CREATE OR REPLACE VIEW kinds_injected WITH (security_invoker = true) AS
 SELECT l.user_id, l.payload ->> 'mode' AS mode, source.kind, count(*) AS lines,
        count(DISTINCT l.retrieval_id) AS recalls

@@ -12,7 +12,6 @@ BEGIN
         WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
         ORDER BY c.relname
     LOOP
-        EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', owned);
         EXECUTE format(
             '%s POLICY own_rows ON %s USING (user_id = current_setting(''memoir.user_id'', true))',
             CASE WHEN EXISTS (SELECT FROM pg_policy AS p

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.rows import NOW, add_event, ago, explain, headings, recall, remember, value
 
 

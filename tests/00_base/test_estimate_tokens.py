@@ -1,11 +1,10 @@
-"""The estimate of model tokens: .22 an ASCII character, .3 punctuation, 3 up to 3 digits, .9 others."""
+"""The estimate of model tokens: .22 an ASCII character, and more for signs, digits and Chinese."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.rows import value
 
 TEXT = st.text(st.characters(min_codepoint=1, exclude_categories=["Cs"]), max_size=80)

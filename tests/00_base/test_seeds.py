@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-
 from tests.rows import value
 
 D0_MODE_WEIGHTS = """
@@ -20,7 +19,7 @@ D0_MODE_WEIGHTS = """
 D0_LAYERS = """
 | 记忆层 | Cecelia 数据源 | 检索方式 | 衰减策略 |
 |--------|---------------|---------|---------|
-| **语义记忆** (Semantic) | tasks + learnings + capabilities | 向量搜索 | tasks: 半衰期 30 天, learnings: 90 天 |
+| **语义记忆** (Semantic) | tasks + learnings | 向量搜索 | tasks: 半衰期 30 天, learnings: 90 天 |
 | **事件记忆** (Episodic) | cecelia_events | 时间窗口 + type 过滤 | 24h 窗口（debug 模式 72h） |
 | **画像配置** (Profile) | goals (OKR) + capabilities + 系统配置 | 直接加载（不搜索） | 不衰减 |
 """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.rows import value
 
 ASCII = st.text(st.characters(min_codepoint=1, max_codepoint=126), max_size=60)

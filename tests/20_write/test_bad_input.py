@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from psycopg.types.json import Jsonb
-
 from tests.rows import call, refused, remember, row_counts
 
 TEA = {"content": "tea is black"}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.rows import NOW, NOTHING, ago, explain, headings, lines, recall, remember, value
+from tests.rows import NOTHING, NOW, ago, explain, headings, lines, recall, remember, value
 
 
 def goal(conn, title, priority=0, progress=0, status="in_progress", **more):
@@ -20,7 +19,7 @@ def shown(conn, query_text=None, **more):
 
 def test_a_goal_is_shown_with_status_and_progress(tx):
     goal(tx, "Open the tea house", progress=40)
-    assert recall(tx).block == "## Goals\n- Open the tea house (in_progress, 40%)\n"
+    assert recall(tx).block == "## Current goals\n- Open the tea house (in_progress, 40%)\n"
 
 
 def test_goals_come_by_priority_then_progress(tx):
@@ -81,7 +80,7 @@ def test_chat_may_find_a_goal_as_a_memory(tx):
 def test_the_profile_comes_first(tx):
     remember(tx, "Buy tea", "task")
     goal(tx, "Open the tea house")
-    assert headings(recall(tx, "buy tea").block) == ["Goals", "Tasks"]
+    assert headings(recall(tx, "buy tea").block) == ["Current goals", "Tasks"]
 
 
 def test_plan_puts_goals_first_among_memories(tx):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.rows import lines, recall, remember
 
 LONG = "The tea house opened early. " * 20
@@ -48,7 +47,16 @@ def test_the_words_of_a_summary_are_not_the_memorys(tx):
     assert recall(tx, "samovar").memory_ids == []
 
 
-@pytest.mark.parametrize("word", ["zebra", "斑马"])
-def test_the_first_words_of_a_long_text_are_found(tx, word):
-    memory_id = remember(tx, f"{word} " + " ".join(f"w{i:03}" for i in range(1_000)))
-    assert recall(tx, word, budget=2_000).memory_ids == [memory_id]
+@pytest.mark.parametrize("words", [10, 256])
+def test_a_text_of_256_different_words_is_found_by_each(tx, words):
+    text = [f"word{number}" for number in range(words)]
+    memory_id = remember(tx, " ".join(text))
+    assert all(recall(tx, word, budget=2_000).memory_ids == [memory_id] for word in text)
+
+
+def test_a_longer_text_is_found_by_an_even_sample_of_its_words(tx):
+    text = [f"word{number}" for number in range(512)]
+    remember(tx, " ".join(text))
+    found = [number for number, word in enumerate(text) if recall(tx, word).memory_ids]
+    assert len(found) == 256
+    assert 200 < sum(found) / len(found) < 312

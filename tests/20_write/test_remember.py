@@ -6,9 +6,7 @@ import threading
 
 import psycopg
 import pytest
-
 from tests.rows import NOW, call, explain, recall, remember, row_counts, value
-
 
 BLOCKED = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.rows import call, refused, remember, value
 
 MODEL = "SELECT coalesce(name, '?') || '/' || coalesce(dimensions::text, '?')" + (

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.rows import MODES, NOW, add_event, ago, explain, remember
+from tests.rows import MODES, NOW, add_event, ago, explain, lines, recall, remember
 
 EXACT = 1e-9
 WEIGHTS = {"task": 1.0, "learning": 0.8, "okr": 1.5, "capability": 1.0}
@@ -60,6 +59,12 @@ def test_an_event_of_a_day_scores_half_of_the_new_one(tx):
 def test_a_memory_of_fifty_years_has_a_score(tx):
     row = explained(tx, "task", 20_000)
     assert 0 < row.score < 1e-100
+
+
+@pytest.mark.parametrize("as_of", [None, NOW])
+def test_a_task_of_fifty_years_does_not_stop_a_recall(tx, as_of):
+    remember(tx, "tea", "task", created_at="1971-01-01")
+    assert lines(recall(tx, "tea", as_of=as_of).block) == ["tea"]
 
 
 def test_a_memory_of_tomorrow_counts_as_new(tx):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-
 from tests import oracle
 from tests.oracle import Candidate, Rules
 
@@ -28,8 +27,9 @@ def select(conn, candidates, rules):
         "groups": [each.group for each in candidates],
         "costs": costs,
         "brief_costs": briefs,
-        "terms": [f"{{{','.join(f'{w}:1' for w in sorted(each.words))}}}/1000"
-                  for each in candidates],
+        "terms": [
+            f"{{{','.join(f'{w}:1' for w in sorted(each.words))}}}/1000" for each in candidates
+        ],
         "term_counts": [len(each.words) for each in candidates],
         "heading_costs": list(rules.heading_costs),
         "smallest": min([*costs, *(brief for brief in briefs if brief is not None)], default=0),

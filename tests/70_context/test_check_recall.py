@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.rows import call, recall, refused, remember, row_counts
 
 FORMS = ("recall", "memory_context", "memory_explain")

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-
-from tests.rows import MODES, NOTHING, add_event, lines, recall, remember, remember_all, sentences
+from tests.rows import (
+    MODES,
+    NOTHING,
+    add_event,
+    lines,
+    recall,
+    remember,
+    remember_all,
+    sentences,
+    value,
+)
 
 ANY = st.text(st.characters(min_codepoint=1, exclude_categories=["Cs"]), max_size=30)
 USUAL = st.text("abcdeé 数据库错误，。!?#-_/().,:0123456789\n\t😀", max_size=60)
@@ -17,13 +26,14 @@ MEMORY = st.tuples(TEXT, KIND, st.none() | USUAL)
 GOAL = '{"status": "in_progress", "priority": 1, "progress": 42}'
 
 LOAD = """
-SELECT memoir.remember('tea ' || m.content, m.kind, %(user)s, summary => m.summary, data => %(goal)s)
+SELECT memoir.remember('tea ' || m.content, m.kind, %(user)s,
+                       summary => m.summary, data => %(goal)s)
 FROM unnest(%(contents)s::text[], %(kinds)s::text[], %(summaries)s::text[])
     AS m (content, kind, summary)
 """
 ASK = """
-SELECT count(*), count(*) FILTER (WHERE r.tokens > b.budget OR r.tokens <> said.tokens),
-       min(format('%%s in %%s tokens: %%s said, %%s counted', m.mode, b.budget, r.tokens, said.tokens))
+SELECT count(*),
+       array_agg(format('%%s in %%s: %%s, really %%s', m.mode, b.budget, r.tokens, said.tokens))
            FILTER (WHERE r.tokens > b.budget OR r.tokens <> said.tokens)
 FROM generate_series(%(first)s, 3000, 60) AS b (budget),
      unnest(%(modes)s::text[]) AS m (mode),
@@ -33,7 +43,8 @@ FROM generate_series(%(first)s, 3000, 60) AS b (budget),
 """
 
 
-@settings(max_examples=50)
+# Shrinking a memory of a hundred texts takes minutes; the message names the case.
+@settings(max_examples=50, phases=[Phase.generate])
 @given(
     memories=st.lists(MEMORY, max_size=5) | st.lists(MEMORY, min_size=40, max_size=120),
     events=st.lists(TEXT, max_size=5),
@@ -48,13 +59,13 @@ def test_no_block_of_ten_thousand_is_over_its_budget(tx, memories, events, quest
         for text in events:
             add_event(tx, "alert", {"text": text}, user_id="u")
         asked = {"first": first, "modes": list(MODES), "question": question, "user": "u"}
-        assert tx.execute(ASK, asked).fetchone() == (200, 0, None)
+        assert tx.execute(ASK, asked).fetchone() == (200, None)
 
 
 def test_a_block_fits_where_the_sum_of_its_lines_rounds_down(tx):
     remember_all(tx, [f"cup {letter * 22},杯" for letter in "abcdefghijk"])
     made = recall(tx, "cup", budget=93)
-    assert tx.execute("SELECT memoir.estimate_tokens(%s) <= 93", (made.block,)).fetchone() == (True,)
+    assert value(tx, "SELECT memoir.estimate_tokens(%s)", made.block) <= 93
 
 
 @pytest.mark.parametrize(("budget", "block"), [(1, ""), (4, ""), (6, NOTHING), (800, NOTHING)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
-
 from tests import oracle
 from tests.rows import (
     MODES,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-
 from tests.rows import MODES, NOW, add_event, ago, headings, lines, recall, remember
 
 TYPES = ("task_failed", "task_completed", "alert", "layer2_health", "escalation")

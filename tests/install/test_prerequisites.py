@@ -19,7 +19,7 @@ def _refusal(conn, tree) -> MigrationError:
 def test_an_owner_without_other_rights_can_install(empty_db, owner_db):
     empty_db.execute("CREATE EXTENSION vector")
     assert migrations.up(owner_db)
-    assert owner_db.execute("SELECT memoir.version()").fetchone()
+    assert owner_db.execute("SELECT memoir.pgmemoir_version()").fetchone()
     assert migrations.down(owner_db, 0)
 
 
@@ -59,7 +59,7 @@ def test_pgvector_may_live_in_a_schema_of_any_name(empty_db):
     empty_db.execute('CREATE SCHEMA "My Extensions"')
     empty_db.execute('CREATE EXTENSION vector SCHEMA "My Extensions"')
     migrations.up(empty_db)
-    assert empty_db.execute("SELECT memoir.version()").fetchone()
+    assert empty_db.execute("SELECT memoir.pgmemoir_version()").fetchone()
 
 
 def test_the_schema_of_pgvector_must_be_open_to_the_role(empty_db, owner_db, tree):

@@ -54,6 +54,7 @@ CREATE TABLE memory (
 CREATE UNIQUE INDEX memory_content ON memory (user_id, content_hash)
     WHERE status IN ('active', 'pending');
 CREATE INDEX memory_subject ON memory (user_id, kind, subject) WHERE subject IS NOT NULL;
+CREATE INDEX memory_profile ON memory (user_id, kind) WHERE kind IN ('okr', 'capability');
 CREATE UNIQUE INDEX memory_source ON memory (user_id, source, source_key) WHERE source IS NOT NULL;
 COMMENT ON TABLE memory IS
     'One thing worth remembering: what was said, when it was true, where it came from.';
@@ -189,3 +190,14 @@ CREATE TABLE revision (
 );
 CREATE INDEX revision_memory ON revision (user_id, memory_id, revision_id);
 COMMENT ON TABLE revision IS 'Every change of a memory: who, when, what, and the values before.';
+
+-- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
+ALTER TABLE profile ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memory ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trace ENABLE ROW LEVEL SECURITY;
+ALTER TABLE term ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keyword ENABLE ROW LEVEL SECURITY;
+ALTER TABLE relation ENABLE ROW LEVEL SECURITY;
+ALTER TABLE entity ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mention ENABLE ROW LEVEL SECURITY;
+ALTER TABLE revision ENABLE ROW LEVEL SECURITY;

@@ -1,4 +1,4 @@
--- Undoes 0003_episodes.sql.
+-- Undoes 0004_episodes.sql.
 DROP TABLE event;
 DROP TABLE message;
 DROP TABLE session;

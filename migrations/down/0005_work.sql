@@ -1,4 +1,4 @@
--- Undoes 0004_work.sql.
+-- Undoes 0005_work.sql.
 DROP TABLE access;
 DROP TABLE retrieval;
 DROP TABLE job;

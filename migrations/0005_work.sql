@@ -65,3 +65,8 @@ CREATE TABLE access (
 COMMENT ON TABLE access IS
     'How often and when last a memory was recalled; folded from the log by maintain, never written '
     'by recall.';
+
+-- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
+ALTER TABLE job ENABLE ROW LEVEL SECURITY;
+ALTER TABLE retrieval ENABLE ROW LEVEL SECURITY;
+ALTER TABLE access ENABLE ROW LEVEL SECURITY;

@@ -44,3 +44,9 @@ CREATE INDEX event_recent ON event (user_id, created_at DESC);
 COMMENT ON TABLE event IS
     'What happened, append-only: type and payload (D0, cecelia_events). line is the first 200 '
     'characters of the payload behind the type.';
+
+-- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
+ALTER TABLE session ENABLE ROW LEVEL SECURITY;
+ALTER TABLE message ENABLE ROW LEVEL SECURITY;
+ALTER TABLE event ENABLE ROW LEVEL SECURITY;
+ALTER TABLE event_default ENABLE ROW LEVEL SECURITY;

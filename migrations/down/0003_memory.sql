@@ -1,4 +1,4 @@
--- Undoes 0002_memory.sql.
+-- Undoes 0003_memory.sql.
 DROP TABLE revision;
 DROP TABLE mention;
 DROP TABLE entity;

@@ -1,4 +1,4 @@
--- Undoes 0005_seed.sql.
+-- Undoes 0002_seed.sql.
 DELETE FROM mode_weight;
 DELETE FROM mode;
 DELETE FROM kind;

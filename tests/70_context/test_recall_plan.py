@@ -1,0 +1,39 @@
+"""A live recall reads a user's memories from the index trace_scan alone, and no one else's."""
+
+from __future__ import annotations
+
+from tests.rows import recall
+
+USERS, EACH = 50, 100
+FILL = """
+SELECT memoir.remember('tea ' || n, 'fact', 'user' || n %% %s, embedding => ARRAY[n, 1, 2]::halfvec)
+FROM generate_series(1, %s) AS n
+"""
+
+
+def counters(conn):
+    """Scans of trace_scan, entries read, table rows fetched for them, scans of the table."""
+    conn.execute("SELECT pg_stat_force_next_flush()")
+    return conn.execute(
+        "SELECT i.idx_scan, i.idx_tup_read, i.idx_tup_fetch, t.seq_scan"
+        " FROM pg_stat_user_indexes AS i JOIN pg_stat_user_tables AS t USING (relid)"
+        " WHERE i.indexrelname = 'trace_scan'"
+    ).fetchone()
+
+
+def read(conn, *args, **more):
+    """What one recall adds to the counters."""
+    recall(conn, *args, **more)
+    before = counters(conn)
+    recall(conn, *args, **more)
+    return tuple(after - was for after, was in zip(counters(conn), before, strict=True))
+
+
+def test_a_live_recall_is_an_index_only_scan(db):
+    db.execute(FILL, (USERS, USERS * EACH))
+    db.execute("SELECT memoir.refresh_statistics('user7')")
+    db.execute("VACUUM (ANALYZE) memoir.trace")
+    scans, entries, fetched, table_scans = read(db, "tea", query_vec="[1,0,0]", user_id="user7")
+    assert scans >= 1
+    assert entries == scans * EACH
+    assert (fetched, table_scans) == (0, 0)

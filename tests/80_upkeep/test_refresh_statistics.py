@@ -1,0 +1,100 @@
+"""Word statistics change the speed of recall, never its result."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from tests.rows import (
+    MODES,
+    call,
+    candidate_scores,
+    recall,
+    remember,
+    remember_all,
+    row_counts,
+    sentences,
+    value,
+)
+
+
+def refresh(conn, **more):
+    """How many memories were counted."""
+    return call(conn, "refresh_statistics", **more)[0].refresh_statistics
+
+
+def test_it_says_how_many_memories_were_counted(tx):
+    remember_all(tx, ["tea", "milk", "红茶"])
+    assert refresh(tx) == 3
+
+
+def test_it_counts_the_memories_of_one_user(tx):
+    remember(tx, "tea", user_id="ada")
+    remember_all(tx, ["tea", "milk"], user="bob")
+    assert refresh(tx, user_id="bob") == 2
+    assert value(tx, "SELECT count(*) FROM memoir.term WHERE user_id = 'ada'") == 0
+
+
+def test_nothing_to_count_is_fine(tx):
+    assert refresh(tx) == 0
+    assert recall(tx, "tea").memory_ids == []
+
+
+def test_each_word_is_counted_once_a_memory(tx):
+    remember_all(tx, ["tea tea milk", "tea"])
+    refresh(tx)
+    counts = tx.execute("SELECT df FROM memoir.term ORDER BY df")
+    assert [df for (df,) in counts] == [1, 2]
+
+
+def test_counting_again_changes_nothing(tx):
+    remember_all(tx, sentences(20, 6))
+    refresh(tx)
+    before = row_counts(tx)
+    refresh(tx)
+    assert row_counts(tx) == before
+
+
+def test_a_memory_without_words_is_counted(tx):
+    remember_all(tx, ["???", "tea"])
+    assert refresh(tx) == 2
+    assert candidate_scores(tx, "tea") == pytest.approx({"tea": 1})
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_recall_is_the_same_before_and_after(tx, mode):
+    remember_all(tx, sentences(100, 8), "task")
+    question = " ".join(sentences(2, 8))
+    before = recall(tx, question, mode=mode)
+    refresh(tx)
+    after = recall(tx, question, mode=mode)
+    assert (after.block, after.memory_ids) == (before.block, before.memory_ids)
+
+
+def test_scores_are_the_same_with_memories_added_after(tx):
+    remember_all(tx, sentences(50, 8))
+    refresh(tx)
+    remember_all(tx, sentences(50, 8, seed=2))
+    question = " ".join(sentences(2, 8))
+    partly = candidate_scores(tx, question)
+    refresh(tx)
+    assert candidate_scores(tx, question) == pytest.approx(partly, rel=1e-6)
+
+
+def test_a_memory_committed_after_the_count_counts(db, dsn):
+    with psycopg.connect(dsn) as slow:
+        remember(slow, "tea milk")
+        remember_all(db, ["tea", "sugar"])
+        refresh(db)
+        slow.commit()
+    late = candidate_scores(db, "tea milk")
+    refresh(db)
+    assert late == pytest.approx(candidate_scores(db, "tea milk"), rel=1e-6)
+
+
+def test_a_memory_no_longer_active_does_not_count(tx):
+    remember_all(tx, ["tea", "milk", "tea milk"])
+    refresh(tx)
+    tx.execute("UPDATE memoir.trace SET active = false WHERE line = 'tea milk'")
+    late = candidate_scores(tx, "tea milk")
+    refresh(tx)
+    assert late == pytest.approx(candidate_scores(tx, "tea milk"), rel=1e-6)

@@ -1,0 +1,117 @@
+"""Row-level security: a role that does not own the tables sees its user's rows, or none."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from tests.rows import NOTHING, add_event, call, explain, lines, recall, refused, remember, value
+
+GRANTS = """
+CREATE ROLE app;
+GRANT USAGE ON SCHEMA memoir TO app;
+GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA memoir TO app;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA memoir TO app;
+"""
+OWNED = """
+SELECT c.oid::regclass::text
+FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
+WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind IN ('r', 'p', 'v')
+"""
+
+
+@pytest.fixture
+def app(tx):
+    """A connection as a role that may read and add, after Ada and Bob have stored things."""
+    for user in ("ada", "bob"):
+        remember(tx, f"tea of {user}", embedding="[1,0,0]", user_id=user)
+        remember(tx, f"goal of {user}", "okr", data={"status": "pending"}, user_id=user)
+        add_event(tx, "alert", {"who": user}, user_id=user)
+        made = recall(tx, "tea", user_id=user)
+        call(tx, "mark_used", retrieval_id=made.retrieval_id, memory_ids=[], user_id=user)
+        call(tx, "refresh_statistics", user_id=user)
+    tx.execute(GRANTS)
+    tx.execute("SET LOCAL ROLE app")
+    return tx
+
+
+def visible(conn):
+    """Whose rows can be seen, by table and view with the column user_id."""
+    names = [name for (name,) in conn.execute(OWNED).fetchall()]
+    return {
+        name: {user for (user,) in conn.execute(f"SELECT user_id FROM {name}").fetchall()}
+        for name in names
+    }
+
+
+def test_without_a_user_no_row_of_any_table_is_seen(app):
+    seen = visible(app)
+    assert {"memoir.memory", "memoir.event_default", "memoir.retrieval_log"} <= set(seen)
+    assert set().union(*seen.values()) == set()
+
+
+def test_with_a_user_only_its_rows_are_seen(app):
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    seen = visible(app)
+    assert set().union(*seen.values()) == {"ada"}
+    assert seen["memoir.memory"] == seen["memoir.event_default"] == {"ada"}
+
+
+def test_recall_works_for_the_user(app):
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    block = recall(app, "tea", query_vec="[1,0,0]").block
+    assert lines(block) == ["goal of ada (pending, 0%)", "tea of ada", '[alert] {"who": "ada"}']
+
+
+def test_recall_and_explain_agree_for_the_user(app):
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    rows = [row for row in explain(app, "tea") if row.reason == "in block" and row.memory_id]
+    assert [row.memory_id for row in rows] == recall(app, "tea").memory_ids
+
+
+def test_recall_of_the_past_works_for_the_user(app):
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    now = value(app, "SELECT now()")
+    assert "tea of ada" in recall(app, "tea", as_of=now).block
+
+
+def test_remember_works_for_the_user(app):
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    memory_id = remember(app, "coffee of ada", embedding="[0,1,0]")
+    assert recall(app, "coffee").memory_ids == [memory_id]
+
+
+def test_an_event_may_be_added_for_the_user(app):
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    assert add_event(app, "alert", {"disk": 91}) > 0
+
+
+def test_asking_for_another_user_shows_nothing(app):
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    assert explain(app, "tea", user_id="bob") == []
+    app.execute("SET LOCAL TRANSACTION READ ONLY")
+    assert recall(app, "tea", user_id="bob").block == NOTHING
+
+
+@pytest.mark.parametrize("function", ["remember", "event_add"])
+def test_writing_for_another_user_is_refused(app, function):
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    arguments = {"content": "tea"} if function == "remember" else {"type": "alert", "payload": {}}
+    assert refused(app, function, user_id="bob", **arguments).sqlstate == "42501"
+
+
+def test_another_users_rows_cannot_be_changed(app):
+    app.execute("RESET ROLE")
+    app.execute("GRANT UPDATE, DELETE ON ALL TABLES IN SCHEMA memoir TO app")
+    app.execute("SET LOCAL ROLE app")
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    assert app.execute("DELETE FROM memoir.memory WHERE user_id = 'bob'").rowcount == 0
+    assert app.execute("UPDATE memoir.event SET type = 'x' WHERE user_id = 'bob'").rowcount == 0
+
+
+def test_a_row_cannot_be_given_to_another_user(app):
+    app.execute("RESET ROLE")
+    app.execute("GRANT UPDATE ON memoir.profile TO app")
+    app.execute("SET LOCAL ROLE app")
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege), app.transaction():
+        app.execute("UPDATE memoir.profile SET user_id = 'eve'")
