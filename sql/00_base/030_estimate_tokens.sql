@@ -8,9 +8,14 @@ CREATE OR REPLACE FUNCTION _token_cost(content text) RETURNS float8
         + 3::float8 * regexp_count(content, '[0-9]{1,3}')
         + 0.45::float8 * (octet_length(content) - length(content));
 
+-- Costs are hundredths; what lies below is the rounding error of adding them in another order.
+CREATE OR REPLACE FUNCTION _whole_tokens(cost float8) RETURNS int
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ceil(cost - 1e-6::float8)::int;
+
 CREATE OR REPLACE FUNCTION estimate_tokens(content text) RETURNS int
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ceil(_token_cost(content))::int;
+    RETURN _whole_tokens(_token_cost(content));
 
 COMMENT ON FUNCTION estimate_tokens(text) IS
     'Estimated model tokens of a text (Chinese, English, code and mixtures). Whole number, 0 for '

@@ -38,7 +38,7 @@ BEGIN
     END IF;
     in_model := _admit_vector(embedding);
     hash := sha256(convert_to(jsonb_build_array(
-        of_kind.name, subject, session_id, turn, btrim(content))::text, 'UTF8'));
+        of_kind.name, subject, session_id, turn, btrim(content, E' \t\r\n'))::text, 'UTF8'));
 
     INSERT INTO memory AS m (user_id, kind, content, summary, data, subject,
                              importance, confidence, origin,

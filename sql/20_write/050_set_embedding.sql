@@ -6,13 +6,21 @@ CREATE OR REPLACE FUNCTION set_embedding(
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
 BEGIN
     IF embedding IS NULL THEN
         RAISE EXCEPTION 'the vector is missing'
             USING ERRCODE = 'ME004', HINT = 'SELECT memoir.set_embedding(12, ''[0.1, ...]'');';
     END IF;
-    RETURN _store_vector(
-        _resolve_user(user_id), memory_id, _admit_vector(embedding), embedding, true);
+    PERFORM _check_vector(embedding, coalesce(e.dimensions, vector_dims(embedding)))
+    FROM embedding_model AS e WHERE e.active;
+    IF NOT EXISTS (SELECT FROM memory AS m
+                   WHERE m.user_id = owner AND m.memory_id = set_embedding.memory_id)
+    THEN
+        RETURN false;
+    END IF;
+    RETURN _store_vector(owner, memory_id, _admit_vector(embedding), embedding, true);
 END $$;
 
 COMMENT ON FUNCTION set_embedding(bigint, halfvec, text) IS

@@ -14,7 +14,8 @@ DECLARE
     term_list CONSTANT int[] := _terms(text_line);
     new_id bigint;
 BEGIN
-    IF coalesce(btrim(type), '') = '' OR length(type) > 100 OR payload IS NULL THEN
+    IF coalesce(btrim(type), '') = '' OR length(type) > 100 OR coalesce(payload, 'null') = 'null'
+    THEN
         RAISE EXCEPTION 'an event needs a type of 1 to 100 characters and a payload'
             USING ERRCODE = 'ME010',
                   HINT = 'SELECT memoir.event_add(''task_failed'', ''{"task": "deploy"}'');';

@@ -9,11 +9,11 @@ AS $$
 DECLARE
     terms int[];
     idf float8[];
-    whole float8;
+    counts int[];
 BEGIN
-    SELECT array_agg(n.term), array_agg(n.idf), sum(n.idf) INTO terms, idf, whole
+    SELECT array_agg(n.term), array_agg(n.idf), array_agg(n.df) INTO terms, idf, counts
     FROM (
-        SELECT a.term, _idf(counted, a.df) AS idf
+        SELECT a.term, a.df, _idf(counted, a.df) AS idf
         FROM (
             SELECT h.term,
                    coalesce((SELECT k.df FROM term AS k
@@ -24,7 +24,7 @@ BEGIN
         ) AS a
         OFFSET 0
     ) AS n;
-    RETURN _weigh(terms, idf, whole);
+    RETURN _weigh(terms, idf, counts);
 END $$;
 
 -- The same when some memories are newer than the statistics, or the past is asked. One pass over
@@ -44,7 +44,7 @@ BEGIN
                    coalesce(k.df, 0) AS df
             FROM (SELECT t.term, row_number() OVER () AS place
                   FROM unnest(_terms(query_text)) AS t (term)
-                  LIMIT 480) AS w
+                  LIMIT 2000) AS w
             LEFT JOIN term AS k ON k.user_id = _question_counting.user_id AND k.term = w.term
                                AND counted > 0
         ), newer AS MATERIALIZED (
@@ -70,12 +70,13 @@ BEGIN
             GROUP BY 1, 2
         ), weighed AS MATERIALIZED (
             SELECT a.term,
-                   _idf(counted + coalesce((SELECT sum(n.rows) FROM newer AS n
-                                            WHERE n.probe = 0), 0)::int,
-                        a.df + coalesce((SELECT sum(n.rows) FROM newer AS n
-                                         WHERE n.probe = a.probe AND n.matched & a.bit <> 0),
-                                        0)::int) AS idf
+                   counted + coalesce((SELECT sum(n.rows) FROM newer AS n
+                                       WHERE n.probe = 0), 0)::int AS memories,
+                   a.df + coalesce((SELECT sum(n.rows) FROM newer AS n
+                                    WHERE n.probe = a.probe AND n.matched & a.bit <> 0),
+                                   0)::int AS df
             FROM asked AS a
         )
-        SELECT _weigh(array_agg(w.term), array_agg(w.idf), sum(w.idf)) FROM weighed AS w);
+        SELECT _weigh(array_agg(w.term), array_agg(_idf(w.memories, w.df)), array_agg(w.df))
+        FROM weighed AS w);
 END $$;

@@ -3,4 +3,4 @@
 CREATE OR REPLACE FUNCTION _decay(rate float8, age_seconds float8) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN rate = 0 THEN 1::float8
-                ELSE exp(-least(rate * greatest(age_seconds, 0::float8), 700::float8)) END;
+                ELSE exp(-least(rate * greatest(age_seconds, 0::float8), 500::float8)) END;

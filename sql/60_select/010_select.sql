@@ -76,7 +76,7 @@ BEGIN
         slack := its_size * (1 / duplicate_at - 1) + 1e-9;
         FOR j IN 1..k LOOP
             IF abs(sizes[j] - its_size) <= slack
-               AND (its_terms <#> lines[j]) <= duplicate_overlap * (its_size + sizes[j])
+               AND (its_terms <#> lines[j]) <= duplicate_overlap * (its_size + sizes[j]) + 1e-9
             THEN
                 outcome[pick] := -abs(chosen[j]);
                 EXIT;

@@ -1,6 +1,6 @@
 -- One recall of one user, from question to block: settings, words, candidates, selection, text.
 -- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole
--- beside the user's rows. No vector is '[0]', no text is '', as_of 'infinity' is live: all that is active,
+-- beside the user's rows. No vector is '[65504]', no text is '', as_of 'infinity' is live: all that is active,
 -- aged to now. One statement a step: at 600 memories one costs 10-20 µs besides its rows.
 CREATE OR REPLACE FUNCTION _recall(
     user_id text, query_vec halfvec, mode text, budget int, query_text text, as_of timestamptz,
@@ -15,8 +15,8 @@ DECLARE
     started CONSTANT timestamptz := clock_timestamp();
     at CONSTANT timestamptz := CASE WHEN as_of = 'infinity' THEN now() ELSE as_of END;
     at_epoch CONSTANT float8 := date_part('epoch', at);
-    query halfvec := nullif(query_vec, '[0]');
-    by_importance CONSTANT boolean := query_text = '' AND query_vec = '[0]';
+    query halfvec := nullif(query_vec, '[65504]');
+    by_importance CONSTANT boolean := query_text = '' AND query_vec = '[65504]';
     question sparsevec;
     vector_share float8;
     threshold float8;
@@ -188,7 +188,7 @@ BEGIN
         END IF;
     END LOOP;
     block := profile_text || array_to_string(groups, '');
-    tokens := ceil(profile_cost + selection.spent);
+    tokens := _whole_tokens(profile_cost + selection.spent);
     IF block = '' THEN
         block := CASE WHEN budget >= 6 THEN '(no relevant memory)' ELSE '' END;
         tokens := estimate_tokens(block);
@@ -196,9 +196,9 @@ BEGIN
     candidates := coalesce(cardinality(ids), 0);
 
     IF log_recalls AND current_setting('transaction_read_only') = 'off' THEN
-        INSERT INTO retrieval AS r (user_id, created_at, mode, query, ids, kinds, score, weights,
+        INSERT INTO retrieval AS r (user_id, created_at, as_of, mode, query, ids, kinds, score, weights,
                                     chosen, token_used, token_budget, elapsed_ms)
-        VALUES (_recall.user_id, started, _recall.mode, left(query_text, 200),
+        VALUES (_recall.user_id, started, nullif(as_of, 'infinity'), _recall.mode, left(query_text, 200),
                 coalesce(ids, '{}'), coalesce(kinds, '{}'), coalesce(scores, '{}'), kind_weights,
                 selection.chosen, tokens, budget,
                 1000 * date_part('epoch', clock_timestamp() - started))

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION recall(
     OUT block text, OUT memory_ids bigint[], OUT tokens int, OUT candidates int,
     OUT retrieval_id bigint)
     LANGUAGE sql
-    RETURN _recall(_resolve_user(user_id), coalesce(query_vec, '[0]'), coalesce(mode, ''),
+    RETURN _recall(_resolve_user(user_id), coalesce(query_vec, '[65504]'), coalesce(mode, ''),
                    coalesce(budget, -2147483648), coalesce(query_text, ''),
                    coalesce(as_of, 'infinity'));
 

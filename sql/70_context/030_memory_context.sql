@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION memory_context(
     as_of timestamptz DEFAULT NULL)
     RETURNS text
     LANGUAGE sql
-    RETURN (_recall(_resolve_user(user_id), coalesce(query_vec, '[0]'), coalesce(mode, ''),
+    RETURN (_recall(_resolve_user(user_id), coalesce(query_vec, '[65504]'), coalesce(mode, ''),
                     coalesce(budget, -2147483648), coalesce(query_text, ''),
                     coalesce(as_of, 'infinity'))).block;
 

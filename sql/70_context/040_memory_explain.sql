@@ -75,7 +75,7 @@ BEGIN
                   date_part('epoch', at) - date_part('epoch', s.created_at)),
            settings.kind_weights[s.kind],
            s.score,
-           ceil(s.cost)::int,
+           _whole_tokens(s.cost),
            CASE
                WHEN s.id = ANY (profile_ids) THEN 'profile'
                WHEN o.outcome > 0 THEN 'in block'
@@ -86,6 +86,8 @@ BEGIN
                    SELECT format('duplicate of %s %s',
                                  CASE WHEN d.id > 0 THEN 'memory' ELSE 'event' END, abs(d.id))
                    FROM candidate AS d WHERE d.number = -o.outcome)
+               WHEN o.outcome IS NULL AND settings.line_limit <= (
+                   SELECT count(*) FROM selection AS l WHERE l.outcome > 0) THEN 'beyond the line limit'
                ELSE 'over budget'
            END
     FROM scored AS s

@@ -23,10 +23,10 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
                           ORDER BY l.number), '[]')
                FROM (
                    SELECT c.number, r.ids[abs(c.place)] AS id,
-                          r.score[abs(c.place)]::float8 AS score,
-                          r.weights[r.kinds[abs(c.place)]]::float8 AS weight,
+                          r.score[abs(c.place)] AS score,
+                          r.weights[r.kinds[abs(c.place)]] AS weight,
                           _decay(coalesce(ln(2::float8) / (k.half_life_days * 86400), 0),
-                                 date_part('epoch', r.created_at)
+                                 date_part('epoch', coalesce(r.as_of, r.created_at))
                                  - date_part('epoch', coalesce(
                                      (SELECT m.created_at FROM memory AS m
                                       WHERE m.user_id = r.user_id
@@ -40,7 +40,8 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
            'used', to_jsonb(r.used_ids::text[]),
            'token_used', r.token_used,
            'token_budget', r.token_budget,
-           'elapsed_ms', r.elapsed_ms) AS payload
+           'elapsed_ms', r.elapsed_ms)
+       || CASE WHEN r.as_of IS NULL THEN '{}' ELSE jsonb_build_object('as_of', r.as_of) END AS payload
 FROM retrieval AS r
 UNION ALL
 SELECT e.user_id, (e.payload ->> 'retrieval_id')::bigint, e.created_at, e.payload - 'retrieval_id'

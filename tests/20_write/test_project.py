@@ -55,8 +55,8 @@ def test_a_text_of_256_different_words_is_found_by_each(tx, words):
 
 
 def test_a_longer_text_is_found_by_an_even_sample_of_its_words(tx):
-    text = [f"word{number}" for number in range(512)]
+    text = [f"word{number}" for number in range(1_500)]
     remember(tx, " ".join(text))
-    found = [number for number, word in enumerate(text) if recall(tx, word).memory_ids]
-    assert len(found) == 256
-    assert 200 < sum(found) / len(found) < 312
+    found = [i for i in range(0, 1_500, 3) if recall(tx, text[i]).memory_ids]
+    assert len(found) > 100
+    assert 600 < sum(found) / len(found) < 900

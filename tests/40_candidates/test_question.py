@@ -108,9 +108,8 @@ def test_more_than_24_words_of_a_question_count(tx):
     assert covered(tx, question) == expected(tx, contents, question)
 
 
-def test_a_question_of_500_words_is_answered(tx):
-    remember(tx, "tea with lemon")
-    remember(tx, "water")
+def test_a_question_of_500_words_keeps_those_the_memory_knows(tx):
+    remember_all(tx, ["tea with lemon", "water"])
     question = "lemon " + " ".join(f"word{i}" for i in range(500))
     assert 0 < covered(tx, question)["tea with lemon"] < 0.1
 

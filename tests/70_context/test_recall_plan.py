@@ -30,6 +30,8 @@ def read(conn, *args, **more):
 
 
 def test_a_live_recall_is_an_index_only_scan(db):
+    # A page of asynchronous commits is not all visible until the WAL writer has been there.
+    db.execute("SET synchronous_commit = on")
     db.execute(FILL, (USERS, USERS * EACH))
     db.execute("SELECT memoir.refresh_statistics('user7')")
     db.execute("VACUUM (ANALYZE) memoir.trace")

@@ -62,18 +62,18 @@ def test_the_payload_names_the_kinds_in_order(tx):
 
 
 def test_the_payload_has_ids_with_the_parts_of_their_score(tx):
-    memory_id = remember(tx, "tea", "task", created_at=ago(days=30))
-    (explained,) = explain(tx, "tea milk", as_of=NOW)
-    (line,) = logged(tx, "tea milk", as_of=NOW)["injected"]
-    assert line.pop("memory_id") == str(memory_id)
+    tx.execute("SELECT memoir.remember('tea', 'task', created_at => now() - interval '30 days')")
+    (explained,) = explain(tx, "tea milk")
+    (line,) = logged(tx, "tea milk")["injected"]
+    assert line.pop("memory_id") == str(explained.memory_id)
     assert set(line) == {"relevance", "decay", "weight", "score"}
     expected = {part: getattr(explained, part) for part in line}
     assert line == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_parts_are_those_of_a_live_recall_too(tx):
-    tx.execute("SELECT memoir.remember('tea', 'task', created_at => now() - interval '30 days')")
-    (line,) = logged(tx, "tea", mode="plan")["injected"]
+def test_the_parts_of_a_recall_of_the_past_are_those_of_then(tx):
+    remember(tx, "tea", "task", created_at=ago(days=30))
+    (line,) = logged(tx, "tea", mode="plan", as_of=NOW)["injected"]
     parts = (line["relevance"], line["decay"], line["weight"], line["score"])
     assert parts == pytest.approx((1, 0.5, 1, 0.5), rel=1e-5)
 

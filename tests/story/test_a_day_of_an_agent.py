@@ -34,8 +34,8 @@ EXECUTE_BLOCK = """\
 ## Capabilities
 - Can read logs and restart services
 ## Learnings
-- Logins fail after a key rotation until the cache is flushed
 - 认证失败多半是令牌缓存没有刷新
+- Logins fail after a key rotation until the cache is flushed
 ## Recent events
 - [task_failed] {"task": "nightly login check", "error": "401"}
 ## Tasks
