@@ -113,7 +113,7 @@ class Fields(TypedDict, total=False):
     summary: str | None
     created_at: datetime | None
     session: str | None
-    position: int | None
+    turn: int | None
     speaker: str | None
     source: str | None
     confidence: float | None
@@ -236,7 +236,7 @@ class Calls:
             vector,
             memory.get("created_at"),
             memory.get("session"),
-            memory.get("position"),
+            memory.get("turn"),
             memory.get("speaker"),
             memory.get("source"),
             memory.get("confidence"),
@@ -287,7 +287,7 @@ def checked(memory: NewMemory) -> NewMemory:
     result["created_at"] = utc(memory.get("created_at"), "created_at")
     result["importance"] = _number(memory.get("importance"), "importance")
     result["confidence"] = _number(memory.get("confidence"), "confidence")
-    result["position"] = _whole_number(memory.get("position"), "position", OutOfRange)
+    result["turn"] = _whole_number(memory.get("turn"), "turn", OutOfRange)
     return result
 
 

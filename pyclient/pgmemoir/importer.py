@@ -184,7 +184,7 @@ class _Reader:
             "content": _with_speaker(text, speaker),
             "kind": "turn",
             "session": session,
-            "position": position,
+            "turn": position,
             "speaker": speaker,
             "created_at": self._time(message) or time,
         }

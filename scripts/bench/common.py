@@ -22,9 +22,15 @@ from pgmemoir import migrations, server
 # synchronous_commit, full_page_writes) stays as it is.
 PRODUCTION = {"shared_buffers": "512MB"}
 
-# The cheapest form of an exact vector search there is: one index holds a user's rows side by side
-# with their vectors, so this is an index-only scan and nothing is read from the table.
-_FLOOR = """SELECT memory_id FROM memoir.trace
+# The raw search: a bare table of the same rows with the index everybody makes.
+_BARE = """DROP TABLE IF EXISTS memoir_floor;
+CREATE TABLE memoir_floor AS
+    SELECT user_id, memory_id AS id, embedding FROM memoir.trace WHERE active ORDER BY memory_id;
+CREATE INDEX ON memoir_floor (user_id)"""
+_FLOOR = """SELECT id FROM memoir_floor WHERE user_id = %s
+ORDER BY embedding <=> %s::{schema}.halfvec LIMIT 20"""
+# The same on memoir's own covering index: an index-only scan, nothing is read from the table.
+_INDEX_ONLY = """SELECT memory_id FROM memoir.trace
 WHERE user_id = %s AND model = %s AND active AND NOT wide
 ORDER BY embedding <=> %s::{schema}.halfvec LIMIT 20"""
 
@@ -80,52 +86,64 @@ def scalar(conn: psycopg.Connection[Any], statement: str) -> Any:
 
 
 class Floor:
-    """The raw search a recall is compared with, in the model that fills the database."""
+    """The raw searches a recall is compared with, on the rows of the model in use."""
 
     def __init__(self, conn: psycopg.Connection[Any]) -> None:
-        self._text = _FLOOR.format(schema=vector_schema(conn)).encode()
+        schema = vector_schema(conn)
+        self._bare = _FLOOR.format(schema=schema).encode()
+        self._index_only = _INDEX_ONLY.format(schema=schema).encode()
         self._model = scalar(conn, "SELECT model_id FROM memoir.embedding_model WHERE active")
 
-    def __call__(self, user: str, vector: str) -> Statement:
-        """The 20 nearest memories of a user; ``vector`` in its text form."""
-        return Statement(self._text, (user, self._model, vector))
+    @staticmethod
+    def fill(conn: psycopg.Connection[Any]) -> None:
+        """Copy the rows into the bare table, in the order they were stored."""
+        conn.execute(_BARE.encode())
+
+    def bare(self, user: str, vector: str) -> Statement:
+        """The 20 nearest of a user in the bare table; ``vector`` in its text form."""
+        return Statement(self._bare, (user, vector))
+
+    def index_only(self, user: str, vector: str) -> Statement:
+        """The 20 nearest of a user by memoir's covering index."""
+        return Statement(self._index_only, (user, self._model, vector))
 
 
 def interleaved(
     conn: psycopg.Connection[Any],
-    pairs: Sequence[tuple[Statement, Statement]],
+    rivals: Sequence[tuple[Statement, ...]],
     rounds: int,
     progress: Callable[[int], None],
-) -> tuple[list[float], list[float]]:
-    """Time two statements against each other, pair by pair, on one connection.
+) -> list[list[float]]:
+    """Time statements against each other, question by question, on one connection.
 
-    Both are prepared, with generic plans: left to itself the server plans the floor anew for its
-    first hundred questions, which makes it look 0.3 ms slower than it is. Which of a pair goes
-    first alternates from pair to pair and from round to round. One round before the first warms
-    the connection up and is not counted.
+    All are prepared, with generic plans: left to itself the server plans the floor anew for its
+    first hundred questions, which makes it look 0.3 ms slower than it is. Which of them goes first
+    changes from question to question and from round to round. One round before the first warms the
+    connection up and is not counted.
 
     Args:
-        rounds: how often every pair is run.
-        progress: called with the number of pairs run since the last call.
+        rivals: for each question, the statements to compare.
+        rounds: how often every question is run.
+        progress: called with the number of questions run since the last call.
 
     Returns:
-        for each of the two, the median over the rounds of every pair, in milliseconds.
+        for each statement, the median over the rounds of every question, in milliseconds.
     """
-    times = np.zeros((2, rounds + 1, len(pairs)))
+    number = len(rivals[0])
+    times = np.zeros((number, rounds + 1, len(rivals)))
     conn.execute("SET plan_cache_mode = force_generic_plan")
     gc.disable()
     try:
         for turn in range(rounds + 1):
-            for place, pair in enumerate(pairs):
-                order = (0, 1) if (turn + place) % 2 else (1, 0)
-                for which in order:
-                    times[which, turn, place] = _milliseconds(conn, pair[which])
-            progress(len(pairs))
+            for place, statements in enumerate(rivals):
+                for step in range(number):
+                    which = (turn + place + step) % number
+                    times[which, turn, place] = _milliseconds(conn, statements[which])
+            progress(len(rivals))
     finally:
         gc.enable()
         conn.execute("RESET plan_cache_mode")
-    first, second = ([median(each) for each in kind[1:].T.tolist()] for kind in times)
-    return first, second
+    return [[median(each) for each in kind[1:].T.tolist()] for kind in times]
 
 
 def _milliseconds(conn: psycopg.Connection[Any], statement: Statement) -> float:

@@ -138,6 +138,7 @@ class Bench:
                 self._conn.execute("SELECT memoir.refresh_statistics(%s)", (user,))
                 bar.update(len(own))
         self._load_seconds = time.perf_counter() - start
+        Floor.fill(self._conn)
         self._conn.execute("VACUUM (ANALYZE)")
 
     def measure(self, places: Sequence[int], budgets: Sequence[int]) -> dict[str, Any]:
@@ -147,7 +148,7 @@ class Bench:
             Untraceable: a block cannot be traced to its memories.
         """
         answers = self._ask(places, sorted({*budgets, TIMED_BUDGET}))
-        ours, floor = self._time(places)
+        ours, floor, index_only = self._time(places)
         timed = answers[TIMED_BUDGET]
         p50, floor_p50 = percentile(ours, 50), percentile(floor, 50)
         return {
@@ -157,6 +158,8 @@ class Bench:
             "floor_p50_ms": round(floor_p50, 3),
             "floor_p95_ms": round(percentile(floor, 95), 3),
             "ratio_p50": round(p50 / floor_p50, 2),
+            "index_only_p50_ms": round(percentile(index_only, 50), 3),
+            "index_only_ratio_p50": round(p50 / percentile(index_only, 50), 2),
             "mode": self._mode,
             "vectors": self._vectors.name,
             "questions": len(places),
@@ -174,7 +177,9 @@ class Bench:
 
     def plans(self, place: int) -> str:
         """The plan of the candidates of one question, and that of the floor."""
-        recall, floor = self._pair(Calls(vector_schema(self._conn)), Floor(self._conn), place)
+        asked = self._questions[place]
+        recall = self._call(Calls(vector_schema(self._conn)), place)
+        floor = Floor(self._conn).bare(asked.user, vector_text(self._vectors.questions[place]))
         lines = self._conn.execute(b"EXPLAIN (ANALYZE, BUFFERS) " + floor.text, floor.params)
         found = "\n".join(re.sub(r"'\[[^]]*\]'", "'[...]'", line) for (line,) in lines)
         plan = candidate_plan(self._conn, recall)
@@ -189,7 +194,7 @@ class Bench:
             "content": turn.text,
             "kind": "turn",
             "session": turn.session,
-            "position": turn.position,
+            "turn": turn.position,
             "speaker": turn.speaker,
             "created_at": turn.time,
             "vector": self._vectors.turns[place],
@@ -219,19 +224,24 @@ class Bench:
             shortened=sum(line.endswith("…") for line in lines.values()),
         )
 
-    def _time(self, places: Sequence[int]) -> tuple[list[float], list[float]]:
-        """Milliseconds of the SQL call and of the floor, by question."""
+    def _time(self, places: Sequence[int]) -> list[list[float]]:
+        """Milliseconds of memory_context and of the two floors, by question."""
         calls, floor = Calls(vector_schema(self._conn)), Floor(self._conn)
-        pairs = [self._pair(calls, floor, place) for place in places]
-        with progress_bar(len(pairs) * (ROUNDS + 1), "timing") as bar:
-            return interleaved(self._conn, pairs, ROUNDS, bar.update)
+        rivals = []
+        for place in places:
+            user = self._questions[place].user
+            vector = vector_text(self._vectors.questions[place])
+            context = _as_context(self._call(calls, place))
+            rivals.append((context, floor.bare(user, vector), floor.index_only(user, vector)))
+        with progress_bar(len(rivals) * (ROUNDS + 1), "timing") as bar:
+            return interleaved(self._conn, rivals, ROUNDS, bar.update)
 
-    def _pair(self, calls: Calls, floor: Floor, place: int) -> tuple[Statement, Statement]:
-        """The statement the client sends for a question, and the floor's."""
+    def _call(self, calls: Calls, place: int) -> Statement:
+        """The recall that the client sends for a question."""
         asked, vector = self._questions[place], self._vectors.questions[place]
         question = Question.of(asked.text, vector, self._mode, TIMED_BUDGET, None, None)
         call = calls.recall(question, asked.user)
-        return Statement(call.statement, call.params), floor(asked.user, vector_text(vector))
+        return Statement(call.statement, call.params)
 
     def _by_category(
         self,
@@ -297,6 +307,15 @@ def _is_line_of(line: str, text: str) -> bool:
     return line == whole or (line.endswith("…") and whole.startswith(line[:-1]))
 
 
+def _as_context(recall: Statement) -> Statement:
+    """The same call of memory_context, which returns the block alone."""
+    start = recall.text.index(b"memoir.recall(")
+    return Statement(
+        b"SELECT " + recall.text[start:].replace(b"memoir.recall(", b"memoir.memory_context(", 1),
+        recall.params,
+    )
+
+
 def _percent(answers: Sequence[Answer]) -> float:
     return round(100 * fmean(answer.share for answer in answers), 2)
 
@@ -329,7 +348,9 @@ def table(result: Mapping[str, Any]) -> str:
         f"{'SQL call, ms':<26}{'p50':>9}{'p95':>8}",
         f"{f'recall at {TIMED_BUDGET} tokens':<26}{result['p50_ms']:>9.3f}{result['p95_ms']:>8.3f}",
         f"{'floor: 20 nearest':<26}{result['floor_p50_ms']:>9.3f}{result['floor_p95_ms']:>8.3f}",
-        f"{'ratio':<26}{result['ratio_p50']:>9.2f}",
+        f"{'  ratio':<26}{result['ratio_p50']:>9.2f}",
+        f"{'floor, index-only':<26}{result['index_only_p50_ms']:>9.3f}",
+        f"{'  ratio':<26}{result['index_only_ratio_p50']:>9.2f}",
         f"(median of {ROUNDS} rounds a question, percentiles over questions; "
         f"{result['rows_out_of_index']} rows lie outside the index)",
     ]

@@ -1,7 +1,7 @@
 -- One recall of one user, from question to block: settings, words, candidates, selection, text.
 -- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole
--- beside the user's rows. No vector is '[65504]', no text is '', as_of 'infinity' is live: all that is active,
--- aged to now. One statement a step: at 600 memories one costs 10-20 µs besides its rows.
+-- beside the user's rows. No vector is '[65504]', no text is '', as_of 'infinity' is live: all that
+-- is active, aged to now. One statement a step: each costs 10-20 µs besides its rows.
 CREATE OR REPLACE FUNCTION _recall(
     user_id text, query_vec halfvec, mode text, budget int, query_text text, as_of timestamptz,
     OUT block text, OUT memory_ids bigint[], OUT tokens int, OUT candidates int,
@@ -196,12 +196,14 @@ BEGIN
     candidates := coalesce(cardinality(ids), 0);
 
     IF log_recalls AND current_setting('transaction_read_only') = 'off' THEN
-        INSERT INTO retrieval AS r (user_id, created_at, as_of, mode, query, ids, kinds, score, weights,
-                                    chosen, token_used, token_budget, elapsed_ms)
-        VALUES (_recall.user_id, started, nullif(as_of, 'infinity'), _recall.mode, left(query_text, 200),
-                coalesce(ids, '{}'), coalesce(kinds, '{}'), coalesce(scores, '{}'), kind_weights,
-                selection.chosen, tokens, budget,
-                1000 * date_part('epoch', clock_timestamp() - started))
+        INSERT INTO retrieval AS r (
+            user_id, created_at, as_of, mode, query, ids, kinds, score, weights, chosen,
+            token_used, token_budget, elapsed_ms)
+        VALUES (
+            _recall.user_id, started, nullif(as_of, 'infinity'), _recall.mode,
+            left(query_text, 200), coalesce(ids, '{}'), coalesce(kinds, '{}'),
+            coalesce(scores, '{}'), kind_weights, selection.chosen, tokens, budget,
+            1000 * date_part('epoch', clock_timestamp() - started))
         RETURNING r.retrieval_id INTO retrieval_id;
     END IF;
 END $$;

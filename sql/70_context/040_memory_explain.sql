@@ -87,7 +87,8 @@ BEGIN
                                  CASE WHEN d.id > 0 THEN 'memory' ELSE 'event' END, abs(d.id))
                    FROM candidate AS d WHERE d.number = -o.outcome)
                WHEN o.outcome IS NULL AND settings.line_limit <= (
-                   SELECT count(*) FROM selection AS l WHERE l.outcome > 0) THEN 'beyond the line limit'
+                   SELECT count(*) FROM selection AS l WHERE l.outcome > 0)
+                   THEN 'beyond the line limit'
                ELSE 'over budget'
            END
     FROM scored AS s

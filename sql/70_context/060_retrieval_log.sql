@@ -41,7 +41,8 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
            'token_used', r.token_used,
            'token_budget', r.token_budget,
            'elapsed_ms', r.elapsed_ms)
-       || CASE WHEN r.as_of IS NULL THEN '{}' ELSE jsonb_build_object('as_of', r.as_of) END AS payload
+       || CASE WHEN r.as_of IS NULL THEN '{}'
+               ELSE jsonb_build_object('as_of', r.as_of) END AS payload
 FROM retrieval AS r
 UNION ALL
 SELECT e.user_id, (e.payload ->> 'retrieval_id')::bigint, e.created_at, e.payload - 'retrieval_id'

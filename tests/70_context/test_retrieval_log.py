@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 from tests.rows import NOW, add_event, ago, explain, recall, remember, value
 
@@ -82,6 +84,11 @@ def test_an_event_in_the_payload_has_its_own_id(tx):
     event_id = add_event(tx, "alert", {"n": 1})
     (line,) = logged(tx)["injected"]
     assert line["event_id"] == str(event_id)
+
+
+def test_a_recall_of_the_past_says_of_when(tx):
+    said = logged(tx, as_of=NOW)["as_of"]
+    assert datetime.fromisoformat(said) == NOW
 
 
 def test_the_elapsed_time_is_in_milliseconds(tx):

@@ -104,7 +104,7 @@ def test_every_field_is_stored(open_client: OpenClient, db: psycopg.Connection) 
         "importance": 0.9,
         "data": {"since": "2024", "说明": "编辑器"},
         "session": "s1",
-        "position": 3,
+        "turn": 3,
         "speaker": "Ada",
         "confidence": 0.7,
     }
@@ -259,7 +259,7 @@ def test_a_text_the_model_knows_nothing_of_has_no_vector(
         (lambda m: m.remember("x", importance=1.5), OutOfRange),
         (lambda m: m.remember("x", importance=float("nan")), OutOfRange),
         (lambda m: m.remember("x", confidence=-1), OutOfRange),
-        (lambda m: m.remember("x", position=-1), OutOfRange),
+        (lambda m: m.remember("x", turn=-1), OutOfRange),
         (lambda m: m.remember("x", created_at=datetime(1960, 1, 1)), BadTimestamp),
         (lambda m: m.remember("x", created_at=datetime(2999, 1, 1)), BadTimestamp),
         (lambda m: m.remember("x", vector=[1.0]), DimensionMismatch),

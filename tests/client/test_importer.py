@@ -21,7 +21,7 @@ def contents(value: Any) -> list[str]:
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    return [(turn["session"], turn["position"]) for turn in read(value).turns]
+    return [(turn["session"], turn["turn"]) for turn in read(value).turns]
 
 
 MESSAGES = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]

@@ -1,5 +1,5 @@
 -- The catalogue of a database, one line an object: two databases are alike when their lines are.
--- Members of extensions are left out (the extension's line stands for them), and so is column order.
+-- Members of extensions are left out (the extension's line stands for them), so is column order.
 WITH member AS (
     SELECT classid, objid FROM pg_depend WHERE deptype = 'e'
 ), space AS (
