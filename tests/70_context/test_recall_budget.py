@@ -94,7 +94,7 @@ def test_a_larger_budget_never_gives_fewer_tokens(tx):
     assert used == sorted(used)
 
 
-@pytest.mark.parametrize("words", [10, 20])
+@pytest.mark.parametrize("words", [3, 10, 20])
 def test_short_lines_fill_the_budget(tx, words):
     remember_all(tx, sentences(300, words))
     assert recall(tx, budget=800).tokens > 0.8 * 800

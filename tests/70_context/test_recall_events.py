@@ -22,6 +22,15 @@ def test_a_mode_looks_back_so_many_hours(tx, mode, hours):
     assert happened(tx, mode=mode) == ['[alert] {"n": "inside"}']
 
 
+@pytest.mark.parametrize(("hours", "modes"), [(23, set(MODES)), (25, {"debug"}), (73, set())])
+def test_a_live_recall_looks_back_as_far(tx, hours, modes):
+    tx.execute(
+        "SELECT memoir.event_add('alert', '{}', created_at => now() - make_interval(hours => %s))",
+        (hours,),
+    )
+    assert {mode for mode in MODES if lines(recall(tx, mode=mode).block)} == modes
+
+
 @pytest.mark.parametrize("type", TYPES)
 def test_these_types_are_recalled(tx, type):
     add_event(tx, type, {"n": 1}, created_at=NOW)
@@ -45,6 +54,11 @@ def test_the_newest_ten_are_recalled(tx):
 def test_an_event_of_later_is_not_known(tx):
     add_event(tx, "alert", {"n": 1}, created_at=NOW + timedelta(seconds=1))
     assert happened(tx) == []
+
+
+def test_an_event_of_later_is_not_in_a_live_recall(tx):
+    tx.execute("SELECT memoir.event_add('alert', '{}', created_at => now() + interval '1 hour')")
+    assert lines(recall(tx).block) == []
 
 
 def test_events_stand_under_their_heading(tx):

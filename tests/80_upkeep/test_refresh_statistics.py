@@ -70,6 +70,16 @@ def test_a_recall_is_the_same_before_and_after(tx, mode):
     assert (after.block, after.memory_ids) == (before.block, before.memory_ids)
 
 
+@pytest.mark.parametrize("words", [3, 20])
+def test_a_recall_of_a_time_is_the_same_before_and_after(tx, words):
+    remember_all(tx, ["tea " + text for text in sentences(300, words)])
+    now = value(tx, "SELECT now()")
+    before = recall(tx, "tea", as_of=now)
+    refresh(tx)
+    after = recall(tx, "tea", as_of=now)
+    assert (after.block, after.candidates) == (before.block, before.candidates)
+
+
 def test_scores_are_the_same_with_memories_added_after(tx):
     remember_all(tx, sentences(50, 8))
     refresh(tx)

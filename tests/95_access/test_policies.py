@@ -49,6 +49,12 @@ def test_without_a_user_no_row_of_any_table_is_seen(app):
     assert set().union(*seen.values()) == set()
 
 
+def test_without_a_user_a_recall_shows_nothing(app):
+    app.execute("SET LOCAL TRANSACTION READ ONLY")
+    assert recall(app, "tea", query_vec="[1,0,0]").block == NOTHING
+    assert recall(app, "tea", user_id="ada").block == NOTHING
+
+
 def test_with_a_user_only_its_rows_are_seen(app):
     app.execute("SET LOCAL memoir.user_id = 'ada'")
     seen = visible(app)

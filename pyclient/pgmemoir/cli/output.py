@@ -50,8 +50,19 @@ def parse_object(text: str, what: str) -> dict[str, Any]:
 
 def print_json(value: Any) -> None:
     """Dataclasses, and lists of them, as JSON."""
-    plain = [asdict(item) for item in value] if isinstance(value, list) else asdict(value)
+    plain = [_fields(item) for item in value] if isinstance(value, list) else _fields(value)
     click.echo(json.dumps(plain, ensure_ascii=False, indent=2))
+
+
+def _fields(item: Any) -> dict[str, Any]:
+    """The fields of a dataclass; ids are text, because they may pass 2^53 (JavaScript's limit)."""
+    fields = asdict(item)
+    for name, value in fields.items():
+        if name.endswith("_ids"):
+            fields[name] = [str(each) for each in value]
+        elif name.endswith("_id") and value is not None:
+            fields[name] = str(value)
+    return fields
 
 
 def progress_bar(length: int, label: str) -> Any:
