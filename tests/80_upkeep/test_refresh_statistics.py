@@ -77,7 +77,7 @@ def test_a_recall_of_a_time_is_the_same_before_and_after(tx, words):
     before = recall(tx, "tea", as_of=now)
     refresh(tx)
     after = recall(tx, "tea", as_of=now)
-    assert (after.block, after.candidates) == (before.block, before.candidates)
+    assert (after.block, after.memory_ids) == (before.block, before.memory_ids)
 
 
 def test_scores_are_the_same_with_memories_added_after(tx):
