@@ -12,14 +12,11 @@ CREATE TABLE profile (
     rolling_summary text,
     counted_up_to bigint NOT NULL DEFAULT 0,
     counted int NOT NULL DEFAULT 0,
-    mean_cost float8,
     updated_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE profile IS
     'One row a user: settings, the cached goals and capabilities, and how far word statistics are '
     'counted.';
-COMMENT ON COLUMN profile.mean_cost IS
-    'Mean estimated tokens of a line, by refresh_statistics: how many candidates fill a budget.';
 COMMENT ON COLUMN profile.counted_up_to IS
     'term.df counts the active traces with memory_id up to this one; recall counts the later ones '
     'itself.';

@@ -5,5 +5,6 @@ CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
 BEGIN ATOMIC
     SELECT CASE WHEN length(flat) > max_length THEN left(flat, max_length - 1) || '…' ELSE flat END
     FROM btrim(regexp_replace(
-        left(content, 2 * max_length), '[[:space:][:cntrl:]]+', ' ', 'g')) AS flat;
+        left(btrim(content, E' \t\r\n'), 2 * max_length),
+        '[[:space:][:cntrl:]]+', ' ', 'g')) AS flat;
 END;

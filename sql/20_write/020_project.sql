@@ -27,7 +27,7 @@ BEGIN
     FROM memory AS m WHERE m.user_id = _project.user_id AND m.memory_id = _project.memory_id;
     text_line := _line(record.content, line_length);
     brief_line := coalesce(
-        _line(record.summary, line_length),
+        nullif(_line(record.summary, line_length), ''),
         CASE WHEN length(text_line) > 2 * brief_length
              THEN _line(record.content, brief_length) END);
     -- What fits one page beside the vector.

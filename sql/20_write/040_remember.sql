@@ -44,7 +44,8 @@ BEGIN
                              importance, confidence, origin,
                              session_id, position, speaker,
                              valid_from, lifetime, content_hash, created_at)
-    VALUES (owner, of_kind.name, content, nullif(btrim(summary), ''), coalesce(data, '{}'), subject,
+    VALUES (owner, of_kind.name, content, nullif(btrim(summary, E' \t\r\n'), ''),
+            coalesce(data, '{}'), subject,
             coalesce(importance, of_kind.importance), coalesce(confidence, 1),
             coalesce(source, 'user'), session_id, turn, speaker,
             said_at, of_kind.lifetime, hash, said_at)

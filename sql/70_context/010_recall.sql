@@ -61,7 +61,7 @@ DECLARE
     line text;
 BEGIN
     SELECT m.vector_weight / (m.vector_weight + m.word_weight), m.threshold,
-           _candidate_limit(m.candidate_limit, budget, p.mean_cost),
+           _candidate_limit(m.candidate_limit, budget),
            coalesce(m.line_limit, 2147483647), m.mmr_lambda, m.mmr_lines, m.duplicate_at,
            m.event_types, m.event_limit, m.event_relevance,
            at - m.event_hours * interval '1 hour',
@@ -105,65 +105,73 @@ BEGIN
         SELECT f.* INTO profile_text, profile_cost, profile_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
-        SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
-               array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
-               array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
-        INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
-        FROM (
-            SELECT s.*
-            FROM _scored(user_id, settings, in_model, query, question, by_importance, as_of) AS s
-            WHERE s.score > threshold AND s.id <> ALL (profile_ids)
-            ORDER BY s.score DESC, s.created_at DESC, s.id
-            LIMIT candidate_limit
-        ) AS c;
-    ELSE
-        -- Every memory of the user is scored where it lies in the index; the best leave the scan.
-        SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
-               array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
-               array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
-        INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
-        FROM (
-            SELECT u.* FROM (
-                (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                        t.term_count, t.line,
-                        _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
-                                     t.created_at)
-                        * _relevance(t.embedding, query, vector_share, t.terms, question,
-                                     CASE WHEN by_importance THEN t.importance END) AS score
-                 FROM trace AS t
-                 WHERE t.user_id = _recall.user_id AND t.model = in_model
-                   AND t.active AND NOT t.wide
-                 ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
-                 LIMIT candidate_limit + cardinality(profile_ids))
-                UNION ALL
-                SELECT t.memory_id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                       t.term_count, t.line,
-                       _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
-                                    t.created_at)
-                       * _relevance(t.embedding, query, vector_share, t.terms, question,
-                                    CASE WHEN by_importance THEN t.importance END)
-                FROM trace AS t
-                WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND t.wide
-                UNION ALL
-                (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
-                        e.term_count, e.line,
-                        _kind_factor(plain_kinds, 3::smallint, kind_weights, kind_rates, at_epoch,
-                                     e.created_at) * event_relevance
-                 FROM event AS e
-                 WHERE e.user_id = _recall.user_id AND e.type = ANY (event_types)
-                   AND e.created_at > event_after AND e.created_at <= at
-                 ORDER BY e.created_at DESC
-                 LIMIT event_limit)
-            ) AS u
-            WHERE u.score > threshold AND u.id <> ALL (profile_ids)
-            ORDER BY u.score DESC, u.created_at DESC, u.id
-            LIMIT candidate_limit
-        ) AS c;
     END IF;
+    LOOP
+        IF as_of <> 'infinity' THEN
+            SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
+                   array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
+                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
+            FROM (
+                SELECT s.*
+                FROM _scored(user_id, settings, in_model, query, question, by_importance,
+                             as_of) AS s
+                WHERE s.score > threshold AND s.id <> ALL (profile_ids)
+                ORDER BY s.score DESC, s.created_at DESC, s.id
+                LIMIT candidate_limit
+            ) AS c;
+        ELSE
+            -- Every memory of the user is scored where it lies in the index; the best leave it.
+            SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
+                   array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
+                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
+            FROM (
+                SELECT u.* FROM (
+                    (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
+                            t.term_count, t.line,
+                            _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                                         t.created_at)
+                            * _relevance(t.embedding, query, vector_share, t.terms, question,
+                                         CASE WHEN by_importance THEN t.importance END) AS score
+                     FROM trace AS t
+                     WHERE t.user_id = _recall.user_id AND t.model = in_model
+                       AND t.active AND NOT t.wide
+                     ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
+                     LIMIT candidate_limit + cardinality(profile_ids))
+                    UNION ALL
+                    SELECT t.memory_id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
+                           t.term_count, t.line,
+                           _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                                        t.created_at)
+                           * _relevance(t.embedding, query, vector_share, t.terms, question,
+                                        CASE WHEN by_importance THEN t.importance END)
+                    FROM trace AS t
+                    WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND t.wide
+                    UNION ALL
+                    (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
+                            e.term_count, e.line,
+                            _kind_factor(plain_kinds, 3::smallint, kind_weights, kind_rates,
+                                         at_epoch, e.created_at) * event_relevance
+                     FROM event AS e
+                     WHERE e.user_id = _recall.user_id AND e.type = ANY (event_types)
+                       AND e.created_at > event_after AND e.created_at <= at
+                     ORDER BY e.created_at DESC
+                     LIMIT event_limit)
+                ) AS u
+                WHERE u.score > threshold AND u.id <> ALL (profile_ids)
+                ORDER BY u.score DESC, u.created_at DESC, u.id
+                LIMIT candidate_limit
+            ) AS c;
+        END IF;
 
-    selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts, heading_costs,
-                         smallest, mmr_lambda, mmr_lines, duplicate_at, line_limit,
-                         budget - profile_cost);
+        selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts,
+                             heading_costs, smallest, mmr_lambda, mmr_lines, duplicate_at,
+                             line_limit, budget - profile_cost);
+        EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(selection.chosen),
+                          line_limit, selection.spent, budget - profile_cost);
+        candidate_limit := least(4 * candidate_limit, 1000);
+    END LOOP;
 
     -- Lines stand under the heading of their kind, the kinds in the order of their best line.
     slots := array_fill(0, ARRAY[cardinality(kind_headings)]);
@@ -190,8 +198,12 @@ BEGIN
     block := profile_text || array_to_string(groups, '');
     tokens := _whole_tokens(profile_cost + selection.spent);
     IF block = '' THEN
-        block := CASE WHEN budget >= 6 THEN '(no relevant memory)' ELSE '' END;
+        block := '(no relevant memory)';
         tokens := estimate_tokens(block);
+        IF tokens > budget THEN
+            block := '';
+            tokens := 0;
+        END IF;
     END IF;
     candidates := coalesce(cardinality(ids), 0);
 

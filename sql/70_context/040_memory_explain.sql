@@ -21,7 +21,12 @@ DECLARE
     profile_cost float8;
     profile_ids bigint[];
     question sparsevec;
+    by_importance CONSTANT boolean := query_vec IS NULL AND coalesce(query_text, '') = '';
     candidate_limit int;
+    ids bigint[];
+    chosen int[];
+    spent float8;
+    outcomes int[];
 BEGIN
     SELECT m.* INTO settings FROM mode AS m WHERE m.name = memory_explain.mode;
     SELECT e.* INTO STRICT model FROM embedding_model AS e WHERE e.active;
@@ -36,36 +41,33 @@ BEGIN
                                    known_until);
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
-    candidate_limit := _candidate_limit(settings.candidate_limit, budget,
-        (SELECT p.mean_cost FROM profile AS p WHERE p.user_id = owner));
+    candidate_limit := _candidate_limit(settings.candidate_limit, budget);
+
+    -- As _recall does, with more candidates where short lines leave the budget unused.
+    LOOP
+        SELECT x.ids, (x.result).chosen, (x.result).spent, (x.result).outcome
+        INTO ids, chosen, spent, outcomes
+        FROM (
+            SELECT array_agg(c.id) AS ids,
+                   _select(array_agg(c.score), array_agg(c.kind), array_agg(c.cost),
+                           array_agg(c.brief_cost), array_agg(c.terms), array_agg(c.term_count),
+                           settings.heading_costs, min(least(c.cost, c.brief_cost)),
+                           settings.mmr_lambda, settings.mmr_lines, settings.duplicate_at,
+                           coalesce(settings.line_limit, 2147483647),
+                           budget - profile_cost) AS result
+            FROM (SELECT s.*
+                  FROM _scored(owner, settings, model.model_id, query_vec, question,
+                               by_importance, known_until) AS s
+                  WHERE s.score > settings.threshold AND s.id <> ALL (profile_ids)
+                  ORDER BY s.score DESC, s.created_at DESC, s.id
+                  LIMIT candidate_limit) AS c
+        ) AS x;
+        EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(chosen),
+                          settings.line_limit, spent, budget - profile_cost);
+        candidate_limit := least(4 * candidate_limit, 1000);
+    END LOOP;
 
     RETURN QUERY
-    WITH scored AS MATERIALIZED (
-        SELECT r.*,
-               row_number() OVER (ORDER BY r.score DESC NULLS LAST, r.created_at DESC, r.id) AS rank
-        FROM _scored(owner, settings, model.model_id, query_vec, question,
-                     query_vec IS NULL AND coalesce(query_text, '') = '', known_until) AS r
-    ), candidate AS MATERIALIZED (
-        SELECT s.*, row_number() OVER (ORDER BY s.rank) AS number
-        FROM scored AS s
-        WHERE s.score > settings.threshold AND s.id <> ALL (profile_ids)
-        ORDER BY s.rank
-        LIMIT candidate_limit
-    ), selection AS MATERIALIZED (
-        SELECT o.outcome, o.number
-        FROM (
-            SELECT _select(
-                       array_agg(c.score ORDER BY c.number), array_agg(c.kind ORDER BY c.number),
-                       array_agg(c.cost ORDER BY c.number),
-                       array_agg(c.brief_cost ORDER BY c.number),
-                       array_agg(c.terms ORDER BY c.number),
-                       array_agg(c.term_count ORDER BY c.number),
-                       settings.heading_costs, min(least(c.cost, c.brief_cost)),
-                       settings.mmr_lambda, settings.mmr_lines, settings.duplicate_at,
-                       coalesce(settings.line_limit, 2147483647), budget - profile_cost) AS result
-            FROM candidate AS c
-        ) AS s, unnest((s.result).outcome) WITH ORDINALITY AS o (outcome, number)
-    )
     SELECT CASE WHEN o.outcome > 0 THEN o.outcome END,
            k.name,
            CASE WHEN s.id > 0 THEN s.id END,
@@ -81,20 +83,19 @@ BEGIN
                WHEN o.outcome > 0 THEN 'in block'
                WHEN s.score IS NULL THEN 'no vector and no words to compare'
                WHEN s.score <= settings.threshold THEN 'below threshold'
-               WHEN c.number IS NULL THEN 'beyond the candidate limit'
+               WHEN o.id IS NULL THEN 'beyond the candidate limit'
                WHEN o.outcome < 0 THEN (
                    SELECT format('duplicate of %s %s',
                                  CASE WHEN d.id > 0 THEN 'memory' ELSE 'event' END, abs(d.id))
-                   FROM candidate AS d WHERE d.number = -o.outcome)
-               WHEN o.outcome IS NULL AND settings.line_limit <= (
-                   SELECT count(*) FROM selection AS l WHERE l.outcome > 0)
+                   FROM (VALUES (ids[-o.outcome])) AS d (id))
+               WHEN o.outcome IS NULL AND settings.line_limit <= cardinality(chosen)
                    THEN 'beyond the line limit'
                ELSE 'over budget'
            END
-    FROM scored AS s
+    FROM _scored(owner, settings, model.model_id, query_vec, question, by_importance,
+                 known_until) AS s
     JOIN kind AS k ON k.kind_id = s.kind
-    LEFT JOIN candidate AS c ON c.id = s.id
-    LEFT JOIN selection AS o ON o.number = c.number
+    LEFT JOIN unnest(ids, outcomes) AS o (id, outcome) ON o.id = s.id
     UNION ALL
     SELECT NULL, m.kind, m.memory_id, NULL, _line(m.content, 200),
            NULL, NULL, NULL, NULL, NULL, NULL, NULL,

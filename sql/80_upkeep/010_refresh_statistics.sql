@@ -9,14 +9,13 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     in_model smallint;
     newest bigint;
-    line_cost float8;
     number int;
 BEGIN
     SELECT e.model_id INTO STRICT in_model FROM embedding_model AS e WHERE e.active;
     INSERT INTO profile AS p (user_id) VALUES (owner)
     ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
     PERFORM 1 FROM profile AS p WHERE p.user_id = owner FOR UPDATE;
-    SELECT max(t.memory_id), count(*), avg(t.cost) INTO newest, number, line_cost
+    SELECT max(t.memory_id), count(*) INTO newest, number
     FROM trace AS t WHERE t.user_id = owner AND t.model = in_model AND t.active;
     DELETE FROM term AS t WHERE t.user_id = owner;
     INSERT INTO term (user_id, term, df)
@@ -26,8 +25,7 @@ BEGIN
     WHERE t.user_id = owner AND t.model = in_model AND t.active AND t.memory_id <= newest
     GROUP BY 2;
     UPDATE profile AS p
-    SET counted = number, counted_up_to = coalesce(newest, 0), mean_cost = line_cost,
-        updated_at = now()
+    SET counted = number, counted_up_to = coalesce(newest, 0), updated_at = now()
     WHERE p.user_id = owner;
     RETURN number;
 END $$;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unicodedata import category
+
 import pytest
 from tests.rows import headings, lines, recall, remember
 
@@ -23,6 +25,12 @@ BREAKS = {
 def test_a_control_character_becomes_a_space(tx, character):
     remember(tx, f"tea{character}{character}green")
     assert recall(tx, "tea").block == "## Known facts\n- tea green\n"
+
+
+def test_no_control_or_separator_of_unicode_breaks_a_line(tx):
+    every = (chr(code) for code in range(1, 0x3001))
+    remember(tx, "tea" + "x".join(c for c in every if category(c) in {"Cc", "Zl", "Zp", "Zs"}))
+    assert len(recall(tx, "tea").block.splitlines()) == 2
 
 
 def test_a_memory_cannot_open_a_heading_or_another_line(tx):
@@ -60,3 +68,8 @@ def test_a_text_of_one_megabyte_is_a_bounded_line(tx):
     remember(tx, "tea 茶 " * 150_000)
     (line,) = lines(recall(tx, "tea", budget=3_000).block)
     assert len(line) == 1_200
+
+
+def test_a_line_begins_with_the_first_word_however_much_space_is_before_it(tx):
+    remember(tx, "\n" * 5000 + "tea is green")
+    assert recall(tx, "tea").block == "## Known facts\n- tea is green\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import lines, recall, remember
+from tests.rows import NOTHING, lines, recall, remember
 
 LONG = "The tea house opened early. " * 20
 
@@ -18,6 +18,12 @@ def test_a_summary_stands_in_where_only_it_fits(tx):
     made = recall(tx, "tea", budget=20)
     assert lines(made.block) == ["Tea opened early."]
     assert made.memory_ids == [memory_id]
+
+
+@pytest.mark.parametrize("summary", ["", "   ", "\n\t\n", "\x01"])
+def test_a_blank_summary_is_no_summary(tx, summary):
+    remember(tx, LONG, summary=summary)
+    assert recall(tx, "tea", budget=20).block == NOTHING
 
 
 def test_a_text_that_fits_is_not_replaced_by_its_summary(tx):

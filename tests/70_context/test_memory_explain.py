@@ -34,7 +34,7 @@ def fill(conn):
         remember(conn, content, kind, **more)
     for hours in range(4):
         add_event(conn, "alert", {"disk": hours}, created_at=ago(hours=hours))
-    remember(conn, "goal", "okr", data={"status": "pending"}, created_at=ago(days=9))
+    remember(conn, contents[1] + " goal", "okr", data={"status": "pending"}, created_at=ago(days=9))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -142,7 +142,7 @@ def test_what_is_not_among_the_best_is_beyond_the_candidate_limit(tx):
     tx.execute("UPDATE memoir.mode SET candidate_limit = 2 WHERE name = 'chat'")
     for name in ("green", "black", "white"):
         remember(tx, f"tea {name}")
-    said = sorted(reasons(tx, "tea", mode="chat", budget=20).values())
+    said = sorted(reasons(tx, "tea", mode="chat", budget=12).values())
     assert said == ["beyond the candidate limit", "in block", "in block"]
 
 
