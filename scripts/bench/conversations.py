@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -79,6 +79,27 @@ def read(path: Path) -> tuple[list[Turn], list[Asked]]:
             f"{path} is not as README.md describes it: {type(error).__name__} {error}"
         ) from error
     return turns, questions
+
+
+def pooled(turns: Sequence[Turn], questions: Sequence[Asked]) -> tuple[list[Turn], list[Asked]]:
+    """All conversations as the memory of one user; names of turns and sessions stay apart."""
+    return (
+        [
+            replace(
+                turn,
+                user="pooled",
+                dia_id=f"{turn.user} {turn.dia_id}",
+                session=f"{turn.user} {turn.session}",
+            )
+            for turn in turns
+        ],
+        [
+            replace(
+                asked, user="pooled", evidence=[f"{asked.user} {turn}" for turn in asked.evidence]
+            )
+            for asked in questions
+        ],
+    )
 
 
 def read_vectors(path: Path) -> Vectors:

@@ -21,7 +21,17 @@ from typing import Any
 import click
 import psycopg
 from common import Floor, Statement, database, interleaved, percentile, scalar, vector_schema
-from conversations import Asked, Turn, Vectors, chosen, embed, numbers, read, read_vectors
+from conversations import (
+    Asked,
+    Turn,
+    Vectors,
+    chosen,
+    embed,
+    numbers,
+    pooled,
+    read,
+    read_vectors,
+)
 from plan import candidate_plan
 
 from pgmemoir import Memoir
@@ -65,6 +75,7 @@ class Untraceable(Exception):
 @click.option("--budgets", default="400,800,1600", show_default=True, help="Tokens.")
 @click.option("--categories", default="1-4", show_default=True, help="Such as 2, 1-4 or 1,3-5.")
 @click.option("--limit", type=click.IntRange(1), help="Ask this many questions, evenly spread.")
+@click.option("--pool", is_flag=True, help="One user has all the conversations.")
 @click.option("--dsn", help="A scratch database. Default: a server that is deleted afterwards.")
 @click.option("--pg", type=click.Choice(["18", "16"]), default="18", help="Version of that server.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -76,6 +87,7 @@ def main(
     budgets: str,
     categories: str,
     limit: int | None,
+    pool: bool,
     dsn: str | None,
     pg: str,
     as_json: bool,
@@ -83,6 +95,8 @@ def main(
 ) -> None:
     """Measure recall on the conversations of DATA, a JSON file with turns and questions."""
     turns, questions = read(data)
+    if pool:
+        turns, questions = pooled(turns, questions)
     given = embed(turns, questions) if vectors is None else read_vectors(vectors)
     if (len(given.turns), len(given.questions)) != (len(turns), len(questions)):
         raise click.UsageError(f"{vectors} does not have a vector for each entry of {data}")

@@ -207,7 +207,10 @@ BEGIN
     END IF;
     candidates := coalesce(cardinality(ids), 0);
 
-    IF log_recalls AND current_setting('transaction_read_only') = 'off' THEN
+    -- Not on a standby, and not for a role that may only read.
+    IF log_recalls AND current_setting('transaction_read_only') = 'off'
+       AND has_table_privilege('retrieval', 'INSERT')
+    THEN
         INSERT INTO retrieval AS r (
             user_id, created_at, as_of, mode, query, ids, kinds, score, weights, chosen,
             token_used, token_budget, elapsed_ms)

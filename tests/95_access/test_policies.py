@@ -121,3 +121,13 @@ def test_a_row_cannot_be_given_to_another_user(app):
     app.execute("SET LOCAL memoir.user_id = 'ada'")
     with pytest.raises(psycopg.errors.InsufficientPrivilege), app.transaction():
         app.execute("UPDATE memoir.profile SET user_id = 'eve'")
+
+
+def test_a_role_that_may_only_read_recalls_without_a_log_row(app):
+    app.execute("RESET ROLE")
+    app.execute("REVOKE INSERT ON ALL TABLES IN SCHEMA memoir FROM app")
+    app.execute("SET LOCAL ROLE app")
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    made = recall(app, "tea", query_vec="[1,0,0]")
+    assert lines(made.block)
+    assert made.retrieval_id is None
