@@ -193,6 +193,8 @@ _ADD_EVENT = b"""SELECT memoir.event_add(%s::text, %s::jsonb, user_id => %s::tex
 
 _MARK_USED = b"SELECT memoir.mark_used(%s::bigint, %s::bigint[], user_id => %s::text)"
 
+_REFRESH_STATISTICS = b"SELECT memoir.refresh_statistics(user_id => %s::text)"
+
 _USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
 
 _VECTOR_SCHEMA = b"""SELECT n.nspname FROM pg_catalog.pg_extension e
@@ -256,6 +258,11 @@ def add_event(
 def mark_used(retrieval_id: int, memory_ids: list[int], user: str | None) -> Call[int]:
     """``memoir.mark_used``: how many of them were in that retrieval."""
     return Call(_MARK_USED, (retrieval_id, memory_ids, user), _scalar)
+
+
+def refresh_statistics(user: str | None) -> Call[int]:
+    """``memoir.refresh_statistics``: how many memories were counted."""
+    return Call(_REFRESH_STATISTICS, (user,), _scalar)
 
 
 def use_model(name: str, dimensions: int) -> Call[None]:

@@ -42,6 +42,8 @@ from .errors import MemoirError, translate
 T = TypeVar("T")
 
 BATCH = 256
+# New memories in one call from which counting words anew is worth its time.
+COUNT_FROM = 32
 # Seconds without another attempt after the embedder failed: a dead server must not cost every
 # recall its timeout.
 EMBEDDER_PAUSE = 30.0
@@ -118,6 +120,8 @@ class _Steps:
             result += yield _Batch(ready)
             if progress:
                 progress(len(result))
+        if sum(done.action == "ADD" for done in result) >= COUNT_FROM:
+            yield calls.refresh_statistics(self._user)
         return result
 
     def add_event(self, type: str, payload: dict[str, Any], at: datetime | None) -> _Plan[int]:
@@ -313,6 +317,8 @@ class Memoir:
         progress: Callable[[int], None] | None = None,
     ) -> list[Remembered]:
         """Store many memories, 256 in a batch; a batch is stored whole or not at all.
+
+        When more than a few are new, the word statistics of recall are counted anew.
 
         Args:
             memories: dictionaries with ``content``, ``kind`` and any of `calls.Fields`.

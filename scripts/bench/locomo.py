@@ -149,7 +149,6 @@ class Bench:
                 stored = client.remember_many(map(self._memory, own))
                 for place, done in zip(own, stored, strict=True):
                     self._stored[user][done.memory_id] = self._turns[place]
-                self._conn.execute("SELECT memoir.refresh_statistics(%s)", (user,))
                 bar.update(len(own))
         self._load_seconds = time.perf_counter() - start
         Floor.fill(self._conn)
