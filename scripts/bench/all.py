@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Run every benchmark there is data for (``make bench``).
 
-Where the data is: ``MEMOIR_BENCH_DATA``, else ``scripts/bench/data``, else ``../shared/bench``
-beside the checkout. The README beside this file says how to make it.
+Where the data is: ``MEMOIR_BENCH_DATA``, else ``scripts/bench/data``. The README beside this file
+says how to make it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PLACES = (HERE / "data", HERE.parents[2] / "shared" / "bench")
+DATA = HERE / "data"
 
 HOW_TO_GET_IT = """No conversations to measure on: there is no locomo*.json in
-{places}
+  {folder}
 
 They come from LoCoMo (Maharana et al. 2024), https://github.com/snap-research/locomo: ten long
 conversations, with questions and the turns that answer them, in data/locomo10.json. Read its
@@ -34,11 +34,10 @@ turns and questions, one row for each entry, in the same order."""
 
 def main() -> int:
     """Run LoCoMo with wordllama, and with every file of vectors beside it."""
-    given = os.environ.get("MEMOIR_BENCH_DATA")
-    places = (Path(given),) if given else PLACES
-    files = sorted(path for place in places for path in place.glob("locomo*.json"))
+    folder = Path(os.environ.get("MEMOIR_BENCH_DATA") or DATA)
+    files = sorted(folder.glob("locomo*.json"))
     if not files:
-        print(HOW_TO_GET_IT.format(places="\n".join(f"  {place}" for place in places)))
+        print(HOW_TO_GET_IT.format(folder=folder))
         return 0
     failed = 0
     for data in files:
