@@ -90,6 +90,11 @@ def lines(block: str) -> list[str]:
     return [line[2:] for line in block.splitlines() if line.startswith("- ")]
 
 
+def found(conn: psycopg.Connection, query_text: str | None = None, **more: Any) -> list[str]:
+    """The lines of the block of one recall, in order."""
+    return lines(recall(conn, query_text, **more).block)
+
+
 def headings(block: str) -> list[str]:
     """The headings of a block, without marks."""
     return [line[3:] for line in block.splitlines() if line.startswith("## ")]

@@ -25,7 +25,7 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
                    SELECT c.number, r.ids[abs(c.place)] AS id,
                           r.score[abs(c.place)] AS score,
                           r.weights[r.kinds[abs(c.place)]] AS weight,
-                          _decay(coalesce(ln(2::float8) / (k.half_life_days * 86400), 0),
+                          _decay(_decay_rate(k.half_life_days),
                                  date_part('epoch', coalesce(r.as_of, r.created_at))
                                  - date_part('epoch', coalesce(
                                      (SELECT m.created_at FROM memory AS m

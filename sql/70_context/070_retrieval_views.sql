@@ -57,12 +57,13 @@ FROM (
            sum(g.lines) OVER (PARTITION BY g.user_id, g.mode) AS all_lines,
            sum(g.used) OVER (PARTITION BY g.user_id, g.mode) AS all_used
     FROM (
-        SELECT r.user_id, r.mode, k.name AS kind, count(*) AS lines,
-               count(*) FILTER (WHERE r.ids[abs(c.place)] = ANY (r.used_ids)) AS used
-        FROM retrieval AS r, unnest(r.chosen) AS c (place), kind AS k
-        WHERE r.used_ids IS NOT NULL AND k.kind_id = r.kinds[abs(c.place)]
-          AND r.ids[abs(c.place)] > 0
-        GROUP BY r.user_id, r.mode, k.name
+        SELECT l.user_id, l.payload ->> 'mode' AS mode,
+               l.payload -> 'injected_sources' ->> (i.place - 1)::int AS kind, count(*) AS lines,
+               count(*) FILTER (WHERE l.payload -> 'used' ? (i.item ->> 'memory_id')) AS used
+        FROM retrieval_log AS l,
+             jsonb_array_elements(l.payload -> 'injected') WITH ORDINALITY AS i (item, place)
+        WHERE jsonb_typeof(l.payload -> 'used') = 'array' AND i.item ? 'memory_id'
+        GROUP BY 1, 2, 3
     ) AS g
     LEFT JOIN mode_weight AS w ON w.mode = g.mode AND w.kind = g.kind
 ) AS f;

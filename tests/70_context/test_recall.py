@@ -9,6 +9,7 @@ from tests.rows import (
     NOW,
     ago,
     call,
+    found,
     lines,
     recall,
     remember,
@@ -16,11 +17,6 @@ from tests.rows import (
     sentences,
     value,
 )
-
-
-def found(conn, query_text=None, **more):
-    """The lines of the block, in order."""
-    return lines(recall(conn, query_text, **more).block)
 
 
 def test_an_empty_memory_gives_a_block_that_says_so(tx):

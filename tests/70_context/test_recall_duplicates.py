@@ -11,18 +11,13 @@ from tests.rows import (
     NOW,
     ago,
     call,
-    lines,
+    found,
     recall,
     remember,
     remember_all,
     sentences,
     value,
 )
-
-
-def found(conn, query_text, **more):
-    """The lines of the block, in order."""
-    return lines(recall(conn, query_text, **more).block)
 
 
 def test_two_memories_of_the_same_words_give_one_line(tx):

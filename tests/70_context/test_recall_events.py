@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.rows import MODES, NOW, add_event, ago, headings, lines, recall, remember
+from tests.rows import MODES, NOW, add_event, ago, found, headings, lines, recall, remember
 
 TYPES = ("task_failed", "task_completed", "alert", "layer2_health", "escalation")
 
 
 def happened(conn, query_text=None, **more):
     """The event lines of a block of NOW."""
-    return lines(recall(conn, query_text, as_of=NOW, **more).block)
+    return found(conn, query_text, as_of=NOW, **more)
 
 
 @pytest.mark.parametrize(("mode", "hours"), list(zip(MODES, (24, 24, 72, 24), strict=True)))

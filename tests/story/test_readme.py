@@ -12,8 +12,8 @@ EXAMPLE = re.compile(r"```sql\n(.*?)```\n```text\n(.*?)```", re.DOTALL)
 
 def printed(dsn: str, statements: str, version: int) -> str:
     """What psql prints for them; a first line `-- psql -At` gives it options."""
-    options = statements.split("\n", maxsplit=1)[0].removeprefix("-- psql").split()
-    options = options if statements.startswith("-- psql") else []
+    first = statements.split("\n", maxsplit=1)[0]
+    options = first.split()[2:] if first.startswith("-- psql") else []
     command = [str(server.psql(version)), "-X", "-q", *options, "-v", "ON_ERROR_STOP=1", "-d", dsn]
     return subprocess.run(
         command, input=statements, text=True, capture_output=True, check=True
