@@ -1,6 +1,6 @@
 -- The record (memory), its recall projection (trace) and what hangs on them. user_id leads every
--- key. Vectors, terms and lines are PLAIN: out of line (the default for vectors) an exact search is
--- 2-7x slower.
+-- key. Vectors and terms are PLAIN: out of line (the default for vectors) an exact search is 2-7x
+-- slower.
 
 CREATE TABLE profile (
     user_id text PRIMARY KEY CHECK (user_id <> '' AND length(user_id) <= 200),
