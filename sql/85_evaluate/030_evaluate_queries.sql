@@ -53,9 +53,9 @@ END $$;
 
 COMMENT ON FUNCTION evaluate_queries(text, text, int, int, text) IS
     'One row a question of a gold set: relevant memories, how many of them the block of recall() '
-    'has (in_block), the place of the first, and which are missing (missed_ids; memory_explain() says '
-    'why). Places count the memories of the block in the order of memory_ids, best first. A memory '
-    'is found where it stands itself or where one stands that is derived from it (relation '
+    'has (in_block), the place of the first, and which are missing (missed_ids; memory_explain '
+    'tells why). Places count the memories of the block in the order of memory_ids, best first. A '
+    'memory counts where it stands itself or where one stands that is derived from it (relation '
     'derived_from). recall_at_k: share of the relevant at the first k places; reciprocal_rank: 1 / '
     'place of the first, 0 without one; ndcg_at_k: sum of grade / log2(1 + place) to place k, '
     'divided by the best possible; relevant memories that one line stands for take places one '

@@ -40,7 +40,7 @@ BEGIN
         before_ids := ARRAY(SELECT logged.ids[abs(c.place)]
                             FROM unnest(logged.chosen) WITH ORDINALITY AS c (place, number)
                             ORDER BY c.number);
-        after_ids := again.ids;
+        after_ids := again.after_ids;
         exact := again.exact;
         entered_ids := ARRAY(SELECT u.id FROM unnest(after_ids) AS u (id)
                              WHERE u.id <> ALL (before_ids));
@@ -109,12 +109,11 @@ BEGIN
     INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts
     FROM (
         SELECT l.id, l.kind, l.score * ratios[l.kind] AS score, s.*
-        FROM unnest(logged.ids, logged.kinds, logged.score)
-             WITH ORDINALITY AS l (id, kind, score, place),
+        FROM unnest(logged.ids, logged.kinds, logged.score) AS l (id, kind, score),
              LATERAL _line_cost(owner, settings.model_id, l.id) AS s
         WHERE s.cost IS NOT NULL AND l.score * ratios[l.kind] > changed.threshold
           AND l.id <> ALL (profile.memory_ids)
-        ORDER BY 3 DESC, l.place
+        ORDER BY 3 DESC, s.created_at DESC, l.id
     ) AS c;
 
     LOOP
@@ -143,17 +142,20 @@ END $$;
 -- from recall.
 CREATE OR REPLACE FUNCTION _line_cost(
     owner text, model smallint, id bigint,
-    OUT cost float8, OUT brief_cost float8, OUT terms sparsevec, OUT term_count int)
+    OUT cost float8, OUT brief_cost float8, OUT terms sparsevec, OUT term_count int,
+    OUT created_at timestamptz)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
     IF id > 0 THEN
-        SELECT t.cost, t.brief_cost, t.terms, t.term_count INTO cost, brief_cost, terms, term_count
+        SELECT t.cost, t.brief_cost, t.terms, t.term_count, t.created_at
+        INTO cost, brief_cost, terms, term_count, created_at
         FROM trace AS t
         WHERE t.user_id = owner AND t.memory_id = id AND t.model = _line_cost.model AND t.active;
     ELSE
-        SELECT e.cost, e.terms, e.term_count INTO cost, terms, term_count
+        SELECT e.cost, e.terms, e.term_count, e.created_at
+        INTO cost, terms, term_count, created_at
         FROM event AS e WHERE e.user_id = owner AND e.event_id = -id;
     END IF;
 END $$;

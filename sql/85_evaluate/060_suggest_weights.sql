@@ -44,13 +44,21 @@ BEGIN
         FROM counted AS c
         LEFT JOIN mode_weight AS w ON w.mode = c.mode AND w.kind = c.kind
         WINDOW m AS (PARTITION BY c.mode)
-    ), suggested AS (
-        SELECT r.*, CASE WHEN r.shown >= minimum THEN
-                   round((r.weight * CASE
-                       WHEN r.low > r.of_mode THEN least(r.low / r.of_mode, 1 + max_change)
-                       WHEN r.high < r.of_mode THEN greatest(r.high / r.of_mode, 1 / (1 + max_change))
-                       ELSE 1 END)::numeric, 2)::float8 END AS suggested
+    ), moved AS (
+        SELECT r.*, CASE
+                   WHEN r.of_mode = 0 THEN 1
+                   WHEN r.low > r.of_mode THEN least(r.low / r.of_mode, 1 + max_change)
+                   WHEN r.high < r.of_mode THEN greatest(r.high / r.of_mode, 1 / (1 + max_change))
+                   ELSE 1
+               END AS factor
         FROM rated AS r
+    ), suggested AS (
+        SELECT m.*, CASE
+                   WHEN m.shown < minimum THEN NULL
+                   WHEN m.factor = 1 THEN m.weight
+                   ELSE round((m.weight * m.factor)::numeric, 2)::float8
+               END AS suggested
+        FROM moved AS m
     )
     SELECT s.mode, s.kind, s.weight, s.suggested, s.shown, s.used, s.hit_rate, s.low, s.high,
            CASE WHEN s.suggested <> s.weight THEN
