@@ -54,7 +54,7 @@ BEGIN
                            settings.heading_costs, min(least(c.cost, c.brief_cost)),
                            settings.mmr_lambda, settings.mmr_lines, settings.duplicate_at,
                            coalesce(settings.line_limit, 2147483647),
-                           budget - profile_cost) AS result
+                           budget - profile_cost, NULL, NULL) AS result
             FROM (SELECT s.*
                   FROM _scored(owner, settings, model.model_id, query_vec, question,
                                by_importance, known_until) AS s
