@@ -52,6 +52,8 @@ CREATE UNIQUE INDEX memory_content ON memory (user_id, content_hash)
     WHERE status IN ('active', 'pending');
 CREATE INDEX memory_subject ON memory (user_id, kind, subject) WHERE subject IS NOT NULL;
 CREATE INDEX memory_profile ON memory (user_id, kind) WHERE kind IN ('okr', 'capability');
+CREATE INDEX memory_validity ON memory (user_id, valid_until) INCLUDE (memory_id)
+    WHERE valid_until IS NOT NULL;
 CREATE UNIQUE INDEX memory_source ON memory (user_id, source, source_key) WHERE source IS NOT NULL;
 COMMENT ON TABLE memory IS
     'One thing worth remembering: what was said, when it was true, where it came from.';

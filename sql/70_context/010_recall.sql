@@ -64,7 +64,9 @@ DECLARE
     makers int[];
     sources int[];
     selection record;
+    fast boolean;
     settings mode;
+    words text[];
     groups text[] := '{}';
     slots int[];
     slot int;
@@ -73,13 +75,14 @@ DECLARE
 BEGIN
     SELECT m.vector_weight / (m.vector_weight + m.word_weight), m.threshold,
            _candidate_limit(m.candidate_limit, budget),
-           coalesce(m.line_limit, 2147483647), m.mmr_lambda, m.mmr_lines, m.duplicate_at,
+           coalesce(m.line_limit + m.extra_lines, 2147483647),
+           m.mmr_lambda, m.mmr_lines, m.duplicate_at,
            m.event_types, m.event_limit, m.event_relevance,
            at - m.event_hours * interval '1 hour',
            m.turns, m.time_boost, m.neighbour_weight, m.second_neighbour_weight,
            m.answer_weight, m.session_weight,
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings, m.heading_costs,
-           m.model_id, m.dimensions, m.log_recalls,
+           m.model_id, m.dimensions, m.log_recalls, as_of = 'infinity' AND m.fast,
            coalesce(p.counted, 0), coalesce(p.counted_up_to, 0),
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END,
@@ -90,7 +93,7 @@ BEGIN
          event_types, event_limit, event_relevance, event_after,
          turns, time_boost, near, beyond, answer, session_weight,
          plain_kinds, kind_weights, kind_rates, kind_headings, heading_costs,
-         in_model, dimensions, log_recalls, counted, counted_up_to,
+         in_model, dimensions, log_recalls, fast, counted, counted_up_to,
          profile_text, profile_cost, profile_ids, newer
     FROM mode AS m
     LEFT JOIN profile AS p ON p.user_id = _recall.user_id
@@ -118,26 +121,23 @@ BEGIN
     IF as_of <> 'infinity' THEN
         SELECT f.* INTO profile_text, profile_cost, profile_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
+    END IF;
+    IF NOT fast THEN
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
+        words := tokens(query_text);
     END IF;
     IF time_boost <> 0 AND query_text <> '' THEN
         times := _times_told(query_text, at);
     END IF;
     timed := times IS NOT NULL;
     LOOP
-        IF as_of <> 'infinity' THEN
+        IF NOT fast THEN
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
-            FROM (
-                SELECT s.*
-                FROM _scored(user_id, settings, in_model, query, question, by_importance,
-                             as_of) AS s
-                WHERE s.score > threshold AND s.id <> ALL (profile_ids)
-                ORDER BY s.score DESC, s.created_at DESC, s.id
-                LIMIT candidate_limit
-            ) AS c;
+            FROM _candidates(user_id, settings, in_model, query, question, by_importance, as_of,
+                             words, profile_ids, candidate_limit) AS c;
         ELSIF turns THEN
             -- Every memory is scored where it lies in the index, in the order of the sessions, into
             -- one vector: neighbours are added by shifting it (15 µs for 600; window functions take
