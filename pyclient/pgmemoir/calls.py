@@ -195,6 +195,11 @@ _MARK_USED = b"SELECT memoir.mark_used(%s::bigint, %s::bigint[], user_id => %s::
 
 _REFRESH_STATISTICS = b"SELECT memoir.refresh_statistics(user_id => %s::text)"
 
+_SELECTIVE_MODES = b"""SELECT coalesce(array_agg(name), '{}') FROM memoir.mode
+WHERE common_share IS NOT NULL"""
+
+_EMBEDDING_TEXT = b"SELECT memoir.embedding_text(%s::text, %s::text, %s::text)"
+
 _USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
 
 _VECTOR_SCHEMA = b"""SELECT n.nspname FROM pg_catalog.pg_extension e
@@ -273,6 +278,16 @@ def use_model(name: str, dimensions: int) -> Call[None]:
 def find_vector_schema() -> Call[str]:
     """The schema of the extension vector."""
     return Call(_VECTOR_SCHEMA, (), _vector_schema)
+
+
+def selective_modes() -> Call[list[str]]:
+    """The modes that leave words out of the text of a question that is embedded."""
+    return Call(_SELECTIVE_MODES, (), _scalar)
+
+
+def embedding_text(query: str, mode: str, user: str | None) -> Call[str]:
+    """``memoir.embedding_text``: the part of a question to embed."""
+    return Call(_EMBEDDING_TEXT, (query, user, mode), _scalar, prepare=True)
 
 
 def checked(memory: NewMemory) -> NewMemory:

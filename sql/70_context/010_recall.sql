@@ -29,6 +29,14 @@ DECLARE
     event_limit int;
     event_relevance float8;
     event_after timestamptz;
+    turns boolean;
+    time_boost float8;
+    near float8;
+    beyond float8;
+    answer float8;
+    session_weight float8;
+    times tstzmultirange;
+    timed boolean;
     plain_kinds bigint;
     kind_weights float8[];
     kind_rates float8[];
@@ -52,8 +60,13 @@ DECLARE
     term_counts int[];
     lines text[];
     smallest float8;
+    derived boolean := true;
+    makers int[];
+    sources int[];
     selection record;
+    fast boolean;
     settings mode;
+    words text[];
     groups text[] := '{}';
     slots int[];
     slot int;
@@ -62,11 +75,14 @@ DECLARE
 BEGIN
     SELECT m.vector_weight / (m.vector_weight + m.word_weight), m.threshold,
            _candidate_limit(m.candidate_limit, budget),
-           coalesce(m.line_limit, 2147483647), m.mmr_lambda, m.mmr_lines, m.duplicate_at,
+           coalesce(m.line_limit + m.extra_lines, 2147483647),
+           m.mmr_lambda, m.mmr_lines, m.duplicate_at,
            m.event_types, m.event_limit, m.event_relevance,
            at - m.event_hours * interval '1 hour',
+           m.turns, m.time_boost, m.neighbour_weight, m.second_neighbour_weight,
+           m.answer_weight, m.session_weight,
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings, m.heading_costs,
-           m.model_id, m.dimensions, m.log_recalls,
+           m.model_id, m.dimensions, m.log_recalls, as_of = 'infinity' AND m.fast,
            coalesce(p.counted, 0), coalesce(p.counted_up_to, 0),
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END,
@@ -75,8 +91,9 @@ BEGIN
                    WHERE t.user_id = _recall.user_id AND t.memory_id > coalesce(p.counted_up_to, 0))
     INTO vector_share, threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at,
          event_types, event_limit, event_relevance, event_after,
+         turns, time_boost, near, beyond, answer, session_weight,
          plain_kinds, kind_weights, kind_rates, kind_headings, heading_costs,
-         in_model, dimensions, log_recalls, counted, counted_up_to,
+         in_model, dimensions, log_recalls, fast, counted, counted_up_to,
          profile_text, profile_cost, profile_ids, newer
     FROM mode AS m
     LEFT JOIN profile AS p ON p.user_id = _recall.user_id
@@ -104,32 +121,110 @@ BEGIN
     IF as_of <> 'infinity' THEN
         SELECT f.* INTO profile_text, profile_cost, profile_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
-        SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
     END IF;
+    IF NOT fast THEN
+        SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
+        words := tokens(query_text);
+    END IF;
+    IF time_boost <> 0 AND query_text <> '' THEN
+        times := _times_told(query_text, at);
+    END IF;
+    timed := times IS NOT NULL;
     LOOP
-        IF as_of <> 'infinity' THEN
+        IF NOT fast THEN
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
+            FROM _candidates(user_id, settings, in_model, query, question, by_importance, as_of,
+                             words, profile_ids, candidate_limit) AS c;
+        ELSIF turns THEN
+            -- Every memory is scored where it lies in the index, in the order of the sessions, into
+            -- one vector: neighbours are added by shifting it (15 µs for 600; window functions take
+            -- 500). What leaks over the ends of sessions is put right for the best.
+            SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
+                   array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
+                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
+                   bool_or(c.derived)
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
+                 derived
             FROM (
-                SELECT s.*
-                FROM _scored(user_id, settings, in_model, query, question, by_importance,
-                             as_of) AS s
-                WHERE s.score > threshold AND s.id <> ALL (profile_ids)
-                ORDER BY s.score DESC, s.created_at DESC, s.id
-                LIMIT candidate_limit
+                SELECT f.id, t.kind, f.score, t.cost, t.brief_cost, t.terms, t.term_count, t.line,
+                       t.derived
+                FROM (
+                    SELECT e.id, e.score
+                        + CASE WHEN e.session = 0 THEN 0
+                               ELSE session_weight * max(e.score) OVER (PARTITION BY e.session)
+                          END AS score
+                    FROM (
+                        SELECT a.ids[p.place] AS id, a.turns[p.place] / 4 AS session,
+                               a.scores[p.place] + CASE
+                                   WHEN (a.turns[p.place] & 2) = 0 THEN 0
+                                   ELSE coalesce(CASE a.turns[p.place - 1] - (a.turns[p.place] & -2)
+                                                 WHEN 0 THEN near * a.scores[p.place - 1]
+                                                 WHEN 1 THEN (near + answer) * a.scores[p.place - 1]
+                                                 END, 0)
+                                        + coalesce(CASE WHEN (a.turns[p.place + 1] & -2)
+                                                             = (a.turns[p.place] & -2)
+                                                   THEN near * a.scores[p.place + 1] END, 0)
+                                        + coalesce(CASE WHEN (a.turns[p.place - 2] & -2)
+                                                             = (a.turns[p.place] & -2)
+                                                   THEN beyond * a.scores[p.place - 2] END, 0)
+                                        + coalesce(CASE WHEN (a.turns[p.place + 2] & -2)
+                                                             = (a.turns[p.place] & -2)
+                                                   THEN beyond * a.scores[p.place + 2] END, 0)
+                                   END AS score
+                        FROM (
+                            SELECT array_agg(s.id) AS ids, array_agg(s.turn) AS turns,
+                                   array_agg(s.score) AS scores
+                            FROM (
+                                SELECT t.memory_id AS id, 4 * t.session + 2 * (t.position >= 0)::int
+                                           + t.asks::int AS turn,
+                                       coalesce(_kind_factor(plain_kinds, t.kind, kind_weights,
+                                                             kind_rates, at_epoch, t.created_at)
+                                       * (_relevance(t.embedding, query, vector_share, t.terms,
+                                                     question,
+                                                     CASE WHEN by_importance THEN t.importance END)
+                                          + CASE WHEN timed AND t.created_at <@ times
+                                                 THEN time_boost ELSE 0 END), 0)::float4 AS score
+                                FROM trace AS t
+                                WHERE t.user_id = _recall.user_id AND t.model = in_model
+                                  AND t.active AND NOT t.wide
+                                ORDER BY t.session, t.position, t.memory_id
+                            ) AS s
+                        ) AS a
+                        CROSS JOIN LATERAL (
+                            SELECT u.place
+                            FROM unnest(_smooth(a.scores, near, beyond)) WITH ORDINALITY
+                                 AS u (score, place)
+                            ORDER BY u.score DESC
+                            LIMIT candidate_limit + candidate_limit / 2
+                        ) AS p
+                        OFFSET 0
+                    ) AS e
+                    ORDER BY 2 DESC
+                    LIMIT candidate_limit
+                ) AS f
+                CROSS JOIN LATERAL (
+                    SELECT t.* FROM trace AS t
+                    WHERE t.user_id = _recall.user_id AND t.memory_id = f.id AND t.model = in_model
+                    OFFSET 0
+                ) AS t
+                WHERE f.score > threshold
+                ORDER BY f.score DESC, t.created_at DESC, f.id
             ) AS c;
         ELSE
             -- Every memory of the user is scored where it lies in the index; the best leave it.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
-                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
-            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
+                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
+                   bool_or(c.derived)
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
+                 derived
             FROM (
                 SELECT u.* FROM (
                     (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                            t.term_count, t.line,
+                            t.term_count, t.line, t.derived,
                             _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
                                          t.created_at)
                             * _relevance(t.embedding, query, vector_share, t.terms, question,
@@ -141,7 +236,7 @@ BEGIN
                      LIMIT candidate_limit + cardinality(profile_ids))
                     UNION ALL
                     SELECT t.memory_id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                           t.term_count, t.line,
+                           t.term_count, t.line, t.derived,
                            _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
                                         t.created_at)
                            * _relevance(t.embedding, query, vector_share, t.terms, question,
@@ -150,7 +245,7 @@ BEGIN
                     WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND t.wide
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
-                            e.term_count, e.line,
+                            e.term_count, e.line, false,
                             _kind_factor(plain_kinds, 3::smallint, kind_weights, kind_rates,
                                          at_epoch, e.created_at) * event_relevance
                      FROM event AS e
@@ -165,9 +260,12 @@ BEGIN
             ) AS c;
         END IF;
 
+        IF derived THEN
+            SELECT p.* INTO makers, sources FROM _provenance(user_id, ids) AS p;
+        END IF;
         selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts,
                              heading_costs, smallest, mmr_lambda, mmr_lines, duplicate_at,
-                             line_limit, budget - profile_cost);
+                             line_limit, budget - profile_cost, makers, sources);
         EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(selection.chosen),
                           line_limit, selection.spent, budget - profile_cost);
         candidate_limit := least(4 * candidate_limit, 1000);

@@ -5,7 +5,7 @@
 -- again afterwards.
 CREATE OR REPLACE FUNCTION evaluate_queries(
     gold_set text, mode text DEFAULT 'execute', budget int DEFAULT 800, k int DEFAULT 10,
-    user_id text DEFAULT NULL)
+    user_id text DEFAULT NULL, query_vecs halfvec[] DEFAULT NULL)
     RETURNS TABLE (query text, relevant int, in_block int, first_place int, recall_at_k float8,
                    reciprocal_rank float8, ndcg_at_k float8, evidence_in_budget float8,
                    tokens int, elapsed_ms float8, missed_ids bigint[])
@@ -25,11 +25,23 @@ BEGIN
             USING ERRCODE = 'ME008', HINT = 'Leave it out for 10.';
     END IF;
     PERFORM _check_gold_set(owner, gold_set);
+    IF query_vecs IS NOT NULL AND cardinality(query_vecs) <> (
+        SELECT count(*) FROM gold AS g
+        WHERE g.user_id = owner AND g.gold_set = evaluate_queries.gold_set)
+    THEN
+        RAISE EXCEPTION 'query_vecs has % vectors, the gold set has another number of questions',
+                cardinality(query_vecs)
+            USING ERRCODE = 'ME008',
+                  HINT = 'One for each row of memoir.gold_queries(), in that order; NULL for the '
+                         'stored one.';
+    END IF;
     SELECT e.model_id INTO STRICT in_model FROM embedding_model AS e WHERE e.active;
     BEGIN
         PERFORM set_config('transaction_read_only', 'on', true);
         FOR asked IN
-            SELECT g.gold_id, g.query, CASE WHEN g.model = in_model THEN g.query_vec END AS vector
+            SELECT g.gold_id, g.query,
+                   coalesce(query_vecs[row_number() OVER (ORDER BY g.created_at, g.gold_id)],
+                            CASE WHEN g.model = in_model THEN g.query_vec END) AS vector
             FROM gold AS g
             WHERE g.user_id = owner AND g.gold_set = evaluate_queries.gold_set
             ORDER BY g.created_at, g.gold_id
@@ -51,7 +63,7 @@ BEGIN
     END;
 END $$;
 
-COMMENT ON FUNCTION evaluate_queries(text, text, int, int, text) IS
+COMMENT ON FUNCTION evaluate_queries(text, text, int, int, text, halfvec[]) IS
     'One row a question of a gold set: relevant memories, how many of them the block of recall() '
     'has (in_block), the place of the first, and which are missing (missed_ids; memory_explain '
     'tells why). Places count the memories of the block in the order of memory_ids, best first. A '
@@ -61,9 +73,11 @@ COMMENT ON FUNCTION evaluate_queries(text, text, int, int, text) IS
     'divided by the best possible; relevant memories that one line stands for take places one '
     'after the other. evidence_in_budget: share of the relevant in the block. All 0 to 1, NULL for '
     'a question whose relevant memories were all deleted. Goals in the profile part do not count. '
-    'elapsed_ms: of the recall, without its log row: nothing is logged. Questions with a stored '
-    'vector are asked with it, others by words. budget: 1 to 100000; k: 1 to 1000. Errors: ME001 '
-    'mode, ME005 budget, ME006 user, ME008 k, ME012 gold set.';
+    'elapsed_ms: of the recall, without its log row: nothing is logged. A question is asked with '
+    'its vector of query_vecs (in the order of gold_queries(); for modes that want the vector of '
+    'embedding_text()), else with the stored one, else by words. budget: 1 to 100000; k: 1 to '
+    '1000. Errors: ME001 mode, ME003 and ME004 vector, ME005 budget, ME006 user, ME008 k or number '
+    'of vectors, ME012 gold set.';
 
 CREATE OR REPLACE FUNCTION _measure(
     owner text, gold_id bigint, memory_ids bigint[], k int,

@@ -62,12 +62,13 @@ COMMENT ON FUNCTION replay(timestamptz, jsonb, text, text) IS
     'mode_settings: threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at '
     '(as in table mode), budget, and weights of kinds, for example {"mmr_lambda": 0.9, "weights": '
     '{"task": 1.5}}. exact is false where memories that the log did not keep as candidates could '
-    'come in, or where one of the candidates is gone. Errors: ME001 mode, ME002 kind, ME006 user, '
+    'come in, or where one of the candidates is gone. Modes with neighbours, interaction or '
+    'priority in the score do not take weights. Errors: ME001 mode, ME002 kind, ME006 user, '
     'ME008 a setting that is unknown, out of range or cannot be replayed, ME011 since.';
 
 -- One logged recall chosen again: ids of the new block, and whether it is certain.
--- The score of a candidate is proportional to the weight of its kind: the new score is the logged
--- one times new weight / old weight. From there on the steps are those of _recall.
+-- In most modes the score of a candidate is proportional to the weight of its kind: the new score is
+-- the logged one times new weight / old weight. From there on the steps are those of _recall.
 CREATE OR REPLACE FUNCTION _choose_again(
     owner text, logged retrieval, settings mode, given jsonb,
     OUT after_ids bigint[], OUT exact boolean)
@@ -77,9 +78,13 @@ AS $$
 DECLARE
     changed CONSTANT mode := jsonb_populate_record(settings, given);
     budget CONSTANT int := coalesce((given ->> 'budget')::int, logged.token_budget);
-    line_limit CONSTANT int := coalesce(changed.line_limit, 2147483647);
+    line_limit CONSTANT int := coalesce(changed.line_limit + changed.extra_lines, 2147483647);
+    -- Where the score has other parts, a weight does not scale it.
+    scales CONSTANT boolean := settings.interaction_weight = 0 AND settings.priority_weight = 0
+                               AND NOT settings.turns;
     candidate_limit int := _candidate_limit(changed.candidate_limit, budget);
     ratios float8[];
+    reweighted boolean;
     profile record;
     ids bigint[];
     kinds smallint[];
@@ -89,8 +94,17 @@ DECLARE
     term_sets sparsevec[];
     term_counts int[];
     n int;
+    provenance record;
     selection record;
 BEGIN
+    IF NOT scales AND given -> 'weights' <> '{}' THEN
+        RAISE EXCEPTION 'setting "weights" cannot be replayed in mode "%"', logged.mode
+            USING ERRCODE = 'ME008',
+                  DETAIL = 'A score of this mode has parts that the weight of the kind does not '
+                           'multiply (neighbours, interaction, priority).',
+                  HINT = 'Replay the recalls of another mode with of_mode => ''execute'', or '
+                         'compare with memoir.evaluate().';
+    END IF;
     SELECT array_agg(CASE WHEN w.new = w.old THEN 1
                           WHEN w.old = 0 THEN 'infinity'
                           ELSE w.new / w.old END ORDER BY w.kind_id)
@@ -102,6 +116,10 @@ BEGIN
         FROM unnest(logged.weights) WITH ORDINALITY AS l (weight, kind_id)
         LEFT JOIN kind AS k ON k.kind_id = l.kind_id
     ) AS w;
+    reweighted := ratios <> array_fill(1::float8, ARRAY[cardinality(ratios)]);
+    IF NOT scales THEN
+        ratios := array_fill(1::float8, ARRAY[cardinality(ratios)]);
+    END IF;
     profile := _profile_as_of(owner, logged.mode, budget,
                               coalesce(logged.as_of, logged.created_at));
     SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score), array_agg(c.cost),
@@ -118,13 +136,14 @@ BEGIN
 
     LOOP
         n := least(coalesce(cardinality(ids), 0), candidate_limit);
+        provenance := _provenance(owner, ids[:n]);
         selection := _select(
             scores[:n], kinds[:n], costs[:n], brief_costs[:n], term_sets[:n], term_counts[:n],
             settings.heading_costs,
             (SELECT min(least(u.cost, u.brief))
              FROM unnest(costs[:n], brief_costs[:n]) AS u (cost, brief)),
             changed.mmr_lambda, changed.mmr_lines, changed.duplicate_at, line_limit,
-            budget - profile.cost);
+            budget - profile.cost, provenance.makers, provenance.sources);
         EXIT WHEN _enough(n, candidate_limit, cardinality(selection.chosen), line_limit,
                           selection.spent, budget - profile.cost);
         candidate_limit := least(4 * candidate_limit, 1000);
@@ -132,8 +151,13 @@ BEGIN
     after_ids := ARRAY(SELECT ids[abs(c.place)]
                        FROM unnest(selection.chosen) WITH ORDINALITY AS c (place, number)
                        ORDER BY c.number);
-    exact := NOT EXISTS (SELECT FROM unnest(logged.ids) AS u (id)
-                         WHERE (_line_cost(owner, settings.model_id, u.id)).cost IS NULL)
+    exact := (scales OR NOT reweighted)
+        -- Places of their own for some kinds, and turns found by their neighbours: the limits work
+        -- on more than the log has.
+        AND (settings.extra_lines = 0 OR NOT (reweighted OR given ? 'line_limit'))
+        AND (NOT settings.turns OR n = cardinality(logged.ids))
+        AND NOT EXISTS (SELECT FROM unnest(logged.ids) AS u (id)
+                        WHERE (_line_cost(owner, settings.model_id, u.id)).cost IS NULL)
         AND _best_unlogged(logged, settings) * (SELECT max(r) FROM unnest(ratios) AS r)
             <= CASE WHEN n < candidate_limit THEN changed.threshold ELSE scores[n] END;
 END $$;
