@@ -67,8 +67,8 @@ COMMENT ON FUNCTION replay(timestamptz, jsonb, text, text) IS
     'ME008 a setting that is unknown, out of range or cannot be replayed, ME011 since.';
 
 -- One logged recall chosen again: ids of the new block, and whether it is certain.
--- In most modes the score of a candidate is proportional to the weight of its kind: the new score is
--- the logged one times new weight / old weight. From there on the steps are those of _recall.
+-- In most modes the score of a candidate is proportional to the weight of its kind: the new score
+-- is the logged one times new weight / old weight. From there on the steps are those of _recall.
 CREATE OR REPLACE FUNCTION _choose_again(
     owner text, logged retrieval, settings mode, given jsonb,
     OUT after_ids bigint[], OUT exact boolean)

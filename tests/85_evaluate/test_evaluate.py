@@ -121,6 +121,14 @@ def test_a_vector_of_another_model_is_left_out(tx):
     assert judged(tx)[0].in_block == 0
 
 
+def test_given_vectors_are_asked_with_before_the_stored_ones(tx):
+    ids = [remember(tx, "red", embedding="[1,0,0]"), remember(tx, "blue", embedding="[0,1,0]")]
+    for question in ("what colour?", "which hue?"):
+        add(tx, question, ids[1:], query_vec="[1,0,0]")
+    rows = judged(tx, query_vecs=["[0,1,0]", None])
+    assert [row.first_place for row in rows] == [1, None]
+
+
 def test_a_chinese_question_finds_its_memory(tx):
     remember_all(tx, ["今天部署了数据库", "周末去爬山"])
     add(tx, "数据库什么时候部署的？", None, relevant_content=["今天部署了数据库"])
@@ -223,6 +231,8 @@ def test_the_set_of_another_user_is_unknown(tx):
         ({"k": 0}, "ME008"),
         ({"k": 1001}, "ME008"),
         ({"k": None}, "ME008"),
+        ({"query_vecs": ["[1,0,0]", None]}, "ME008"),
+        ({"query_vecs": ["[0,0,0]"]}, "ME004"),
         ({"mode": "nobody"}, "ME001"),
         ({"mode": None}, "ME001"),
         ({"budget": 0}, "ME005"),
