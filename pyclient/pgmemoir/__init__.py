@@ -31,6 +31,7 @@ from .errors import (
     UnknownMode,
     UnusableVector,
 )
+from .evaluation import Evaluation, GoldQuestion, Replayed
 
 __version__ = "0.1.0"
 
@@ -43,7 +44,9 @@ __all__ = [
     "DimensionMismatch",
     "Embedder",
     "EmbedderUnavailable",
+    "Evaluation",
     "Explained",
+    "GoldQuestion",
     "Memoir",
     "MemoirError",
     "MissingUser",
@@ -55,6 +58,7 @@ __all__ = [
     "OutOfRange",
     "Recall",
     "Remembered",
+    "Replayed",
     "UnknownKind",
     "UnknownMode",
     "UnusableVector",

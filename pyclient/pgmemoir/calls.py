@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -217,7 +217,8 @@ class Calls:
     def __init__(self, vector_schema: str) -> None:
         # psycopg reads % as the mark of a placeholder.
         schema = sql.Identifier(vector_schema).as_string().replace("%", "%%")
-        cast = f"%s::{schema}.halfvec"
+        self.vector_type = f"{schema}.halfvec"
+        cast = f"%s::{self.vector_type}"
         self._recall = _RECALL.format(vector=cast).encode()
         self._explain = _EXPLAIN.format(vector=cast).encode()
         self._remember = _REMEMBER.format(vector=cast).encode()
@@ -282,12 +283,12 @@ def find_vector_schema() -> Call[str]:
 
 def selective_modes() -> Call[list[str]]:
     """The modes that leave words out of the text of a question that is embedded."""
-    return Call(_SELECTIVE_MODES, (), _scalar)
+    return Call(_SELECTIVE_MODES, (), _value)
 
 
 def embedding_text(query: str, mode: str, user: str | None) -> Call[str]:
     """``memoir.embedding_text``: the part of a question to embed."""
-    return Call(_EMBEDDING_TEXT, (query, user, mode), _scalar, prepare=True)
+    return Call(_EMBEDDING_TEXT, (query, user, mode), _value, prepare=True)
 
 
 def checked(memory: NewMemory) -> NewMemory:
@@ -331,8 +332,8 @@ def vector_text(vector: VectorLike) -> str:
     return "[" + ",".join(["%.6g"] * len(numbers)) % tuple(numbers) + "]"
 
 
-def given_vector(memory: NewMemory) -> str | None:
-    """The vector a memory brings, in text form."""
+def given_vector(memory: Mapping[str, Any]) -> str | None:
+    """The vector a memory or a question brings, in text form."""
     vector = memory.get("vector")
     return None if vector is None else vector_text(vector)
 
@@ -481,6 +482,10 @@ def _vector_schema(rows: list[Row]) -> str:
 
 def _scalar(rows: list[Row]) -> int:
     return int(rows[0][0])
+
+
+def _value(rows: list[Row]) -> Any:
+    return rows[0][0]
 
 
 def _nothing(_rows: list[Row]) -> None:

@@ -51,7 +51,7 @@ def parse_object(text: str, what: str) -> dict[str, Any]:
 def print_json(value: Any) -> None:
     """Dataclasses, and lists of them, as JSON."""
     plain = [_fields(item) for item in value] if isinstance(value, list) else _fields(value)
-    click.echo(json.dumps(plain, ensure_ascii=False, indent=2))
+    click.echo(json.dumps(plain, ensure_ascii=False, indent=2, default=datetime.isoformat))
 
 
 def _fields(item: Any) -> dict[str, Any]:
