@@ -195,13 +195,23 @@ def test_a_replay_prints_what_enters_and_what_leaves(memoir: Call) -> None:
     done = memoir("replay", "--set", "line_limit=1")
     row, summary = done.stdout.splitlines()[-2:]
     assert row.split()[3:8] == ["execute", "green", "tea", "0.50", "yes"]
-    assert summary == "1 of 1 blocks would change, mean overlap 0.50"
+    assert summary == "1 of 1 blocks would change (0 only in order), mean overlap 0.50"
+
+
+def test_a_replay_shows_a_new_order_of_the_same_lines(memoir: Call) -> None:
+    for text in ("green tea please", "black tea please", "tea or milk"):
+        memoir("remember", text)
+    memoir("context", "green tea please")
+    done = memoir("replay", "--set", "mmr_lambda=0.1")
+    row, summary = done.stdout.splitlines()[-2:]
+    assert row.split()[-3:] == ["1.00", "yes", "order"]
+    assert summary.startswith("1 of 1 blocks would change (1 only in order)")
 
 
 def test_a_replay_without_changes_says_so(memoir: Call) -> None:
     assert memoir("replay").stdout == "no recalls in the log\n"
     memoir("context", "tea")
-    said = "0 of 1 blocks would change, mean overlap 1.00\n"
+    said = "0 of 1 blocks would change (0 only in order), mean overlap 1.00\n"
     assert memoir("replay", "--weight", "task=1.5").stdout == said
     assert len(memoir("replay", "--all").stdout.splitlines()) == 4
 

@@ -138,7 +138,7 @@ def replay(
     if as_json:
         print_json(rows)
         return
-    changed = [row for row in rows if row.overlap < 1]
+    changed = [row for row in rows if row.before_ids != row.after_ids]
     shown = rows if show_all else changed
     if shown:
         click.echo(replay_table(shown))
@@ -166,29 +166,36 @@ def evaluation_table(rows: Sequence[Evaluation]) -> str:
 
 
 def replay_table(rows: Sequence[Replayed]) -> str:
-    """A line a recall, with what enters its block (+) and what leaves it (-)."""
+    """A line a recall, with what enters its block (+) and what leaves it (-), or a new order."""
     cells = [["id", "when", "mode", "query", "overlap", "certain", "change"]]
-    for row in rows:
-        changes = [f"+{each}" for each in row.entered_ids] + [f"-{each}" for each in row.left_ids]
-        cells.append(
-            [
-                str(row.retrieval_id),
-                f"{row.created_at:%m-%d %H:%M}",
-                row.mode,
-                one_line(row.query),
-                f"{row.overlap:.2f}",
-                "yes" if row.exact else "no",
-                " ".join(changes[:8]) + (" …" if len(changes) > 8 else ""),
-            ]
-        )
+    cells += [
+        [
+            str(row.retrieval_id),
+            f"{row.created_at:%m-%d %H:%M}",
+            row.mode,
+            one_line(row.query),
+            f"{row.overlap:.2f}",
+            "yes" if row.exact else "no",
+            _change(row),
+        ]
+        for row in rows
+    ]
     return table(cells, flexible=3, right={0, 4})
+
+
+def _change(row: Replayed) -> str:
+    changes = [f"+{each}" for each in row.entered_ids] + [f"-{each}" for each in row.left_ids]
+    if not changes:
+        return "" if row.before_ids == row.after_ids else "order"
+    return " ".join(changes[:8]) + (" …" if len(changes) > 8 else "")
 
 
 def _summary(rows: Sequence[Replayed], changed: Sequence[Replayed]) -> str:
     if not rows:
         return "no recalls in the log"
+    reordered = sum(row.overlap == 1 for row in changed)
     text = (
-        f"{len(changed)} of {len(rows)} blocks would change, "
+        f"{len(changed)} of {len(rows)} blocks would change ({reordered} only in order), "
         f"mean overlap {fmean(row.overlap for row in rows):.2f}"
     )
     unsure = sum(not row.exact for row in rows)
