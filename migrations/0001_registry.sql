@@ -225,10 +225,16 @@ COMMENT ON TABLE mode_weight IS
 CREATE TABLE synonym (
     term text NOT NULL CHECK (term = lower(term)),
     synonym text NOT NULL CHECK (synonym = lower(synonym)),
-    similarity float8 NOT NULL DEFAULT 0.8 CHECK (similarity BETWEEN 0 AND 1),
-    PRIMARY KEY (term, synonym)
+    similarity float8 NOT NULL DEFAULT 0.7 CHECK (similarity BETWEEN 0 AND 1),
+    PRIMARY KEY (term, synonym),
+    CHECK (term <> synonym)
 );
-COMMENT ON TABLE synonym IS 'Words that count for each other in a keyword match (D2 3.2.2).';
+COMMENT ON TABLE synonym IS
+    'Words, or terms of several words, that count for each other in recall and keyword match, in '
+    'both directions (D2 3.2.2). A new pair is one row.';
+COMMENT ON COLUMN synonym.similarity IS
+    'What the one counts where the other was asked, 0 to 1; 0 switches the pair off. Default 0.7: '
+    'the score of a synonym in D2 3.3.1.';
 
 CREATE TABLE redaction_rule (
     name text PRIMARY KEY,
