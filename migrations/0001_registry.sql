@@ -71,6 +71,24 @@ CREATE TABLE mode (
     event_types text[] NOT NULL
         DEFAULT '{task_failed,task_completed,alert,layer2_health,escalation}',
     profile boolean NOT NULL DEFAULT true,
+    name_boost float8 NOT NULL DEFAULT 0,
+    time_boost float8 NOT NULL DEFAULT 0,
+    time_before interval NOT NULL DEFAULT '1 day',
+    time_after interval NOT NULL DEFAULT '7 days',
+    time_after_day interval NOT NULL DEFAULT '10 days',
+    when_boost float8 NOT NULL DEFAULT 0,
+    question_penalty float8 NOT NULL DEFAULT 0,
+    neighbour_weight float8 NOT NULL DEFAULT 0 CHECK (neighbour_weight BETWEEN 0 AND 1),
+    second_neighbour_weight float8 NOT NULL DEFAULT 0
+        CHECK (second_neighbour_weight BETWEEN 0 AND 1),
+    answer_weight float8 NOT NULL DEFAULT 0 CHECK (answer_weight BETWEEN 0 AND 1),
+    session_weight float8 NOT NULL DEFAULT 0 CHECK (session_weight BETWEEN 0 AND 1),
+    common_share float8 CHECK (common_share BETWEEN 0 AND 1),
+    turns boolean NOT NULL GENERATED ALWAYS AS (
+        neighbour_weight > 0 OR second_neighbour_weight > 0 OR answer_weight > 0
+        OR session_weight > 0 OR time_boost <> 0) STORED,
+    features boolean NOT NULL GENERATED ALWAYS AS (
+        name_boost <> 0 OR when_boost <> 0 OR question_penalty <> 0) STORED,
     model_id smallint,
     dimensions int,
     log_recalls boolean NOT NULL DEFAULT true,
@@ -84,7 +102,10 @@ CREATE TABLE mode (
         keyword_weight = 0 AND recency_weight = 0 AND importance_weight = 0 AND graph_weight = 0
         AND base_weight = 1 AND interaction_weight = 0 AND priority_weight = 0
         AND importance_power = 0 AND recency_power = 0 AND minimum_relevance = 0
-        AND extra_lines = 0) STORED,
+        AND extra_lines = 0
+        AND (event_limit = 0 OR (neighbour_weight = 0 AND second_neighbour_weight = 0
+                                 AND answer_weight = 0 AND session_weight = 0 AND time_boost = 0))
+    ) STORED,
     CHECK (vector_weight + word_weight > 0)
 );
 COMMENT ON TABLE mode IS
@@ -156,6 +177,25 @@ COMMENT ON COLUMN mode.mmr_lines IS
     'How many lines MMR orders (topK of D0 3.1); the rest follow by score.';
 COMMENT ON COLUMN mode.duplicate_at IS
     'A candidate this similar (Jaccard of token sets) to a line above it is left out (D0 1.3).';
+COMMENT ON COLUMN mode.name_boost IS
+    'For a memory whose speaker or subject the question names; several names share it. This and the '
+    'next three are shares of the word signal: 0.3 counts as much as 30 % of the question''s words.';
+COMMENT ON COLUMN mode.time_boost IS
+    'For a memory of a time that the question names, widened by time_before and time_after, or '
+    'time_after_day where it names a single day: things are told later.';
+COMMENT ON COLUMN mode.when_boost IS
+    'For a memory that says when, where the question asks when.';
+COMMENT ON COLUMN mode.question_penalty IS 'Taken from a memory that is a question itself.';
+COMMENT ON COLUMN mode.neighbour_weight IS
+    'Share of the scores of the turns before and after that a turn gains; '
+    'second_neighbour_weight: of the two beyond.';
+COMMENT ON COLUMN mode.answer_weight IS
+    'Share of the score of the turn before that a turn gains besides, where that one asks.';
+COMMENT ON COLUMN mode.session_weight IS
+    'Share of the best score of its session that a turn gains.';
+COMMENT ON COLUMN mode.common_share IS
+    'Words in more than this share of the user''s memories, and names he knows, are left out of the '
+    'text to embed (query_terms); NULL: nothing is left out.';
 COMMENT ON COLUMN mode.model_id IS
     'Kept by trigger, as dimensions and log_recalls: the active embedding model and setting '
     'log_recalls, so that a recall reads one row. Do not write.';
@@ -185,10 +225,16 @@ COMMENT ON TABLE mode_weight IS
 CREATE TABLE synonym (
     term text NOT NULL CHECK (term = lower(term)),
     synonym text NOT NULL CHECK (synonym = lower(synonym)),
-    similarity float8 NOT NULL DEFAULT 0.8 CHECK (similarity BETWEEN 0 AND 1),
-    PRIMARY KEY (term, synonym)
+    similarity float8 NOT NULL DEFAULT 0.7 CHECK (similarity BETWEEN 0 AND 1),
+    PRIMARY KEY (term, synonym),
+    CHECK (term <> synonym)
 );
-COMMENT ON TABLE synonym IS 'Words that count for each other in a keyword match (D2 3.2.2).';
+COMMENT ON TABLE synonym IS
+    'Words, or terms of several words, that count for each other in recall and keyword match, in '
+    'both directions (D2 3.2.2). A new pair is one row.';
+COMMENT ON COLUMN synonym.similarity IS
+    'What the one counts where the other was asked, 0 to 1; 0 switches the pair off. Default 0.7: '
+    'the score of a synonym in D2 3.3.1.';
 
 CREATE TABLE redaction_rule (
     name text PRIMARY KEY,

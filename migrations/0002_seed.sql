@@ -68,6 +68,18 @@ INSERT INTO mode_weight (kind, mode, weight) VALUES
     ('okr', 'plan', 1.5), ('okr', 'execute', 0.5),
     ('okr', 'debug', 0.3), ('okr', 'chat', 1.0);
 
+-- Conversations turn by turn. Weights are round numbers near the best of DESIGN 5's ladder on half
+-- of LoCoMo; scripts/bench/locomo.py prints what each one adds.
+INSERT INTO mode (name, description, vector_weight, word_weight, candidate_limit, mmr_lines,
+                  event_limit, profile, name_boost, time_boost, when_boost, question_penalty,
+                  neighbour_weight, second_neighbour_weight, answer_weight, session_weight,
+                  common_share) VALUES
+    ('conversation', 'Finding what was said: names, times, and turns beside good turns.',
+     0.6, 0.4, 40, 0, 0, false, 0.33, 0.4, 0.1, 0.1, 0.15, 0.1, 0.1, 0.2, 0.2);
+
+-- What was extracted from turns stands for several of them, and has no neighbours to gain from.
+INSERT INTO mode_weight (kind, mode, weight) VALUES ('fact', 'conversation', 1.4);
+
 -- The modes of the other documents: D1 4.1; D2 3.3 and 5.2; D3 4.3, 4.4; D4 5.3. They order by
 -- score alone and know neither D0's events nor its profile.
 INSERT INTO mode (name, description, vector_weight, word_weight, keyword_weight, recency_weight,

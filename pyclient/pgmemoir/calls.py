@@ -105,6 +105,9 @@ class Explained:
     importance: float | None
     interaction: float | None
     priority: float | None
+    boost: float | None
+    neighbours: float | None
+    session: float | None
     matched: list[str] | None
     via: str | None
 
@@ -187,7 +190,7 @@ FROM memoir.recall({_ARGUMENTS})"""
 
 _EXPLAIN = f"""SELECT place, kind, memory_id, event_id, content, relevance, cosine, coverage,
     decay, weight, score, tokens, reason, keyword, graph, recency, importance, interaction,
-    priority, matched, via
+    priority, boost, neighbours, session, matched, via
 FROM memoir.memory_explain({_ARGUMENTS})"""
 
 _REMEMBER = """SELECT action, memory_id, reason
@@ -204,6 +207,11 @@ _ADD_EVENT = b"""SELECT memoir.event_add(%s::text, %s::jsonb, user_id => %s::tex
 _MARK_USED = b"SELECT memoir.mark_used(%s::bigint, %s::bigint[], user_id => %s::text)"
 
 _REFRESH_STATISTICS = b"SELECT memoir.refresh_statistics(user_id => %s::text)"
+
+_SELECTIVE_MODES = b"""SELECT coalesce(array_agg(name), '{}') FROM memoir.mode
+WHERE common_share IS NOT NULL"""
+
+_EMBEDDING_TEXT = b"SELECT memoir.embedding_text(%s::text, %s::text, %s::text)"
 
 _USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
 
@@ -283,6 +291,16 @@ def use_model(name: str, dimensions: int) -> Call[None]:
 def find_vector_schema() -> Call[str]:
     """The schema of the extension vector."""
     return Call(_VECTOR_SCHEMA, (), _vector_schema)
+
+
+def selective_modes() -> Call[list[str]]:
+    """The modes that leave words out of the text of a question that is embedded."""
+    return Call(_SELECTIVE_MODES, (), _scalar)
+
+
+def embedding_text(query: str, mode: str, user: str | None) -> Call[str]:
+    """``memoir.embedding_text``: the part of a question to embed."""
+    return Call(_EMBEDDING_TEXT, (query, user, mode), _scalar, prepare=True)
 
 
 def checked(memory: NewMemory) -> NewMemory:

@@ -94,6 +94,7 @@ class _Steps:
         self._calls: Calls | None = None
         self._model_known = False
         self._query_vectors: dict[str, str] = {}
+        self._selective_modes: frozenset[str] | None = None
         self._warned = False
         self._paused_until = 0.0
 
@@ -157,12 +158,21 @@ class _Steps:
         """The question with the vector of its text, unless it has one or none can be had."""
         if question.vector is not None or not (question.query and question.query.strip()):
             return question
-        if question.query not in self._query_vectors:
-            (vector,) = yield from self._embed([question.query], writing=False)
+        text = yield from self._text_to_embed(question.query, question.mode)
+        if text not in self._query_vectors:
+            (vector,) = yield from self._embed([text], writing=False)
             if vector is None:
                 return question
-            self._keep_query(question.query, vector)
-        return replace(question, vector=self._query_vectors[question.query])
+            self._keep_query(text, vector)
+        return replace(question, vector=self._query_vectors[text])
+
+    def _text_to_embed(self, query: str, mode: str) -> _Plan[str]:
+        """The question, without names and common words in a mode that leaves them out."""
+        if self._selective_modes is None:
+            self._selective_modes = frozenset((yield calls.selective_modes()))
+        if mode not in self._selective_modes or self._chosen_embedder() is None:
+            return query
+        return cast(str, (yield calls.embedding_text(query, mode, self._user)))
 
     def _keep_query(self, query: str, vector: str) -> None:
         """Agents ask the same again, in another mode or a turn later: embed it once."""

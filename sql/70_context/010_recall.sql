@@ -29,6 +29,22 @@ DECLARE
     event_limit int;
     event_relevance float8;
     event_after timestamptz;
+    turns boolean;
+    features boolean;
+    name_boost float8;
+    when_boost float8;
+    question_penalty float8;
+    asked text := '';
+    time_boost float8;
+    time_before interval;
+    time_after interval;
+    time_after_day interval;
+    near float8;
+    beyond float8;
+    answer float8;
+    session_weight float8;
+    times tstzmultirange;
+    timed boolean;
     plain_kinds bigint;
     kind_weights float8[];
     kind_rates float8[];
@@ -52,6 +68,9 @@ DECLARE
     term_counts int[];
     lines text[];
     smallest float8;
+    derived boolean := true;
+    makers int[];
+    sources int[];
     selection record;
     fast boolean;
     settings mode;
@@ -68,6 +87,10 @@ BEGIN
            m.mmr_lambda, m.mmr_lines, m.duplicate_at,
            m.event_types, m.event_limit, m.event_relevance,
            at - m.event_hours * interval '1 hour',
+           m.features, m.name_boost, m.when_boost, m.question_penalty,
+           m.time_boost, m.time_before, m.time_after, m.time_after_day,
+           m.turns, m.neighbour_weight, m.second_neighbour_weight,
+           m.answer_weight, m.session_weight,
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings, m.heading_costs,
            m.model_id, m.dimensions, m.log_recalls, as_of = 'infinity' AND m.fast,
            coalesce(p.counted, 0), coalesce(p.counted_up_to, 0),
@@ -78,6 +101,9 @@ BEGIN
                    WHERE t.user_id = _recall.user_id AND t.memory_id > coalesce(p.counted_up_to, 0))
     INTO vector_share, threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at,
          event_types, event_limit, event_relevance, event_after,
+         features, name_boost, when_boost, question_penalty,
+         time_boost, time_before, time_after, time_after_day,
+         turns, near, beyond, answer, session_weight,
          plain_kinds, kind_weights, kind_rates, kind_headings, heading_costs,
          in_model, dimensions, log_recalls, fast, counted, counted_up_to,
          profile_text, profile_cost, profile_ids, newer
@@ -92,17 +118,29 @@ BEGIN
 
     IF query_text <> '' THEN
         IF as_of <> 'infinity' THEN
-            question := _question_counting(user_id, in_model, query_text, 0, 0, as_of);
-        ELSIF newer THEN
+            counted := 0;
+            counted_up_to := 0;
+        END IF;
+        IF features THEN
+            asked := _asked_features(user_id, in_model, query_text, tokens(query_text), name_boost,
+                                     when_boost, question_penalty, counted, counted_up_to,
+                                     newer OR counted_up_to = 0);
+        END IF;
+        IF newer OR counted_up_to = 0 THEN
             question := _question_counting(user_id, in_model, query_text, counted, counted_up_to,
-                                           as_of);
+                                           as_of, asked);
         ELSE
-            question := _question(user_id, query_text, counted);
+            question := _question(user_id, query_text, counted, asked);
+        END IF;
+        IF time_boost <> 0 THEN
+            times := _asked_times(query_text, at, time_before, time_after, time_after_day);
         END IF;
     END IF;
     IF question IS NULL THEN
         vector_share := 1;
     END IF;
+    timed := times IS NOT NULL AND (query IS NULL OR question IS NOT NULL);
+    time_boost := time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
 
     IF as_of <> 'infinity' THEN
         SELECT f.* INTO profile_text, profile_cost, profile_ids
@@ -119,17 +157,110 @@ BEGIN
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
             FROM _candidates(user_id, settings, in_model, query, question, by_importance, as_of,
-                             words, profile_ids, candidate_limit) AS c;
+                             words, profile_ids, candidate_limit, NULL,
+                             CASE WHEN timed THEN times END) AS c;
+        ELSIF turns THEN
+            -- Every memory is scored where it lies in the index, in the order of the sessions, into
+            -- one vector: neighbours are added by shifting it (15 µs for 600; window functions take
+            -- 500). What leaks over the ends of sessions is put right for the best.
+            SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
+                   array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
+                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
+                   bool_or(c.derived)
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
+                 derived
+            FROM (
+                SELECT f.id, t.kind, f.score, t.cost, t.brief_cost, t.terms, t.term_count, t.line,
+                       t.derived
+                FROM (
+                    SELECT e.id, e.score
+                        + CASE WHEN e.session = 0 THEN 0
+                               ELSE session_weight * max(e.score) OVER (PARTITION BY e.session)
+                          END AS score
+                    FROM (
+                        SELECT a.ids[p.place] AS id, a.turns[p.place] / 4 AS session,
+                               a.scores[p.place] + CASE
+                                   WHEN (a.turns[p.place] & 2) = 0 THEN 0
+                                   ELSE coalesce(CASE a.turns[p.place - 1] - (a.turns[p.place] & -2)
+                                                 WHEN 0 THEN near * a.scores[p.place - 1]
+                                                 WHEN 1 THEN (near + answer) * a.scores[p.place - 1]
+                                                 END, 0)
+                                        + coalesce(CASE WHEN (a.turns[p.place + 1] & -2)
+                                                             = (a.turns[p.place] & -2)
+                                                   THEN near * a.scores[p.place + 1] END, 0)
+                                        + coalesce(CASE WHEN (a.turns[p.place - 2] & -2)
+                                                             = (a.turns[p.place] & -2)
+                                                   THEN beyond * a.scores[p.place - 2] END, 0)
+                                        + coalesce(CASE WHEN (a.turns[p.place + 2] & -2)
+                                                             = (a.turns[p.place] & -2)
+                                                   THEN beyond * a.scores[p.place + 2] END, 0)
+                                   END AS score
+                        FROM (
+                            SELECT array_agg(s.id) AS ids, array_agg(s.turn) AS turns,
+                                   array_agg(s.score) AS scores
+                            FROM (
+                                SELECT t.memory_id AS id, t.session, t.position,
+                                       4 * t.session + 2 * (t.position >= 0)::int
+                                           + t.asks::int AS turn,
+                                       coalesce(_kind_factor(plain_kinds, t.kind, kind_weights,
+                                                             kind_rates, at_epoch, t.created_at)
+                                       * (_relevance(t.embedding, query, vector_share, t.terms,
+                                                     question,
+                                                     CASE WHEN by_importance THEN t.importance END)
+                                          + CASE WHEN timed AND t.created_at <@ times
+                                                 THEN time_boost ELSE 0 END), 0)::float4 AS score
+                                FROM trace AS t
+                                WHERE t.user_id = _recall.user_id AND t.model = in_model
+                                  AND t.active AND NOT t.wide
+                                UNION ALL
+                                SELECT t.memory_id, t.session, t.position,
+                                       4 * t.session + 2 * (t.position >= 0)::int + t.asks::int,
+                                       coalesce(_kind_factor(plain_kinds, t.kind, kind_weights,
+                                                             kind_rates, at_epoch, t.created_at)
+                                       * (_relevance(t.embedding, query, vector_share, t.terms,
+                                                     question,
+                                                     CASE WHEN by_importance THEN t.importance END)
+                                          + CASE WHEN timed AND t.created_at <@ times
+                                                 THEN time_boost ELSE 0 END), 0)::float4
+                                FROM trace AS t
+                                WHERE t.user_id = _recall.user_id AND t.model = in_model
+                                  AND t.active AND t.wide
+                                ORDER BY session, position, id
+                            ) AS s
+                        ) AS a
+                        CROSS JOIN LATERAL (
+                            SELECT u.place
+                            FROM unnest(_smooth(a.scores, near, beyond)) WITH ORDINALITY
+                                 AS u (score, place)
+                            ORDER BY u.score DESC
+                            LIMIT candidate_limit + candidate_limit / 2
+                        ) AS p
+                        WHERE a.ids[p.place] <> ALL (profile_ids)
+                        OFFSET 0
+                    ) AS e
+                    ORDER BY 2 DESC
+                    LIMIT candidate_limit
+                ) AS f
+                CROSS JOIN LATERAL (
+                    SELECT t.* FROM trace AS t
+                    WHERE t.user_id = _recall.user_id AND t.memory_id = f.id AND t.model = in_model
+                    OFFSET 0
+                ) AS t
+                WHERE f.score > threshold
+                ORDER BY f.score DESC, t.created_at DESC, f.id
+            ) AS c;
         ELSE
             -- Every memory of the user is scored where it lies in the index; the best leave it.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
-                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
-            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
+                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
+                   bool_or(c.derived)
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
+                 derived
             FROM (
                 SELECT u.* FROM (
                     (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                            t.term_count, t.line,
+                            t.term_count, t.line, t.derived,
                             _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
                                          t.created_at)
                             * _relevance(t.embedding, query, vector_share, t.terms, question,
@@ -141,7 +272,7 @@ BEGIN
                      LIMIT candidate_limit + cardinality(profile_ids))
                     UNION ALL
                     SELECT t.memory_id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                           t.term_count, t.line,
+                           t.term_count, t.line, t.derived,
                            _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
                                         t.created_at)
                            * _relevance(t.embedding, query, vector_share, t.terms, question,
@@ -150,7 +281,7 @@ BEGIN
                     WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND t.wide
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
-                            e.term_count, e.line,
+                            e.term_count, e.line, false,
                             _kind_factor(plain_kinds, 3::smallint, kind_weights, kind_rates,
                                          at_epoch, e.created_at) * event_relevance
                      FROM event AS e
@@ -165,9 +296,12 @@ BEGIN
             ) AS c;
         END IF;
 
+        IF derived THEN
+            SELECT p.* INTO makers, sources FROM _provenance(user_id, ids) AS p;
+        END IF;
         selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts,
                              heading_costs, smallest, mmr_lambda, mmr_lines, duplicate_at,
-                             line_limit, budget - profile_cost);
+                             line_limit, budget - profile_cost, makers, sources);
         EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(selection.chosen),
                           line_limit, selection.spent, budget - profile_cost);
         candidate_limit := least(4 * candidate_limit, 1000);

@@ -257,6 +257,12 @@ def test_it_names_the_words_of_the_question_that_a_memory_has(tx):
     assert not {"coffee", "tea"} & set(row.matched)
 
 
+def test_it_names_the_synonym_that_a_memory_has(tx):
+    remember(tx, "auth error after the deploy")
+    (row,) = explain(tx, "认证失败")
+    assert "认证 → auth" in row.matched
+
+
 def test_a_memory_with_none_of_the_words_has_matched_none(tx):
     remember(tx, "coffee", embedding="[1,0,0]")
     (row,) = explain(tx, "tea", query_vec="[1,0,0]")
