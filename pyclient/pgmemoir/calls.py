@@ -82,7 +82,8 @@ class Explained:
     """One candidate of a recall: every part of its score, and why it is in the block or not.
 
     ``place`` is its position in the block, None when it is left out. A part is None where it does
-    not apply (the cosine of a memory without a vector).
+    not apply (the cosine of a memory without a vector). ``matched`` are the words of the question
+    that it has, ``via`` is the link that brought it in.
     """
 
     place: int | None
@@ -98,6 +99,17 @@ class Explained:
     score: float | None
     tokens: int | None
     reason: str
+    keyword: float | None
+    graph: float | None
+    recency: float | None
+    importance: float | None
+    interaction: float | None
+    priority: float | None
+    boost: float | None
+    neighbours: float | None
+    session: float | None
+    matched: list[str] | None
+    via: str | None
 
 
 class Fields(TypedDict, total=False):
@@ -177,7 +189,8 @@ _RECALL = f"""SELECT block, memory_ids, tokens, candidates, retrieval_id
 FROM memoir.recall({_ARGUMENTS})"""
 
 _EXPLAIN = f"""SELECT place, kind, memory_id, event_id, content, relevance, cosine, coverage,
-    decay, weight, score, tokens, reason
+    decay, weight, score, tokens, reason, keyword, graph, recency, importance, interaction,
+    priority, boost, neighbours, session, matched, via
 FROM memoir.memory_explain({_ARGUMENTS})"""
 
 _REMEMBER = """SELECT action, memory_id, reason

@@ -198,7 +198,8 @@ BEGIN
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
             FROM _candidates(user_id, settings, in_model, query, question, by_importance, as_of,
-                             words, profile_ids, candidate_limit) AS c;
+                             words, profile_ids, candidate_limit, NULL,
+                             CASE WHEN timed THEN times END) AS c;
         ELSIF turns THEN
             -- The best with their neighbours' share, what leaks over the ends of sessions put right.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
