@@ -30,11 +30,9 @@ DECLARE
     event_relevance float8;
     event_after timestamptz;
     turns boolean;
-    features boolean;
     name_boost float8;
-    when_boost float8;
-    question_penalty float8;
-    asked text := '';
+    features text;
+    when_feature text;
     time_boost float8;
     time_before interval;
     time_after interval;
@@ -91,7 +89,7 @@ BEGIN
            m.mmr_lambda, m.mmr_lines, m.duplicate_at,
            m.event_types, m.event_limit, m.event_relevance,
            at - m.event_hours * interval '1 hour',
-           m.features, m.name_boost, m.when_boost, m.question_penalty,
+           m.name_boost, m.asks_feature, m.when_feature,
            m.time_boost, m.time_before, m.time_after, m.time_after_day,
            m.turns, m.neighbour_weight, m.second_neighbour_weight,
            m.answer_weight, m.session_weight,
@@ -108,7 +106,7 @@ BEGIN
                                  AND t.active AND t.wide)
     INTO vector_share, threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at,
          event_types, event_limit, event_relevance, event_after,
-         features, name_boost, when_boost, question_penalty,
+         name_boost, features, when_feature,
          time_boost, time_before, time_after, time_after_day,
          turns, near, beyond, answer, session_weight,
          plain_kinds, kind_weights, kind_rates, kind_headings, heading_costs,
@@ -128,16 +126,14 @@ BEGIN
             counted := 0;
             counted_up_to := 0;
         END IF;
-        IF features THEN
-            asked := _asked_features(user_id, in_model, query_text, tokens(query_text), name_boost,
-                                     when_boost, question_penalty, counted, counted_up_to,
-                                     newer OR counted_up_to = 0);
+        IF when_feature <> '' AND _asks_when(query_text) THEN
+            features := features || when_feature;
         END IF;
         IF newer OR counted_up_to = 0 THEN
             question := _question_counting(user_id, in_model, query_text, counted, counted_up_to,
-                                           as_of, asked);
+                                           as_of, name_boost, features);
         ELSE
-            question := _question(user_id, query_text, counted, asked);
+            question := _question(user_id, query_text, counted, name_boost, features);
         END IF;
         IF time_boost <> 0 THEN
             times := _asked_times(query_text, at, time_before, time_after, time_after_day);
