@@ -159,7 +159,7 @@ FROM (VALUES
     ('{简洁,简短,精简}', '{concise,brief,short}'), ('{详细}', '{detailed,detail}'),
     ('{正式}', '{formal}'), ('{语气,口吻}', '{tone}'), ('{风格}', '{style}'), ('{表情}', '{emoji}'),
     ('{单位}', '{unit}'), ('{公制}', '{metric}'), ('{温度}', '{temperature}'), ('{摄氏}', '{celsius}'),
-    ('{声音,音量}', '{sound,volume}'), ('{安静}', '{quiet}'), ('{静音,免打扰}', '{mute,do not disturb}'),
+    ('{声音,音量}', '{sound,volume}'), ('{安静}', '{quiet}'), ('{静音,免打扰}', '{mute}'),
     ('{自动}', '{automatic,automatically,auto}'), ('{手动}', '{manual,manually}'),
     ('{隐私}', '{privacy}'), ('{图片,照片}', '{picture,photo,image}'), ('{视频}', '{video}'),
     ('{学习}', '{learn,learning,study}'), ('{目标}', '{goal,target}'), ('{健康}', '{health}'),
