@@ -73,6 +73,9 @@ CREATE TABLE mode (
     profile boolean NOT NULL DEFAULT true,
     name_boost float8 NOT NULL DEFAULT 0,
     time_boost float8 NOT NULL DEFAULT 0,
+    time_before interval NOT NULL DEFAULT '1 day',
+    time_after interval NOT NULL DEFAULT '7 days',
+    time_after_day interval NOT NULL DEFAULT '10 days',
     when_boost float8 NOT NULL DEFAULT 0,
     question_penalty float8 NOT NULL DEFAULT 0,
     neighbour_weight float8 NOT NULL DEFAULT 0 CHECK (neighbour_weight BETWEEN 0 AND 1),
@@ -99,7 +102,10 @@ CREATE TABLE mode (
         keyword_weight = 0 AND recency_weight = 0 AND importance_weight = 0 AND graph_weight = 0
         AND base_weight = 1 AND interaction_weight = 0 AND priority_weight = 0
         AND importance_power = 0 AND recency_power = 0 AND minimum_relevance = 0
-        AND extra_lines = 0) STORED,
+        AND extra_lines = 0
+        AND (event_limit = 0 OR (neighbour_weight = 0 AND second_neighbour_weight = 0
+                                 AND answer_weight = 0 AND session_weight = 0 AND time_boost = 0))
+    ) STORED,
     CHECK (vector_weight + word_weight > 0)
 );
 COMMENT ON TABLE mode IS
@@ -175,8 +181,8 @@ COMMENT ON COLUMN mode.name_boost IS
     'For a memory whose speaker or subject the question names; several names share it. This and the '
     'next three are shares of the word signal: 0.3 counts as much as 30 % of the question''s words.';
 COMMENT ON COLUMN mode.time_boost IS
-    'For a memory of a time that the question names, from a day before to a week after (to ten days '
-    'after a single day: things are told later).';
+    'For a memory of a time that the question names, widened by time_before and time_after, or '
+    'time_after_day where it names a single day: things are told later.';
 COMMENT ON COLUMN mode.when_boost IS
     'For a memory that says when, where the question asks when.';
 COMMENT ON COLUMN mode.question_penalty IS 'Taken from a memory that is a question itself.';
@@ -219,10 +225,16 @@ COMMENT ON TABLE mode_weight IS
 CREATE TABLE synonym (
     term text NOT NULL CHECK (term = lower(term)),
     synonym text NOT NULL CHECK (synonym = lower(synonym)),
-    similarity float8 NOT NULL DEFAULT 0.8 CHECK (similarity BETWEEN 0 AND 1),
-    PRIMARY KEY (term, synonym)
+    similarity float8 NOT NULL DEFAULT 0.7 CHECK (similarity BETWEEN 0 AND 1),
+    PRIMARY KEY (term, synonym),
+    CHECK (term <> synonym)
 );
-COMMENT ON TABLE synonym IS 'Words that count for each other in a keyword match (D2 3.2.2).';
+COMMENT ON TABLE synonym IS
+    'Words, or terms of several words, that count for each other in recall and keyword match, in '
+    'both directions (D2 3.2.2). A new pair is one row.';
+COMMENT ON COLUMN synonym.similarity IS
+    'What the one counts where the other was asked, 0 to 1; 0 switches the pair off. Default 0.7: '
+    'the score of a synonym in D2 3.3.1.';
 
 CREATE TABLE redaction_rule (
     name text PRIMARY KEY,

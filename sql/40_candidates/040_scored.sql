@@ -1,15 +1,18 @@
 -- Every memory and recent event of a user with all parts of its score: the complete, slower form of
 -- the candidate statement in _recall, for the modes that are not fast, for recalls of the past
 -- (as_of), which see what was known then, and for memory_explain. What each part is: COMMENT ON
--- the columns of table mode. obstacle: why the row is no candidate; NULL: it is one.
+-- the columns of table mode. obstacle: why the row is no candidate; NULL: it is one. question has
+-- words and features (names, when); plain_question the words alone, where the two differ.
 CREATE OR REPLACE FUNCTION _scored(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
-    by_importance boolean, as_of timestamptz, words text[] DEFAULT NULL)
+    by_importance boolean, as_of timestamptz, words text[] DEFAULT NULL,
+    plain_question sparsevec DEFAULT NULL, times tstzmultirange DEFAULT NULL)
     RETURNS TABLE (id bigint, kind smallint, created_at timestamptz, cost float8, brief_cost float8,
                    terms sparsevec, term_count int, line text, cosine float8, coverage float8,
                    relevance float8, factor float8, score float8,
                    keyword float8, graph float8, recency float8, importance float8,
-                   interaction float8, priority float8, via text, obstacle text)
+                   interaction float8, priority float8, via text, obstacle text,
+                   boost float8, session int, "position" int, asks boolean)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET jit = off
 AS $$
@@ -22,6 +25,8 @@ DECLARE
     by_keyword CONSTANT boolean := settings.keyword_weight > 0 AND cardinality(words) > 0;
     by_access CONSTANT boolean :=
         settings.recency_from = 'accessed' OR settings.interaction_weight > 0;
+    time_boost CONSTANT float8 :=
+        settings.time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
     -- What the weights of relevance are shares of.
     whole CONSTANT float8 := settings.vector_weight + settings.word_weight
         + CASE WHEN by_keyword THEN settings.keyword_weight ELSE 0 END
@@ -34,10 +39,15 @@ BEGIN
     RETURN QUERY
     WITH base AS NOT MATERIALIZED (
         SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-               t.term_count, t.line, t.importance,
-               1 - (t.embedding <=> query) AS cosine, -(t.terms <#> question) AS coverage,
+               t.term_count, t.line, t.importance, t.session, t.position, t.asks,
+               1 - (t.embedding <=> query) AS cosine,
+               -(t.terms <#> coalesce(plain_question, question)) AS coverage,
+               CASE WHEN plain_question IS NULL THEN 0
+                    ELSE (t.terms <#> plain_question) - (t.terms <#> question) END AS features,
+               CASE WHEN t.created_at <@ times THEN time_boost ELSE 0 END AS timely,
                _relevance(t.embedding, query, vector_share, t.terms, question,
-                          CASE WHEN by_importance THEN t.importance END) AS similarity,
+                          CASE WHEN by_importance THEN t.importance END)
+               + CASE WHEN t.created_at <@ times THEN time_boost ELSE 0 END AS similarity,
                g.obstacle AS gone
         FROM trace AS t
         LEFT JOIN (
@@ -89,13 +99,16 @@ BEGIN
                + recency_share * s.recency
                + importance_share * s.importance
                + settings.graph_weight * s.graph AS relevance,
+               CASE WHEN s.cosine IS NULL THEN s.features ELSE (1 - vector_share) * s.features END
+                   + s.timely AS gain,
                _boost(s.importance, settings.importance_power, s.recency, settings.recency_power)
                    AS boost
         FROM signals AS s
         UNION ALL
         (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms, e.term_count,
-                e.line, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-                settings.event_relevance, 1
+                e.line, NULL, 0, -1, false, NULL, NULL, NULL, NULL, NULL, NULL,
+                NULL, NULL, NULL, NULL, NULL, NULL,
+                settings.event_relevance, NULL, 1
          FROM event AS e
          WHERE e.user_id = _scored.user_id AND e.type = ANY (settings.event_types)
            AND e.created_at > at - settings.event_hours * interval '1 hour' AND e.created_at <= at
@@ -119,6 +132,7 @@ BEGIN
                WHEN s.relevance < nullif(settings.minimum_relevance, 0)
                    THEN 'below minimum relevance'
                WHEN s.score <= settings.threshold THEN 'below threshold'
-           END
+           END,
+           s.gain, s.session, s.position, s.asks
     FROM scored AS s;
 END $$;

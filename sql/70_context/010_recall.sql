@@ -30,7 +30,15 @@ DECLARE
     event_relevance float8;
     event_after timestamptz;
     turns boolean;
+    features boolean;
+    name_boost float8;
+    when_boost float8;
+    question_penalty float8;
+    asked text := '';
     time_boost float8;
+    time_before interval;
+    time_after interval;
+    time_after_day interval;
     near float8;
     beyond float8;
     answer float8;
@@ -79,7 +87,9 @@ BEGIN
            m.mmr_lambda, m.mmr_lines, m.duplicate_at,
            m.event_types, m.event_limit, m.event_relevance,
            at - m.event_hours * interval '1 hour',
-           m.turns, m.time_boost, m.neighbour_weight, m.second_neighbour_weight,
+           m.features, m.name_boost, m.when_boost, m.question_penalty,
+           m.time_boost, m.time_before, m.time_after, m.time_after_day,
+           m.turns, m.neighbour_weight, m.second_neighbour_weight,
            m.answer_weight, m.session_weight,
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings, m.heading_costs,
            m.model_id, m.dimensions, m.log_recalls, as_of = 'infinity' AND m.fast,
@@ -91,7 +101,9 @@ BEGIN
                    WHERE t.user_id = _recall.user_id AND t.memory_id > coalesce(p.counted_up_to, 0))
     INTO vector_share, threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at,
          event_types, event_limit, event_relevance, event_after,
-         turns, time_boost, near, beyond, answer, session_weight,
+         features, name_boost, when_boost, question_penalty,
+         time_boost, time_before, time_after, time_after_day,
+         turns, near, beyond, answer, session_weight,
          plain_kinds, kind_weights, kind_rates, kind_headings, heading_costs,
          in_model, dimensions, log_recalls, fast, counted, counted_up_to,
          profile_text, profile_cost, profile_ids, newer
@@ -106,17 +118,29 @@ BEGIN
 
     IF query_text <> '' THEN
         IF as_of <> 'infinity' THEN
-            question := _question_counting(user_id, in_model, query_text, 0, 0, as_of);
-        ELSIF newer THEN
+            counted := 0;
+            counted_up_to := 0;
+        END IF;
+        IF features THEN
+            asked := _asked_features(user_id, in_model, query_text, tokens(query_text), name_boost,
+                                     when_boost, question_penalty, counted, counted_up_to,
+                                     newer OR counted_up_to = 0);
+        END IF;
+        IF newer OR counted_up_to = 0 THEN
             question := _question_counting(user_id, in_model, query_text, counted, counted_up_to,
-                                           as_of);
+                                           as_of, asked);
         ELSE
-            question := _question(user_id, query_text, counted);
+            question := _question(user_id, query_text, counted, asked);
+        END IF;
+        IF time_boost <> 0 THEN
+            times := _asked_times(query_text, at, time_before, time_after, time_after_day);
         END IF;
     END IF;
     IF question IS NULL THEN
         vector_share := 1;
     END IF;
+    timed := times IS NOT NULL AND (query IS NULL OR question IS NOT NULL);
+    time_boost := time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
 
     IF as_of <> 'infinity' THEN
         SELECT f.* INTO profile_text, profile_cost, profile_ids
@@ -126,10 +150,6 @@ BEGIN
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
         words := tokens(query_text);
     END IF;
-    IF time_boost <> 0 AND query_text <> '' THEN
-        times := _times_told(query_text, at);
-    END IF;
-    timed := times IS NOT NULL;
     LOOP
         IF NOT fast THEN
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
@@ -178,7 +198,8 @@ BEGIN
                             SELECT array_agg(s.id) AS ids, array_agg(s.turn) AS turns,
                                    array_agg(s.score) AS scores
                             FROM (
-                                SELECT t.memory_id AS id, 4 * t.session + 2 * (t.position >= 0)::int
+                                SELECT t.memory_id AS id, t.session, t.position,
+                                       4 * t.session + 2 * (t.position >= 0)::int
                                            + t.asks::int AS turn,
                                        coalesce(_kind_factor(plain_kinds, t.kind, kind_weights,
                                                              kind_rates, at_epoch, t.created_at)
@@ -190,7 +211,20 @@ BEGIN
                                 FROM trace AS t
                                 WHERE t.user_id = _recall.user_id AND t.model = in_model
                                   AND t.active AND NOT t.wide
-                                ORDER BY t.session, t.position, t.memory_id
+                                UNION ALL
+                                SELECT t.memory_id, t.session, t.position,
+                                       4 * t.session + 2 * (t.position >= 0)::int + t.asks::int,
+                                       coalesce(_kind_factor(plain_kinds, t.kind, kind_weights,
+                                                             kind_rates, at_epoch, t.created_at)
+                                       * (_relevance(t.embedding, query, vector_share, t.terms,
+                                                     question,
+                                                     CASE WHEN by_importance THEN t.importance END)
+                                          + CASE WHEN timed AND t.created_at <@ times
+                                                 THEN time_boost ELSE 0 END), 0)::float4
+                                FROM trace AS t
+                                WHERE t.user_id = _recall.user_id AND t.model = in_model
+                                  AND t.active AND t.wide
+                                ORDER BY session, position, id
                             ) AS s
                         ) AS a
                         CROSS JOIN LATERAL (
@@ -200,6 +234,7 @@ BEGIN
                             ORDER BY u.score DESC
                             LIMIT candidate_limit + candidate_limit / 2
                         ) AS p
+                        WHERE a.ids[p.place] <> ALL (profile_ids)
                         OFFSET 0
                     ) AS e
                     ORDER BY 2 DESC
