@@ -50,7 +50,8 @@ BEGIN
     IF FOUND AND NOT wrong.known THEN
         RAISE EXCEPTION 'tool % has no argument "%"', tool, wrong.name
             USING ERRCODE = 'ME008',
-                  DETAIL = (SELECT 'Arguments: ' || string_agg(a.name, ', ' ORDER BY a.place)
+                  DETAIL = (SELECT 'Arguments: ' || coalesce(
+                                       string_agg(a.name, ', ' ORDER BY a.place), 'none')
                             FROM _tool_arguments(tool) AS a),
                   HINT = 'SELECT memoir.tool_schemas() describes them.';
     ELSIF FOUND THEN
@@ -96,7 +97,8 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'unknown tool "%"', left(name, 100)
             USING ERRCODE = 'ME012',
-                  DETAIL = (SELECT 'Tools: ' || string_agg(s.value #>> '{function,name}', ', ')
+                  DETAIL = (SELECT 'Tools: ' || coalesce(
+                                       string_agg(s.value #>> '{function,name}', ', '), 'none')
                             FROM jsonb_array_elements(tool_schemas()) AS s),
                   HINT = 'SELECT memoir.tool_schemas() describes them.';
     END IF;
