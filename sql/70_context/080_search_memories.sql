@@ -1,6 +1,6 @@
--- Search as an agent's tool (D2 3.1, 3.3): the best memories one by one, where recall gives a block.
--- Scores are those of _scored under settings of mode search; filters come before the limit, so that
--- total_found counts what passed them. No budget, and no log row: call_tool logs.
+-- Search as an agent's tool (D2 3.1, 3.3): the best memories one by one, where recall gives one
+-- block. Scores are those of _scored under settings of mode search; filters come before the limit,
+-- so that total_found counts what passed them. No budget, and no log row: call_tool logs.
 CREATE OR REPLACE FUNCTION _check_search(
     query text, keywords text[], memory_types text[], time_from timestamptz,
     time_until timestamptz, max_results int, minimum float8, query_vec halfvec,
@@ -65,8 +65,9 @@ BEGIN
         WHEN 'hybrid' THEN
             settings.vector_weight := CASE WHEN has_vector THEN text_weight / 2 ELSE 0 END;
             settings.word_weight := text_weight - settings.vector_weight;
-            settings.description := CASE WHEN has_vector THEN 'hybrid of keywords, words, vector and recency'
-                                         ELSE 'hybrid of keywords, words and recency' END;
+            settings.description :=
+                CASE WHEN has_vector THEN 'hybrid of keywords, words, vector and recency'
+                     ELSE 'hybrid of keywords, words and recency' END;
         ELSE
             RAISE EXCEPTION 'unknown search_mode "%"', left(search_mode, 100)
                 USING ERRCODE = 'ME008', DETAIL = 'Search modes: semantic, keyword, hybrid',
