@@ -22,12 +22,12 @@ CREATE TABLE tool (
 COMMENT ON TABLE tool IS
     'Functions that an agent may call as tools: tool_schemas() describes them, call_tool() calls '
     'them. A tool of your own is a function of this schema with a comment, and a row here.';
-COMMENT ON COLUMN tool.name IS
-    'Name of the tool and of the function whose arguments and comment describe it.';
+COMMENT ON COLUMN tool.name IS 'Name of the tool, and of the function.';
 COMMENT ON COLUMN tool.place IS 'Order in tool_schemas().';
 COMMENT ON COLUMN tool.calls IS
-    'The function with the same arguments that gives the answer as JSON; NULL: the function '
-    'itself, its row as an object, its rows as {"results": [...]}.';
+    'The function that is called in its stead, where the answer for a model has another form; its '
+    'comment, or else that of the function of the name, describes the tool. A row is answered as '
+    'an object, rows as {"results": [...]}.';
 COMMENT ON COLUMN tool.offered IS 'False: neither described nor callable.';
 COMMENT ON COLUMN tool.kind_argument IS
     'The argument that takes kinds of memory: its enum is made from table kind.';
@@ -57,8 +57,12 @@ INSERT INTO tool (name, place, calls, kind_argument, arguments, texts) VALUES
      '{"zh": {
         "description": "读取一条记忆的完整内容。搜索结果的预览不够时使用。",
         "arguments": {"key": "搜索结果中的 key。"}}}'),
-    ('related', 3, NULL, NULL, '{}',
-     '{"zh": {"description": "列出与一条记忆有关联的其他记忆。"}}'),
+    ('related', 3, '_related_tool', NULL, '{"max_results": {"minimum": 1, "maximum": 20}}',
+     '{"zh": {
+        "description": "列出与一条记忆有关联的其他记忆：有关系的、提到同一实体的、同一对话中相邻的、相似的。",
+        "arguments": {
+          "key": "搜索结果中的 key。",
+          "max_results": "最多返回几条，1 到 20。"}}}'),
     ('summary', 4, NULL, NULL, '{}',
      '{"zh": {"description": "概览记忆里有什么：各类型的数量、最新与最早的时间、最常见的关键词和实体。"}}'),
     ('memory_write', 5, NULL, 'category',

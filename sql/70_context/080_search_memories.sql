@@ -25,8 +25,12 @@ BEGIN
     END IF;
     SELECT array_agg(k.kind_id) INTO kinds
     FROM unnest(memory_types) AS t (name), _check_kind(t.name) AS k;
-    carried := ARRAY(SELECT DISTINCT lower(normalize(btrim(k.word), NFKC))
-                     FROM unnest(keywords) AS k (word) WHERE btrim(k.word) <> '');
+    -- As they are stored: in lower case, as written or with full-width forms made plain.
+    carried := ARRAY(SELECT DISTINCT f.form
+                     FROM unnest(keywords) AS k (word),
+                          lower(btrim(k.word, E' \t\r\n')) AS w (word),
+                          LATERAL (VALUES (w.word), (normalize(w.word, NFKC))) AS f (form)
+                     WHERE f.form <> '');
     PERFORM _check_vector(query_vec, coalesce(e.dimensions, vector_dims(query_vec)))
     FROM embedding_model AS e WHERE e.active AND query_vec IS NOT NULL;
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' AND query_vec IS NULL AND carried = '{}' THEN

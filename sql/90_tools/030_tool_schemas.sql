@@ -1,7 +1,7 @@
 -- Tools describe themselves: OpenAI's JSON for function calling, made from the catalogue, so that
 -- signature, manual (\df+) and schema cannot differ. Arguments that are not a model's business,
 -- user_id and vectors, are left out.
-CREATE OR REPLACE FUNCTION _tool_arguments(tool text)
+CREATE OR REPLACE FUNCTION _tool_arguments(code name)
     RETURNS TABLE (place int, name text, type text, json_type text, required boolean,
                    initial jsonb)
     LANGUAGE plpgsql STABLE
@@ -30,7 +30,7 @@ BEGIN
              unnest(p.proargnames[:p.pronargs], p.proargtypes::oid[])
                  WITH ORDINALITY AS a (name, type, place),
              pg_get_function_arg_default(p.oid, a.place::int) AS d (initial)
-        WHERE p.proname = _tool_arguments.tool AND p.pronamespace = current_schema()::regnamespace
+        WHERE p.proname = _tool_arguments.code AND p.pronamespace = current_schema()::regnamespace
           AND a.name <> 'user_id'
           AND a.type <> ALL ('{vector,halfvec,sparsevec}'::regtype[])
     ) AS t
@@ -87,11 +87,16 @@ BEGIN
         FROM (
             SELECT o.*, s.properties, s.required
             FROM (
-                SELECT g.*, obj_description(p.oid, 'pg_proc') AS comment,
+                SELECT g.*, p.proname AS code,
+                       coalesce(
+                           obj_description(p.oid, 'pg_proc'),
+                           (SELECT obj_description(n.oid, 'pg_proc') FROM pg_proc AS n
+                            WHERE n.proname = g.name
+                              AND n.pronamespace = current_schema()::regnamespace)) AS comment,
                        '\s(?:' || array_to_string(p.proargnames[:p.pronargs], '|') || '): |'
                            AS names
                 FROM tool AS g
-                JOIN pg_proc AS p ON p.proname = g.name
+                JOIN pg_proc AS p ON p.proname = coalesce(g.calls, g.name)
                                  AND p.pronamespace = current_schema()::regnamespace
                 WHERE g.offered
             ) AS o, LATERAL (
@@ -117,7 +122,7 @@ BEGIN
                 FROM (
                     SELECT i.*, (regexp_match(o.comment, '\s' || i.name || ': (.*?)(?=' || o.names
                                                          || ending))[1] AS said
-                    FROM _tool_arguments(o.name) AS i
+                    FROM _tool_arguments(o.code) AS i
                 ) AS a
             ) AS s
         ) AS t);

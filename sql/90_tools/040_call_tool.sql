@@ -1,7 +1,7 @@
 -- One door for every tool: a name and JSON arguments, as a model gives them, from any language.
 -- Names and types of the statement come from the catalogue; what the caller says goes in as
 -- parameters only. An error of the tool is an error of the call, with its own code.
-CREATE OR REPLACE FUNCTION _check_tool_arguments(tool text, arguments jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION _check_tool_arguments(tool text, code name, arguments jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -23,7 +23,7 @@ BEGIN
                     THEN to_jsonb(trunc(e.value::numeric)) ELSE e.value END), '{}')
     INTO given
     FROM jsonb_each(arguments) AS e (name, value)
-    LEFT JOIN _tool_arguments(tool) AS a ON a.name = e.name
+    LEFT JOIN _tool_arguments(code) AS a ON a.name = e.name
     WHERE e.value <> 'null';
 
     SELECT e.name, e.value, a.type, a.json_type, a.name IS NOT NULL AS known,
@@ -34,7 +34,7 @@ BEGIN
                 ELSE 'a ' || a.json_type END AS wanted
     INTO wrong
     FROM jsonb_each(given) AS e (name, value)
-    LEFT JOIN _tool_arguments(tool) AS a ON a.name = e.name
+    LEFT JOIN _tool_arguments(code) AS a ON a.name = e.name
     WHERE a.name IS NULL
        OR NOT CASE a.json_type
               WHEN 'object' THEN jsonb_typeof(e.value) = 'object'
@@ -52,7 +52,7 @@ BEGIN
             USING ERRCODE = 'ME008',
                   DETAIL = (SELECT 'Arguments: ' || coalesce(
                                        string_agg(a.name, ', ' ORDER BY a.place), 'none')
-                            FROM _tool_arguments(tool) AS a),
+                            FROM _tool_arguments(code) AS a),
                   HINT = 'SELECT memoir.tool_schemas() describes them.';
     ELSIF FOUND THEN
         RAISE EXCEPTION 'argument "%" of % must be %, not %',
@@ -61,7 +61,7 @@ BEGIN
     END IF;
 
     SELECT a.* INTO wrong
-    FROM _tool_arguments(tool) AS a
+    FROM _tool_arguments(code) AS a
     WHERE a.required AND NOT given ? a.name
     ORDER BY a.place
     LIMIT 1;
@@ -102,14 +102,14 @@ BEGIN
                             FROM jsonb_array_elements(tool_schemas()) AS s),
                   HINT = 'SELECT memoir.tool_schemas() describes them.';
     END IF;
-    given := _check_tool_arguments(called.name, coalesce(arguments, '{}'));
+    given := _check_tool_arguments(called.name, code.proname, coalesce(arguments, '{}'));
 
     SELECT string_agg(format(
                CASE WHEN a.json_type = 'array'
                     THEN '%1$I => ARRAY(SELECT jsonb_array_elements_text($1 -> %1$L))'
                     ELSE '%1$I => ($1 ->> %1$L)::%2$s' END, a.name, a.type), ', ')
     INTO passed
-    FROM _tool_arguments(called.name) AS a
+    FROM _tool_arguments(code.proname) AS a
     WHERE given ? a.name;
     SELECT concat_ws(', ', passed, string_agg(format(
                CASE WHEN a.name = 'user_id' THEN '%I => $2' ELSE '%I => $3' END, a.name), ', '))

@@ -203,6 +203,17 @@ def test_arguments_are_an_object(tx, given):
     assert caught.value.sqlstate == "ME008"
 
 
+def test_related_memories_have_keys_of_text(tx):
+    tx.execute("ALTER TABLE memoir.memory ALTER memory_id RESTART 9007199254740993")
+    one, two = remember(tx, "green tea"), remember(tx, "water")
+    tx.execute(
+        "INSERT INTO memoir.relation VALUES ('default', %s, %s, 'supports', 0.9)", (one, two)
+    )
+    (found,) = ask(tx, "related", {"key": str(one), "max_results": 1})["results"]
+    assert found.keys() == {"key", "kind", "preview", "strength", "via"}
+    assert (found["key"], found["preview"]) == (str(two), "water")
+
+
 def test_text_that_looks_like_sql_is_text(tx):
     remember(tx, "tea")
     text = "'); DROP TABLE memoir.memory; --"
