@@ -258,7 +258,8 @@ CREATE TABLE prompt (
     PRIMARY KEY (kind, language, version)
 );
 COMMENT ON TABLE prompt IS
-    'Prompts for the jobs that ask a model, with the JSON schema of the answer.';
+    'What models are told: the prompts of jobs, with the JSON schema of the answer, and the '
+    'system_prompt of an agent that has the tools. The highest active version counts.';
 
 CREATE TABLE source (
     name text PRIMARY KEY,
