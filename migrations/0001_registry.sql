@@ -73,6 +73,9 @@ CREATE TABLE mode (
     profile boolean NOT NULL DEFAULT true,
     name_boost float8 NOT NULL DEFAULT 0,
     time_boost float8 NOT NULL DEFAULT 0,
+    time_before interval NOT NULL DEFAULT '1 day',
+    time_after interval NOT NULL DEFAULT '7 days',
+    time_after_day interval NOT NULL DEFAULT '10 days',
     when_boost float8 NOT NULL DEFAULT 0,
     question_penalty float8 NOT NULL DEFAULT 0,
     neighbour_weight float8 NOT NULL DEFAULT 0 CHECK (neighbour_weight BETWEEN 0 AND 1),
@@ -84,8 +87,8 @@ CREATE TABLE mode (
     turns boolean NOT NULL GENERATED ALWAYS AS (
         neighbour_weight > 0 OR second_neighbour_weight > 0 OR answer_weight > 0
         OR session_weight > 0 OR time_boost <> 0) STORED,
-    features boolean NOT NULL GENERATED ALWAYS AS (
-        name_boost <> 0 OR when_boost <> 0 OR question_penalty <> 0) STORED,
+    asks_feature text NOT NULL DEFAULT '',
+    when_feature text NOT NULL DEFAULT '',
     model_id smallint,
     dimensions int,
     log_recalls boolean NOT NULL DEFAULT true,
@@ -99,7 +102,10 @@ CREATE TABLE mode (
         keyword_weight = 0 AND recency_weight = 0 AND importance_weight = 0 AND graph_weight = 0
         AND base_weight = 1 AND interaction_weight = 0 AND priority_weight = 0
         AND importance_power = 0 AND recency_power = 0 AND minimum_relevance = 0
-        AND extra_lines = 0) STORED,
+        AND extra_lines = 0
+        AND (event_limit = 0 OR (neighbour_weight = 0 AND second_neighbour_weight = 0
+                                 AND answer_weight = 0 AND session_weight = 0 AND time_boost = 0))
+    ) STORED,
     CHECK (vector_weight + word_weight > 0)
 );
 COMMENT ON TABLE mode IS
@@ -175,8 +181,8 @@ COMMENT ON COLUMN mode.name_boost IS
     'For a memory whose speaker or subject the question names; several names share it. This and the '
     'next three are shares of the word signal: 0.3 counts as much as 30 % of the question''s words.';
 COMMENT ON COLUMN mode.time_boost IS
-    'For a memory of a time that the question names, from a day before to a week after (to ten days '
-    'after a single day: things are told later).';
+    'For a memory of a time that the question names, widened by time_before and time_after, or '
+    'time_after_day where it names a single day: things are told later.';
 COMMENT ON COLUMN mode.when_boost IS
     'For a memory that says when, where the question asks when.';
 COMMENT ON COLUMN mode.question_penalty IS 'Taken from a memory that is a question itself.';
@@ -193,6 +199,9 @@ COMMENT ON COLUMN mode.common_share IS
 COMMENT ON COLUMN mode.model_id IS
     'Kept by trigger, as dimensions and log_recalls: the active embedding model and setting '
     'log_recalls, so that a recall reads one row. Do not write.';
+COMMENT ON COLUMN mode.asks_feature IS
+    'Kept by trigger, as when_feature: question_penalty and when_boost as entries of the sparse '
+    'vector of a question. Do not write.';
 COMMENT ON COLUMN mode.plain_kinds IS
     'Kept by trigger: bit kind_id is set for kinds that weigh 1 and do not decay, whose score is '
     'their relevance. Do not write.';
@@ -219,10 +228,16 @@ COMMENT ON TABLE mode_weight IS
 CREATE TABLE synonym (
     term text NOT NULL CHECK (term = lower(term)),
     synonym text NOT NULL CHECK (synonym = lower(synonym)),
-    similarity float8 NOT NULL DEFAULT 0.8 CHECK (similarity BETWEEN 0 AND 1),
-    PRIMARY KEY (term, synonym)
+    similarity float8 NOT NULL DEFAULT 0.7 CHECK (similarity BETWEEN 0 AND 1),
+    PRIMARY KEY (term, synonym),
+    CHECK (term <> synonym)
 );
-COMMENT ON TABLE synonym IS 'Words that count for each other in a keyword match (D2 3.2.2).';
+COMMENT ON TABLE synonym IS
+    'Words, or terms of several words, that count for each other in recall and keyword match, in '
+    'both directions (D2 3.2.2). A new pair is one row.';
+COMMENT ON COLUMN synonym.similarity IS
+    'What the one counts where the other was asked, 0 to 1; 0 switches the pair off. Default 0.7: '
+    'the score of a synonym in D2 3.3.1.';
 
 CREATE TABLE redaction_rule (
     name text PRIMARY KEY,
@@ -243,7 +258,8 @@ CREATE TABLE prompt (
     PRIMARY KEY (kind, language, version)
 );
 COMMENT ON TABLE prompt IS
-    'Prompts for the jobs that ask a model, with the JSON schema of the answer.';
+    'What models are told: the prompts of jobs, with the JSON schema of the answer, and the '
+    'system_prompt of an agent that has the tools. The highest active version counts.';
 
 CREATE TABLE source (
     name text PRIMARY KEY,

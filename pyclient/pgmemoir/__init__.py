@@ -6,7 +6,7 @@
 ...     print(memory.context("which database is staging on?"))
 """
 
-from .calls import Explained, NewMemory, Recall, Remembered
+from .calls import Detail, Explained, Found, NewMemory, Recall, Remembered
 from .client import AsyncMemoir, Memoir
 from .embedders import (
     Embedder,
@@ -41,11 +41,13 @@ __all__ = [
     "BadText",
     "BadTimestamp",
     "BudgetOutOfRange",
+    "Detail",
     "DimensionMismatch",
     "Embedder",
     "EmbedderUnavailable",
     "Evaluation",
     "Explained",
+    "Found",
     "GoldQuestion",
     "Memoir",
     "MemoirError",

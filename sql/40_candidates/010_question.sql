@@ -1,30 +1,55 @@
 -- The words of a question, each weighed by how rare it is in this user's memory, as a sparse
 -- vector: idf scaled to sum 1, so that its inner product with the terms of a trace is the idf
 -- coverage of the question (DESIGN 5). The counts come from table term, which
--- refresh_statistics fills. The 96 rarest words count.
-CREATE OR REPLACE FUNCTION _question(user_id text, query_text text, counted int) RETURNS sparsevec
+-- refresh_statistics fills. Synonyms that no memory has are left out by the join with it.
+-- Names known as a speaker or subject share name_boost; features are further entries (that it asks
+-- when, that questions are no answers).
+CREATE OR REPLACE FUNCTION _question(
+    user_id text, query_text text, counted int, name_boost float8, features text)
+    RETURNS sparsevec
     LANGUAGE plpgsql STABLE STRICT
     SET search_path FROM CURRENT
 AS $$
+#variable_conflict use_column
 DECLARE
     terms int[];
     idf float8[];
-    counts int[];
+    df int[];
+    need int[];
+    form int[];
+    added int[];
+    share float8[];
+    size int[];
+    added_df int[];
+    names int[];
 BEGIN
-    SELECT array_agg(n.term), array_agg(n.idf), array_agg(n.df) INTO terms, idf, counts
+    SELECT n.*, x.* INTO terms, idf, df, names, need, form, added, share, size, added_df
     FROM (
-        SELECT a.term, a.df, _idf(counted, a.df) AS idf
+        SELECT array_agg(a.term) AS terms, array_agg(_idf(counted, a.df)) AS idf,
+               array_agg(a.df) AS df, array_agg(a.name) FILTER (WHERE a.name IS NOT NULL) AS names
         FROM (
             SELECT h.term,
                    coalesce((SELECT k.df FROM term AS k
-                             WHERE k.user_id = _question.user_id AND k.term = h.term), 0) AS df
-            FROM (SELECT DISTINCT _term(word) AS term
-                  FROM unnest(tokens(query_text)) AS word) AS h
+                             WHERE k.user_id = _question.user_id AND k.term = h.term), 0) AS df,
+                   CASE WHEN name_boost <> 0 THEN
+                       (SELECT k.term FROM term AS k
+                        WHERE k.user_id = _question.user_id
+                          AND k.term = _feature('name ' || h.word)) END AS name
+            FROM (SELECT min(word) AS word, _term(word) AS term
+                  FROM unnest(tokens(query_text)) AS word GROUP BY 2) AS h
             OFFSET 0
         ) AS a
-        OFFSET 0
-    ) AS n;
-    RETURN _weigh(terms, idf, counts);
+    ) AS n, LATERAL (
+        SELECT array_agg(e.need) AS need, array_agg(e.form) AS form, array_agg(e.added) AS added,
+               array_agg(e.share) AS share, array_agg(e.size) AS size, array_agg(e.df) AS added_df
+        FROM (SELECT e.*, (SELECT k.df FROM term AS k
+                           WHERE k.user_id = _question.user_id AND k.term = e.added) AS df
+              FROM _expansions(n.terms) AS e
+              OFFSET 0) AS e
+        WHERE e.df IS NOT NULL
+    ) AS x;
+    RETURN _weigh(counted, terms, idf, df, need, form, added, share, size, added_df,
+                  _name_entries(names, name_boost) || features);
 END $$;
 
 -- The same when some memories are newer than the statistics, or the past is asked. One pass over
@@ -32,28 +57,40 @@ END $$;
 -- words a trace has; 24 words fit a float4, further words go by further probes.
 CREATE OR REPLACE FUNCTION _question_counting(
     user_id text, model smallint, query_text text, counted int, counted_up_to bigint,
-    known_until timestamptz)
+    known_until timestamptz, name_boost float8, features text)
     RETURNS sparsevec
     LANGUAGE plpgsql STABLE STRICT
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    asked CONSTANT int[] := (_terms(query_text))[:2000];
+    names int[];
 BEGIN
+    IF name_boost <> 0 THEN
+        SELECT array_agg(f.name) INTO names
+        FROM (SELECT _feature('name ' || word) AS name
+              FROM unnest((tokens(query_text))[:200]) AS word OFFSET 0) AS f
+        WHERE _document_frequency(user_id, model, f.name, counted, counted_up_to) > 0;
+    END IF;
     RETURN (
-        WITH asked AS MATERIALIZED (
-            SELECT w.term, (w.place - 1) / 24 AS probe, 1 << ((w.place - 1) % 24)::int AS bit,
-                   coalesce(k.df, 0) AS df
-            FROM (SELECT t.term, row_number() OVER () AS place
-                  FROM unnest(_terms(query_text)) AS t (term)
-                  LIMIT 2000) AS w
+        WITH expanded AS MATERIALIZED (
+            SELECT e.* FROM _expansions(asked) AS e
+        ), known AS MATERIALIZED (
+            SELECT w.term, w.place, (w.place - 1) / 24 AS probe,
+                   1 << ((w.place - 1) % 24)::int AS bit, coalesce(k.df, 0) AS df
+            FROM (SELECT u.term, row_number() OVER () AS place
+                  FROM (SELECT unnest(asked)
+                        UNION ALL
+                        (SELECT added FROM expanded EXCEPT SELECT unnest(asked))) AS u (term)) AS w
             LEFT JOIN term AS k ON k.user_id = _question_counting.user_id AND k.term = w.term
                                AND counted > 0
         ), newer AS MATERIALIZED (
             SELECT p.probe, -(t.terms <#> p.bits)::int AS matched, count(*) AS rows
             FROM (
-                SELECT a.probe,
-                       ('{' || string_agg(a.term || ':' || a.bit, ',') || '}/268435457')::sparsevec
-                FROM asked AS a
-                GROUP BY a.probe
+                SELECT k.probe,
+                       ('{' || string_agg(k.term || ':' || k.bit, ',') || '}/268435457')::sparsevec
+                FROM known AS k
+                GROUP BY k.probe
             ) AS p (probe, bits), LATERAL (
                 SELECT n.terms
                 FROM trace AS n
@@ -68,15 +105,27 @@ BEGIN
                   AND n.memory_id > counted_up_to AND n.created_at <= known_until
             ) AS t
             GROUP BY 1, 2
-        ), weighed AS MATERIALIZED (
-            SELECT a.term,
-                   counted + coalesce((SELECT sum(n.rows) FROM newer AS n
-                                       WHERE n.probe = 0), 0)::int AS memories,
-                   a.df + coalesce((SELECT sum(n.rows) FROM newer AS n
-                                    WHERE n.probe = a.probe AND n.matched & a.bit <> 0),
+        ), whole AS MATERIALIZED (
+            SELECT counted + coalesce(sum(n.rows), 0)::int AS memories
+            FROM newer AS n WHERE n.probe = 0
+        ), counts AS MATERIALIZED (
+            SELECT k.term, k.place,
+                   k.df + coalesce((SELECT sum(n.rows) FROM newer AS n
+                                    WHERE n.probe = k.probe AND n.matched & k.bit <> 0),
                                    0)::int AS df
-            FROM asked AS a
+            FROM known AS k
         )
-        SELECT _weigh(array_agg(w.term), array_agg(_idf(w.memories, w.df)), array_agg(w.df))
-        FROM weighed AS w);
+        SELECT _weigh(w.memories, asked, c.idf, c.df, x.need, x.form, x.added, x.share, x.size,
+                      x.added_df, _name_entries(names, name_boost) || features)
+        FROM whole AS w, LATERAL (
+            SELECT array_agg(_idf(w.memories, c.df) ORDER BY c.place) AS idf,
+                   array_agg(c.df ORDER BY c.place) AS df
+            FROM counts AS c WHERE c.place <= cardinality(asked)
+        ) AS c, (
+            SELECT array_agg(e.need) AS need, array_agg(e.form) AS form,
+                   array_agg(e.added) AS added, array_agg(e.share) AS share,
+                   array_agg(e.size) AS size, array_agg(e.df) AS added_df
+            FROM (SELECT e.*, c.df
+                  FROM expanded AS e JOIN counts AS c ON c.term = e.added AND c.df > 0) AS e
+        ) AS x);
 END $$;

@@ -1,22 +1,6 @@
 -- Which words of a question to leave out before it is embedded: names, and words that stand in many
 -- memories of the user, pull its vector towards all of them (2.2 points of evidence on LoCoMo).
 -- They still count as words.
-CREATE OR REPLACE FUNCTION _document_frequency(
-    user_id text, model smallint, term int, counted int, counted_up_to bigint)
-    RETURNS bigint
-    LANGUAGE plpgsql STABLE STRICT
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN coalesce((SELECT k.df FROM term AS k
-                     WHERE counted > 0 AND k.user_id = _document_frequency.user_id
-                       AND k.term = _document_frequency.term), 0)
-        + (SELECT count(*) FROM trace AS t
-           WHERE t.user_id = _document_frequency.user_id AND t.memory_id > counted_up_to
-             AND t.model = _document_frequency.model AND t.active
-             AND (t.terms <#> _term_set(ARRAY[_document_frequency.term], '{}')) < 0);
-END $$;
-
 CREATE OR REPLACE FUNCTION query_terms(
     query_text text, user_id text DEFAULT NULL, mode text DEFAULT 'conversation')
     RETURNS TABLE (word text, share float8, name boolean, leave_out boolean)

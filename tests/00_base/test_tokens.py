@@ -43,7 +43,73 @@ def test_a_text_of_two_languages_gives_the_words_of_both(tx):
 
 
 def test_punctuation_separates_words(tx):
-    assert tokens(tx, "user_id/foo-bar:42,baz") == {"42", "bar", "baz", "foo", "id", "user"}
+    assert tokens(tx, "user+id,foo:42;(baz)") == {"42", "baz", "foo", "id", "user"}
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "parts"),
+    [
+        ("set snake_case now", {"snake_case"}, {"set", "snake", "case"}),
+        ("camelCase", {"camelcas"}, {"camel", "case"}),
+        ("PascalCase", {"pascalcas"}, {"pascal", "case"}),
+        ("getHTTPResponse", {"gethttprespons"}, {"get", "http", "respons"}),
+        ("a.b.c", {"a.b.c"}, {"b", "c"}),
+        ("kebab-case", {"kebab-case"}, {"kebab", "case"}),
+        ("src/app/main.py", {"src/app/main.py", "main.py"}, {"src", "app", "main", "py"}),
+        (r"C:\app\x.py", {"app/x.py", "x.py"}, {"c", "app", "x", "py"}),
+        ("./src/__init__.py", {"src/__init__.py", "init__.py"}, {"src", "init", "py"}),
+        ("/etc/hosts.d/x", {"etc/hosts.d/x", "hosts.d"}, {"etc", "host", "d", "x"}),
+        ("ECONNREFUSED", {"econnrefus"}, set()),
+        ("ERR_1234", {"err_1234"}, {"err", "1234"}),
+        ("E11000", {"e11000"}, set()),
+        ("HTTP 503", set(), {"http", "503"}),
+        ("v1.2.3", {"v1.2.3", "1.2.3"}, {"v1", "2", "3"}),
+        ("10.0.0.1:5432", {"10.0.0.1"}, {"10", "0", "1", "5432"}),
+        ("me@example.com", {"me@example.com"}, {"exampl", "com"}),
+        ("ＭＹ＿ＶＡＲ", {"my_var"}, {"var"}),
+        ("用Docker部署my_app", {"my_app"}, {"用", "docker", "部署", "app"}),
+        ("设置log_level为debug", {"log_level"}, {"设置", "log", "level", "为", "debug"}),
+    ],
+)
+def test_an_identifier_is_a_word_and_so_are_its_parts(tx, text, whole, parts):
+    assert tokens(tx, text) == whole | parts
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("I don't know", {"know"}),
+        ("at 3:30 p.m.", {"3", "30", "p", "m"}),
+        ("he and/or she", set()),
+        ("e.g. tea", {"e", "g", "tea"}),
+        ("well...maybe", {"mayb", "well"}),
+        ("tea - green -- hot", {"tea", "green", "hot"}),
+        ("2024-05-01 or 5/1/2024", {"2024", "05", "01", "5", "1"}),
+        ("24/7 support/help", {"24", "7", "support", "help"}),
+        ("iPhone PDFs", {"iphon", "pdfs"}),
+        ("_really_ a.", {"realli"}),
+    ],
+)
+def test_prose_is_no_identifier(tx, text, words):
+    assert tokens(tx, text) == words
+
+
+def test_an_identifier_is_found_by_its_spelling_in_lower_case(tx):
+    assert tokens(tx, "getUserName") > tokens(tx, "getusername")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("我们的数据库是什么？", {"数据", "据库"}),
+        ("你用的是什么编辑器", {"编辑", "辑器"}),
+        ("这是什么", set()),
+        ("目的地", {"目的"}),
+        ("部署了服务", {"部署", "了服", "服务"}),
+    ],
+)
+def test_pairs_of_chinese_grammar_are_stop_words(tx, text, words):
+    assert tokens(tx, text) == words
 
 
 def test_letters_with_accents_are_letters(tx):

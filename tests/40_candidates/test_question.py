@@ -8,7 +8,7 @@ import pytest
 from tests import oracle
 from tests.rows import NOW, ago, call, candidate_scores, explain, remember, remember_all, value
 
-WORDS = ["tea", "milk", "sugar", "lemon", "cup", "running", "红茶", "牛奶", "柠檬茶", "8080"]
+WORDS = ["tea", "milk", "sugar", "lemon", "cup", "running", "红茶", "橙汁", "柠檬茶", "8080"]
 MEMORIES = [
     "tea with milk",
     "tea with lemon",

@@ -1,0 +1,3 @@
+-- Undoes 0006_synonyms.sql.
+DELETE FROM synonym;
+DROP TABLE expansion;
