@@ -7,11 +7,9 @@ import random
 
 import pytest
 from tests import oracle
-from tests.rows import MODES, NOW, ago, explain, recall, remember, sentences
+from tests.rows import MODES, NOW, OTHER_MODES, ago, explain, recall, remember, sentences
 
 EXACT = 1e-9
-OTHERS = ("balanced", "search", "implicit", "assistant")
-ALL = MODES + OTHERS
 KINDS = ("task", "learning", "okr", "preference", "fact", "command_output", "general", "procedural")
 QUESTION = sentences(1, 6, seed=7)[0]
 VECTOR = (2, 1, 2)
@@ -91,7 +89,7 @@ def rank(memory, mode):
     return -round(oracle.score(memory, mode, NOW), 9), NOW - memory.created_at
 
 
-@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("mode", MODES + OTHER_MODES)
 def test_every_score_is_that_of_the_document(tx, mode):
     known = fill(tx)
     for question, vector in FORMS:
@@ -103,7 +101,7 @@ def test_every_score_is_that_of_the_document(tx, mode):
             assert row.score == (expected and pytest.approx(expected, abs=EXACT)), row
 
 
-@pytest.mark.parametrize("mode", OTHERS)
+@pytest.mark.parametrize("mode", OTHER_MODES)
 def test_the_block_is_the_best_by_the_document(tx, mode):
     known = fill(tx, 80)
     for question, vector in FORMS[:2]:
