@@ -24,7 +24,7 @@ END;
 -- has are not handed in.
 CREATE OR REPLACE FUNCTION _weigh(
     memories int, terms int[], idf float8[], df int[], need int[], form int[], added int[],
-    share float8[], size int[], added_df int[])
+    share float8[], size int[], added_df int[], features text)
     RETURNS sparsevec
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -33,7 +33,7 @@ DECLARE
     asked CONSTANT int := coalesce(cardinality(terms), 0);
     hits CONSTANT int := coalesce(cardinality(need), 0);
     whole float8 := 0;
-    entries text := '';
+    entries text := features;
     alike int;
     form_df int;
     weight float8[];
@@ -83,5 +83,5 @@ BEGIN
     FOR i IN 1..cardinality(terms) LOOP
         entries := entries || ',' || terms[i] || ':' || weight[i] / whole;
     END LOOP;
-    RETURN ('{' || substr(entries, 2) || '}/268435457')::sparsevec;
+    RETURN ('{' || ltrim(entries, ',') || '}/268435457')::sparsevec;
 END $$;

@@ -1,8 +1,11 @@
 -- The words of a question, each weighed by how rare it is in this user's memory, as a sparse
 -- vector: idf scaled to sum 1, so that its inner product with the terms of a trace is the idf
 -- coverage of the question (DESIGN 5). The counts come from table term, which
--- refresh_statistics fills. Synonyms that no memory has are left out by the join with it.
-CREATE OR REPLACE FUNCTION _question(user_id text, query_text text, counted int) RETURNS sparsevec
+-- refresh_statistics fills. Synonyms that no memory has are left out by the join with it. features:
+-- what else it asks for, from _asked_features.
+CREATE OR REPLACE FUNCTION _question(
+    user_id text, query_text text, counted int, features text DEFAULT '')
+    RETURNS sparsevec
     LANGUAGE plpgsql STABLE STRICT
     SET search_path FROM CURRENT
 AS $$
@@ -39,7 +42,8 @@ BEGIN
               OFFSET 0) AS e
         WHERE e.df IS NOT NULL
     ) AS x;
-    RETURN _weigh(counted, terms, idf, df, need, form, added, share, size, added_df);
+    RETURN _weigh(counted, terms, idf, df, need, form, added, share, size, added_df,
+                  features);
 END $$;
 
 -- The same when some memories are newer than the statistics, or the past is asked. One pass over
@@ -47,7 +51,7 @@ END $$;
 -- words a trace has; 24 words fit a float4, further words go by further probes.
 CREATE OR REPLACE FUNCTION _question_counting(
     user_id text, model smallint, query_text text, counted int, counted_up_to bigint,
-    known_until timestamptz)
+    known_until timestamptz, features text DEFAULT '')
     RETURNS sparsevec
     LANGUAGE plpgsql STABLE STRICT
     SET search_path FROM CURRENT
@@ -99,7 +103,7 @@ BEGIN
             FROM known AS k
         )
         SELECT _weigh(w.memories, asked, c.idf, c.df, x.need, x.form, x.added, x.share, x.size,
-                      x.added_df)
+                      x.added_df, features)
         FROM whole AS w, LATERAL (
             SELECT array_agg(_idf(w.memories, c.df) ORDER BY c.place) AS idf,
                    array_agg(c.df ORDER BY c.place) AS df
