@@ -6,6 +6,8 @@ INSERT INTO setting VALUES
     ('line_length', '1200', 'Longest line of a block, in characters; a longer memory is cut here.'),
     ('brief_length', '200',
      'Length of the short line made of a long memory without a summary, in characters (D2 3.1.2).'),
+    ('link_hub_limit', '50',
+     'An entity mentioned by more memories than this links none of them.'),
     ('profile_goals', '3', 'Goals in the profile part of a block (D0 1.5).'),
     ('profile_tokens', '100', 'About how many tokens the profile may take (D0, architecture).');
 

@@ -51,6 +51,8 @@ CREATE TABLE memory (
 CREATE UNIQUE INDEX memory_content ON memory (user_id, content_hash)
     WHERE status IN ('active', 'pending');
 CREATE INDEX memory_subject ON memory (user_id, kind, subject) WHERE subject IS NOT NULL;
+CREATE INDEX memory_session ON memory (user_id, session_id, position)
+    WHERE session_id IS NOT NULL;
 CREATE INDEX memory_profile ON memory (user_id, kind) WHERE kind IN ('okr', 'capability');
 CREATE INDEX memory_validity ON memory (user_id, valid_until) INCLUDE (memory_id)
     WHERE valid_until IS NOT NULL;
@@ -160,7 +162,8 @@ CREATE TABLE relation (
     FOREIGN KEY (user_id, to_id) REFERENCES memory ON DELETE CASCADE,
     CHECK (from_id <> to_id)
 );
-CREATE INDEX relation_to ON relation (user_id, to_id);
+CREATE INDEX relation_from ON relation (user_id, from_id, strength DESC, to_id) INCLUDE (type);
+CREATE INDEX relation_to ON relation (user_id, to_id, strength DESC, from_id) INCLUDE (type);
 COMMENT ON TABLE relation IS 'How two memories of a user bear on each other.';
 
 CREATE TABLE entity (
@@ -183,7 +186,7 @@ CREATE TABLE mention (
     FOREIGN KEY (user_id, entity_id) REFERENCES entity ON DELETE CASCADE,
     FOREIGN KEY (user_id, memory_id) REFERENCES memory ON DELETE CASCADE
 );
-CREATE INDEX mention_memory ON mention (user_id, memory_id);
+CREATE INDEX mention_memory ON mention (user_id, memory_id, entity_id);
 COMMENT ON TABLE mention IS 'Which memory mentions which entity.';
 
 CREATE TABLE revision (

@@ -80,12 +80,9 @@ BEGIN
               ORDER BY b.similarity DESC, b.created_at DESC, b.id
               LIMIT 5) AS b
     ), linked AS (
-        SELECT DISTINCT ON (l.memory_id) l.memory_id, l.strength * s.similarity AS strength,
-               format('%s memory %s', l.via, l.from_id) AS via
-        FROM seed, _linked(_scored.user_id, seed.ids, seed.similarities) AS l,
-             unnest(seed.ids, seed.similarities) AS s (id, similarity)
-        WHERE settings.graph_weight > 0 AND s.id = l.from_id
-        ORDER BY l.memory_id, l.strength * s.similarity DESC, l.from_id
+        SELECT l.memory_id, l.strength, l.via
+        FROM seed, _linked(_scored.user_id, seed.ids, seed.similarities) AS l
+        WHERE settings.graph_weight > 0
     ), signals AS (
         SELECT b.*, coalesce(w.score, 0) AS keyword, coalesce(l.strength, 0) AS graph, l.via,
                _recency(settings.recency_rate, settings.recency_floor, settings.whole_days, at,
