@@ -277,7 +277,7 @@ def test_it_names_the_link_that_brought_a_memory_in(tx):
     )
     row = about(tx, pot, "green tea", mode="assistant")
     assert (row.graph, row.score) == (pytest.approx(0.8), pytest.approx(0.5 * 0.8))
-    assert row.via == f"supports memory {tea}"
+    assert row.via == f"supported by {tea}"
 
 
 def test_the_parts_of_a_search_are_shown(tx):
