@@ -30,11 +30,9 @@ DECLARE
     event_relevance float8;
     event_after timestamptz;
     turns boolean;
-    features boolean;
     name_boost float8;
-    when_boost float8;
-    question_penalty float8;
-    asked text := '';
+    features text;
+    when_feature text;
     time_boost float8;
     time_before interval;
     time_after interval;
@@ -69,6 +67,10 @@ DECLARE
     lines text[];
     smallest float8;
     derived boolean := true;
+    some_wide boolean;
+    all_ids bigint[];
+    places int[];
+    own_scores real[];
     makers int[];
     sources int[];
     selection record;
@@ -87,7 +89,7 @@ BEGIN
            m.mmr_lambda, m.mmr_lines, m.duplicate_at,
            m.event_types, m.event_limit, m.event_relevance,
            at - m.event_hours * interval '1 hour',
-           m.features, m.name_boost, m.when_boost, m.question_penalty,
+           m.name_boost, m.asks_feature, m.when_feature,
            m.time_boost, m.time_before, m.time_after, m.time_after_day,
            m.turns, m.neighbour_weight, m.second_neighbour_weight,
            m.answer_weight, m.session_weight,
@@ -98,15 +100,18 @@ BEGIN
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END,
            EXISTS (SELECT FROM trace AS t
-                   WHERE t.user_id = _recall.user_id AND t.memory_id > coalesce(p.counted_up_to, 0))
+                   WHERE t.user_id = _recall.user_id AND t.memory_id > coalesce(p.counted_up_to, 0)),
+           m.turns AND EXISTS (SELECT FROM trace AS t
+                               WHERE t.user_id = _recall.user_id AND t.model = m.model_id
+                                 AND t.active AND t.wide)
     INTO vector_share, threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at,
          event_types, event_limit, event_relevance, event_after,
-         features, name_boost, when_boost, question_penalty,
+         name_boost, features, when_feature,
          time_boost, time_before, time_after, time_after_day,
          turns, near, beyond, answer, session_weight,
          plain_kinds, kind_weights, kind_rates, kind_headings, heading_costs,
          in_model, dimensions, log_recalls, fast, counted, counted_up_to,
-         profile_text, profile_cost, profile_ids, newer
+         profile_text, profile_cost, profile_ids, newer, some_wide
     FROM mode AS m
     LEFT JOIN profile AS p ON p.user_id = _recall.user_id
     WHERE m.name = _recall.mode;
@@ -121,16 +126,14 @@ BEGIN
             counted := 0;
             counted_up_to := 0;
         END IF;
-        IF features THEN
-            asked := _asked_features(user_id, in_model, query_text, tokens(query_text), name_boost,
-                                     when_boost, question_penalty, counted, counted_up_to,
-                                     newer OR counted_up_to = 0);
+        IF when_feature <> '' AND _asks_when(query_text) THEN
+            features := features || when_feature;
         END IF;
         IF newer OR counted_up_to = 0 THEN
             question := _question_counting(user_id, in_model, query_text, counted, counted_up_to,
-                                           as_of, asked);
+                                           as_of, name_boost, features);
         ELSE
-            question := _question(user_id, query_text, counted, asked);
+            question := _question(user_id, query_text, counted, name_boost, features);
         END IF;
         IF time_boost <> 0 THEN
             times := _asked_times(query_text, at, time_before, time_after, time_after_day);
@@ -150,6 +153,40 @@ BEGIN
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
         words := tokens(query_text);
     END IF;
+    -- A conversation: every memory is scored where it lies in the index, in the order of its turns.
+    -- Rows out of the index cost a sort, so they are looked for only where there are some.
+    IF fast AND turns AND NOT some_wide THEN
+        SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
+        INTO all_ids, places, own_scores
+        FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
+                     coalesce(_kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                                         t.created_at)
+                            * (_relevance(t.embedding, query, vector_share, t.terms, question,
+                                          CASE WHEN by_importance THEN t.importance END)
+                               + CASE WHEN timed AND t.created_at <@ times
+                                      THEN time_boost ELSE 0 END), 0)::real AS score
+              FROM trace AS t
+              WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND NOT t.wide
+              ORDER BY t.session, t.position, t.memory_id) AS s;
+    ELSIF fast AND turns THEN
+        SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
+        INTO all_ids, places, own_scores
+        FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
+                     coalesce(_kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                                         t.created_at)
+                            * (_relevance(t.embedding, query, vector_share, t.terms, question,
+                                          CASE WHEN by_importance THEN t.importance END)
+                               + CASE WHEN timed AND t.created_at <@ times
+                                      THEN time_boost ELSE 0 END), 0)::real AS score
+              FROM (SELECT n.* FROM trace AS n
+                    WHERE n.user_id = _recall.user_id AND n.model = in_model
+                      AND n.active AND NOT n.wide
+                    UNION ALL
+                    SELECT w.* FROM trace AS w
+                    WHERE w.user_id = _recall.user_id AND w.model = in_model
+                      AND w.active AND w.wide) AS t
+              ORDER BY t.session, t.position, t.memory_id) AS s;
+    END IF;
     LOOP
         IF NOT fast THEN
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
@@ -157,11 +194,10 @@ BEGIN
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
             FROM _candidates(user_id, settings, in_model, query, question, by_importance, as_of,
-                             words, profile_ids, candidate_limit) AS c;
+                             words, profile_ids, candidate_limit, NULL,
+                             CASE WHEN timed THEN times END) AS c;
         ELSIF turns THEN
-            -- Every memory is scored where it lies in the index, in the order of the sessions, into
-            -- one vector: neighbours are added by shifting it (15 µs for 600; window functions take
-            -- 500). What leaks over the ends of sessions is put right for the best.
+            -- The best with their neighbours' share, what leaks over the ends of sessions put right.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -177,64 +213,21 @@ BEGIN
                                ELSE session_weight * max(e.score) OVER (PARTITION BY e.session)
                           END AS score
                     FROM (
-                        SELECT a.ids[p.place] AS id, a.turns[p.place] / 4 AS session,
-                               a.scores[p.place] + CASE
-                                   WHEN (a.turns[p.place] & 2) = 0 THEN 0
-                                   ELSE coalesce(CASE a.turns[p.place - 1] - (a.turns[p.place] & -2)
-                                                 WHEN 0 THEN near * a.scores[p.place - 1]
-                                                 WHEN 1 THEN (near + answer) * a.scores[p.place - 1]
-                                                 END, 0)
-                                        + coalesce(CASE WHEN (a.turns[p.place + 1] & -2)
-                                                             = (a.turns[p.place] & -2)
-                                                   THEN near * a.scores[p.place + 1] END, 0)
-                                        + coalesce(CASE WHEN (a.turns[p.place - 2] & -2)
-                                                             = (a.turns[p.place] & -2)
-                                                   THEN beyond * a.scores[p.place - 2] END, 0)
-                                        + coalesce(CASE WHEN (a.turns[p.place + 2] & -2)
-                                                             = (a.turns[p.place] & -2)
-                                                   THEN beyond * a.scores[p.place + 2] END, 0)
-                                   END AS score
+                        SELECT all_ids[p.place] AS id, places[p.place] / 4 AS session,
+                               own_scores[p.place] + _neighbours(
+                                   places[p.place], places[p.place - 1], places[p.place + 1],
+                                   places[p.place - 2], places[p.place + 2],
+                                   own_scores[p.place - 1], own_scores[p.place + 1],
+                                   own_scores[p.place - 2], own_scores[p.place + 2],
+                                   near, beyond, answer) AS score
                         FROM (
-                            SELECT array_agg(s.id) AS ids, array_agg(s.turn) AS turns,
-                                   array_agg(s.score) AS scores
-                            FROM (
-                                SELECT t.memory_id AS id, t.session, t.position,
-                                       4 * t.session + 2 * (t.position >= 0)::int
-                                           + t.asks::int AS turn,
-                                       coalesce(_kind_factor(plain_kinds, t.kind, kind_weights,
-                                                             kind_rates, at_epoch, t.created_at)
-                                       * (_relevance(t.embedding, query, vector_share, t.terms,
-                                                     question,
-                                                     CASE WHEN by_importance THEN t.importance END)
-                                          + CASE WHEN timed AND t.created_at <@ times
-                                                 THEN time_boost ELSE 0 END), 0)::float4 AS score
-                                FROM trace AS t
-                                WHERE t.user_id = _recall.user_id AND t.model = in_model
-                                  AND t.active AND NOT t.wide
-                                UNION ALL
-                                SELECT t.memory_id, t.session, t.position,
-                                       4 * t.session + 2 * (t.position >= 0)::int + t.asks::int,
-                                       coalesce(_kind_factor(plain_kinds, t.kind, kind_weights,
-                                                             kind_rates, at_epoch, t.created_at)
-                                       * (_relevance(t.embedding, query, vector_share, t.terms,
-                                                     question,
-                                                     CASE WHEN by_importance THEN t.importance END)
-                                          + CASE WHEN timed AND t.created_at <@ times
-                                                 THEN time_boost ELSE 0 END), 0)::float4
-                                FROM trace AS t
-                                WHERE t.user_id = _recall.user_id AND t.model = in_model
-                                  AND t.active AND t.wide
-                                ORDER BY session, position, id
-                            ) AS s
-                        ) AS a
-                        CROSS JOIN LATERAL (
                             SELECT u.place
-                            FROM unnest(_smooth(a.scores, near, beyond)) WITH ORDINALITY
+                            FROM unnest(_smooth(own_scores, near, beyond)) WITH ORDINALITY
                                  AS u (score, place)
                             ORDER BY u.score DESC
                             LIMIT candidate_limit + candidate_limit / 2
                         ) AS p
-                        WHERE a.ids[p.place] <> ALL (profile_ids)
+                        WHERE all_ids[p.place] <> ALL (profile_ids)
                         OFFSET 0
                     ) AS e
                     ORDER BY 2 DESC

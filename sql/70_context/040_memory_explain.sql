@@ -1,5 +1,5 @@
 -- Why each memory is or is not in the block: the debugger's view of one recall, same arguments,
--- same arithmetic. Scores with _scored and chooses with _select, as _recall does; it writes no log
+-- same arithmetic. Scores with _ranked and chooses with _select, as _recall does; it writes no log
 -- row. only_memory is not called memory_id because a column of the result is.
 CREATE OR REPLACE FUNCTION memory_explain(
     query_vec halfvec DEFAULT NULL, mode text DEFAULT 'execute', budget int DEFAULT 800,
@@ -9,7 +9,8 @@ CREATE OR REPLACE FUNCTION memory_explain(
                    relevance float8, cosine float8, coverage float8, decay float8, weight float8,
                    score float8, tokens int, reason text,
                    keyword float8, graph float8, recency float8, importance float8,
-                   interaction float8, priority float8, matched text[], via text)
+                   interaction float8, priority float8, boost float8, neighbours float8,
+                   session float8, matched text[], via text)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET jit = off
 AS $$
@@ -23,11 +24,12 @@ DECLARE
     profile_cost float8;
     profile_ids bigint[];
     question sparsevec;
+    plain_question sparsevec;
+    times tstzmultirange;
     words CONSTANT text[] := tokens(coalesce(query_text, ''));
-    word_terms CONSTANT sparsevec[] := ARRAY(
-        SELECT _term_set(ARRAY[_term(w.word)])
-        FROM unnest(words) WITH ORDINALITY AS w (word, place)
-        ORDER BY w.place LIMIT 200);
+    labels text[];
+    label_terms sparsevec[];
+    label_sizes float8[];
     by_importance CONSTANT boolean := query_vec IS NULL AND coalesce(query_text, '') = '';
     candidate_limit int;
     ids bigint[];
@@ -51,28 +53,58 @@ BEGIN
                   HINT = 'SELECT memory_id, content FROM memoir.memory WHERE user_id = ... '
                          'lists them.';
     END IF;
-    -- Counted from the memories themselves: the same numbers as the statistics give.
-    question := _question_counting(owner, model.model_id, nullif(query_text, ''), 0, 0,
-                                   known_until);
+    IF query_text <> '' THEN
+        -- Counted from the memories themselves: the same numbers as the statistics give.
+        plain_question := _question_counting(owner, model.model_id, query_text, 0, 0, known_until,
+                                             0, '');
+        question := _question_counting(
+            owner, model.model_id, query_text, 0, 0, known_until, settings.name_boost,
+            settings.asks_feature
+            || CASE WHEN _asks_when(query_text) THEN settings.when_feature ELSE '' END);
+        IF settings.time_boost <> 0 AND (query_vec IS NULL OR question IS NOT NULL) THEN
+            times := _asked_times(query_text, at, settings.time_before, settings.time_after,
+                                  settings.time_after_day);
+        END IF;
+        SELECT array_agg(w.label), array_agg(_term_set(w.terms, '{}')), array_agg(w.size)
+        INTO labels, label_terms, label_sizes
+        FROM (
+            SELECT q.word || CASE WHEN q.form = q.word THEN '' ELSE ' → ' || q.form END AS label,
+                   array_agg(DISTINCT q.term) AS terms, count(DISTINCT q.term) AS size
+            FROM _question_words(owner, query_text) AS q
+            GROUP BY q.word, q.form
+            -- A feature counts 2^-12 in a memory, a word 1.
+            UNION ALL
+            SELECT 'name ' || word, ARRAY[_feature('name ' || word)], 0.5
+            FROM unnest(words) AS word WHERE settings.name_boost <> 0
+            UNION ALL
+            SELECT 'says when', ARRAY[_feature('when')], 0.5
+            WHERE settings.when_feature <> '' AND _asks_when(query_text)
+            LIMIT 400
+        ) AS w;
+    END IF;
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
     candidate_limit := _candidate_limit(settings.candidate_limit, budget);
 
     -- As _recall does, with more candidates where short lines leave the budget unused.
     LOOP
-        SELECT x.ids, (x.result).chosen, (x.result).spent, (x.result).outcome
-        INTO ids, chosen, spent, outcomes
+        SELECT c.ids, r.chosen, r.spent, r.outcome INTO ids, chosen, spent, outcomes
         FROM (
-            SELECT array_agg(c.id) AS ids,
-                   _select(array_agg(c.score), array_agg(c.kind), array_agg(c.cost),
-                           array_agg(c.brief_cost), array_agg(c.terms), array_agg(c.term_count),
-                           settings.heading_costs, min(least(c.cost, c.brief_cost)),
-                           settings.mmr_lambda, settings.mmr_lines, settings.duplicate_at,
-                           coalesce(settings.line_limit + settings.extra_lines, 2147483647),
-                           budget - profile_cost, NULL, NULL) AS result
+            SELECT array_agg(c.id) AS ids, array_agg(c.score) AS scores,
+                   array_agg(c.kind) AS kinds, array_agg(c.cost) AS costs,
+                   array_agg(c.brief_cost) AS brief_costs, array_agg(c.terms) AS term_sets,
+                   array_agg(c.term_count) AS term_counts,
+                   min(least(c.cost, c.brief_cost)) AS smallest
             FROM _candidates(owner, settings, model.model_id, query_vec, question, by_importance,
-                             known_until, words, profile_ids, candidate_limit) AS c
-        ) AS x;
+                             known_until, words, profile_ids, candidate_limit, plain_question,
+                             times) AS c
+        ) AS c
+        CROSS JOIN LATERAL _provenance(owner, c.ids) AS p
+        CROSS JOIN LATERAL _select(
+            c.scores, c.kinds, c.costs, c.brief_costs, c.term_sets, c.term_counts,
+            settings.heading_costs, c.smallest, settings.mmr_lambda, settings.mmr_lines,
+            settings.duplicate_at, coalesce(settings.line_limit + settings.extra_lines, 2147483647),
+            budget - profile_cost, p.makers, p.sources) AS r;
         EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(chosen),
                           settings.line_limit + settings.extra_lines, spent, budget - profile_cost);
         candidate_limit := least(4 * candidate_limit, 1000);
@@ -105,13 +137,15 @@ BEGIN
                ELSE 'over budget'
            END,
            s.keyword, s.graph, s.recency, s.importance, s.interaction, s.priority,
-           ARRAY(SELECT w.word
-                 FROM unnest(words, word_terms) WITH ORDINALITY AS w (word, term, place)
-                 WHERE (s.terms <#> w.term) < 0
+           s.boost, s.neighbours, s.session,
+           ARRAY(SELECT w.label
+                 FROM unnest(labels, label_terms, label_sizes) WITH ORDINALITY
+                      AS w (label, terms, size, place)
+                 WHERE -(s.terms <#> w.terms) > w.size - 0.5
                  ORDER BY w.place),
            s.via
-    FROM _scored(owner, settings, model.model_id, query_vec, question, by_importance,
-                 known_until, words) AS s
+    FROM _ranked(owner, settings, model.model_id, query_vec, question, by_importance, known_until,
+                 words, plain_question, times, candidate_limit) AS s
     JOIN kind AS k ON k.kind_id = s.kind
     LEFT JOIN unnest(ids, outcomes) AS o (id, outcome) ON o.id = s.id
     WHERE only_memory IS NULL OR s.id = only_memory
@@ -121,7 +155,7 @@ BEGIN
            CASE WHEN m.created_at > known_until THEN 'not known yet'
                 WHEN m.status <> 'active' THEN m.status
                 ELSE 'no trace of the active model' END,
-           NULL, NULL, NULL, m.importance, NULL, NULL, NULL, NULL
+           NULL, NULL, NULL, m.importance, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM memory AS m
     WHERE m.user_id = owner AND (only_memory IS NULL OR m.memory_id = only_memory)
       AND (m.status <> 'active' OR m.created_at > known_until
@@ -138,7 +172,10 @@ COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timesta
     'below threshold, expired, not valid yet, beyond the candidate limit, beyond the line limit, '
     'duplicate of ..., over budget, not known yet, or its status. place: order of choice. How the '
     'parts make relevance and score: comments on table mode; for a mode of vector and words alone '
-    'score = relevance x decay x weight. matched: the words of the question that the memory has. '
-    'via: the link that brought it in. only_memory: a memory id, to ask about that one alone. At '
+    'score = relevance x decay x weight. boost: what names and times of the question added to '
+    'relevance, neighbours and session: what turns beside it and the best of its session added to '
+    'the score (mode conversation). matched: the words of the question that the memory has, '
+    'and the synonyms ("认证 → auth"). via: the link that brought it in. only_memory: a memory id, '
+    'to ask about that one alone. At '
     'most 1,000 rows, the block first. Other arguments and errors as recall(), and ME012 for an id '
     'the user has not.';

@@ -183,3 +183,35 @@ def test_the_seed_has_hundreds_of_pairs_each_once(tx):
         " ON (a.term, a.synonym) = (b.synonym, b.term)"
     )
     assert value(tx, twice) == 0
+
+
+def test_no_term_of_the_seed_loses_a_word_to_the_stop_words(tx):
+    terms = tx.execute("SELECT term FROM memoir.synonym UNION SELECT synonym FROM memoir.synonym")
+    terms = [term for (term,) in terms]
+    words = oracle.tokens(tx, terms)
+    english = [(t, w) for t, w in zip(terms, words, strict=True) if t.isascii()]
+    assert [term for term, w in english if len(w) < len(term.split())] == []
+    assert [term for term, w in zip(terms, words, strict=True) if not w] == []
+
+
+def test_the_words_of_a_question_are_named_with_their_expansions(tx):
+    seed(tx)
+    remember_all(tx, ["auth error", "tea"])
+    rows = call(tx, "_question_words", user_id="default", query_text="认证失败")
+    assert {(r.word, r.form, r.similarity) for r in rows if r.weight} == {
+        ("认证", "认证", 1),
+        ("证失", "证失", 1),
+        ("失败", "失败", 1),
+        ("认证", "auth", 0.7),
+        ("失败", "error", 0.7),
+    }
+
+
+def test_the_named_words_weigh_what_the_memory_is_covered_by(tx):
+    remember_all(tx, ["auth error", "tea"])
+    rows = call(tx, "_question_words", user_id="default", query_text="认证失败")
+    terms = "SELECT -(terms OPERATOR(public.<#>) %s::public.sparsevec) > 0 FROM memoir.trace"
+    terms += " WHERE line = 'auth error'"
+    has = {r.term: value(tx, terms, f"{{{r.term}:1}}/268435457") for r in rows}
+    covered = sum({r.term: r.weight for r in rows if has[r.term]}.values())
+    assert candidate_scores(tx, "认证失败")["auth error"] == pytest.approx(covered, abs=1e-6)

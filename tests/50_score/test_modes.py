@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import random
-from datetime import timedelta
 
 import pytest
 from tests import oracle
-from tests.rows import MODES, NOW, ago, explain, recall, remember, sentences, value
+from tests.rows import MODES, NOW, ago, explain, recall, remember, sentences
 
 EXACT = 1e-9
 OTHERS = ("balanced", "search", "implicit", "assistant")

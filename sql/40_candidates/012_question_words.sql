@@ -1,0 +1,40 @@
+-- The words of a question and all they expand to, readable: the explaining form of _question. It
+-- reads table synonym itself and works on text, which takes milliseconds; recall never calls it.
+-- term is the place in trace.terms where a memory has the word; a form of several terms has a row
+-- for each, and one more row with the same form means the same synonym.
+CREATE OR REPLACE FUNCTION _question_words(user_id text, query_text text)
+    RETURNS TABLE (word text, form text, term int, similarity float8, weight float8)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    asked CONSTANT text[] := tokens(query_text);
+    question CONSTANT sparsevec := _question_counting(
+        user_id, (SELECT e.model_id FROM embedding_model AS e WHERE e.active), query_text, 0, 0,
+        'infinity');
+BEGIN
+    RETURN QUERY
+    WITH pair AS (
+        SELECT s.term AS word, s.synonym AS form, s.similarity FROM synonym AS s
+        UNION ALL
+        SELECT s.synonym, s.term, s.similarity FROM synonym AS s
+    ), said AS MATERIALIZED (
+        SELECT w AS word, w AS form, w AS token, 1::float8 AS similarity FROM unnest(asked) AS w
+        UNION ALL
+        SELECT p.word, p.form, f, max(p.similarity)
+        FROM pair AS p, unnest(tokens(p.form)) AS f
+        WHERE p.similarity > 0 AND tokens(p.word) <@ asked AND cardinality(tokens(p.word)) > 0
+          AND NOT tokens(p.form) <@ tokens(p.word)
+        GROUP BY p.word, p.form, f
+    ), weight AS MATERIALIZED (
+        SELECT split_part(entry, ':', 1)::int AS term, split_part(entry, ':', 2)::float8 AS weight
+        FROM unnest(string_to_array(
+            split_part(ltrim(question::text, '{'), '}', 1), ',')) AS entry
+        WHERE entry <> ''
+    )
+    SELECT s.word, s.form, t.term, s.similarity, coalesce(w.weight, 0)
+    FROM said AS s CROSS JOIN LATERAL (SELECT _term(s.token)) AS t (term)
+    LEFT JOIN weight AS w ON w.term = t.term
+    ORDER BY s.similarity DESC, s.word, s.form, t.term;
+END $$;
