@@ -96,7 +96,8 @@ DECLARE
                                    FROM unnest(tokens(query) || carried) AS w (word));
     question CONSTANT sparsevec := (
         SELECT _question_counting(_search.user_id, model, nullif(query, ''),
-                                  coalesce(p.counted, 0), coalesce(p.counted_up_to, 0), 'infinity')
+                                  coalesce(p.counted, 0), coalesce(p.counted_up_to, 0), 'infinity',
+                                  0, '')
         FROM (VALUES (_search.user_id)) AS u (user_id) LEFT JOIN profile AS p USING (user_id));
     keywords_alone CONSTANT boolean := query_vec IS NULL AND question IS NULL;
     expanded text[] := '{}';
