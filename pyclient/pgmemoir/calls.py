@@ -123,6 +123,7 @@ class Found:
     key: str
     kind: str
     relevance: float
+    score: float
     preview: str
     summary: str | None
     created_at: datetime
@@ -293,7 +294,7 @@ FROM memoir.remember(%s::text, %s::text, user_id => %s::text, subject => %s::tex
     created_at => %s::timestamptz, session_id => %s::text, turn => %s::int,
     speaker => %s::text, source => %s::text, confidence => %s::float8)"""
 
-_SEARCH = """SELECT key, kind, relevance, preview, summary, created_at, keywords, metadata,
+_SEARCH = """SELECT key, kind, relevance, score, preview, summary, created_at, keywords, metadata,
     total_found, strategy, expanded_keywords
 FROM memoir.search_memories(%s::text, %s::text, keywords => %s::text[],
     memory_types => %s::text[], time_from => %s::timestamptz, time_until => %s::timestamptz,
