@@ -136,7 +136,10 @@ BEGIN
             question := _question(user_id, query_text, counted, name_boost, features);
         END IF;
         IF time_boost <> 0 THEN
-            times := _asked_times(query_text, at, time_before, time_after, time_after_day);
+            times := _time_windows(query_text, at);
+            IF times IS NOT NULL THEN
+                times := _asked_times(times, time_before, time_after, time_after_day);
+            END IF;
         END IF;
     END IF;
     IF question IS NULL THEN

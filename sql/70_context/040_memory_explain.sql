@@ -62,8 +62,8 @@ BEGIN
             settings.asks_feature
             || CASE WHEN _asks_when(query_text) THEN settings.when_feature ELSE '' END);
         IF settings.time_boost <> 0 AND (query_vec IS NULL OR question IS NOT NULL) THEN
-            times := _asked_times(query_text, at, settings.time_before, settings.time_after,
-                                  settings.time_after_day);
+            times := _asked_times(_time_windows(query_text, at), settings.time_before,
+                                  settings.time_after, settings.time_after_day);
         END IF;
         SELECT array_agg(w.label), array_agg(_term_set(w.terms, '{}')), array_agg(w.size)
         INTO labels, label_terms, label_sizes
