@@ -42,9 +42,26 @@ CREATE TABLE mode (
     description text NOT NULL,
     vector_weight float8 NOT NULL DEFAULT 0.5 CHECK (vector_weight >= 0),
     word_weight float8 NOT NULL DEFAULT 0.5 CHECK (word_weight >= 0),
+    keyword_weight float8 NOT NULL DEFAULT 0 CHECK (keyword_weight >= 0),
+    recency_weight float8 NOT NULL DEFAULT 0 CHECK (recency_weight >= 0),
+    importance_weight float8 NOT NULL DEFAULT 0 CHECK (importance_weight >= 0),
+    graph_weight float8 NOT NULL DEFAULT 0 CHECK (graph_weight >= 0),
+    base_weight float8 NOT NULL DEFAULT 1 CHECK (base_weight >= 0),
+    interaction_weight float8 NOT NULL DEFAULT 0 CHECK (interaction_weight >= 0),
+    priority_weight float8 NOT NULL DEFAULT 0 CHECK (priority_weight >= 0),
+    importance_power float8 NOT NULL DEFAULT 0 CHECK (importance_power BETWEEN 0 AND 4),
+    recency_power float8 NOT NULL DEFAULT 0 CHECK (recency_power BETWEEN 0 AND 4),
+    recency_from text NOT NULL DEFAULT 'created' CHECK (recency_from IN ('created', 'accessed')),
+    recency_rate float8 NOT NULL DEFAULT 0 CHECK (recency_rate >= 0),
+    recency_floor float8 NOT NULL DEFAULT 0 CHECK (recency_floor BETWEEN 0 AND 1),
+    whole_days boolean NOT NULL DEFAULT false,
+    unaccessed_days float8 DEFAULT 365 CHECK (unaccessed_days >= 0),
+    kind_decay boolean NOT NULL DEFAULT true,
+    minimum_relevance float8 NOT NULL DEFAULT 0 CHECK (minimum_relevance BETWEEN 0 AND 1),
     threshold float8 NOT NULL DEFAULT 0,
     candidate_limit int NOT NULL DEFAULT 40 CHECK (candidate_limit BETWEEN 1 AND 1000),
     line_limit int CHECK (line_limit > 0),
+    extra_lines int NOT NULL DEFAULT 0 CHECK (extra_lines >= 0),
     mmr_lambda float8 NOT NULL DEFAULT 0.7 CHECK (mmr_lambda > 0 AND mmr_lambda <= 1),
     mmr_lines int NOT NULL DEFAULT 5 CHECK (mmr_lines >= 0),
     duplicate_at float8 NOT NULL DEFAULT 0.8 CHECK (duplicate_at > 0 AND duplicate_at <= 1),
@@ -54,46 +71,150 @@ CREATE TABLE mode (
     event_types text[] NOT NULL
         DEFAULT '{task_failed,task_completed,alert,layer2_health,escalation}',
     profile boolean NOT NULL DEFAULT true,
+    name_boost float8 NOT NULL DEFAULT 0,
+    time_boost float8 NOT NULL DEFAULT 0,
+    time_before interval NOT NULL DEFAULT '1 day',
+    time_after interval NOT NULL DEFAULT '7 days',
+    time_after_day interval NOT NULL DEFAULT '10 days',
+    when_boost float8 NOT NULL DEFAULT 0,
+    question_penalty float8 NOT NULL DEFAULT 0,
+    neighbour_weight float8 NOT NULL DEFAULT 0 CHECK (neighbour_weight BETWEEN 0 AND 1),
+    second_neighbour_weight float8 NOT NULL DEFAULT 0
+        CHECK (second_neighbour_weight BETWEEN 0 AND 1),
+    answer_weight float8 NOT NULL DEFAULT 0 CHECK (answer_weight BETWEEN 0 AND 1),
+    session_weight float8 NOT NULL DEFAULT 0 CHECK (session_weight BETWEEN 0 AND 1),
+    common_share float8 CHECK (common_share BETWEEN 0 AND 1),
+    turns boolean NOT NULL GENERATED ALWAYS AS (
+        neighbour_weight > 0 OR second_neighbour_weight > 0 OR answer_weight > 0
+        OR session_weight > 0 OR time_boost <> 0) STORED,
+    asks_feature text NOT NULL DEFAULT '',
+    when_feature text NOT NULL DEFAULT '',
     model_id smallint,
     dimensions int,
     log_recalls boolean NOT NULL DEFAULT true,
     plain_kinds bigint NOT NULL DEFAULT 0,
     kind_weights float8[] NOT NULL DEFAULT '{}',
     kind_rates float8[] NOT NULL DEFAULT '{}',
+    kind_priorities float8[] NOT NULL DEFAULT '{}',
     kind_headings text[] NOT NULL DEFAULT '{}',
     heading_costs float8[] NOT NULL DEFAULT '{}',
+    fast boolean NOT NULL GENERATED ALWAYS AS (
+        keyword_weight = 0 AND recency_weight = 0 AND importance_weight = 0 AND graph_weight = 0
+        AND base_weight = 1 AND interaction_weight = 0 AND priority_weight = 0
+        AND importance_power = 0 AND recency_power = 0 AND minimum_relevance = 0
+        AND extra_lines = 0
+        AND (event_limit = 0 OR (neighbour_weight = 0 AND second_neighbour_weight = 0
+                                 AND answer_weight = 0 AND session_weight = 0 AND time_boost = 0))
+    ) STORED,
     CHECK (vector_weight + word_weight > 0)
 );
 COMMENT ON TABLE mode IS
-    'How a recall is weighted, one row a mode. A new mode is one row here and, where a weight is '
-    'not 1, rows in mode_weight.';
+    'How a recall is weighted, one row a mode; a new mode is one row here and, where a weight of a '
+    'kind is not 1, rows in mode_weight. relevance = mean of similarity, keyword, recency and '
+    'importance by their weights, + graph_weight x graph. score = base_weight x relevance x '
+    'importance ^ importance_power x recency ^ recency_power x 0.5 ^ (age / half-life of the kind) '
+    'x weight of the kind + interaction_weight x interaction + priority_weight x priority. '
+    'memory_explain shows every part.';
 COMMENT ON COLUMN mode.vector_weight IS
-    'Share of cosine in relevance; relevance is the weighted mean of the signals a memory has.';
+    'Weight of cosine in relevance (D0 1.5, D1 4.1). A memory without a vector, or a question '
+    'without one, leaves it to the words.';
 COMMENT ON COLUMN mode.word_weight IS
-    'Share of idf coverage (which part of the question''s words, by rarity, the memory contains).';
+    'Weight of idf coverage in relevance: which part of the question''s words, by rarity, the '
+    'memory contains. It is BM25 with k1 = b = 0 divided by the most a memory can have, so 0 to 1; '
+    'other k1 and b were measured as worse (DESIGN 5). The text part of D2 3.3.1. A question '
+    'without words leaves it to the vector.';
+COMMENT ON COLUMN mode.keyword_weight IS
+    'Weight of the keyword match in relevance: exact 1.0, prefix 0.8, synonym 0.7 (D2 3.3.1). A '
+    'question without words does without it.';
+COMMENT ON COLUMN mode.recency_weight IS
+    'Weight of recency in relevance (D1 4.1, D2 3.3.1); see recency_rate.';
+COMMENT ON COLUMN mode.importance_weight IS 'Weight of importance in relevance (D1 4.1).';
+COMMENT ON COLUMN mode.graph_weight IS
+    'Added to relevance for a memory linked to one of the five most similar: this times the '
+    'strength of the link times the similarity of that one (D4 5.3, which names no weight).';
+COMMENT ON COLUMN mode.base_weight IS
+    'Weight of the part of the score that relevance makes (D2 3.3.2: 70 %).';
+COMMENT ON COLUMN mode.interaction_weight IS
+    'Weight of interaction in the score (D2 3.3.2: 20 %). D2 names its causes, how often and when '
+    'last recalled, but no formula; here it is count / (1 + count) x recency of the last recall '
+    'by recency_rate and recency_floor: 0 for a memory never recalled, below 1.';
+COMMENT ON COLUMN mode.priority_weight IS
+    'Weight of the kind''s priority, as a share of the largest priority, in the score (D2 3.3.2: '
+    '10 %).';
+COMMENT ON COLUMN mode.importance_power IS
+    'importance to this power is a factor of the score, 0 to 4; 0: it is none (D3 4.3: 1).';
+COMMENT ON COLUMN mode.recency_power IS
+    'recency to this power is a factor of the score, 0 to 4; 0: it is none (D3 4.3: 1).';
+COMMENT ON COLUMN mode.recency_from IS
+    'Whether recency counts days since a memory was created (D2 3.3.1) or since it was last '
+    'accessed (D1 4.1, D3 4.3).';
+COMMENT ON COLUMN mode.recency_rate IS
+    'recency = recency_floor + (1 - recency_floor) x exp(-recency_rate x days): 1/30 in D1 4.1, '
+    'ln 2 / 30 in D2 3.3.1, 0.05 in D3 4.3.';
+COMMENT ON COLUMN mode.recency_floor IS 'What recency never falls below, 0 to 1 (D2 3.3.1: 0.5).';
+COMMENT ON COLUMN mode.whole_days IS
+    'Recency counts whole days, as (now - then).days does in D1 4.1, D2 3.3.1 and D3 4.3.';
+COMMENT ON COLUMN mode.unaccessed_days IS
+    'As how many days since its last access a memory never accessed counts (D1 4.1: 365); NULL: '
+    'its age (D3 2.1, where a new memory is accessed when it is made).';
+COMMENT ON COLUMN mode.kind_decay IS
+    'Whether the half-life of a kind acts (D0 1.2); the other documents know one decay for all.';
+COMMENT ON COLUMN mode.minimum_relevance IS
+    'A memory with a relevance below this is left out, 0 to 1; 0: none is (D2 3.1.2: 0.6, D4 5.3: '
+    '0.7).';
 COMMENT ON COLUMN mode.threshold IS 'A candidate with a score at or below this is left out.';
 COMMENT ON COLUMN mode.candidate_limit IS
     'How many of the best scored memories go on to selection, at least; more when the budget is '
     'large.';
 COMMENT ON COLUMN mode.line_limit IS
     'At most this many lines in the block; NULL: as many as the budget holds.';
+COMMENT ON COLUMN mode.extra_lines IS
+    'With a line_limit: up to this many further lines of kinds of layer procedural (D3 4.4: top 3 '
+    'and procedural memory; how many it does not say).';
 COMMENT ON COLUMN mode.mmr_lambda IS
     'MMR: lambda * score - (1 - lambda) * Jaccard to the nearest line already chosen (D0 3.1).';
 COMMENT ON COLUMN mode.mmr_lines IS
     'How many lines MMR orders (topK of D0 3.1); the rest follow by score.';
 COMMENT ON COLUMN mode.duplicate_at IS
     'A candidate this similar (Jaccard of token sets) to a line above it is left out (D0 1.3).';
+COMMENT ON COLUMN mode.name_boost IS
+    'For a memory whose speaker or subject the question names; several names share it. This and the '
+    'next three are shares of the word signal: 0.3 counts as much as 30 % of the question''s words.';
+COMMENT ON COLUMN mode.time_boost IS
+    'For a memory of a time that the question names, widened by time_before and time_after, or '
+    'time_after_day where it names a single day: things are told later.';
+COMMENT ON COLUMN mode.when_boost IS
+    'For a memory that says when, where the question asks when.';
+COMMENT ON COLUMN mode.question_penalty IS 'Taken from a memory that is a question itself.';
+COMMENT ON COLUMN mode.neighbour_weight IS
+    'Share of the scores of the turns before and after that a turn gains; '
+    'second_neighbour_weight: of the two beyond.';
+COMMENT ON COLUMN mode.answer_weight IS
+    'Share of the score of the turn before that a turn gains besides, where that one asks.';
+COMMENT ON COLUMN mode.session_weight IS
+    'Share of the best score of its session that a turn gains.';
+COMMENT ON COLUMN mode.common_share IS
+    'Words in more than this share of the user''s memories, and names he knows, are left out of the '
+    'text to embed (query_terms); NULL: nothing is left out.';
 COMMENT ON COLUMN mode.model_id IS
     'Kept by trigger, as dimensions and log_recalls: the active embedding model and setting '
     'log_recalls, so that a recall reads one row. Do not write.';
+COMMENT ON COLUMN mode.asks_feature IS
+    'Kept by trigger, as when_feature: question_penalty and when_boost as entries of the sparse '
+    'vector of a question. Do not write.';
 COMMENT ON COLUMN mode.plain_kinds IS
     'Kept by trigger: bit kind_id is set for kinds that weigh 1 and do not decay, whose score is '
     'their relevance. Do not write.';
 COMMENT ON COLUMN mode.kind_weights IS
     'Kept by trigger from mode_weight: weight by kind_id. Do not write.';
 COMMENT ON COLUMN mode.kind_rates IS
-    'Kept by trigger from kind.half_life_days: ln 2 / half-life in seconds by kind_id. Do not '
-    'write.';
+    'Kept by trigger from kind.half_life_days: ln 2 / half-life in seconds by kind_id, 0 without '
+    'kind_decay. Do not write.';
+COMMENT ON COLUMN mode.kind_priorities IS
+    'Kept by trigger from kind.priority: its share of the largest by kind_id. Do not write.';
+COMMENT ON COLUMN mode.fast IS
+    'The score is relevance of vector and words x decay x weight: recall scores rows where they '
+    'lie in the index. Another mode is about three times slower.';
 
 CREATE TABLE mode_weight (
     mode text NOT NULL REFERENCES mode ON UPDATE CASCADE ON DELETE CASCADE,
@@ -138,7 +259,8 @@ CREATE TABLE prompt (
     PRIMARY KEY (kind, language, version)
 );
 COMMENT ON TABLE prompt IS
-    'Prompts for the jobs that ask a model, with the JSON schema of the answer.';
+    'What models are told: the prompts of jobs, with the JSON schema of the answer, and the '
+    'system_prompt of an agent that has the tools. The highest active version counts.';
 
 CREATE TABLE source (
     name text PRIMARY KEY,

@@ -6,6 +6,8 @@ INSERT INTO setting VALUES
     ('line_length', '1200', 'Longest line of a block, in characters; a longer memory is cut here.'),
     ('brief_length', '200',
      'Length of the short line made of a long memory without a summary, in characters (D2 3.1.2).'),
+    ('link_hub_limit', '50',
+     'An entity mentioned by more memories than this links none of them.'),
     ('profile_goals', '3', 'Goals in the profile part of a block (D0 1.5).'),
     ('profile_tokens', '100', 'About how many tokens the profile may take (D0, architecture).');
 
@@ -67,3 +69,35 @@ INSERT INTO mode_weight (kind, mode, weight) VALUES
     ('event', 'debug', 1.5), ('event', 'chat', 0.3),
     ('okr', 'plan', 1.5), ('okr', 'execute', 0.5),
     ('okr', 'debug', 0.3), ('okr', 'chat', 1.0);
+
+-- Conversations turn by turn. Weights are round numbers near the best of DESIGN 5's ladder on half
+-- of LoCoMo; scripts/bench/locomo.py prints what each one adds.
+INSERT INTO mode (name, description, vector_weight, word_weight, candidate_limit, mmr_lines,
+                  event_limit, profile, name_boost, time_boost, when_boost, question_penalty,
+                  neighbour_weight, second_neighbour_weight, answer_weight, session_weight,
+                  common_share) VALUES
+    ('conversation', 'Finding what was said: names, times, and turns beside good turns.',
+     0.6, 0.4, 40, 0, 0, false, 0.33, 0.4, 0.1, 0.1, 0.15, 0.1, 0.1, 0.2, 0.2);
+
+-- What was extracted from turns stands for several of them, and has no neighbours to gain from.
+INSERT INTO mode_weight (kind, mode, weight) VALUES ('fact', 'conversation', 1.4);
+
+-- The modes of the other documents: D1 4.1; D2 3.3 and 5.2; D3 4.3, 4.4; D4 5.3. They order by
+-- score alone and know neither D0's events nor its profile.
+INSERT INTO mode (name, description, vector_weight, word_weight, keyword_weight, recency_weight,
+                  importance_weight, graph_weight, base_weight, interaction_weight,
+                  priority_weight, importance_power, recency_power, recency_from, recency_rate,
+                  recency_floor, whole_days, unaccessed_days, minimum_relevance, line_limit,
+                  extra_lines, kind_decay, mmr_lines, event_limit, profile) VALUES
+    ('balanced', 'Likeness first, then what is fresh in use and important; ten lines (D1).',
+     0.6, 0, 0, 0.2, 0.2, 0, 1, 0, 0, 0, 0, 'accessed', 1::float8 / 30, 0, true, 365, 0,
+     10, 0, false, 0, 0, false),
+    ('search', 'Looking something up: keywords, words, freshness, use, kind (D2).',
+     0, 0.4, 0.4, 0.2, 0, 0, 0.7, 0.2, 0.1, 0, 0, 'created', ln(2::float8) / 30, 0.5, true, 365,
+     0.6, NULL, 0, false, 0, 0, false),
+    ('implicit', 'Opening a conversation: three memories, and how tools behave (D3).',
+     1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 'accessed', 0.05, 0, true, NULL, 0,
+     3, 10, false, 0, 0, false),
+    ('assistant', 'Answering a message: three memories that are surely relevant and valid (D4).',
+     0.5, 0.5, 0, 0, 0, 0.5, 1, 0, 0, 0, 0, 'created', 0, 0, false, 365, 0.7,
+     3, 0, false, 0, 0, false);

@@ -51,7 +51,11 @@ CREATE TABLE memory (
 CREATE UNIQUE INDEX memory_content ON memory (user_id, content_hash)
     WHERE status IN ('active', 'pending');
 CREATE INDEX memory_subject ON memory (user_id, kind, subject) WHERE subject IS NOT NULL;
+CREATE INDEX memory_session ON memory (user_id, session_id, position)
+    WHERE session_id IS NOT NULL;
 CREATE INDEX memory_profile ON memory (user_id, kind) WHERE kind IN ('okr', 'capability');
+CREATE INDEX memory_validity ON memory (user_id, valid_until) INCLUDE (memory_id)
+    WHERE valid_until IS NOT NULL;
 CREATE UNIQUE INDEX memory_source ON memory (user_id, source, source_key) WHERE source IS NOT NULL;
 COMMENT ON TABLE memory IS
     'One thing worth remembering: what was said, when it was true, where it came from.';
@@ -70,7 +74,9 @@ CREATE TABLE trace (
     created_at timestamptz NOT NULL,
     importance float8 NOT NULL,
     session int NOT NULL DEFAULT 0,
-    position int NOT NULL DEFAULT 0,
+    position int NOT NULL DEFAULT -1,
+    asks boolean NOT NULL DEFAULT false,
+    derived boolean NOT NULL DEFAULT false,
     cost float8 NOT NULL,
     brief_cost float8,
     term_count int NOT NULL,
@@ -88,16 +94,26 @@ ALTER TABLE trace
     ALTER embedding SET STORAGE PLAIN,
     ALTER terms SET STORAGE PLAIN,
     ALTER line SET STORAGE MAIN;
-CREATE INDEX trace_scan ON trace (user_id, model, memory_id)
-    INCLUDE (kind, created_at, importance, cost, brief_cost, term_count, terms, embedding, line)
+CREATE INDEX trace_scan ON trace (user_id, model, session, position, memory_id)
+    INCLUDE (kind, created_at, importance, asks, derived, cost, brief_cost, term_count, terms,
+             embedding, line)
     WHERE active AND NOT wide;
-CREATE INDEX trace_wide ON trace (user_id, model, memory_id) WHERE active AND wide;
+CREATE INDEX trace_wide ON trace (user_id, model, session, position, memory_id)
+    WHERE active AND wide;
 COMMENT ON TABLE trace IS
     'What recall reads, and all it reads: one row a memory and model. A memory that must not be '
     'recalled has no active trace.';
 COMMENT ON COLUMN trace.terms IS
     'The set of the memory''s tokens: one 1 at the hash of each. One inner product counts, weighs '
-    'or names the words shared with a question.';
+    'or names the words shared with a question. Features (who says it, that it asks, that it says '
+    'when) stand among them with 2^-12, too little to count as words.';
+COMMENT ON COLUMN trace.session IS
+    'Hash of the session, from 1; 0 without one. The scan gives turns in their order, so that '
+    'neighbours stand side by side.';
+COMMENT ON COLUMN trace.position IS
+    'Place of a turn in its session, from 0; -1 for a memory that is no turn and has no neighbours.';
+COMMENT ON COLUMN trace.asks IS 'The text is a question: the answer is likely to follow.';
+COMMENT ON COLUMN trace.derived IS 'Made from other memories (relation derived_from).';
 COMMENT ON COLUMN trace.line IS 'The line of the block, without bullet: one line, bounded.';
 COMMENT ON COLUMN trace.cost IS
     'Estimated tokens of the line with its bullet, not rounded; brief_cost of the brief, NULL '
@@ -148,7 +164,8 @@ CREATE TABLE relation (
     FOREIGN KEY (user_id, to_id) REFERENCES memory ON DELETE CASCADE,
     CHECK (from_id <> to_id)
 );
-CREATE INDEX relation_to ON relation (user_id, to_id);
+CREATE INDEX relation_from ON relation (user_id, from_id, strength DESC, to_id) INCLUDE (type);
+CREATE INDEX relation_to ON relation (user_id, to_id, strength DESC, from_id) INCLUDE (type);
 COMMENT ON TABLE relation IS 'How two memories of a user bear on each other.';
 
 CREATE TABLE entity (
@@ -171,7 +188,7 @@ CREATE TABLE mention (
     FOREIGN KEY (user_id, entity_id) REFERENCES entity ON DELETE CASCADE,
     FOREIGN KEY (user_id, memory_id) REFERENCES memory ON DELETE CASCADE
 );
-CREATE INDEX mention_memory ON mention (user_id, memory_id);
+CREATE INDEX mention_memory ON mention (user_id, memory_id, entity_id);
 COMMENT ON TABLE mention IS 'Which memory mentions which entity.';
 
 CREATE TABLE revision (

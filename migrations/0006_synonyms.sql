@@ -7,6 +7,7 @@ CREATE TABLE expansion (
     form int NOT NULL,
     need int NOT NULL,
     added int NOT NULL,
+    similarity float8 NOT NULL,
     share float8 NOT NULL,
     size int NOT NULL,
     needs int[],

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import psycopg
+from tests.documents import (
+    D0_HALF_LIVES,
+    D0_MODE_WEIGHTS,
+    D1_SCORE,
+    D2_SCORE,
+    D3_SCORE,
+    D4_RECALL,
+    number,
+    table,
+)
 
 
 def tokens(conn: psycopg.Connection, texts: Sequence[str]) -> list[list[str]]:
@@ -97,3 +109,169 @@ def select(candidates: Sequence[Candidate], rules: Rules) -> tuple[list[int], fl
             number, spent = fitting[0]
             chosen.append(number)
     return chosen, spent
+
+
+@dataclass
+class Memory:
+    """What a score depends on. None: no vector (cosine), no words asked (coverage, keyword)."""
+
+    kind: str
+    created_at: datetime
+    importance: float
+    cosine: float | None
+    coverage: float | None
+    keyword: float | None = None
+    graph: float = 0
+    accesses: int = 0
+    last_accessed: datetime | None = None
+
+
+def similarity(memory: Memory, vector: float = 0.5, words: float = 0.5) -> float | None:
+    """Mean of cosine and coverage by their weights; the other alone where one is missing."""
+    if memory.cosine is None or memory.coverage is None:
+        return memory.coverage if memory.cosine is None else memory.cosine
+    return (vector * memory.cosine + words * memory.coverage) / (vector + words)
+
+
+(_, *_MODES), *_WEIGHTS = table(D0_MODE_WEIGHTS)
+MODE_WEIGHTS = {
+    (kind, mode): float(weight)
+    for kind, *weights in _WEIGHTS
+    for mode, weight in zip(_MODES, weights, strict=True)
+}
+HALF_LIVES = {kind: float(days) for kind, days in table(D0_HALF_LIVES)[1:]}
+
+
+def d0_score(memory: Memory, mode: str, now: datetime) -> float | None:
+    """D0, architecture and 1.2: relevance x timeDecay(halfLife[source]) x modeWeight."""
+    relevance = similarity(memory)
+    if relevance is None:
+        return None
+    age_days = max((now - memory.created_at).total_seconds(), 0) / 86400
+    half_life = HALF_LIVES.get(memory.kind, math.inf)
+    decay = 1 if half_life == math.inf else math.exp(-age_days * math.log(2) / half_life)
+    return relevance * decay * MODE_WEIGHTS.get((memory.kind, mode), 1.0)
+
+
+def d1_score(memory: Memory, now: datetime) -> float | None:
+    """D1 4.1, _calculate_relevance_score."""
+    cosine = similarity(memory, 1, 0)
+    if cosine is None:
+        return None
+    if memory.last_accessed:
+        days_since_access: float = (now - memory.last_accessed).days
+    else:
+        days_since_access = number(D1_SCORE, "last_accessed_at else ")
+    time_decay = math.exp(-days_since_access / number(D1_SCORE, "days_since_access / "))
+    return (
+        cosine * number(D1_SCORE, "cosine_similarity * ")
+        + time_decay * number(D1_SCORE, "time_decay * ")
+        + memory.importance * number(D1_SCORE, "importance_score * ")
+    )
+
+
+D2_FACTORS = [float(share) / 100 for share in re.findall(r"\((\d+)% 权重\)", D2_SCORE)]
+D2_RANKING = [float(share) / 100 for share in re.findall(r"\((\d+)%\)", D2_SCORE)]
+D2_PRIORITIES = {"preference": 1.0, "command_output": 0.5}
+
+
+def d2_time(days: float) -> float:
+    """D2 3.3.1, _apply_time_decay: at least half stays."""
+    decay_factor = 0.5 ** (days / number(D2_SCORE, "half_life_days: float = "))
+    return number(D2_SCORE, "base_score * (") + number(D2_SCORE, "0.5 + ") * decay_factor
+
+
+def d2_base(memory: Memory, now: datetime) -> float | None:
+    """D2 3.3.1: keywords, text, time; a question without words has no keyword part."""
+    text = similarity(memory, 0, 1)
+    if text is None and not memory.keyword:
+        return None
+    keyword, words, time = D2_FACTORS
+    base = words * (text or 0) + time * d2_time((now - memory.created_at).days)
+    if memory.keyword is None:
+        return base / (words + time)
+    return keyword * memory.keyword + base
+
+
+def d2_score(memory: Memory, now: datetime) -> float | None:
+    """D2 3.3.2: base, interaction (no formula there; ours), priority of the kind."""
+    base = d2_base(memory, now)
+    if base is None:
+        return None
+    interaction = 0.0
+    if memory.last_accessed:
+        recent = d2_time((now - memory.last_accessed).days)
+        interaction = memory.accesses / (1 + memory.accesses) * recent
+    parts = (base, interaction, D2_PRIORITIES.get(memory.kind, 0.0))
+    return sum(share * part for share, part in zip(D2_RANKING, parts, strict=True))
+
+
+def d3_score(memory: Memory, now: datetime) -> float | None:
+    """D3 4.3, compute_relevance; a new memory was last accessed when it was made (D3 2.1)."""
+    semantic = similarity(memory, 1, 0)
+    if semantic is None:
+        return None
+    days_old = (now - (memory.last_accessed or memory.created_at)).days
+    decay = math.exp(-number(D3_SCORE, "exp(-") * days_old)
+    return semantic * memory.importance * decay
+
+
+def d4_score(memory: Memory) -> float | None:
+    """D4 5.3: vector, BM25 and graph; it names no weights, here each has the same."""
+    both = similarity(memory)
+    if both is None and not memory.graph:
+        return None
+    return (both or 0) + 0.5 * memory.graph
+
+
+D4_MINIMUM = float(dict(row[:2] for row in table(D4_RECALL))["相关性阈值"])
+
+
+def score(memory: Memory, mode: str, now: datetime) -> float | None:
+    """The score of a memory in a mode; None: nothing to compare."""
+    if mode in _MODES:
+        return d0_score(memory, mode, now)
+    if mode == "assistant":
+        return d4_score(memory)
+    return {"balanced": d1_score, "search": d2_score, "implicit": d3_score}[mode](memory, now)
+
+
+def is_candidate(memory: Memory, mode: str, now: datetime) -> bool:
+    """Whether the document lets a memory in, its score aside."""
+    relevance, least = score(memory, mode, now), 0.0
+    if mode == "search":
+        relevance, least = d2_base(memory, now), number(D2_SCORE, "default=")
+    if mode == "assistant":
+        least = D4_MINIMUM
+    return relevance is not None and relevance >= least
+
+
+def recall_at(places: Sequence[int | None], k: int) -> float:
+    """Share of the relevant that stands at the first k places; None is not in the block."""
+    return sum(place is not None and place <= k for place in places) / len(places)
+
+
+def evidence(places: Sequence[int | None]) -> float:
+    """Share of the relevant that is in the block."""
+    return sum(place is not None for place in places) / len(places)
+
+
+def reciprocal_rank(places: Sequence[int | None]) -> float:
+    """1 / the place of the first, 0 without one."""
+    found = [place for place in places if place is not None]
+    return 1 / min(found) if found else 0.0
+
+
+def ndcg_at(places: Sequence[int | None], grades: Sequence[float], k: int) -> float:
+    """Discounted gain to place k, of the best there could be.
+
+    Relevant memories of one line follow each other at the next free places.
+    """
+    found = [(place, -grade) for place, grade in zip(places, grades, strict=True) if place]
+    gain, last = 0.0, 0
+    for place, loss in sorted(found):
+        last = max(place, last + 1)
+        if last <= k:
+            gain -= loss / math.log2(1 + last)
+    best = sorted(grades, reverse=True)[:k]
+    return gain / sum(grade / math.log2(1 + place) for place, grade in enumerate(best, 1))

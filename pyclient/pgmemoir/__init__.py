@@ -6,7 +6,7 @@
 ...     print(memory.context("which database is staging on?"))
 """
 
-from .calls import Explained, NewMemory, Recall, Remembered
+from .calls import Detail, Explained, Found, NewMemory, Recall, Remembered
 from .client import AsyncMemoir, Memoir
 from .embedders import (
     Embedder,
@@ -31,6 +31,7 @@ from .errors import (
     UnknownMode,
     UnusableVector,
 )
+from .evaluation import Evaluation, GoldQuestion, Replayed
 
 __version__ = "0.1.0"
 
@@ -40,10 +41,14 @@ __all__ = [
     "BadText",
     "BadTimestamp",
     "BudgetOutOfRange",
+    "Detail",
     "DimensionMismatch",
     "Embedder",
     "EmbedderUnavailable",
+    "Evaluation",
     "Explained",
+    "Found",
+    "GoldQuestion",
     "Memoir",
     "MemoirError",
     "MissingUser",
@@ -55,6 +60,7 @@ __all__ = [
     "OutOfRange",
     "Recall",
     "Remembered",
+    "Replayed",
     "UnknownKind",
     "UnknownMode",
     "UnusableVector",

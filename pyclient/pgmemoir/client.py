@@ -12,7 +12,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -24,20 +24,24 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from . import calls
+from . import calls, evaluation
 from .calls import (
     Call,
     Calls,
+    Detail,
     Explained,
     Fields,
+    Found,
     NewMemory,
     Question,
     Recall,
     Remembered,
+    Search,
     VectorLike,
 )
 from .embedders import Embedder, EmbedderUnavailable, default_embedder, wanted_embedder
 from .errors import MemoirError, translate
+from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
 
 T = TypeVar("T")
 
@@ -94,6 +98,7 @@ class _Steps:
         self._calls: Calls | None = None
         self._model_known = False
         self._query_vectors: dict[str, str] = {}
+        self._selective_modes: frozenset[str] | None = None
         self._warned = False
         self._paused_until = 0.0
 
@@ -106,6 +111,32 @@ class _Steps:
         known = yield from self._known_calls()
         question = yield from self._with_vector(question)
         return cast(list[Explained], (yield known.explain(question, self._user)))
+
+    def search(self, search: Search) -> _Plan[list[Found]]:
+        known = yield from self._known_calls()
+        if search.vector is None and search.search_mode != "keyword":
+            search = replace(search, vector=(yield from self._query_vector(search.query)))
+        return cast(list[Found], (yield known.search(search, self._user)))
+
+    def memory_detail(self, key: str) -> _Plan[Detail]:
+        return cast(Detail, (yield calls.memory_detail(key, self._user)))
+
+    def tools(self, language: str) -> _Plan[list[dict[str, Any]]]:
+        return cast(list[dict[str, Any]], (yield calls.tools(language)))
+
+    def system_prompt(self, language: str) -> _Plan[str]:
+        return cast(str, (yield calls.system_prompt(language)))
+
+    def call_tool(self, name: str, arguments: dict[str, Any] | str | None) -> _Plan[dict[str, Any]]:
+        given = calls.tool_arguments(arguments)
+        known = yield from self._known_calls()
+        text = calls.tool_text(given)
+        vector = None
+        if text is not None and text == given.get("query"):
+            vector = yield from self._query_vector(text)
+        elif text is not None:
+            (vector,) = yield from self._embed([text], writing=True)
+        return cast(dict[str, Any], (yield known.call_tool(name, given, vector, self._user)))
 
     def remember(self, memory: NewMemory) -> _Plan[Remembered]:
         (call,) = yield from self._remember_calls([memory])
@@ -133,6 +164,68 @@ class _Steps:
             return 0
         return cast(int, (yield calls.mark_used(retrieval, list(memory_ids), self._user)))
 
+    def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> _Plan[int]:
+        known = yield from self._known_calls()
+        count = 0
+        for batch in _batches(questions):
+            vectors = [calls.given_vector(question) for question in batch]
+            missing = [i for i, vector in enumerate(vectors) if vector is None]
+            texts = [batch[i].get("query") or "" for i in missing]
+            made = yield from self._embed(texts, writing=True)
+            for place, vector in zip(missing, made, strict=True):
+                vectors[place] = vector
+            ready = zip(batch, vectors, strict=True)
+            yield _Batch(
+                [
+                    evaluation.gold_add(known.vector_type, gold_set, question, vector, self._user)
+                    for question, vector in ready
+                ]
+            )
+            count += len(batch)
+        return count
+
+    def evaluate(
+        self, gold_set: str, modes: Sequence[str], budgets: Sequence[int], k: int
+    ) -> _Plan[list[Evaluation]]:
+        known = yield from self._known_calls()
+        asked = cast(list[Asked], (yield evaluation.gold_queries(gold_set, self._user)))
+        made: dict[str, str | None] = {}
+        result: list[Evaluation] = []
+        for mode in modes:
+            vectors = yield from self._gold_vectors(asked, mode, made)
+            result += yield _Batch(
+                [
+                    evaluation.evaluate(
+                        known.vector_type, gold_set, mode, budget, k, vectors, self._user
+                    )
+                    for budget in budgets
+                ]
+            )
+        return result
+
+    def replay(
+        self, since: datetime | None, settings: dict[str, Any], mode: str | None
+    ) -> _Plan[list[Replayed]]:
+        return cast(list[Replayed], (yield evaluation.replay(since, settings, mode, self._user)))
+
+    def _gold_vectors(
+        self, asked: list[Asked], mode: str, made: dict[str, str | None]
+    ) -> _Plan[list[str | None] | None]:
+        """Vectors for the questions that have none stored, or not the one that the mode wants.
+
+        Args:
+            made: vectors by text, to be filled, so that no text is embedded twice.
+        """
+        if self._chosen_embedder() is None:
+            return None
+        texts: list[str | None] = []
+        for question in asked:
+            text = yield from self._text_to_embed(question.query, mode)
+            texts.append(None if question.has_vector and text == question.query else text)
+        missing = sorted({text for text in texts if text is not None and text not in made})
+        made |= zip(missing, (yield from self._embed(missing, writing=False)), strict=True)
+        return [None if text is None else made[text] for text in texts]
+
     def _known_calls(self) -> _Plan[Calls]:
         """The calls that carry vectors, once it is known where the type halfvec lives."""
         if self._calls is None:
@@ -157,12 +250,27 @@ class _Steps:
         """The question with the vector of its text, unless it has one or none can be had."""
         if question.vector is not None or not (question.query and question.query.strip()):
             return question
-        if question.query not in self._query_vectors:
-            (vector,) = yield from self._embed([question.query], writing=False)
+        text = yield from self._text_to_embed(question.query, question.mode)
+        return replace(question, vector=(yield from self._query_vector(text)))
+
+    def _query_vector(self, text: str) -> _Plan[str | None]:
+        """The vector of a question in text form, None when it is blank or none can be had."""
+        if text not in self._query_vectors:
+            if not text.strip():
+                return None
+            (vector,) = yield from self._embed([text], writing=False)
             if vector is None:
-                return question
-            self._keep_query(question.query, vector)
-        return replace(question, vector=self._query_vectors[question.query])
+                return None
+            self._keep_query(text, vector)
+        return self._query_vectors[text]
+
+    def _text_to_embed(self, query: str, mode: str | None) -> _Plan[str]:
+        """The question, without names and common words in a mode that leaves them out."""
+        if self._selective_modes is None:
+            self._selective_modes = frozenset((yield calls.selective_modes()))
+        if mode not in self._selective_modes or self._chosen_embedder() is None:
+            return query
+        return cast(str, (yield calls.embedding_text(query, mode, self._user)))
 
     def _keep_query(self, query: str, vector: str) -> None:
         """Agents ask the same again, in another mode or a turn later: embed it once."""
@@ -173,7 +281,7 @@ class _Steps:
     def _embed(self, texts: list[str], writing: bool) -> _Plan[list[str | None]]:
         """Vectors in text form, or None for each when the embedder cannot be reached."""
         embedder = self._chosen_embedder()
-        if embedder is None or time.monotonic() < self._paused_until:
+        if not texts or embedder is None or time.monotonic() < self._paused_until:
             return [None] * len(texts)
         try:
             vectors = yield _Embed(embedder, texts)
@@ -300,6 +408,66 @@ class Memoir:
         question = Question.of(query, vector, mode, budget, session, as_of)
         return self._run(self._steps.explain(question))
 
+    def search(
+        self,
+        query: str,
+        search_mode: str = "hybrid",
+        *,
+        keywords: Iterable[str] | None = None,
+        memory_types: Iterable[str] | None = None,
+        time_from: datetime | None = None,
+        time_until: datetime | None = None,
+        max_results: int = 5,
+        min_relevance_score: float = 0.6,
+        vector: VectorLike | None = None,
+    ) -> list[Found]:
+        """The best memories for a query, one by one, without a budget.
+
+        Args:
+            query: what to look for; may be "" when ``keywords`` are given.
+            search_mode: semantic, keyword or hybrid.
+            keywords: exact filter: a memory must carry one of them.
+            memory_types: only these kinds.
+            time_from, time_until: only memories of this time, without a time zone UTC.
+            max_results: 1..20.
+            min_relevance_score: 0..1.
+            vector: the query as a vector; it is embedded unless given.
+        """
+        search = Search.of(
+            query,
+            vector,
+            search_mode,
+            keywords,
+            memory_types,
+            time_from,
+            time_until,
+            max_results,
+            min_relevance_score,
+        )
+        return self._run(self._steps.search(search))
+
+    def memory_detail(self, key: str) -> Detail:
+        """The whole memory of a search result; `NotFound` when the user has none of that key."""
+        return self._run(self._steps.memory_detail(key))
+
+    def tools(self, language: str = "en") -> list[dict[str, Any]]:
+        """The tools of an agent, as ``tools`` of OpenAI's chat completions; en or zh."""
+        return self._run(self._steps.tools(language))
+
+    def system_prompt(self, language: str = "en") -> str:
+        """Instructions for an agent that has the `tools`; en or zh."""
+        return self._run(self._steps.system_prompt(language))
+
+    def call_tool(self, name: str, arguments: dict[str, Any] | str | None = None) -> dict[str, Any]:
+        """Carry out a tool call of a model and return the answer, which is JSON.
+
+        Args:
+            name: one of `tools`.
+            arguments: a dictionary, or the JSON text as the model wrote it. The text in it
+                (``query`` or ``content``) is embedded.
+        """
+        return self._run(self._steps.call_tool(name, arguments))
+
     def remember(self, content: str, kind: str = "general", **fields: Unpack[Fields]) -> Remembered:
         """Store one memory; an exact duplicate is left alone (NOOP).
 
@@ -339,6 +507,46 @@ class Memoir:
     def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> int:
         """Tell which memories of a recall were of use; returns how many were in it."""
         return self._run(self._steps.mark_used(recall, memory_ids))
+
+    def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> int:
+        """Put questions into a gold set; returns how many.
+
+        A question that is in the set gets the new answers. Questions without a vector are embedded.
+
+        Args:
+            gold_set: its name.
+            questions: see `evaluation.GoldQuestion`.
+        """
+        return self._run(self._steps.add_gold(gold_set, questions))
+
+    def evaluate(
+        self,
+        gold_set: str,
+        modes: Sequence[str] = ("execute",),
+        budgets: Sequence[int] = (800,),
+        k: int = 10,
+    ) -> list[Evaluation]:
+        """Measure recall on a gold set, once for each mode and budget; nothing is logged.
+
+        A question is asked with its stored vector; without one, or in a mode that leaves words out
+        of what is embedded, with one of the embedder.
+        """
+        return self._run(self._steps.evaluate(gold_set, modes, budgets, k))
+
+    def replay(
+        self,
+        since: datetime | None = None,
+        settings: dict[str, Any] | None = None,
+        mode: str | None = None,
+    ) -> list[Replayed]:
+        """Choose the blocks of logged recalls again, under other settings; writes nothing.
+
+        Args:
+            since: the oldest recall; default all that are in the log.
+            settings: for example ``{"mmr_lambda": 0.9, "weights": {"task": 1.5}}``.
+            mode: only recalls of that mode.
+        """
+        return self._run(self._steps.replay(since, settings or {}, mode))
 
     def _run(self, plan: _Plan[T]) -> T:
         """Carry out the steps of a plan and return its result."""
@@ -457,6 +665,51 @@ class AsyncMemoir:
         question = Question.of(query, vector, mode, budget, session, as_of)
         return await self._run(self._steps.explain(question))
 
+    async def search(
+        self,
+        query: str,
+        search_mode: str = "hybrid",
+        *,
+        keywords: Iterable[str] | None = None,
+        memory_types: Iterable[str] | None = None,
+        time_from: datetime | None = None,
+        time_until: datetime | None = None,
+        max_results: int = 5,
+        min_relevance_score: float = 0.6,
+        vector: VectorLike | None = None,
+    ) -> list[Found]:
+        """See `Memoir.search`."""
+        search = Search.of(
+            query,
+            vector,
+            search_mode,
+            keywords,
+            memory_types,
+            time_from,
+            time_until,
+            max_results,
+            min_relevance_score,
+        )
+        return await self._run(self._steps.search(search))
+
+    async def memory_detail(self, key: str) -> Detail:
+        """See `Memoir.memory_detail`."""
+        return await self._run(self._steps.memory_detail(key))
+
+    async def tools(self, language: str = "en") -> list[dict[str, Any]]:
+        """See `Memoir.tools`."""
+        return await self._run(self._steps.tools(language))
+
+    async def system_prompt(self, language: str = "en") -> str:
+        """See `Memoir.system_prompt`."""
+        return await self._run(self._steps.system_prompt(language))
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any] | str | None = None
+    ) -> dict[str, Any]:
+        """See `Memoir.call_tool`."""
+        return await self._run(self._steps.call_tool(name, arguments))
+
     async def remember(
         self, content: str, kind: str = "general", **fields: Unpack[Fields]
     ) -> Remembered:
@@ -481,6 +734,29 @@ class AsyncMemoir:
     async def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> int:
         """See `Memoir.mark_used`."""
         return await self._run(self._steps.mark_used(recall, memory_ids))
+
+    async def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> int:
+        """See `Memoir.add_gold`."""
+        return await self._run(self._steps.add_gold(gold_set, questions))
+
+    async def evaluate(
+        self,
+        gold_set: str,
+        modes: Sequence[str] = ("execute",),
+        budgets: Sequence[int] = (800,),
+        k: int = 10,
+    ) -> list[Evaluation]:
+        """See `Memoir.evaluate`."""
+        return await self._run(self._steps.evaluate(gold_set, modes, budgets, k))
+
+    async def replay(
+        self,
+        since: datetime | None = None,
+        settings: dict[str, Any] | None = None,
+        mode: str | None = None,
+    ) -> list[Replayed]:
+        """See `Memoir.replay`."""
+        return await self._run(self._steps.replay(since, settings or {}, mode))
 
     async def _run(self, plan: _Plan[T]) -> T:
         try:
@@ -545,8 +821,8 @@ def _keeps_writes(given: psycopg.Connection[Any] | psycopg.AsyncConnection[Any] 
     return given.autocommit and given.info.transaction_status == TransactionStatus.IDLE
 
 
-def _batches(memories: Iterable[NewMemory]) -> Iterator[list[NewMemory]]:
-    source = iter(memories)
+def _batches(items: Iterable[T]) -> Iterator[list[T]]:
+    source = iter(items)
     while batch := list(islice(source, BATCH)):
         yield batch
 

@@ -14,8 +14,3 @@ BEGIN
     RETURN ARRAY(
         SELECT DISTINCT _term(word) AS term FROM unnest(tokens(content)) AS word ORDER BY term);
 END $$;
-
-CREATE OR REPLACE FUNCTION _term_set(terms int[]) RETURNS sparsevec
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ('{' || array_to_string(terms, ':1,') || left(':1', 2 * cardinality(terms))
-            || '}/268435457')::sparsevec;

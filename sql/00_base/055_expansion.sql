@@ -15,8 +15,10 @@ BEGIN
     ), spelling AS MATERIALIZED (
         SELECT p.word, _terms(p.word) AS terms FROM (SELECT DISTINCT word FROM pair) AS p
     )
-    INSERT INTO expansion (lead, form, need, added, share, size, needs, spellings)
-    SELECT f.needs[1], f.form, need, added, f.similarity / f.terms, cardinality(f.adds),
+    INSERT INTO expansion (lead, form, need, added, similarity, share, size, needs,
+                           spellings)
+    SELECT f.needs[1], f.form, need, added, f.similarity, f.similarity / f.terms,
+           cardinality(f.adds),
            CASE WHEN cardinality(f.needs) > 1 THEN f.needs END, f.spellings
     FROM (
         -- fail and failed are one word here; where both ways are written each has its own row.

@@ -4,8 +4,8 @@
 CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text, user_id text)
     RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN coalesce(2 * vector_dims(embedding), 0) + 8 * term_count
-           + octet_length(line) + octet_length(user_id) > 2400;
+    RETURN coalesce(2 * vector_dims(embedding), 0) + 8 * (term_count + 18)
+           + octet_length(line) + octet_length(user_id) > 2520;
 
 CREATE OR REPLACE FUNCTION _project(
     user_id text, memory_id bigint, model smallint, embedding halfvec)
@@ -21,7 +21,7 @@ DECLARE
     brief_line text;
     term_list int[];
     term_limit int;
-    term_set sparsevec;
+    features int[];
 BEGIN
     SELECT m.* INTO STRICT record
     FROM memory AS m WHERE m.user_id = _project.user_id AND m.memory_id = _project.memory_id;
@@ -35,15 +35,22 @@ BEGIN
         (SELECT e.dimensions FROM embedding_model AS e WHERE e.model_id = _project.model),
         1536)) / 8));
     term_list := (_terms(record.content))[:term_limit];
-    term_set := _term_set(term_list);
+    features := array_remove(
+        _features(record.content, concat_ws(' ', record.speaker, record.subject)), NULL);
     INSERT INTO trace AS t (user_id, memory_id, model, kind, created_at, importance,
-                            session, position, cost, brief_cost, term_count, terms, embedding,
-                            line, brief, wide)
+                            session, position, asks, derived, cost, brief_cost, term_count, terms,
+                            embedding, line, brief, wide)
     SELECT record.user_id, record.memory_id, _project.model, k.kind_id, record.created_at,
            record.importance,
-           coalesce(hashtext(record.session_id), 0), coalesce(record.position, 0),
+           coalesce(_term(record.session_id), 0),
+           CASE WHEN record.session_id IS NULL THEN -1 ELSE coalesce(record.position, -1) END,
+           _is_question(record.content),
+           EXISTS (SELECT FROM relation AS r
+                   WHERE r.user_id = record.user_id AND r.from_id = record.memory_id
+                     AND r.type = 'derived_from'),
            _token_cost('- ' || text_line || E'\n'), _token_cost('- ' || brief_line || E'\n'),
-           cardinality(term_list), term_set, _project.embedding, text_line, brief_line,
+           cardinality(term_list), _term_set(term_list, features), _project.embedding,
+           text_line, brief_line,
            _is_wide(_project.embedding, cardinality(term_list), text_line, record.user_id)
     FROM kind AS k WHERE k.name = record.kind;
 END $$;

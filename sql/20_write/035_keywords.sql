@@ -98,25 +98,6 @@ BEGIN
     RETURN folded;
 END $$;
 
-CREATE OR REPLACE FUNCTION _check_memories(user_id text, memory_ids bigint[]) RETURNS void
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-DECLARE
-    missing text;
-BEGIN
-    SELECT coalesce(a.id::text, 'NULL') INTO missing
-    FROM unnest(memory_ids) AS a (id)
-    WHERE NOT EXISTS (SELECT FROM memory AS m
-                      WHERE m.user_id = _check_memories.user_id AND m.memory_id = a.id)
-    LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'no memory %', missing
-            USING ERRCODE = 'ME012',
-                  HINT = 'Pass ids of memories of this user, such as remember() returns.';
-    END IF;
-END $$;
-
 -- A word may be a keyword for more than one reason: the user's counts before the model's, the
 -- model's before the rule's.
 CREATE OR REPLACE FUNCTION _write_keywords(

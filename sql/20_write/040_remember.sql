@@ -40,7 +40,7 @@ BEGIN
             USING ERRCODE = 'ME008', HINT = 'Turns of a session count from 0.';
     END IF;
     IF sources IS NOT NULL THEN
-        PERFORM _check_memories(owner, sources);
+        PERFORM _check_memory(owner, s.id) FROM unnest(sources) AS s (id);
     END IF;
     in_model := _admit_vector(embedding);
     hash := sha256(convert_to(jsonb_build_array(

@@ -24,7 +24,7 @@ BEGIN
     INSERT INTO event AS e (user_id, type, payload, created_at, line, cost, terms, term_count)
     VALUES (owner, type, payload, happened_at, text_line,
             _token_cost('- ' || text_line || E'\n'),
-            _term_set(term_list),
+            _term_set(term_list, '{}'),
             cardinality(term_list))
     RETURNING e.event_id INTO new_id;
     RETURN new_id;

@@ -15,6 +15,14 @@ BEGIN ATOMIC
     WHERE e.lead = ANY (asked) AND (e.needs IS NULL OR e.needs <@ asked);
 END;
 
+-- The names a question says, as entries of its vector: together they count name_boost.
+CREATE OR REPLACE FUNCTION _name_entries(names int[], name_boost float8) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN names IS NULL THEN ''
+        ELSE ',' || array_to_string(
+                 names, ':' || name_boost * _feature_scale() / cardinality(names) || ',')
+             || ':' || name_boost * _feature_scale() / cardinality(names) END;
+
 -- The sparse vector of a question: each of its terms weighs its idf, all together 1; NULL with
 -- nothing to weigh. Of more than 96 terms it takes the rarest that occur at all.
 -- With expansions (need is NULL without): a word and its synonyms are one concept, as rare as the
@@ -24,7 +32,7 @@ END;
 -- has are not handed in.
 CREATE OR REPLACE FUNCTION _weigh(
     memories int, terms int[], idf float8[], df int[], need int[], form int[], added int[],
-    share float8[], size int[], added_df int[])
+    share float8[], size int[], added_df int[], features text)
     RETURNS sparsevec
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -33,7 +41,7 @@ DECLARE
     asked CONSTANT int := coalesce(cardinality(terms), 0);
     hits CONSTANT int := coalesce(cardinality(need), 0);
     whole float8 := 0;
-    entries text := '';
+    entries text := features;
     alike int;
     form_df int;
     weight float8[];
@@ -83,5 +91,5 @@ BEGIN
     FOR i IN 1..cardinality(terms) LOOP
         entries := entries || ',' || terms[i] || ':' || weight[i] / whole;
     END LOOP;
-    RETURN ('{' || substr(entries, 2) || '}/268435457')::sparsevec;
+    RETURN ('{' || ltrim(entries, ',') || '}/268435457')::sparsevec;
 END $$;

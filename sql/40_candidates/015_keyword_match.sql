@@ -1,17 +1,18 @@
 -- Which memories have the keywords of a question (D2 3.3.1). A prefix is a range of the primary key
 -- of table keyword, whose order is that of bytes: no pattern, so % and .* are plain characters.
 
--- Synonyms of a word, in any form of it, with their similarity: deployments has those of deploy.
+-- Synonyms of a word with their similarity, in any form of the word: deployments and the stem of
+-- it have those of deploy.
 CREATE OR REPLACE FUNCTION _synonyms(word text)
     RETURNS TABLE (synonym text, similarity float8)
     LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT s.synonym, max(s.similarity)
     FROM (
-        SELECT unnest(e.spellings) AS synonym, e.share * e.size AS similarity
-        FROM (SELECT _terms(word) AS terms OFFSET 0) AS t, expansion AS e
-        WHERE e.lead = ANY (t.terms) AND coalesce(e.needs, ARRAY[e.need]) @> t.terms
-          AND coalesce(e.needs, ARRAY[e.need]) <@ t.terms
+        SELECT unnest(e.spellings) AS synonym, e.similarity
+        FROM (SELECT _terms(word) AS terms, _term(word) AS itself OFFSET 0) AS t, expansion AS e
+        WHERE e.lead = ANY (t.terms || t.itself)
+          AND coalesce(e.needs, ARRAY[e.need]) IN (t.terms, ARRAY[t.itself])
     ) AS s
     GROUP BY s.synonym;
 END;

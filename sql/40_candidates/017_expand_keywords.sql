@@ -1,6 +1,6 @@
 -- What a keyword search looks for besides the words it is given (D2 3.2.4): the synonyms of each
 -- word, and related words, which are synonyms of synonyms.
-CREATE OR REPLACE FUNCTION expand_keywords(words text[]) RETURNS jsonb
+CREATE OR REPLACE FUNCTION _expand_keywords(words text[]) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -12,10 +12,6 @@ DECLARE
     synonyms text[];
     related text[];
 BEGIN
-    IF cardinality(original) > 200 THEN
-        RAISE EXCEPTION '% words, at most 200 are expanded', cardinality(original)
-            USING ERRCODE = 'ME008', HINT = 'Pass the words that matter.';
-    END IF;
     SELECT array_agg(s.synonym ORDER BY s.similarity DESC, s.synonym) INTO synonyms
     FROM (SELECT s.synonym, max(s.similarity) AS similarity
           FROM unnest(original) AS w, LATERAL (SELECT * FROM _synonyms(w)) AS s
@@ -30,6 +26,18 @@ BEGIN
     RETURN jsonb_build_object('original', to_jsonb(original),
                               'synonyms', to_jsonb(coalesce(synonyms, '{}')),
                               'related', to_jsonb(coalesce(related, '{}')));
+END $$;
+
+CREATE OR REPLACE FUNCTION expand_keywords(words text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF cardinality(words) > 200 THEN
+        RAISE EXCEPTION '% words, at most 200 are expanded', cardinality(words)
+            USING ERRCODE = 'ME008', HINT = 'Pass the words that matter.';
+    END IF;
+    RETURN _expand_keywords(words);
 END $$;
 
 COMMENT ON FUNCTION expand_keywords(text[]) IS

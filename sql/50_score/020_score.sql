@@ -11,6 +11,14 @@ CREATE OR REPLACE FUNCTION _relevance(
         -(terms <#> question),
         otherwise);
 
+-- The same from the two signals, where they are wanted by themselves.
+CREATE OR REPLACE FUNCTION _similarity(
+    cosine float8, coverage float8, vector_share float8, otherwise float8)
+    RETURNS float8
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN coalesce(
+        vector_share * cosine + (1 - vector_share) * coalesce(coverage, 0), coverage, otherwise);
+
 -- The factor of D0 on relevance: mode weight x 0.5 ^ (age / half-life), and 1 at once for kinds
 -- that have neither (an array subscript costs 75 ns, as much as the cosine of 384 dimensions).
 CREATE OR REPLACE FUNCTION _kind_factor(

@@ -3,18 +3,22 @@
 -- line chosen; the rest follows by score. A candidate as similar as duplicate_at to a line above is
 -- left out, one that does not fit is skipped, its brief is used where only that fits. A bound kept
 -- from earlier rounds and the sizes of the sets spare most comparisons.
--- outcome: NULL not reached, 0 over budget, -n near-duplicate of candidate n, else its place in the
+-- Provenance: candidate makers[i] was derived from candidate sources[i] (0: from a memory that is no
+-- candidate). A source whose derived memory is in the block says nothing new, nor does a derived
+-- memory all of whose sources are.
+-- outcome: NULL not reached, 0 over budget, -n candidate n says the same, else its place in the
 -- block. chosen: candidates in order; a negative one stands with its brief.
 CREATE OR REPLACE FUNCTION _select(
     scores float8[], groups smallint[], costs float8[], brief_costs float8[], terms sparsevec[],
     term_counts int[], group_costs float8[], smallest float8, mmr_lambda float8, mmr_lines int,
-    duplicate_at float8, line_limit int, budget float8,
+    duplicate_at float8, line_limit int, budget float8, makers int[], sources int[],
     OUT chosen int[], OUT spent float8, OUT outcome int[])
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
     n CONSTANT int := coalesce(cardinality(scores), 0);
+    pairs CONSTANT int := coalesce(cardinality(makers), 0);
     -- MMR divided by lambda: score - penalty * Jaccard.
     -- Overlap is |A & B| / (|A| + |B|), negative as <#> gives it.
     penalty CONSTANT float8 := (1 - mmr_lambda) / mmr_lambda;
@@ -82,6 +86,17 @@ BEGIN
                 EXIT;
             END IF;
         END LOOP;
+        IF pairs > 0 AND outcome[pick] IS NULL THEN
+            FOR i IN 1..pairs LOOP
+                CONTINUE WHEN makers[i] <> pick;
+                IF sources[i] > 0 AND outcome[sources[i]] > 0 THEN
+                    outcome[pick] := -sources[i];
+                ELSE
+                    outcome[pick] := NULL;
+                    EXIT;
+                END IF;
+            END LOOP;
+        END IF;
         CONTINUE WHEN outcome[pick] IS NOT NULL;
 
         k := k + 1;
@@ -96,5 +111,10 @@ BEGIN
         opened[groups[pick]] := true;
         lines[k] := its_terms;
         sizes[k] := greatest(its_size, 1);
+        FOR i IN 1..pairs LOOP
+            IF makers[i] = pick AND sources[i] > 0 AND outcome[sources[i]] IS NULL THEN
+                outcome[sources[i]] := -pick;
+            END IF;
+        END LOOP;
     END LOOP;
 END $$;

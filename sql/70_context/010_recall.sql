@@ -29,6 +29,20 @@ DECLARE
     event_limit int;
     event_relevance float8;
     event_after timestamptz;
+    turns boolean;
+    name_boost float8;
+    features text;
+    when_feature text;
+    time_boost float8;
+    time_before interval;
+    time_after interval;
+    time_after_day interval;
+    near float8;
+    beyond float8;
+    answer float8;
+    session_weight float8;
+    times tstzmultirange;
+    timed boolean;
     plain_kinds bigint;
     kind_weights float8[];
     kind_rates float8[];
@@ -52,8 +66,17 @@ DECLARE
     term_counts int[];
     lines text[];
     smallest float8;
+    derived boolean := true;
+    some_wide boolean;
+    all_ids bigint[];
+    places int[];
+    own_scores real[];
+    makers int[];
+    sources int[];
     selection record;
+    fast boolean;
     settings mode;
+    words text[];
     groups text[] := '{}';
     slots int[];
     slot int;
@@ -62,22 +85,33 @@ DECLARE
 BEGIN
     SELECT m.vector_weight / (m.vector_weight + m.word_weight), m.threshold,
            _candidate_limit(m.candidate_limit, budget),
-           coalesce(m.line_limit, 2147483647), m.mmr_lambda, m.mmr_lines, m.duplicate_at,
+           coalesce(m.line_limit + m.extra_lines, 2147483647),
+           m.mmr_lambda, m.mmr_lines, m.duplicate_at,
            m.event_types, m.event_limit, m.event_relevance,
            at - m.event_hours * interval '1 hour',
+           m.name_boost, m.asks_feature, m.when_feature,
+           m.time_boost, m.time_before, m.time_after, m.time_after_day,
+           m.turns, m.neighbour_weight, m.second_neighbour_weight,
+           m.answer_weight, m.session_weight,
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings, m.heading_costs,
-           m.model_id, m.dimensions, m.log_recalls,
+           m.model_id, m.dimensions, m.log_recalls, as_of = 'infinity' AND m.fast,
            coalesce(p.counted, 0), coalesce(p.counted_up_to, 0),
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END,
            EXISTS (SELECT FROM trace AS t
-                   WHERE t.user_id = _recall.user_id AND t.memory_id > coalesce(p.counted_up_to, 0))
+                   WHERE t.user_id = _recall.user_id AND t.memory_id > coalesce(p.counted_up_to, 0)),
+           m.turns AND EXISTS (SELECT FROM trace AS t
+                               WHERE t.user_id = _recall.user_id AND t.model = m.model_id
+                                 AND t.active AND t.wide)
     INTO vector_share, threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at,
          event_types, event_limit, event_relevance, event_after,
+         name_boost, features, when_feature,
+         time_boost, time_before, time_after, time_after_day,
+         turns, near, beyond, answer, session_weight,
          plain_kinds, kind_weights, kind_rates, kind_headings, heading_costs,
-         in_model, dimensions, log_recalls, counted, counted_up_to,
-         profile_text, profile_cost, profile_ids, newer
+         in_model, dimensions, log_recalls, fast, counted, counted_up_to,
+         profile_text, profile_cost, profile_ids, newer, some_wide
     FROM mode AS m
     LEFT JOIN profile AS p ON p.user_id = _recall.user_id
     WHERE m.name = _recall.mode;
@@ -89,47 +123,136 @@ BEGIN
 
     IF query_text <> '' THEN
         IF as_of <> 'infinity' THEN
-            question := _question_counting(user_id, in_model, query_text, 0, 0, as_of);
-        ELSIF newer THEN
+            counted := 0;
+            counted_up_to := 0;
+        END IF;
+        IF when_feature <> '' AND _asks_when(query_text) THEN
+            features := features || when_feature;
+        END IF;
+        IF newer OR counted_up_to = 0 THEN
             question := _question_counting(user_id, in_model, query_text, counted, counted_up_to,
-                                           as_of);
+                                           as_of, name_boost, features);
         ELSE
-            question := _question(user_id, query_text, counted);
+            question := _question(user_id, query_text, counted, name_boost, features);
+        END IF;
+        IF time_boost <> 0 THEN
+            times := _asked_times(query_text, at, time_before, time_after, time_after_day);
         END IF;
     END IF;
     IF question IS NULL THEN
         vector_share := 1;
     END IF;
+    timed := times IS NOT NULL AND (query IS NULL OR question IS NOT NULL);
+    time_boost := time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
 
     IF as_of <> 'infinity' THEN
         SELECT f.* INTO profile_text, profile_cost, profile_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
+    END IF;
+    IF NOT fast THEN
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
+        words := tokens(query_text);
+    END IF;
+    -- A conversation: every memory is scored where it lies in the index, in the order of its turns.
+    -- Rows out of the index cost a sort, so they are looked for only where there are some.
+    IF fast AND turns AND NOT some_wide THEN
+        SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
+        INTO all_ids, places, own_scores
+        FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
+                     coalesce(_kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                                         t.created_at)
+                            * (_relevance(t.embedding, query, vector_share, t.terms, question,
+                                          CASE WHEN by_importance THEN t.importance END)
+                               + CASE WHEN timed AND t.created_at <@ times
+                                      THEN time_boost ELSE 0 END), 0)::real AS score
+              FROM trace AS t
+              WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND NOT t.wide
+              ORDER BY t.session, t.position, t.memory_id) AS s;
+    ELSIF fast AND turns THEN
+        SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
+        INTO all_ids, places, own_scores
+        FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
+                     coalesce(_kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                                         t.created_at)
+                            * (_relevance(t.embedding, query, vector_share, t.terms, question,
+                                          CASE WHEN by_importance THEN t.importance END)
+                               + CASE WHEN timed AND t.created_at <@ times
+                                      THEN time_boost ELSE 0 END), 0)::real AS score
+              FROM (SELECT n.* FROM trace AS n
+                    WHERE n.user_id = _recall.user_id AND n.model = in_model
+                      AND n.active AND NOT n.wide
+                    UNION ALL
+                    SELECT w.* FROM trace AS w
+                    WHERE w.user_id = _recall.user_id AND w.model = in_model
+                      AND w.active AND w.wide) AS t
+              ORDER BY t.session, t.position, t.memory_id) AS s;
     END IF;
     LOOP
-        IF as_of <> 'infinity' THEN
+        IF NOT fast THEN
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
+            FROM _candidates(user_id, settings, in_model, query, question, by_importance, as_of,
+                             words, profile_ids, candidate_limit, NULL,
+                             CASE WHEN timed THEN times END) AS c;
+        ELSIF turns THEN
+            -- The best with their neighbours' share, what leaks over the ends of sessions put right.
+            SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
+                   array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
+                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
+                   bool_or(c.derived)
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
+                 derived
             FROM (
-                SELECT s.*
-                FROM _scored(user_id, settings, in_model, query, question, by_importance,
-                             as_of) AS s
-                WHERE s.score > threshold AND s.id <> ALL (profile_ids)
-                ORDER BY s.score DESC, s.created_at DESC, s.id
-                LIMIT candidate_limit
+                SELECT f.id, t.kind, f.score, t.cost, t.brief_cost, t.terms, t.term_count, t.line,
+                       t.derived
+                FROM (
+                    SELECT e.id, e.score
+                        + CASE WHEN e.session = 0 THEN 0
+                               ELSE session_weight * max(e.score) OVER (PARTITION BY e.session)
+                          END AS score
+                    FROM (
+                        SELECT all_ids[p.place] AS id, places[p.place] / 4 AS session,
+                               own_scores[p.place] + _neighbours(
+                                   places[p.place], places[p.place - 1], places[p.place + 1],
+                                   places[p.place - 2], places[p.place + 2],
+                                   own_scores[p.place - 1], own_scores[p.place + 1],
+                                   own_scores[p.place - 2], own_scores[p.place + 2],
+                                   near, beyond, answer) AS score
+                        FROM (
+                            SELECT u.place
+                            FROM unnest(_smooth(own_scores, near, beyond)) WITH ORDINALITY
+                                 AS u (score, place)
+                            ORDER BY u.score DESC
+                            LIMIT candidate_limit + candidate_limit / 2
+                        ) AS p
+                        WHERE all_ids[p.place] <> ALL (profile_ids)
+                        OFFSET 0
+                    ) AS e
+                    ORDER BY 2 DESC
+                    LIMIT candidate_limit
+                ) AS f
+                CROSS JOIN LATERAL (
+                    SELECT t.* FROM trace AS t
+                    WHERE t.user_id = _recall.user_id AND t.memory_id = f.id AND t.model = in_model
+                    OFFSET 0
+                ) AS t
+                WHERE f.score > threshold
+                ORDER BY f.score DESC, t.created_at DESC, f.id
             ) AS c;
         ELSE
             -- Every memory of the user is scored where it lies in the index; the best leave it.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
-                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
-            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
+                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
+                   bool_or(c.derived)
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
+                 derived
             FROM (
                 SELECT u.* FROM (
                     (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                            t.term_count, t.line,
+                            t.term_count, t.line, t.derived,
                             _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
                                          t.created_at)
                             * _relevance(t.embedding, query, vector_share, t.terms, question,
@@ -141,7 +264,7 @@ BEGIN
                      LIMIT candidate_limit + cardinality(profile_ids))
                     UNION ALL
                     SELECT t.memory_id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                           t.term_count, t.line,
+                           t.term_count, t.line, t.derived,
                            _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
                                         t.created_at)
                            * _relevance(t.embedding, query, vector_share, t.terms, question,
@@ -150,7 +273,7 @@ BEGIN
                     WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND t.wide
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
-                            e.term_count, e.line,
+                            e.term_count, e.line, false,
                             _kind_factor(plain_kinds, 3::smallint, kind_weights, kind_rates,
                                          at_epoch, e.created_at) * event_relevance
                      FROM event AS e
@@ -165,9 +288,12 @@ BEGIN
             ) AS c;
         END IF;
 
+        IF derived THEN
+            SELECT p.* INTO makers, sources FROM _provenance(user_id, ids) AS p;
+        END IF;
         selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts,
                              heading_costs, smallest, mmr_lambda, mmr_lines, duplicate_at,
-                             line_limit, budget - profile_cost);
+                             line_limit, budget - profile_cost, makers, sources);
         EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(selection.chosen),
                           line_limit, selection.spent, budget - profile_cost);
         candidate_limit := least(4 * candidate_limit, 1000);

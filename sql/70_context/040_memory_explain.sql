@@ -1,13 +1,16 @@
 -- Why each memory is or is not in the block: the debugger's view of one recall, same arguments,
--- same arithmetic. Scores with the functions of 50_score and chooses with _select, as _recall does;
--- it writes no log row.
+-- same arithmetic. Scores with _ranked and chooses with _select, as _recall does; it writes no log
+-- row. only_memory is not called memory_id because a column of the result is.
 CREATE OR REPLACE FUNCTION memory_explain(
     query_vec halfvec DEFAULT NULL, mode text DEFAULT 'execute', budget int DEFAULT 800,
     query_text text DEFAULT NULL, user_id text DEFAULT NULL, session_id text DEFAULT NULL,
-    as_of timestamptz DEFAULT NULL)
+    as_of timestamptz DEFAULT NULL, only_memory bigint DEFAULT NULL)
     RETURNS TABLE (place int, kind text, memory_id bigint, event_id bigint, content text,
                    relevance float8, cosine float8, coverage float8, decay float8, weight float8,
-                   score float8, tokens int, reason text)
+                   score float8, tokens int, reason text,
+                   keyword float8, graph float8, recency float8, importance float8,
+                   interaction float8, priority float8, boost float8, neighbours float8,
+                   session float8, matched text[], via text)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET jit = off
 AS $$
@@ -21,6 +24,12 @@ DECLARE
     profile_cost float8;
     profile_ids bigint[];
     question sparsevec;
+    plain_question sparsevec;
+    times tstzmultirange;
+    words CONSTANT text[] := tokens(coalesce(query_text, ''));
+    labels text[];
+    label_terms sparsevec[];
+    label_sizes float8[];
     by_importance CONSTANT boolean := query_vec IS NULL AND coalesce(query_text, '') = '';
     candidate_limit int;
     ids bigint[];
@@ -36,34 +45,68 @@ BEGIN
     THEN
         PERFORM _check_recall(mode, coalesce(budget, -2147483648), query_vec, model.dimensions, at);
     END IF;
-    -- Counted from the memories themselves: the same numbers as the statistics give.
-    question := _question_counting(owner, model.model_id, nullif(query_text, ''), 0, 0,
-                                   known_until);
+    IF only_memory IS NOT NULL AND NOT EXISTS (
+        SELECT FROM memory AS m WHERE m.user_id = owner AND m.memory_id = only_memory)
+    THEN
+        RAISE EXCEPTION 'user "%" has no memory %', owner, only_memory
+            USING ERRCODE = 'ME012',
+                  HINT = 'SELECT memory_id, content FROM memoir.memory WHERE user_id = ... '
+                         'lists them.';
+    END IF;
+    IF query_text <> '' THEN
+        -- Counted from the memories themselves: the same numbers as the statistics give.
+        plain_question := _question_counting(owner, model.model_id, query_text, 0, 0, known_until,
+                                             0, '');
+        question := _question_counting(
+            owner, model.model_id, query_text, 0, 0, known_until, settings.name_boost,
+            settings.asks_feature
+            || CASE WHEN _asks_when(query_text) THEN settings.when_feature ELSE '' END);
+        IF settings.time_boost <> 0 AND (query_vec IS NULL OR question IS NOT NULL) THEN
+            times := _asked_times(query_text, at, settings.time_before, settings.time_after,
+                                  settings.time_after_day);
+        END IF;
+        SELECT array_agg(w.label), array_agg(_term_set(w.terms, '{}')), array_agg(w.size)
+        INTO labels, label_terms, label_sizes
+        FROM (
+            SELECT q.word || CASE WHEN q.form = q.word THEN '' ELSE ' → ' || q.form END AS label,
+                   array_agg(DISTINCT q.term) AS terms, count(DISTINCT q.term) AS size
+            FROM _question_words(owner, query_text) AS q
+            GROUP BY q.word, q.form
+            -- A feature counts 2^-12 in a memory, a word 1.
+            UNION ALL
+            SELECT 'name ' || word, ARRAY[_feature('name ' || word)], 0.5
+            FROM unnest(words) AS word WHERE settings.name_boost <> 0
+            UNION ALL
+            SELECT 'says when', ARRAY[_feature('when')], 0.5
+            WHERE settings.when_feature <> '' AND _asks_when(query_text)
+            LIMIT 400
+        ) AS w;
+    END IF;
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
     candidate_limit := _candidate_limit(settings.candidate_limit, budget);
 
     -- As _recall does, with more candidates where short lines leave the budget unused.
     LOOP
-        SELECT x.ids, (x.result).chosen, (x.result).spent, (x.result).outcome
-        INTO ids, chosen, spent, outcomes
+        SELECT c.ids, r.chosen, r.spent, r.outcome INTO ids, chosen, spent, outcomes
         FROM (
-            SELECT array_agg(c.id) AS ids,
-                   _select(array_agg(c.score), array_agg(c.kind), array_agg(c.cost),
-                           array_agg(c.brief_cost), array_agg(c.terms), array_agg(c.term_count),
-                           settings.heading_costs, min(least(c.cost, c.brief_cost)),
-                           settings.mmr_lambda, settings.mmr_lines, settings.duplicate_at,
-                           coalesce(settings.line_limit, 2147483647),
-                           budget - profile_cost) AS result
-            FROM (SELECT s.*
-                  FROM _scored(owner, settings, model.model_id, query_vec, question,
-                               by_importance, known_until) AS s
-                  WHERE s.score > settings.threshold AND s.id <> ALL (profile_ids)
-                  ORDER BY s.score DESC, s.created_at DESC, s.id
-                  LIMIT candidate_limit) AS c
-        ) AS x;
+            SELECT array_agg(c.id) AS ids, array_agg(c.score) AS scores,
+                   array_agg(c.kind) AS kinds, array_agg(c.cost) AS costs,
+                   array_agg(c.brief_cost) AS brief_costs, array_agg(c.terms) AS term_sets,
+                   array_agg(c.term_count) AS term_counts,
+                   min(least(c.cost, c.brief_cost)) AS smallest
+            FROM _candidates(owner, settings, model.model_id, query_vec, question, by_importance,
+                             known_until, words, profile_ids, candidate_limit, plain_question,
+                             times) AS c
+        ) AS c
+        CROSS JOIN LATERAL _provenance(owner, c.ids) AS p
+        CROSS JOIN LATERAL _select(
+            c.scores, c.kinds, c.costs, c.brief_costs, c.term_sets, c.term_counts,
+            settings.heading_costs, c.smallest, settings.mmr_lambda, settings.mmr_lines,
+            settings.duplicate_at, coalesce(settings.line_limit + settings.extra_lines, 2147483647),
+            budget - profile_cost, p.makers, p.sources) AS r;
         EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(chosen),
-                          settings.line_limit, spent, budget - profile_cost);
+                          settings.line_limit + settings.extra_lines, spent, budget - profile_cost);
         candidate_limit := least(4 * candidate_limit, 1000);
     END LOOP;
 
@@ -81,33 +124,57 @@ BEGIN
            CASE
                WHEN s.id = ANY (profile_ids) THEN 'profile'
                WHEN o.outcome > 0 THEN 'in block'
-               WHEN s.score IS NULL THEN 'no vector and no words to compare'
-               WHEN s.score <= settings.threshold THEN 'below threshold'
+               WHEN s.obstacle IS NOT NULL THEN s.obstacle
+               WHEN o.id IS NULL AND settings.extra_lines > 0 THEN 'beyond the line limit'
                WHEN o.id IS NULL THEN 'beyond the candidate limit'
                WHEN o.outcome < 0 THEN (
                    SELECT format('duplicate of %s %s',
                                  CASE WHEN d.id > 0 THEN 'memory' ELSE 'event' END, abs(d.id))
                    FROM (VALUES (ids[-o.outcome])) AS d (id))
-               WHEN o.outcome IS NULL AND settings.line_limit <= cardinality(chosen)
+               WHEN o.outcome IS NULL
+                    AND settings.line_limit + settings.extra_lines <= cardinality(chosen)
                    THEN 'beyond the line limit'
                ELSE 'over budget'
-           END
-    FROM _scored(owner, settings, model.model_id, query_vec, question, by_importance,
-                 known_until) AS s
+           END,
+           s.keyword, s.graph, s.recency, s.importance, s.interaction, s.priority,
+           s.boost, s.neighbours, s.session,
+           ARRAY(SELECT w.label
+                 FROM unnest(labels, label_terms, label_sizes) WITH ORDINALITY
+                      AS w (label, terms, size, place)
+                 WHERE -(s.terms <#> w.terms) > w.size - 0.5
+                 ORDER BY w.place),
+           s.via
+    FROM _ranked(owner, settings, model.model_id, query_vec, question, by_importance, known_until,
+                 words, plain_question, times, candidate_limit) AS s
     JOIN kind AS k ON k.kind_id = s.kind
     LEFT JOIN unnest(ids, outcomes) AS o (id, outcome) ON o.id = s.id
+    WHERE only_memory IS NULL OR s.id = only_memory
     UNION ALL
     SELECT NULL, m.kind, m.memory_id, NULL, _line(m.content, 200),
            NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-           CASE WHEN m.created_at > known_until THEN 'not known yet' ELSE m.status END
+           CASE WHEN m.created_at > known_until THEN 'not known yet'
+                WHEN m.status <> 'active' THEN m.status
+                ELSE 'no trace of the active model' END,
+           NULL, NULL, NULL, m.importance, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM memory AS m
-    WHERE m.user_id = owner AND (m.status <> 'active' OR m.created_at > known_until)
+    WHERE m.user_id = owner AND (only_memory IS NULL OR m.memory_id = only_memory)
+      AND (m.status <> 'active' OR m.created_at > known_until
+           OR NOT EXISTS (SELECT FROM trace AS t
+                          WHERE t.user_id = owner AND t.memory_id = m.memory_id
+                            AND t.model = model.model_id AND t.active))
     ORDER BY 1 NULLS LAST, 11 DESC NULLS LAST, 3, 4
     LIMIT 1000;
 END $$;
 
-COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timestamptz) IS
+COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timestamptz, bigint) IS
     'One row for each memory and recent event with every part of its score and why it is or is not '
-    'in the block: in block, profile, below threshold, beyond the candidate limit, duplicate of '
-    '..., over budget, or its status. score = relevance x decay x weight. place: order of choice. '
-    'At most 1,000 rows, the block first. Arguments and errors as recall().';
+    'in the block: in block, profile, no vector and no words to compare, below minimum relevance, '
+    'below threshold, expired, not valid yet, beyond the candidate limit, beyond the line limit, '
+    'duplicate of ..., over budget, not known yet, or its status. place: order of choice. How the '
+    'parts make relevance and score: comments on table mode; for a mode of vector and words alone '
+    'score = relevance x decay x weight. boost: what names and times of the question added to '
+    'relevance, neighbours and session: what turns beside it and the best of its session added to '
+    'the score (mode conversation). matched: the words of the question that the memory has, '
+    'and the synonyms ("认证 → auth"). via: the link that brought it in. only_memory: a memory id, '
+    'to ask about that one alone. At most 1,000 rows, the block first. Other arguments and errors '
+    'as recall(), and ME012 for an id the user has not.';

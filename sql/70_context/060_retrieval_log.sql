@@ -1,5 +1,6 @@
 -- The retrieval log: every recall with the payload D0 3.2 asks for.
--- A log row keeps the scores; their parts are worked out here, from the age of the memory then.
+-- A log row keeps the scores; their parts are worked out here, from the age of the memory then, for
+-- the modes where the score is relevance x decay x weight (mode.fast); memory_explain has the rest.
 -- The newest part is table retrieval; what maintain has folded stands among the events of type
 -- memory_retrieval.
 CREATE OR REPLACE VIEW retrieval_log WITH (security_invoker = true) AS
@@ -25,7 +26,9 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
                    SELECT c.number, r.ids[abs(c.place)] AS id,
                           r.score[abs(c.place)] AS score,
                           r.weights[r.kinds[abs(c.place)]] AS weight,
-                          _decay(_decay_rate(k.half_life_days),
+                          CASE WHEN coalesce(rules.fast, true) THEN _decay(
+                                 _decay_rate(CASE WHEN coalesce(rules.kind_decay, true)
+                                                  THEN k.half_life_days END),
                                  date_part('epoch', coalesce(r.as_of, r.created_at))
                                  - date_part('epoch', coalesce(
                                      (SELECT m.created_at FROM memory AS m
@@ -33,7 +36,7 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
                                         AND m.memory_id = r.ids[abs(c.place)]),
                                      (SELECT e.created_at FROM event AS e
                                       WHERE e.user_id = r.user_id
-                                        AND e.event_id = -r.ids[abs(c.place)])))) AS decay
+                                        AND e.event_id = -r.ids[abs(c.place)])))) END AS decay
                    FROM unnest(r.chosen) WITH ORDINALITY AS c (place, number)
                    JOIN kind AS k ON k.kind_id = r.kinds[abs(c.place)]
                ) AS l),
@@ -44,6 +47,7 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
        || CASE WHEN r.as_of IS NULL THEN '{}'
                ELSE jsonb_build_object('as_of', r.as_of) END AS payload
 FROM retrieval AS r
+LEFT JOIN mode AS rules ON rules.name = r.mode
 UNION ALL
 SELECT e.user_id, (e.payload ->> 'retrieval_id')::bigint, e.created_at, e.payload - 'retrieval_id'
 FROM event AS e

@@ -1,86 +1,47 @@
-"""The rows of the registry against the tables and lines of the documents, quoted as they stand."""
+"""The rows of the registry against the tables and lines of the documents."""
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
-from tests.rows import value
+from tests.documents import (
+    D0_EVENTS,
+    D0_HALF_LIVES,
+    D0_LAYERS,
+    D0_MODE_WEIGHTS,
+    D0_SELECTION,
+    D1_SCORE,
+    D2_SCORE,
+    D3_SCORE,
+    D4_IMPORTANCES,
+    D4_KINDS,
+    D4_RECALL,
+    number,
+    table,
+)
+from tests.rows import MODES, value
 
-D0_MODE_WEIGHTS = """
-| source | plan | execute | debug | chat |
-|--------|------|---------|-------|------|
-| task | 1.0 | 1.2 | 1.0 | 0.8 |
-| learning | 0.8 | 1.0 | 1.5 | 0.6 |
-| event | 0.5 | 0.8 | 1.5 | 0.3 |
-| okr | 1.5 | 0.5 | 0.3 | 1.0 |
-"""
-
-D0_LAYERS = """
-| 记忆层 | Cecelia 数据源 | 检索方式 | 衰减策略 |
-|--------|---------------|---------|---------|
-| **语义记忆** (Semantic) | tasks + learnings | 向量搜索 | tasks: 半衰期 30 天, learnings: 90 天 |
-| **事件记忆** (Episodic) | cecelia_events | 时间窗口 + type 过滤 | 24h 窗口（debug 模式 72h） |
-| **画像配置** (Profile) | goals (OKR) + capabilities + 系统配置 | 直接加载（不搜索） | 不衰减 |
-"""
-
-D0_HALF_LIVES = """
-| source | HALF_LIFE |
-|---|---|
-| task | 30 |
-| learning | 90 |
-| event | 1 |
-| okr | Infinity |
-| capability | Infinity |
-"""
-
-D0_EVENTS = """
-  const hours = mode === 'debug' ? 72 : 24;
-      AND type IN ('task_failed', 'task_completed', 'alert', 'layer2_health', 'escalation')
-    ORDER BY created_at DESC
-    LIMIT 10
-    relevance: 0.5, // 事件基础分，靠 modeWeight 调节
-"""
-
-D0_SELECTION = """
-function simpleDedup(scored, threshold = 0.8) {
-function mmrRerank(candidates, topK, lambda = 0.7) {
-| 搜索结果多样性 | 可能 3 条重复 | top 5 结果两两 Jaccard < 0.8 |
-"""
-
-D4_IMPORTANCES = """
-| 类型 | 说明 | 示例 | 重要性权重 |
-|------|------|------|-----------|
-| **偏好** | 用户的主观喜好 | "喜欢TypeScript"、"偏好简洁代码" | 0.9 |
-| **事实** | 客观的用户信息 | "正在开发MJ Studio"、"使用Nuxt 4" | 0.8 |
-| **教训** | 失败经验和解决方案 | "Docker需要代理才能构建" | 0.85 |
-| **目标** | 用户的待办和计划 | "计划添加视频生成功能" | 0.7 |
-| **情境** | 临时的上下文信息 | "刚才提到的那个API" | 0.4 |
-"""
-
-D4_KINDS = {
-    "preference": "偏好",
-    "fact": "事实",
-    "lesson": "教训",
-    "goal": "目标",
-    "context": "情境",
-}
+OF_D0 = list(MODES)
 
 
-def table(markdown: str) -> list[list[str]]:
-    """The cells of a Markdown table without its rule, header first."""
-    rows = [line.strip("| ").split(" | ") for line in markdown.strip().splitlines()]
-    return [[cell.strip("* ") for cell in row] for row in rows if not row[0].startswith("--")]
+def settings(conn, name: str) -> dict[str, object]:
+    """One setting of each mode of D0."""
+    rows = conn.execute(f"SELECT name, {name} FROM memoir.mode WHERE name = ANY (%s)", (OF_D0,))
+    return dict(rows.fetchall())
 
 
-def number(text: str, before: str) -> float:
-    """The number that follows some words of a document."""
-    return float(re.search(re.escape(before) + r"([\d.]+)", text)[1])
+def of_mode(conn, mode: str, *names: str) -> tuple[object, ...]:
+    """Some settings of one mode."""
+    query = f"SELECT {', '.join(names)} FROM memoir.mode WHERE name = %s"
+    return conn.execute(query, (mode,)).fetchone()
 
 
 def test_mode_weights_are_those_of_the_document(tx):
     (_, *modes), *rows = table(D0_MODE_WEIGHTS)
-    stored = tx.execute("SELECT kind, mode, weight FROM memoir.mode_weight")
+    query = "SELECT kind, mode, weight FROM memoir.mode_weight WHERE mode = ANY (%s)"
+    stored = tx.execute(query, (OF_D0,))
     assert {(kind, mode): weight for kind, mode, weight in stored} == {
         (kind, mode): float(weight)
         for kind, *weights in rows
@@ -113,36 +74,69 @@ def test_importances_are_those_of_the_document(tx, kind):
 
 
 def test_events_are_recalled_for_24_hours_and_72_in_debug(tx):
-    stored = dict(tx.execute("SELECT name, event_hours FROM memoir.mode").fetchall())
+    stored = settings(tx, "event_hours")
     debug, others = number(D0_EVENTS, "'debug' ? "), number(D0_EVENTS, " : ")
     assert stored == {"plan": others, "execute": others, "debug": debug, "chat": others}
 
 
 def test_the_recalled_event_types_are_those_of_the_document(tx):
     named = re.findall(r"'(\w+)'", re.search(r"type IN \((.*)\)", D0_EVENTS)[1])
-    stored = tx.execute("SELECT event_types FROM memoir.mode").fetchall()
-    assert [set(types) for (types,) in stored] == [set(named)] * 4
+    assert [set(types) for types in settings(tx, "event_types").values()] == [set(named)] * 4
 
 
 def test_the_number_and_relevance_of_events_are_those_of_the_document(tx):
-    stored = tx.execute("SELECT DISTINCT event_limit, event_relevance FROM memoir.mode").fetchall()
-    assert stored == [(number(D0_EVENTS, "LIMIT "), number(D0_EVENTS, "relevance: "))]
+    assert set(settings(tx, "event_limit").values()) == {number(D0_EVENTS, "LIMIT ")}
+    assert set(settings(tx, "event_relevance").values()) == {number(D0_EVENTS, "relevance: ")}
 
 
 def test_selection_numbers_are_those_of_the_document(tx):
-    stored = tx.execute("SELECT DISTINCT mmr_lambda, duplicate_at, mmr_lines FROM memoir.mode")
-    assert stored.fetchall() == [
-        (
-            number(D0_SELECTION, "lambda = "),
-            number(D0_SELECTION, "threshold = "),
-            number(D0_SELECTION, "| top "),
-        )
-    ]
+    assert set(settings(tx, "mmr_lambda").values()) == {number(D0_SELECTION, "lambda = ")}
+    assert set(settings(tx, "duplicate_at").values()) == {number(D0_SELECTION, "threshold = ")}
+    assert set(settings(tx, "mmr_lines").values()) == {number(D0_SELECTION, "| top ")}
 
 
 def test_every_mode_but_chat_shows_the_profile(tx):
-    stored = dict(tx.execute("SELECT name, profile FROM memoir.mode").fetchall())
-    assert stored == {"plan": True, "execute": True, "debug": True, "chat": False}
+    assert settings(tx, "profile") == {"plan": True, "execute": True, "debug": True, "chat": False}
+
+
+def test_the_modes_of_one_document_decay_by_its_formula_alone(tx):
+    decaying = tx.execute("SELECT name FROM memoir.mode WHERE kind_decay").fetchall()
+    assert {name for (name,) in decaying} >= set(OF_D0)
+    for mode in ("balanced", "search", "implicit", "assistant"):
+        assert of_mode(tx, mode, "kind_decay", "event_limit", "profile") == (False, 0, False)
+
+
+def test_balanced_has_the_numbers_of_its_document(tx):
+    stored = of_mode(tx, "balanced", "vector_weight", "recency_weight", "importance_weight")
+    before = ("cosine_similarity * ", "time_decay * ", "importance_score * ")
+    assert stored == tuple(number(D1_SCORE, words) for words in before)
+    stored = of_mode(tx, "balanced", "1 / recency_rate", "unaccessed_days", "line_limit")
+    before = ("days_since_access / ", "last_accessed_at else ", "k: int = ")
+    assert stored == pytest.approx(tuple(number(D1_SCORE, words) for words in before))
+
+
+def test_search_has_the_numbers_of_its_document(tx):
+    stored = of_mode(tx, "search", "keyword_weight", "word_weight", "recency_weight")
+    shares = [float(share) / 100 for share in re.findall(r"\((\d+)% 权重\)", D2_SCORE)]
+    assert stored == tuple(shares)
+    stored = of_mode(tx, "search", "base_weight", "interaction_weight", "priority_weight")
+    shares = [float(share) / 100 for share in re.findall(r"\((\d+)%\)", D2_SCORE)]
+    assert stored == tuple(shares)
+    stored = of_mode(tx, "search", "recency_rate", "recency_floor", "minimum_relevance")
+    before = ("half_life_days: float = ", "base_score * (", "default=")
+    half_life, lowest, least = (number(D2_SCORE, words) for words in before)
+    assert stored == pytest.approx((math.log(2) / half_life, lowest, least))
+
+
+def test_implicit_has_the_numbers_of_its_document(tx):
+    stored = of_mode(tx, "implicit", "recency_rate", "line_limit")
+    assert stored == (number(D3_SCORE, "exp(-"), number(D3_SCORE, "TOP_K="))
+
+
+def test_assistant_has_the_numbers_of_its_document(tx):
+    cells = {name: said for name, said, _ in table(D4_RECALL)}
+    stored = of_mode(tx, "assistant", "line_limit", "minimum_relevance")
+    assert stored == (number(cells["召回数量"], "Top-"), float(cells["相关性阈值"]))
 
 
 def test_priorities_order_preference_before_command_output_before_the_rest(tx):

@@ -6,11 +6,13 @@ import pytest
 from tests.rows import (
     MODES,
     NOW,
+    OTHER_MODES,
     add_event,
     ago,
     call,
     explain,
     recall,
+    refused,
     remember,
     remember_all,
     row_counts,
@@ -37,7 +39,7 @@ def fill(conn):
     remember(conn, contents[1] + " goal", "okr", data={"status": "pending"}, created_at=ago(days=9))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, *OTHER_MODES, "conversation"])
 @pytest.mark.parametrize("budget", [30, 150, 800, 3_000])
 def test_the_rows_in_the_block_are_those_of_recall(tx, mode, budget):
     fill(tx)
@@ -50,7 +52,7 @@ def test_the_rows_in_the_block_are_those_of_recall(tx, mode, budget):
         assert chosen == recall(tx, question, **asked).memory_ids
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, *OTHER_MODES, "conversation"])
 @pytest.mark.parametrize("counted", [True, False])
 def test_the_rows_of_a_live_block_are_those_of_recall(tx, mode, counted):
     fill(tx)
@@ -194,3 +196,96 @@ def test_a_thousand_rows_are_shown_the_block_first(tx):
     rows = explain(tx)
     assert len(rows) == 1_000
     assert rows[0].place == 1
+
+
+def about(conn, memory_id, query_text="tea", **more):
+    """The one row of a question about one memory."""
+    (row,) = explain(conn, query_text, only_memory=memory_id, **more)
+    return row
+
+
+def test_asked_about_one_memory_it_shows_that_one_as_among_all(tx):
+    fill(tx)
+    question = " ".join(sentences(3, 7))
+    rows = [row for row in explain(tx, question, budget=150, as_of=NOW) if row.memory_id]
+    for row in rows[::9]:
+        assert about(tx, row.memory_id, question, budget=150, as_of=NOW) == row
+
+
+def test_a_memory_beyond_the_first_thousand_rows_can_be_asked_about(tx):
+    last = remember_all(tx, sentences(1_100, 6))[-1]
+    assert last not in {row.memory_id for row in explain(tx, "tea")}
+    assert about(tx, last).reason == "below threshold"
+
+
+def test_a_memory_that_no_longer_holds_says_so(tx):
+    memory_id = remember(tx, "tea")
+    tx.execute("UPDATE memoir.memory SET status = 'superseded'")
+    tx.execute("UPDATE memoir.trace SET active = false")
+    assert about(tx, memory_id).reason == "superseded"
+
+
+def test_a_memory_of_later_can_be_asked_about(tx):
+    assert about(tx, remember(tx, "tea"), as_of=NOW).reason == "not known yet"
+
+
+def test_an_active_memory_without_a_trace_says_so(tx):
+    memory_id = remember(tx, "tea")
+    tx.execute("DELETE FROM memoir.trace")
+    assert about(tx, memory_id).reason == "no trace of the active model"
+
+
+def test_a_line_beyond_those_of_the_mode_says_so(tx):
+    ids = [remember(tx, f"tea {name}", created_at=NOW) for name in ("one", "two", "three", "four")]
+    for mode in ("assistant", "implicit"):
+        reasons_of = [about(tx, memory_id, mode=mode, as_of=NOW).reason for memory_id in ids]
+        assert reasons_of.count("beyond the line limit") == 1
+
+
+@pytest.mark.parametrize("owner", ["default", "ada"])
+def test_a_memory_the_user_has_not_is_refused(tx, owner):
+    memory_id = remember(tx, "tea", user_id="bob")
+    said = refused(tx, "memory_explain", query_text="tea", user_id=owner, only_memory=memory_id)
+    assert said.sqlstate == "ME012"
+    assert said.message_primary == f'user "{owner}" has no memory {memory_id}'
+    assert "memoir.memory" in said.message_hint
+
+
+def test_it_names_the_words_of_the_question_that_a_memory_has(tx):
+    remember(tx, "green tea at the 数据库 conference")
+    (row,) = explain(tx, "green coffee for the 数据库?")
+    assert set(row.matched) >= {"green", "数据", "据库"}
+    assert not {"coffee", "tea"} & set(row.matched)
+
+
+def test_it_names_the_synonym_that_a_memory_has(tx):
+    remember(tx, "auth error after the deploy")
+    (row,) = explain(tx, "认证失败")
+    assert "认证 → auth" in row.matched
+
+
+def test_a_memory_with_none_of_the_words_has_matched_none(tx):
+    remember(tx, "coffee", embedding="[1,0,0]")
+    (row,) = explain(tx, "tea", query_vec="[1,0,0]")
+    assert row.matched == []
+
+
+def test_it_names_the_link_that_brought_a_memory_in(tx):
+    tea, pot = remember(tx, "green tea"), remember(tx, "earthen pot")
+    tx.execute(
+        "INSERT INTO memoir.relation VALUES ('default', %s, %s, 'supports', 0.8)", (tea, pot)
+    )
+    row = about(tx, pot, "green tea", mode="assistant")
+    assert (row.graph, row.score) == (pytest.approx(0.8), pytest.approx(0.5 * 0.8))
+    assert row.via == f"supported by {tea}"
+
+
+def test_the_parts_of_a_search_are_shown(tx):
+    memory_id = remember(tx, "green tea", "preference", created_at=ago(days=30))
+    tx.execute("INSERT INTO memoir.keyword VALUES ('default', 'tea', %s)", (memory_id,))
+    tx.execute("INSERT INTO memoir.access VALUES ('default', %s, 3, %s)", (memory_id, NOW))
+    row = about(tx, memory_id, "tea", mode="search", as_of=NOW)
+    shown = (row.keyword, row.coverage, row.recency, row.interaction, row.priority, row.importance)
+    assert shown == pytest.approx((1, 1, 0.75, 0.75, 1, 0.9))
+    assert row.relevance == pytest.approx(0.4 + 0.4 + 0.2 * 0.75)
+    assert row.score == pytest.approx(0.7 * row.relevance + 0.2 * 0.75 + 0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 import pytest
@@ -125,3 +126,10 @@ def test_the_log_survives_a_change_of_the_modes(tx):
     before = payload(tx, retrieval_id)
     tx.execute("UPDATE memoir.mode_weight SET weight = 7 WHERE kind = 'task'")
     assert payload(tx, retrieval_id) == before
+
+
+def test_a_mode_of_more_parts_logs_the_score_and_the_weight(tx):
+    remember(tx, "tea", "task", importance=0.5, created_at=ago(days=30))
+    (line,) = logged(tx, "tea", mode="implicit", as_of=NOW)["injected"]
+    assert (line["relevance"], line["decay"], line["weight"]) == (None, None, 1)
+    assert line["score"] == pytest.approx(0.5 * math.exp(-0.05 * 30))

@@ -1,0 +1,51 @@
+-- Says that a memory mentions someone or something; memories that share an entity are linked.
+-- The name counts without regard to case and spacing, and by its type: Java the island, Java the
+-- language.
+CREATE OR REPLACE FUNCTION _entity_name(entity text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM _check_text(entity, 'the name of the entity');
+    entity := _line(entity, 1000);
+    IF length(entity) > 200 THEN
+        RAISE EXCEPTION 'the name of the entity has % characters, the limit is 200', length(entity)
+            USING ERRCODE = 'ME007', HINT = 'Pass a name: memoir.mention(1, ''Postgres'').';
+    END IF;
+    RETURN entity;
+END $$;
+
+CREATE OR REPLACE FUNCTION mention(
+    memory_id bigint, entity text, type text DEFAULT 'thing', user_id text DEFAULT NULL)
+    RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    given_name CONSTANT text := _entity_name(entity);
+    of_type CONSTANT text := lower(_entity_name(coalesce(type, 'thing')));
+    mentioned bigint;
+BEGIN
+    PERFORM _check_memory(owner, mention.memory_id);
+    INSERT INTO entity AS e (user_id, name, type)
+    VALUES (owner, given_name, of_type)
+    ON CONFLICT (user_id, name_key, type) DO NOTHING
+    RETURNING e.entity_id INTO mentioned;
+    IF mentioned IS NULL THEN
+        SELECT e.entity_id INTO STRICT mentioned
+        FROM entity AS e
+        WHERE e.user_id = owner AND e.name_key = lower(given_name) AND e.type = of_type;
+    END IF;
+    INSERT INTO mention (user_id, entity_id, memory_id)
+    VALUES (owner, mentioned, mention.memory_id)
+    ON CONFLICT DO NOTHING;
+    RETURN mentioned;
+END $$;
+
+COMMENT ON FUNCTION mention(bigint, text, text, text) IS
+    'Says that a memory mentions an entity (a person, product, place, ...), which is made when it '
+    'is new, and returns its entity_id. entity: a name of 1 to 200 characters, compared without '
+    'regard to case; type: a word of your choice. A second time nothing happens. Errors: ME006 '
+    'user, ME007 name or type, ME012 no such memory of this user.';

@@ -1,0 +1,92 @@
+-- Scored memories with what turns of a conversation gain from their neighbours and their session,
+-- the exact and slower form of the second half of the turn statement in _recall: the best by own
+-- score and neighbours' are preselected, and only they lift each other by their session.
+-- A mode without turns gains nothing here.
+CREATE OR REPLACE FUNCTION _ranked(
+    user_id text, settings mode, model smallint, query halfvec, question sparsevec,
+    by_importance boolean, as_of timestamptz, words text[], plain_question sparsevec,
+    times tstzmultirange, candidate_limit int)
+    RETURNS TABLE (id bigint, kind smallint, created_at timestamptz, cost float8, brief_cost float8,
+                   terms sparsevec, term_count int, line text, cosine float8, coverage float8,
+                   relevance float8, factor float8, score float8,
+                   keyword float8, graph float8, recency float8, importance float8,
+                   interaction float8, priority float8, via text, obstacle text,
+                   boost float8, neighbours float8, session float8)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    near CONSTANT float8 := settings.neighbour_weight;
+    beyond CONSTANT float8 := settings.second_neighbour_weight;
+BEGIN
+    IF NOT settings.turns THEN
+        RETURN QUERY
+        SELECT s.id, s.kind, s.created_at, s.cost, s.brief_cost, s.terms, s.term_count, s.line,
+               s.cosine, s.coverage, s.relevance, s.factor, s.score, s.keyword, s.graph, s.recency,
+               s.importance, s.interaction, s.priority, s.via, s.obstacle,
+               s.boost, NULL::float8, NULL::float8
+        FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,
+                     plain_question, times) AS s;
+        RETURN;
+    END IF;
+    RETURN QUERY
+    WITH own AS (
+        -- As exact as the fast form: that one keeps scores as float4.
+        SELECT s.*, coalesce(s.score, 0)::real::float8 AS own
+        FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,
+                     plain_question, times) AS s
+    ), beside AS (
+        SELECT o.*,
+               lag(o.id) OVER w AS id_1, lag(o.own) OVER w AS own_1, lag(o.asks) OVER w AS asks_1,
+               lag(o.session) OVER w = o.session AND lag(o.position) OVER w >= 0
+                   AND o.position >= 0 AND o.session > 0 AS is_1,
+               lag(o.id, 2) OVER w AS id_2, lag(o.own, 2) OVER w AS own_2,
+               lag(o.session, 2) OVER w = o.session AND lag(o.position, 2) OVER w >= 0
+                   AND o.position >= 0 AND o.session > 0 AS is_2,
+               lead(o.id) OVER w AS id_3, lead(o.own) OVER w AS own_3,
+               lead(o.session) OVER w = o.session AND lead(o.position) OVER w >= 0
+                   AND o.position >= 0 AND o.session > 0 AS is_3,
+               lead(o.id, 2) OVER w AS id_4, lead(o.own, 2) OVER w AS own_4,
+               lead(o.session, 2) OVER w = o.session AND lead(o.position, 2) OVER w >= 0
+                   AND o.position >= 0 AND o.session > 0 AS is_4
+        FROM own AS o
+        WINDOW w AS (ORDER BY o.session, o.position, o.id)
+    ), lent AS (
+        SELECT b.*,
+               row_number() OVER (ORDER BY b.own
+                   + near * (coalesce(b.own_1, 0) + coalesce(b.own_3, 0))
+                   + beyond * (coalesce(b.own_2, 0) + coalesce(b.own_4, 0)) DESC)
+                   <= candidate_limit + candidate_limit / 2 AS preselected,
+               CASE WHEN b.is_1 THEN (near + CASE WHEN b.asks_1 THEN settings.answer_weight
+                                                  ELSE 0 END) * b.own_1 ELSE 0 END AS gain_1,
+               CASE WHEN b.is_2 THEN beyond * b.own_2 ELSE 0 END AS gain_2,
+               CASE WHEN b.is_3 THEN near * b.own_3 ELSE 0 END AS gain_3,
+               CASE WHEN b.is_4 THEN beyond * b.own_4 ELSE 0 END AS gain_4
+        FROM beside AS b
+    ), lifted AS (
+        SELECT l.*, l.gain_1 + l.gain_2 + l.gain_3 + l.gain_4 AS gain,
+               CASE WHEN l.preselected AND l.session > 0 THEN settings.session_weight
+                    * max(l.own + l.gain_1 + l.gain_2 + l.gain_3 + l.gain_4)
+                      OVER (PARTITION BY l.session, l.preselected)
+               ELSE 0 END AS lift
+        FROM lent AS l
+    )
+    SELECT l.id, l.kind, l.created_at, l.cost, l.brief_cost, l.terms, l.term_count, l.line,
+           l.cosine, l.coverage, l.relevance, l.factor, l.own + l.gain + l.lift, l.keyword, l.graph,
+           l.recency, l.importance, l.interaction, l.priority,
+           coalesce(l.via, CASE WHEN greatest(l.gain_1, l.gain_2, l.gain_3, l.gain_4) > 0 THEN
+               CASE greatest(l.gain_1, l.gain_2, l.gain_3, l.gain_4)
+                   WHEN l.gain_1 THEN format('%s memory %s', CASE WHEN l.asks_1 THEN 'answers'
+                                                             ELSE 'follows' END, l.id_1)
+                   WHEN l.gain_3 THEN format('precedes memory %s', l.id_3)
+                   WHEN l.gain_2 THEN format('near memory %s', l.id_2)
+                   ELSE format('near memory %s', l.id_4)
+               END END),
+           CASE WHEN l.obstacle NOT IN ('below threshold', 'no vector and no words to compare')
+                THEN l.obstacle
+                WHEN l.own + l.gain + l.lift <= settings.threshold THEN 'below threshold'
+                WHEN NOT l.preselected THEN 'beyond the candidate limit' END,
+           l.boost, l.gain, l.lift
+    FROM lifted AS l;
+END $$;

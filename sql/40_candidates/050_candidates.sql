@@ -1,0 +1,41 @@
+-- The candidates of a recall that _ranked serves, best first: no obstacle, not in the profile part.
+-- With extra_lines the best of the procedural kinds have places of their own behind the line_limit
+-- of the rest (D3 4.4), so that neither takes the other's; a near-duplicate leaves its place empty.
+CREATE OR REPLACE FUNCTION _candidates(
+    user_id text, settings mode, model smallint, query halfvec, question sparsevec,
+    by_importance boolean, as_of timestamptz, words text[], except_ids bigint[],
+    candidate_limit int, plain_question sparsevec, times tstzmultirange)
+    RETURNS TABLE (id bigint, kind smallint, score float8, cost float8, brief_cost float8,
+                   terms sparsevec, term_count int, line text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    extra_kinds CONSTANT smallint[] := CASE WHEN settings.extra_lines > 0 THEN ARRAY(
+        SELECT k.kind_id FROM kind AS k WHERE k.layer = 'procedural') END;
+BEGIN
+    IF extra_kinds IS NULL OR settings.line_limit IS NULL THEN
+        RETURN QUERY
+        SELECT s.id, s.kind, s.score, s.cost, s.brief_cost, s.terms, s.term_count, s.line
+        FROM _ranked(user_id, settings, model, query, question, by_importance, as_of, words,
+                     plain_question, times, candidate_limit) AS s
+        WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
+        ORDER BY s.score DESC, s.created_at DESC, s.id
+        LIMIT candidate_limit;
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT s.id, s.kind, s.score, s.cost, s.brief_cost, s.terms, s.term_count, s.line
+    FROM (
+        SELECT s.*, row_number() OVER (PARTITION BY s.kind = ANY (extra_kinds)
+                                       ORDER BY s.score DESC, s.created_at DESC, s.id) AS place
+        FROM _ranked(user_id, settings, model, query, question, by_importance, as_of, words,
+                     plain_question, times, candidate_limit) AS s
+        WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
+    ) AS s
+    WHERE s.place <= CASE WHEN s.kind = ANY (extra_kinds) THEN settings.extra_lines
+                          ELSE settings.line_limit END
+    ORDER BY s.score DESC, s.created_at DESC, s.id
+    LIMIT candidate_limit;
+END $$;

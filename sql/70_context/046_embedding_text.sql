@@ -1,0 +1,21 @@
+-- The text of a question to embed, without the words query_terms() leaves out.
+-- A question of nothing else stays as it is: some vector is better than none.
+CREATE OR REPLACE FUNCTION embedding_text(
+    query_text text, user_id text DEFAULT NULL, mode text DEFAULT 'conversation')
+    RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN coalesce(
+        (SELECT string_agg(q.word, ' ' ORDER BY q.place)
+         FROM query_terms(query_text, user_id, mode) WITH ORDINALITY
+              AS q (word, share, name, leave_out, place)
+         WHERE NOT q.leave_out),
+        query_text);
+END $$;
+
+COMMENT ON FUNCTION embedding_text(text, text, text) IS
+    'The question without the words that query_terms() leaves out: embed this for the query_vec of '
+    'a recall in a mode with common_share. The question itself where nothing would be left, or '
+    'nothing is to leave out. Errors: ME001 mode, ME006 user.';
