@@ -480,7 +480,10 @@ def checked(memory: NewMemory) -> NewMemory:
         if name in _TEXTS:
             clean_text(cast(str, value), f"the {name}")
     check_json(memory.get("data"), "data")
-    for keyword in memory.get("keywords") or []:
+    keywords = memory.get("keywords")
+    if isinstance(keywords, str):
+        raise BadText("keywords is text, not a list of texts", hint='keywords=["deploy"]')
+    for keyword in keywords or []:
         clean_text(keyword, "a keyword")
     result["created_at"] = utc(memory.get("created_at"), "created_at")
     result["importance"] = _number(memory.get("importance"), "importance")

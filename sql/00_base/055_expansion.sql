@@ -15,8 +15,7 @@ BEGIN
     ), spelling AS MATERIALIZED (
         SELECT p.word, _terms(p.word) AS terms FROM (SELECT DISTINCT word FROM pair) AS p
     )
-    INSERT INTO expansion (lead, form, need, added, similarity, share, size, needs,
-                           spellings)
+    INSERT INTO expansion (lead, form, need, added, similarity, share, size, needs, spellings)
     SELECT f.needs[1], f.form, need, added, f.similarity, f.similarity / f.terms,
            cardinality(f.adds),
            CASE WHEN cardinality(f.needs) > 1 THEN f.needs END, f.spellings
