@@ -29,7 +29,7 @@ BEGIN
     FROM trace AS t
     WHERE t.user_id = owner AND t.memory_id = related.memory_id AND t.model = in_model;
     question := _question_counting(owner, in_model, given.content, coalesce(counts.counted, 0),
-                                   coalesce(counts.counted_up_to, 0), 'infinity');
+                                   coalesce(counts.counted_up_to, 0), 'infinity', 0, '');
 
     RETURN QUERY
     SELECT m.memory_id, m.kind, _line(m.content, 200), w.strength, w.via
