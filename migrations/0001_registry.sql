@@ -87,8 +87,8 @@ CREATE TABLE mode (
     turns boolean NOT NULL GENERATED ALWAYS AS (
         neighbour_weight > 0 OR second_neighbour_weight > 0 OR answer_weight > 0
         OR session_weight > 0 OR time_boost <> 0) STORED,
-    features boolean NOT NULL GENERATED ALWAYS AS (
-        name_boost <> 0 OR when_boost <> 0 OR question_penalty <> 0) STORED,
+    asks_feature text NOT NULL DEFAULT '',
+    when_feature text NOT NULL DEFAULT '',
     model_id smallint,
     dimensions int,
     log_recalls boolean NOT NULL DEFAULT true,
@@ -199,6 +199,9 @@ COMMENT ON COLUMN mode.common_share IS
 COMMENT ON COLUMN mode.model_id IS
     'Kept by trigger, as dimensions and log_recalls: the active embedding model and setting '
     'log_recalls, so that a recall reads one row. Do not write.';
+COMMENT ON COLUMN mode.asks_feature IS
+    'Kept by trigger, as when_feature: question_penalty and when_boost as entries of the sparse '
+    'vector of a question. Do not write.';
 COMMENT ON COLUMN mode.plain_kinds IS
     'Kept by trigger: bit kind_id is set for kinds that weigh 1 and do not decay, whose score is '
     'their relevance. Do not write.';
@@ -255,7 +258,8 @@ CREATE TABLE prompt (
     PRIMARY KEY (kind, language, version)
 );
 COMMENT ON TABLE prompt IS
-    'Prompts for the jobs that ask a model, with the JSON schema of the answer.';
+    'What models are told: the prompts of jobs, with the JSON schema of the answer, and the '
+    'system_prompt of an agent that has the tools. The highest active version counts.';
 
 CREATE TABLE source (
     name text PRIMARY KEY,

@@ -244,3 +244,34 @@ def is_candidate(memory: Memory, mode: str, now: datetime) -> bool:
     if mode == "assistant":
         least = D4_MINIMUM
     return relevance is not None and relevance >= least
+
+
+def recall_at(places: Sequence[int | None], k: int) -> float:
+    """Share of the relevant that stands at the first k places; None is not in the block."""
+    return sum(place is not None and place <= k for place in places) / len(places)
+
+
+def evidence(places: Sequence[int | None]) -> float:
+    """Share of the relevant that is in the block."""
+    return sum(place is not None for place in places) / len(places)
+
+
+def reciprocal_rank(places: Sequence[int | None]) -> float:
+    """1 / the place of the first, 0 without one."""
+    found = [place for place in places if place is not None]
+    return 1 / min(found) if found else 0.0
+
+
+def ndcg_at(places: Sequence[int | None], grades: Sequence[float], k: int) -> float:
+    """Discounted gain to place k, of the best there could be.
+
+    Relevant memories of one line follow each other at the next free places.
+    """
+    found = [(place, -grade) for place, grade in zip(places, grades, strict=True) if place]
+    gain, last = 0.0, 0
+    for place, loss in sorted(found):
+        last = max(place, last + 1)
+        if last <= k:
+            gain -= loss / math.log2(1 + last)
+    best = sorted(grades, reverse=True)[:k]
+    return gain / sum(grade / math.log2(1 + place) for place, grade in enumerate(best, 1))

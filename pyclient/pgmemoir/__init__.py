@@ -6,7 +6,7 @@
 ...     print(memory.context("which database is staging on?"))
 """
 
-from .calls import Explained, NewMemory, Recall, Remembered
+from .calls import Detail, Explained, Found, NewMemory, Recall, Remembered
 from .client import AsyncMemoir, Memoir
 from .embedders import (
     Embedder,
@@ -40,10 +40,12 @@ __all__ = [
     "BadText",
     "BadTimestamp",
     "BudgetOutOfRange",
+    "Detail",
     "DimensionMismatch",
     "Embedder",
     "EmbedderUnavailable",
     "Explained",
+    "Found",
     "Memoir",
     "MemoirError",
     "MissingUser",

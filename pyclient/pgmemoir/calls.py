@@ -112,6 +112,59 @@ class Explained:
     via: str | None
 
 
+@dataclass(frozen=True)
+class Found:
+    """One result of a search, the best first.
+
+    ``total_found`` (before the limit), ``strategy`` and ``expanded_keywords`` are of the search and
+    the same in each result. ``key`` leads to the whole memory (`Memoir.memory_detail`).
+    """
+
+    key: str
+    kind: str
+    relevance: float
+    preview: str
+    summary: str | None
+    created_at: datetime
+    keywords: list[str]
+    metadata: dict[str, Any]
+    total_found: int
+    strategy: str
+    expanded_keywords: list[str]
+
+
+@dataclass(frozen=True)
+class Detail:
+    """One memory, whole.
+
+    ``relations`` are dictionaries of key, type, direction and strength; ``entities`` of name and
+    type.
+    """
+
+    key: str
+    kind: str
+    content: str
+    summary: str | None
+    data: dict[str, Any]
+    subject: str | None
+    importance: float
+    confidence: float
+    keywords: list[str]
+    relations: list[dict[str, Any]]
+    entities: list[dict[str, Any]]
+    session_id: str | None
+    turn: int | None
+    speaker: str | None
+    origin: str
+    status: str
+    created_at: datetime
+    updated_at: datetime
+    valid_from: datetime
+    valid_until: datetime | None
+    access_count: int
+    last_access: datetime | None
+
+
 class Fields(TypedDict, total=False):
     """What a memory may carry besides its text and kind.
 
@@ -172,6 +225,47 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Search:
+    """The arguments of a search, checked; ``vector`` in its text form."""
+
+    query: str
+    vector: str | None
+    search_mode: str
+    keywords: list[str] | None
+    memory_types: list[str] | None
+    time_from: datetime | None
+    time_until: datetime | None
+    max_results: int | None
+    min_relevance_score: float | None
+
+    @classmethod
+    def of(
+        cls,
+        query: str,
+        vector: VectorLike | None,
+        search_mode: str,
+        keywords: Iterable[str] | None,
+        memory_types: Iterable[str] | None,
+        time_from: datetime | None,
+        time_until: datetime | None,
+        max_results: int,
+        min_relevance_score: float,
+    ) -> Search:
+        """Check what can be checked before anything is sent."""
+        return cls(
+            query=cast(str, clean_text(query, "the query")),
+            vector=None if vector is None else vector_text(vector),
+            search_mode=cast(str, clean_text(search_mode, "search_mode")),
+            keywords=_texts(keywords, "keywords"),
+            memory_types=_texts(memory_types, "memory_types"),
+            time_from=utc(time_from, "time_from"),
+            time_until=utc(time_until, "time_until"),
+            max_results=_whole_number(max_results, "max_results", OutOfRange),
+            min_relevance_score=_number(min_relevance_score, "min_relevance_score"),
+        )
+
+
+@dataclass(frozen=True)
 class Call(Generic[T]):
     """A statement, its parameters, and how to read its rows."""
 
@@ -198,6 +292,25 @@ FROM memoir.remember(%s::text, %s::text, user_id => %s::text, subject => %s::tex
     importance => %s::float8, data => %s::jsonb, summary => %s::text, embedding => {vector},
     created_at => %s::timestamptz, session_id => %s::text, turn => %s::int,
     speaker => %s::text, source => %s::text, confidence => %s::float8)"""
+
+_SEARCH = """SELECT key, kind, relevance, preview, summary, created_at, keywords, metadata,
+    total_found, strategy, expanded_keywords
+FROM memoir.search_memories(%s::text, %s::text, keywords => %s::text[],
+    memory_types => %s::text[], time_from => %s::timestamptz, time_until => %s::timestamptz,
+    max_results => %s::int, min_relevance_score => %s::float8, query_vec => {vector},
+    user_id => %s::text)"""
+
+_DETAIL = b"""SELECT key, kind, content, summary, data, subject, importance, confidence,
+    keywords, relations, entities, session_id, turn, speaker, origin, status, created_at,
+    updated_at, valid_from, valid_until, access_count, last_access
+FROM memoir.get_memory_detail(%s::text, user_id => %s::text)"""
+
+_CALL_TOOL = """SELECT memoir.call_tool(%s::text, %s::jsonb, user_id => %s::text,
+    query_vec => {vector})"""
+
+_TOOLS = b"SELECT memoir.tool_schemas(%s::text)"
+
+_SYSTEM_PROMPT = b"SELECT memoir.system_prompt(%s::text)"
 
 _TEXTS = frozenset(("content", "kind", "subject", "summary", "session", "speaker", "source"))
 
@@ -234,6 +347,8 @@ class Calls:
         self._recall = _RECALL.format(vector=cast).encode()
         self._explain = _EXPLAIN.format(vector=cast).encode()
         self._remember = _REMEMBER.format(vector=cast).encode()
+        self._search = _SEARCH.format(vector=cast).encode()
+        self._call_tool = _CALL_TOOL.format(vector=cast).encode()
 
     def recall(self, question: Question, user: str | None) -> Call[Recall]:
         """``memoir.recall``: the block and what is known about it."""
@@ -262,6 +377,44 @@ class Calls:
             memory.get("confidence"),
         )
         return Call(self._remember, params, _remembered)
+
+    def search(self, search: Search, user: str | None) -> Call[list[Found]]:
+        """``memoir.search_memories``: the best memories, one by one."""
+        params = (
+            search.query,
+            search.search_mode,
+            search.keywords,
+            search.memory_types,
+            search.time_from,
+            search.time_until,
+            search.max_results,
+            search.min_relevance_score,
+            search.vector,
+            user,
+        )
+        return Call(self._search, params, _found)
+
+    def call_tool(
+        self, name: str, arguments: dict[str, Any], vector: str | None, user: str | None
+    ) -> Call[dict[str, Any]]:
+        """``memoir.call_tool``; ``arguments`` come from `tool_arguments`."""
+        params = (clean_text(name, "the name"), _jsonb(arguments), user, vector)
+        return Call(self._call_tool, params, _first)
+
+
+def memory_detail(key: str, user: str | None) -> Call[Detail]:
+    """``memoir.get_memory_detail``: one memory, whole."""
+    return Call(_DETAIL, (clean_text(key, "the key"), user), _detail)
+
+
+def tools(language: str) -> Call[list[dict[str, Any]]]:
+    """``memoir.tool_schemas``: the tools in OpenAI's form."""
+    return Call(_TOOLS, (clean_text(language, "the language"),), _first)
+
+
+def system_prompt(language: str) -> Call[str]:
+    """``memoir.system_prompt``: how to use the tools."""
+    return Call(_SYSTEM_PROMPT, (clean_text(language, "the language"),), _first)
 
 
 def add_event(
@@ -295,12 +448,12 @@ def find_vector_schema() -> Call[str]:
 
 def selective_modes() -> Call[list[str]]:
     """The modes that leave words out of the text of a question that is embedded."""
-    return Call(_SELECTIVE_MODES, (), _scalar)
+    return Call(_SELECTIVE_MODES, (), _first)
 
 
-def embedding_text(query: str, mode: str, user: str | None) -> Call[str]:
+def embedding_text(query: str, mode: str | None, user: str | None) -> Call[str]:
     """``memoir.embedding_text``: the part of a question to embed."""
-    return Call(_EMBEDDING_TEXT, (query, user, mode), _scalar, prepare=True)
+    return Call(_EMBEDDING_TEXT, (query, user, mode), _first, prepare=True)
 
 
 def checked(memory: NewMemory) -> NewMemory:
@@ -324,6 +477,31 @@ def checked(memory: NewMemory) -> NewMemory:
     result["confidence"] = _number(memory.get("confidence"), "confidence")
     result["turn"] = _whole_number(memory.get("turn"), "turn", OutOfRange)
     return result
+
+
+def tool_arguments(arguments: dict[str, Any] | str | None) -> dict[str, Any]:
+    """The arguments of a tool call, given as a dictionary or as the JSON text a model writes.
+
+    Raises:
+        OutOfRange: the text is not a JSON object.
+        BadText: a string in it cannot be stored.
+    """
+    given: Any = arguments or {}
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError as error:
+            raise OutOfRange(f"the arguments are not JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise OutOfRange(f"the arguments are {type(given).__name__}, not a JSON object")
+    check_json(given, "arguments")
+    return given
+
+
+def tool_text(arguments: dict[str, Any]) -> str | None:
+    """The text of a tool call that is embedded: what is searched for, or stored."""
+    texts = (arguments.get("query"), arguments.get("content"))
+    return next((text for text in texts if isinstance(text, str) and text.strip()), None)
 
 
 def vector_text(vector: VectorLike) -> str:
@@ -433,6 +611,14 @@ def _fits_half(number: float) -> bool:
     return -_LARGEST_HALF <= number <= _LARGEST_HALF
 
 
+def _texts(values: Iterable[str] | None, where: str) -> list[str] | None:
+    if values is None:
+        return None
+    if isinstance(values, str):
+        raise BadText(f"{where} is one text, not a list of them")
+    return [cast(str, clean_text(value, where)) for value in values]
+
+
 def _number(value: float | None, where: str) -> float | None:
     if value is None:
         return None
@@ -481,6 +667,18 @@ def _explained(rows: list[Row]) -> list[Explained]:
 
 def _remembered(rows: list[Row]) -> Remembered:
     return Remembered(*rows[0])
+
+
+def _found(rows: list[Row]) -> list[Found]:
+    return [Found(*row) for row in rows]
+
+
+def _detail(rows: list[Row]) -> Detail:
+    return Detail(*rows[0])
+
+
+def _first(rows: list[Row]) -> Any:
+    return rows[0][0]
 
 
 def _vector_schema(rows: list[Row]) -> str:

@@ -28,12 +28,15 @@ from . import calls
 from .calls import (
     Call,
     Calls,
+    Detail,
     Explained,
     Fields,
+    Found,
     NewMemory,
     Question,
     Recall,
     Remembered,
+    Search,
     VectorLike,
 )
 from .embedders import Embedder, EmbedderUnavailable, default_embedder, wanted_embedder
@@ -108,6 +111,32 @@ class _Steps:
         question = yield from self._with_vector(question)
         return cast(list[Explained], (yield known.explain(question, self._user)))
 
+    def search(self, search: Search) -> _Plan[list[Found]]:
+        known = yield from self._known_calls()
+        if search.vector is None and search.search_mode != "keyword":
+            search = replace(search, vector=(yield from self._query_vector(search.query)))
+        return cast(list[Found], (yield known.search(search, self._user)))
+
+    def memory_detail(self, key: str) -> _Plan[Detail]:
+        return cast(Detail, (yield calls.memory_detail(key, self._user)))
+
+    def tools(self, language: str) -> _Plan[list[dict[str, Any]]]:
+        return cast(list[dict[str, Any]], (yield calls.tools(language)))
+
+    def system_prompt(self, language: str) -> _Plan[str]:
+        return cast(str, (yield calls.system_prompt(language)))
+
+    def call_tool(self, name: str, arguments: dict[str, Any] | str | None) -> _Plan[dict[str, Any]]:
+        given = calls.tool_arguments(arguments)
+        known = yield from self._known_calls()
+        text = calls.tool_text(given)
+        vector = None
+        if text is not None and text == given.get("query"):
+            vector = yield from self._query_vector(text)
+        elif text is not None:
+            (vector,) = yield from self._embed([text], writing=True)
+        return cast(dict[str, Any], (yield known.call_tool(name, given, vector, self._user)))
+
     def remember(self, memory: NewMemory) -> _Plan[Remembered]:
         (call,) = yield from self._remember_calls([memory])
         return cast(Remembered, (yield call))
@@ -159,14 +188,20 @@ class _Steps:
         if question.vector is not None or not (question.query and question.query.strip()):
             return question
         text = yield from self._text_to_embed(question.query, question.mode)
+        return replace(question, vector=(yield from self._query_vector(text)))
+
+    def _query_vector(self, text: str) -> _Plan[str | None]:
+        """The vector of a question in text form, None when it is blank or none can be had."""
         if text not in self._query_vectors:
+            if not text.strip():
+                return None
             (vector,) = yield from self._embed([text], writing=False)
             if vector is None:
-                return question
+                return None
             self._keep_query(text, vector)
-        return replace(question, vector=self._query_vectors[text])
+        return self._query_vectors[text]
 
-    def _text_to_embed(self, query: str, mode: str) -> _Plan[str]:
+    def _text_to_embed(self, query: str, mode: str | None) -> _Plan[str]:
         """The question, without names and common words in a mode that leaves them out."""
         if self._selective_modes is None:
             self._selective_modes = frozenset((yield calls.selective_modes()))
@@ -309,6 +344,66 @@ class Memoir:
         """Every candidate of that recall with the parts of its score, the block's first."""
         question = Question.of(query, vector, mode, budget, session, as_of)
         return self._run(self._steps.explain(question))
+
+    def search(
+        self,
+        query: str,
+        search_mode: str = "hybrid",
+        *,
+        keywords: Iterable[str] | None = None,
+        memory_types: Iterable[str] | None = None,
+        time_from: datetime | None = None,
+        time_until: datetime | None = None,
+        max_results: int = 5,
+        min_relevance_score: float = 0.6,
+        vector: VectorLike | None = None,
+    ) -> list[Found]:
+        """The best memories for a query, one by one, without a budget.
+
+        Args:
+            query: what to look for; may be "" when ``keywords`` are given.
+            search_mode: semantic, keyword or hybrid.
+            keywords: exact filter: a memory must carry one of them.
+            memory_types: only these kinds.
+            time_from, time_until: only memories of this time, without a time zone UTC.
+            max_results: 1..20.
+            min_relevance_score: 0..1.
+            vector: the query as a vector; it is embedded unless given.
+        """
+        search = Search.of(
+            query,
+            vector,
+            search_mode,
+            keywords,
+            memory_types,
+            time_from,
+            time_until,
+            max_results,
+            min_relevance_score,
+        )
+        return self._run(self._steps.search(search))
+
+    def memory_detail(self, key: str) -> Detail:
+        """The whole memory of a search result; `NotFound` when the user has none of that key."""
+        return self._run(self._steps.memory_detail(key))
+
+    def tools(self, language: str = "en") -> list[dict[str, Any]]:
+        """The tools of an agent, as ``tools`` of OpenAI's chat completions; en or zh."""
+        return self._run(self._steps.tools(language))
+
+    def system_prompt(self, language: str = "en") -> str:
+        """Instructions for an agent that has the `tools`; en or zh."""
+        return self._run(self._steps.system_prompt(language))
+
+    def call_tool(self, name: str, arguments: dict[str, Any] | str | None = None) -> dict[str, Any]:
+        """Carry out a tool call of a model and return the answer, which is JSON.
+
+        Args:
+            name: one of `tools`.
+            arguments: a dictionary, or the JSON text as the model wrote it. The text in it
+                (``query`` or ``content``) is embedded.
+        """
+        return self._run(self._steps.call_tool(name, arguments))
 
     def remember(self, content: str, kind: str = "general", **fields: Unpack[Fields]) -> Remembered:
         """Store one memory; an exact duplicate is left alone (NOOP).
@@ -466,6 +561,51 @@ class AsyncMemoir:
         """See `Memoir.explain`."""
         question = Question.of(query, vector, mode, budget, session, as_of)
         return await self._run(self._steps.explain(question))
+
+    async def search(
+        self,
+        query: str,
+        search_mode: str = "hybrid",
+        *,
+        keywords: Iterable[str] | None = None,
+        memory_types: Iterable[str] | None = None,
+        time_from: datetime | None = None,
+        time_until: datetime | None = None,
+        max_results: int = 5,
+        min_relevance_score: float = 0.6,
+        vector: VectorLike | None = None,
+    ) -> list[Found]:
+        """See `Memoir.search`."""
+        search = Search.of(
+            query,
+            vector,
+            search_mode,
+            keywords,
+            memory_types,
+            time_from,
+            time_until,
+            max_results,
+            min_relevance_score,
+        )
+        return await self._run(self._steps.search(search))
+
+    async def memory_detail(self, key: str) -> Detail:
+        """See `Memoir.memory_detail`."""
+        return await self._run(self._steps.memory_detail(key))
+
+    async def tools(self, language: str = "en") -> list[dict[str, Any]]:
+        """See `Memoir.tools`."""
+        return await self._run(self._steps.tools(language))
+
+    async def system_prompt(self, language: str = "en") -> str:
+        """See `Memoir.system_prompt`."""
+        return await self._run(self._steps.system_prompt(language))
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any] | str | None = None
+    ) -> dict[str, Any]:
+        """See `Memoir.call_tool`."""
+        return await self._run(self._steps.call_tool(name, arguments))
 
     async def remember(
         self, content: str, kind: str = "general", **fields: Unpack[Fields]

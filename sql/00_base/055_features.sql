@@ -11,6 +11,12 @@ CREATE OR REPLACE FUNCTION _feature(name text) RETURNS int
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN _term('=' || name);
 
+-- A feature and what it counts for a question, as an entry of its sparse vector; '' for nothing.
+CREATE OR REPLACE FUNCTION _feature_entry(name text, weight float8) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE WHEN weight = 0 THEN ''
+                ELSE ',' || _feature(name) || ':' || weight * _feature_scale() END;
+
 CREATE OR REPLACE FUNCTION _features(content text, names text) RETURNS int[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT

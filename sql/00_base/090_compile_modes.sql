@@ -8,11 +8,14 @@ BEGIN
     UPDATE mode
     SET model_id = compiled.model_id, dimensions = compiled.dimensions,
         log_recalls = compiled.log_recalls,
+        asks_feature = compiled.asks, when_feature = compiled.whens,
         plain_kinds = compiled.plain, kind_weights = compiled.weights, kind_rates = compiled.rates,
         kind_priorities = compiled.priorities,
         kind_headings = compiled.headings, heading_costs = compiled.costs
     FROM (
         SELECT m.name, e.model_id, e.dimensions, coalesce(s.value = 'true', false) AS log_recalls,
+               _feature_entry('asks', -m.question_penalty) AS asks,
+               _feature_entry('when', m.when_boost) AS whens,
                sum(CASE WHEN coalesce(w.weight, 1) = 1
                              AND (k.half_life_days IS NULL OR NOT m.kind_decay)
                         THEN 1::bigint << place ELSE 0 END)::bigint AS plain,
@@ -34,13 +37,13 @@ BEGIN
         GROUP BY m.name, e.model_id, e.dimensions, s.value
     ) AS compiled
     WHERE mode.name = compiled.name
-      AND (mode.model_id, mode.dimensions, mode.log_recalls, mode.plain_kinds,
-           mode.kind_weights, mode.kind_rates, mode.kind_priorities, mode.kind_headings,
-           mode.heading_costs)
+      AND (mode.model_id, mode.dimensions, mode.log_recalls, mode.asks_feature,
+           mode.when_feature, mode.plain_kinds, mode.kind_weights, mode.kind_rates,
+           mode.kind_priorities, mode.kind_headings, mode.heading_costs)
           IS DISTINCT FROM
-          (compiled.model_id, compiled.dimensions, compiled.log_recalls, compiled.plain,
-           compiled.weights, compiled.rates, compiled.priorities, compiled.headings,
-           compiled.costs);
+          (compiled.model_id, compiled.dimensions, compiled.log_recalls, compiled.asks,
+           compiled.whens, compiled.plain, compiled.weights, compiled.rates,
+           compiled.priorities, compiled.headings, compiled.costs);
     RETURN NULL;
 END $$;
 
@@ -52,6 +55,7 @@ CREATE OR REPLACE TRIGGER compile_modes AFTER INSERT OR UPDATE OR DELETE ON embe
     FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();
 CREATE OR REPLACE TRIGGER compile_modes AFTER INSERT OR UPDATE OR DELETE ON setting
     FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();
-CREATE OR REPLACE TRIGGER compile_modes AFTER INSERT OR UPDATE OF kind_decay ON mode
+CREATE OR REPLACE TRIGGER compile_modes
+    AFTER INSERT OR UPDATE OF kind_decay, when_boost, question_penalty ON mode
     FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();
 UPDATE kind SET name = name WHERE kind_id = 1;

@@ -15,6 +15,14 @@ BEGIN ATOMIC
     WHERE e.lead = ANY (asked) AND (e.needs IS NULL OR e.needs <@ asked);
 END;
 
+-- The names a question says, as entries of its vector: together they count name_boost.
+CREATE OR REPLACE FUNCTION _name_entries(names int[], name_boost float8) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN names IS NULL THEN ''
+        ELSE ',' || array_to_string(
+                 names, ':' || name_boost * _feature_scale() / cardinality(names) || ',')
+             || ':' || name_boost * _feature_scale() / cardinality(names) END;
+
 -- The sparse vector of a question: each of its terms weighs its idf, all together 1; NULL with
 -- nothing to weigh. Of more than 96 terms it takes the rarest that occur at all.
 -- With expansions (need is NULL without): a word and its synonyms are one concept, as rare as the

@@ -1,10 +1,11 @@
 -- The words of a question, each weighed by how rare it is in this user's memory, as a sparse
 -- vector: idf scaled to sum 1, so that its inner product with the terms of a trace is the idf
 -- coverage of the question (DESIGN 5). The counts come from table term, which
--- refresh_statistics fills. Synonyms that no memory has are left out by the join with it. features:
--- what else it asks for, from _asked_features.
+-- refresh_statistics fills. Synonyms that no memory has are left out by the join with it.
+-- Names known as a speaker or subject share name_boost; features are further entries (that it asks
+-- when, that questions are no answers).
 CREATE OR REPLACE FUNCTION _question(
-    user_id text, query_text text, counted int, features text DEFAULT '')
+    user_id text, query_text text, counted int, name_boost float8, features text)
     RETURNS sparsevec
     LANGUAGE plpgsql STABLE STRICT
     SET search_path FROM CURRENT
@@ -20,17 +21,22 @@ DECLARE
     share float8[];
     size int[];
     added_df int[];
+    names int[];
 BEGIN
-    SELECT n.*, x.* INTO terms, idf, df, need, form, added, share, size, added_df
+    SELECT n.*, x.* INTO terms, idf, df, names, need, form, added, share, size, added_df
     FROM (
         SELECT array_agg(a.term) AS terms, array_agg(_idf(counted, a.df)) AS idf,
-               array_agg(a.df) AS df
+               array_agg(a.df) AS df, array_agg(a.name) FILTER (WHERE a.name IS NOT NULL) AS names
         FROM (
             SELECT h.term,
                    coalesce((SELECT k.df FROM term AS k
-                             WHERE k.user_id = _question.user_id AND k.term = h.term), 0) AS df
-            FROM (SELECT DISTINCT _term(word) AS term
-                  FROM unnest(tokens(query_text)) AS word) AS h
+                             WHERE k.user_id = _question.user_id AND k.term = h.term), 0) AS df,
+                   CASE WHEN name_boost <> 0 THEN
+                       (SELECT k.term FROM term AS k
+                        WHERE k.user_id = _question.user_id
+                          AND k.term = _feature('name ' || h.word)) END AS name
+            FROM (SELECT min(word) AS word, _term(word) AS term
+                  FROM unnest(tokens(query_text)) AS word GROUP BY 2) AS h
             OFFSET 0
         ) AS a
     ) AS n, LATERAL (
@@ -43,7 +49,7 @@ BEGIN
         WHERE e.df IS NOT NULL
     ) AS x;
     RETURN _weigh(counted, terms, idf, df, need, form, added, share, size, added_df,
-                  features);
+                  _name_entries(names, name_boost) || features);
 END $$;
 
 -- The same when some memories are newer than the statistics, or the past is asked. One pass over
@@ -51,14 +57,21 @@ END $$;
 -- words a trace has; 24 words fit a float4, further words go by further probes.
 CREATE OR REPLACE FUNCTION _question_counting(
     user_id text, model smallint, query_text text, counted int, counted_up_to bigint,
-    known_until timestamptz, features text DEFAULT '')
+    known_until timestamptz, name_boost float8, features text)
     RETURNS sparsevec
     LANGUAGE plpgsql STABLE STRICT
     SET search_path FROM CURRENT
 AS $$
 DECLARE
     asked CONSTANT int[] := (_terms(query_text))[:2000];
+    names int[];
 BEGIN
+    IF name_boost <> 0 THEN
+        SELECT array_agg(f.name) INTO names
+        FROM (SELECT _feature('name ' || word) AS name
+              FROM unnest((tokens(query_text))[:200]) AS word OFFSET 0) AS f
+        WHERE _document_frequency(user_id, model, f.name, counted, counted_up_to) > 0;
+    END IF;
     RETURN (
         WITH expanded AS MATERIALIZED (
             SELECT e.* FROM _expansions(asked) AS e
@@ -103,7 +116,7 @@ BEGIN
             FROM known AS k
         )
         SELECT _weigh(w.memories, asked, c.idf, c.df, x.need, x.form, x.added, x.share, x.size,
-                      x.added_df, features)
+                      x.added_df, _name_entries(names, name_boost) || features)
         FROM whole AS w, LATERAL (
             SELECT array_agg(_idf(w.memories, c.df) ORDER BY c.place) AS idf,
                    array_agg(c.df ORDER BY c.place) AS df

@@ -30,11 +30,9 @@ DECLARE
     event_relevance float8;
     event_after timestamptz;
     turns boolean;
-    features boolean;
     name_boost float8;
-    when_boost float8;
-    question_penalty float8;
-    asked text := '';
+    features text;
+    when_feature text;
     time_boost float8;
     time_before interval;
     time_after interval;
@@ -56,7 +54,7 @@ DECLARE
     counted_up_to bigint;
     profile_text text;
     profile_cost float8;
-    profile_ids bigint[];
+    except_ids bigint[];
     newer boolean;
     log_recalls boolean;
     ids bigint[];
@@ -91,7 +89,7 @@ BEGIN
            m.mmr_lambda, m.mmr_lines, m.duplicate_at,
            m.event_types, m.event_limit, m.event_relevance,
            at - m.event_hours * interval '1 hour',
-           m.features, m.name_boost, m.when_boost, m.question_penalty,
+           m.name_boost, m.asks_feature, m.when_feature,
            m.time_boost, m.time_before, m.time_after, m.time_after_day,
            m.turns, m.neighbour_weight, m.second_neighbour_weight,
            m.answer_weight, m.session_weight,
@@ -100,7 +98,10 @@ BEGIN
            coalesce(p.counted, 0), coalesce(p.counted_up_to, 0),
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END,
-           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END,
+           -- What may not become a line: what the profile shows, and what has expired (2 µs).
+           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END
+               || ARRAY(SELECT v.memory_id FROM memory AS v
+                        WHERE v.user_id = _recall.user_id AND v.valid_until <= at),
            EXISTS (SELECT FROM trace AS t
                    WHERE t.user_id = _recall.user_id AND t.memory_id > coalesce(p.counted_up_to, 0)),
            m.turns AND EXISTS (SELECT FROM trace AS t
@@ -108,12 +109,12 @@ BEGIN
                                  AND t.active AND t.wide)
     INTO vector_share, threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at,
          event_types, event_limit, event_relevance, event_after,
-         features, name_boost, when_boost, question_penalty,
+         name_boost, features, when_feature,
          time_boost, time_before, time_after, time_after_day,
          turns, near, beyond, answer, session_weight,
          plain_kinds, kind_weights, kind_rates, kind_headings, heading_costs,
          in_model, dimensions, log_recalls, fast, counted, counted_up_to,
-         profile_text, profile_cost, profile_ids, newer, some_wide
+         profile_text, profile_cost, except_ids, newer, some_wide
     FROM mode AS m
     LEFT JOIN profile AS p ON p.user_id = _recall.user_id
     WHERE m.name = _recall.mode;
@@ -128,16 +129,14 @@ BEGIN
             counted := 0;
             counted_up_to := 0;
         END IF;
-        IF features THEN
-            asked := _asked_features(user_id, in_model, query_text, tokens(query_text), name_boost,
-                                     when_boost, question_penalty, counted, counted_up_to,
-                                     newer OR counted_up_to = 0);
+        IF when_feature <> '' AND _asks_when(query_text) THEN
+            features := features || when_feature;
         END IF;
         IF newer OR counted_up_to = 0 THEN
             question := _question_counting(user_id, in_model, query_text, counted, counted_up_to,
-                                           as_of, asked);
+                                           as_of, name_boost, features);
         ELSE
-            question := _question(user_id, query_text, counted, asked);
+            question := _question(user_id, query_text, counted, name_boost, features);
         END IF;
         IF time_boost <> 0 THEN
             times := _asked_times(query_text, at, time_before, time_after, time_after_day);
@@ -150,7 +149,7 @@ BEGIN
     time_boost := time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
 
     IF as_of <> 'infinity' THEN
-        SELECT f.* INTO profile_text, profile_cost, profile_ids
+        SELECT f.* INTO profile_text, profile_cost, except_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
     END IF;
     IF NOT fast THEN
@@ -198,7 +197,7 @@ BEGIN
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
             FROM _candidates(user_id, settings, in_model, query, question, by_importance, as_of,
-                             words, profile_ids, candidate_limit, NULL,
+                             words, except_ids, candidate_limit, NULL,
                              CASE WHEN timed THEN times END) AS c;
         ELSIF turns THEN
             -- The best with their neighbours' share, what leaks over the ends of sessions put right.
@@ -231,7 +230,7 @@ BEGIN
                             ORDER BY u.score DESC
                             LIMIT candidate_limit + candidate_limit / 2
                         ) AS p
-                        WHERE all_ids[p.place] <> ALL (profile_ids)
+                        WHERE all_ids[p.place] <> ALL (except_ids)
                         OFFSET 0
                     ) AS e
                     ORDER BY 2 DESC
@@ -265,7 +264,7 @@ BEGIN
                      WHERE t.user_id = _recall.user_id AND t.model = in_model
                        AND t.active AND NOT t.wide
                      ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
-                     LIMIT candidate_limit + cardinality(profile_ids))
+                     LIMIT candidate_limit + cardinality(except_ids))
                     UNION ALL
                     SELECT t.memory_id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
                            t.term_count, t.line, t.derived,
@@ -286,7 +285,7 @@ BEGIN
                      ORDER BY e.created_at DESC
                      LIMIT event_limit)
                 ) AS u
-                WHERE u.score > threshold AND u.id <> ALL (profile_ids)
+                WHERE u.score > threshold AND u.id <> ALL (except_ids)
                 ORDER BY u.score DESC, u.created_at DESC, u.id
                 LIMIT candidate_limit
             ) AS c;

@@ -29,7 +29,7 @@ DECLARE
     words CONSTANT text[] := tokens(coalesce(query_text, ''));
     labels text[];
     label_terms sparsevec[];
-    label_sizes int[];
+    label_sizes float8[];
     by_importance CONSTANT boolean := query_vec IS NULL AND coalesce(query_text, '') = '';
     candidate_limit int;
     ids bigint[];
@@ -55,28 +55,31 @@ BEGIN
     END IF;
     IF query_text <> '' THEN
         -- Counted from the memories themselves: the same numbers as the statistics give.
-        question := _question_counting(owner, model.model_id, query_text, 0, 0, known_until);
-        IF settings.features THEN
-            plain_question := question;
-            question := _question_counting(
-                owner, model.model_id, query_text, 0, 0, known_until,
-                _asked_features(owner, model.model_id, query_text, words, settings.name_boost,
-                                settings.when_boost, settings.question_penalty, 0, 0, true));
-        END IF;
+        plain_question := _question_counting(owner, model.model_id, query_text, 0, 0, known_until,
+                                             0, '');
+        question := _question_counting(
+            owner, model.model_id, query_text, 0, 0, known_until, settings.name_boost,
+            settings.asks_feature
+            || CASE WHEN _asks_when(query_text) THEN settings.when_feature ELSE '' END);
         IF settings.time_boost <> 0 AND (query_vec IS NULL OR question IS NOT NULL) THEN
             times := _asked_times(query_text, at, settings.time_before, settings.time_after,
                                   settings.time_after_day);
         END IF;
-        SELECT array_agg(w.label), array_agg(_term_set(w.terms, '{}')),
-               array_agg(cardinality(w.terms))
+        SELECT array_agg(w.label), array_agg(_term_set(w.terms, '{}')), array_agg(w.size)
         INTO labels, label_terms, label_sizes
         FROM (
             SELECT q.word || CASE WHEN q.form = q.word THEN '' ELSE ' → ' || q.form END AS label,
-                   array_agg(DISTINCT q.term) AS terms
+                   array_agg(DISTINCT q.term) AS terms, count(DISTINCT q.term) AS size
             FROM _question_words(owner, query_text) AS q
             GROUP BY q.word, q.form
-            ORDER BY max(q.similarity) DESC, q.word, q.form
-            LIMIT 200
+            -- A feature counts 2^-12 in a memory, a word 1.
+            UNION ALL
+            SELECT 'name ' || word, ARRAY[_feature('name ' || word)], 0.5
+            FROM unnest(words) AS word WHERE settings.name_boost <> 0
+            UNION ALL
+            SELECT 'says when', ARRAY[_feature('when')], 0.5
+            WHERE settings.when_feature <> '' AND _asks_when(query_text)
+            LIMIT 400
         ) AS w;
     END IF;
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids

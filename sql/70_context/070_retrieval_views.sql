@@ -46,28 +46,3 @@ SELECT l.user_id, l.payload ->> 'mode' AS mode, count(*) AS recalls,
 FROM retrieval_log AS l
 GROUP BY l.user_id, l.payload ->> 'mode';
 COMMENT ON VIEW recall_latency IS 'Milliseconds inside the recall function, by user and mode.';
-
-CREATE OR REPLACE VIEW suggested_weights WITH (security_invoker = true) AS
-SELECT f.user_id, f.mode, f.kind, f.lines, f.used, f.weight,
-       round((f.weight * (f.used + 1) / (f.lines + 2)
-              / nullif((f.all_used + 1)::float8 / (f.all_lines + 2), 0))::numeric, 2)::float8
-           AS suggested
-FROM (
-    SELECT g.*, coalesce(w.weight, 1) AS weight,
-           sum(g.lines) OVER (PARTITION BY g.user_id, g.mode) AS all_lines,
-           sum(g.used) OVER (PARTITION BY g.user_id, g.mode) AS all_used
-    FROM (
-        SELECT l.user_id, l.payload ->> 'mode' AS mode,
-               l.payload -> 'injected_sources' ->> (i.place - 1)::int AS kind, count(*) AS lines,
-               count(*) FILTER (WHERE l.payload -> 'used' ? (i.item ->> 'memory_id')) AS used
-        FROM retrieval_log AS l,
-             jsonb_array_elements(l.payload -> 'injected') WITH ORDINALITY AS i (item, place)
-        WHERE jsonb_typeof(l.payload -> 'used') = 'array' AND i.item ? 'memory_id'
-        GROUP BY 1, 2, 3
-    ) AS g
-    LEFT JOIN mode_weight AS w ON w.mode = g.mode AND w.kind = g.kind
-) AS f;
-COMMENT ON VIEW suggested_weights IS
-    'Mode weights as feedback would have them: the present weight times how often lines of the '
-    'kind are used, against all lines of the mode (smoothed by one use in two lines). Only recalls '
-    'with mark_used count. Source: D0 3.3.';

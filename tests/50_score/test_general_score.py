@@ -133,7 +133,7 @@ def test_no_more_procedural_memories_than_the_mode_allows(tx):
     assert len(found(tx, "tea", mode="implicit", budget=5_000)) == 2
 
 
-@pytest.mark.parametrize("mode", OTHER_MODES)
+@pytest.mark.parametrize("mode", [*ALL, "conversation"])
 def test_an_expired_memory_is_not_recalled(tx, mode):
     memory_id = remember(tx, "tea", importance=1, created_at=ago(days=1))
     tx.execute("INSERT INTO memoir.keyword VALUES ('default', 'tea', %s)", (memory_id,))

@@ -63,22 +63,6 @@ def test_recall_latency_gives_percentiles(tx):
     assert 0 < p50 <= p95 <= p99
 
 
-def test_suggested_weights_raise_a_kind_that_is_used(tx):
-    remember(tx, "tea green", "task")
-    remember(tx, "tea black", "learning")
-    made = recall(tx, "tea", mode="execute")
-    call(tx, "mark_used", retrieval_id=made.retrieval_id, memory_ids=made.memory_ids[:1])
-    found = rows(tx, "suggested_weights", "kind, weight, lines, used, suggested")
-    # Used 1 of 1 is 2/3 and 0 of 1 is 1/3, where all lines have 1 of 2, which is 1/2.
-    assert found == [("learning", 1.0, 1, 0, 0.67), ("task", 1.2, 1, 1, 1.6)]
-
-
-def test_without_feedback_nothing_is_suggested(tx):
-    remember(tx, "tea")
-    recall(tx, "tea")
-    assert rows(tx, "suggested_weights", "kind") == []
-
-
 @pytest.mark.parametrize("view", ["kinds_injected", "token_utilisation", "recall_latency"])
 def test_views_keep_users_apart(tx, view):
     for user in ("ada", "bob"):

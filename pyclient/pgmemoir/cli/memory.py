@@ -1,4 +1,4 @@
-"""``memoir remember``, ``context``, ``explain`` and ``event``."""
+"""``memoir remember``, ``context``, ``explain``, ``search`` and ``event``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from ..calls import Fields
 from .app import App
-from .output import explain_table, parse_object, parse_time, print_json, read_text
+from .output import explain_table, found_table, parse_object, parse_time, print_json, read_text
 
 _MODES = "How it is weighted: plan, execute, debug or chat."
 
@@ -138,6 +138,53 @@ def explain(
 
 
 @click.command()
+@click.argument("query")
+@click.option(
+    "--mode", default="hybrid", show_default=True, help="How: semantic, keyword or hybrid."
+)
+@click.option("--keyword", "keywords", multiple=True, help="Must carry one of these (repeat it).")
+@click.option("--kind", "kinds", multiple=True, help="Only these kinds (repeat it).")
+@click.option("--from", "since", type=parse_time, metavar="TIME", help="Only from this time on.")
+@click.option("--until", type=parse_time, metavar="TIME", help="Only up to this time.")
+@click.option("--limit", type=int, default=5, show_default=True, help="Results, 1 to 20.")
+@click.option("--minimum", type=float, default=0.6, show_default=True, help="Relevance, 0 to 1.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def search(
+    app: App,
+    query: str,
+    mode: str,
+    keywords: tuple[str, ...],
+    kinds: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    limit: int,
+    minimum: float,
+    as_json: bool,
+) -> None:
+    """Find the best memories for QUERY (- reads it from stdin)."""
+    text = read_text(query)
+    with app.memoir() as memory:
+        rows = memory.search(
+            text,
+            mode,
+            keywords=keywords,
+            memory_types=kinds,
+            time_from=since,
+            time_until=until,
+            max_results=limit,
+            min_relevance_score=minimum,
+        )
+    if as_json:
+        print_json(rows)
+    elif rows:
+        click.echo(found_table(rows))
+        click.echo(f"{len(rows)} of {rows[0].total_found} found, {rows[0].strategy}")
+    else:
+        click.echo("nothing found: try other words, or a lower --minimum")
+
+
+@click.command()
 @click.argument("type")
 @click.argument("payload", metavar="JSON")
 @click.option("--at", type=parse_time, metavar="TIME", help="When it was; default now.")
@@ -152,4 +199,4 @@ def event(app: App, type: str, payload: str, at: datetime | None) -> None:
         click.echo(f"event {memory.add_event(type, content, at)}")
 
 
-COMMANDS = (remember, context, explain, event)
+COMMANDS = (remember, context, explain, search, event)

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ..calls import Explained
+from ..calls import Explained, Found
 
 # Columns of a table that goes into a file or a pipe.
 _WIDTH_WITHOUT_TERMINAL = 160
@@ -51,7 +51,7 @@ def parse_object(text: str, what: str) -> dict[str, Any]:
 def print_json(value: Any) -> None:
     """Dataclasses, and lists of them, as JSON."""
     plain = [_fields(item) for item in value] if isinstance(value, list) else _fields(value)
-    click.echo(json.dumps(plain, ensure_ascii=False, indent=2))
+    click.echo(json.dumps(plain, ensure_ascii=False, indent=2, default=datetime.isoformat))
 
 
 def _fields(item: Any) -> dict[str, Any]:
@@ -78,6 +78,15 @@ def explain_table(rows: Sequence[Explained]) -> str:
     heads = ["#", "kind", "id", "content", "relev", "cosine", "cover", "decay", "weight", "score"]
     cells = [[*heads, "tokens", "reason"], *map(_explain_cells, rows)]
     return table(cells, flexible=3, right={0, 2, *range(4, 11)})
+
+
+def found_table(rows: Sequence[Found]) -> str:
+    """Search results as a table as wide as the terminal."""
+    cells = [
+        [row.key, row.kind, f"{row.relevance:.3f}", one_line(row.preview), ", ".join(row.keywords)]
+        for row in rows
+    ]
+    return table([["key", "kind", "relev", "content", "keywords"], *cells], 3, right={0, 2})
 
 
 def table(cells: Sequence[Sequence[str]], flexible: int, right: set[int]) -> str:

@@ -1,0 +1,3 @@
+-- Undoes 0007_evaluate.sql.
+DROP TABLE gold_relevant;
+DROP TABLE gold;

@@ -1,0 +1,228 @@
+-- Search as an agent's tool (D2 3.1, 3.3): the best memories one by one, where recall gives one
+-- block. Scores are those of _scored under settings of mode search; filters come before the limit,
+-- so that total_found counts what passed them. No budget, and no log row: call_tool logs.
+CREATE OR REPLACE FUNCTION _check_search(
+    query text, keywords text[], memory_types text[], time_from timestamptz,
+    time_until timestamptz, max_results int, minimum float8, query_vec halfvec,
+    OUT kinds smallint[], OUT carried text[])
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+BEGIN
+    IF coalesce(max_results NOT BETWEEN 1 AND 20, true) THEN
+        RAISE EXCEPTION 'max_results must be 1 to 20, not %', coalesce(max_results::text, 'NULL')
+            USING ERRCODE = 'ME008', HINT = 'Leave it out for 5.';
+    END IF;
+    IF NOT coalesce(minimum BETWEEN 0 AND 1, false) THEN
+        RAISE EXCEPTION 'min_relevance_score must be between 0 and 1, not %',
+                coalesce(minimum::text, 'NULL')
+            USING ERRCODE = 'ME008', HINT = 'Leave it out for 0.6.';
+    END IF;
+    IF time_from > time_until THEN
+        RAISE EXCEPTION 'time_from % is after time_until %', time_from, time_until
+            USING ERRCODE = 'ME011', HINT = 'Exchange them, or leave one out.';
+    END IF;
+    SELECT array_agg(k.kind_id) INTO kinds
+    FROM unnest(memory_types) AS t (name), _check_kind(t.name) AS k;
+    -- As they are stored: in lower case, as written or with full-width forms made plain.
+    carried := ARRAY(SELECT DISTINCT f.form
+                     FROM unnest(keywords) AS k (word),
+                          lower(btrim(k.word, E' \t\r\n')) AS w (word),
+                          LATERAL (VALUES (w.word), (normalize(w.word, NFKC))) AS f (form)
+                     WHERE f.form <> '');
+    PERFORM _check_vector(query_vec, coalesce(e.dimensions, vector_dims(query_vec)))
+    FROM embedding_model AS e WHERE e.active AND query_vec IS NOT NULL;
+    IF coalesce(btrim(query, E' \t\r\n'), '') = '' AND query_vec IS NULL AND carried = '{}' THEN
+        RAISE EXCEPTION 'the query is empty'
+            USING ERRCODE = 'ME007', HINT = 'Pass words to search for, or keywords => ''{...}''.';
+    END IF;
+END $$;
+
+-- What mode search weighs, for one way of searching. With a vector the text part of D2's formula is
+-- the mean of words and cosine; its shares, 40 % keywords, 40 % text, 20 % recency, stay. The
+-- description of the row is the strategy that the answer names.
+CREATE OR REPLACE FUNCTION _search_settings(search_mode text, has_vector boolean) RETURNS mode
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    settings mode;
+    text_weight float8;
+BEGIN
+    SELECT m.* INTO STRICT settings FROM mode AS m WHERE m.name = 'search';
+    text_weight := settings.vector_weight + settings.word_weight;
+    CASE search_mode
+        WHEN 'semantic' THEN
+            settings.vector_weight := CASE WHEN has_vector THEN 1 ELSE 0 END;
+            settings.word_weight := 1 - settings.vector_weight;
+            settings.keyword_weight := 0;
+            settings.recency_weight := 0;
+            settings.description := CASE WHEN has_vector THEN 'semantic'
+                                         ELSE 'semantic by words, for want of a vector' END;
+        WHEN 'keyword' THEN
+            settings.vector_weight := 0;
+            settings.word_weight := text_weight;
+            settings.recency_weight := 0;
+            settings.description := 'keyword';
+        WHEN 'hybrid' THEN
+            settings.vector_weight := CASE WHEN has_vector THEN text_weight / 2 ELSE 0 END;
+            settings.word_weight := text_weight - settings.vector_weight;
+            settings.description :=
+                CASE WHEN has_vector THEN 'hybrid of keywords, words, vector and recency'
+                     ELSE 'hybrid of keywords, words and recency' END;
+        ELSE
+            RAISE EXCEPTION 'unknown search_mode "%"', left(search_mode, 100)
+                USING ERRCODE = 'ME008', DETAIL = 'Search modes: semantic, keyword, hybrid',
+                      HINT = 'Leave it out for hybrid.';
+    END CASE;
+    RETURN settings;
+END $$;
+
+-- Filters, scores, and the answer in D2's form. A query without words and vector leaves the choice
+-- to the keywords alone, the most important memory first.
+CREATE OR REPLACE FUNCTION _search(
+    user_id text, settings mode, query text, query_vec halfvec, carried text[], kinds smallint[],
+    time_from timestamptz, time_until timestamptz, max_results int, minimum float8)
+    RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
+    words CONSTANT text[] := ARRAY(SELECT DISTINCT w.word
+                                   FROM unnest(tokens(query) || carried) AS w (word));
+    question CONSTANT sparsevec := (
+        SELECT _question_counting(_search.user_id, model, nullif(query, ''),
+                                  coalesce(p.counted, 0), coalesce(p.counted_up_to, 0), 'infinity')
+        FROM (VALUES (_search.user_id)) AS u (user_id) LEFT JOIN profile AS p USING (user_id));
+    keywords_alone CONSTANT boolean := query_vec IS NULL AND question IS NULL;
+    expanded text[] := '{}';
+    found_number int := 0;
+    hits jsonb := '[]';
+BEGIN
+    settings.minimum_relevance := CASE WHEN keywords_alone THEN 0 ELSE minimum END;
+    settings.event_limit := 0;
+    IF keywords_alone THEN
+        settings.description :=
+            CASE WHEN carried = '{}' THEN 'nothing to compare' ELSE 'keyword filter' END;
+    ELSIF settings.keyword_weight > 0 THEN
+        expanded := ARRAY(
+            SELECT DISTINCT w.word
+            FROM jsonb_each(_expand_keywords(words) - 'original') AS e (sort, list),
+                 jsonb_array_elements_text(e.list) AS w (word)
+            ORDER BY w.word);
+    END IF;
+
+    IF NOT keywords_alone OR carried <> '{}' THEN
+        SELECT coalesce(max(f.total), 0), coalesce(jsonb_agg(
+                   jsonb_build_object(
+                       'key', m.memory_id::text, 'kind', m.kind, 'relevance', f.relevance,
+                       'preview', left(m.content, 200), 'summary', m.summary,
+                       'created_at', m.created_at,
+                       'keywords', ARRAY(
+                           SELECT k.keyword FROM keyword AS k
+                           WHERE k.user_id = _search.user_id AND k.memory_id = m.memory_id
+                           ORDER BY k.weight DESC, k.keyword),
+                       'metadata', m.data)
+                   ORDER BY f.place), '[]')
+        INTO found_number, hits
+        FROM (
+            SELECT s.id, CASE WHEN keywords_alone THEN 1 ELSE s.relevance END AS relevance,
+                   row_number() OVER (ORDER BY s.score DESC, s.created_at DESC, s.id) AS place,
+                   count(*) OVER () AS total
+            FROM _scored(_search.user_id, settings, model, query_vec, question, keywords_alone,
+                         'infinity', words) AS s
+            WHERE s.id > 0 AND s.obstacle IS NULL
+              -- Recency alone is no match.
+              AND (keywords_alone OR s.keyword > 0 OR s.coverage > 0 OR s.cosine > 0)
+              AND (kinds IS NULL OR s.kind = ANY (kinds))
+              AND (time_from IS NULL OR s.created_at >= time_from)
+              AND (time_until IS NULL OR s.created_at <= time_until)
+              AND (carried = '{}'
+                   OR EXISTS (SELECT FROM keyword AS k
+                              WHERE k.user_id = _search.user_id AND k.keyword = ANY (carried)
+                                AND k.memory_id = s.id))
+            ORDER BY place
+            LIMIT max_results
+        ) AS f
+        JOIN memory AS m ON m.user_id = _search.user_id AND m.memory_id = f.id;
+    END IF;
+    RETURN jsonb_build_object(
+        'total_found', found_number, 'results', hits,
+        'search_strategy_used', settings.description, 'expanded_keywords', expanded);
+END $$;
+
+CREATE OR REPLACE FUNCTION _search_rows(answer jsonb) RETURNS SETOF search_result
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    of_all search_result;
+BEGIN
+    of_all.total_found := answer ->> 'total_found';
+    of_all.strategy := answer ->> 'search_strategy_used';
+    of_all.expanded_keywords := ARRAY(
+        SELECT jsonb_array_elements_text(answer -> 'expanded_keywords'));
+    RETURN QUERY SELECT r.* FROM jsonb_populate_recordset(of_all, answer -> 'results') AS r;
+END $$;
+
+-- What call_tool answers; search_memories is the same as rows.
+CREATE OR REPLACE FUNCTION _search_memories_tool(
+    query text, search_mode text DEFAULT 'hybrid', keywords text[] DEFAULT NULL,
+    memory_types text[] DEFAULT NULL, time_from timestamptz DEFAULT NULL,
+    time_until timestamptz DEFAULT NULL, max_results int DEFAULT 5,
+    min_relevance_score float8 DEFAULT 0.6, query_vec halfvec DEFAULT NULL,
+    user_id text DEFAULT NULL)
+    RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    settings CONSTANT mode := _search_settings(search_mode, query_vec IS NOT NULL);
+    kinds smallint[];
+    carried text[];
+BEGIN
+    SELECT c.kinds, c.carried INTO kinds, carried
+    FROM _check_search(query, keywords, memory_types, time_from, time_until, max_results,
+                       min_relevance_score, query_vec) AS c;
+    RETURN _search(owner, settings, coalesce(query, ''), query_vec, carried, kinds, time_from,
+                   time_until, max_results, min_relevance_score);
+END $$;
+
+CREATE OR REPLACE FUNCTION search_memories(
+    query text, search_mode text DEFAULT 'hybrid', keywords text[] DEFAULT NULL,
+    memory_types text[] DEFAULT NULL, time_from timestamptz DEFAULT NULL,
+    time_until timestamptz DEFAULT NULL, max_results int DEFAULT 5,
+    min_relevance_score float8 DEFAULT 0.6, query_vec halfvec DEFAULT NULL,
+    user_id text DEFAULT NULL)
+    RETURNS SETOF search_result
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY SELECT r.* FROM _search_rows(_search_memories_tool(
+        query, search_mode, keywords, memory_types, time_from, time_until, max_results,
+        min_relevance_score, query_vec, user_id)) AS r;
+END $$;
+
+COMMENT ON FUNCTION search_memories(text, text, text[], text[], timestamptz, timestamptz, int,
+                                    float8, halfvec, text) IS
+    'Searches the long-term memory of the user. Use it when the user refers to something said '
+    'before, when preferences or earlier work matter, when an earlier conclusion has to be checked '
+    'or cited, or when a reference is unclear. When it finds nothing, search again with other '
+    'words or a lower min_relevance_score. query: what to look for, in natural language or as '
+    'keywords; may be empty when keywords are given. search_mode: semantic (by meaning), keyword '
+    '(by words and keywords) or hybrid (both, newer memories first). keywords: exact filter, a '
+    'memory must carry one of them; upper and lower case are alike. memory_types: only these kinds '
+    'of memory. time_from: only memories from this time on (ISO 8601). time_until: only memories '
+    'up to this time (ISO 8601). max_results: how many results at most, 1 to 20. '
+    'min_relevance_score: leave out what is less relevant, 0 to 1. query_vec: vector of the query, '
+    'or NULL to search by words. user_id: whose memory. Returns the best memories first: key (for '
+    'get_memory_detail), kind, relevance, the first 200 characters, summary, time, keywords and '
+    'metadata, with how many were found in all, the strategy used and the keywords searched '
+    'besides. Errors: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 empty query, ME008 '
+    'search_mode, max_results or minimum, ME011 time range. Source: D2 3.1.2, 3.3.';

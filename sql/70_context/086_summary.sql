@@ -1,0 +1,64 @@
+-- What a user's memory holds, in one row: D0's memory API (summary), and the share of memories that
+-- can be found by vector and by keyword (D2 6.1 wants 95 % of them to have keywords).
+CREATE OR REPLACE FUNCTION summary(
+    user_id text DEFAULT NULL,
+    OUT memories bigint, OUT by_kind jsonb, OUT by_status jsonb, OUT events bigint,
+    OUT oldest timestamptz, OUT newest timestamptz, OUT top_keywords jsonb, OUT top_entities jsonb,
+    OUT with_embedding float8, OUT with_keywords float8, OUT rolling_summary text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+BEGIN
+    SELECT count(*), min(m.created_at), max(m.created_at),
+           avg(EXISTS (SELECT FROM trace AS t
+                       WHERE t.user_id = owner AND t.memory_id = m.memory_id AND t.active
+                         AND t.embedding IS NOT NULL)::int),
+           avg(EXISTS (SELECT FROM keyword AS k
+                       WHERE k.user_id = owner AND k.memory_id = m.memory_id)::int)
+    INTO memories, oldest, newest, with_embedding, with_keywords
+    FROM memory AS m WHERE m.user_id = owner AND m.status = 'active';
+    SELECT coalesce(jsonb_object_agg(g.kind, g.number), '{}') INTO by_kind
+    FROM (SELECT m.kind, count(*) AS number FROM memory AS m
+          WHERE m.user_id = owner AND m.status = 'active' GROUP BY m.kind) AS g;
+    SELECT coalesce(jsonb_object_agg(g.status, g.number), '{}') INTO by_status
+    FROM (SELECT m.status, count(*) AS number FROM memory AS m
+          WHERE m.user_id = owner GROUP BY m.status) AS g;
+    SELECT count(*) INTO events FROM event AS e
+    WHERE e.user_id = owner AND e.type <> 'memory_retrieval';
+    SELECT coalesce(jsonb_agg(jsonb_build_object('keyword', g.keyword, 'memories', g.number)
+                              ORDER BY g.number DESC, g.weight DESC, g.keyword), '[]')
+    INTO top_keywords
+    FROM (SELECT k.keyword, count(*) AS number, sum(k.weight) AS weight
+          FROM keyword AS k
+          JOIN memory AS m ON m.user_id = owner AND m.memory_id = k.memory_id
+                          AND m.status = 'active'
+          WHERE k.user_id = owner
+          GROUP BY k.keyword
+          ORDER BY count(*) DESC, sum(k.weight) DESC, k.keyword
+          LIMIT 10) AS g;
+    SELECT coalesce(jsonb_agg(jsonb_build_object('name', g.name, 'type', g.type,
+                                                 'memories', g.number)
+                              ORDER BY g.number DESC, g.name, g.type), '[]')
+    INTO top_entities
+    FROM (SELECT e.name, e.type, count(*) AS number
+          FROM mention AS n
+          JOIN entity AS e ON e.user_id = owner AND e.entity_id = n.entity_id
+          JOIN memory AS m ON m.user_id = owner AND m.memory_id = n.memory_id
+                          AND m.status = 'active'
+          WHERE n.user_id = owner
+          GROUP BY e.entity_id, e.name, e.type
+          ORDER BY count(*) DESC, e.name, e.type
+          LIMIT 10) AS g;
+    SELECT p.rolling_summary INTO rolling_summary FROM profile AS p WHERE p.user_id = owner;
+END $$;
+
+COMMENT ON FUNCTION summary(text) IS
+    'Says what is in memory. Use it to learn what can be searched for. user_id: whose memory. '
+    'Returns one row: number of active memories, their kinds, all memories by status, number of '
+    'events, oldest and newest memory, the ten keywords and the ten entities that most memories '
+    'have, the share of active memories with a vector and with keywords (0 to 1, NULL without '
+    'memories), and the rolling summary. Errors: ME006 user. Source: D0 memory API (summary), '
+    'D2 6.1.';

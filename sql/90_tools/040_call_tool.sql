@@ -1,0 +1,153 @@
+-- One door for every tool: a name and JSON arguments, as a model gives them, from any language.
+-- Names and types of the statement come from the catalogue; what the caller says goes in as
+-- parameters only. An error of the tool is an error of the call, with its own code.
+CREATE OR REPLACE FUNCTION _check_tool_arguments(tool text, code name, arguments jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    wrong record;
+    given jsonb;
+BEGIN
+    IF jsonb_typeof(arguments) <> 'object' THEN
+        RAISE EXCEPTION 'arguments of % must be a JSON object, not %',
+                tool, jsonb_typeof(arguments)
+            USING ERRCODE = 'ME008', HINT = 'Pass ''{}'' for none.';
+    END IF;
+    -- Models say null for what they leave out.
+    SELECT coalesce(jsonb_object_agg(
+               e.name,
+               CASE WHEN a.json_type = 'integer' AND jsonb_typeof(e.value) = 'number'
+                         AND e.value::numeric = trunc(e.value::numeric)
+                    THEN to_jsonb(trunc(e.value::numeric)) ELSE e.value END), '{}')
+    INTO given
+    FROM jsonb_each(arguments) AS e (name, value)
+    LEFT JOIN _tool_arguments(code) AS a ON a.name = e.name
+    WHERE e.value <> 'null';
+
+    SELECT e.name, e.value, a.type, a.json_type, a.name IS NOT NULL AS known,
+           CASE WHEN a.json_type = 'integer' THEN 'an integer'
+                WHEN a.json_type = 'array' THEN 'an array of strings'
+                WHEN a.json_type = 'object' THEN 'an object'
+                WHEN a.type LIKE 'timestamp%' THEN 'a time such as 2026-03-01T09:30:00Z'
+                ELSE 'a ' || a.json_type END AS wanted
+    INTO wrong
+    FROM jsonb_each(given) AS e (name, value)
+    LEFT JOIN _tool_arguments(code) AS a ON a.name = e.name
+    WHERE a.name IS NULL
+       OR NOT CASE a.json_type
+              WHEN 'object' THEN jsonb_typeof(e.value) = 'object'
+              WHEN 'array' THEN jsonb_typeof(e.value) = 'array'
+                  AND NOT jsonb_path_exists(e.value, 'strict $[*] ? (@.type() <> "string")')
+              WHEN 'integer' THEN jsonb_typeof(e.value) = 'number'
+                  AND pg_input_is_valid(e.value #>> '{}', a.type)
+              ELSE jsonb_typeof(e.value) = a.json_type
+                  AND pg_input_is_valid(e.value #>> '{}', a.type)
+              END
+    ORDER BY e.name
+    LIMIT 1;
+    IF FOUND AND NOT wrong.known THEN
+        RAISE EXCEPTION 'tool % has no argument "%"', tool, wrong.name
+            USING ERRCODE = 'ME008',
+                  DETAIL = (SELECT 'Arguments: ' || coalesce(
+                                       string_agg(a.name, ', ' ORDER BY a.place), 'none')
+                            FROM _tool_arguments(code) AS a),
+                  HINT = 'SELECT memoir.tool_schemas() describes them.';
+    ELSIF FOUND THEN
+        RAISE EXCEPTION 'argument "%" of % must be %, not %',
+                wrong.name, tool, wrong.wanted, left(wrong.value::text, 60)
+            USING ERRCODE = 'ME008', HINT = 'SELECT memoir.tool_schemas() describes them.';
+    END IF;
+
+    SELECT a.* INTO wrong
+    FROM _tool_arguments(code) AS a
+    WHERE a.required AND NOT given ? a.name
+    ORDER BY a.place
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'argument "%" of % is missing', wrong.name, tool
+            USING ERRCODE = 'ME008', HINT = 'SELECT memoir.tool_schemas() describes them.';
+    END IF;
+    RETURN given;
+END $$;
+
+CREATE OR REPLACE FUNCTION call_tool(
+    name text, arguments jsonb DEFAULT '{}', user_id text DEFAULT NULL,
+    query_vec halfvec DEFAULT NULL)
+    RETURNS jsonb
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    started CONSTANT timestamptz := clock_timestamp();
+    owner CONSTANT text := _resolve_user(user_id);
+    called tool;
+    code pg_proc;
+    given jsonb;
+    passed text;
+    answer jsonb;
+BEGIN
+    SELECT t.* INTO called FROM tool AS t WHERE t.name = call_tool.name AND t.offered;
+    SELECT p.* INTO code
+    FROM pg_proc AS p
+    WHERE p.proname = coalesce(called.calls, called.name)
+      AND p.pronamespace = current_schema()::regnamespace;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'unknown tool "%"', left(name, 100)
+            USING ERRCODE = 'ME012',
+                  DETAIL = (SELECT 'Tools: ' || coalesce(
+                                       string_agg(s.value #>> '{function,name}', ', '), 'none')
+                            FROM jsonb_array_elements(tool_schemas()) AS s),
+                  HINT = 'SELECT memoir.tool_schemas() describes them.';
+    END IF;
+    given := _check_tool_arguments(called.name, code.proname, coalesce(arguments, '{}'));
+
+    SELECT string_agg(format(
+               CASE WHEN a.json_type = 'array'
+                    THEN '%1$I => ARRAY(SELECT jsonb_array_elements_text($1 -> %1$L))'
+                    ELSE '%1$I => ($1 ->> %1$L)::%2$s' END, a.name, a.type), ', ')
+    INTO passed
+    FROM _tool_arguments(code.proname) AS a
+    WHERE given ? a.name;
+    SELECT concat_ws(', ', passed, string_agg(format(
+               CASE WHEN a.name = 'user_id' THEN '%I => $2' ELSE '%I => $3' END, a.name), ', '))
+    INTO passed
+    FROM unnest(code.proargnames[:code.pronargs], code.proargtypes::oid[]) AS a (name, type)
+    WHERE a.name = 'user_id' OR a.type = 'halfvec'::regtype;
+    EXECUTE format(
+        CASE WHEN code.proretset
+             THEN 'SELECT jsonb_build_object(''results'', coalesce(jsonb_agg(r), ''[]''))'
+             ELSE 'SELECT to_jsonb(r)' END || ' FROM %s(%s) AS r', code.oid::regproc, passed)
+    INTO answer USING given, owner, query_vec;
+
+    -- Not on a standby, and not for a role that may only read.
+    IF current_setting('transaction_read_only') = 'off'
+       AND has_table_privilege('tool_call', 'INSERT')
+    THEN
+        INSERT INTO tool_call AS c (
+            user_id, created_at, tool, arguments, memory_ids, total_found, elapsed_ms)
+        VALUES (
+            owner, started, called.name,
+            (SELECT coalesce(jsonb_object_agg(
+                        e.name,
+                        CASE WHEN length(e.value #>> '{}') > 200
+                             THEN to_jsonb(left(e.value #>> '{}', 200)) ELSE e.value END), '{}')
+             FROM jsonb_each(given) AS e (name, value)),
+            ARRAY(SELECT (k.value #>> '{}')::bigint
+                  FROM jsonb_path_query(jsonb_build_array(answer) || coalesce(
+                           answer -> 'results', '[]'), 'lax $[*].key') AS k (value)
+                  WHERE k.value #>> '{}' ~ '^[0-9]{1,18}$'),
+            (answer ->> 'total_found')::int,
+            1000 * date_part('epoch', clock_timestamp() - started));
+    END IF;
+    RETURN answer;
+END $$;
+
+COMMENT ON FUNCTION call_tool(text, jsonb, text, halfvec) IS
+    'Calls a tool as a model asks for it and returns its answer as a JSON object. name: a tool of '
+    'tool_schemas(). arguments: a JSON object that satisfies its schema; null is the same as left '
+    'out. user_id: whose memory. query_vec: vector of the query or the content, or NULL. A '
+    'successful call is logged (view tool_calls). Errors: ME012 unknown tool, ME008 an argument is '
+    'unknown, missing or of the wrong type, ME006 user, and those of the tool. Source: D2 3.4.1.';

@@ -1,0 +1,270 @@
+"""Search as a tool: the best memories one by one, filtered, with the total."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rows import ago, call, refused, remember, sentences, value
+
+
+def search(conn, query="tea", **more):
+    return call(conn, "search_memories", query=query, **{"min_relevance_score": 0, **more})
+
+
+def previews(rows):
+    return [row.preview for row in rows]
+
+
+def tag(conn, key, *keywords):
+    conn.execute(
+        "INSERT INTO memoir.keyword (user_id, keyword, memory_id, origin)"
+        " SELECT 'default', k, %s, 'user_tag' FROM unnest(%s::text[]) AS k"
+        " ON CONFLICT DO NOTHING",
+        (key, list(keywords)),
+    )
+
+
+def test_a_row_says_what_the_document_asks(tx):
+    text = "green tea " * 50
+    key = remember(tx, text, "fact", data={"a": 1}, summary="tea", created_at=ago(days=1))
+    (row,) = search(tx, "green tea")
+    assert (row.key, row.kind, row.preview, row.summary) == (str(key), "fact", text[:200], "tea")
+    assert (row.created_at, row.metadata, row.total_found) == (ago(days=1), {"a": 1}, 1)
+    assert 0 < row.relevance <= 1
+
+
+def test_relevance_is_d2s_base_of_mode_search(tx):
+    remember(tx, "green tea")
+    tx.execute("DELETE FROM memoir.keyword")
+    (row,) = search(tx, "tea")
+    assert row.relevance == pytest.approx(0.4 * 0 + 0.4 * 1 + 0.2 * 1)
+
+
+def test_a_keyword_adds_to_relevance(tx):
+    key = remember(tx, "green leaves")
+    tx.execute("DELETE FROM memoir.keyword")
+    tag(tx, key, "tea")
+    (row,) = search(tx, "tea")
+    assert row.relevance == pytest.approx(0.4 * 1 + 0.4 * 0 + 0.2 * 1)
+
+
+def test_the_newer_of_two_alike_comes_first(tx):
+    remember(tx, "tea old", created_at="2025-01-01")
+    remember(tx, "tea new")
+    assert previews(search(tx)) == ["tea new", "tea old"]
+
+
+def test_semantic_is_the_cosine(tx):
+    remember(tx, "green tea", embedding="[1,0]")
+    remember(tx, "coffee", embedding="[3,4]")
+    rows = search(tx, "x", search_mode="semantic", query_vec="[1,0]")
+    assert previews(rows) == ["green tea", "coffee"]
+    assert [row.relevance for row in rows] == pytest.approx([1, 0.6])
+    assert {row.strategy for row in rows} == {"semantic"}
+
+
+def test_semantic_without_a_vector_goes_by_words_and_says_so(tx):
+    remember(tx, "green tea")
+    (row,) = search(tx, "green", search_mode="semantic")
+    assert row.relevance == pytest.approx(1)
+    assert row.strategy == "semantic by words, for want of a vector"
+
+
+def test_keyword_pays_no_attention_to_vector_and_age(tx):
+    remember(tx, "green tea", embedding="[1,0]", created_at="2020-01-01")
+    remember(tx, "coffee", embedding="[0,1]")
+    rows = search(tx, "tea", search_mode="keyword", query_vec="[0,1]")
+    assert previews(rows) == ["green tea"]
+    assert rows[0].strategy == "keyword"
+
+
+def test_hybrid_with_a_vector_finds_what_has_no_common_word(tx):
+    remember(tx, "认证失败", embedding="[1,0]")
+    remember(tx, "tea", embedding="[0,1]")
+    rows = search(tx, "auth error", query_vec="[1,0]")
+    assert previews(rows)[0] == "认证失败"
+    assert rows[0].strategy == "hybrid of keywords, words, vector and recency"
+
+
+def test_in_hybrid_the_text_part_is_the_mean_of_words_and_cosine(tx):
+    remember(tx, "green tea", embedding="[3,4]")
+    tx.execute("DELETE FROM memoir.keyword")
+    (row,) = search(tx, "tea", query_vec="[1,0]")
+    assert row.relevance == pytest.approx(0.4 * (1 + 0.6) / 2 + 0.2, abs=1e-3)
+
+
+def test_what_shares_nothing_with_the_query_is_not_found(tx):
+    remember(tx, "coffee")
+    assert search(tx, "tea") == []
+
+
+def test_the_minimum_leaves_out_what_is_less_relevant(tx):
+    remember(tx, "green tea", embedding="[1,0]")
+    remember(tx, "coffee", embedding="[3,4]")
+    made = {"search_mode": "semantic", "query_vec": "[1,0]"}
+    assert len(search(tx, "x", **made, min_relevance_score=0.5)) == 2
+    assert previews(search(tx, "x", **made, min_relevance_score=0.7)) == ["green tea"]
+    rows = search(tx, "x", **made, min_relevance_score=0.7)
+    assert rows[0].total_found == 1
+
+
+def test_the_limit_bounds_the_rows_not_the_total(tx):
+    for number in range(9):
+        remember(tx, f"tea {number}")
+    rows = search(tx, "tea")
+    assert (len(rows), {row.total_found for row in rows}) == (5, {9})
+    assert len(search(tx, "tea", max_results=20)) == 9
+
+
+def test_a_keyword_filter_is_exact_and_knows_no_case(tx):
+    one, two = remember(tx, "tea one"), remember(tx, "tea two")
+    tag(tx, one, "auth-4011", "登录")
+    tag(tx, two, "auth-40110")
+    assert previews(search(tx, "tea", keywords=["AUTH-4011"])) == ["tea one"]
+    assert previews(search(tx, "tea", keywords=["登录", "nothing"])) == ["tea one"]
+    assert previews(search(tx, "tea", keywords=["ＡＵＴＨ-4011 "])) == ["tea one"]
+    assert len(search(tx, "tea", keywords=["auth-40110", "auth-4011"])) == 2
+
+
+@pytest.mark.parametrize("keyword", [".*", "%", "_", "a|b", "(", "[a-z]+", "\\", "'; --"])
+def test_a_pattern_as_a_keyword_is_text(tx, keyword):
+    one, two = remember(tx, "tea one"), remember(tx, "tea two")
+    tag(tx, one, "plain")
+    assert search(tx, "tea", keywords=[keyword]) == []
+    tag(tx, two, keyword)
+    assert previews(search(tx, "tea", keywords=[keyword])) == ["tea two"]
+
+
+@pytest.mark.parametrize("query", ["", "  ", "the and of", "?!...", "。，"])
+def test_keywords_alone_give_all_that_carry_them(tx, query):
+    dull, vital = remember(tx, "one", importance=0.2), remember(tx, "two", importance=0.9)
+    remember(tx, "three")
+    for key in (dull, vital):
+        tag(tx, key, "drink")
+    rows = search(tx, query, keywords=["drink"], min_relevance_score=1)
+    assert previews(rows) == ["two", "one"]
+    assert {(row.relevance, row.strategy) for row in rows} == {(1, "keyword filter")}
+
+
+@pytest.mark.parametrize("query", ["the and of", "?!...", "。，", "的"])
+def test_a_query_without_words_finds_nothing(tx, query):
+    remember(tx, "tea")
+    assert search(tx, query) == []
+
+
+def test_an_empty_list_filters_nothing(tx):
+    remember(tx, "tea")
+    assert len(search(tx, "tea", keywords=[], memory_types=[])) == 1
+    assert len(search(tx, "tea", keywords=[" ", None])) == 1
+
+
+def test_kinds_filter_by_name_and_alias(tx):
+    remember(tx, "tea fact", "fact")
+    remember(tx, "tea preference", "preference")
+    remember(tx, "tea task", "task")
+    rows = search(tx, "tea", memory_types=["user_preference", "FACT"])
+    assert sorted(previews(rows)) == ["tea fact", "tea preference"]
+
+
+def test_a_time_range_holds_its_ends(tx):
+    for days in (1, 2, 3, 4):
+        remember(tx, f"tea {days}", created_at=ago(days=days))
+    rows = search(tx, "tea", time_from=ago(days=3), time_until=ago(days=2))
+    assert sorted(previews(rows)) == ["tea 2", "tea 3"]
+    assert sorted(previews(search(tx, "tea", time_from=ago(days=2)))) == ["tea 1", "tea 2"]
+
+
+def test_filters_come_before_the_limit(tx):
+    for number in range(30):
+        remember(tx, f"tea {number}", "task")
+    remember(tx, "tea fact", "fact", created_at="2020-01-01")
+    (row,) = search(tx, "tea", memory_types=["fact"], max_results=1)
+    assert (row.preview, row.total_found) == ("tea fact", 1)
+
+
+def test_forgotten_and_expired_memories_and_events_are_not_found(tx):
+    gone, over = remember(tx, "tea gone"), remember(tx, "tea over", created_at="2025-01-01")
+    tx.execute("UPDATE memoir.memory SET status = 'forgotten' WHERE memory_id = %s", (gone,))
+    tx.execute("UPDATE memoir.trace SET active = false WHERE memory_id = %s", (gone,))
+    tx.execute("UPDATE memoir.memory SET valid_until = '2025-02-01' WHERE memory_id = %s", (over,))
+    call(tx, "event_add", type="alert", payload={"tea": 1})
+    for key in (gone, over):
+        tag(tx, key, "drink")
+    assert search(tx, "tea") == []
+    assert search(tx, "", keywords=["drink"]) == []
+
+
+def test_another_users_memory_is_not_found(tx):
+    remember(tx, "tea", user_id="ada")
+    assert search(tx, "tea", user_id="bob") == []
+    assert len(search(tx, "tea", user_id="ada")) == 1
+
+
+def test_a_synonym_is_searched_besides_and_named(tx):
+    tx.execute("INSERT INTO memoir.synonym VALUES ('chai', 'tea', 0.9) ON CONFLICT DO NOTHING")
+    key = remember(tx, "green leaves")
+    tag(tx, key, "tea")
+    (row,) = search(tx, "chai")
+    assert (row.preview, row.expanded_keywords) == ("green leaves", ["tea"])
+
+
+def test_statistics_do_not_change_the_result(tx):
+    for text in sentences(40, 6):
+        remember(tx, text)
+    query = sentences(1, 8, seed=2)[0]
+    before = search(tx, query)
+    call(tx, "refresh_statistics")
+    assert search(tx, query) == before
+
+
+def test_a_query_of_10_000_characters_is_searched(tx):
+    remember(tx, "green tea")
+    words = " ".join(sentences(200, 10))[:9990]
+    assert previews(search(tx, words + " green tea")) == ["green tea"]
+
+
+def test_a_search_leaves_no_row_anywhere(tx):
+    remember(tx, "tea")
+    tx.execute("SET TRANSACTION READ ONLY")
+    assert len(search(tx, "tea")) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        ("ME002", {"memory_types": ["fact", "nonsense"]}),
+        ("ME002", {"memory_types": [None]}),
+        ("ME003", {"query_vec": "[1,2,3]"}),
+        ("ME004", {"query_vec": "[0,0]"}),
+        ("ME006", {"user_id": " "}),
+        ("ME007", {"query": ""}),
+        ("ME007", {"query": None}),
+        ("ME007", {"query": " \n", "keywords": [" "]}),
+        ("ME008", {"search_mode": "fuzzy"}),
+        ("ME008", {"search_mode": None}),
+        ("ME008", {"max_results": 0}),
+        ("ME008", {"max_results": 21}),
+        ("ME008", {"max_results": None}),
+        ("ME008", {"min_relevance_score": -0.1}),
+        ("ME008", {"min_relevance_score": 1.1}),
+        ("ME008", {"min_relevance_score": float("nan")}),
+        ("ME008", {"min_relevance_score": None}),
+        ("ME011", {"time_from": "2025-01-02", "time_until": "2025-01-01"}),
+    ],
+)
+def test_bad_input_is_refused(tx, code, arguments):
+    remember(tx, "tea", embedding="[1,0]")
+    error = refused(tx, "search_memories", **{"query": "tea", **arguments})
+    assert (error.sqlstate, bool(error.message_hint)) == (code, True)
+
+
+def test_an_unknown_search_mode_lists_the_known(tx):
+    error = refused(tx, "search_memories", query="tea", search_mode="fuzzy")
+    assert error.message_primary == 'unknown search_mode "fuzzy"'
+    assert error.message_detail == "Search modes: semantic, keyword, hybrid"
+
+
+def test_the_default_is_hybrid_five_results_and_0_6(tx):
+    defaults = value(tx, "SELECT pg_get_function_arguments('memoir.search_memories'::regproc)")
+    assert "search_mode text DEFAULT 'hybrid'::text" in defaults
+    assert "max_results integer DEFAULT 5" in defaults
+    assert "min_relevance_score double precision DEFAULT 0.6" in defaults

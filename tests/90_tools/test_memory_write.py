@@ -1,0 +1,63 @@
+"""What an agent stores of its own accord."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rows import call, found, refused, remember, row_counts, value
+
+
+def write(conn, content, **more):
+    (row,) = call(conn, "memory_write", content=content, **more)
+    return row
+
+
+def test_it_becomes_a_memory_of_that_kind(tx):
+    done = write(tx, "The user likes early flights", category="preferences", salience=0.8)
+    kept = tx.execute("SELECT memory_id::text, kind, importance, origin FROM memoir.memory")
+    assert done.action == "ADD"
+    assert kept.fetchall() == [(done.key, "preference", 0.8, "agent")]
+
+
+def test_without_salience_the_kind_decides(tx):
+    write(tx, "The user likes early flights", category="preference")
+    assert value(tx, "SELECT importance FROM memoir.memory") == 0.9
+
+
+def test_what_is_stored_already_is_not_written_again(tx):
+    known = remember(tx, "tea", "fact")
+    done = write(tx, "tea", category="fact")
+    assert (done.action, done.key) == ("NOOP", str(known))
+
+
+def test_with_a_vector_it_is_found_by_meaning(tx):
+    write(tx, "green tea", category="fact", embedding="[1,0]")
+    assert found(tx, query_vec="[1,0]") == ["green tea"]
+
+
+def test_a_daily_note_is_an_event_of_today(tx):
+    done = write(tx, "Wrote the API documentation", category="task", write_to="daily", salience=0.5)
+    note = tx.execute("SELECT type, payload, created_at = now() FROM memoir.event").fetchall()
+    payload = {"content": "Wrote the API documentation", "category": "task", "salience": 0.5}
+    assert note == [("daily_note", payload, True)]
+    assert (done.action, done.key) == ("ADD", None)
+    assert value(tx, "SELECT count(*) FROM memoir.memory") == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        ("ME002", {"category": "nonsense"}),
+        ("ME007", {"content": " "}),
+        ("ME007", {"content": " ", "write_to": "daily"}),
+        ("ME008", {"salience": 1.5}),
+        ("ME008", {"salience": 1.5, "write_to": "daily"}),
+        ("ME008", {"write_to": "diary"}),
+        ("ME008", {"write_to": None}),
+        ("ME006", {"user_id": " "}),
+    ],
+)
+def test_bad_input_is_refused_and_writes_nothing(tx, code, arguments):
+    before = row_counts(tx)
+    error = refused(tx, "memory_write", **{"content": "tea", **arguments})
+    assert (error.sqlstate, bool(error.message_hint)) == (code, True)
+    assert row_counts(tx) == before
