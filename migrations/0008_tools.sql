@@ -3,12 +3,14 @@
 -- catalogue; here stands only what the catalogue cannot say.
 
 CREATE TYPE search_result AS (
-    key text, kind text, relevance float8, preview text, summary text, created_at timestamptz,
-    keywords text[], metadata jsonb, total_found int, strategy text, expanded_keywords text[]);
+    key text, kind text, relevance float8, score float8, preview text, summary text,
+    created_at timestamptz, keywords text[], metadata jsonb, total_found int, strategy text,
+    expanded_keywords text[]);
 COMMENT ON TYPE search_result IS
-    'A row of search_memories and memory_search (D2 3.1.2): preview is the first 200 characters, '
-    'metadata the data of the memory; total_found, strategy and expanded_keywords are of the '
-    'search and the same in each row.';
+    'A row of search_memories and memory_search (D2 3.1.2), best score first: relevance is what the '
+    'minimum is compared with, score adds how much the memory is in use and the priority of its '
+    'kind (D2 3.3.2). preview is the first 200 characters, metadata the data of the memory; '
+    'total_found, strategy and expanded_keywords are of the search and the same in each row.';
 
 CREATE TABLE tool (
     name text PRIMARY KEY,

@@ -12,7 +12,7 @@ DECLARE
     asked CONSTANT text[] := tokens(query_text);
     question CONSTANT sparsevec := _question_counting(
         user_id, (SELECT e.model_id FROM embedding_model AS e WHERE e.active), query_text, 0, 0,
-        'infinity');
+        'infinity', 0, '');
 BEGIN
     RETURN QUERY
     WITH pair AS (

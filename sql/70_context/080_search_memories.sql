@@ -96,7 +96,8 @@ DECLARE
                                    FROM unnest(tokens(query) || carried) AS w (word));
     question CONSTANT sparsevec := (
         SELECT _question_counting(_search.user_id, model, nullif(query, ''),
-                                  coalesce(p.counted, 0), coalesce(p.counted_up_to, 0), 'infinity')
+                                  coalesce(p.counted, 0), coalesce(p.counted_up_to, 0), 'infinity',
+                                  0, '')
         FROM (VALUES (_search.user_id)) AS u (user_id) LEFT JOIN profile AS p USING (user_id));
     keywords_alone CONSTANT boolean := query_vec IS NULL AND question IS NULL;
     expanded text[] := '{}';
@@ -120,7 +121,7 @@ BEGIN
         SELECT coalesce(max(f.total), 0), coalesce(jsonb_agg(
                    jsonb_build_object(
                        'key', m.memory_id::text, 'kind', m.kind, 'relevance', f.relevance,
-                       'preview', left(m.content, 200), 'summary', m.summary,
+                       'score', f.score, 'preview', left(m.content, 200), 'summary', m.summary,
                        'created_at', m.created_at,
                        'keywords', ARRAY(
                            SELECT k.keyword FROM keyword AS k
@@ -131,6 +132,7 @@ BEGIN
         INTO found_number, hits
         FROM (
             SELECT s.id, CASE WHEN keywords_alone THEN 1 ELSE s.relevance END AS relevance,
+                   s.score,
                    row_number() OVER (ORDER BY s.score DESC, s.created_at DESC, s.id) AS place,
                    count(*) OVER () AS total
             FROM _scored(_search.user_id, settings, model, query_vec, question, keywords_alone,
@@ -224,5 +226,5 @@ COMMENT ON FUNCTION search_memories(text, text, text[], text[], timestamptz, tim
     'or NULL to search by words. user_id: whose memory. Returns the best memories first: key (for '
     'get_memory_detail), kind, relevance, the first 200 characters, summary, time, keywords and '
     'metadata, with how many were found in all, the strategy used and the keywords searched '
-    'besides. Errors: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 empty query, ME008 '
+    'besides. They are ordered by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 empty query, ME008 '
     'search_mode, max_results or minimum, ME011 time range. Source: D2 3.1.2, 3.3.';

@@ -39,6 +39,17 @@ def test_relevance_is_d2s_base_of_mode_search(tx):
     assert row.relevance == pytest.approx(0.4 * 0 + 0.4 * 1 + 0.2 * 1)
 
 
+def test_the_order_is_d2s_final_ranking(tx):
+    remember(tx, "green tea", "fact")
+    used, wished = remember(tx, "green tea used"), remember(tx, "green tea wished", "preference")
+    tx.execute("INSERT INTO memoir.access VALUES ('default', %s, 3, now())", (used,))
+    tx.execute("DELETE FROM memoir.keyword")
+    rows = search(tx, "tea")
+    assert [row.key for row in rows[:2]] == [str(used), str(wished)]
+    boosts = [0.2 * 3 / 4, 0.1, 0]
+    assert [row.score for row in rows] == pytest.approx([0.7 * 0.6 + boost for boost in boosts])
+
+
 def test_a_keyword_adds_to_relevance(tx):
     key = remember(tx, "green leaves")
     tx.execute("DELETE FROM memoir.keyword")

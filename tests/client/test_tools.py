@@ -260,7 +260,7 @@ def test_the_command_line_searches(memoir: Cli) -> None:
     memoir("remember", "认证失败时先看 JWKS 缓存", "--kind", "lesson")
     done = memoir("search", "认证失败", "--minimum", "0.1", "--kind", "lesson", "--limit", "3")
     head, _, row, count = done.stdout.splitlines()
-    assert head.split() == ["key", "kind", "relev", "content", "keywords"]
+    assert head.split() == ["key", "kind", "relev", "score", "content", "keywords"]
     assert "认证失败时先看 JWKS 缓存" in row
     assert count == "1 of 1 found, hybrid of keywords, words and recency"
 

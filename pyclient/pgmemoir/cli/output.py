@@ -83,10 +83,18 @@ def explain_table(rows: Sequence[Explained]) -> str:
 def found_table(rows: Sequence[Found]) -> str:
     """Search results as a table as wide as the terminal."""
     cells = [
-        [row.key, row.kind, f"{row.relevance:.3f}", one_line(row.preview), ", ".join(row.keywords)]
+        [
+            row.key,
+            row.kind,
+            f"{row.relevance:.3f}",
+            f"{row.score:.3f}",
+            one_line(row.preview),
+            ", ".join(row.keywords),
+        ]
         for row in rows
     ]
-    return table([["key", "kind", "relev", "content", "keywords"], *cells], 3, right={0, 2})
+    heads = ["key", "kind", "relev", "score", "content", "keywords"]
+    return table([heads, *cells], flexible=4, right={0, 2, 3})
 
 
 def table(cells: Sequence[Sequence[str]], flexible: int, right: set[int]) -> str:
