@@ -2,7 +2,8 @@
 -- the candidate statement in _recall, for the modes that are not fast, for recalls of the past
 -- (as_of), which see what was known then, and for memory_explain. What each part is: COMMENT ON
 -- the columns of table mode. obstacle: why the row is no candidate; NULL: it is one. question has
--- words and features (names, when); plain_question the words alone, where the two differ. OFFSET 0
+-- words and features (names, when); plain_question the words alone, where the two differ; words
+-- are the keywords asked for. OFFSET 0
 -- keeps the planner from working out a part again wherever it is used (65 ms for 10,000, not 35).
 CREATE OR REPLACE FUNCTION _scored(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,

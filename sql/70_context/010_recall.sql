@@ -76,7 +76,7 @@ DECLARE
     selection record;
     fast boolean;
     settings mode;
-    words text[];
+    keywords text[];
     groups text[] := '{}';
     slots int[];
     slot int;
@@ -154,7 +154,9 @@ BEGIN
     END IF;
     IF NOT fast THEN
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
-        words := tokens(query_text);
+        IF settings.keyword_weight > 0 THEN
+            keywords := _asked_keywords(user_id, query_text);
+        END IF;
     END IF;
     -- A conversation: every memory is scored where it lies in the index, in the order of its turns.
     -- Rows out of the index cost a sort, so they are looked for only where there are some.
@@ -197,7 +199,7 @@ BEGIN
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
             FROM _candidates(user_id, settings, in_model, query, question, by_importance, as_of,
-                             words, except_ids, candidate_limit, NULL,
+                             keywords, except_ids, candidate_limit, NULL,
                              CASE WHEN timed THEN times END) AS c;
         ELSIF turns THEN
             -- The best with their neighbours' share, what leaks over the ends of sessions put right.
