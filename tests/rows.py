@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 MODES = ("plan", "execute", "debug", "chat")
+OTHER_MODES = ("balanced", "search", "implicit", "assistant")
 NOTHING = "(no relevant memory)"
 
 

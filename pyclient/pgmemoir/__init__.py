@@ -31,6 +31,7 @@ from .errors import (
     UnknownMode,
     UnusableVector,
 )
+from .evaluation import Evaluation, GoldQuestion, Replayed
 
 __version__ = "0.1.0"
 
@@ -44,8 +45,10 @@ __all__ = [
     "DimensionMismatch",
     "Embedder",
     "EmbedderUnavailable",
+    "Evaluation",
     "Explained",
     "Found",
+    "GoldQuestion",
     "Memoir",
     "MemoirError",
     "MissingUser",
@@ -57,6 +60,7 @@ __all__ = [
     "OutOfRange",
     "Recall",
     "Remembered",
+    "Replayed",
     "UnknownKind",
     "UnknownMode",
     "UnusableVector",

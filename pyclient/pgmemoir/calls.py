@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -344,7 +344,8 @@ class Calls:
     def __init__(self, vector_schema: str) -> None:
         # psycopg reads % as the mark of a placeholder.
         schema = sql.Identifier(vector_schema).as_string().replace("%", "%%")
-        cast = f"%s::{schema}.halfvec"
+        self.vector_type = f"{schema}.halfvec"
+        cast = f"%s::{self.vector_type}"
         self._recall = _RECALL.format(vector=cast).encode()
         self._explain = _EXPLAIN.format(vector=cast).encode()
         self._remember = _REMEMBER.format(vector=cast).encode()
@@ -523,8 +524,8 @@ def vector_text(vector: VectorLike) -> str:
     return "[" + ",".join(["%.6g"] * len(numbers)) % tuple(numbers) + "]"
 
 
-def given_vector(memory: NewMemory) -> str | None:
-    """The vector a memory brings, in text form."""
+def given_vector(memory: Mapping[str, Any]) -> str | None:
+    """The vector a memory or a question brings, in text form."""
     vector = memory.get("vector")
     return None if vector is None else vector_text(vector)
 

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -24,7 +24,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from . import calls
+from . import calls, evaluation
 from .calls import (
     Call,
     Calls,
@@ -41,6 +41,7 @@ from .calls import (
 )
 from .embedders import Embedder, EmbedderUnavailable, default_embedder, wanted_embedder
 from .errors import MemoirError, translate
+from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
 
 T = TypeVar("T")
 
@@ -163,6 +164,68 @@ class _Steps:
             return 0
         return cast(int, (yield calls.mark_used(retrieval, list(memory_ids), self._user)))
 
+    def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> _Plan[int]:
+        known = yield from self._known_calls()
+        count = 0
+        for batch in _batches(questions):
+            vectors = [calls.given_vector(question) for question in batch]
+            missing = [i for i, vector in enumerate(vectors) if vector is None]
+            texts = [batch[i].get("query") or "" for i in missing]
+            made = yield from self._embed(texts, writing=True)
+            for place, vector in zip(missing, made, strict=True):
+                vectors[place] = vector
+            ready = zip(batch, vectors, strict=True)
+            yield _Batch(
+                [
+                    evaluation.gold_add(known.vector_type, gold_set, question, vector, self._user)
+                    for question, vector in ready
+                ]
+            )
+            count += len(batch)
+        return count
+
+    def evaluate(
+        self, gold_set: str, modes: Sequence[str], budgets: Sequence[int], k: int
+    ) -> _Plan[list[Evaluation]]:
+        known = yield from self._known_calls()
+        asked = cast(list[Asked], (yield evaluation.gold_queries(gold_set, self._user)))
+        made: dict[str, str | None] = {}
+        result: list[Evaluation] = []
+        for mode in modes:
+            vectors = yield from self._gold_vectors(asked, mode, made)
+            result += yield _Batch(
+                [
+                    evaluation.evaluate(
+                        known.vector_type, gold_set, mode, budget, k, vectors, self._user
+                    )
+                    for budget in budgets
+                ]
+            )
+        return result
+
+    def replay(
+        self, since: datetime | None, settings: dict[str, Any], mode: str | None
+    ) -> _Plan[list[Replayed]]:
+        return cast(list[Replayed], (yield evaluation.replay(since, settings, mode, self._user)))
+
+    def _gold_vectors(
+        self, asked: list[Asked], mode: str, made: dict[str, str | None]
+    ) -> _Plan[list[str | None] | None]:
+        """Vectors for the questions that have none stored, or not the one that the mode wants.
+
+        Args:
+            made: vectors by text, to be filled, so that no text is embedded twice.
+        """
+        if self._chosen_embedder() is None:
+            return None
+        texts: list[str | None] = []
+        for question in asked:
+            text = yield from self._text_to_embed(question.query, mode)
+            texts.append(None if question.has_vector and text == question.query else text)
+        missing = sorted({text for text in texts if text is not None and text not in made})
+        made |= zip(missing, (yield from self._embed(missing, writing=False)), strict=True)
+        return [None if text is None else made[text] for text in texts]
+
     def _known_calls(self) -> _Plan[Calls]:
         """The calls that carry vectors, once it is known where the type halfvec lives."""
         if self._calls is None:
@@ -218,7 +281,7 @@ class _Steps:
     def _embed(self, texts: list[str], writing: bool) -> _Plan[list[str | None]]:
         """Vectors in text form, or None for each when the embedder cannot be reached."""
         embedder = self._chosen_embedder()
-        if embedder is None or time.monotonic() < self._paused_until:
+        if not texts or embedder is None or time.monotonic() < self._paused_until:
             return [None] * len(texts)
         try:
             vectors = yield _Embed(embedder, texts)
@@ -445,6 +508,46 @@ class Memoir:
         """Tell which memories of a recall were of use; returns how many were in it."""
         return self._run(self._steps.mark_used(recall, memory_ids))
 
+    def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> int:
+        """Put questions into a gold set; returns how many.
+
+        A question that is in the set gets the new answers. Questions without a vector are embedded.
+
+        Args:
+            gold_set: its name.
+            questions: see `evaluation.GoldQuestion`.
+        """
+        return self._run(self._steps.add_gold(gold_set, questions))
+
+    def evaluate(
+        self,
+        gold_set: str,
+        modes: Sequence[str] = ("execute",),
+        budgets: Sequence[int] = (800,),
+        k: int = 10,
+    ) -> list[Evaluation]:
+        """Measure recall on a gold set, once for each mode and budget; nothing is logged.
+
+        A question is asked with its stored vector; without one, or in a mode that leaves words out
+        of what is embedded, with one of the embedder.
+        """
+        return self._run(self._steps.evaluate(gold_set, modes, budgets, k))
+
+    def replay(
+        self,
+        since: datetime | None = None,
+        settings: dict[str, Any] | None = None,
+        mode: str | None = None,
+    ) -> list[Replayed]:
+        """Choose the blocks of logged recalls again, under other settings; writes nothing.
+
+        Args:
+            since: the oldest recall; default all that are in the log.
+            settings: for example ``{"mmr_lambda": 0.9, "weights": {"task": 1.5}}``.
+            mode: only recalls of that mode.
+        """
+        return self._run(self._steps.replay(since, settings or {}, mode))
+
     def _run(self, plan: _Plan[T]) -> T:
         """Carry out the steps of a plan and return its result."""
         try:
@@ -632,6 +735,29 @@ class AsyncMemoir:
         """See `Memoir.mark_used`."""
         return await self._run(self._steps.mark_used(recall, memory_ids))
 
+    async def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> int:
+        """See `Memoir.add_gold`."""
+        return await self._run(self._steps.add_gold(gold_set, questions))
+
+    async def evaluate(
+        self,
+        gold_set: str,
+        modes: Sequence[str] = ("execute",),
+        budgets: Sequence[int] = (800,),
+        k: int = 10,
+    ) -> list[Evaluation]:
+        """See `Memoir.evaluate`."""
+        return await self._run(self._steps.evaluate(gold_set, modes, budgets, k))
+
+    async def replay(
+        self,
+        since: datetime | None = None,
+        settings: dict[str, Any] | None = None,
+        mode: str | None = None,
+    ) -> list[Replayed]:
+        """See `Memoir.replay`."""
+        return await self._run(self._steps.replay(since, settings or {}, mode))
+
     async def _run(self, plan: _Plan[T]) -> T:
         try:
             step = next(plan)
@@ -695,8 +821,8 @@ def _keeps_writes(given: psycopg.Connection[Any] | psycopg.AsyncConnection[Any] 
     return given.autocommit and given.info.transaction_status == TransactionStatus.IDLE
 
 
-def _batches(memories: Iterable[NewMemory]) -> Iterator[list[NewMemory]]:
-    source = iter(memories)
+def _batches(items: Iterable[T]) -> Iterator[list[T]]:
+    source = iter(items)
     while batch := list(islice(source, BATCH)):
         yield batch
 

@@ -176,6 +176,5 @@ COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timesta
     'relevance, neighbours and session: what turns beside it and the best of its session added to '
     'the score (mode conversation). matched: the words of the question that the memory has, '
     'and the synonyms ("认证 → auth"). via: the link that brought it in. only_memory: a memory id, '
-    'to ask about that one alone. At '
-    'most 1,000 rows, the block first. Other arguments and errors as recall(), and ME012 for an id '
-    'the user has not.';
+    'to ask about that one alone. At most 1,000 rows, the block first. Other arguments and errors '
+    'as recall(), and ME012 for an id the user has not.';

@@ -1,6 +1,6 @@
 -- Memories related to one memory, from every road there is: relations, shared entities, the turns
 -- around it, and likeness: how relevant a memory would be if this one were the question. One row a
--- memory with all reasons; the strongest counts.
+-- memory; of several reasons the strongest counts.
 CREATE OR REPLACE FUNCTION related(
     memory_id bigint, user_id text DEFAULT NULL, max_results int DEFAULT 10)
     RETURNS TABLE (related_id bigint, kind text, content text, strength float8, via text)
@@ -83,6 +83,6 @@ COMMENT ON FUNCTION related(bigint, text, int) IS
     'Active memories related to one memory, strongest first: related_id, kind, the first 200 '
     'characters of content, strength (0 to 1) and via, why: a relation as seen from the other '
     '(supports, superseded by, ...), "entity" and its name, "previous turn" or "next turn" of the '
-    'session (0.5), "similar" by vector and words (above 0.25); several reasons are joined by '
-    'commas, the strongest counts. max_results: 1 to 20. Errors: ME006 user, ME008 max_results, '
-    'ME012 no such memory of this user.';
+    'session (0.5), "similar" by vector and words (above 0.25); several are joined by commas, the '
+    'strongest counts and stands first. max_results: 1 to 20. Errors: ME006 user, ME008 '
+    'max_results, ME012 no such memory of this user.';

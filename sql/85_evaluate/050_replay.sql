@@ -57,7 +57,7 @@ COMMENT ON FUNCTION replay(timestamptz, jsonb, text, text) IS
     'Chooses the blocks of logged recalls again, under the settings their modes have now and '
     'mode_settings on top, and returns for each what was in the block before and what would be '
     'after (best first; the id of an event is negative), what entered and what left it, and the '
-    'overlap of the two sets (Jaccard, 1: no change). Writes nothing. since: the oldest recall, '
+    'overlap of the two sets (Jaccard, 1: the same). Writes nothing. since: the oldest recall, '
     'NULL for all that the log has not folded yet; of_mode: only recalls of that mode. '
     'mode_settings: threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at '
     '(as in table mode), budget, and weights of kinds, for example {"mmr_lambda": 0.9, "weights": '

@@ -6,6 +6,7 @@ import pytest
 from tests.rows import (
     MODES,
     NOW,
+    OTHER_MODES,
     add_event,
     ago,
     explain,
@@ -16,7 +17,7 @@ from tests.rows import (
     value,
 )
 
-ALL = (*MODES, "balanced", "search", "implicit", "assistant")
+ALL = MODES + OTHER_MODES
 
 
 def scores(conn, query_text="tea", **more):
@@ -132,7 +133,7 @@ def test_no_more_procedural_memories_than_the_mode_allows(tx):
     assert len(found(tx, "tea", mode="implicit", budget=5_000)) == 2
 
 
-@pytest.mark.parametrize("mode", ["balanced", "search", "implicit", "assistant"])
+@pytest.mark.parametrize("mode", OTHER_MODES)
 def test_an_expired_memory_is_not_recalled(tx, mode):
     memory_id = remember(tx, "tea", importance=1, created_at=ago(days=1))
     tx.execute("INSERT INTO memoir.keyword VALUES ('default', 'tea', %s)", (memory_id,))

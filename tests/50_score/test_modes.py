@@ -7,11 +7,9 @@ import random
 
 import pytest
 from tests import oracle
-from tests.rows import MODES, NOW, ago, explain, recall, remember, sentences
+from tests.rows import MODES, NOW, OTHER_MODES, ago, explain, recall, remember, sentences
 
 EXACT = 1e-9
-OTHERS = ("balanced", "search", "implicit", "assistant")
-ALL = MODES + OTHERS
 KINDS = ("task", "learning", "okr", "preference", "fact", "command_output", "general", "procedural")
 QUESTION = sentences(1, 6, seed=7)[0]
 VECTOR = (2, 1, 2)
@@ -61,19 +59,27 @@ def cosine(one, other):
     return dot / math.sqrt(sum(a * a for a in one) * sum(b * b for b in other))
 
 
-def fill_links(conn, known, seed=2):
-    """Relations between random memories; strengths by source and target."""
+def add_links(conn, known, seed=2):
+    """Relations of random strength between random memories; the strengths by pair."""
     dice = random.Random(seed)
-    links = {}
-    for one in known:
-        for other in dice.sample(sorted(known), 3):
-            if one != other and (other, one) not in links:
-                links[one, other] = round(dice.random(), 3)
+    pairs = [(one, other) for one in known for other in dice.sample(sorted(known), 2)]
+    links = {pair: round(dice.random(), 3) for pair in pairs if len(set(pair)) == 2}
     conn.cursor().executemany(
         "INSERT INTO memoir.relation VALUES ('default', %s, %s, 'related', %s)",
         [(*pair, strength) for pair, strength in links.items()],
     )
     return links
+
+
+def link(memories, links):
+    """Give memories their graph signal: the best link to one of the five most similar."""
+    alike = {i: oracle.similarity(m) or 0 for i, m in memories.items()}
+    seeds = sorted(alike, key=lambda i: (-alike[i], NOW - memories[i].created_at))[:5]
+    for (one, other), strength in links.items():
+        for near, far in ((one, other), (other, one)):
+            if near in seeds:
+                signal = strength * alike[near]
+                memories[far].graph = max(memories[far].graph, signal)
 
 
 def complete(known, rows, question, vector):
@@ -83,6 +89,7 @@ def complete(known, rows, question, vector):
         memory.cosine = cosine(own_vector, vector) if own_vector and vector else None
         memory.coverage = row.coverage if question else None
         memory.keyword = row.keyword if question else None
+        memory.graph = 0
     return {memory_id: memory for memory_id, (memory, _) in known.items()}
 
 
@@ -91,7 +98,7 @@ def rank(memory, mode):
     return -round(oracle.score(memory, mode, NOW), 9), NOW - memory.created_at
 
 
-@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("mode", MODES + OTHER_MODES)
 def test_every_score_is_that_of_the_document(tx, mode):
     known = fill(tx)
     for question, vector in FORMS:
@@ -103,7 +110,22 @@ def test_every_score_is_that_of_the_document(tx, mode):
             assert row.score == (expected and pytest.approx(expected, abs=EXACT)), row
 
 
-@pytest.mark.parametrize("mode", OTHERS)
+@pytest.mark.parametrize(("question", "vector"), FORMS)
+def test_linked_memories_score_as_the_document_says(tx, question, vector):
+    known = fill(tx)
+    links = add_links(tx, known)
+    rows = explain(tx, question, query_vec=as_text(vector), mode="assistant", as_of=NOW)
+    memories = complete(known, rows, question, vector)
+    link(memories, links)
+    assert sum(memory.graph > 0 for memory in memories.values()) > 10
+    for row in rows:
+        memory = memories[row.memory_id]
+        assert row.graph == pytest.approx(memory.graph, abs=EXACT)
+        expected = oracle.score(memory, "assistant", NOW)
+        assert row.score == (expected and pytest.approx(expected, abs=EXACT)), row
+
+
+@pytest.mark.parametrize("mode", OTHER_MODES)
 def test_the_block_is_the_best_by_the_document(tx, mode):
     known = fill(tx, 80)
     for question, vector in FORMS[:2]:

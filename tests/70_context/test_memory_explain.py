@@ -6,6 +6,7 @@ import pytest
 from tests.rows import (
     MODES,
     NOW,
+    OTHER_MODES,
     add_event,
     ago,
     call,
@@ -38,7 +39,7 @@ def fill(conn):
     remember(conn, contents[1] + " goal", "okr", data={"status": "pending"}, created_at=ago(days=9))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, *OTHER_MODES, "conversation"])
 @pytest.mark.parametrize("budget", [30, 150, 800, 3_000])
 def test_the_rows_in_the_block_are_those_of_recall(tx, mode, budget):
     fill(tx)
@@ -51,7 +52,7 @@ def test_the_rows_in_the_block_are_those_of_recall(tx, mode, budget):
         assert chosen == recall(tx, question, **asked).memory_ids
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, *OTHER_MODES, "conversation"])
 @pytest.mark.parametrize("counted", [True, False])
 def test_the_rows_of_a_live_block_are_those_of_recall(tx, mode, counted):
     fill(tx)
@@ -276,7 +277,7 @@ def test_it_names_the_link_that_brought_a_memory_in(tx):
     )
     row = about(tx, pot, "green tea", mode="assistant")
     assert (row.graph, row.score) == (pytest.approx(0.8), pytest.approx(0.5 * 0.8))
-    assert row.via == f"supports memory {tea}"
+    assert row.via == f"supported by {tea}"
 
 
 def test_the_parts_of_a_search_are_shown(tx):

@@ -1,6 +1,6 @@
 """The command ``memoir``; `main` is its click group."""
 
-from . import conversation, database, demo, doctor, memory
+from . import conversation, database, demo, doctor, evaluate, memory
 from .app import main
 
 for _command in (
@@ -9,6 +9,7 @@ for _command in (
     *database.COMMANDS,
     *doctor.COMMANDS,
     *demo.COMMANDS,
+    *evaluate.COMMANDS,
 ):
     main.add_command(_command)
 

@@ -1,0 +1,230 @@
+"""``memoir eval`` and ``memoir replay``: how good recall is, and what settings would change."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import fmean
+from typing import Any, BinaryIO
+
+import click
+
+from ..evaluation import Evaluation, Replayed, read_gold
+from .app import App
+from .output import one_line, parse_time, print_json, progress_bar, table
+
+_PLOT_BUDGETS = (200, 400, 800, 1600, 3200)
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class _GoldSetFirst(click.Group):
+    """``memoir eval NAME`` evaluates, unless NAME is a subcommand."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("eval", cls=_GoldSetFirst, subcommand_metavar="GOLD_SET [OPTIONS] | import FILE")
+def eval_group() -> None:
+    """Measure recall on questions whose answers are known.
+
+    memoir eval support --mode execute --mode chat --budget 400 --budget 800
+    """
+
+
+@eval_group.command()
+@click.argument("gold_set")
+@click.option("--mode", "modes", multiple=True, default=("execute",), help="May be repeated.")
+@click.option("--budget", "budgets", type=int, multiple=True, help="Tokens; may be repeated.")
+@click.option("--k", type=int, default=10, show_default=True, help="Places of recall and nDCG.")
+@click.option("--user", help="Whose memory, as memoir --user.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--png",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Plot the evidence over the budget; without --budget from 200 to 3200 tokens.",
+)
+@click.pass_obj
+def run(
+    app: App,
+    gold_set: str,
+    modes: tuple[str, ...],
+    budgets: tuple[int, ...],
+    k: int,
+    user: str | None,
+    as_json: bool,
+    png: Path | None,
+) -> None:
+    """Ask the questions of a gold set; nothing is logged.
+
+    A line for each mode and budget: the share of the relevant memories among the first k
+    (recall@k), the mean of 1 / place of the first (MRR), nDCG@k, and the share that is in the
+    block (evidence).
+    """
+    from . import plot
+
+    app.user = user or app.user
+    if png:
+        plot.check()
+    budgets = budgets or (_PLOT_BUDGETS if png else (800,))
+    with app.memoir() as memory:
+        done = memory.evaluate(gold_set, modes, budgets, k)
+    if as_json:
+        print_json(done)
+    else:
+        click.echo(evaluation_table(done))
+    if png:
+        plot.evidence(done, png)
+        click.echo(f"plot: {png}", err=True)
+
+
+@eval_group.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.option("--set", "gold_set", help="Name of the gold set; default the file's name.")
+@click.option("--user", help="Whose memory, as memoir --user.")
+@click.pass_obj
+def import_gold(app: App, file: BinaryIO, gold_set: str | None, user: str | None) -> None:
+    """Make a gold set of a JSONL FILE (- reads it from stdin).
+
+    A line has a query and what is relevant: ids of memories, or their exact content.
+
+    {"query": "which editor?", "relevant": [12, "I use Vim."]}
+
+    All of the file is stored, or nothing; a question that is in the set gets the new answers.
+    """
+    app.user = user or app.user
+    name = gold_set or (Path(file.name).stem if file.name != "<stdin>" else "stdin")
+    questions = read_gold(file.read())
+    with app.transaction() as memory, progress_bar(len(questions), "reading") as bar:
+        count = memory.add_gold(name, questions)
+        bar.update(count)
+    click.echo(f"{count} questions in gold set {name}")
+
+
+@click.command()
+@click.option("--since", default="7d", show_default=True, help="30m, 12h, 7d, 2w, or a time.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="May be repeated.")
+@click.option("--weight", "weights", multiple=True, metavar="KIND=VALUE", help="May be repeated.")
+@click.option("--mode", help="Only recalls of this mode.")
+@click.option("--all", "show_all", is_flag=True, help="Show recalls that would not change, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with every recall.")
+@click.pass_obj
+def replay(
+    app: App,
+    since: str,
+    settings: tuple[str, ...],
+    weights: tuple[str, ...],
+    mode: str | None,
+    show_all: bool,
+    as_json: bool,
+) -> None:
+    """Show what other settings would have changed in logged recalls.
+
+    NAME is threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at or budget.
+    Without settings: what the changes of the modes since then mean. Writes nothing.
+
+    memoir replay --since 7d --set mmr_lambda=0.9 --weight task=1.5
+    """
+    given: dict[str, Any] = dict(_pair(text, "--set") for text in settings)
+    if weights:
+        given["weights"] = dict(_pair(text, "--weight") for text in weights)
+    with app.memoir() as memory:
+        rows = memory.replay(_time(since), given, mode)
+    if as_json:
+        print_json(rows)
+        return
+    changed = [row for row in rows if row.before_ids != row.after_ids]
+    shown = rows if show_all else changed
+    if shown:
+        click.echo(replay_table(shown))
+    click.echo(_summary(rows, changed))
+
+
+def evaluation_table(rows: Sequence[Evaluation]) -> str:
+    """A line for each mode and budget."""
+    k = rows[0].k
+    heads = ["mode", "budget", "queries", f"recall@{k}", "MRR", f"nDCG@{k}", "evidence"]
+    cells = [[*heads, "tokens", "p50 ms"]]
+    for row in rows:
+        measures = (row.recall_at_k, row.mrr, row.ndcg_at_k, row.evidence_in_budget)
+        cells.append(
+            [
+                row.mode,
+                str(row.budget),
+                str(row.queries),
+                *(_number(value, 3) for value in measures),
+                _number(row.tokens, 0),
+                _number(row.p50_ms, 2),
+            ]
+        )
+    return table(cells, flexible=0, right=set(range(1, 9)))
+
+
+def replay_table(rows: Sequence[Replayed]) -> str:
+    """A line a recall, with what enters its block (+) and what leaves it (-), or a new order."""
+    cells = [["id", "when", "mode", "query", "overlap", "certain", "change"]]
+    cells += [
+        [
+            str(row.retrieval_id),
+            f"{row.created_at:%m-%d %H:%M}",
+            row.mode,
+            one_line(row.query),
+            f"{row.overlap:.2f}",
+            "yes" if row.exact else "no",
+            _change(row),
+        ]
+        for row in rows
+    ]
+    return table(cells, flexible=3, right={0, 4})
+
+
+def _change(row: Replayed) -> str:
+    changes = [f"+{each}" for each in row.entered_ids] + [f"-{each}" for each in row.left_ids]
+    if not changes:
+        return "" if row.before_ids == row.after_ids else "order"
+    return " ".join(changes[:8]) + (" …" if len(changes) > 8 else "")
+
+
+def _summary(rows: Sequence[Replayed], changed: Sequence[Replayed]) -> str:
+    if not rows:
+        return "no recalls in the log"
+    reordered = sum(row.overlap == 1 for row in changed)
+    text = (
+        f"{len(changed)} of {len(rows)} blocks would change ({reordered} only in order), "
+        f"mean overlap {fmean(row.overlap for row in rows):.2f}"
+    )
+    unsure = sum(not row.exact for row in rows)
+    return text + (f"; {unsure} not certain: the log did not keep enough" if unsure else "")
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def _pair(text: str, option: str) -> tuple[str, Any]:
+    """``name=value`` with a value in JSON."""
+    name, mark, value = text.partition("=")
+    try:
+        if not mark:
+            raise ValueError
+        return name.strip(), json.loads(value)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{text!r} is not a setting like mmr_lambda=0.9", param_hint=option
+        ) from error
+
+
+def _time(text: str) -> datetime:
+    """``7d`` ago, or an ISO time."""
+    span = re.fullmatch(r"(\d{1,5})([mhdw])", text.strip())
+    if span:
+        return datetime.now(UTC) - timedelta(**{_UNITS[span[2]]: int(span[1])})
+    return parse_time(text)
+
+
+COMMANDS = (eval_group, replay)

@@ -1,0 +1,239 @@
+"""Gold sets, the measures of recall on them, and logged recalls chosen again.
+
+Everything is computed in the database (``sql/85_evaluate``); here are the calls, their answers and
+the file a gold set comes from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypedDict
+
+from psycopg.types.json import Jsonb
+
+from .calls import Call, Question, VectorLike, check_json, clean_text, utc
+from .errors import BadText
+
+_SHAPE = 'A line is like {"query": "which editor?", "relevant": [12, "I use Vim."]}'
+
+
+class BadGold(BadText):
+    """A file is not a gold set."""
+
+
+class GoldQuestion(TypedDict, total=False):
+    """A question and what answers it.
+
+    ``relevant`` holds ids of memories; ``relevant_content`` the exact content of memories;
+    ``grades`` how well each of them answers, ids first (default 1); ``vector`` replaces the
+    embedder.
+    """
+
+    query: str
+    relevant: list[int] | None
+    relevant_content: list[str] | None
+    grades: list[float] | None
+    vector: VectorLike | None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How good recall is on a gold set; the measures are those of ``memoir.evaluate``.
+
+    ``queries`` is how many questions counted; with none the means are None.
+    """
+
+    mode: str
+    budget: int
+    k: int
+    queries: int
+    recall_at_k: float | None
+    mrr: float | None
+    ndcg_at_k: float | None
+    evidence_in_budget: float | None
+    tokens: float | None
+    p50_ms: float | None
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One logged recall chosen again, see ``memoir.replay``; the id of an event is negative.
+
+    ``overlap`` is 1 when nothing changes; ``exact`` is False where memories that the log did not
+    keep could come in.
+    """
+
+    retrieval_id: int
+    created_at: datetime
+    mode: str
+    query: str
+    before_ids: list[int]
+    after_ids: list[int]
+    entered_ids: list[int]
+    left_ids: list[int]
+    overlap: float
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question of a stored gold set."""
+
+    query: str
+    has_vector: bool
+
+
+_GOLD_ADD = """SELECT memoir.gold_add(%s::text, %s::text, %s::bigint[], %s::{vector},
+    user_id => %s::text, grades => %s::float8[], relevant_content => %s::text[])"""
+
+_EVALUATE = """SELECT queries, recall_at_k, mrr, ndcg_at_k, evidence_in_budget, tokens, p50_ms
+FROM memoir.evaluate(%s::text, %s::text, %s::int, %s::int, %s::text, %s::text[]::{vector}[])"""
+
+_GOLD_QUERIES = b"SELECT query, has_vector FROM memoir.gold_queries(%s::text, %s::text)"
+
+_REPLAY = b"""SELECT retrieval_id, created_at, mode, query, before_ids, after_ids, entered_ids,
+    left_ids, overlap, exact
+FROM memoir.replay(%s::timestamptz, %s::jsonb, user_id => %s::text, of_mode => %s::text)"""
+
+
+def gold_add(
+    vector_type: str, gold_set: str, question: GoldQuestion, vector: str | None, user: str | None
+) -> Call[int]:
+    """``memoir.gold_add``: the id of the question; ``vector`` is in text form."""
+    contents = question.get("relevant_content")
+    for text in contents or []:
+        clean_text(text, "the content of a memory")
+    params = (
+        clean_text(gold_set, "the gold set"),
+        clean_text(question.get("query"), "the question"),
+        question.get("relevant"),
+        vector,
+        user,
+        question.get("grades"),
+        contents,
+    )
+    statement = _GOLD_ADD.format(vector=vector_type).encode()
+    return Call(statement, params, lambda rows: int(rows[0][0]))
+
+
+def gold_queries(gold_set: str, user: str | None) -> Call[list[Asked]]:
+    """``memoir.gold_queries``: the questions in their order."""
+    params = (clean_text(gold_set, "the gold set"), user)
+    return Call(_GOLD_QUERIES, params, lambda rows: [Asked(*row) for row in rows])
+
+
+def evaluate(
+    vector_type: str,
+    gold_set: str,
+    mode: str,
+    budget: int,
+    k: int,
+    vectors: Sequence[str | None] | None,
+    user: str | None,
+) -> Call[Evaluation]:
+    """``memoir.evaluate``; ``vectors`` in text form, in the order of `gold_queries`."""
+    asked = Question.of(None, None, mode, budget, None, None)
+    params = (
+        clean_text(gold_set, "the gold set"),
+        asked.mode,
+        asked.budget,
+        k,
+        user,
+        None if vectors is None else list(vectors),
+    )
+    statement = _EVALUATE.format(vector=vector_type).encode()
+    return Call(statement, params, lambda rows: Evaluation(mode, budget, k, *rows[0]))
+
+
+def replay(
+    since: datetime | None, settings: dict[str, Any], mode: str | None, user: str | None
+) -> Call[list[Replayed]]:
+    """``memoir.replay``: the logged recalls chosen again, oldest first."""
+    check_json(settings, "the settings")
+    params = (utc(since, "since"), Jsonb(settings), user, clean_text(mode, "the mode"))
+    return Call(_REPLAY, params, lambda rows: [Replayed(*row) for row in rows])
+
+
+def read_gold(data: bytes) -> list[GoldQuestion]:
+    """The questions of a JSONL file.
+
+    A line has ``query``; ``relevant``, a list of ids and exact contents (a string of digits is an
+    id); or ``relevant_content``, contents only; and, if wanted, ``grades`` in the same order and
+    ``vector``.
+
+    Raises:
+        BadGold: it is not such a file; the message names the line.
+    """
+    try:
+        lines = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadGold(f"line {line}: not UTF-8", hint="Save the file in UTF-8.") from error
+    questions = []
+    for number, text in enumerate(lines, 1):
+        if text.strip():
+            try:
+                questions.append(_question(json.loads(text)))
+            except (ValueError, RecursionError) as error:
+                raise BadGold(f"line {number}: {error}", hint=_SHAPE) from error
+    if not questions:
+        raise BadGold("the file holds no questions", hint=_SHAPE)
+    return questions
+
+
+def _question(line: Any) -> GoldQuestion:
+    """What one line says; ids before contents, as the database wants them."""
+    if not isinstance(line, dict):
+        raise ValueError("not a JSON object")
+    unknown = line.keys() - {"query", "relevant", "relevant_content", "grades", "vector"}
+    if unknown:
+        raise ValueError(f"nobody knows {', '.join(sorted(map(repr, unknown)))}")
+    if not isinstance(line.get("query"), str):
+        raise ValueError("query is not a text")
+    named = [_id_or_content(each) for each in _list(line, "relevant")]
+    named += [_content(each) for each in _list(line, "relevant_content")]
+    grades = line.get("grades")
+    if grades is not None and len(_list(line, "grades")) != len(named):
+        raise ValueError("grades has another length than relevant")
+    graded = [*zip(named, grades or [1] * len(named), strict=True)]
+    ids = [(each, grade) for each, grade in graded if isinstance(each, int)]
+    contents = [(each, grade) for each, grade in graded if isinstance(each, str)]
+    return {
+        "query": line["query"],
+        "relevant": [each for each, _ in ids] if ids else None,
+        "relevant_content": [each for each, _ in contents] if contents else None,
+        "grades": [_grade(grade) for _, grade in (*ids, *contents)] if grades else None,
+        "vector": line.get("vector"),
+    }
+
+
+def _list(line: dict[str, Any], key: str) -> list[Any]:
+    value = line.get(key)
+    if value is not None and not isinstance(value, list):
+        raise ValueError(f"{key} is not a list")
+    return value or []
+
+
+def _id_or_content(value: Any) -> int | str:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 0 < value < 2**63:
+            raise ValueError(f"{value} is not an id")
+        return value
+    return _content(value)
+
+
+def _content(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{json.dumps(value)[:40]} is not the content of a memory")
+    return value
+
+
+def _grade(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise ValueError(f"grade {json.dumps(value)[:40]} is not a number")
+    return float(value)
