@@ -232,6 +232,7 @@ CREATE TABLE synonym (
     PRIMARY KEY (term, synonym),
     CHECK (term <> synonym)
 );
+CREATE INDEX synonym_synonym ON synonym (synonym);
 COMMENT ON TABLE synonym IS
     'Words, or terms of several words, that count for each other in recall and keyword match, in '
     'both directions (D2 3.2.2). A new pair is one row.';

@@ -138,7 +138,7 @@ COMMENT ON TABLE term IS
 
 CREATE TABLE keyword (
     user_id text NOT NULL,
-    keyword text NOT NULL CHECK (keyword = lower(keyword)),
+    keyword text COLLATE "C" NOT NULL CHECK (keyword = lower(keyword COLLATE "default")),
     memory_id bigint NOT NULL,
     weight float8 NOT NULL DEFAULT 1 CHECK (weight BETWEEN 0 AND 1),
     origin text NOT NULL DEFAULT 'system' CHECK (origin IN ('llm', 'user_tag', 'system')),
@@ -148,6 +148,8 @@ CREATE TABLE keyword (
 );
 CREATE INDEX keyword_memory ON keyword (user_id, memory_id);
 COMMENT ON TABLE keyword IS 'Keywords of a memory with weight and where they came from (D2 3.2.2).';
+COMMENT ON COLUMN keyword.keyword IS
+    'In lower case, in the order of its bytes, so that the primary key finds prefixes.';
 
 CREATE TABLE relation (
     user_id text NOT NULL,
