@@ -23,7 +23,8 @@ WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind IN ('r', 'p', 'v')
 def app(tx):
     """A connection as a role that may read and add, after Ada and Bob have stored things."""
     for user in ("ada", "bob"):
-        remember(tx, f"tea of {user}", embedding="[1,0,0]", user_id=user)
+        tea = remember(tx, f"tea of {user}", embedding="[1,0,0]", user_id=user)
+        call(tx, "gold_add", gold_set="drinks", query="tea?", relevant_ids=[tea], user_id=user)
         remember(tx, f"goal of {user}", "okr", data={"status": "pending"}, user_id=user)
         add_event(tx, "alert", {"who": user}, user_id=user)
         made = recall(tx, "tea", user_id=user)
@@ -45,7 +46,8 @@ def visible(conn):
 
 def test_without_a_user_no_row_of_any_table_is_seen(app):
     seen = visible(app)
-    assert {"memoir.memory", "memoir.event_default", "memoir.retrieval_log"} <= set(seen)
+    assert {"memoir.memory", "memoir.event_default", "memoir.gold_relevant"} <= set(seen)
+    assert {"memoir.retrieval_log", "memoir.suggested_weights"} <= set(seen)
     assert set().union(*seen.values()) == set()
 
 
@@ -89,6 +91,13 @@ def test_remember_works_for_the_user(app):
 def test_an_event_may_be_added_for_the_user(app):
     app.execute("SET LOCAL memoir.user_id = 'ada'")
     assert add_event(app, "alert", {"disk": 91}) > 0
+
+
+def test_an_evaluation_is_of_the_users_own_gold_set(app):
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    assert call(app, "evaluate", gold_set="drinks")[0].recall_at_k == 1
+    said = refused(app, "evaluate", gold_set="drinks", user_id="bob")
+    assert (said.sqlstate, said.message_detail) == ("ME012", "Gold sets: none")
 
 
 def test_asking_for_another_user_shows_nothing(app):

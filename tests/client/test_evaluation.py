@@ -208,6 +208,12 @@ def test_a_replay_shows_a_new_order_of_the_same_lines(memoir: Call) -> None:
     assert summary.startswith("1 of 1 blocks would change (1 only in order)")
 
 
+def test_a_replay_marks_the_ids_of_events(memoir: Call) -> None:
+    event = memoir("event", "alert", '{"disk": 91}').stdout.split()[1]
+    memoir("context", "disk")
+    assert f"-e{event}\n" in memoir("replay", "--weight", "event=0").stdout
+
+
 def test_a_replay_without_changes_says_so(memoir: Call) -> None:
     assert memoir("replay").stdout == "no recalls in the log\n"
     memoir("context", "tea")

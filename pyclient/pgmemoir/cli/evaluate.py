@@ -29,7 +29,12 @@ class _GoldSetFirst(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group("eval", cls=_GoldSetFirst, subcommand_metavar="GOLD_SET [OPTIONS] | import FILE")
+@click.group(
+    "eval",
+    cls=_GoldSetFirst,
+    options_metavar="",
+    subcommand_metavar="GOLD_SET [OPTIONS] | import FILE [OPTIONS]",
+)
 def eval_group() -> None:
     """Measure recall on questions whose answers are known.
 
@@ -126,7 +131,8 @@ def replay(
     """Show what other settings would have changed in logged recalls.
 
     NAME is threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at or budget.
-    Without settings: what the changes of the modes since then mean. Writes nothing.
+    An e marks the id of an event. Without settings: what the changes of the modes since then
+    mean. Writes nothing.
 
     memoir replay --since 7d --set mmr_lambda=0.9 --weight task=1.5
     """
@@ -166,7 +172,7 @@ def evaluation_table(rows: Sequence[Evaluation]) -> str:
 
 
 def replay_table(rows: Sequence[Replayed]) -> str:
-    """A line a recall, with what enters its block (+) and what leaves it (-), or a new order."""
+    """A line a recall, with what enters its block (+) and leaves it (-), or a new order."""
     cells = [["id", "when", "mode", "query", "overlap", "certain", "change"]]
     cells += [
         [
@@ -184,10 +190,16 @@ def replay_table(rows: Sequence[Replayed]) -> str:
 
 
 def _change(row: Replayed) -> str:
-    changes = [f"+{each}" for each in row.entered_ids] + [f"-{each}" for each in row.left_ids]
+    changes = [f"+{_name(each)}" for each in row.entered_ids]
+    changes += [f"-{_name(each)}" for each in row.left_ids]
     if not changes:
         return "" if row.before_ids == row.after_ids else "order"
     return " ".join(changes[:8]) + (" …" if len(changes) > 8 else "")
+
+
+def _name(memory_id: int) -> str:
+    """The id of a memory; of an event, whose id is negative in the log, with an e before it."""
+    return str(memory_id) if memory_id > 0 else f"e{-memory_id}"
 
 
 def _summary(rows: Sequence[Replayed], changed: Sequence[Replayed]) -> str:
