@@ -170,7 +170,7 @@ def d1_score(memory: Memory, now: datetime) -> float | None:
     )
 
 
-def keyword(asked: Sequence[str], stems: dict[str, str], own: dict[str, float]) -> float | None:
+def keyword(asked: Sequence[str], stems: dict[str, str], own: dict[str, float]) -> float:
     """D2 3.3.1: exact or prefix match times the keyword's weight, the mean of the words asked.
 
     Args:
@@ -187,7 +187,7 @@ def keyword(asked: Sequence[str], stems: dict[str, str], own: dict[str, float]) 
         return prefix if of.startswith(tuple(s for s in starts if len(s) >= 3)) else 0
 
     best = [max((match(w, of) * own[of] for of in own), default=0.0) for w in asked]
-    return sum(best) / len(best) if best else None
+    return sum(best) / len(best) if best else 0.0
 
 
 D2_FACTORS = [float(share) / 100 for share in re.findall(r"\((\d+)% 权重\)", D2_SCORE)]

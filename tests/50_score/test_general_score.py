@@ -185,6 +185,13 @@ def test_a_question_without_words_does_without_keywords(tx):
     assert row.relevance == pytest.approx((0.4 * 0.6 + 0.2 * 1) / 0.6)
 
 
+def test_words_that_are_no_keyword_count_as_none(tx):
+    remember(tx, "tea", created_at=NOW)
+    tx.execute("DELETE FROM memoir.keyword")
+    (row,) = explain(tx, "tea", mode="search", as_of=NOW)
+    assert (row.keyword, row.relevance) == (0, pytest.approx(0.4 + 0.2))
+
+
 def test_kinds_decay_again_at_once_when_the_mode_says_so(tx):
     remember(tx, "tea", "task", created_at=ago(days=30))
     assert scores(tx, mode="assistant") == pytest.approx({"tea": 1})

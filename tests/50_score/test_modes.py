@@ -54,7 +54,7 @@ def add_keywords(conn, memory_id, words, dice):
 
 
 def keyword_signals(conn, question):
-    """The keyword signal of every memory; None: the question has no keywords."""
+    """The keyword signal of every memory."""
     (asked,) = conn.execute("SELECT memoir._asked_keywords('default', %s)", (question,)).fetchone()
     stems = dict(zip(asked, (stem for (stem,) in oracle.tokens(conn, asked)), strict=True))
     rows = conn.execute(
