@@ -80,6 +80,25 @@ BEGIN
     RETURN settings;
 END $$;
 
+-- The keywords of a query: those given and those that the rule for memories finds in it, as they
+-- are written; a query of short words alone has its words. Those that are a keyword of no memory
+-- are left out: they tell none from another, and D2's average would only sink for all.
+CREATE OR REPLACE FUNCTION _query_keywords(user_id text, query text, carried text[]) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    chosen text[] := carried || ARRAY(
+        SELECT k.keyword FROM _keywords(query) AS k WHERE k.keyword <> ALL (carried));
+BEGIN
+    IF chosen = '{}' THEN
+        chosen := tokens(query);
+    END IF;
+    RETURN ARRAY(
+        SELECT w.word FROM unnest(chosen[:50]) AS w (word)
+        WHERE EXISTS (SELECT FROM _keyword_match(_query_keywords.user_id, ARRAY[w.word])));
+END $$;
+
 -- Filters, scores, and the answer in D2's form. A query without words and vector leaves the choice
 -- to the keywords alone, the most important memory first.
 CREATE OR REPLACE FUNCTION _search(
@@ -92,14 +111,13 @@ AS $$
 #variable_conflict use_column
 DECLARE
     model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
-    words CONSTANT text[] := ARRAY(SELECT DISTINCT w.word
-                                   FROM unnest(tokens(query) || carried) AS w (word));
     question CONSTANT sparsevec := (
         SELECT _question_counting(_search.user_id, model, nullif(query, ''),
                                   coalesce(p.counted, 0), coalesce(p.counted_up_to, 0), 'infinity',
                                   0, '')
         FROM (VALUES (_search.user_id)) AS u (user_id) LEFT JOIN profile AS p USING (user_id));
     keywords_alone CONSTANT boolean := query_vec IS NULL AND question IS NULL;
+    words text[] := '{}';
     expanded text[] := '{}';
     found_number int := 0;
     hits jsonb := '[]';
@@ -110,9 +128,10 @@ BEGIN
         settings.description :=
             CASE WHEN carried = '{}' THEN 'nothing to compare' ELSE 'keyword filter' END;
     ELSIF settings.keyword_weight > 0 THEN
+        words := _query_keywords(user_id, query, carried);
         expanded := ARRAY(
             SELECT DISTINCT w.word
-            FROM jsonb_each(_expand_keywords(words) - 'original') AS e (sort, list),
+            FROM jsonb_each(expand_keywords(words) - 'original') AS e (sort, list),
                  jsonb_array_elements_text(e.list) AS w (word)
             ORDER BY w.word);
     END IF;
