@@ -62,7 +62,9 @@ def test_the_score_is_the_mean_over_the_words_of_the_best_match(tx):
 
 def test_a_match_counts_the_weight_of_the_keyword(tx):
     memory_id = remember(tx, "tea")
-    call(tx, "set_keywords", memory_id=memory_id, keywords=["auth", "authority"], weights=[0.5, 1.0])
+    call(
+        tx, "set_keywords", memory_id=memory_id, keywords=["auth", "authority"], weights=[0.5, 1.0]
+    )
     assert matches(tx, "auth") == pytest.approx({memory_id: 0.8})
 
 
