@@ -121,8 +121,9 @@ DECLARE
     expanded text[] := '{}';
     found_number int := 0;
     hits jsonb := '[]';
+    best float8;
 BEGIN
-    settings.minimum_relevance := CASE WHEN keywords_alone THEN 0 ELSE minimum END;
+    settings.minimum_relevance := 0;
     settings.event_limit := 0;
     IF keywords_alone THEN
         settings.description :=
@@ -137,7 +138,7 @@ BEGIN
     END IF;
 
     IF NOT keywords_alone OR carried <> '{}' THEN
-        SELECT coalesce(max(f.total), 0), coalesce(jsonb_agg(
+        SELECT coalesce(max(f.total), 0), max(f.best), coalesce(jsonb_agg(
                    jsonb_build_object(
                        'key', m.memory_id::text, 'kind', m.kind, 'relevance', f.relevance,
                        'score', f.score, 'preview', left(m.content, 200), 'summary', m.summary,
@@ -147,15 +148,20 @@ BEGIN
                            WHERE k.user_id = _search.user_id AND k.memory_id = m.memory_id
                            ORDER BY k.weight DESC, k.keyword),
                        'metadata', m.data)
-                   ORDER BY f.place), '[]')
-        INTO found_number, hits
+                   ORDER BY f.place) FILTER (WHERE f.enough), '[]')
+        INTO found_number, best, hits
         FROM (
-            SELECT s.id, CASE WHEN keywords_alone THEN 1 ELSE s.relevance END AS relevance,
-                   s.score,
-                   row_number() OVER (ORDER BY s.score DESC, s.created_at DESC, s.id) AS place,
-                   count(*) OVER () AS total
-            FROM _scored(_search.user_id, settings, model, query_vec, question, keywords_alone,
-                         'infinity', words) AS s
+            SELECT s.id, s.relevance, s.score, s.enough,
+                   row_number() OVER (ORDER BY s.enough DESC, s.score DESC, s.created_at DESC,
+                                               s.id) AS place,
+                   count(*) FILTER (WHERE s.enough) OVER () AS total,
+                   max(s.relevance) OVER () AS best
+            FROM (SELECT c.id, c.kind, c.created_at, c.score, c.obstacle, c.keyword, c.coverage,
+                         c.cosine, r.relevance, r.relevance >= minimum AS enough
+                  FROM _scored(_search.user_id, settings, model, query_vec, question,
+                               keywords_alone, 'infinity', words) AS c,
+                       LATERAL (SELECT CASE WHEN keywords_alone THEN 1 ELSE c.relevance END)
+                           AS r (relevance)) AS s
             WHERE s.id > 0 AND s.obstacle IS NULL
               -- Recency alone is no match.
               AND (keywords_alone OR s.keyword > 0 OR s.coverage > 0 OR s.cosine > 0)
@@ -173,7 +179,10 @@ BEGIN
     END IF;
     RETURN jsonb_build_object(
         'total_found', found_number, 'results', hits,
-        'search_strategy_used', settings.description, 'expanded_keywords', expanded);
+        'search_strategy_used', settings.description, 'expanded_keywords', expanded)
+        -- What a lower minimum would find, for a model that decides whether to ask again.
+        || CASE WHEN found_number = 0 AND best IS NOT NULL
+                THEN jsonb_build_object('best_relevance', best) ELSE '{}' END;
 END $$;
 
 CREATE OR REPLACE FUNCTION _search_rows(answer jsonb) RETURNS SETOF search_result
@@ -245,5 +254,6 @@ COMMENT ON FUNCTION search_memories(text, text, text[], text[], timestamptz, tim
     'or NULL to search by words. user_id: whose memory. Returns the best memories first: key (for '
     'get_memory_detail), kind, relevance, the first 200 characters, summary, time, keywords and '
     'metadata, with how many were found in all, the strategy used and the keywords searched '
-    'besides. They are ordered by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 empty query, ME008 '
+    'besides; when nothing is found, call_tool adds best_relevance, what a lower minimum would '
+    'find. Ordered by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 empty query, ME008 '
     'search_mode, max_results or minimum, ME011 time range. Source: D2 3.1.2, 3.3.';
