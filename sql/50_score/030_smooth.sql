@@ -28,7 +28,7 @@ CREATE OR REPLACE FUNCTION _smooth(scores real[], near float8, beyond float8) RE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    n CONSTANT int := cardinality(scores);
+    n CONSTANT int := coalesce(cardinality(scores), 0);
     first int := 1;
     last int := least(n, 16000);
     v vector;
@@ -36,8 +36,10 @@ DECLARE
     piece real[];
     result real[] := '{}';
 BEGIN
-    IF n < 3 THEN
+    IF n < 2 THEN
         RETURN scores;
+    ELSIF n = 2 THEN
+        RETURN ARRAY[scores[1] + near * scores[2], scores[2] + near * scores[1]];
     END IF;
     LOOP
         m := last - first + 1;
