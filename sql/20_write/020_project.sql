@@ -69,3 +69,19 @@ BEGIN
       AND t.model = _store_vector.model AND (overwrite OR t.embedding IS NULL);
     RETURN FOUND;
 END $$;
+
+-- Recall looks for sources only where a trace says that there are any.
+CREATE OR REPLACE FUNCTION _mark_derived(user_id text, memory_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    has_source CONSTANT boolean := EXISTS (
+        SELECT FROM relation AS r
+        WHERE r.user_id = _mark_derived.user_id AND r.from_id = _mark_derived.memory_id
+          AND r.type = 'derived_from');
+BEGIN
+    UPDATE trace AS t SET derived = has_source
+    WHERE t.user_id = _mark_derived.user_id AND t.memory_id = _mark_derived.memory_id
+      AND t.derived <> has_source;
+END $$;
