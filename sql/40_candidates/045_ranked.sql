@@ -54,7 +54,7 @@ BEGIN
         FROM own AS o
         WINDOW w AS (ORDER BY o.place)
     ), smoothed AS (
-        SELECT u.place, row_number() OVER (ORDER BY u.score DESC, u.place) AS rank
+        SELECT u.place, row_number() OVER (ORDER BY u.score DESC, u.place DESC) AS rank
         FROM unnest((SELECT _smooth(array_agg(o.own::real ORDER BY o.place), near, beyond)
                      FROM own AS o)) WITH ORDINALITY AS u (score, place)
     ), lent AS (

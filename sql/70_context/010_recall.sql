@@ -239,7 +239,7 @@ BEGIN
                                 SELECT u.place
                                 FROM unnest(_smooth(own_scores, near, beyond)) WITH ORDINALITY
                                      AS u (score, place)
-                                ORDER BY u.score DESC, u.place
+                                ORDER BY u.score DESC, u.place DESC
                                 LIMIT candidate_limit + candidate_limit / 2
                             ) AS p
                             OFFSET 0

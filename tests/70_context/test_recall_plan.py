@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.rows import recall
+from tests.rows import recall, remember, say
 
 USERS, EACH = 50, 100
 FILL = """
@@ -39,3 +39,30 @@ def test_a_live_recall_is_an_index_only_scan(db):
     assert scans >= 1
     assert entries == scans * EACH
     assert (fetched, table_scans) == (0, 0)
+
+
+def test_the_scan_of_a_conversation_is_an_index_only_scan_without_a_sort(db):
+    db.execute("SET synchronous_commit = on")
+    for user in range(3):
+        say(db, "a", *(f"tea {number}" for number in range(EACH)), user_id=f"user{user}")
+    db.execute("SELECT memoir.refresh_statistics('user1')")
+    db.execute("VACUUM (ANALYZE) memoir.trace")
+    asked = {"mode": "conversation", "user_id": "user1"}
+    scans, entries, fetched, table_scans = read(db, "milk", **asked)
+    assert (entries, fetched, table_scans) == (scans * EACH, 0, 0)
+    without_wide_rows = sorts(db, "milk", **asked)
+    remember(db, "tea " * 2000 + " ".join(map(str, range(400))), user_id="user1")
+    assert sorts(db, "milk", **asked) == without_wide_rows + 1
+
+
+def sorts(conn, *args, **more):
+    """How many sorts one recall begins."""
+    begun = []
+    conn.add_notice_handler(lambda notice: begun.append(notice.message_primary))
+    recall(conn, *args, **more)
+    begun.clear()
+    with conn.transaction():
+        conn.execute("SET LOCAL trace_sort = on")
+        conn.execute("SET LOCAL client_min_messages = log")
+        recall(conn, *args, **more)
+    return sum(message.startswith("begin tuple sort") for message in begun)

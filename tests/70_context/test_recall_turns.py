@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from datetime import timedelta
-from itertools import pairwise
 
 import pytest
+from psycopg.types.json import Jsonb
+from tests import oracle
+from tests.oracle import Features, Turn, TurnRules
 from tests.rows import (
     NOTHING,
     NOW,
@@ -20,7 +22,6 @@ from tests.rows import (
     recall,
     remember,
     say,
-    value,
 )
 
 WORDS = ["tea", "milk", "lemon", "paris", "train", "dog", "red", "茶", "北京"]
@@ -63,8 +64,6 @@ def memory_of(source, turn, dimensions=3, wide=0.1):
 
 def fill(conn, seed, count, **more):
     """A generated conversation."""
-    from psycopg.types.json import Jsonb
-
     source = random.Random(seed)
     conn.execute(STORE, (Jsonb([memory_of(source, turn, **more) for turn in range(count)]),))
 
@@ -88,9 +87,8 @@ def check(conn, dimensions=3, **more):
     """Both forms agree for each question, with and without statistics."""
     for _ in range(2):
         for question, vector in QUESTIONS:
-            if vector:
-                vector = str([*map(float, vector.strip("[]").split(","))] + [0] * (dimensions - 3))
-            fast, exact, logged, shown = both(conn, question, vector, **more)
+            padded = vector and vector[:-1] + ",0" * (dimensions - 3) + "]"
+            fast, exact, logged, shown = both(conn, question, padded, **more)
             assert fast == exact
             assert logged == pytest.approx(shown, abs=1e-6)
         call(conn, "refresh_statistics")
@@ -122,3 +120,107 @@ def test_both_forms_choose_the_same_with_few_candidates(tx, seed):
     settings = {"candidate_limit": 3, "line_limit": 2, "threshold": 0.05, "profile": True}
     mode = add_mode(tx, **settings, time_boost=0.4, neighbour_weight=0.3, session_weight=0.5)
     check(tx, mode=mode, budget=60)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("with_vector", [True, False])
+def test_scores_are_those_of_the_oracle(tx, seed, with_vector):
+    fill(tx, seed, random.Random(seed).randint(1, 40))
+    question = "When did Ann and Bob drink tea in May 2025?"
+    features = Features(0.33, 0.4, 0.1, 0.1, names=named_in(tx, "ann", "bob"))
+    vector = "[1,0,0.5]" if with_vector else None
+    rows = explain(tx, question, mode="execute", query_vec=vector)
+    words = {row.memory_id: (row.cosine, row.coverage or 0) for row in rows}
+    memory = [turn_of(*row, words, features) for row in tx.execute(OF_TURNS).fetchall()]
+    expected = oracle.turn_scores(memory, TurnRules(0.15, 0.1, 0.1, 0.2))
+    logged = both(tx, question, vector, budget=100_000)[2]
+    facts = {i for (i,) in tx.execute("SELECT memory_id FROM memoir.memory WHERE kind = 'fact'")}
+    assert facts.isdisjoint(logged) or {*logged} <= {*expected}
+    assert logged == pytest.approx({k: s for k, s in expected.items() if s > 0}, abs=1e-6)
+
+
+OF_TURNS = """
+SELECT m.memory_id, m.kind, m.session_id, m.position, concat_ws(' ', m.speaker, m.subject),
+       m.content LIKE '%?', m.content LIKE '%yesterday',
+       m.created_at >= '2025-04-30' AND m.created_at < '2025-06-08'
+FROM memoir.memory AS m
+"""
+
+
+def named_in(conn, *names):
+    """How many of the names the memory knows."""
+    rows = conn.execute("SELECT lower(concat(speaker, subject)) FROM memoir.memory").fetchall()
+    return sum(any(name in known for (known,) in rows) for name in names)
+
+
+def turn_of(key, kind, session, place, names, asks, when, timely, words, features):
+    """A memory for the oracle."""
+    flags = {"asks": asks, "when": when, "timely": timely}
+    flags = frozenset(flag for flag, is_so in flags.items() if is_so)
+    named = sum(name in names.lower() for name in ("ann", "bob"))
+    own = oracle.own_score(*words[key], features, named, flags)
+    return Turn(key, own * (1.4 if kind == "fact" else 1), session, place, asks)
+
+
+def test_an_empty_memory_gives_nothing(tx):
+    for question, vector in QUESTIONS:
+        assert recall(tx, question, mode="conversation", query_vec=vector).block == NOTHING
+
+
+def test_more_candidates_than_are_preselected_at_first_fill_a_budget(tx):
+    say(tx, "a", *(f"tea {number}" for number in range(300)))
+    made = recall(tx, "tea", mode="conversation", budget=1500)
+    assert made.tokens > 1200
+    assert made.candidates > 75
+
+
+def test_of_the_same_score_the_newest_are_candidates(tx):
+    for days in range(58):
+        remember(tx, f"tea {days}", "turn", created_at=ago(days=days))
+    assert found(tx, "tea", mode="conversation", budget=40)[:3] == ["tea 0", "tea 1", "tea 2"]
+
+
+@pytest.mark.parametrize(("settings", "count"), [({"line_limit": 3}, 3), ({"threshold": 0.6}, 1)])
+def test_limits_of_a_mode_hold_among_turns(tx, settings, count):
+    say(tx, "a", "tea milk", "tea milk lemon", "milk", "tea x", "y tea")
+    mode = add_mode(tx, neighbour_weight=0.01, **settings)
+    assert len(found(tx, "tea milk lemon", mode=mode)) == count
+
+
+def test_a_mode_with_turns_and_events_shows_both(tx):
+    say(tx, "a", "tea", "milk")
+    add_event(tx, "alert", {"text": "kettle broke"})
+    mode = add_mode(tx, neighbour_weight=0.3, event_limit=10)
+    made = recall(tx, "tea", mode=mode)
+    assert headings(made.block) == ["Conversation", "Recent events"]
+    assert [row.place for row in explain(tx, "tea", mode=mode)] == [1, 2, 3]
+
+
+def test_a_mode_with_turns_can_show_the_profile(tx):
+    data = {"status": "in_progress", "priority": 1}
+    goal = remember(tx, "drink tea every day", "okr", session_id="a", data=data)
+    say(tx, "a", "tea", "milk")
+    mode = add_mode(tx, neighbour_weight=0.3, session_weight=0.2, profile=True)
+    fast, exact, logged, shown = both(tx, "tea", None, mode=mode)
+    assert fast == exact
+    assert goal not in logged
+    assert logged == pytest.approx(shown, abs=1e-6)
+
+
+def test_what_has_expired_is_no_line_and_lends_alike_in_both_forms(tx):
+    turns = say(tx, "a", "tea", "milk", "lemon tea", created_at=ago(days=1))
+    expire = "UPDATE memoir.memory SET valid_until = now() WHERE memory_id = %s"
+    tx.execute(expire, turns[:1])
+    fast, exact, logged, shown = both(tx, "tea", None)
+    assert fast == exact == turns[:0:-1]
+    assert logged == pytest.approx(shown, abs=1e-6)
+
+
+def test_lines_of_every_length_fit_the_index(tx):
+    source = random.Random(1)
+    letters = [chr(code) for code in range(0x4E00, 0x9000)]
+    for length in range(60, 1000, 15):
+        text = " ".join(source.sample(letters, min(length, 500)))[:length]
+        remember(tx, text, "turn", speaker=" ".join(f"name{length}x{n}" for n in range(20)))
+    shares = tx.execute("SELECT wide, count(*) FROM memoir.trace GROUP BY 1").fetchall()
+    assert {wide for wide, _ in shares} == {True, False}
