@@ -103,7 +103,8 @@ BEGIN
                || ARRAY(SELECT v.memory_id FROM memory AS v
                         WHERE v.user_id = _recall.user_id AND v.valid_until <= at),
            EXISTS (SELECT FROM trace AS t
-                   WHERE t.user_id = _recall.user_id AND t.memory_id > coalesce(p.counted_up_to, 0)),
+                   WHERE t.user_id = _recall.user_id
+                     AND t.memory_id > coalesce(p.counted_up_to, 0)),
            m.turns AND EXISTS (SELECT FROM trace AS t
                                WHERE t.user_id = _recall.user_id AND t.model = m.model_id
                                  AND t.active AND t.wide)
@@ -205,7 +206,7 @@ BEGIN
                              keywords, except_ids, candidate_limit, NULL,
                              CASE WHEN timed THEN times END) AS c;
         ELSIF turns THEN
-            -- The best with their neighbours' share, what leaks over the ends of sessions put right.
+            -- The best with their neighbours' share; what leaked over the end of a session is out.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
