@@ -94,9 +94,19 @@ BEGIN
     IF chosen = '{}' THEN
         chosen := tokens(query);
     END IF;
+    -- One probe of the index for each form; _keyword_match would gather all memories of each word.
     RETURN ARRAY(
         SELECT w.word FROM unnest(chosen[:50]) AS w (word)
-        WHERE EXISTS (SELECT FROM _keyword_match(_query_keywords.user_id, ARRAY[w.word])));
+        WHERE EXISTS (
+            SELECT FROM (SELECT w.word UNION ALL SELECT unnest(tokens(w.word))
+                         UNION ALL SELECT s.synonym FROM _synonyms(w.word) AS s) AS f (form),
+                 LATERAL (SELECT FROM keyword AS k
+                          WHERE k.user_id = _query_keywords.user_id
+                            AND k.keyword >= f.form COLLATE "C"
+                            AND k.keyword <= CASE WHEN octet_length(f.form) > 2
+                                                  THEN f.form || U&'\+10FFFF' ELSE f.form END
+                                             COLLATE "C"
+                          LIMIT 1) AS k));
 END $$;
 
 -- Filters, scores, and the answer in D2's form. A query without words and vector leaves the choice
@@ -255,5 +265,6 @@ COMMENT ON FUNCTION search_memories(text, text, text[], text[], timestamptz, tim
     'get_memory_detail), kind, relevance, the first 200 characters, summary, time, keywords and '
     'metadata, with how many were found in all, the strategy used and the keywords searched '
     'besides; when nothing is found, call_tool adds best_relevance, what a lower minimum would '
-    'find. Ordered by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 empty query, ME008 '
-    'search_mode, max_results or minimum, ME011 time range. Source: D2 3.1.2, 3.3.';
+    'find. Ordered by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, '
+    'ME003 and ME004 vector, ME006 user, ME007 empty query, ME008 search_mode, max_results or '
+    'minimum, ME011 time range. Source: D2 3.1.2, 3.3.';
