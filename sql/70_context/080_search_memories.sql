@@ -82,7 +82,8 @@ END $$;
 
 -- The keywords of a query: those given and those that the rule for memories finds in it, as they
 -- are written; a query of short words alone has its words. Those that are a keyword of no memory
--- are left out: they tell none from another, and D2's average would only sink for all.
+-- are left out: they tell none from another, and the average over the words would sink for all.
+-- With none left, the keyword part of the formula leaves its weight to the other parts.
 CREATE OR REPLACE FUNCTION _query_keywords(user_id text, query text, carried text[]) RETURNS text[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -140,6 +141,9 @@ BEGIN
             CASE WHEN carried = '{}' THEN 'nothing to compare' ELSE 'keyword filter' END;
     ELSIF settings.keyword_weight > 0 THEN
         words := _query_keywords(user_id, query, carried);
+        IF words = '{}' THEN
+            settings.keyword_weight := 0;
+        END IF;
         expanded := ARRAY(
             SELECT DISTINCT w.word
             FROM jsonb_each(expand_keywords(words) - 'original') AS e (sort, list),
