@@ -55,7 +55,7 @@ CREATE INDEX memory_session ON memory (user_id, session_id, position)
     WHERE session_id IS NOT NULL;
 CREATE INDEX memory_profile ON memory (user_id, kind) WHERE kind IN ('okr', 'capability');
 CREATE INDEX memory_validity ON memory (user_id, valid_until) INCLUDE (memory_id)
-    WHERE valid_until IS NOT NULL;
+    WHERE valid_until IS NOT NULL AND status = 'active';
 CREATE UNIQUE INDEX memory_source ON memory (user_id, source, source_key) WHERE source IS NOT NULL;
 COMMENT ON TABLE memory IS
     'One thing worth remembering: what was said, when it was true, where it came from.';

@@ -101,7 +101,8 @@ BEGIN
            -- What may not become a line: what the profile shows, and what has expired (2 µs).
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END
                || ARRAY(SELECT v.memory_id FROM memory AS v
-                        WHERE v.user_id = _recall.user_id AND v.valid_until <= at),
+                        WHERE v.user_id = _recall.user_id AND v.valid_until <= at
+                          AND v.status = 'active'),
            EXISTS (SELECT FROM trace AS t
                    WHERE t.user_id = _recall.user_id
                      AND t.memory_id > coalesce(p.counted_up_to, 0)),
