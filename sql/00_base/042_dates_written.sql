@@ -1,0 +1,164 @@
+-- The dates a text has in words of the calendar: "in May 2023", "the 8th of May", "May 8th, 2023",
+-- "2023-05-08", "05/08/2023", "last summer", "since 2019", 2023年5月8日, 去年夏天.
+-- A regular expression without groups finds each whole (16 µs a question; with groups 250 µs a
+-- date), then its few words are read one by one. English is matched with every word in brackets,
+-- '<in><May><2023>', which needs no look-behind either.
+
+-- The number a word stands for: digits, 五, 二十三, 二〇二三, three, a, few, March; else NULL.
+CREATE OR REPLACE FUNCTION _number(word text) RETURNS int
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE
+        WHEN word = '' THEN NULL
+        WHEN translate(word, '0123456789', '') = '' THEN right(word, 9)::int
+        WHEN length(word) = 4 AND translate(word, '〇零一二三四五六七八九', '') = '' THEN
+            translate(word, '〇零一二三四五六七八九', '00123456789')::int
+        WHEN octet_length(word) > length(word) THEN array_position(
+            '{一,二,三,四,五,六,七,八,九,十,十一,十二,十三,十四,十五,十六,十七,十八,十九,二十,'
+            '二十一,二十二,二十三,二十四,二十五,二十六,二十七,二十八,二十九,三十,三十一}'::text[],
+            translate(word, '两几', '二四'))
+        ELSE coalesce(
+            array_position('{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}'::text[],
+                           left(lower(word), 3)),
+            array_position(
+                '{one,two,three,four,five,six,seven,eight,nine,ten,eleven,twelve}'::text[],
+                lower(word)),
+            CASE lower(word) WHEN 'a' THEN 1 WHEN 'an' THEN 1 WHEN 'couple' THEN 2
+                             WHEN 'few' THEN 4 END)
+    END;
+
+-- lead: the word before the date, in lower case (since, last, 从), '' for none; 'since' also for 以来,
+-- 到 also for the hyphen of "May 8-10". season: 1 spring to 4 winter. What the text leaves open is
+-- NULL; 31 February is not sorted out here.
+CREATE OR REPLACE FUNCTION _dates_written(content text, this_year int)
+    RETURNS TABLE (lead text, year int, month int, day int, season int)
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 2
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    words CONSTANT text :=
+        '<' || regexp_replace(content, '[^A-Za-z0-9/:%$#_-]+', '><', 'g') || '>';
+    found text;
+    word text;
+    before text;
+    name text;
+    numbers int[];
+    counted boolean;
+    year_word text;
+BEGIN
+    FOR found IN SELECT f[1] FROM regexp_matches(words, '(?xi)
+        (?: < (?: in|on|of|since|during|until|till|by|before|after|around|from|between|and|to|
+                  through|last|this|past|the|year ) > )?
+        (?: <the> )?
+        < (?: (?: early|mid|late|end|start|beginning|middle|month ) (?: > (?: <of> )? < | - ) )?
+        (?:
+            (?: [0-9]{1,2} (?: st|nd|rd|th )? (?: ><of )? (?: >< | - ) )?
+            (?: january|february|march|april|may|june|july|august|september|october|november|
+                december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|spring|summer|autumn|
+                fall|winter )
+            (?: (?: >< | - ) (?: the>< )? [0-9]{1,2} (?: st|nd|rd|th )?
+                (?: - [0-9]{1,2} (?: st|nd|rd|th )? )? )?
+            (?: (?: >< | - ) (?: (?:of|in) >< )?
+                (?: (?:19|20)[0-9]{2} | (?:last|this) >< year ) )?
+        |   (?: (?:19|20)[0-9]{2} | (?:last|this) >< year )
+            (?: >< (?: ms|[km]b|px|seconds|minutes|hours|days|users|people|rows|lines|files|items|
+                       tokens|words|times|steps|points|bytes|dollars|miles|meters|km|m ) )?
+        |   (?:19|20)[0-9]{2} [-/] [0-9]{1,2} (?: [-/] [0-9]{1,2} (?: t[0-9:]+z? )? )?
+        |   [0-9]{1,2} / [0-9]{1,2} / (?: 19|20 )? [0-9]{2}
+        ) >', 'g') AS f
+        LIMIT 20
+    LOOP
+        lead := '';
+        year := NULL;
+        before := NULL;
+        name := NULL;
+        numbers := '{}';
+        counted := false;
+        FOREACH word IN ARRAY string_to_array(
+            translate(lower(btrim(found, '<>')), '<>/-', '    '), ' ', '')
+        LOOP
+            CONTINUE WHEN word IS NULL;
+            IF length(word) = 4 AND word BETWEEN '1900' AND '2099' THEN
+                year := word::int;
+            ELSIF word < ':' THEN
+                numbers := numbers || rtrim(split_part(word, 't', 1), 'sndrh')::int;
+            ELSIF word = 'year' AND before IN ('last', 'this') THEN
+                year := this_year - (before = 'last')::int;
+            ELSIF word IN ('spring', 'summer', 'autumn', 'fall', 'winter')
+                  OR _number(word) IS NOT NULL
+            THEN
+                name := word;
+            ELSIF before IS NULL THEN
+                lead := word;
+            ELSE
+                counted := counted OR year IS NOT NULL;
+            END IF;
+            before := word;
+        END LOOP;
+        season := array_position('{spring,summer,fall,winter}'::text[],
+                                 replace(name, 'autumn', 'fall'));
+        month := CASE WHEN season IS NULL THEN _number(name) END;
+        day := numbers[1];
+        IF name IS NULL AND numbers <> '{}' THEN
+            month := numbers[1];
+            day := numbers[2];
+            IF year IS NULL OR found LIKE '%/' || year || '>' THEN
+                year := coalesce(year, 2000 + numbers[3]);
+                IF month > 12 THEN
+                    month := numbers[2];
+                    day := numbers[1];
+                END IF;
+            END IF;
+        END IF;
+        -- What is no date: 2000 users, "may" the verb, a season or a month that is a name.
+        CONTINUE WHEN counted OR CASE
+            WHEN year IS NOT NULL THEN month IS NULL AND season IS NULL AND lead IN ('', 'past')
+            WHEN day IS NOT NULL THEN name = 'may' AND lead = '' AND found NOT LIKE '%May%'
+            WHEN season IS NOT NULL THEN lead IN ('', 'by', 'to', 'the', 'and', 'from')
+            WHEN name IN ('january', 'february', 'july', 'september', 'october', 'november',
+                          'december') THEN false
+            WHEN lead IN ('and', 'to') THEN words !~* '<(from|between)>'
+            WHEN name IN ('may', 'mar', 'march') AND found NOT LIKE '%<Ma%' THEN
+                lead NOT IN ('in', 'of', 'since', 'during', 'until', 'last', 'from', 'between',
+                             'before', 'after')
+            ELSE lead IN ('', 'on', 'the', 'year', 'past') END;
+        RETURN NEXT;
+        IF name IS NOT NULL AND found LIKE '%-%' AND numbers[2] IS NOT NULL THEN
+            lead := '到';
+            day := numbers[2];
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+
+    IF octet_length(content) = length(content) THEN
+        RETURN;
+    END IF;
+    FOR found IN SELECT f[1] FROM regexp_matches(content, '(?x)
+        (?: 从|自|到|至|在|上|这 )? 个? \s?
+        (?: (?: (?: [0-9]+ \s? 年 | [〇零一二三四五六七八九]{4}年 | 去年 | 今年 | 前年 ) \s? 的? \s? )?
+            (?: (?: [0-9]+ | [一二三四五六七八九十]+ ) \s? 月 (?! [饼球亮光租薪] ) 份?
+                (?: \s? (?: [0-9]{1,2} | [一二三四五六七八九十]+ ) \s? [日号] )?
+              | [春夏秋冬] [天季] )
+        |   (?: [0-9]+ \s? 年 | [〇零一二三四五六七八九]{4}年 | 去年 | 今年 | 前年 ) (?! [前度级] ) )
+        (?: \s? (?: 以来 | 至今 ) )?', 'g') AS f
+        LIMIT 20
+    LOOP
+        lead := CASE WHEN right(found, 2) IN ('以来', '至今') THEN 'since'
+                     WHEN strpos('从自到至在上这', left(found, 1)) > 0 THEN left(found, 1)
+                     ELSE '' END;
+        found := rtrim(ltrim(translate(found, ' 的份个', ''), '从自到至在上这'), '以来至今');
+        year_word := CASE WHEN strpos(found, '年') > 0 THEN split_part(found, '年', 1) END;
+        found := split_part('年' || found, '年', CASE WHEN year_word IS NULL THEN 2 ELSE 3 END);
+        year := CASE year_word
+            WHEN '今' THEN this_year WHEN '去' THEN this_year - 1 WHEN '前' THEN this_year - 2
+            ELSE _number(year_word) END;
+        IF length(year_word) = 2 AND found <> '' THEN
+            year := year + 2000;
+        END IF;
+        season := array_position('{春,夏,秋,冬}'::text[], left(found, 1));
+        month := CASE WHEN season IS NULL AND found <> ''
+                      THEN coalesce(_number(split_part(found, '月', 1)), 0) END;
+        day := _number(rtrim(split_part(found, '月', 2), '日号'));
+        CONTINUE WHEN year < 1900 OR season IS NOT NULL AND year IS NULL AND lead = '';
+        RETURN NEXT;
+    END LOOP;
+END $$;

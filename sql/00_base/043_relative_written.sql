@@ -1,0 +1,111 @@
+-- Time counted from now that a text names: "yesterday", "last week", "two months ago", "the past 3
+-- days", "last Friday", 昨天, 上周五, 三天前, 最近两周. "last year" and 去年 are dates of the calendar.
+-- Found and read like those: one regular expression without groups, then word by word.
+
+CREATE OR REPLACE FUNCTION _unit(word text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE word
+        WHEN '小时' THEN 'hour' WHEN '天' THEN 'day' WHEN '日' THEN 'day' WHEN '周' THEN 'week'
+        WHEN '星期' THEN 'week' WHEN '礼拜' THEN 'week' WHEN '周末' THEN 'weekend'
+        WHEN '月' THEN 'month' WHEN '季度' THEN 'quarter' WHEN '年' THEN 'year'
+        ELSE rtrim(word, 's') END;
+
+-- which: ago, few (ago), past (up to now), last, this, on (the latest of that weekday).
+-- amount: of units; weekday: 1 Monday to 7 Sunday, with unit week where the text says whose.
+CREATE OR REPLACE FUNCTION _relative_written(content text)
+    RETURNS TABLE (which text, amount int, unit text, weekday int)
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 2
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    words CONSTANT text :=
+        '<' || lower(regexp_replace(content, '[^A-Za-z0-9]+', '><', 'g')) || '>';
+    found text;
+    parts text[];
+BEGIN
+    FOR found IN
+        SELECT f[1] FROM regexp_matches(words, '(?x)
+            (?: <the> <day> <before> )? <yesterday> | <today> | <last> <night>
+        |   <this> <(?: morning | afternoon | evening )>
+        |   < (?: [0-9]{1,3} | an? | one | two | three | four | five | six | seven | eight | nine |
+                  ten | eleven | twelve | couple | few ) > (?: <of> )?
+            < (?: hour | day | week | month | quarter | year ) s? > <ago>
+        |   < (?: last | past | this ) >
+            (?: < (?: [0-9]{1,3} | one | two | three | four | five | six | seven | eight | nine |
+                      ten | eleven | twelve | couple | few ) > (?: <of> )? )?
+            < (?: hour | day | weekend | week | month | quarter | year ) s? >
+        |   < (?: last | this | past | on ) >
+            < (?: mon | tues | wednes | thurs | fri | satur | sun ) day >', 'g') AS f
+        LIMIT 20
+    LOOP
+        parts := string_to_array(btrim(replace(found, '><of', ''), '<>'), '><');
+        which := parts[1];
+        amount := 1;
+        unit := _unit(parts[cardinality(parts)]);
+        weekday := array_position(
+            '{monday,tuesday,wednesday,thursday,friday,saturday,sunday}'::text[], unit);
+        IF weekday IS NOT NULL THEN
+            unit := NULL;
+        ELSIF unit = 'ago' THEN
+            which := CASE WHEN parts[1] = 'few' THEN 'few' ELSE 'ago' END;
+            amount := _number(parts[1]);
+            unit := _unit(parts[2]);
+        ELSIF unit IN ('yesterday', 'today', 'night', 'morning', 'afternoon', 'evening') THEN
+            amount := CASE WHEN which = 'the' THEN 2
+                           ELSE (unit IN ('yesterday', 'night'))::int END;
+            which := 'ago';
+            unit := 'day';
+        ELSIF cardinality(parts) = 3 THEN
+            which := 'past';
+            amount := _number(parts[2]);
+        END IF;
+        CONTINUE WHEN unit = 'year' AND which IN ('last', 'this');
+        RETURN NEXT;
+    END LOOP;
+
+    IF octet_length(content) = length(content) THEN
+        RETURN;
+    END IF;
+    FOR found IN
+        SELECT f[1] FROM regexp_matches(content, '(?x)
+            大?前天 | 昨 [天日晚夜] | 今 [天日早晚晨]
+        |   (?: 过去 | 最近 | 近 | 这 )? 的? \s?
+            (?: [0-9]+ | [一二三四五六七八九十百千]+ | 两 | 几 ) \s? 个? \s?
+            (?: 小时 | 天 | 日 | 周 | 星期 | 礼拜 | 月 | 季度 | 年 ) (?: [以之]? 前 )?
+        |   (?: 每 | 上+ | 下+ | 这 | 本 )? 个? (?: 周末 | 周 | 星期 | 礼拜 | 月 | 季度 )
+            (?: [一二三四五六1-7] | 日 (?! [程常] ) | 天 (?! 气 ) )?', 'g') AS f
+        LIMIT 20
+    LOOP
+        found := translate(found, ' 的个', '');
+        amount := 1;
+        weekday := NULL;
+        IF strpos('大前昨今', left(found, 1)) > 0 THEN
+            which := 'ago';
+            amount := CASE left(found, 1) WHEN '大' THEN 3 WHEN '前' THEN 2 WHEN '昨' THEN 1
+                                          ELSE 0 END;
+            unit := 'day';
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        parts := regexp_match(found, '^(过去|最近|近|这)?([0-9]+|[一二两三四五六七八九十百千几]+)'
+                                     '(小时|天|日|周|星期|礼拜|月|季度|年)([以之]?前)?$');
+        IF parts IS NOT NULL THEN
+            which := CASE WHEN parts[4] IS NULL THEN 'past' WHEN parts[2] = '几' THEN 'few'
+                          ELSE 'ago' END;
+            amount := _number(parts[2]);
+            unit := _unit(parts[3]);
+            CONTINUE WHEN coalesce(parts[1], parts[4]) IS NULL;
+        ELSE
+            parts := regexp_match(found, '^([每上下这本]*)(周末|周|星期|礼拜|月|季度)(.?)$');
+            unit := _unit(parts[2]);
+            weekday := CASE WHEN unit = 'week' THEN array_position(
+                '{一,二,三,四,五,六,日}'::text[],
+                translate(parts[3], '天1234567', '日一二三四五六日')) END;
+            which := CASE left(parts[1], 1) WHEN '上' THEN 'last' WHEN '这' THEN 'this'
+                                            WHEN '本' THEN 'this' WHEN '' THEN 'on' END;
+            amount := length(parts[1]);
+            CONTINUE WHEN which IS NULL OR which = 'on' AND weekday IS NULL;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END $$;

@@ -1,0 +1,182 @@
+-- The spans of time a question names, for the recall of what was said then. Days are those of the
+-- session's time zone (date_trunc and make_timestamptz use it): a reader in Shanghai means the days
+-- of Shanghai. Weeks begin on Monday. Most questions name none, so a gate asks first.
+
+-- A year, a month, a day or a season (of the northern hemisphere); NULL where there is none such.
+CREATE OR REPLACE FUNCTION _calendar_span(year int, month int, day int, season int)
+    RETURNS tstzrange
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    start timestamptz;
+BEGIN
+    IF (year BETWEEN 1900 AND 2199 AND coalesce(month, 1) BETWEEN 1 AND 12
+        AND coalesce(day, 1) BETWEEN 1 AND 31) IS NOT TRUE
+    THEN
+        RETURN NULL;
+    END IF;
+    start := make_timestamptz(year, coalesce(month, 3 * season, 1), 1, 0, 0, 0);
+    IF day IS NULL THEN
+        RETURN tstzrange(start, start + CASE
+            WHEN season IS NOT NULL THEN interval '3 months'
+            WHEN month IS NOT NULL THEN interval '1 month'
+            ELSE interval '1 year' END);
+    END IF;
+    start := start + (day - 1) * interval '1 day';
+    RETURN CASE WHEN date_part('month', start) = month
+                THEN tstzrange(start, start + interval '1 day') END;
+END $$;
+
+-- A month or day without a year is that of the years the question names elsewhere, else of the ten
+-- years up to now as far as they have begun; with "last" or "since", the latest.
+CREATE OR REPLACE FUNCTION _calendar_spans(question text, at timestamptz) RETURNS tstzmultirange
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    this_year CONSTANT int := date_part('year', at);
+    leads text[];
+    years int[];
+    months int[];
+    days int[];
+    seasons int[];
+    named int[];
+    without_year boolean;
+    closes boolean[];
+    newest int;
+    of_years int[];
+    of_year int;
+    span tstzrange;
+    from_span tstzrange;
+    spans tstzmultirange := '{}';
+BEGIN
+    SELECT array_agg(d.lead), array_agg(d.year), array_agg(d.month), array_agg(d.day),
+           array_agg(d.season),
+           array_agg(d.year) FILTER (WHERE d.year IS NOT NULL AND d.lead <> 'since'),
+           bool_or(d.year IS NULL AND d.lead NOT IN ('this', 'last', 'since', '上')),
+           array_agg(d.lead IN ('到', '至') OR d.lead IN ('to', 'and', 'until', 'till', 'through')
+                                              AND d.lead_before IN ('from', 'between', '从', '自'))
+    INTO leads, years, months, days, seasons, named, without_year, closes
+    FROM (SELECT w.*, lag(w.lead, 1, '') OVER () AS lead_before
+          FROM _dates_written(question, this_year) AS w) AS d;
+
+    FOR i IN 1..coalesce(cardinality(leads), 0) LOOP
+        -- The year of "in 2022, in June", and the first end of "from May to July".
+        CONTINUE WHEN without_year AND months[i] IS NULL AND seasons[i] IS NULL
+                      AND leads[i] <> 'since' OR closes[i + 1];
+        newest := this_year - coalesce((seasons[i] = 4)::int, 0);
+        of_years := CASE
+            WHEN years[i] IS NOT NULL THEN ARRAY[years[i]]
+            WHEN leads[i] IN ('last', '上') THEN ARRAY[
+                newest - (upper(_calendar_span(newest, months[i], days[i], seasons[i])) > at)::int]
+            WHEN leads[i] IN ('this', '这') THEN ARRAY[
+                CASE WHEN date_part('month', at) < 3 THEN newest ELSE this_year END]
+            WHEN leads[i] = 'since' THEN ARRAY[
+                this_year - (lower(_calendar_span(this_year, months[i], days[i], seasons[i]))
+                             > at)::int]
+            ELSE coalesce(named, ARRAY(SELECT generate_series(this_year - 9, this_year))) END;
+        FOREACH of_year IN ARRAY of_years LOOP
+            span := _calendar_span(of_year, months[i], days[i], seasons[i]);
+            CONTINUE WHEN span IS NULL OR years[i] IS NULL AND lower(span) > at;
+            IF leads[i] = 'since' THEN
+                span := tstzrange(lower(span), greatest(at, lower(span)), '[]');
+            ELSIF closes[i] THEN
+                from_span := _calendar_span(
+                    coalesce(years[i - 1], of_year - (months[i - 1] > months[i])::int),
+                    months[i - 1], days[i - 1], seasons[i - 1]);
+                IF lower(from_span) < upper(span) THEN
+                    span := tstzrange(lower(from_span), upper(span));
+                END IF;
+            END IF;
+            spans := spans + tstzmultirange(span);
+        END LOOP;
+    END LOOP;
+    RETURN spans;
+END $$;
+
+CREATE OR REPLACE FUNCTION _relative_spans(question text, at timestamptz) RETURNS tstzmultirange
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    today CONSTANT timestamptz := date_trunc('day', at);
+    this_week CONSTANT timestamptz := date_trunc('week', at);
+    written record;
+    step interval;
+    start timestamptz;
+    until timestamptz;
+    spans tstzmultirange := '{}';
+BEGIN
+    FOR written IN SELECT r.* FROM _relative_written(question) AS r WHERE r.amount < 1000 LOOP
+        step := CASE written.unit WHEN 'quarter' THEN interval '3 months'
+                                  WHEN 'weekend' THEN interval '1 week'
+                                  ELSE ('1 ' || written.unit)::interval END;
+        until := NULL;
+        CASE
+            WHEN written.which = 'ago' THEN
+                start := date_trunc(written.unit, at - written.amount * step);
+                until := start + step;
+            WHEN written.which = 'few' THEN
+                start := date_trunc(written.unit, at - 6 * step);
+                until := date_trunc(written.unit, at - 2 * step) + step;
+            WHEN written.which = 'past' AND written.unit IS NOT NULL THEN
+                start := at - written.amount * step;
+                IF written.unit <> 'hour' THEN
+                    start := date_trunc('day', start);
+                END IF;
+                until := at;
+            WHEN written.weekday IS NOT NULL THEN
+                start := CASE
+                    WHEN written.which = 'this' THEN
+                        this_week + (written.weekday - 1) * interval '1 day'
+                    WHEN written.unit = 'week' AND written.which = 'last' THEN
+                        this_week + (written.weekday - 1 - 7 * written.amount) * interval '1 day'
+                    WHEN written.which = 'on' THEN
+                        today - mod(date_part('isodow', at)::int - written.weekday + 7, 7)
+                                * interval '1 day'
+                    ELSE today - (mod(date_part('isodow', at)::int - written.weekday + 6, 7) + 1)
+                                 * interval '1 day' END;
+                until := start + interval '1 day';
+            ELSE
+                start := CASE WHEN written.unit = 'weekend' THEN this_week + interval '5 days'
+                              ELSE date_trunc(written.unit, at) END
+                         - CASE WHEN written.which = 'last' THEN written.amount
+                                ELSE 0 END * step;
+                until := start + CASE WHEN written.unit = 'weekend' THEN interval '2 days'
+                                      ELSE step END;
+        END CASE;
+        IF start < until THEN
+            spans := spans + tstzmultirange(tstzrange(start, until));
+        END IF;
+    END LOOP;
+    RETURN spans;
+END $$;
+
+-- Full-width digits count; of a long question the first 2,000 characters, and the first 20
+-- dates of each kind (_dates_written), bound the work.
+CREATE OR REPLACE FUNCTION _named_spans(question text, at timestamptz) RETURNS tstzmultirange
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    flat CONSTANT text := normalize(left(question, 2000), NFKC);
+BEGIN
+    IF at >= '1910-01-01' AND at < '2190-01-01' THEN
+        RETURN nullif(_calendar_spans(flat, at) + _relative_spans(flat, at), '{}');
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- The gate: 3 µs for 67 characters that name no time. LIKE over a list, because one regular
+-- expression of these words takes 7 µs; what passes it takes 60 to 260 µs.
+CREATE OR REPLACE FUNCTION _time_windows(question text, at timestamptz) RETURNS tstzmultirange
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE
+        WHEN question ~ '[0-9０-９年月周昨今]|星期|礼拜|季度|前天|[天日时][以之前]|[春夏秋冬][天季]|'
+                        '[近去这的][一二两三四五六七八九十几]'
+             OR lower(question) LIKE ANY (
+                '{%uary%,%march%,%april%,%may%,%june%,%july%,%august%,%tember%,%october%,%vember%,'
+                '%cember%,%summer%,%winter%,%spring%,%utumn%,%fall%,%last%,%past%,%this%,'
+                '%day%,% ago%}'::text[])
+        THEN _named_spans(question, at) END;

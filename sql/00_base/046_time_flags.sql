@@ -1,0 +1,71 @@
+-- Flags of a text for recall: a question that asks when, a memory that says when, a memory that is
+-- a question. The last two are worked out when a memory is stored, so that recall reads no text.
+
+-- "when I was in Paris" does not ask: a verb must follow, or nothing.
+CREATE OR REPLACE FUNCTION _asks_when(question text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN lower(question) LIKE ANY ('{%when%,%what%,%which%,%how long%,%how many%}'::text[])
+        AND lower(question) ~ '(?x)
+            (?<![a-z]) when
+            (?: ''s | \s (?: exactly \s | else \s | roughly \s | about \s | in \s \S+ \s )?
+                (?: did|do|does|is|are|was|were|am|will|would|has|have|had|should|can|could )
+                (?![a-z])
+              | [\s?.!]* $ )
+          | ^ \s* when \s
+            (?! .* (?: , | (?<![a-z]) (?: what|which|who|whom|where|why|how|did|do|does )
+                           (?![a-z]) ) )
+            .* \? \s* $
+          | (?: know|knows|remember|recall|tell\sme|sure|wonder|forget|forgot|since ) \s when
+            (?![a-z])
+          | (?<![a-z]) (?: what|which ) (?: ''s \s the | \s (?: is|was|were|are ) \s the )? \s
+            (?: exact \s | specific \s )?
+            (?: date|dates|day|days|month|months|year|years|week|weekend|season|time ) (?![a-z])
+            (?! \s of \s (?: work|school|rest) | \s management | \s zone | -)
+          | how \s (?: long | many \s (?: hours|days|weeks|months|years ) ) \s ago'
+        OR octet_length(question) > length(question)
+        AND question ~ '(?x)
+            (?: 什么|啥 ) (?: 时候|时间|日期|日子 ) | 何 [时日] | 日期是
+          | 哪 一? (?: [年天日月周] | 个 (?: 月|星期|周|季 ) )
+          | 几 (?: [号月日] | 年 (?! [来级] ) ) | (?: 周|星期|礼拜 ) 几
+          | 多久 [以之]? 前 | (?: 几|多少 ) 个? [天周月年] 前';
+
+-- Dates, weekdays, months beside a number or a preposition, and time counted from now or to come.
+CREATE OR REPLACE FUNCTION _has_time_word(content text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN lower(left(content, 20000)) ~ '(?x)
+            \m (?: yesterday|today|tonight|tomorrow|nowadays|weekend|weekends|ago
+                | (?: mon|tues|wednes|thurs|fri|satur|sun ) days?
+                | january|february|july|september|october|november|december
+                | (?: last|this|next|past|previous|coming|following|other|every ) \s
+                  (?: (?: [0-9]{1,3}|two|three|four|five|six|seven|eight|nine|ten|few|couple ) \s
+                      (?: of \s )? )?
+                  (?: night|day|week|month|quarter|year|spring|summer|autumn|fall|winter|morning|
+                      afternoon|evening ) s?
+                | (?: in|during|since|until|till|last|early|late|mid|of ) [\s-] (?: the \s )?
+                  (?: march|april|may|june|august|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|
+                      spring|summer|autumn|fall|winter )
+                | (?: [0-9]{1,2} (?: st|nd|rd|th )? \s (?: of \s )? )
+                  (?: march|april|may|june|august|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec )
+                | (?: march|april|may|june|august|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec )
+                  \.? ,? \s (?: the \s )? [0-9]{1,4} (?: st|nd|rd|th )?
+                | in \s (?: an? | [0-9]{1,3} | two | three | four | five | six | few ) \s
+                  (?: days?|weeks?|months?|years? )
+                | (?: 19|20 ) [0-9]{2} (?: s | -[0-9]{1,2} (?: -[0-9]{1,2} )? )?
+                | [0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}
+            ) \M'
+        OR octet_length(content) > length(content)
+        AND left(content, 20000) ~ '(?x)
+            [昨今明] [天日晚早晨年] | 前天 | 后天 | 去年 | 前年 | 后年
+          | (?: 上|下|这|本 ) 个? (?: 周|星期|礼拜|月|季度 ) | 周末 | (?: 周|星期|礼拜 ) [一二三四五六日天]
+          | (?: [0-9]{1,4}|[一二三四五六七八九十〇零]+ ) \s?
+            (?: 年 (?! 级 ) | 月 (?! 饼 ) | 号 (?! [楼线门] ) )
+          | (?: [0-9]+|[一二两三四五六七八九十几]+ ) \s? 个?
+            (?: 小时|天|日|周|星期|月|年 ) [以之]? [前后]
+          | [春夏秋冬] [天季]';
+
+-- The end decides, behind closing quotes, brackets, emoji and spaces; in Chinese 吗 and 呢 ask too.
+CREATE OR REPLACE FUNCTION _is_question(content text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN right(content, 40) ~ '(?x)
+        [?？吗嗎呢]
+        [\s"''”’»」』）)\]*_~`.。…!！\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]* $';
