@@ -1,7 +1,7 @@
 -- What a trace knows of the sources of its memory (relation derived_from): that there are any, and
 -- their place. A memory made from turns of one session stands beside the first of them in recall and
 -- gains from the same neighbours: 2.3 points of evidence at 800 tokens of 5 LoCoMo conversations
--- with the facts drawn from them. A memory with a session of its own keeps its place.
+-- with the facts drawn from them. A turn keeps its own place.
 CREATE OR REPLACE FUNCTION _mark_derived(user_id text, memory_id bigint) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -14,8 +14,11 @@ BEGIN
                coalesce(_term(CASE WHEN m.session_id IS NOT NULL THEN m.session_id
                                    WHEN count(DISTINCT o.session_id) = 1 THEN min(o.session_id)
                               END), 0) AS session,
-               coalesce(CASE WHEN m.session_id IS NOT NULL THEN m.position
-                             WHEN count(DISTINCT o.session_id) = 1 THEN min(o.position)
+               coalesce(CASE WHEN m.session_id IS NOT NULL AND m.position IS NOT NULL
+                             THEN m.position
+                             WHEN min(o.session_id) = coalesce(m.session_id, max(o.session_id))
+                                  AND max(o.session_id) = min(o.session_id)
+                             THEN min(o.position)
                         END, -1) AS position
         FROM memory AS m
         LEFT JOIN relation AS r ON r.user_id = m.user_id AND r.from_id = m.memory_id
