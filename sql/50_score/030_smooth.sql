@@ -28,7 +28,7 @@ CREATE OR REPLACE FUNCTION _smooth(scores real[], near float8, beyond float8) RE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    n CONSTANT int := cardinality(scores);
+    n CONSTANT int := coalesce(cardinality(scores), 0);
     first int := 1;
     last int := least(n, 16000);
     v vector;
@@ -37,7 +37,7 @@ DECLARE
     result real[] := '{}';
 BEGIN
     IF n < 3 THEN
-        RETURN scores;
+        RETURN coalesce(scores, '{}');
     END IF;
     LOOP
         m := last - first + 1;

@@ -232,8 +232,8 @@ BEGIN
                                    near, beyond, answer) AS score
                         FROM (
                             SELECT u.place
-                            FROM unnest(_smooth(own_scores, near, beyond)) WITH ORDINALITY
-                                 AS u (score, place)
+                            FROM (SELECT unnest(_smooth(own_scores, near, beyond)) AS score,
+                                         generate_subscripts(own_scores, 1) AS place) AS u
                             ORDER BY u.score DESC
                             LIMIT candidate_limit + candidate_limit / 2
                         ) AS p
