@@ -55,7 +55,7 @@ CREATE INDEX memory_session ON memory (user_id, session_id, position)
     WHERE session_id IS NOT NULL;
 CREATE INDEX memory_profile ON memory (user_id, kind) WHERE kind IN ('okr', 'capability');
 CREATE INDEX memory_validity ON memory (user_id, valid_until) INCLUDE (memory_id)
-    WHERE valid_until IS NOT NULL;
+    WHERE valid_until IS NOT NULL AND status = 'active';
 CREATE UNIQUE INDEX memory_source ON memory (user_id, source, source_key) WHERE source IS NOT NULL;
 COMMENT ON TABLE memory IS
     'One thing worth remembering: what was said, when it was true, where it came from.';
@@ -111,7 +111,8 @@ COMMENT ON COLUMN trace.session IS
     'Hash of the session, from 1; 0 without one. The scan gives turns in their order, so that '
     'neighbours stand side by side.';
 COMMENT ON COLUMN trace.position IS
-    'Place of a turn in its session, from 0; -1 for a memory that is no turn and has no neighbours.';
+    'Place of a turn in its session, from 0; -1 for a memory that is no turn and has no '
+    'neighbours. A memory made from turns of one session has the place of the first of them.';
 COMMENT ON COLUMN trace.asks IS 'The text is a question: the answer is likely to follow.';
 COMMENT ON COLUMN trace.derived IS 'Made from other memories (relation derived_from).';
 COMMENT ON COLUMN trace.line IS 'The line of the block, without bullet: one line, bounded.';

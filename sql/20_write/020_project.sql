@@ -22,6 +22,7 @@ DECLARE
     term_list int[];
     term_limit int;
     features int[];
+    is_derived boolean;
 BEGIN
     SELECT m.* INTO STRICT record
     FROM memory AS m WHERE m.user_id = _project.user_id AND m.memory_id = _project.memory_id;
@@ -52,7 +53,11 @@ BEGIN
            cardinality(term_list), _term_set(term_list, features), _project.embedding,
            text_line, brief_line,
            _is_wide(_project.embedding, cardinality(term_list), text_line, record.user_id)
-    FROM kind AS k WHERE k.name = record.kind;
+    FROM kind AS k WHERE k.name = record.kind
+    RETURNING t.derived INTO is_derived;
+    IF is_derived THEN
+        PERFORM _mark_derived(record.user_id, record.memory_id);
+    END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION _store_vector(
@@ -68,20 +73,4 @@ BEGIN
     WHERE t.user_id = _store_vector.user_id AND t.memory_id = _store_vector.memory_id
       AND t.model = _store_vector.model AND (overwrite OR t.embedding IS NULL);
     RETURN FOUND;
-END $$;
-
--- Recall looks for sources only where a trace says that there are any.
-CREATE OR REPLACE FUNCTION _mark_derived(user_id text, memory_id bigint) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-DECLARE
-    has_source CONSTANT boolean := EXISTS (
-        SELECT FROM relation AS r
-        WHERE r.user_id = _mark_derived.user_id AND r.from_id = _mark_derived.memory_id
-          AND r.type = 'derived_from');
-BEGIN
-    UPDATE trace AS t SET derived = has_source
-    WHERE t.user_id = _mark_derived.user_id AND t.memory_id = _mark_derived.memory_id
-      AND t.derived <> has_source;
 END $$;

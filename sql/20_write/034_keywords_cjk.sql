@@ -16,13 +16,16 @@ BEGIN
                            ' ', 'g'),
             '[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]{2,}', 'g') AS m
         LIMIT 12
-    ), known AS MATERIALIZED (
-        SELECT r.run, w AS word
+    ), part AS MATERIALIZED (
+        SELECT r.run, array_agg(substr(r.run, place, size)) AS words
         FROM run AS r, generate_series(1, least(length(r.run) - 1, 24)) AS place,
-             generate_series(2, least(4, length(r.run) - place + 1)) AS size,
-             substr(r.run, place, size) AS w
-        WHERE EXISTS (SELECT FROM synonym AS s WHERE s.term = w)
-           OR EXISTS (SELECT FROM synonym AS s WHERE s.synonym = w)
+             generate_series(2, least(4, length(r.run) - place + 1)) AS size
+        GROUP BY r.run
+    ), known AS MATERIALIZED (
+        SELECT p.run, s.term AS word FROM part AS p JOIN synonym AS s ON s.term = ANY (p.words)
+        UNION
+        SELECT p.run, s.synonym
+        FROM part AS p JOIN synonym AS s ON s.synonym = ANY (p.words)
     )
     SELECT k.word, 0.6::float8 + 0.05::float8 * length(k.word) FROM known AS k
     UNION ALL

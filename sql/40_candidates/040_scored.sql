@@ -53,7 +53,8 @@ BEGIN
                CASE
                    WHEN t.memory_id IN (
                        SELECT v.memory_id FROM memory AS v
-                       WHERE v.user_id = _scored.user_id AND v.valid_until <= at)
+                       WHERE v.user_id = _scored.user_id AND v.valid_until <= at
+                         AND v.status = 'active')
                    THEN 'expired'
                    WHEN t.memory_id IN (
                        SELECT v.memory_id FROM memory AS v

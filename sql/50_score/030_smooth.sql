@@ -37,7 +37,7 @@ DECLARE
     result real[] := '{}';
 BEGIN
     IF n < 2 THEN
-        RETURN scores;
+        RETURN coalesce(scores, '{}');
     ELSIF n = 2 THEN
         RETURN ARRAY[scores[1] + near * scores[2], scores[2] + near * scores[1]];
     END IF;

@@ -102,9 +102,11 @@ BEGIN
            -- What may not become a line: what the profile shows, and what has expired (2 µs).
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END
                || ARRAY(SELECT v.memory_id FROM memory AS v
-                        WHERE v.user_id = _recall.user_id AND v.valid_until <= at),
+                        WHERE v.user_id = _recall.user_id AND v.valid_until <= at
+                          AND v.status = 'active'),
            EXISTS (SELECT FROM trace AS t
-                   WHERE t.user_id = _recall.user_id AND t.memory_id > coalesce(p.counted_up_to, 0)),
+                   WHERE t.user_id = _recall.user_id
+                     AND t.memory_id > coalesce(p.counted_up_to, 0)),
            m.turns AND EXISTS (SELECT FROM trace AS t
                                WHERE t.user_id = _recall.user_id AND t.model = m.model_id
                                  AND t.active AND t.wide)
@@ -210,7 +212,7 @@ BEGIN
                              keywords, except_ids, candidate_limit, NULL,
                              CASE WHEN timed THEN times END) AS c;
         ELSIF turns THEN
-            -- The best with their neighbours' share, what leaks over the ends of sessions put right.
+            -- The best with their neighbours' share; what leaked over the end of a session is out.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -237,8 +239,8 @@ BEGIN
                                        near, beyond, answer) AS score
                             FROM (
                                 SELECT u.place
-                                FROM unnest(_smooth(own_scores, near, beyond)) WITH ORDINALITY
-                                     AS u (score, place)
+                                FROM (SELECT unnest(_smooth(own_scores, near, beyond)) AS score,
+                                             generate_subscripts(own_scores, 1) AS place) AS u
                                 ORDER BY u.score DESC, u.place DESC
                                 LIMIT candidate_limit + candidate_limit / 2
                             ) AS p

@@ -82,7 +82,8 @@ END $$;
 
 -- The keywords of a query: those given and those that the rule for memories finds in it, as they
 -- are written; a query of short words alone has its words. Those that are a keyword of no memory
--- are left out: they tell none from another, and D2's average would only sink for all.
+-- are left out: they tell none from another, and the average over the words would sink for all.
+-- With none left, the keyword part of the formula leaves its weight to the other parts.
 CREATE OR REPLACE FUNCTION _query_keywords(user_id text, query text, carried text[]) RETURNS text[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -94,9 +95,19 @@ BEGIN
     IF chosen = '{}' THEN
         chosen := tokens(query);
     END IF;
+    -- One probe of the index for each form; _keyword_match would gather all memories of each word.
     RETURN ARRAY(
         SELECT w.word FROM unnest(chosen[:50]) AS w (word)
-        WHERE EXISTS (SELECT FROM _keyword_match(_query_keywords.user_id, ARRAY[w.word])));
+        WHERE EXISTS (
+            SELECT FROM (SELECT w.word UNION ALL SELECT unnest(tokens(w.word))
+                         UNION ALL SELECT s.synonym FROM _synonyms(w.word) AS s) AS f (form),
+                 LATERAL (SELECT FROM keyword AS k
+                          WHERE k.user_id = _query_keywords.user_id
+                            AND k.keyword >= f.form COLLATE "C"
+                            AND k.keyword <= CASE WHEN octet_length(f.form) > 2
+                                                  THEN f.form || U&'\+10FFFF' ELSE f.form END
+                                             COLLATE "C"
+                          LIMIT 1) AS k));
 END $$;
 
 -- Filters, scores, and the answer in D2's form. A query without words and vector leaves the choice
@@ -130,6 +141,9 @@ BEGIN
             CASE WHEN carried = '{}' THEN 'nothing to compare' ELSE 'keyword filter' END;
     ELSIF settings.keyword_weight > 0 THEN
         words := _query_keywords(user_id, query, carried);
+        IF words = '{}' THEN
+            settings.keyword_weight := 0;
+        END IF;
         expanded := ARRAY(
             SELECT DISTINCT w.word
             FROM jsonb_each(expand_keywords(words) - 'original') AS e (sort, list),
@@ -255,5 +269,6 @@ COMMENT ON FUNCTION search_memories(text, text, text[], text[], timestamptz, tim
     'get_memory_detail), kind, relevance, the first 200 characters, summary, time, keywords and '
     'metadata, with how many were found in all, the strategy used and the keywords searched '
     'besides; when nothing is found, call_tool adds best_relevance, what a lower minimum would '
-    'find. Ordered by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 empty query, ME008 '
-    'search_mode, max_results or minimum, ME011 time range. Source: D2 3.1.2, 3.3.';
+    'find. Ordered by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, '
+    'ME003 and ME004 vector, ME006 user, ME007 empty query, ME008 search_mode, max_results or '
+    'minimum, ME011 time range. Source: D2 3.1.2, 3.3.';

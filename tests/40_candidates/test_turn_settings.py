@@ -24,7 +24,7 @@ def gained(conn, question, **settings):
 
 
 @pytest.mark.parametrize(
-    "question", ["What did Ann say about tea?", "Did ann like it", "Ann's tea"]
+    "question", ["What did Ann say of tea?", "Did ann like it", "Ann's tea"]
 )
 def test_what_a_named_speaker_said_is_lifted(tx, question):
     say(tx, "a", "tea is good", "tea is fine", speaker="Bob")
