@@ -178,8 +178,8 @@ COMMENT ON COLUMN mode.mmr_lines IS
 COMMENT ON COLUMN mode.duplicate_at IS
     'A candidate this similar (Jaccard of token sets) to a line above it is left out (D0 1.3).';
 COMMENT ON COLUMN mode.name_boost IS
-    'For a memory whose speaker or subject the question names; several names share it. This and the '
-    'next three are shares of the word signal: 0.3 counts as much as 30 % of the question''s words.';
+    'For a memory whose speaker or subject the question names; several names share it. This and '
+    'the next three are shares of the word signal: 0.3 counts as much as 30 % of the words.';
 COMMENT ON COLUMN mode.time_boost IS
     'For a memory of a time that the question names, widened by time_before and time_after, or '
     'time_after_day where it names a single day: things are told later.';
@@ -194,8 +194,8 @@ COMMENT ON COLUMN mode.answer_weight IS
 COMMENT ON COLUMN mode.session_weight IS
     'Share of the best score of its session that a turn gains.';
 COMMENT ON COLUMN mode.common_share IS
-    'Words in more than this share of the user''s memories, and names he knows, are left out of the '
-    'text to embed (query_terms); NULL: nothing is left out.';
+    'Words in more than this share of the user''s memories, and names he knows, are left out of '
+    'the text to embed (query_terms); NULL: nothing is left out.';
 COMMENT ON COLUMN mode.model_id IS
     'Kept by trigger, as dimensions and log_recalls: the active embedding model and setting '
     'log_recalls, so that a recall reads one row. Do not write.';
@@ -232,6 +232,7 @@ CREATE TABLE synonym (
     PRIMARY KEY (term, synonym),
     CHECK (term <> synonym)
 );
+CREATE INDEX synonym_synonym ON synonym (synonym);
 COMMENT ON TABLE synonym IS
     'Words, or terms of several words, that count for each other in recall and keyword match, in '
     'both directions (D2 3.2.2). A new pair is one row.';

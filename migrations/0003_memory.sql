@@ -55,7 +55,7 @@ CREATE INDEX memory_session ON memory (user_id, session_id, position)
     WHERE session_id IS NOT NULL;
 CREATE INDEX memory_profile ON memory (user_id, kind) WHERE kind IN ('okr', 'capability');
 CREATE INDEX memory_validity ON memory (user_id, valid_until) INCLUDE (memory_id)
-    WHERE valid_until IS NOT NULL;
+    WHERE valid_until IS NOT NULL AND status = 'active';
 CREATE UNIQUE INDEX memory_source ON memory (user_id, source, source_key) WHERE source IS NOT NULL;
 COMMENT ON TABLE memory IS
     'One thing worth remembering: what was said, when it was true, where it came from.';
@@ -111,7 +111,7 @@ COMMENT ON COLUMN trace.session IS
     'Hash of the session, from 1; 0 without one. The scan gives turns in their order, so that '
     'neighbours stand side by side.';
 COMMENT ON COLUMN trace.position IS
-    'Place of a turn in its session, from 0; -1 for a memory that is no turn and has no neighbours.';
+    'Place of a turn in its session, from 0; -1 for a memory that is no turn: no neighbours.';
 COMMENT ON COLUMN trace.asks IS 'The text is a question: the answer is likely to follow.';
 COMMENT ON COLUMN trace.derived IS 'Made from other memories (relation derived_from).';
 COMMENT ON COLUMN trace.line IS 'The line of the block, without bullet: one line, bounded.';
@@ -138,7 +138,7 @@ COMMENT ON TABLE term IS
 
 CREATE TABLE keyword (
     user_id text NOT NULL,
-    keyword text NOT NULL CHECK (keyword = lower(keyword)),
+    keyword text COLLATE "C" NOT NULL CHECK (keyword = lower(keyword COLLATE "default")),
     memory_id bigint NOT NULL,
     weight float8 NOT NULL DEFAULT 1 CHECK (weight BETWEEN 0 AND 1),
     origin text NOT NULL DEFAULT 'system' CHECK (origin IN ('llm', 'user_tag', 'system')),
@@ -148,6 +148,8 @@ CREATE TABLE keyword (
 );
 CREATE INDEX keyword_memory ON keyword (user_id, memory_id);
 COMMENT ON TABLE keyword IS 'Keywords of a memory with weight and where they came from (D2 3.2.2).';
+COMMENT ON COLUMN keyword.keyword IS
+    'In lower case, in the order of its bytes, so that the primary key finds prefixes.';
 
 CREATE TABLE relation (
     user_id text NOT NULL,

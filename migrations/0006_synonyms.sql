@@ -7,9 +7,11 @@ CREATE TABLE expansion (
     form int NOT NULL,
     need int NOT NULL,
     added int NOT NULL,
+    similarity float8 NOT NULL,
     share float8 NOT NULL,
     size int NOT NULL,
     needs int[],
+    spellings text[] NOT NULL,
     PRIMARY KEY (lead, form, need, added)
 );
 COMMENT ON TABLE expansion IS
@@ -21,6 +23,7 @@ COMMENT ON COLUMN expansion.form IS 'Number of the pair of word and form.';
 COMMENT ON COLUMN expansion.share IS
     'What the added term counts for the needed one: similarity / number of terms of the form.';
 COMMENT ON COLUMN expansion.size IS 'How many terms the form adds.';
+COMMENT ON COLUMN expansion.spellings IS 'The form as table synonym writes it: fail, failed.';
 COMMENT ON COLUMN expansion.needs IS
     'The terms of a word of several: the question must have them all. NULL: need is the word.';
 

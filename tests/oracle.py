@@ -170,6 +170,26 @@ def d1_score(memory: Memory, now: datetime) -> float | None:
     )
 
 
+def keyword(asked: Sequence[str], stems: dict[str, str], own: dict[str, float]) -> float:
+    """D2 3.3.1: exact or prefix match times the keyword's weight, the mean of the words asked.
+
+    Args:
+        asked: words of the question that are keywords of some memory.
+        stems: their stems; one that begins the word counts as a prefix.
+        own: keywords of the memory with weights.
+    """
+    exact, prefix = number(D2_SCORE, "精确匹配: "), number(D2_SCORE, "前缀匹配: ")
+
+    def match(word: str, of: str) -> float:
+        if word == of:
+            return exact
+        starts = (word, stems[word]) if word.startswith(stems[word]) else (word,)
+        return prefix if of.startswith(tuple(s for s in starts if len(s) >= 3)) else 0
+
+    best = [max((match(w, of) * own[of] for of in own), default=0.0) for w in asked]
+    return sum(best) / len(best) if best else 0.0
+
+
 D2_FACTORS = [float(share) / 100 for share in re.findall(r"\((\d+)% 权重\)", D2_SCORE)]
 D2_RANKING = [float(share) / 100 for share in re.findall(r"\((\d+)%\)", D2_SCORE)]
 D2_PRIORITIES = {"preference": 1.0, "command_output": 0.5}

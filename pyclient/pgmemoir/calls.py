@@ -170,7 +170,8 @@ class Fields(TypedDict, total=False):
     """What a memory may carry besides its text and kind.
 
     ``subject`` names the slot it fills ("user.editor"); ``importance`` and ``confidence`` are
-    0..1; ``created_at`` without a time zone is UTC; ``vector`` replaces the embedder.
+    0..1; ``created_at`` without a time zone is UTC; ``vector`` replaces the embedder; ``keywords``
+    are tags; ``sources`` are the ids of memories it was made from.
     """
 
     subject: str | None
@@ -184,6 +185,8 @@ class Fields(TypedDict, total=False):
     source: str | None
     confidence: float | None
     vector: VectorLike | None
+    keywords: list[str] | None
+    sources: list[int] | None
 
 
 class NewMemory(Fields, total=False):
@@ -292,7 +295,8 @@ _REMEMBER = """SELECT action, memory_id, reason
 FROM memoir.remember(%s::text, %s::text, user_id => %s::text, subject => %s::text,
     importance => %s::float8, data => %s::jsonb, summary => %s::text, embedding => {vector},
     created_at => %s::timestamptz, session_id => %s::text, turn => %s::int,
-    speaker => %s::text, source => %s::text, confidence => %s::float8)"""
+    speaker => %s::text, source => %s::text, confidence => %s::float8,
+    keywords => %s::text[], sources => %s::bigint[])"""
 
 _SEARCH = """SELECT key, kind, relevance, score, preview, summary, created_at, keywords, metadata,
     total_found, strategy, expanded_keywords
@@ -377,6 +381,8 @@ class Calls:
             memory.get("speaker"),
             memory.get("source"),
             memory.get("confidence"),
+            memory.get("keywords"),
+            memory.get("sources"),
         )
         return Call(self._remember, params, _remembered)
 
@@ -474,6 +480,11 @@ def checked(memory: NewMemory) -> NewMemory:
         if name in _TEXTS:
             clean_text(cast(str, value), f"the {name}")
     check_json(memory.get("data"), "data")
+    keywords = memory.get("keywords")
+    if isinstance(keywords, str):
+        raise BadText("keywords is text, not a list of texts", hint='keywords=["deploy"]')
+    for keyword in keywords or []:
+        clean_text(keyword, "a keyword")
     result["created_at"] = utc(memory.get("created_at"), "created_at")
     result["importance"] = _number(memory.get("importance"), "importance")
     result["confidence"] = _number(memory.get("confidence"), "confidence")

@@ -15,18 +15,20 @@ BEGIN
     ), spelling AS MATERIALIZED (
         SELECT p.word, _terms(p.word) AS terms FROM (SELECT DISTINCT word FROM pair) AS p
     )
-    INSERT INTO expansion (lead, form, need, added, share, size, needs)
-    SELECT f.needs[1], f.form, need, added, f.similarity / f.terms, cardinality(f.adds),
-           CASE WHEN cardinality(f.needs) > 1 THEN f.needs END
+    INSERT INTO expansion (lead, form, need, added, similarity, share, size, needs, spellings)
+    SELECT f.needs[1], f.form, need, added, f.similarity, f.similarity / f.terms,
+           cardinality(f.adds),
+           CASE WHEN cardinality(f.needs) > 1 THEN f.needs END, f.spellings
     FROM (
         -- fail and failed are one word here; where both ways are written each has its own row.
-        SELECT DISTINCT ON (w.terms, f.terms)
-               row_number() OVER (ORDER BY p.word, p.form, p.way)::int AS form, p.similarity,
+        SELECT row_number() OVER (ORDER BY w.terms, f.terms)::int AS form,
+               (array_agg(p.similarity ORDER BY p.way, p.similarity DESC))[1] AS similarity,
                w.terms AS needs, cardinality(f.terms) AS terms,
-               ARRAY(SELECT unnest(f.terms) EXCEPT SELECT unnest(w.terms)) AS adds
+               ARRAY(SELECT unnest(f.terms) EXCEPT SELECT unnest(w.terms)) AS adds,
+               array_agg(DISTINCT p.form) AS spellings
         FROM pair AS p JOIN spelling AS w USING (word) JOIN spelling AS f ON f.word = p.form
         WHERE p.similarity > 0 AND cardinality(w.terms) > 0 AND NOT f.terms <@ w.terms
-        ORDER BY w.terms, f.terms, p.way, p.similarity DESC, p.word, p.form
+        GROUP BY w.terms, f.terms
     ) AS f, unnest(f.needs) AS need, unnest(f.adds) AS added;
     RETURN NULL;
 END $$;

@@ -1,6 +1,6 @@
 -- Features of a memory that a question may ask for besides its words: who says it or what it is
--- about, that it asks, that it says when. They stand in the same sparse vector as the words, so that
--- one inner product weighs words and features: a signal more costs no time in recall.
+-- about, that it asks, that it says when. They stand in the sparse vector of the words, so that one
+-- inner product weighs words and features: a signal more costs no time in recall.
 -- A feature has value 2^-12 in a memory and its weight times 2^12 in a question (exact in float4):
 -- between two memories it counts 2^-24, so features never make texts similar.
 CREATE OR REPLACE FUNCTION _feature_scale() RETURNS float8

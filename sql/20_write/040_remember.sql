@@ -16,6 +16,8 @@ CREATE OR REPLACE FUNCTION remember(
     speaker text DEFAULT NULL,
     source text DEFAULT NULL,
     confidence float8 DEFAULT NULL,
+    keywords text[] DEFAULT NULL,
+    sources bigint[] DEFAULT NULL,
     OUT action text, OUT memory_id bigint, OUT reason text)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -25,6 +27,7 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     of_kind CONSTANT kind := _check_kind(kind);
     said_at CONSTANT timestamptz := coalesce(created_at, now());
+    tags CONSTANT text[] := _check_keywords(keywords, 50);
     in_model smallint;
     hash bytea;
 BEGIN
@@ -35,6 +38,9 @@ BEGIN
     IF turn < 0 THEN
         RAISE EXCEPTION 'turn must not be negative, not %', turn
             USING ERRCODE = 'ME008', HINT = 'Turns of a session count from 0.';
+    END IF;
+    IF sources IS NOT NULL THEN
+        PERFORM _check_memory(owner, s.id) FROM unnest(sources) AS s (id);
     END IF;
     in_model := _admit_vector(embedding);
     hash := sha256(convert_to(jsonb_build_array(
@@ -57,26 +63,38 @@ BEGIN
         IF of_kind.layer = 'profile' THEN
             PERFORM _refresh_profile(owner);
         END IF;
+        INSERT INTO keyword (user_id, keyword, memory_id, weight, origin)
+        SELECT owner, k.keyword, memory_id, k.weight, 'system' FROM _keywords(content) AS k;
         action := 'ADD';
         reason := 'new';
-        RETURN;
+    ELSE
+        SELECT m.memory_id INTO memory_id
+        FROM memory AS m
+        WHERE m.user_id = owner AND m.content_hash = hash AND m.status IN ('active', 'pending');
+        IF embedding IS NOT NULL THEN
+            PERFORM _store_vector(owner, memory_id, in_model, embedding, false);
+        END IF;
+        action := 'NOOP';
+        reason := 'the same memory is stored already';
     END IF;
-
-    SELECT m.memory_id INTO memory_id
-    FROM memory AS m
-    WHERE m.user_id = owner AND m.content_hash = hash AND m.status IN ('active', 'pending');
-    IF embedding IS NOT NULL THEN
-        PERFORM _store_vector(owner, memory_id, in_model, embedding, false);
+    IF tags <> '{}' THEN
+        PERFORM _write_keywords(owner, memory_id, tags, NULL, 'user_tag');
     END IF;
-    action := 'NOOP';
-    reason := 'the same memory is stored already';
+    IF sources IS NOT NULL THEN
+        INSERT INTO relation (user_id, from_id, to_id, type, strength)
+        SELECT DISTINCT owner, memory_id, s.id, 'derived_from', 1
+        FROM unnest(sources) AS s (id) WHERE s.id <> memory_id
+        ON CONFLICT DO NOTHING;
+    END IF;
 END $$;
 
 COMMENT ON FUNCTION remember(text, text, text, text, float8, jsonb, text, halfvec, timestamptz,
-                             text, int, text, text, float8) IS
+                             text, int, text, text, float8, text[], bigint[]) IS
     'Stores a memory and returns what was done: action ADD or NOOP (the same is stored already), '
     'memory_id, reason. kind: a row of table kind. importance, confidence: 0 to 1. subject: names '
     'a single-valued slot. embedding: of the model of this database, or NULL to be found by words '
     'until it is set. created_at: 1970 to a day from now. session_id and turn (from 0): its place '
-    'in a conversation. Errors: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 text, ME008 '
-    'number, ME011 time.';
+    'in a conversation. keywords: at most 50 tags of 1 to 100 characters (weight 1, besides up to '
+    'five found by rule); sources: ids of the memories it was made from (relation derived_from). '
+    'Both are added to a memory that is stored already. Errors: ME002 kind, ME003 and ME004 '
+    'vector, ME006 user, ME007 text, ME008 number or keyword, ME011 time, ME012 source.';

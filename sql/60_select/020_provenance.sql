@@ -1,6 +1,7 @@
 -- Which candidates were derived from which: places in the list of candidates, for _select. A source
 -- that is no candidate has place 0.
-CREATE OR REPLACE FUNCTION _provenance(user_id text, ids bigint[], OUT makers int[], OUT sources int[])
+CREATE OR REPLACE FUNCTION _provenance(
+    user_id text, ids bigint[], OUT makers int[], OUT sources int[])
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$

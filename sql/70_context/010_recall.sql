@@ -54,7 +54,7 @@ DECLARE
     counted_up_to bigint;
     profile_text text;
     profile_cost float8;
-    profile_ids bigint[];
+    except_ids bigint[];
     newer boolean;
     log_recalls boolean;
     ids bigint[];
@@ -76,7 +76,7 @@ DECLARE
     selection record;
     fast boolean;
     settings mode;
-    words text[];
+    keywords text[];
     groups text[] := '{}';
     slots int[];
     slot int;
@@ -98,9 +98,14 @@ BEGIN
            coalesce(p.counted, 0), coalesce(p.counted_up_to, 0),
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END,
-           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END,
+           -- What may not become a line: what the profile shows, and what has expired (2 µs).
+           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END
+               || ARRAY(SELECT v.memory_id FROM memory AS v
+                        WHERE v.user_id = _recall.user_id AND v.valid_until <= at
+                          AND v.status = 'active'),
            EXISTS (SELECT FROM trace AS t
-                   WHERE t.user_id = _recall.user_id AND t.memory_id > coalesce(p.counted_up_to, 0)),
+                   WHERE t.user_id = _recall.user_id
+                     AND t.memory_id > coalesce(p.counted_up_to, 0)),
            m.turns AND EXISTS (SELECT FROM trace AS t
                                WHERE t.user_id = _recall.user_id AND t.model = m.model_id
                                  AND t.active AND t.wide)
@@ -111,7 +116,7 @@ BEGIN
          turns, near, beyond, answer, session_weight,
          plain_kinds, kind_weights, kind_rates, kind_headings, heading_costs,
          in_model, dimensions, log_recalls, fast, counted, counted_up_to,
-         profile_text, profile_cost, profile_ids, newer, some_wide
+         profile_text, profile_cost, except_ids, newer, some_wide
     FROM mode AS m
     LEFT JOIN profile AS p ON p.user_id = _recall.user_id
     WHERE m.name = _recall.mode;
@@ -136,7 +141,10 @@ BEGIN
             question := _question(user_id, query_text, counted, name_boost, features);
         END IF;
         IF time_boost <> 0 THEN
-            times := _asked_times(query_text, at, time_before, time_after, time_after_day);
+            times := _time_windows(query_text, at);
+            IF times IS NOT NULL THEN
+                times := _asked_times(times, time_before, time_after, time_after_day);
+            END IF;
         END IF;
     END IF;
     IF question IS NULL THEN
@@ -146,12 +154,14 @@ BEGIN
     time_boost := time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
 
     IF as_of <> 'infinity' THEN
-        SELECT f.* INTO profile_text, profile_cost, profile_ids
+        SELECT f.* INTO profile_text, profile_cost, except_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
     END IF;
     IF NOT fast THEN
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
-        words := tokens(query_text);
+        IF settings.keyword_weight > 0 THEN
+            keywords := _asked_keywords(user_id, query_text);
+        END IF;
     END IF;
     -- A conversation: every memory is scored where it lies in the index, in the order of its turns.
     -- Rows out of the index cost a sort, so they are looked for only where there are some.
@@ -194,10 +204,10 @@ BEGIN
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
             FROM _candidates(user_id, settings, in_model, query, question, by_importance, as_of,
-                             words, profile_ids, candidate_limit, NULL,
+                             keywords, except_ids, candidate_limit, NULL,
                              CASE WHEN timed THEN times END) AS c;
         ELSIF turns THEN
-            -- The best with their neighbours' share, what leaks over the ends of sessions put right.
+            -- The best with their neighbours' share; what leaked over the end of a session is out.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -227,7 +237,7 @@ BEGIN
                             ORDER BY u.score DESC
                             LIMIT candidate_limit + candidate_limit / 2
                         ) AS p
-                        WHERE all_ids[p.place] <> ALL (profile_ids)
+                        WHERE all_ids[p.place] <> ALL (except_ids)
                         OFFSET 0
                     ) AS e
                     ORDER BY 2 DESC
@@ -261,7 +271,7 @@ BEGIN
                      WHERE t.user_id = _recall.user_id AND t.model = in_model
                        AND t.active AND NOT t.wide
                      ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
-                     LIMIT candidate_limit + cardinality(profile_ids))
+                     LIMIT candidate_limit + cardinality(except_ids))
                     UNION ALL
                     SELECT t.memory_id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
                            t.term_count, t.line, t.derived,
@@ -282,7 +292,7 @@ BEGIN
                      ORDER BY e.created_at DESC
                      LIMIT event_limit)
                 ) AS u
-                WHERE u.score > threshold AND u.id <> ALL (profile_ids)
+                WHERE u.score > threshold AND u.id <> ALL (except_ids)
                 ORDER BY u.score DESC, u.created_at DESC, u.id
                 LIMIT candidate_limit
             ) AS c;

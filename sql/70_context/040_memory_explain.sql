@@ -27,6 +27,7 @@ DECLARE
     plain_question sparsevec;
     times tstzmultirange;
     words CONSTANT text[] := tokens(coalesce(query_text, ''));
+    keywords text[];
     labels text[];
     label_terms sparsevec[];
     label_sizes float8[];
@@ -62,8 +63,11 @@ BEGIN
             settings.asks_feature
             || CASE WHEN _asks_when(query_text) THEN settings.when_feature ELSE '' END);
         IF settings.time_boost <> 0 AND (query_vec IS NULL OR question IS NOT NULL) THEN
-            times := _asked_times(query_text, at, settings.time_before, settings.time_after,
-                                  settings.time_after_day);
+            times := _asked_times(_time_windows(query_text, at), settings.time_before,
+                                  settings.time_after, settings.time_after_day);
+        END IF;
+        IF settings.keyword_weight > 0 THEN
+            keywords := _asked_keywords(owner, query_text);
         END IF;
         SELECT array_agg(w.label), array_agg(_term_set(w.terms, '{}')), array_agg(w.size)
         INTO labels, label_terms, label_sizes
@@ -96,7 +100,7 @@ BEGIN
                    array_agg(c.term_count) AS term_counts,
                    min(least(c.cost, c.brief_cost)) AS smallest
             FROM _candidates(owner, settings, model.model_id, query_vec, question, by_importance,
-                             known_until, words, profile_ids, candidate_limit, plain_question,
+                             known_until, keywords, profile_ids, candidate_limit, plain_question,
                              times) AS c
         ) AS c
         CROSS JOIN LATERAL _provenance(owner, c.ids) AS p
@@ -142,10 +146,12 @@ BEGIN
                  FROM unnest(labels, label_terms, label_sizes) WITH ORDINALITY
                       AS w (label, terms, size, place)
                  WHERE -(s.terms <#> w.terms) > w.size - 0.5
-                 ORDER BY w.place),
+                 ORDER BY w.place)
+           || ARRAY(SELECT 'keyword ' || m FROM unnest(hit.matched) AS m),
            s.via
     FROM _ranked(owner, settings, model.model_id, query_vec, question, by_importance, known_until,
-                 words, plain_question, times, candidate_limit) AS s
+                 keywords, plain_question, times, candidate_limit) AS s
+    LEFT JOIN _keyword_match(owner, keywords) AS hit ON hit.memory_id = s.id
     JOIN kind AS k ON k.kind_id = s.kind
     LEFT JOIN unnest(ids, outcomes) AS o (id, outcome) ON o.id = s.id
     WHERE only_memory IS NULL OR s.id = only_memory
@@ -175,6 +181,7 @@ COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timesta
     'score = relevance x decay x weight. boost: what names and times of the question added to '
     'relevance, neighbours and session: what turns beside it and the best of its session added to '
     'the score (mode conversation). matched: the words of the question that the memory has, '
-    'and the synonyms ("认证 → auth"). via: the link that brought it in. only_memory: a memory id, '
+    'synonyms ("认证 → auth"), and in a mode with keyword_weight its keywords ("keyword auth"). '
+    'via: the link that brought it in. only_memory: a memory id, '
     'to ask about that one alone. At most 1,000 rows, the block first. Other arguments and errors '
     'as recall(), and ME012 for an id the user has not.';

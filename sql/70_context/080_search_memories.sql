@@ -80,6 +80,36 @@ BEGIN
     RETURN settings;
 END $$;
 
+-- The keywords of a query: those given and those that the rule for memories finds in it, as they
+-- are written; a query of short words alone has its words. Those that are a keyword of no memory
+-- are left out: they tell none from another, and the average over the words would sink for all.
+-- With none left, the keyword part of the formula leaves its weight to the other parts.
+CREATE OR REPLACE FUNCTION _query_keywords(user_id text, query text, carried text[]) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    chosen text[] := carried || ARRAY(
+        SELECT k.keyword FROM _keywords(query) AS k WHERE k.keyword <> ALL (carried));
+BEGIN
+    IF chosen = '{}' THEN
+        chosen := tokens(query);
+    END IF;
+    -- One probe of the index for each form; _keyword_match would gather all memories of each word.
+    RETURN ARRAY(
+        SELECT w.word FROM unnest(chosen[:50]) AS w (word)
+        WHERE EXISTS (
+            SELECT FROM (SELECT w.word UNION ALL SELECT unnest(tokens(w.word))
+                         UNION ALL SELECT s.synonym FROM _synonyms(w.word) AS s) AS f (form),
+                 LATERAL (SELECT FROM keyword AS k
+                          WHERE k.user_id = _query_keywords.user_id
+                            AND k.keyword >= f.form COLLATE "C"
+                            AND k.keyword <= CASE WHEN octet_length(f.form) > 2
+                                                  THEN f.form || U&'\+10FFFF' ELSE f.form END
+                                             COLLATE "C"
+                          LIMIT 1) AS k));
+END $$;
+
 -- Filters, scores, and the answer in D2's form. A query without words and vector leaves the choice
 -- to the keywords alone, the most important memory first.
 CREATE OR REPLACE FUNCTION _search(
@@ -92,33 +122,37 @@ AS $$
 #variable_conflict use_column
 DECLARE
     model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
-    words CONSTANT text[] := ARRAY(SELECT DISTINCT w.word
-                                   FROM unnest(tokens(query) || carried) AS w (word));
     question CONSTANT sparsevec := (
         SELECT _question_counting(_search.user_id, model, nullif(query, ''),
                                   coalesce(p.counted, 0), coalesce(p.counted_up_to, 0), 'infinity',
                                   0, '')
         FROM (VALUES (_search.user_id)) AS u (user_id) LEFT JOIN profile AS p USING (user_id));
     keywords_alone CONSTANT boolean := query_vec IS NULL AND question IS NULL;
+    words text[] := '{}';
     expanded text[] := '{}';
     found_number int := 0;
     hits jsonb := '[]';
+    best float8;
 BEGIN
-    settings.minimum_relevance := CASE WHEN keywords_alone THEN 0 ELSE minimum END;
+    settings.minimum_relevance := 0;
     settings.event_limit := 0;
     IF keywords_alone THEN
         settings.description :=
             CASE WHEN carried = '{}' THEN 'nothing to compare' ELSE 'keyword filter' END;
     ELSIF settings.keyword_weight > 0 THEN
+        words := _query_keywords(user_id, query, carried);
+        IF words = '{}' THEN
+            settings.keyword_weight := 0;
+        END IF;
         expanded := ARRAY(
             SELECT DISTINCT w.word
-            FROM jsonb_each(_expand_keywords(words) - 'original') AS e (sort, list),
+            FROM jsonb_each(expand_keywords(words) - 'original') AS e (sort, list),
                  jsonb_array_elements_text(e.list) AS w (word)
             ORDER BY w.word);
     END IF;
 
     IF NOT keywords_alone OR carried <> '{}' THEN
-        SELECT coalesce(max(f.total), 0), coalesce(jsonb_agg(
+        SELECT coalesce(max(f.total), 0), max(f.best), coalesce(jsonb_agg(
                    jsonb_build_object(
                        'key', m.memory_id::text, 'kind', m.kind, 'relevance', f.relevance,
                        'score', f.score, 'preview', left(m.content, 200), 'summary', m.summary,
@@ -128,15 +162,20 @@ BEGIN
                            WHERE k.user_id = _search.user_id AND k.memory_id = m.memory_id
                            ORDER BY k.weight DESC, k.keyword),
                        'metadata', m.data)
-                   ORDER BY f.place), '[]')
-        INTO found_number, hits
+                   ORDER BY f.place) FILTER (WHERE f.enough), '[]')
+        INTO found_number, best, hits
         FROM (
-            SELECT s.id, CASE WHEN keywords_alone THEN 1 ELSE s.relevance END AS relevance,
-                   s.score,
-                   row_number() OVER (ORDER BY s.score DESC, s.created_at DESC, s.id) AS place,
-                   count(*) OVER () AS total
-            FROM _scored(_search.user_id, settings, model, query_vec, question, keywords_alone,
-                         'infinity', words) AS s
+            SELECT s.id, s.relevance, s.score, s.enough,
+                   row_number() OVER (ORDER BY s.enough DESC, s.score DESC, s.created_at DESC,
+                                               s.id) AS place,
+                   count(*) FILTER (WHERE s.enough) OVER () AS total,
+                   max(s.relevance) OVER () AS best
+            FROM (SELECT c.id, c.kind, c.created_at, c.score, c.obstacle, c.keyword, c.coverage,
+                         c.cosine, r.relevance, r.relevance >= minimum AS enough
+                  FROM _scored(_search.user_id, settings, model, query_vec, question,
+                               keywords_alone, 'infinity', words) AS c,
+                       LATERAL (SELECT CASE WHEN keywords_alone THEN 1 ELSE c.relevance END)
+                           AS r (relevance)) AS s
             WHERE s.id > 0 AND s.obstacle IS NULL
               -- Recency alone is no match.
               AND (keywords_alone OR s.keyword > 0 OR s.coverage > 0 OR s.cosine > 0)
@@ -154,7 +193,10 @@ BEGIN
     END IF;
     RETURN jsonb_build_object(
         'total_found', found_number, 'results', hits,
-        'search_strategy_used', settings.description, 'expanded_keywords', expanded);
+        'search_strategy_used', settings.description, 'expanded_keywords', expanded)
+        -- What a lower minimum would find, for a model that decides whether to ask again.
+        || CASE WHEN found_number = 0 AND best IS NOT NULL
+                THEN jsonb_build_object('best_relevance', best) ELSE '{}' END;
 END $$;
 
 CREATE OR REPLACE FUNCTION _search_rows(answer jsonb) RETURNS SETOF search_result
@@ -226,5 +268,7 @@ COMMENT ON FUNCTION search_memories(text, text, text[], text[], timestamptz, tim
     'or NULL to search by words. user_id: whose memory. Returns the best memories first: key (for '
     'get_memory_detail), kind, relevance, the first 200 characters, summary, time, keywords and '
     'metadata, with how many were found in all, the strategy used and the keywords searched '
-    'besides. They are ordered by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 empty query, ME008 '
-    'search_mode, max_results or minimum, ME011 time range. Source: D2 3.1.2, 3.3.';
+    'besides; when nothing is found, call_tool adds best_relevance, what a lower minimum would '
+    'find. Ordered by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, '
+    'ME003 and ME004 vector, ME006 user, ME007 empty query, ME008 search_mode, max_results or '
+    'minimum, ME011 time range. Source: D2 3.1.2, 3.3.';

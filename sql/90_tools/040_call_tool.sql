@@ -1,7 +1,8 @@
 -- One door for every tool: a name and JSON arguments, as a model gives them, from any language.
 -- Names and types of the statement come from the catalogue; what the caller says goes in as
 -- parameters only. An error of the tool is an error of the call, with its own code.
-CREATE OR REPLACE FUNCTION _check_tool_arguments(tool text, code name, arguments jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION _check_tool_arguments(tool text, code name, arguments jsonb)
+    RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$

@@ -133,7 +133,7 @@ def test_no_more_procedural_memories_than_the_mode_allows(tx):
     assert len(found(tx, "tea", mode="implicit", budget=5_000)) == 2
 
 
-@pytest.mark.parametrize("mode", OTHER_MODES)
+@pytest.mark.parametrize("mode", [*ALL, "conversation"])
 def test_an_expired_memory_is_not_recalled(tx, mode):
     memory_id = remember(tx, "tea", importance=1, created_at=ago(days=1))
     tx.execute("INSERT INTO memoir.keyword VALUES ('default', 'tea', %s)", (memory_id,))
@@ -183,6 +183,13 @@ def test_a_question_without_words_does_without_keywords(tx):
     remember(tx, "tea", embedding="[3,4,0]", created_at=NOW)
     (row,) = explain(tx, query_vec="[1,0,0]", mode="search", as_of=NOW)
     assert row.relevance == pytest.approx((0.4 * 0.6 + 0.2 * 1) / 0.6)
+
+
+def test_words_that_are_no_keyword_count_as_none(tx):
+    remember(tx, "tea", created_at=NOW)
+    tx.execute("DELETE FROM memoir.keyword")
+    (row,) = explain(tx, "tea", mode="search", as_of=NOW)
+    assert (row.keyword, row.relevance) == (0, pytest.approx(0.4 + 0.2))
 
 
 def test_kinds_decay_again_at_once_when_the_mode_says_so(tx):

@@ -35,7 +35,7 @@ def fill(conn, count=300, seed=1):
         asked = dice.sample(QUESTION.split(), dice.randint(0, 6))
         text = " ".join([content, *asked])
         memory_id = remember(conn, text, memory.kind, embedding=as_text(vector), **more)
-        add_keywords(conn, memory_id, asked[:2])
+        add_keywords(conn, memory_id, asked[:2], dice)
         if dice.random() < 0.5:
             memory.accesses = dice.randint(1, 40)
             memory.last_accessed = NOW - dice.random() * (NOW - memory.created_at)
@@ -45,12 +45,25 @@ def fill(conn, count=300, seed=1):
     return known
 
 
-def add_keywords(conn, memory_id, words):
-    """Give a memory keywords."""
+def add_keywords(conn, memory_id, words, dice):
+    """Give a memory keywords: words of the question, or words that begin with one."""
     conn.cursor().executemany(
-        "INSERT INTO memoir.keyword VALUES ('default', %s, %s) ON CONFLICT DO NOTHING",
-        [(word, memory_id) for word in words],
+        "INSERT INTO memoir.keyword VALUES ('default', %s, %s, %s) ON CONFLICT DO NOTHING",
+        [(word + dice.choice(("", "ish")), memory_id, round(dice.random(), 3)) for word in words],
     )
+
+
+def keyword_signals(conn, question):
+    """The keyword signal of every memory."""
+    (asked,) = conn.execute("SELECT memoir._asked_keywords('default', %s)", (question,)).fetchone()
+    stems = dict(zip(asked, (stem for (stem,) in oracle.tokens(conn, asked)), strict=True))
+    rows = conn.execute(
+        "SELECT m.memory_id, coalesce(jsonb_object_agg(k.keyword, k.weight)"
+        " FILTER (WHERE k.keyword IS NOT NULL), '{}')"
+        " FROM memoir.memory AS m LEFT JOIN memoir.keyword AS k USING (user_id, memory_id)"
+        " GROUP BY m.memory_id"
+    )
+    return {memory_id: oracle.keyword(asked, stems, own) for memory_id, own in rows}
 
 
 def cosine(one, other):
@@ -82,13 +95,14 @@ def link(memories, links):
                 memories[far].graph = max(memories[far].graph, signal)
 
 
-def complete(known, rows, question, vector):
-    """The memories with their signals: cosine worked out, coverage and keyword as measured."""
+def complete(conn, known, rows, question, vector):
+    """The memories with their signals: all worked out but coverage, which SQL keeps as float4."""
+    keywords = keyword_signals(conn, question) if question else {}
     for row in rows:
         memory, own_vector = known[row.memory_id]
         memory.cosine = cosine(own_vector, vector) if own_vector and vector else None
         memory.coverage = row.coverage if question else None
-        memory.keyword = row.keyword if question else None
+        memory.keyword = keywords.get(row.memory_id)
         memory.graph = 0
     return {memory_id: memory for memory_id, (memory, _) in known.items()}
 
@@ -103,7 +117,7 @@ def test_every_score_is_that_of_the_document(tx, mode):
     known = fill(tx)
     for question, vector in FORMS:
         rows = explain(tx, question, query_vec=as_text(vector), mode=mode, as_of=NOW)
-        memories = complete(known, rows, question, vector)
+        memories = complete(tx, known, rows, question, vector)
         assert len(rows) == 300
         for row in rows:
             expected = oracle.score(memories[row.memory_id], mode, NOW)
@@ -115,7 +129,7 @@ def test_linked_memories_score_as_the_document_says(tx, question, vector):
     known = fill(tx)
     links = add_links(tx, known)
     rows = explain(tx, question, query_vec=as_text(vector), mode="assistant", as_of=NOW)
-    memories = complete(known, rows, question, vector)
+    memories = complete(tx, known, rows, question, vector)
     link(memories, links)
     assert sum(memory.graph > 0 for memory in memories.values()) > 10
     for row in rows:
@@ -130,7 +144,7 @@ def test_the_block_is_the_best_by_the_document(tx, mode):
     known = fill(tx, 80)
     for question, vector in FORMS[:2]:
         asked = {"query_vec": as_text(vector), "mode": mode, "as_of": NOW, "budget": 9_000}
-        memories = complete(known, explain(tx, question, **asked), question, vector)
+        memories = complete(tx, known, explain(tx, question, **asked), question, vector)
         let_in = {i: m for i, m in memories.items() if oracle.is_candidate(m, mode, NOW)}
         best = sorted(let_in, key=lambda i: rank(let_in[i], mode))
         chosen = recall(tx, question, **asked).memory_ids

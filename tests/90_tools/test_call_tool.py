@@ -105,6 +105,15 @@ def test_a_search_that_finds_nothing_says_how_it_searched(tx):
     assert made["search_strategy_used"] == "hybrid of keywords, words and recency"
 
 
+def test_a_search_below_the_minimum_says_how_near_it_came(tx):
+    remember(tx, "green tea", created_at="2020-01-01")
+    strict = {"query": "green coffee", "min_relevance_score": 1}
+    made = ask(tx, "search_memories", strict)
+    assert (made["total_found"], made["results"]) == (0, [])
+    lower = strict | {"min_relevance_score": made["best_relevance"]}
+    assert ask(tx, "search_memories", lower)["total_found"] == 1
+
+
 def test_tool_and_function_give_the_same(tx):
     for number in range(7):
         remember(tx, f"tea {number}")

@@ -110,6 +110,12 @@ def test_a_number_that_is_none_is_refused() -> None:
         calls.checked({"content": "x", "importance": "high"})  # type: ignore[typeddict-item]
 
 
+@pytest.mark.parametrize("keywords", ["deploy", ["a\0"], [7]])
+def test_keywords_are_a_list_of_texts(keywords: Any) -> None:
+    with pytest.raises(BadText):
+        calls.checked({"content": "x", "keywords": keywords})
+
+
 def test_a_field_nobody_knows_is_refused() -> None:
     with pytest.raises(TypeError, match="no field 'knd'"):
         calls.checked({"content": "x", "knd": "task"})  # type: ignore[typeddict-unknown-key]

@@ -56,6 +56,12 @@ def test_remember_takes_every_field(memoir: Call, db: psycopg.Connection) -> Non
     assert row == ("ada", "preference", "editor", 0.9, {"a": 1}, "2024-01-02", "s")
 
 
+def test_remember_takes_tags(memoir: Call, db: psycopg.Connection) -> None:
+    memoir("remember", "Blue green it is.", "--keyword", "Deploy", "--keyword", "release")
+    tags = db.execute("SELECT keyword FROM memoir.keyword WHERE origin = 'user_tag' ORDER BY 1")
+    assert tags.fetchall() == [("deploy",), ("release",)]
+
+
 def test_a_dash_reads_stdin(memoir: Call) -> None:
     assert memoir("remember", "-", stdin="from a pipe\n").exit_code == 0
     assert "from a pipe" in memoir("context", "-", stdin="pipe\n").stdout

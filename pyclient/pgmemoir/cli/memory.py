@@ -41,6 +41,7 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--at", type=parse_time, metavar="TIME", help="When it was; default now.")
 @click.option("--session", help="The conversation it comes from.")
 @click.option("--source", help="Where it comes from.")
+@click.option("--keyword", "keywords", multiple=True, help="A tag; may be given again.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def remember(
@@ -54,6 +55,7 @@ def remember(
     at: datetime | None,
     session: str | None,
     source: str | None,
+    keywords: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Store TEXT as a memory (- reads it from stdin)."""
@@ -65,6 +67,7 @@ def remember(
         "created_at": at,
         "session": session,
         "source": source,
+        "keywords": list(keywords) or None,
     }
     content = read_text(text)
     with app.memoir() as memory:

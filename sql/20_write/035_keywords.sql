@@ -1,0 +1,112 @@
+-- The words that tell a memory from others, found by rule at once, without a model: at most five.
+-- Identifiers weigh most, then CODES, Names and long words, three at most; of Chinese the words
+-- that table synonym knows, else the runs between function characters. The first 1,000 characters
+-- are read. Stop words are looked up only among the ten longest words.
+CREATE OR REPLACE FUNCTION _long_words(content text)
+    RETURNS TABLE (keyword text, weight float8)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT w.word, 0.2::float8 + 0.05::float8 * least(w.size, 14)
+    FROM (
+        SELECT lower(l.word) AS word, max(l.size) AS size
+        FROM (
+            SELECT s.word,
+                   octet_length(s.word)
+                   + CASE WHEN s.word > '_' COLLATE "C" THEN 0
+                          WHEN s.word ~ '[a-z][A-Z]|[A-Z][A-Z0-9][A-Z0-9]' THEN 4
+                          ELSE 2 END AS size
+            FROM string_to_table(
+                regexp_replace(content, '[^A-Za-z0-9]+', ' ', 'g'), ' ') AS s (word)
+            WHERE octet_length(s.word) BETWEEN 3 AND 40
+            ORDER BY size DESC, s.word
+            LIMIT 10
+        ) AS l
+        WHERE l.size > 3
+        GROUP BY 1
+    ) AS w
+    WHERE w.word NOT IN (
+        'about', 'above', 'after', 'again', 'also', 'and', 'because', 'been', 'before', 'being',
+        'below', 'between', 'both', 'but', 'could', 'does', 'doing', 'down', 'during', 'each',
+        'ever', 'every', 'for', 'from', 'further', 'have', 'having', 'here', 'himself', 'how',
+        'into', 'its', 'just', 'like', 'more', 'most', 'much', 'myself', 'not', 'only', 'other',
+        'our', 'over', 'really', 'same', 'she', 'should', 'some', 'something', 'such', 'than',
+        'that', 'the', 'their', 'them', 'then', 'there', 'these', 'they', 'thing', 'things', 'this',
+        'those', 'through', 'under', 'until', 'very', 'want', 'was', 'well', 'were', 'what', 'when',
+        'where', 'which', 'while', 'who', 'why', 'will', 'with', 'would', 'yes', 'you', 'your')
+    ORDER BY w.size DESC, w.word
+    LIMIT 3;
+END;
+
+CREATE OR REPLACE FUNCTION _keywords(content text)
+    RETURNS TABLE (keyword text, weight float8)
+    LANGUAGE plpgsql STABLE STRICT
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    head text := left(content, 1000);
+BEGIN
+    IF octet_length(head) = length(head) AND NOT _has_identifier(head) THEN
+        RETURN QUERY SELECT k.keyword, k.weight FROM _long_words(head) AS k;
+        RETURN;
+    END IF;
+    head := normalize(head, NFKC);
+    RETURN QUERY
+    SELECT f.keyword, max(f.weight)
+    FROM (
+        SELECT i AS keyword, 1::float8 AS weight FROM unnest(_identifiers(head)) AS i
+        UNION ALL
+        SELECT k.keyword, k.weight FROM _long_words(head) AS k
+        UNION ALL
+        SELECT k.keyword, k.weight FROM _keywords_cjk(head) AS k
+    ) AS f
+    WHERE length(f.keyword) BETWEEN 1 AND 100
+    GROUP BY f.keyword
+    ORDER BY max(f.weight) DESC, length(f.keyword) DESC, f.keyword
+    LIMIT 5;
+END $$;
+
+-- Keywords as they are stored: trimmed, in lower case, each once.
+CREATE OR REPLACE FUNCTION _check_keywords(keywords text[], most int) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    folded text[];
+    bad text;
+BEGIN
+    IF keywords IS NULL THEN
+        RETURN '{}';
+    END IF;
+    folded := ARRAY(SELECT DISTINCT lower(btrim(k, E' \t\r\n')) FROM unnest(keywords) AS k);
+    SELECT coalesce(k, 'NULL') INTO bad
+    FROM unnest(folded) AS k WHERE coalesce(length(k) NOT BETWEEN 1 AND 100, true) LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'a keyword must have 1 to 100 characters, not % ("%")',
+                length(nullif(bad, 'NULL')), left(bad, 40)
+            USING ERRCODE = 'ME008', HINT = 'keywords => ARRAY[''deploy'', ''blue green''].';
+    END IF;
+    IF cardinality(folded) > most THEN
+        RAISE EXCEPTION '% keywords, at most % are taken', cardinality(folded), most
+            USING ERRCODE = 'ME008', HINT = 'Pass the ones that tell this memory from others.';
+    END IF;
+    RETURN folded;
+END $$;
+
+-- A word may be a keyword for more than one reason: the user's counts before the model's, the
+-- model's before the rule's.
+CREATE OR REPLACE FUNCTION _write_keywords(
+    user_id text, memory_id bigint, keywords text[], weights float8[], origin text)
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+BEGIN
+    INSERT INTO keyword AS k (user_id, keyword, memory_id, weight, origin)
+    SELECT user_id, u.keyword, memory_id, coalesce(u.weight, 1), origin
+    FROM unnest(keywords, weights) AS u (keyword, weight)
+    ON CONFLICT ON CONSTRAINT keyword_pkey DO UPDATE
+    SET weight = excluded.weight, origin = excluded.origin
+    WHERE excluded.origin = 'user_tag' OR k.origin <> 'user_tag';
+END $$;
