@@ -24,7 +24,6 @@ ROUNDS = 5
 
 _SELECTIVE = b"SELECT common_share IS NOT NULL FROM memoir.mode WHERE name = %s"
 _EMBEDDING_TEXT = b"SELECT memoir.embedding_text(%s, %s, %s)"
-_RELATE = b"SELECT memoir.relate(%s, %s, 'derived_from', 1, %s)"
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,11 @@ class Loaded:
             for user, client in self._clients.items():
                 turns = [p for p, turn in enumerate(self._data.turns) if turn.user == user]
                 facts = [p for p, fact in enumerate(self._facts) if fact.user == user]
-                self._keep_turns(user, turns, client.remember_many(map(self._turn, turns)))
-                self._keep_facts(user, facts, client.remember_many(map(self._fact, facts)))
+                memory_of = self._keep_turns(
+                    user, turns, client.remember_many(map(self._turn, turns))
+                )
+                new = [self._fact(place, memory_of) for place in facts]
+                self._keep_facts(user, facts, client.remember_many(new))
                 bar.update(len(turns) + len(facts))
         seconds = time.perf_counter() - start
         Floor.fill(self._conn)
@@ -108,7 +110,7 @@ class Loaded:
             "vector": self._vectors.turns[place],
         }
 
-    def _fact(self, place: int) -> NewMemory:
+    def _fact(self, place: int, memory_of: Mapping[str, int]) -> NewMemory:
         fact = self._facts[place]
         return {
             "content": fact.text,
@@ -117,21 +119,23 @@ class Loaded:
             "speaker": fact.speaker,
             "created_at": fact.time,
             "vector": self._vectors.facts[place],
+            "sources": [memory_of[turn] for turn in fact.sources],
         }
 
-    def _keep_turns(self, user: str, places: list[int], done: list[Remembered]) -> None:
+    def _keep_turns(self, user: str, places: list[int], done: list[Remembered]) -> dict[str, int]:
+        """Note the turns; the memory of each."""
+        memory_of = {}
         for place, each in zip(places, done, strict=True):
             turn = self._data.turns[place]
             self._stored[user][each.memory_id] = Stored(turn.text, frozenset((turn.dia_id,)))
+            memory_of[turn.dia_id] = each.memory_id
+        return memory_of
 
     def _keep_facts(self, user: str, places: list[int], done: list[Remembered]) -> None:
-        """Note the facts, and tell the database which turns they come from."""
+        """Note the facts; one that is told twice in a session is one memory."""
         stored = self._stored[user]
-        memory_of = {turn: memory for memory, kept in stored.items() for turn in kept.turns}
         for place, each in zip(places, done, strict=True):
             fact = self._facts[place]
-            for turn in fact.sources:
-                self._conn.execute(_RELATE, (each.memory_id, memory_of[turn], user))
             told = stored[each.memory_id].turns if each.memory_id in stored else frozenset()
             stored[each.memory_id] = Stored(fact.text, told | set(fact.sources))
 
