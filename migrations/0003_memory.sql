@@ -111,7 +111,8 @@ COMMENT ON COLUMN trace.session IS
     'Hash of the session, from 1; 0 without one. The scan gives turns in their order, so that '
     'neighbours stand side by side.';
 COMMENT ON COLUMN trace.position IS
-    'Place of a turn in its session, from 0; -1 for a memory that is no turn: no neighbours.';
+    'Place of a turn in its session, from 0; -1 for a memory that is no turn and has no '
+    'neighbours. A memory made from turns of one session has the place of the first of them.';
 COMMENT ON COLUMN trace.asks IS 'The text is a question: the answer is likely to follow.';
 COMMENT ON COLUMN trace.derived IS 'Made from other memories (relation derived_from).';
 COMMENT ON COLUMN trace.line IS 'The line of the block, without bullet: one line, bounded.';

@@ -25,12 +25,12 @@ DECLARE
 BEGIN
     FOR found IN
         SELECT f[1] FROM regexp_matches(words, '(?x)
-            (?: <the> <day> <before> )? <yesterday> | <today> | <tonight> | <last> <night>
+            (?: <the> <day> <before> )? <yesterday> | <today> | <last> <night>
         |   <this> <(?: morning | afternoon | evening )>
         |   < (?: [0-9]{1,3} | an? | one | two | three | four | five | six | seven | eight | nine |
                   ten | eleven | twelve | couple | few ) > (?: <of> )?
             < (?: hour | day | week | month | quarter | year ) s? > <ago>
-        |   < (?: last | past | previous | this | current ) >
+        |   < (?: last | past | this ) >
             (?: < (?: [0-9]{1,3} | one | two | three | four | five | six | seven | eight | nine |
                       ten | eleven | twelve | couple | few ) > (?: <of> )? )?
             < (?: hour | day | weekend | week | month | quarter | year ) s? >
@@ -50,8 +50,7 @@ BEGIN
             which := CASE WHEN parts[1] = 'few' THEN 'few' ELSE 'ago' END;
             amount := _number(parts[1]);
             unit := _unit(parts[2]);
-        ELSIF unit IN ('yesterday', 'today', 'tonight', 'night', 'morning', 'afternoon', 'evening')
-        THEN
+        ELSIF unit IN ('yesterday', 'today', 'night', 'morning', 'afternoon', 'evening') THEN
             amount := CASE WHEN which = 'the' THEN 2
                            ELSE (unit IN ('yesterday', 'night'))::int END;
             which := 'ago';

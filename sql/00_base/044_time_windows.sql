@@ -43,6 +43,7 @@ DECLARE
     seasons int[];
     named int[];
     without_year boolean;
+    closes boolean[];
     newest int;
     of_years int[];
     of_year int;
@@ -53,13 +54,17 @@ BEGIN
     SELECT array_agg(d.lead), array_agg(d.year), array_agg(d.month), array_agg(d.day),
            array_agg(d.season),
            array_agg(d.year) FILTER (WHERE d.year IS NOT NULL AND d.lead <> 'since'),
-           bool_or(d.year IS NULL AND d.lead NOT IN ('this', 'last', 'since', '上'))
-    INTO leads, years, months, days, seasons, named, without_year
-    FROM _dates_written(question, this_year) AS d;
+           bool_or(d.year IS NULL AND d.lead NOT IN ('this', 'last', 'since', '上')),
+           array_agg(d.lead IN ('到', '至') OR d.lead IN ('to', 'and', 'until', 'till', 'through')
+                                              AND d.lead_before IN ('from', 'between', '从', '自'))
+    INTO leads, years, months, days, seasons, named, without_year, closes
+    FROM (SELECT w.*, lag(w.lead, 1, '') OVER () AS lead_before
+          FROM _dates_written(question, this_year) AS w) AS d;
 
     FOR i IN 1..coalesce(cardinality(leads), 0) LOOP
+        -- The year of "in 2022, in June", and the first end of "from May to July".
         CONTINUE WHEN without_year AND months[i] IS NULL AND seasons[i] IS NULL
-                      AND leads[i] <> 'since';
+                      AND leads[i] <> 'since' OR closes[i + 1];
         newest := this_year - coalesce((seasons[i] = 4)::int, 0);
         of_years := CASE
             WHEN years[i] IS NOT NULL THEN ARRAY[years[i]]
@@ -76,10 +81,7 @@ BEGIN
             CONTINUE WHEN span IS NULL OR years[i] IS NULL AND lower(span) > at;
             IF leads[i] = 'since' THEN
                 span := tstzrange(lower(span), greatest(at, lower(span)), '[]');
-            ELSIF leads[i] IN ('到', '至')
-                  OR leads[i] IN ('to', 'and', 'until', 'till', 'through')
-                     AND leads[i - 1] IN ('from', 'between', '从', '自')
-            THEN
+            ELSIF closes[i] THEN
                 from_span := _calendar_span(
                     coalesce(years[i - 1], of_year - (months[i - 1] > months[i])::int),
                     months[i - 1], days[i - 1], seasons[i - 1]);
@@ -139,7 +141,7 @@ BEGIN
             ELSE
                 start := CASE WHEN written.unit = 'weekend' THEN this_week + interval '5 days'
                               ELSE date_trunc(written.unit, at) END
-                         - CASE WHEN written.which IN ('last', 'previous') THEN written.amount
+                         - CASE WHEN written.which = 'last' THEN written.amount
                                 ELSE 0 END * step;
                 until := start + CASE WHEN written.unit = 'weekend' THEN interval '2 days'
                                       ELSE step END;
@@ -171,10 +173,10 @@ END $$;
 CREATE OR REPLACE FUNCTION _time_windows(question text, at timestamptz) RETURNS tstzmultirange
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE
-        WHEN question ~ '[0-9０-９年月周昨今]|星期|礼拜|季度|[前天日时][前天]|[春夏秋冬][天季]|'
+        WHEN question ~ '[0-9０-９年月周昨今]|星期|礼拜|季度|前天|[天日时][以之前]|[春夏秋冬][天季]|'
                         '[近去这的][一二两三四五六七八九十几]'
              OR lower(question) LIKE ANY (
                 '{%uary%,%march%,%april%,%may%,%june%,%july%,%august%,%tember%,%october%,%vember%,'
                 '%cember%,%summer%,%winter%,%spring%,%utumn%,%fall%,%last%,%past%,%this%,'
-                '%previous%,%day%,%night%,% ago%}'::text[])
+                '%day%,% ago%}'::text[])
         THEN _named_spans(question, at) END;

@@ -12,7 +12,8 @@ CREATE OR REPLACE FUNCTION _asks_when(question text) RETURNS boolean
                 (?![a-z])
               | [\s?.!]* $ )
           | ^ \s* when \s
-            (?! .* (?: , | (?<![a-z]) (?: what|which|who|whom|where|why|how|did|do|does ) (?![a-z]) ) )
+            (?! .* (?: , | (?<![a-z]) (?: what|which|who|whom|where|why|how|did|do|does )
+                           (?![a-z]) ) )
             .* \? \s* $
           | (?: know|knows|remember|recall|tell\sme|sure|wonder|forget|forgot|since ) \s when
             (?![a-z])

@@ -22,6 +22,7 @@ DECLARE
     term_list int[];
     term_limit int;
     features int[];
+    is_derived boolean;
 BEGIN
     SELECT m.* INTO STRICT record
     FROM memory AS m WHERE m.user_id = _project.user_id AND m.memory_id = _project.memory_id;
@@ -52,7 +53,11 @@ BEGIN
            cardinality(term_list), _term_set(term_list, features), _project.embedding,
            text_line, brief_line,
            _is_wide(_project.embedding, cardinality(term_list), text_line, record.user_id)
-    FROM kind AS k WHERE k.name = record.kind;
+    FROM kind AS k WHERE k.name = record.kind
+    RETURNING t.derived INTO is_derived;
+    IF is_derived THEN
+        PERFORM _mark_derived(record.user_id, record.memory_id);
+    END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION _store_vector(

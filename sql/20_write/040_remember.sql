@@ -85,6 +85,7 @@ BEGIN
         SELECT DISTINCT owner, memory_id, s.id, 'derived_from', 1
         FROM unnest(sources) AS s (id) WHERE s.id <> memory_id
         ON CONFLICT DO NOTHING;
+        PERFORM _mark_derived(owner, memory_id);
     END IF;
 END $$;
 

@@ -16,22 +16,6 @@ BEGIN
     END IF;
 END $$;
 
--- Recall looks for sources only where a trace says that there are any.
-CREATE OR REPLACE FUNCTION _mark_derived(user_id text, memory_id bigint) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-DECLARE
-    has_source CONSTANT boolean := EXISTS (
-        SELECT FROM relation AS r
-        WHERE r.user_id = _mark_derived.user_id AND r.from_id = _mark_derived.memory_id
-          AND r.type = 'derived_from');
-BEGIN
-    UPDATE trace AS t SET derived = has_source
-    WHERE t.user_id = _mark_derived.user_id AND t.memory_id = _mark_derived.memory_id
-      AND t.derived <> has_source;
-END $$;
-
 CREATE OR REPLACE FUNCTION relate(
     from_id bigint, to_id bigint, type text DEFAULT 'related', strength float8 DEFAULT 0.5,
     user_id text DEFAULT NULL)

@@ -131,6 +131,48 @@ def test_a_trace_knows_whether_its_memory_has_sources(tx, pair):
     assert not value(tx, derived, pair[0])
 
 
+PLACE = "SELECT session, position, derived FROM memoir.trace WHERE memory_id = %s"
+
+
+def place(conn, memory_id):
+    """Where recall sees a memory: session, position, and whether it has sources."""
+    return conn.execute(PLACE, (memory_id,)).fetchone()
+
+
+def turns(conn, *sessions):
+    """Turns 1, 2, ... of sessions."""
+    return [
+        remember(conn, f"tea {turn}", "turn", session_id=session, turn=turn)
+        for turn, session in enumerate(sessions, 1)
+    ]
+
+
+def test_a_memory_made_from_turns_of_a_session_stands_beside_the_first(tx):
+    fact = remember(tx, "coffee")
+    first, second = turns(tx, "s", "s")
+    relate(tx, fact, second, "derived_from")
+    assert place(tx, fact) == (*place(tx, second)[:2], True)
+    relate(tx, fact, first, "derived_from")
+    assert place(tx, fact) == (*place(tx, first)[:2], True)
+    unrelate(tx, fact, first)
+    unrelate(tx, fact, second)
+    assert place(tx, fact) == (0, -1, False)
+
+
+def test_a_memory_made_from_several_sessions_has_no_place(tx):
+    fact = remember(tx, "coffee")
+    for turn in turns(tx, "s", "other"):
+        relate(tx, fact, turn, "derived_from")
+    assert place(tx, fact) == (0, -1, True)
+
+
+def test_a_place_of_its_own_stays(tx):
+    fact = remember(tx, "coffee", session_id="own", turn=7)
+    before = place(tx, fact)
+    relate(tx, fact, turns(tx, "s")[0], "derived_from")
+    assert place(tx, fact) == (*before[:2], True)
+
+
 def test_a_superseded_memory_may_still_be_related(tx, pair):
     tx.execute("UPDATE memoir.memory SET status = 'superseded' WHERE memory_id = %s", pair[1:])
     assert relate(tx, *pair, "supersedes") == "ADD"

@@ -1,0 +1,148 @@
+"""Questions that ask when, texts that say when, and texts that are questions."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rows import value
+
+ASKS_WHEN = [
+    "When did Caroline go to the support group?",
+    "when's the deadline",
+    "Do you remember when she moved?",
+    "And when?",
+    "When Jon has lost his job?",
+    "What date was the concert?",
+    "Which year did John start surfing?",
+    "In which month did they meet?",
+    "What is the exact date of the release?",
+    "How long ago was the accident?",
+    "How many weeks ago did we talk?",
+    "Since when does he smoke?",
+    "What time is it?",
+    "我们什么时候开会？",
+    "何时上线",
+    "哪天去的",
+    "哪一年毕业的",
+    "会议是几号",
+    "生日是哪个月",
+    "多久以前的事",
+]
+ASKS_SOMETHING_ELSE = [
+    "",
+    "What did I eat when I was in Paris?",
+    "When I was in Paris, what did I eat?",
+    "What does Maria like?",
+    "Whenever it rains",
+    "How long has she painted?",
+    "How many weeks does it take?",
+    "What day-to-day tasks are there?",
+    "Which time zone is it?",
+    "喜欢什么颜色",
+    "哪里",
+    "几年级",
+    "几个人",
+]
+SAYS_WHEN = [
+    "I went there yesterday.",
+    "See you tomorrow!",
+    "Last week was hard",
+    "next Friday",
+    "We met on Tuesday",
+    "It was two years ago",
+    "since 2019",
+    "back in May",
+    "on May 8th",
+    "8 Aug works",
+    "July was hot",
+    "in three weeks",
+    "born 1984",
+    "2023-05-08",
+    "5/8/2023",
+    "the last few days",
+    "in the summer",
+    "昨天去了",
+    "上周开会",
+    "5月8日生日",
+    "三天前",
+    "2023年",
+    "周五见",
+    "去年夏天",
+]
+SAYS_NO_TIME = [
+    "",
+    "I like tea.",
+    "That may be",
+    "They march on",
+    "Port 54321 is open",
+    "April likes June",
+    "at last",
+    "agony",
+    "我喜欢喝茶",
+    "三个人",
+    "五年级",
+]
+QUESTIONS = [
+    "Do you like tea?",
+    "Really? ",
+    'She said "why?"',
+    "(why?)",
+    "**why?**",
+    "Tea? 😀🎉",
+    "Heart? ❤️",
+    "Why?!",
+    "你喜欢茶吗",
+    "你喜欢茶吗。",
+    "他人呢！",
+    "真的？",
+    "为什么？”",
+]
+STATEMENTS = [
+    "",
+    "I like tea.",
+    "Why? Because.",
+    "What a day!",
+    "我喜欢茶",
+    "吗啡是药",
+    "a?b",
+]
+
+
+def flag(conn, function, text):
+    return value(conn, f"SELECT memoir.{function}(%s)", text)
+
+
+@pytest.mark.parametrize("question", ASKS_WHEN)
+def test_it_asks_when(tx, question):
+    assert flag(tx, "_asks_when", question)
+
+
+@pytest.mark.parametrize("question", ASKS_SOMETHING_ELSE)
+def test_it_asks_something_else(tx, question):
+    assert not flag(tx, "_asks_when", question)
+
+
+@pytest.mark.parametrize("content", SAYS_WHEN)
+def test_it_says_when(tx, content):
+    assert flag(tx, "_has_time_word", content)
+
+
+@pytest.mark.parametrize("content", SAYS_NO_TIME)
+def test_it_says_no_time(tx, content):
+    assert not flag(tx, "_has_time_word", content)
+
+
+@pytest.mark.parametrize("content", QUESTIONS)
+def test_it_is_a_question(tx, content):
+    assert flag(tx, "_is_question", content)
+
+
+@pytest.mark.parametrize("content", STATEMENTS)
+def test_it_is_a_statement(tx, content):
+    assert not flag(tx, "_is_question", content)
+
+
+@pytest.mark.parametrize("piece", ["?", "? ", "when ", "what ", "in the ", "5月", "月", "9", "吗"])
+@pytest.mark.parametrize("function", ["_asks_when", "_has_time_word", "_is_question"])
+def test_a_hundred_thousand_characters_are_no_trouble(tx, function, piece):
+    tx.execute("SET LOCAL statement_timeout = '5s'")
+    flag(tx, function, (piece * 100_000)[:100_000] + "x")
