@@ -196,6 +196,7 @@ class Loaded:
             user, vector = self._data.questions[place].user, vector_text(vectors[place])
             context = _as_context(self._call(calls, mode, place, vectors[place]))
             rivals.append((context, floor.bare(user, vector), floor.index_only(user, vector)))
+        floor.plan_index_only(rivals[0][2])
         with progress_bar(len(rivals) * (ROUNDS + 1), "timing") as bar:
             return interleaved(self._conn, rivals, ROUNDS, bar.update)
 
