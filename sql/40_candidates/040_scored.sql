@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION _scored(
                    relevance float8, factor float8, score float8,
                    keyword float8, graph float8, recency float8, importance float8,
                    interaction float8, priority float8, via text, obstacle text,
-                   boost float8, session int, "position" int, asks boolean)
+                   boost float8, session bigint, "position" int, asks boolean)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET jit = off
 AS $$

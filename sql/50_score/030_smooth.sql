@@ -1,13 +1,13 @@
 -- A turn among turns. place: session, whether the memory is a turn, whether it asks, in one number,
 -- so that the order of the index carries all that neighbours need.
-CREATE OR REPLACE FUNCTION _place(session int, "position" int, asks boolean) RETURNS int
+CREATE OR REPLACE FUNCTION _place(session bigint, "position" int, asks boolean) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 4 * session + CASE WHEN "position" >= 0 THEN 2 ELSE 0 END + asks::int;
 
 -- What a turn gains from the turns one and two before and after it, of its own session; the one
 -- before gives more where it asks.
 CREATE OR REPLACE FUNCTION _neighbours(
-    own int, before int, after int, second_before int, second_after int,
+    own bigint, before bigint, after bigint, second_before bigint, second_after bigint,
     before_score real, after_score real, second_before_score real, second_after_score real,
     near float8, beyond float8, answer float8)
     RETURNS float8

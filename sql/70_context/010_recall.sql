@@ -70,7 +70,7 @@ DECLARE
     derived boolean := true;
     some_wide boolean;
     all_ids bigint[];
-    places int[];
+    places bigint[];
     own_scores real[];
     makers int[];
     sources int[];
