@@ -73,7 +73,7 @@ CREATE TABLE trace (
     kind smallint NOT NULL,
     created_at timestamptz NOT NULL,
     importance float8 NOT NULL,
-    session int NOT NULL DEFAULT 0,
+    session bigint NOT NULL DEFAULT 0,
     position int NOT NULL DEFAULT -1,
     asks boolean NOT NULL DEFAULT false,
     derived boolean NOT NULL DEFAULT false,
@@ -108,8 +108,8 @@ COMMENT ON COLUMN trace.terms IS
     'or names the words shared with a question. Features (who says it, that it asks, that it says '
     'when) stand among them with 2^-12, too little to count as words.';
 COMMENT ON COLUMN trace.session IS
-    'Hash of the session, from 1; 0 without one. The scan gives turns in their order, so that '
-    'neighbours stand side by side.';
+    'Number of the session (session.number); 0 without one. The scan gives turns in their order, so '
+    'that neighbours stand side by side.';
 COMMENT ON COLUMN trace.position IS
     'Place of a turn in its session, from 0; -1 for a memory that is no turn and has no '
     'neighbours. A memory made from turns of one session has the place of the first of them.';

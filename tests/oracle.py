@@ -266,6 +266,86 @@ def is_candidate(memory: Memory, mode: str, now: datetime) -> bool:
     return relevance is not None and relevance >= least
 
 
+@dataclass
+class Turn:
+    """A memory among turns. own: its score alone; place None: no turn of its session."""
+
+    key: int
+    own: float
+    session: str | None = None
+    place: int | None = None
+    asks: bool = False
+
+
+@dataclass
+class TurnRules:
+    """Settings of a mode for turns."""
+
+    near: float = 0
+    beyond: float = 0
+    answer: float = 0
+    session: float = 0
+
+
+@dataclass
+class Features:
+    """What a question asks for besides words, and the settings: shares of the word signal."""
+
+    name_boost: float = 0
+    time_boost: float = 0
+    when_boost: float = 0
+    question_penalty: float = 0
+    names: int = 0
+
+
+def own_score(
+    cosine: float | None,
+    words: float,
+    features: Features,
+    named: int = 0,
+    flags: frozenset[str] = frozenset(),
+) -> float:
+    """Score in mode conversation without neighbours; named: how many of the names asked it has."""
+    words += features.name_boost * named / max(features.names, 1)
+    words += features.time_boost * ("timely" in flags) + features.when_boost * ("when" in flags)
+    words -= features.question_penalty * ("asks" in flags)
+    return words if cosine is None else 0.6 * cosine + 0.4 * words
+
+
+def with_neighbours(turn: Turn, memory: Sequence[Turn], rules: TurnRules) -> float:
+    """A score with what the two turns before it in its session and the two after lend."""
+    if turn.session is None or turn.place is None:
+        return turn.own
+    turns = [each for each in memory if each.session == turn.session and each.place is not None]
+    turns.sort(key=lambda each: (each.place, each.key))
+    here = turns.index(turn)
+    score = turn.own
+    for other, each in enumerate(turns):
+        score += {1: rules.near, 2: rules.beyond}.get(abs(other - here), 0) * each.own
+        if other == here - 1 and each.asks:
+            score += rules.answer * each.own
+    return score
+
+
+def turn_scores(memory: Sequence[Turn], rules: TurnRules) -> dict[int, float]:
+    """Scores by key of a memory small enough to be preselected whole."""
+    scores = {turn.key: with_neighbours(turn, memory, rules) for turn in memory}
+    best: dict[str | None, float] = {None: 0}
+    for turn in memory:
+        if turn.session is not None:
+            best[turn.session] = max(best.get(turn.session, -math.inf), scores[turn.key])
+    return {turn.key: scores[turn.key] + rules.session * best[turn.session] for turn in memory}
+
+
+def smoothed(scores: Sequence[float], near: float, beyond: float) -> list[float]:
+    """Each score with a share of the one before and after, and of the two beyond."""
+    p = [0.0, 0.0, *scores, 0.0, 0.0]
+    return [
+        p[i] + near * (p[i - 1] + p[i + 1]) + beyond * (p[i - 2] + p[i + 2])
+        for i in range(2, len(p) - 2)
+    ]
+
+
 def recall_at(places: Sequence[int | None], k: int) -> float:
     """Share of the relevant that stands at the first k places; None is not in the block."""
     return sum(place is not None and place <= k for place in places) / len(places)

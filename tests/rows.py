@@ -19,6 +19,9 @@ OTHER_MODES = ("balanced", "search", "implicit", "assistant")
 NOTHING = "(no relevant memory)"
 
 
+TURN_SETTINGS = {"vector_weight": 0.6, "word_weight": 0.4, "mmr_lines": 0, "event_limit": 0}
+
+
 def ago(**units: float) -> datetime:
     """A time before `NOW`: ``ago(days=30)``."""
     return NOW - timedelta(**units)
@@ -54,6 +57,24 @@ def remember_all(
         (kind, user, list(contents)),
     )
     return [memory_id for (memory_id,) in rows]
+
+
+def add_mode(conn: psycopg.Connection, name: str = "mine", **settings: Any) -> str:
+    """A mode for conversations with these settings alone; its name."""
+    row = {"name": name, "description": "of a test", "profile": False, **TURN_SETTINGS, **settings}
+    statement = SQL("INSERT INTO memoir.mode ({}) VALUES ({})").format(
+        SQL(", ").join(map(Identifier, row)), SQL(", ").join(map(Placeholder, row))
+    )
+    conn.execute(statement, row)
+    return name
+
+
+def say(conn: psycopg.Connection, session: str, *contents: str, **more: Any) -> list[int]:
+    """Store the turns of a session, from turn 0; their ids."""
+    return [
+        remember(conn, content, "turn", session_id=session, turn=turn, **more)
+        for turn, content in enumerate(contents)
+    ]
 
 
 def add_event(conn: psycopg.Connection, type: str, payload: Any, **more: Any) -> int:

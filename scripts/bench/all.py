@@ -29,11 +29,14 @@ Convert it to one JSON object, {{"turns": [...], "questions": [...]}}:
 Store it as scripts/bench/data/locomo.json, or elsewhere and set MEMOIR_BENCH_DATA to the folder.
 
 Vectors of another model than wordllama may stand beside it in locomo_<model>.npz: the arrays
-turns and questions, one row for each entry, in the same order."""
+turns and questions (and questions_stripped, facts), one row for each entry, in the same order."""
+
+
+RUNS = (["--mode", "execute"], ["--mode", "conversation", "--ablation"])
 
 
 def main() -> int:
-    """Run LoCoMo with wordllama, and with every file of vectors beside it."""
+    """Run LoCoMo in both modes, with wordllama and with every file of vectors beside it."""
     folder = Path(os.environ.get("MEMOIR_BENCH_DATA") or DATA)
     files = sorted(folder.glob("locomo*.json"))
     if not files:
@@ -42,14 +45,15 @@ def main() -> int:
     failed = 0
     for data in files:
         for vectors in (None, *sorted(data.parent.glob(f"{data.stem}_*.npz"))):
-            failed |= _run(data, vectors)
+            for options in RUNS:
+                failed |= _run(data, vectors, options)
     return failed
 
 
-def _run(data: Path, vectors: Path | None) -> int:
+def _run(data: Path, vectors: Path | None, options: list[str]) -> int:
     print(f"\n== {data.name}, vectors {vectors.name if vectors else 'of wordllama'}", flush=True)
-    options = ["--vectors", str(vectors)] if vectors else []
-    command = [sys.executable, str(HERE / "locomo.py"), str(data), *options]
+    given = ["--vectors", str(vectors)] if vectors else []
+    command = [sys.executable, str(HERE / "locomo.py"), str(data), *given, *options]
     return subprocess.run(command, check=False).returncode
 
 

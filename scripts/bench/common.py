@@ -93,6 +93,7 @@ class Floor:
         self._bare = _FLOOR.format(schema=schema).encode()
         self._index_only = _INDEX_ONLY.format(schema=schema).encode()
         self._model = scalar(conn, "SELECT model_id FROM memoir.embedding_model WHERE active")
+        self._conn = conn
 
     @staticmethod
     def fill(conn: psycopg.Connection[Any]) -> None:
@@ -106,6 +107,15 @@ class Floor:
     def index_only(self, user: str, vector: str) -> Statement:
         """The 20 nearest of a user by memoir's covering index."""
         return Statement(self._index_only, (user, self._model, vector))
+
+    def plan_index_only(self, example: Statement) -> None:
+        """Make the generic plan of the index-only search: with few users a scan of all is chosen.
+
+        Only its plan is made so. The bare search is planned as the server likes it.
+        """
+        self._conn.execute("SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off")
+        self._conn.execute(example.text, example.params, prepare=True)
+        self._conn.execute("RESET enable_seqscan; RESET plan_cache_mode")
 
 
 def interleaved(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
-from common import percentile
 
 from pgmemoir.embedders import WordLlamaEmbedder
 
@@ -30,6 +31,18 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Fact:
+    """What was extracted from turns of a conversation; ``sources`` are those turns."""
+
+    user: str
+    session: str
+    time: datetime
+    speaker: str
+    text: str
+    sources: list[str]
+
+
+@dataclass(frozen=True)
 class Asked:
     """One question; ``evidence`` are the turns one must have seen to answer it."""
 
@@ -40,87 +53,171 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Vectors:
-    """A vector for every turn and question.
+class Data:
+    """What a file holds."""
 
-    ``load_seconds`` and ``question_ms`` (the median) are what making them took; None when they
-    were given.
+    turns: list[Turn]
+    questions: list[Asked]
+    facts: list[Fact]
+
+
+Matrix = Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Vectors from a file, in the order of the data.
+
+    ``stripped`` are those of the questions without common words and names; without them the
+    questions as they are serve every mode.
     """
 
     name: str
-    turns: Sequence[Sequence[float]]
-    questions: Sequence[Sequence[float]]
-    load_seconds: float | None = None
-    question_ms: float | None = None
+    turns: Matrix
+    facts: Matrix
+    questions: Matrix
+    stripped: Matrix
 
 
-def read(path: Path) -> tuple[list[Turn], list[Asked]]:
-    """The turns and questions of a file."""
+@dataclass
+class Made:
+    """Vectors of wordllama. Each question is embedded by itself, as it would be when asked."""
+
+    name: str
+    turns: Matrix
+    facts: Matrix
+    load_seconds: float
+    embedder: WordLlamaEmbedder
+    times_ms: list[float] = field(default_factory=list)
+    _known: dict[str, Sequence[float]] = field(default_factory=dict)
+
+    def question(self, text: str) -> Sequence[float]:
+        """The vector of a text, made once."""
+        if text not in self._known:
+            start = time.perf_counter()
+            (self._known[text],) = self.embedder.embed([text])
+            self.times_ms.append(1000 * (time.perf_counter() - start))
+        return self._known[text]
+
+
+def read(path: Path) -> Data:
+    """The turns, questions and facts of a file."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        turns = [
-            Turn(
-                user=turn["conv"],
-                dia_id=turn["dia_id"],
-                session=str(turn["session"]),
-                position=turn["pos"],
-                time=datetime.fromisoformat(turn["ts"]),
-                speaker=turn["speaker"],
-                text=turn["text"],
-            )
-            for turn in content["turns"]
-        ]
-        questions = [
-            Asked(entry["conv"], entry["question"], entry["category"], entry["evidence"])
-            for entry in content["questions"]
-        ]
+        return Data(
+            turns=[
+                Turn(
+                    user=turn["conv"],
+                    dia_id=turn["dia_id"],
+                    session=str(turn["session"]),
+                    position=turn["pos"],
+                    time=datetime.fromisoformat(turn["ts"]),
+                    speaker=turn["speaker"],
+                    text=turn["text"],
+                )
+                for turn in content["turns"]
+            ],
+            questions=[
+                Asked(entry["conv"], entry["question"], entry["category"], entry["evidence"])
+                for entry in content["questions"]
+            ],
+            facts=[_fact(fact) for fact in content.get("facts", [])],
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise click.UsageError(
             f"{path} is not as README.md describes it: {type(error).__name__} {error}"
         ) from error
-    return turns, questions
 
 
-def pooled(turns: Sequence[Turn], questions: Sequence[Asked]) -> tuple[list[Turn], list[Asked]]:
+def _fact(fact: dict[str, Any]) -> Fact:
+    return Fact(
+        user=fact["conv"],
+        session=str(fact["session"]),
+        time=datetime.fromisoformat(fact["ts"]),
+        speaker=fact["speaker"],
+        text=fact["text"],
+        sources=fact["src"],
+    )
+
+
+def pooled(data: Data) -> Data:
     """All conversations as the memory of one user; names of turns and sessions stay apart."""
-    return (
-        [
+    return Data(
+        turns=[
             replace(
                 turn,
                 user="pooled",
                 dia_id=f"{turn.user} {turn.dia_id}",
                 session=f"{turn.user} {turn.session}",
             )
-            for turn in turns
+            for turn in data.turns
         ],
-        [
+        questions=[
             replace(
                 asked, user="pooled", evidence=[f"{asked.user} {turn}" for turn in asked.evidence]
             )
-            for asked in questions
+            for asked in data.questions
+        ],
+        facts=[
+            replace(
+                fact,
+                user="pooled",
+                session=f"{fact.user} {fact.session}",
+                sources=[f"{fact.user} {turn}" for turn in fact.sources],
+            )
+            for fact in data.facts
         ],
     )
 
 
-def read_vectors(path: Path) -> Vectors:
-    """The vectors of a file, as lists of numbers."""
+def copied(data: Data, copies: int) -> Data:
+    """Every turn ``copies`` times, the copies in sessions of their own and in other words.
+
+    A word becomes another one that is about as frequent: with the same words the copies would be
+    left out of a block as near-duplicates, and recall would look for more. Vectors stay.
+    """
+    words = Counter(word for turn in data.turns for word in turn.text.split())
+    ranked = [word for word, _ in words.most_common()]
+    ranks = {word: rank for rank, word in enumerate(ranked)}
+
+    def text(turn: Turn, copy: int) -> str:
+        return " ".join(ranked[(ranks[word] ^ copy) % len(ranked)] for word in turn.text.split())
+
+    turns = [
+        replace(turn, session=f"{turn.session} copy {copy}", text=text(turn, copy))
+        for copy in range(copies)
+        for turn in data.turns
+    ]
+    return Data(turns, data.questions, data.facts)
+
+
+def read_vectors(path: Path, data: Data, facts: bool) -> Given:
+    """The vectors of a file, as lists of numbers; it must have one for each entry of the data."""
     with np.load(path) as arrays:
-        return Vectors(path.name, arrays["turns"].tolist(), arrays["questions"].tolist())
+        questions = arrays["questions"].tolist()
+        given = Given(
+            name=path.name,
+            turns=arrays["turns"].tolist(),
+            facts=arrays["facts"].tolist() if facts and "facts" in arrays else [],
+            questions=questions,
+            stripped=arrays["questions_stripped"].tolist()
+            if "questions_stripped" in arrays
+            else questions,
+        )
+    wanted = (len(data.turns), len(data.questions), len(data.facts) if facts else 0)
+    if (len(given.turns), len(given.questions), len(given.facts)) != wanted:
+        raise click.UsageError(f"{path} does not have a vector for each entry of the data")
+    return given
 
 
-def embed(turns: Sequence[Turn], questions: Sequence[Asked]) -> Vectors:
-    """Vectors of wordllama; questions are embedded one by one, as they are asked."""
+def embed(data: Data, facts: bool) -> Made:
+    """Vectors of wordllama for what is stored."""
     embedder = WordLlamaEmbedder()
     embedder.embed(["load the model"])
     start = time.perf_counter()
-    of_turns = embedder.embed([turn.text for turn in turns])
-    load_seconds = time.perf_counter() - start
-    of_questions, times = [], []
-    for question in questions:
-        start = time.perf_counter()
-        of_questions += embedder.embed([question.text])
-        times.append(1000 * (time.perf_counter() - start))
-    return Vectors(embedder.name, of_turns, of_questions, load_seconds, percentile(times, 50))
+    turns = embedder.embed([turn.text for turn in data.turns])
+    of_facts = embedder.embed([fact.text for fact in data.facts]) if facts else []
+    return Made(embedder.name, turns, of_facts, time.perf_counter() - start, embedder)
 
 
 def numbers(text: str) -> list[int]:

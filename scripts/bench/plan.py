@@ -16,7 +16,10 @@ import psycopg
 from common import Statement
 from psycopg import sql
 
-_CANDIDATES = re.compile(r"\bSELECT\b(?:(?!\bSELECT\b)[^;])*?\bINTO\b[^;]*\bUNION ALL\b[^;]*;")
+# The statements that read every memory: of the turns of conversations, and of the other modes. With
+# rows out of the index there is another one for turns, with a UNION ALL.
+_TURNS = re.compile(r"\bSELECT\b[^;]*?\bINTO all_ids\b(?:(?!\bUNION ALL\b)[^;])*;")
+_OTHERS = re.compile(r"\bSELECT\b(?:(?!\bINTO\b)[^;])*?\bINTO ids\b[^;]*\bUNION ALL\b[^;]*;")
 _INTO = re.compile(r"\bINTO\b.*?(?=\bFROM\b)", re.DOTALL)
 _DECLARED = re.compile(r"^ +(\w+) (?:CONSTANT )?\w", re.MULTILINE)
 # A name that is not a column (behind a dot), an alias or a function; _recall.x is a variable.
@@ -26,18 +29,20 @@ _FUNCTION = """SELECT pg_get_functiondef(oid), prosrc, proargnames, proconfig FR
 WHERE oid = 'memoir._recall'::regproc"""
 
 
-def candidate_plan(conn: psycopg.Connection[Any], recall: Statement) -> str:
+def candidate_plan(conn: psycopg.Connection[Any], recall: Statement, mode: str) -> str:
     """EXPLAIN (ANALYZE, BUFFERS) of the candidate statement of one recall, warm.
 
     Args:
         conn: in autocommit; whatever is made here is rolled back.
         recall: a call of ``memoir.recall`` as the client sends it.
+        mode: the mode of that call.
     """
     with conn.transaction(force_rollback=True):
         row = conn.execute(_FUNCTION.encode()).fetchone()
         assert row is not None
         definition, source, arguments, settings = row
-        statement = _candidate_statement(source)
+        found = conn.execute("SELECT turns FROM memoir.mode WHERE name = %s", (mode,)).fetchone()
+        statement = _candidate_statement(source, bool(found and found[0]))
         names = _variables(statement, source, arguments)
         for name, value in (setting.split("=", 1) for setting in settings):
             conn.execute("SELECT set_config(%s, %s, true)", (name, value))
@@ -45,9 +50,9 @@ def candidate_plan(conn: psycopg.Connection[Any], recall: Statement) -> str:
         return _explain(conn, statement, names, values)
 
 
-def _candidate_statement(source: str) -> str:
-    """The statement that joins memories and events."""
-    found = _CANDIDATES.findall(source)
+def _candidate_statement(source: str, turns: bool) -> str:
+    """The statement that scores the memories, for a mode of turns or another."""
+    found = (_TURNS if turns else _OTHERS).findall(source)
     if len(found) != 1:
         raise RuntimeError(f"_recall has {len(found)} statements that look like the candidates'")
     return str(found[0])

@@ -2,14 +2,15 @@
 -- about, that it asks, that it says when. They stand in the sparse vector of the words, so that one
 -- inner product weighs words and features: a signal more costs no time in recall.
 -- A feature has value 2^-12 in a memory and its weight times 2^12 in a question (exact in float4):
--- between two memories it counts 2^-24, so features never make texts similar.
+-- between two memories it counts 2^-24, so features never make texts similar. Words have the places
+-- up to 2^28 of the vector, features those above: a word is never taken for a feature.
 CREATE OR REPLACE FUNCTION _feature_scale() RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 4096::float8;
 
 CREATE OR REPLACE FUNCTION _feature(name text) RETURNS int
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN _term('=' || name);
+    RETURN 268435456 + _term(name);
 
 -- A feature and what it counts for a question, as an entry of its sparse vector; '' for nothing.
 CREATE OR REPLACE FUNCTION _feature_entry(name text, weight float8) RETURNS text
@@ -22,7 +23,8 @@ CREATE OR REPLACE FUNCTION _features(content text, names text) RETURNS int[]
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN ARRAY(SELECT _feature('name ' || word) FROM unnest(tokens(names)) AS word LIMIT 16)
+    RETURN ARRAY(SELECT DISTINCT _feature('name ' || word)
+                 FROM unnest((tokens(names))[:16]) AS word)
         || CASE WHEN _is_question(content) THEN _feature('asks') END
         || CASE WHEN _has_time_word(content) THEN _feature('when') END;
 END $$;
@@ -32,4 +34,4 @@ CREATE OR REPLACE FUNCTION _term_set(terms int[], features int[]) RETURNS sparse
     RETURN ('{' || concat_ws(',', nullif(array_to_string(terms, ':1,') || ':1', ':1'),
                              nullif(array_to_string(features, ':0.000244140625,')
                                     || ':0.000244140625', ':0.000244140625'))
-            || '}/268435457')::sparsevec;
+            || '}/536870912')::sparsevec;

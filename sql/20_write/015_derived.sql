@@ -11,9 +11,9 @@ BEGIN
     SET derived = s.derived, session = s.session, position = s.position
     FROM (
         SELECT count(r.to_id) > 0 AS derived,
-               coalesce(_term(CASE WHEN m.session_id IS NOT NULL THEN m.session_id
-                                   WHEN count(DISTINCT o.session_id) = 1 THEN min(o.session_id)
-                              END), 0) AS session,
+               _session_number(m.user_id, CASE
+                   WHEN m.session_id IS NOT NULL THEN m.session_id
+                   WHEN count(DISTINCT o.session_id) = 1 THEN min(o.session_id) END) AS session,
                coalesce(CASE WHEN m.session_id IS NOT NULL AND m.position IS NOT NULL
                              THEN m.position
                              WHEN min(o.session_id) = coalesce(m.session_id, max(o.session_id))

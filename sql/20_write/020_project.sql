@@ -43,7 +43,7 @@ BEGIN
                             embedding, line, brief, wide)
     SELECT record.user_id, record.memory_id, _project.model, k.kind_id, record.created_at,
            record.importance,
-           coalesce(_term(record.session_id), 0),
+           _session_number(record.user_id, record.session_id),
            CASE WHEN record.session_id IS NULL THEN -1 ELSE coalesce(record.position, -1) END,
            _is_question(record.content),
            EXISTS (SELECT FROM relation AS r

@@ -91,5 +91,5 @@ BEGIN
     FOR i IN 1..cardinality(terms) LOOP
         entries := entries || ',' || terms[i] || ':' || weight[i] / whole;
     END LOOP;
-    RETURN ('{' || ltrim(entries, ',') || '}/268435457')::sparsevec;
+    RETURN ('{' || ltrim(entries, ',') || '}/536870912')::sparsevec;
 END $$;

@@ -26,17 +26,19 @@ BEGIN
     SELECT n.*, x.* INTO terms, idf, df, names, need, form, added, share, size, added_df
     FROM (
         SELECT array_agg(a.term) AS terms, array_agg(_idf(counted, a.df)) AS idf,
-               array_agg(a.df) AS df, array_agg(a.name) FILTER (WHERE a.name IS NOT NULL) AS names
+               array_agg(a.df) AS df,
+               array_agg(DISTINCT a.name) FILTER (WHERE a.name IS NOT NULL) AS names
         FROM (
             SELECT h.term,
                    coalesce((SELECT k.df FROM term AS k
                              WHERE k.user_id = _question.user_id AND k.term = h.term), 0) AS df,
-                   CASE WHEN name_boost <> 0 THEN
+                   CASE WHEN name_boost <> 0 AND h.place <= 200 THEN
                        (SELECT k.term FROM term AS k
                         WHERE k.user_id = _question.user_id
                           AND k.term = _feature('name ' || h.word)) END AS name
-            FROM (SELECT min(word) AS word, _term(word) AS term
-                  FROM unnest(tokens(query_text)) AS word GROUP BY 2) AS h
+            FROM (SELECT min(u.word) AS word, _term(u.word) AS term, min(u.place) AS place
+                  FROM unnest(tokens(query_text)) WITH ORDINALITY AS u (word, place)
+                  GROUP BY 2 ORDER BY 2 LIMIT 2000) AS h
             OFFSET 0
         ) AS a
     ) AS n, LATERAL (
@@ -54,7 +56,8 @@ END $$;
 
 -- The same when some memories are newer than the statistics, or the past is asked. One pass over
 -- those finds all words: the k-th word weighs 2^k in a probe, so one inner product tells the set of
--- words a trace has; 24 words fit a float4, further words go by further probes.
+-- words a trace has; 24 words fit a float4, further words go by further probes. Names that may be a
+-- speaker's or subject's are counted among the words, each entry larger by _feature_scale().
 CREATE OR REPLACE FUNCTION _question_counting(
     user_id text, model smallint, query_text text, counted int, counted_up_to bigint,
     known_until timestamptz, name_boost float8, features text)
@@ -64,31 +67,31 @@ CREATE OR REPLACE FUNCTION _question_counting(
 AS $$
 DECLARE
     asked CONSTANT int[] := (_terms(query_text))[:2000];
-    names int[];
+    names CONSTANT int[] := CASE WHEN name_boost <> 0 THEN ARRAY(
+        SELECT DISTINCT _feature('name ' || word)
+        FROM unnest((tokens(query_text))[:200]) AS word) END;
 BEGIN
-    IF name_boost <> 0 THEN
-        SELECT array_agg(f.name) INTO names
-        FROM (SELECT _feature('name ' || word) AS name
-              FROM unnest((tokens(query_text))[:200]) AS word OFFSET 0) AS f
-        WHERE _document_frequency(user_id, model, f.name, counted, counted_up_to) > 0;
-    END IF;
     RETURN (
         WITH expanded AS MATERIALIZED (
             SELECT e.* FROM _expansions(asked) AS e
         ), known AS MATERIALIZED (
-            SELECT w.term, w.place, (w.place - 1) / 24 AS probe,
+            SELECT w.term, w.place, (w.place - 1) / 24 AS probe, w.scale,
                    1 << ((w.place - 1) % 24)::int AS bit, coalesce(k.df, 0) AS df
-            FROM (SELECT u.term, row_number() OVER () AS place
-                  FROM (SELECT unnest(asked)
+            FROM (SELECT u.term, u.scale, row_number() OVER () AS place
+                  FROM (SELECT unnest(asked), 1
                         UNION ALL
-                        (SELECT added FROM expanded EXCEPT SELECT unnest(asked))) AS u (term)) AS w
+                        SELECT e.added, 1
+                        FROM (SELECT added FROM expanded EXCEPT SELECT unnest(asked)) AS e
+                        UNION ALL
+                        SELECT unnest(names), _feature_scale()) AS u (term, scale)) AS w
             LEFT JOIN term AS k ON k.user_id = _question_counting.user_id AND k.term = w.term
                                AND counted > 0
         ), newer AS MATERIALIZED (
             SELECT p.probe, -(t.terms <#> p.bits)::int AS matched, count(*) AS rows
             FROM (
                 SELECT k.probe,
-                       ('{' || string_agg(k.term || ':' || k.bit, ',') || '}/268435457')::sparsevec
+                       ('{' || string_agg(k.term || ':' || k.bit * k.scale, ',')
+                        || '}/536870912')::sparsevec
                 FROM known AS k
                 GROUP BY k.probe
             ) AS p (probe, bits), LATERAL (
@@ -116,7 +119,7 @@ BEGIN
             FROM known AS k
         )
         SELECT _weigh(w.memories, asked, c.idf, c.df, x.need, x.form, x.added, x.share, x.size,
-                      x.added_df, _name_entries(names, name_boost) || features)
+                      x.added_df, _name_entries(s.names, name_boost) || features)
         FROM whole AS w, LATERAL (
             SELECT array_agg(_idf(w.memories, c.df) ORDER BY c.place) AS idf,
                    array_agg(c.df ORDER BY c.place) AS df
@@ -127,5 +130,8 @@ BEGIN
                    array_agg(e.size) AS size, array_agg(e.df) AS added_df
             FROM (SELECT e.*, c.df
                   FROM expanded AS e JOIN counts AS c ON c.term = e.added AND c.df > 0) AS e
-        ) AS x);
+        ) AS x, (
+            SELECT array_agg(c.term) AS names FROM counts AS c
+            WHERE c.df > 0 AND c.term = ANY (names)
+        ) AS s);
 END $$;

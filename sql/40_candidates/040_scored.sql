@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION _scored(
                    relevance float8, factor float8, score float8,
                    keyword float8, graph float8, recency float8, importance float8,
                    interaction float8, priority float8, via text, obstacle text,
-                   boost float8, session int, "position" int, asks boolean)
+                   boost float8, session bigint, "position" int, asks boolean)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET jit = off
 AS $$
@@ -28,7 +28,7 @@ DECLARE
         AND (question IS NOT NULL OR cardinality(words) > 0);
     by_access CONSTANT boolean :=
         settings.recency_from = 'accessed' OR settings.interaction_weight > 0;
-    time_boost CONSTANT float8 :=
+    hybrid_time_boost CONSTANT float8 :=
         settings.time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
     -- What the weights of relevance are shares of.
     whole CONSTANT float8 := settings.vector_weight + settings.word_weight
@@ -45,7 +45,10 @@ BEGIN
                t.term_count, t.line, t.importance, t.session, t.position, t.asks,
                1 - (t.embedding <=> query) AS cosine,
                -(t.terms <#> question) AS wording, -(t.terms <#> plain_question) AS plain_wording,
-               CASE WHEN t.created_at <@ times THEN time_boost ELSE 0 END AS timely,
+               CASE WHEN t.created_at <@ times
+                    THEN CASE WHEN t.embedding IS NULL THEN settings.time_boost
+                              ELSE hybrid_time_boost END
+                    ELSE 0 END AS timely,
                -- Hashed subplans: a join hashes the wide side, the traces, and spills.
                CASE
                    WHEN t.memory_id IN (

@@ -31,9 +31,10 @@ BEGIN
         RETURN;
     END IF;
     RETURN QUERY
-    WITH own AS (
+    WITH own AS MATERIALIZED (
         -- As exact as the fast form: that one keeps scores as float4.
-        SELECT s.*, coalesce(s.score, 0)::real::float8 AS own
+        SELECT s.*, coalesce(s.score, 0)::real::float8 AS own,
+               row_number() OVER (ORDER BY s.session, s.position, s.id) AS place
         FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,
                      plain_question, times) AS s
     ), beside AS (
@@ -51,26 +52,24 @@ BEGIN
                lead(o.session, 2) OVER w = o.session AND lead(o.position, 2) OVER w >= 0
                    AND o.position >= 0 AND o.session > 0 AS is_4
         FROM own AS o
-        WINDOW w AS (ORDER BY o.session, o.position, o.id)
+        WINDOW w AS (ORDER BY o.place)
+    ), smoothed AS (
+        SELECT u.place, row_number() OVER (ORDER BY u.score DESC, u.place DESC) AS rank
+        FROM unnest((SELECT _smooth(array_agg(o.own::real ORDER BY o.place), near, beyond)
+                     FROM own AS o)) WITH ORDINALITY AS u (score, place)
     ), lent AS (
-        SELECT b.*,
-               row_number() OVER (ORDER BY b.own
-                   + near * (coalesce(b.own_1, 0) + coalesce(b.own_3, 0))
-                   + beyond * (coalesce(b.own_2, 0) + coalesce(b.own_4, 0)) DESC)
-                   <= candidate_limit + candidate_limit / 2 AS preselected,
+        SELECT b.*, r.rank <= candidate_limit + candidate_limit / 2 AS preselected,
                CASE WHEN b.is_1 THEN (near + CASE WHEN b.asks_1 THEN settings.answer_weight
                                                   ELSE 0 END) * b.own_1 ELSE 0 END AS gain_1,
                CASE WHEN b.is_2 THEN beyond * b.own_2 ELSE 0 END AS gain_2,
                CASE WHEN b.is_3 THEN near * b.own_3 ELSE 0 END AS gain_3,
                CASE WHEN b.is_4 THEN beyond * b.own_4 ELSE 0 END AS gain_4
-        FROM beside AS b
+        FROM beside AS b JOIN smoothed AS r USING (place)
     ), lifted AS (
-        SELECT l.*, l.gain_1 + l.gain_2 + l.gain_3 + l.gain_4 AS gain,
-               CASE WHEN l.preselected AND l.session > 0 THEN settings.session_weight
-                    * max(l.own + l.gain_1 + l.gain_2 + l.gain_3 + l.gain_4)
-                      OVER (PARTITION BY l.session, l.preselected)
+        SELECT l.*, CASE WHEN l.preselected AND l.session > 0 THEN settings.session_weight
+                    * max(l.own + l.gain) OVER (PARTITION BY l.session, l.preselected)
                ELSE 0 END AS lift
-        FROM lent AS l
+        FROM (SELECT l.*, l.gain_1 + l.gain_3 + l.gain_2 + l.gain_4 AS gain FROM lent AS l) AS l
     )
     SELECT l.id, l.kind, l.created_at, l.cost, l.brief_cost, l.terms, l.term_count, l.line,
            l.cosine, l.coverage, l.relevance, l.factor, l.own + l.gain + l.lift, l.keyword, l.graph,

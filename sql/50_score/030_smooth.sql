@@ -1,13 +1,13 @@
 -- A turn among turns. place: session, whether the memory is a turn, whether it asks, in one number,
 -- so that the order of the index carries all that neighbours need.
-CREATE OR REPLACE FUNCTION _place(session int, "position" int, asks boolean) RETURNS int
+CREATE OR REPLACE FUNCTION _place(session bigint, "position" int, asks boolean) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 4 * session + CASE WHEN "position" >= 0 THEN 2 ELSE 0 END + asks::int;
 
 -- What a turn gains from the turns one and two before and after it, of its own session; the one
 -- before gives more where it asks.
 CREATE OR REPLACE FUNCTION _neighbours(
-    own int, before int, after int, second_before int, second_after int,
+    own bigint, before bigint, after bigint, second_before bigint, second_after bigint,
     before_score real, after_score real, second_before_score real, second_after_score real,
     near float8, beyond float8, answer float8)
     RETURNS float8
@@ -28,7 +28,7 @@ CREATE OR REPLACE FUNCTION _smooth(scores real[], near float8, beyond float8) RE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    n CONSTANT int := cardinality(scores);
+    n CONSTANT int := coalesce(cardinality(scores), 0);
     first int := 1;
     last int := least(n, 16000);
     v vector;
@@ -36,8 +36,10 @@ DECLARE
     piece real[];
     result real[] := '{}';
 BEGIN
-    IF n < 3 THEN
-        RETURN scores;
+    IF n < 2 THEN
+        RETURN coalesce(scores, '{}');
+    ELSIF n = 2 THEN
+        RETURN ARRAY[scores[1] + near * scores[2], scores[2] + near * scores[1]];
     END IF;
     LOOP
         m := last - first + 1;

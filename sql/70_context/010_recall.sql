@@ -34,6 +34,7 @@ DECLARE
     features text;
     when_feature text;
     time_boost float8;
+    hybrid_time_boost float8;
     time_before interval;
     time_after interval;
     time_after_day interval;
@@ -69,7 +70,7 @@ DECLARE
     derived boolean := true;
     some_wide boolean;
     all_ids bigint[];
-    places int[];
+    places bigint[];
     own_scores real[];
     makers int[];
     sources int[];
@@ -151,7 +152,7 @@ BEGIN
         vector_share := 1;
     END IF;
     timed := times IS NOT NULL AND (query IS NULL OR question IS NOT NULL);
-    time_boost := time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
+    hybrid_time_boost := time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
 
     IF as_of <> 'infinity' THEN
         SELECT f.* INTO profile_text, profile_cost, except_ids
@@ -174,7 +175,9 @@ BEGIN
                             * (_relevance(t.embedding, query, vector_share, t.terms, question,
                                           CASE WHEN by_importance THEN t.importance END)
                                + CASE WHEN timed AND t.created_at <@ times
-                                      THEN time_boost ELSE 0 END), 0)::real AS score
+                                      THEN CASE WHEN t.embedding IS NULL THEN time_boost
+                                                ELSE hybrid_time_boost END
+                                      ELSE 0 END), 0)::real AS score
               FROM trace AS t
               WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND NOT t.wide
               ORDER BY t.session, t.position, t.memory_id) AS s;
@@ -187,7 +190,9 @@ BEGIN
                             * (_relevance(t.embedding, query, vector_share, t.terms, question,
                                           CASE WHEN by_importance THEN t.importance END)
                                + CASE WHEN timed AND t.created_at <@ times
-                                      THEN time_boost ELSE 0 END), 0)::real AS score
+                                      THEN CASE WHEN t.embedding IS NULL THEN time_boost
+                                                ELSE hybrid_time_boost END
+                                      ELSE 0 END), 0)::real AS score
               FROM (SELECT n.* FROM trace AS n
                     WHERE n.user_id = _recall.user_id AND n.model = in_model
                       AND n.active AND NOT n.wide
@@ -218,30 +223,34 @@ BEGIN
                 SELECT f.id, t.kind, f.score, t.cost, t.brief_cost, t.terms, t.term_count, t.line,
                        t.derived
                 FROM (
-                    SELECT e.id, e.score
-                        + CASE WHEN e.session = 0 THEN 0
-                               ELSE session_weight * max(e.score) OVER (PARTITION BY e.session)
-                          END AS score
+                    SELECT g.id, g.score
                     FROM (
-                        SELECT all_ids[p.place] AS id, places[p.place] / 4 AS session,
-                               own_scores[p.place] + _neighbours(
-                                   places[p.place], places[p.place - 1], places[p.place + 1],
-                                   places[p.place - 2], places[p.place + 2],
-                                   own_scores[p.place - 1], own_scores[p.place + 1],
-                                   own_scores[p.place - 2], own_scores[p.place + 2],
-                                   near, beyond, answer) AS score
+                        SELECT e.id, e.score
+                            + CASE WHEN e.session = 0 THEN 0
+                                   ELSE session_weight * max(e.score) OVER (PARTITION BY e.session)
+                              END AS score
                         FROM (
-                            SELECT u.place
-                            FROM unnest(_smooth(own_scores, near, beyond)) WITH ORDINALITY
-                                 AS u (score, place)
-                            ORDER BY u.score DESC
-                            LIMIT candidate_limit + candidate_limit / 2
-                        ) AS p
-                        WHERE all_ids[p.place] <> ALL (except_ids)
-                        OFFSET 0
-                    ) AS e
-                    ORDER BY 2 DESC
-                    LIMIT candidate_limit
+                            SELECT all_ids[p.place] AS id, places[p.place] / 4 AS session,
+                                   own_scores[p.place] + _neighbours(
+                                       places[p.place], places[p.place - 1], places[p.place + 1],
+                                       places[p.place - 2], places[p.place + 2],
+                                       own_scores[p.place - 1], own_scores[p.place + 1],
+                                       own_scores[p.place - 2], own_scores[p.place + 2],
+                                       near, beyond, answer) AS score
+                            FROM (
+                                SELECT u.place
+                                FROM (SELECT unnest(_smooth(own_scores, near, beyond)) AS score,
+                                             generate_subscripts(own_scores, 1) AS place) AS u
+                                ORDER BY u.score DESC, u.place DESC
+                                LIMIT candidate_limit + candidate_limit / 2
+                            ) AS p
+                            OFFSET 0
+                        ) AS e
+                    ) AS g
+                    -- What may not become a line lends to those beside it all the same.
+                    WHERE g.id <> ALL (except_ids)
+                    ORDER BY g.score DESC
+                    FETCH FIRST (candidate_limit) ROWS WITH TIES
                 ) AS f
                 CROSS JOIN LATERAL (
                     SELECT t.* FROM trace AS t
@@ -250,6 +259,7 @@ BEGIN
                 ) AS t
                 WHERE f.score > threshold
                 ORDER BY f.score DESC, t.created_at DESC, f.id
+                LIMIT candidate_limit
             ) AS c;
         ELSE
             -- Every memory of the user is scored where it lies in the index; the best leave it.

@@ -39,10 +39,12 @@ BEGIN
                                    counted_up_to) AS df,
                _document_frequency(owner, settings.model_id, _feature('name ' || d.token), counted,
                                    counted_up_to) > 0 AS named
-        FROM (SELECT DISTINCT a.token FROM asked AS a WHERE a.token IS NOT NULL LIMIT 200) AS d
+        FROM (SELECT a.token FROM asked AS a WHERE a.token IS NOT NULL
+              GROUP BY 1 ORDER BY min(a.place), 1 LIMIT 200) AS d
     )
     SELECT a.word, coalesce(max(k.df), 0)::float8 / memories, coalesce(bool_or(k.named), false),
-           coalesce(bool_and(k.named OR k.df > settings.common_share * memories), false)
+           coalesce(settings.common_share IS NOT NULL
+                    AND bool_and(k.named OR k.df > settings.common_share * memories), false)
     FROM asked AS a
     LEFT JOIN known AS k ON k.token = a.token
     WHERE a.word <> ''

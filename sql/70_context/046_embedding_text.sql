@@ -8,10 +8,10 @@ CREATE OR REPLACE FUNCTION embedding_text(
 AS $$
 BEGIN
     RETURN coalesce(
-        (SELECT string_agg(q.word, ' ' ORDER BY q.place)
+        (SELECT string_agg(q.word, ' ' ORDER BY q.place) FILTER (WHERE NOT q.leave_out)
          FROM query_terms(query_text, user_id, mode) WITH ORDINALITY
               AS q (word, share, name, leave_out, place)
-         WHERE NOT q.leave_out),
+         HAVING bool_or(q.leave_out)),
         query_text);
 END $$;
 

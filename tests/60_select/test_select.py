@@ -14,7 +14,7 @@ FROM memoir._select(
     %(scores)s::float8[], %(groups)s::smallint[], %(costs)s::float8[], %(brief_costs)s::float8[],
     %(terms)s::text[]::sparsevec[], %(term_counts)s::int[], %(heading_costs)s::float8[],
     %(smallest)s::float8, %(mmr_lambda)s::float8, %(mmr_lines)s::int, %(duplicate_at)s::float8,
-    %(line_limit)s::int, %(budget)s::float8) AS r
+    %(line_limit)s::int, %(budget)s::float8, NULL, NULL) AS r
 """
 
 

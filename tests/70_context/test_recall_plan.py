@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.rows import recall
+import re
+
+from tests.rows import recall, say
 
 USERS, EACH = 50, 100
 FILL = """
@@ -39,3 +41,27 @@ def test_a_live_recall_is_an_index_only_scan(db):
     assert scans >= 1
     assert entries == scans * EACH
     assert (fetched, table_scans) == (0, 0)
+
+
+def test_the_scan_of_a_conversation_is_an_index_only_scan_without_a_sort(db):
+    db.execute("SET synchronous_commit = on")
+    for user in range(3):
+        say(db, "a", *(f"tea {number}" for number in range(EACH)), user_id=f"user{user}")
+    db.execute("SELECT memoir.refresh_statistics('user1')")
+    db.execute("VACUUM (ANALYZE) memoir.trace")
+    asked = {"mode": "conversation", "user_id": "user1"}
+    scans, entries, fetched, table_scans = read(db, "milk", **asked)
+    assert (entries, fetched, table_scans) == (scans * EACH, 0, 0)
+    assert ["AGG", "INDEXONLYSCAN"] in plans(db, "milk", **asked)
+
+
+def plans(conn, *args, **more):
+    """The nodes of each plan that one recall makes."""
+    made = []
+    conn.add_notice_handler(lambda notice: made.append(notice.message_detail or ""))
+    conn.execute("DISCARD PLANS")
+    with conn.transaction():
+        conn.execute("SET LOCAL debug_print_plan = on")
+        conn.execute("SET LOCAL client_min_messages = log")
+        recall(conn, *args, **more)
+    return [re.findall(r"\{([A-Z]*(?:SCAN|SORT|AGG|JOIN|APPEND|LOOP))\b", plan) for plan in made]

@@ -1,0 +1,105 @@
+"""A fact and the turns it was made from do not both stand in a block."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rows import add_mode, call, explain, found, remember, say
+
+FACT = "Ann drinks green tea daily, with honey"
+
+
+def reasons(conn, question, mode):
+    """Reason by content."""
+    return {row.content: row.reason for row in explain(conn, question, mode=mode)}
+
+
+def mode_of(conn, fact):
+    """A mode of words where facts weigh this."""
+    mode = add_mode(conn)
+    conn.execute("INSERT INTO memoir.mode_weight VALUES (%s, 'fact', %s)", (mode, fact))
+    return mode
+
+
+def test_a_turn_is_left_out_below_the_fact_made_from_it(tx):
+    turns = say(tx, "a", "I drink tea, green", "and other tea")
+    fact = remember(tx, FACT, sources=turns[:1])
+    mode = mode_of(tx, 1.4)
+    assert found(tx, "tea", mode=mode) == [FACT, "and other tea"]
+    assert reasons(tx, "tea", mode)["I drink tea, green"] == f"duplicate of memory {fact}"
+
+
+def test_a_fact_is_left_out_below_all_its_sources(tx):
+    turns = say(tx, "a", "I drink tea, green", "and honey tea")
+    remember(tx, FACT, sources=turns)
+    mode = mode_of(tx, 0.5)
+    assert sorted(found(tx, "tea", mode=mode)) == ["I drink tea, green", "and honey tea"]
+    assert reasons(tx, "tea", mode)[FACT].startswith("duplicate of memory ")
+
+
+def test_a_fact_stays_where_one_source_is_not_in_the_block(tx):
+    turns = say(tx, "a", "I drink tea, green", "and honey")
+    remember(tx, FACT, sources=turns)
+    mode = mode_of(tx, 0.5)
+    assert found(tx, "tea", mode=mode) == ["I drink tea, green", FACT]
+    assert reasons(tx, "tea", mode)[FACT] == "in block"
+
+
+@pytest.mark.parametrize("related", [True, False])
+def test_only_what_was_derived_counts(tx, related):
+    (turn,) = say(tx, "a", "I drink tea, green")
+    fact = remember(tx, FACT)
+    call(tx, "relate", from_id=fact, to_id=turn, type="supports" if related else "derived_from")
+    expected = [FACT, "I drink tea, green"] if related else [FACT]
+    assert found(tx, "tea", mode=mode_of(tx, 1.4)) == expected
+
+
+def test_both_stand_when_the_relation_is_taken_back(tx):
+    turns = say(tx, "a", "I drink tea, green")
+    fact = remember(tx, FACT, sources=turns)
+    call(tx, "unrelate", from_id=fact, to_id=turns[0], type="derived_from")
+    assert len(found(tx, "tea", mode=mode_of(tx, 1.4))) == 2
+
+
+def test_a_memory_stored_already_can_get_sources(tx):
+    (turn,) = say(tx, "a", "I drink tea, green")
+    remember(tx, FACT)
+    remember(tx, FACT, sources=[turn])
+    assert found(tx, "tea", mode=mode_of(tx, 1.4)) == [FACT]
+
+
+def test_each_of_a_chain_is_left_out_below_the_next(tx):
+    (turn,) = say(tx, "a", "I drink tea, green")
+    fact = remember(tx, FACT, sources=[turn])
+    top = remember(tx, "tea tea lover of tea since ever", "preference", sources=[fact])
+    mode = mode_of(tx, 0.5)
+    tx.execute("INSERT INTO memoir.mode_weight VALUES (%s, 'preference', 2)", (mode,))
+    assert reasons(tx, "tea", mode) == {
+        "tea tea lover of tea since ever": "in block",
+        FACT: f"duplicate of memory {top}",
+        "I drink tea, green": "in block",
+    }
+
+
+def test_two_facts_of_one_turn_both_stand(tx):
+    (turn,) = say(tx, "a", "I drink tea, green")
+    remember(tx, FACT, sources=[turn])
+    remember(tx, "Ann owns a tea pot", sources=[turn])
+    assert sorted(found(tx, "tea", mode=mode_of(tx, 1.4))) == [FACT, "Ann owns a tea pot"]
+
+
+def test_facts_of_another_user_do_not_matter(tx):
+    for user in ("ann", "bob"):
+        remember(tx, "I drink tea, green", "turn", user_id=user)
+    (turn,) = [r.memory_id for r in explain(tx, "tea", user_id="bob")]
+    remember(tx, FACT, user_id="bob", sources=[turn])
+    assert found(tx, "tea", mode=mode_of(tx, 1.4), user_id="ann") == ["I drink tea, green"]
+
+
+@pytest.mark.parametrize("budget", [15, 20, 30, 60, 800])
+def test_recall_and_explain_agree(tx, budget):
+    turns = say(tx, "a", *(f"tea number {number} is for {number}" for number in range(9)))
+    for first in range(0, 8, 2):
+        remember(tx, f"fact {first} tea is made", sources=turns[first : first + 2])
+    for mode in ("conversation", mode_of(tx, 0.9)):
+        shown = [r.content for r in explain(tx, "tea", mode=mode, budget=budget) if r.place]
+        assert sorted(found(tx, "tea", mode=mode, budget=budget)) == sorted(shown)
