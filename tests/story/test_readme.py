@@ -24,7 +24,7 @@ def printed(dsn: str, statements: str, version: int) -> str:
     options = first.split()[2:] if first.startswith("-- psql") else []
     variables = ["-v", "ON_ERROR_STOP=1", "-v", "SHOW_CONTEXT=never"]
     command = [str(server.psql(version)), "-X", "-q", *options, *variables, "-d", dsn]
-    done = subprocess.run(command, input=statements, text=True, capture_output=True)
+    done = subprocess.run(command, check=False, input=statements, text=True, capture_output=True)
     if first == "-- refused":
         assert done.returncode != 0
         return done.stderr
@@ -36,7 +36,7 @@ def printed(dsn: str, statements: str, version: int) -> str:
 def test_every_example_prints_what_the_page_says(dsn, db, page):
     text = page.read_text(encoding="utf-8")
     examples = EXAMPLE.findall(text)
-    assert len(examples) == text.count("```sql\n") >= 5
+    assert len(examples) == text.count("```sql\n") > 0
     version = db.info.server_version // 10000
     for statements, output in examples:
         assert printed(dsn, statements, version) == output
