@@ -7,8 +7,8 @@ CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text
     RETURN coalesce(2 * vector_dims(embedding), 0) + 8 * (term_count + 18)
            + octet_length(line) + octet_length(user_id) > 2520;
 
--- The words of a memory and its features, as many words as fit one page beside the vector. A name of
--- it is that of its speaker, its subject or an entity it mentions.
+-- The words of a memory and its features, as many words as fit one page beside the vector. A name
+-- of it is that of its speaker, its subject or an entity it mentions.
 CREATE OR REPLACE FUNCTION _trace_terms(
     record memory, model smallint, OUT term_count int, OUT terms sparsevec)
     LANGUAGE plpgsql STABLE

@@ -1,7 +1,6 @@
 """A memory that mentions an entity is found by the name of it in mode conversation."""
 
 import pytest
-
 from tests.rows import explain, remember
 
 
