@@ -289,8 +289,10 @@ class TurnRules:
 
 @dataclass
 class Features:
-    """What a question asks for besides words, and the settings: shares of the word signal."""
+    """Settings of a mode: weight of the vector, shares of the word signal; names: those asked."""
 
+    vector_weight: float
+    word_weight: float
     name_boost: float = 0
     time_boost: float = 0
     when_boost: float = 0
@@ -305,11 +307,14 @@ def own_score(
     named: int = 0,
     flags: frozenset[str] = frozenset(),
 ) -> float:
-    """Score in mode conversation without neighbours; named: how many of the names asked it has."""
+    """Score of a memory without its neighbours; named: how many of the names asked it has."""
     words += features.name_boost * named / max(features.names, 1)
     words += features.time_boost * ("timely" in flags) + features.when_boost * ("when" in flags)
     words -= features.question_penalty * ("asks" in flags)
-    return words if cosine is None else 0.6 * cosine + 0.4 * words
+    if cosine is None:
+        return words
+    whole = features.vector_weight + features.word_weight
+    return (features.vector_weight * cosine + features.word_weight * words) / whole
 
 
 def with_neighbours(turn: Turn, memory: Sequence[Turn], rules: TurnRules) -> float:

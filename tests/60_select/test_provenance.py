@@ -25,7 +25,7 @@ def test_a_turn_is_left_out_below_the_fact_made_from_it(tx):
     fact = remember(tx, FACT, sources=turns[:1])
     mode = mode_of(tx, 1.4)
     assert found(tx, "tea", mode=mode) == [FACT, "and other tea"]
-    assert reasons(tx, "tea", mode)["I drink tea, green"] == f"duplicate of memory {fact}"
+    assert reasons(tx, "tea", mode)["I drink tea, green"] == f"told by memory {fact}"
 
 
 def test_a_fact_is_left_out_below_all_its_sources(tx):
@@ -33,7 +33,7 @@ def test_a_fact_is_left_out_below_all_its_sources(tx):
     remember(tx, FACT, sources=turns)
     mode = mode_of(tx, 0.5)
     assert sorted(found(tx, "tea", mode=mode)) == ["I drink tea, green", "and honey tea"]
-    assert reasons(tx, "tea", mode)[FACT].startswith("duplicate of memory ")
+    assert reasons(tx, "tea", mode)[FACT].startswith("told by memory ")
 
 
 def test_a_fact_stays_where_one_source_is_not_in_the_block(tx):
@@ -75,7 +75,7 @@ def test_each_of_a_chain_is_left_out_below_the_next(tx):
     tx.execute("INSERT INTO memoir.mode_weight VALUES (%s, 'preference', 2)", (mode,))
     assert reasons(tx, "tea", mode) == {
         "tea tea lover of tea since ever": "in block",
-        FACT: f"duplicate of memory {top}",
+        FACT: f"told by memory {top}",
         "I drink tea, green": "in block",
     }
 

@@ -147,11 +147,15 @@ def expected_scores(conn, vector):
     """Scores above 0 for the question `ASKED`, as the oracle has them from the mode's settings."""
     rows = conn.execute(OF_TURNS).fetchall()
     known = [sum(name in row[4] for row in rows) > 0 for name in ("ann", "bob")]
-    columns = "name_boost, time_boost, when_boost, question_penalty"
-    of_words = conn.execute(f"SELECT {columns} FROM memoir.mode WHERE name = 'conversation'")
+    of_words = conn.execute(
+        "SELECT vector_weight, word_weight, name_boost, time_boost, when_boost, question_penalty"
+        " FROM memoir.mode WHERE name = 'conversation'"
+    )
     features = Features(*of_words.fetchone(), names=sum(known))
-    columns = "neighbour_weight, second_neighbour_weight, answer_weight, session_weight"
-    of_turns = conn.execute(f"SELECT {columns} FROM memoir.mode WHERE name = 'conversation'")
+    of_turns = conn.execute(
+        "SELECT neighbour_weight, second_neighbour_weight, answer_weight, session_weight"
+        " FROM memoir.mode WHERE name = 'conversation'"
+    )
     plain = {row.memory_id: row for row in explain(conn, ASKED, query_vec=vector)}
     memory = []
     for key, weight, session, place, names, flags in rows:
