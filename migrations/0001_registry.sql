@@ -106,7 +106,7 @@ CREATE TABLE mode (
         AND (event_limit = 0 OR (neighbour_weight = 0 AND second_neighbour_weight = 0
                                  AND answer_weight = 0 AND session_weight = 0 AND time_boost = 0))
     ) STORED,
-    CHECK (vector_weight + word_weight > 0)
+    CONSTRAINT vector_or_word_weight_above_0 CHECK (vector_weight + word_weight > 0)
 );
 COMMENT ON TABLE mode IS
     'How a recall is weighted, one row a mode; a new mode is one row here and, where a weight of a '
@@ -177,6 +177,13 @@ COMMENT ON COLUMN mode.mmr_lines IS
     'How many lines MMR orders (topK of D0 3.1); the rest follow by score.';
 COMMENT ON COLUMN mode.duplicate_at IS
     'A candidate this similar (Jaccard of token sets) to a line above it is left out (D0 1.3).';
+COMMENT ON COLUMN mode.event_hours IS
+    'Events of this many hours back are candidates (D0 1.5: 24, in debug 72).';
+COMMENT ON COLUMN mode.event_limit IS 'The newest so many of them; 0: no events.';
+COMMENT ON COLUMN mode.event_relevance IS 'The relevance every event has, 0 to 1 (D0 1.5: 0.5).';
+COMMENT ON COLUMN mode.event_types IS 'Events of other types are not recalled.';
+COMMENT ON COLUMN mode.profile IS
+    'Whether the first goals and the capabilities stand at the head of the block.';
 COMMENT ON COLUMN mode.name_boost IS
     'For a memory whose speaker or subject the question names; several names share it. This and '
     'the next three are shares of the word signal: 0.3 counts as much as 30 % of the words.';
@@ -196,6 +203,8 @@ COMMENT ON COLUMN mode.session_weight IS
 COMMENT ON COLUMN mode.common_share IS
     'Words in more than this share of the user''s memories, and names he knows, are left out of '
     'the text to embed (query_terms); NULL: nothing is left out.';
+COMMENT ON COLUMN mode.turns IS
+    'Computed: recall reads the memories in the order of their turns.';
 COMMENT ON COLUMN mode.model_id IS
     'Kept by trigger, as dimensions and log_recalls: the active embedding model and setting '
     'log_recalls, so that a recall reads one row. Do not write.';

@@ -108,8 +108,8 @@ COMMENT ON COLUMN trace.terms IS
     'or names the words shared with a question. Features (who says it, that it asks, that it says '
     'when) stand among them with 2^-12, too little to count as words.';
 COMMENT ON COLUMN trace.session IS
-    'Number of the session (session.number); 0 without one. The scan gives turns in their order, so '
-    'that neighbours stand side by side.';
+    'Number of the session (session.number); 0 without one. The scan gives turns in their order, '
+    'so that neighbours stand side by side.';
 COMMENT ON COLUMN trace.position IS
     'Place of a turn in its session, from 0; -1 for a memory that is no turn and has no '
     'neighbours. A memory made from turns of one session has the place of the first of them.';

@@ -2,8 +2,8 @@
 -- about, that it asks, that it says when. They stand in the sparse vector of the words, so that one
 -- inner product weighs words and features: a signal more costs no time in recall.
 -- A feature has value 2^-12 in a memory and its weight times 2^12 in a question (exact in float4):
--- between two memories it counts 2^-24, so features never make texts similar. Words have places up to
--- 2^28 of it, features those behind, so that no word is ever taken for a feature.
+-- between two memories it counts 2^-24, so features never make texts similar. Words have the places
+-- up to 2^28 of the vector, features those above: a word is never taken for a feature.
 CREATE OR REPLACE FUNCTION _feature_scale() RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 4096::float8;

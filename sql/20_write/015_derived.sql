@@ -1,7 +1,7 @@
 -- What a trace knows of the sources of its memory (relation derived_from): that there are any, and
--- their place. A memory made from turns of one session stands beside the first of them in recall and
--- gains from the same neighbours: 2.3 points of evidence at 800 tokens of 5 LoCoMo conversations
--- with the facts drawn from them. A turn keeps its own place.
+-- their place. A memory made from turns of one session stands beside the first of them and gains
+-- from the same neighbours: 2.3 points of evidence at 800 tokens of 5 LoCoMo conversations with
+-- the facts drawn from them. A turn keeps its own place.
 CREATE OR REPLACE FUNCTION _mark_derived(user_id text, memory_id bigint) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

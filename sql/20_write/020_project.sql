@@ -7,6 +7,28 @@ CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text
     RETURN coalesce(2 * vector_dims(embedding), 0) + 8 * (term_count + 18)
            + octet_length(line) + octet_length(user_id) > 2520;
 
+-- The words of a memory and its features, as many words as fit one page beside the vector. A name of
+-- it is that of its speaker, its subject or an entity it mentions.
+CREATE OR REPLACE FUNCTION _trace_terms(
+    record memory, model smallint, OUT term_count int, OUT terms sparsevec)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    term_limit CONSTANT int := least(512, greatest(16, (7600 - 2 * coalesce(
+        (SELECT e.dimensions FROM embedding_model AS e WHERE e.model_id = _trace_terms.model),
+        1536)) / 8));
+    term_list CONSTANT int[] := (_terms(record.content))[:term_limit];
+    names CONSTANT text := concat_ws(' ', record.speaker, record.subject, (
+        SELECT string_agg(e.name, ' ' ORDER BY e.entity_id)
+        FROM mention AS m
+        JOIN entity AS e ON e.user_id = m.user_id AND e.entity_id = m.entity_id
+        WHERE m.user_id = record.user_id AND m.memory_id = record.memory_id));
+BEGIN
+    term_count := cardinality(term_list);
+    terms := _term_set(term_list, array_remove(_features(record.content, names), NULL));
+END $$;
+
 CREATE OR REPLACE FUNCTION _project(
     user_id text, memory_id bigint, model smallint, embedding halfvec)
     RETURNS void
@@ -19,9 +41,7 @@ DECLARE
     record memory;
     text_line text;
     brief_line text;
-    term_list int[];
-    term_limit int;
-    features int[];
+    words record;
     is_derived boolean;
 BEGIN
     SELECT m.* INTO STRICT record
@@ -31,13 +51,7 @@ BEGIN
         nullif(_line(record.summary, line_length), ''),
         CASE WHEN length(text_line) > 2 * brief_length
              THEN _line(record.content, brief_length) END);
-    -- What fits one page beside the vector.
-    term_limit := least(512, greatest(16, (7600 - 2 * coalesce(
-        (SELECT e.dimensions FROM embedding_model AS e WHERE e.model_id = _project.model),
-        1536)) / 8));
-    term_list := (_terms(record.content))[:term_limit];
-    features := array_remove(
-        _features(record.content, concat_ws(' ', record.speaker, record.subject)), NULL);
+    words := _trace_terms(record, _project.model);
     INSERT INTO trace AS t (user_id, memory_id, model, kind, created_at, importance,
                             session, position, asks, derived, cost, brief_cost, term_count, terms,
                             embedding, line, brief, wide)
@@ -50,9 +64,9 @@ BEGIN
                    WHERE r.user_id = record.user_id AND r.from_id = record.memory_id
                      AND r.type = 'derived_from'),
            _token_cost('- ' || text_line || E'\n'), _token_cost('- ' || brief_line || E'\n'),
-           cardinality(term_list), _term_set(term_list, features), _project.embedding,
+           words.term_count, words.terms, _project.embedding,
            text_line, brief_line,
-           _is_wide(_project.embedding, cardinality(term_list), text_line, record.user_id)
+           _is_wide(_project.embedding, words.term_count, text_line, record.user_id)
     FROM kind AS k WHERE k.name = record.kind
     RETURNING t.derived INTO is_derived;
     IF is_derived THEN

@@ -15,6 +15,25 @@ BEGIN
     RETURN entity;
 END $$;
 
+-- A memory is found by the names of its entities: they are features of its trace.
+CREATE OR REPLACE FUNCTION _mention_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    changed CONSTANT mention := CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
+BEGIN
+    UPDATE trace AS t
+    SET terms = (_trace_terms(m, t.model)).terms
+    FROM memory AS m
+    WHERE m.user_id = changed.user_id AND m.memory_id = changed.memory_id
+      AND t.user_id = m.user_id AND t.memory_id = m.memory_id;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER mention_changed AFTER INSERT OR DELETE ON mention
+    FOR EACH ROW EXECUTE FUNCTION _mention_changed();
+
 CREATE OR REPLACE FUNCTION mention(
     memory_id bigint, entity text, type text DEFAULT 'thing', user_id text DEFAULT NULL)
     RETURNS bigint

@@ -3,8 +3,9 @@
 -- line chosen; the rest follows by score. A candidate as similar as duplicate_at to a line above is
 -- left out, one that does not fit is skipped, its brief is used where only that fits. A bound kept
 -- from earlier rounds and the sizes of the sets spare most comparisons.
--- Provenance: candidate makers[i] was derived from candidate sources[i] (0: from what is none). A source whose derived memory is in the block says nothing new, nor does a derived
--- memory all of whose sources are.
+-- Provenance: candidate makers[i] was derived from candidate sources[i] (0: from what is none). A
+-- source whose derived memory is in the block says nothing new, nor does a derived memory all of
+-- whose sources are.
 -- outcome: NULL not reached, 0 over budget, -n candidate n says the same, else its place in the
 -- block. chosen: candidates in order; a negative one stands with its brief.
 CREATE OR REPLACE FUNCTION _select(

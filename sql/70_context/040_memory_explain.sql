@@ -132,7 +132,12 @@ BEGIN
                WHEN o.id IS NULL AND settings.extra_lines > 0 THEN 'beyond the line limit'
                WHEN o.id IS NULL THEN 'beyond the candidate limit'
                WHEN o.outcome < 0 THEN (
-                   SELECT format('duplicate of %s %s',
+                   SELECT format('%s %s %s',
+                                 CASE WHEN EXISTS (
+                                     SELECT FROM relation AS r
+                                     WHERE r.user_id = owner AND r.type = 'derived_from'
+                                       AND (r.from_id, r.to_id) IN ((d.id, s.id), (s.id, d.id)))
+                                 THEN 'told by' ELSE 'duplicate of' END,
                                  CASE WHEN d.id > 0 THEN 'memory' ELSE 'event' END, abs(d.id))
                    FROM (VALUES (ids[-o.outcome])) AS d (id))
                WHEN o.outcome IS NULL
@@ -176,12 +181,12 @@ COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timesta
     'One row for each memory and recent event with every part of its score and why it is or is not '
     'in the block: in block, profile, no vector and no words to compare, below minimum relevance, '
     'below threshold, expired, not valid yet, beyond the candidate limit, beyond the line limit, '
-    'duplicate of ..., over budget, not known yet, or its status. place: order of choice. How the '
-    'parts make relevance and score: comments on table mode; for a mode of vector and words alone '
-    'score = relevance x decay x weight. boost: what names and times of the question added to '
-    'relevance, neighbours and session: what turns beside it and the best of its session added to '
-    'the score (mode conversation). matched: the words of the question that the memory has, '
-    'synonyms ("认证 → auth"), and in a mode with keyword_weight its keywords ("keyword auth"). '
-    'via: the link that brought it in. only_memory: a memory id, '
-    'to ask about that one alone. At most 1,000 rows, the block first. Other arguments and errors '
-    'as recall(), and ME012 for an id the user has not.';
+    'duplicate of ..., told by ... (the memory made from it, or all it was made from, is in the '
+    'block), over budget, not known yet, or its status. place: order of choice. How the parts make '
+    'relevance and score: comments on table mode; for a mode of vector and words alone score = '
+    'relevance x decay x weight. boost: what names and times of the question added to relevance, '
+    'neighbours and session: what turns beside it and the best of its session added to the score '
+    '(mode conversation). matched: the words of the question that the memory has, synonyms ("认证 → '
+    'auth"), and in a mode with keyword_weight its keywords ("keyword auth"). via: the link that '
+    'brought it in. only_memory: a memory id, to ask about that one alone. At most 1,000 rows, the '
+    'block first. Other arguments and errors as recall(), and ME012 for an id the user has not.';

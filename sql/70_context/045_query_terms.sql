@@ -44,7 +44,8 @@ BEGIN
     )
     SELECT a.word, coalesce(max(k.df), 0)::float8 / memories, coalesce(bool_or(k.named), false),
            coalesce(settings.common_share IS NOT NULL
-                    AND bool_and(k.named OR k.df > settings.common_share * memories), false)
+                    AND bool_and(k.named OR k.df > greatest(settings.common_share * memories, 2)),
+                    false)
     FROM asked AS a
     LEFT JOIN known AS k ON k.token = a.token
     WHERE a.word <> ''
@@ -56,5 +57,5 @@ COMMENT ON FUNCTION query_terms(text, text, text) IS
     'The words of a question in their order, with the share of the user''s memories that contain '
     'them, whether they are a name he knows (of a speaker or subject), and whether to leave them '
     'out of the text that is embedded: names, and words in more than mode.common_share of the '
-    'memories. A mode without common_share leaves out nothing. embedding_text() gives the rest. '
-    'Errors: ME001 mode, ME006 user.';
+    'memories and in more than two. A mode without common_share leaves out nothing. '
+    'embedding_text() gives the rest. Errors: ME001 mode, ME006 user.';

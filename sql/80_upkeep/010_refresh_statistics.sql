@@ -51,5 +51,5 @@ CREATE OR REPLACE TRIGGER drop_statistics_on_delete AFTER DELETE ON trace
     FOR EACH ROW EXECUTE FUNCTION _drop_statistics();
 CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF active, terms ON trace
     FOR EACH ROW
-    WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.term_count IS DISTINCT FROM NEW.term_count)
+    WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.terms::text <> NEW.terms::text)
     EXECUTE FUNCTION _drop_statistics();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 from tests.rows import NOW, add_event, ago, explain, headings, recall, remember, value
 
@@ -32,6 +33,14 @@ def test_a_new_mode_takes_the_half_lives_of_the_kinds(tx):
 def test_a_mode_of_a_name_not_there_is_refused_until_it_is(tx):
     add_mode(tx)
     assert recall(tx, mode="brew").tokens > 0
+
+
+def test_a_mode_that_compares_nothing_is_refused_by_name(tx):
+    with pytest.raises(psycopg.errors.CheckViolation, match="vector_or_word_weight_above_0"):
+        tx.execute(
+            "INSERT INTO memoir.mode (name, description, vector_weight, word_weight)"
+            " VALUES ('none', 'Compares nothing.', 0, 0)"
+        )
 
 
 def test_a_changed_weight_acts_at_once(tx):

@@ -212,6 +212,6 @@ def test_the_named_words_weigh_what_the_memory_is_covered_by(tx):
     rows = call(tx, "_question_words", user_id="default", query_text="认证失败")
     terms = "SELECT -(terms OPERATOR(public.<#>) %s::public.sparsevec) > 0 FROM memoir.trace"
     terms += " WHERE line = 'auth error'"
-    has = {r.term: value(tx, terms, f"{{{r.term}:1}}/268435457") for r in rows}
+    has = {r.term: value(tx, terms, f"{{{r.term}:1}}/536870912") for r in rows}
     covered = sum({r.term: r.weight for r in rows if has[r.term]}.values())
     assert candidate_scores(tx, "认证失败")["auth error"] == pytest.approx(covered, abs=1e-6)

@@ -23,9 +23,7 @@ def gained(conn, question, **settings):
     return {text: round(by, 4) for text, by in gain.items() if abs(by) > 1e-6}
 
 
-@pytest.mark.parametrize(
-    "question", ["What did Ann say of tea?", "Did ann like it", "Ann's tea"]
-)
+@pytest.mark.parametrize("question", ["What did Ann say of tea?", "Did ann like it", "Ann's tea"])
 def test_what_a_named_speaker_said_is_lifted(tx, question):
     say(tx, "a", "tea is good", "tea is fine", speaker="Bob")
     say(tx, "b", "tea is red", speaker="Ann")

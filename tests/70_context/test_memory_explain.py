@@ -119,6 +119,16 @@ def test_a_duplicate_of_an_event_names_the_event(tx):
     assert sorted(rows.values()) == [f"duplicate of event {newer}", "in block"]
 
 
+def test_a_memory_that_was_summed_up_names_what_tells_it(tx):
+    turn = remember(tx, "green tea for me, please", "turn")
+    fact = remember(tx, "Ada drinks green tea", sources=[turn])
+    rows = reasons(tx, "green tea Ada drinks", mode="conversation")
+    assert rows == {
+        "Ada drinks green tea": "in block",
+        "green tea for me, please": f"told by memory {fact}",
+    }
+
+
 def test_a_line_that_does_not_fit_is_over_budget(tx):
     remember(tx, "tea " + "cup " * 50)
     remember(tx, "tea")

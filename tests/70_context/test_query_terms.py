@@ -68,6 +68,16 @@ def test_a_question_of_nothing_else_stays_whole(tx):
     assert text(tx, "  Ann  tea ") == "  Ann  tea "
 
 
+def test_a_question_of_which_only_stop_words_would_be_left_stays_whole(tx):
+    fill(tx)
+    assert text(tx, "When does Ann have the tea?") == "When does Ann have the tea?"
+
+
+def test_a_word_of_two_memories_is_not_common_in_a_small_memory(tx):
+    remember_all(tx, ["tea one", "tea two", "milk"])
+    assert terms(tx, "tea milk") == "tea milk"
+
+
 @pytest.mark.parametrize("mode", ["execute", "chat", "balanced"])
 def test_a_mode_without_common_share_changes_nothing(tx, mode):
     fill(tx)

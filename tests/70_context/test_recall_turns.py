@@ -126,40 +126,41 @@ def test_both_forms_choose_the_same_with_few_candidates(tx, seed):
 @pytest.mark.parametrize("with_vector", [True, False])
 def test_scores_are_those_of_the_oracle(tx, seed, with_vector):
     fill(tx, seed, random.Random(seed).randint(1, 40))
-    question = "When did Ann and Bob drink tea in May 2025?"
-    features = Features(0.33, 0.4, 0.1, 0.1, names=named_in(tx, "ann", "bob"))
     vector = "[1,0,0.5]" if with_vector else None
-    rows = explain(tx, question, mode="execute", query_vec=vector)
-    words = {row.memory_id: (row.cosine, row.coverage or 0) for row in rows}
-    memory = [turn_of(*row, words, features) for row in tx.execute(OF_TURNS).fetchall()]
-    expected = oracle.turn_scores(memory, TurnRules(0.15, 0.1, 0.1, 0.2))
-    logged = both(tx, question, vector, budget=100_000)[2]
-    facts = {i for (i,) in tx.execute("SELECT memory_id FROM memoir.memory WHERE kind = 'fact'")}
-    assert facts.isdisjoint(logged) or {*logged} <= {*expected}
-    assert logged == pytest.approx({k: s for k, s in expected.items() if s > 0}, abs=1e-6)
+    expected = expected_scores(tx, vector)
+    assert both(tx, ASKED, vector, budget=100_000)[2] == pytest.approx(expected, abs=1e-6)
 
 
+ASKED = "When did Ann and Bob drink tea in May 2025?"
 OF_TURNS = """
-SELECT m.memory_id, m.kind, m.session_id, m.position, concat_ws(' ', m.speaker, m.subject),
-       m.content LIKE '%?', m.content LIKE '%yesterday',
-       m.created_at >= '2025-04-30' AND m.created_at < '2025-06-08'
+SELECT m.memory_id, w.weight, m.session_id, m.position, lower(concat(m.speaker, m.subject)),
+       ARRAY[CASE WHEN m.content LIKE '%?' THEN 'asks' END,
+             CASE WHEN m.content LIKE '%yesterday' THEN 'when' END,
+             CASE WHEN m.created_at >= '2025-04-30' AND m.created_at < '2025-06-08'
+                  THEN 'timely' END]
 FROM memoir.memory AS m
+LEFT JOIN memoir.mode_weight AS w ON w.mode = 'conversation' AND w.kind = m.kind
 """
 
 
-def named_in(conn, *names):
-    """How many of the names the memory knows."""
-    rows = conn.execute("SELECT lower(concat(speaker, subject)) FROM memoir.memory").fetchall()
-    return sum(any(name in known for (known,) in rows) for name in names)
-
-
-def turn_of(key, kind, session, place, names, asks, when, timely, words, features):
-    """A memory for the oracle."""
-    flags = {"asks": asks, "when": when, "timely": timely}
-    flags = frozenset(flag for flag, is_so in flags.items() if is_so)
-    named = sum(name in names.lower() for name in ("ann", "bob"))
-    own = oracle.own_score(*words[key], features, named, flags)
-    return Turn(key, own * (1.4 if kind == "fact" else 1), session, place, asks)
+def expected_scores(conn, vector):
+    """Scores above 0 for the question `ASKED`, as the oracle has them from the mode's settings."""
+    rows = conn.execute(OF_TURNS).fetchall()
+    known = [sum(name in row[4] for row in rows) > 0 for name in ("ann", "bob")]
+    columns = "name_boost, time_boost, when_boost, question_penalty"
+    of_words = conn.execute(f"SELECT {columns} FROM memoir.mode WHERE name = 'conversation'")
+    features = Features(*of_words.fetchone(), names=sum(known))
+    columns = "neighbour_weight, second_neighbour_weight, answer_weight, session_weight"
+    of_turns = conn.execute(f"SELECT {columns} FROM memoir.mode WHERE name = 'conversation'")
+    plain = {row.memory_id: row for row in explain(conn, ASKED, query_vec=vector)}
+    memory = []
+    for key, weight, session, place, names, flags in rows:
+        named = sum(name in names for name in ("ann", "bob"))
+        words = plain[key].coverage or 0
+        own = oracle.own_score(plain[key].cosine, words, features, named, frozenset(flags))
+        memory.append(Turn(key, own * (weight or 1), session, place, "asks" in flags))
+    scores = oracle.turn_scores(memory, TurnRules(*of_turns.fetchone()))
+    return {key: score for key, score in scores.items() if score > 0}
 
 
 def test_an_empty_memory_gives_nothing(tx):
@@ -175,7 +176,7 @@ def test_more_candidates_than_are_preselected_at_first_fill_a_budget(tx):
 
 
 def test_of_the_same_score_the_newest_are_candidates(tx):
-    for days in range(58):
+    for days in range(45):
         remember(tx, f"tea {days}", "turn", created_at=ago(days=days))
     assert found(tx, "tea", mode="conversation", budget=40)[:3] == ["tea 0", "tea 1", "tea 2"]
 

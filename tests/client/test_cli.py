@@ -62,6 +62,19 @@ def test_remember_takes_tags(memoir: Call, db: psycopg.Connection) -> None:
     assert tags.fetchall() == [("deploy",), ("release",)]
 
 
+def test_remember_takes_what_it_was_made_from(memoir: Call, db: psycopg.Connection) -> None:
+    first = json.loads(memoir("remember", "tea, please", "--json").stdout)["memory_id"]
+    made = memoir("remember", "Ada drinks tea.", "--made-from", first, "--json").stdout
+    pairs = db.execute("SELECT from_id, to_id FROM memoir.relation WHERE type = 'derived_from'")
+    assert pairs.fetchall() == [(int(json.loads(made)["memory_id"]), int(first))]
+
+
+@pytest.mark.parametrize("group", ["server", "eval"])
+def test_a_group_without_a_command_shows_its_help(memoir: Call, group: str) -> None:
+    done = memoir(group)
+    assert (done.exit_code, done.stderr[:13]) == (2, "Usage: memoir")
+
+
 def test_a_dash_reads_stdin(memoir: Call) -> None:
     assert memoir("remember", "-", stdin="from a pipe\n").exit_code == 0
     assert "from a pipe" in memoir("context", "-", stdin="pipe\n").stdout

@@ -29,6 +29,7 @@ def test_the_demo_shows_four_blocks_and_a_table(dsn: str) -> None:
         assert f"=== mode {mode}: " in done.stdout
     assert "in block" in done.stdout
     assert " ms ===" in done.stdout
+    assert "认证 → " in done.stdout
     assert "--user demo psql" in done.stdout
 
 

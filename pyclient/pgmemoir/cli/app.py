@@ -132,6 +132,9 @@ class _Group(click.Group):
                 warnings.showwarning = _show_warning
                 code = super().main(arguments, *rest, **extra)
                 sys.stdout.flush()
+        except click.exceptions.NoArgsIsHelpError as error:  # a group without a command
+            click.echo(error.format_message(), err=True)
+            sys.exit(WRONG_USAGE)
         except BrokenPipeError:  # the reader, for example head, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(FAILED)

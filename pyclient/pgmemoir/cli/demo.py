@@ -17,12 +17,13 @@ from .. import demo as year
 from ..calls import Explained, Recall
 from ..client import Memoir
 from .app import App
-from .output import explain_table, progress_bar
+from .output import explain_table, fit, one_line, progress_bar
 
 _BUDGET = 800
 _REPEATS = 5
 _ROWS_IN_BLOCK = 12
 _ROWS_LEFT_OUT = 5
+_ENGLISH_ROWS = 3
 
 
 @click.command("demo")
@@ -43,6 +44,7 @@ def demo_command(app: App) -> None:
         rows = memory.explain(year.QUESTION, "execute", _BUDGET)
         click.echo(explain_table(_sample(rows)))
         click.echo(f"({len(rows)} candidates; memoir explain shows them all)")
+        _show_words(Memoir(conn, user=user, embedder=None))
     _farewell(app, user)
 
 
@@ -62,6 +64,15 @@ def _show(memory: Memoir, mode: str) -> None:
     elapsed = median(_milliseconds(memory, mode) for _ in range(_REPEATS))
     _heading(f"mode {mode}: {_cost(found)}, {elapsed:.1f} ms")
     click.echo(found.block.rstrip())
+
+
+def _show_words(memory: Memoir) -> None:
+    """What is written in English, found by a Chinese question without a model."""
+    _heading(f"without a model, {year.IN_CHINESE} finds English by synonyms")
+    rows = memory.explain(year.IN_CHINESE, "execute", _BUDGET)
+    english = [row for row in rows if row.memory_id and row.content.isascii() and row.matched]
+    for row in english[:_ENGLISH_ROWS]:
+        click.echo(f"{fit(one_line(row.content), 80)}  ({', '.join(row.matched or ())})")
 
 
 def _milliseconds(memory: Memoir, mode: str) -> float:

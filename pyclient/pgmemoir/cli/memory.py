@@ -12,7 +12,7 @@ from ..calls import Fields
 from .app import App
 from .output import explain_table, found_table, parse_object, parse_time, print_json, read_text
 
-_MODES = "How it is weighted: plan, execute, debug or chat."
+_MODES = "How it is weighted: execute, plan, debug, chat, conversation, ... (table mode)."
 
 
 def _question_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -42,6 +42,7 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--session", help="The conversation it comes from.")
 @click.option("--source", help="Where it comes from.")
 @click.option("--keyword", "keywords", multiple=True, help="A tag; may be given again.")
+@click.option("--made-from", type=int, multiple=True, metavar="ID", help="A memory it sums up.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def remember(
@@ -56,6 +57,7 @@ def remember(
     session: str | None,
     source: str | None,
     keywords: tuple[str, ...],
+    made_from: tuple[int, ...],
     as_json: bool,
 ) -> None:
     """Store TEXT as a memory (- reads it from stdin)."""
@@ -68,6 +70,7 @@ def remember(
         "session": session,
         "source": source,
         "keywords": list(keywords) or None,
+        "sources": list(made_from) or None,
     }
     content = read_text(text)
     with app.memoir() as memory:

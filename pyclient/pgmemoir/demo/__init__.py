@@ -16,6 +16,7 @@ from ..client import Memoir
 
 USER = "demo"
 QUESTION = "Why do logins fail after the key rotation? 认证失败怎么排查?"
+IN_CHINESE = "认证失败"
 MODES = ("plan", "execute", "debug", "chat")
 
 
