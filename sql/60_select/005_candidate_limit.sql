@@ -1,5 +1,5 @@
 -- How many scored candidates go on to selection: the mode's number, and more for a large budget.
--- Where half of them are in the block and a fifth of the budget is left, lines are short: recall
+-- Where half of them are in the block and a tenth of the budget is left, lines are short: recall
 -- asks again for four times as many. That depends on the memories alone: a recall can be repeated.
 CREATE OR REPLACE FUNCTION _candidate_limit(candidate_limit int, budget int) RETURNS int
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -9,5 +9,5 @@ CREATE OR REPLACE FUNCTION _enough(
     candidates int, candidate_limit int, lines int, line_limit int, spent float8, budget float8)
     RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN spent >= 0.8::float8 * budget OR 2 * lines < candidate_limit OR lines >= line_limit
+    RETURN spent >= 0.9::float8 * budget OR 2 * lines < candidate_limit OR lines >= line_limit
         OR coalesce(candidates, 0) < candidate_limit OR candidate_limit >= 1000;

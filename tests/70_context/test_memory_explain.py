@@ -154,7 +154,7 @@ def test_what_is_not_among_the_best_is_beyond_the_candidate_limit(tx):
     tx.execute("UPDATE memoir.mode SET candidate_limit = 2 WHERE name = 'chat'")
     for name in ("green", "black", "white"):
         remember(tx, f"tea {name}")
-    said = sorted(reasons(tx, "tea", mode="chat", budget=12).values())
+    said = sorted(reasons(tx, "tea", mode="chat", budget=11).values())
     assert said == ["beyond the candidate limit", "in block", "in block"]
 
 

@@ -81,6 +81,12 @@ def test_a_line_too_long_does_not_end_the_block(tx):
     assert recall(tx, "tea", budget=20).memory_ids == [short]
 
 
+def test_the_summary_stands_in_where_the_whole_does_not_fit(tx):
+    remember(tx, "tea and " + "much " * 50, summary="tea in short")
+    assert lines(recall(tx, "tea", budget=40).block) == ["tea in short"]
+    assert lines(recall(tx, "tea", budget=800).block) == ["tea and " + "much " * 49 + "much"]
+
+
 def test_a_line_that_just_fits_is_in_the_block(tx):
     remember(tx, "green tea")
     tokens = recall(tx, "tea").tokens
