@@ -160,7 +160,7 @@ def texts(
     """The texts of every class there is data for, and a mixture of them all."""
     sources = {}
     if chat:
-        sources["English chat"] = [turn.text for turn in read(chat)[0]]
+        sources["English chat"] = [turn.text for turn in read(chat).turns]
     if chinese:
         sources["Chinese"] = [
             line for path in sorted(chinese.glob("*.txt")) for line in lines(path)

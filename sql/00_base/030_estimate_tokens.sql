@@ -1,7 +1,7 @@
 -- How many tokens a model will count, from character classes alone: ASCII characters, signs, groups
 -- of digits and humps of camelCase (which base64 is full of), bytes beyond one a character.
 -- Calibrated against o200k_base so that under 1 % of blocks of chat, Chinese, code, Markdown and
--- JSON come out too low; on average they come out 6 to 17 % too high (scripts/bench/tokens.py).
+-- JSON come out too low; on average they come out 6 to 18 % too high (scripts/bench/tokens.py).
 -- Unrounded costs add up: the cost of a block is the sum of the costs of its lines.
 CREATE OR REPLACE FUNCTION _token_cost(content text) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
