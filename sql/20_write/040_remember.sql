@@ -39,6 +39,10 @@ BEGIN
         RAISE EXCEPTION 'turn must not be negative, not %', turn
             USING ERRCODE = 'ME008', HINT = 'Turns of a session count from 0.';
     END IF;
+    IF length(session_id) NOT BETWEEN 1 AND 200 THEN
+        RAISE EXCEPTION 'session_id has % characters, not 1 to 200', length(session_id)
+            USING ERRCODE = 'ME008', HINT = 'Pass a short key of the conversation or leave it out.';
+    END IF;
     IF sources IS NOT NULL THEN
         PERFORM _check_memory(owner, s.id) FROM unnest(sources) AS s (id);
     END IF;

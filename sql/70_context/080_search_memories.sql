@@ -154,8 +154,11 @@ BEGIN
     IF NOT keywords_alone OR carried <> '{}' THEN
         SELECT coalesce(max(f.total), 0), max(f.best), coalesce(jsonb_agg(
                    jsonb_build_object(
-                       'key', m.memory_id::text, 'kind', m.kind, 'relevance', f.relevance,
-                       'score', f.score, 'preview', left(m.content, 200), 'summary', m.summary,
+                       'key', m.memory_id::text, 'kind', m.kind,
+                       -- 0.56, not 0.5599999999999999: a model pays for every digit.
+                       'relevance', trim_scale(round(f.relevance::numeric, 9)),
+                       'score', trim_scale(round(f.score::numeric, 9)),
+                       'preview', left(m.content, 200), 'summary', m.summary,
                        'created_at', m.created_at,
                        'keywords', ARRAY(
                            SELECT k.keyword FROM keyword AS k
@@ -196,7 +199,8 @@ BEGIN
         'search_strategy_used', settings.description, 'expanded_keywords', expanded)
         -- What a lower minimum would find, for a model that decides whether to ask again.
         || CASE WHEN found_number = 0 AND best IS NOT NULL
-                THEN jsonb_build_object('best_relevance', best) ELSE '{}' END;
+                THEN jsonb_build_object('best_relevance', trim_scale(trunc(best::numeric, 9)))
+                ELSE '{}' END;
 END $$;
 
 CREATE OR REPLACE FUNCTION _search_rows(answer jsonb) RETURNS SETOF search_result

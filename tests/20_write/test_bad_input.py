@@ -30,6 +30,8 @@ BAD = {
     "importance NaN": ("ME008", "remember", TEA | {"importance": float("nan")}),
     "confidence": ("ME008", "remember", TEA | {"confidence": 2}),
     "negative turn": ("ME008", "remember", TEA | {"turn": -1}),
+    "long session": ("ME008", "remember", TEA | {"session_id": "s" * 201}),
+    "empty session": ("ME008", "remember", TEA | {"session_id": "", "turn": 0}),
     "far future": ("ME011", "remember", TEA | {"created_at": "3000-01-01"}),
     "before 1970": ("ME011", "remember", TEA | {"created_at": "1969-12-31"}),
     "never": ("ME011", "remember", TEA | {"created_at": "infinity"}),
