@@ -2,13 +2,15 @@
 -- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole
 -- beside the user's rows. No vector is '[65504]', no text is '', as_of 'infinity' is live: all that
 -- is active, aged to now. One statement a step: each costs 10-20 µs besides its rows.
+-- random_page_cost: where one user fills the table in order, the planner would rather read the table
+-- and sort it than the covering index (1.4 times as slow at 11,000 memories).
 CREATE OR REPLACE FUNCTION _recall(
     user_id text, query_vec halfvec, mode text, budget int, query_text text, as_of timestamptz,
     OUT block text, OUT memory_ids bigint[], OUT tokens int, OUT candidates int,
     OUT retrieval_id bigint)
     LANGUAGE plpgsql STRICT
     SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
+    SET enable_seqscan = off SET enable_bitmapscan = off SET random_page_cost = 0.5 SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
