@@ -99,8 +99,13 @@ def test_explain_shows_every_part_of_the_score(memoir: Call) -> None:
     done = memoir("explain", "认证失败")
     head, _, row = done.stdout.splitlines()
     assert head.split()[:4] == ["#", "kind", "id", "content"]
-    assert row.endswith("in block")
-    assert head.index("reason") - row.index("in block") == sum("一" <= c <= "鿿" for c in row)
+    before, because_of = row.split("in block")
+    assert sorted(because_of.split(",")[0].split() + because_of.split(", ")[1:]) == [
+        "失败",
+        "认证",
+        "证失",
+    ]
+    assert head.index("reason") - len(before) == sum("一" <= c <= "鿿" for c in before)
 
 
 def test_explain_prints_json(memoir: Call) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
+from pgmemoir.calls import Explained
 from pgmemoir.cli import output
 
 
@@ -37,3 +40,18 @@ def test_the_flexible_column_gets_what_the_others_leave(monkeypatch: pytest.Monk
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
     assert output.one_line("a\x1b[31m\nb\u202ec") == "a[31m bc"
+
+
+def test_explain_shows_the_words_and_the_link_that_brought_a_row_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts = dict.fromkeys((field.name for field in fields(Explained)), None)
+    row = Explained(
+        **parts
+        | {"kind": "fact", "content": "auth error", "reason": "in block"}
+        | {"matched": ["认证 → auth"], "via": "follows memory 7"}
+    )
+    monkeypatch.setenv("COLUMNS", "200")
+    head, _, line = output.explain_table([row]).splitlines()
+    assert head.endswith("because of")
+    assert line.endswith("in block  认证 → auth, follows memory 7")

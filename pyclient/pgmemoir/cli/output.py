@@ -19,6 +19,7 @@ from ..calls import Explained, Found
 # Columns of a table that goes into a file or a pipe.
 _WIDTH_WITHOUT_TERMINAL = 160
 _LEAST_CONTENT = 20
+_LONGEST_BECAUSE = 32
 
 
 def parse_time(value: str) -> datetime:
@@ -76,7 +77,7 @@ def progress_bar(length: int, label: str) -> Any:
 def explain_table(rows: Sequence[Explained]) -> str:
     """Candidates as a table as wide as the terminal; the text gets what the numbers leave."""
     heads = ["#", "kind", "id", "content", "relev", "cosine", "cover", "decay", "weight", "score"]
-    cells = [[*heads, "tokens", "reason"], *map(_explain_cells, rows)]
+    cells = [[*heads, "tokens", "reason", "because of"], *map(_explain_cells, rows)]
     return table(cells, flexible=3, right={0, 2, *range(4, 11)})
 
 
@@ -142,6 +143,7 @@ def _explain_cells(row: Explained) -> list[str]:
         *("" if part is None else f"{part:.3f}" for part in parts),
         _plain(row.tokens),
         row.reason,
+        fit(", ".join([*(row.matched or []), *([row.via] if row.via else [])]), _LONGEST_BECAUSE),
     ]
 
 
