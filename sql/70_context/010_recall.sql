@@ -2,8 +2,8 @@
 -- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole
 -- beside the user's rows. No vector is '[65504]', no text is '', as_of 'infinity' is live: all that
 -- is active, aged to now. One statement a step: each costs 10-20 µs besides its rows.
--- random_page_cost: where one user fills the table in order, the planner would rather read the table
--- and sort it than the covering index (1.4 times as slow at 11,000 memories).
+-- random_page_cost: where one user fills the table in order, the planner would rather read and sort
+-- the table than read the covering index (1.4 times as slow at 11,000 memories).
 CREATE OR REPLACE FUNCTION _recall(
     user_id text, query_vec halfvec, mode text, budget int, query_text text, as_of timestamptz,
     OUT block text, OUT memory_ids bigint[], OUT tokens int, OUT candidates int,
