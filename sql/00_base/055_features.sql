@@ -25,8 +25,8 @@ AS $$
 BEGIN
     RETURN ARRAY(SELECT DISTINCT _feature('name ' || word)
                  FROM unnest((tokens(names))[:16]) AS word)
-        || CASE WHEN _is_question(content) THEN _feature('asks') END
-        || CASE WHEN _has_time_word(content) THEN _feature('when') END;
+        || CASE WHEN _is_question(content) THEN ARRAY[_feature('asks')] END
+        || CASE WHEN _has_time_word(content) THEN ARRAY[_feature('when')] END;
 END $$;
 
 CREATE OR REPLACE FUNCTION _term_set(terms int[], features int[]) RETURNS sparsevec

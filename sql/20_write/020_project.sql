@@ -26,7 +26,7 @@ DECLARE
         WHERE m.user_id = record.user_id AND m.memory_id = record.memory_id));
 BEGIN
     term_count := cardinality(term_list);
-    terms := _term_set(term_list, array_remove(_features(record.content, names), NULL));
+    terms := _term_set(term_list, _features(record.content, names));
 END $$;
 
 CREATE OR REPLACE FUNCTION _project(

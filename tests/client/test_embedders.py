@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,7 +20,7 @@ from pgmemoir import (
     default_embedder,
 )
 
-Answer = Callable[[dict[str, Any]], tuple[int, Any]]
+from .local_server import LocalServer
 
 
 def three_dimensions(request: dict[str, Any]) -> tuple[int, Any]:
@@ -33,31 +30,8 @@ def three_dimensions(request: dict[str, Any]) -> tuple[int, Any]:
     return 200, {"object": "list", "model": request["model"], "data": data, "usage": {}}
 
 
-class Api:
-    """A server of embeddings: ``answer`` makes the replies, ``requests`` keeps what was asked."""
-
-    def __init__(self) -> None:
-        self.answer: Answer = three_dimensions
-        self.requests: list[dict[str, Any]] = []
-        api = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                api.requests.append(json.loads(body))
-                status, reply = api.answer(api.requests[-1])
-                content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_: object) -> None:
-                """Quiet."""
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+class Api(LocalServer):
+    """A server of embeddings."""
 
     def embedder(self, model: str = "custom", **options: Any) -> OpenAIEmbedder:
         return OpenAIEmbedder(model, base_url=self.url, api_key="none", retries=0, **options)
@@ -65,13 +39,8 @@ class Api:
 
 @pytest.fixture
 def api() -> Iterator[Api]:
-    made = Api()
-    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
-    thread.start()
-    yield made
-    made.server.shutdown()
-    thread.join()
-    made.server.server_close()
+    with Api(three_dimensions) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

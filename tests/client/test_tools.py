@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import psycopg
@@ -24,42 +22,26 @@ from pgmemoir import (
 )
 
 from .conftest import Letters, Unreachable
+from .local_server import LocalServer
 
 Open = Callable[..., Any]
 Cli = Callable[..., Result]
 
 
-class Model:
+class Model(LocalServer):
     """A chat model that calls the tool ``wants`` at the first turn, and then quotes its answer.
 
     It refuses what OpenAI's API refuses: other forms of tools, and messages out of order.
     """
 
     def __init__(self) -> None:
+        super().__init__(self.respond)
         self.wants: tuple[str, str] = ("search_memories", "{}")
-        self.requests: list[dict[str, Any]] = []
-        model = self
+        self.client = OpenAI(base_url=self.url, api_key="none", max_retries=0)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                model.requests.append(body)
-                refusal = model.refusal(body)
-                reply = {"error": {"message": refusal}} if refusal else model.reply(body)
-                content = json.dumps(reply).encode()
-                self.send_response(400 if refusal else 200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_: object) -> None:
-                """Quiet."""
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.client = OpenAI(
-            base_url=f"http://127.0.0.1:{self.server.server_port}/v1", api_key="none", max_retries=0
-        )
+    def respond(self, body: dict[str, Any]) -> tuple[int, Any]:
+        refusal = self.refusal(body)
+        return (400, {"error": {"message": refusal}}) if refusal else (200, self.reply(body))
 
     def refusal(self, body: dict[str, Any]) -> str | None:
         """What is wrong with the tools of a request."""
@@ -99,14 +81,9 @@ class Model:
 
 @pytest.fixture
 def model() -> Iterator[Model]:
-    made = Model()
-    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
-    thread.start()
-    yield made
-    made.client.close()
-    made.server.shutdown()
-    thread.join()
-    made.server.server_close()
+    with Model() as made:
+        yield made
+        made.client.close()
 
 
 def converse(model: Model, memory: Memoir, question: str) -> str:
