@@ -135,6 +135,10 @@ class Memories:
     def __len__(self) -> int:
         return len(self.contents)
 
+    def part(self, first: int, last: int) -> Memories:
+        """The rows from ``first`` to ``last``, which is not included."""
+        return Memories(**{name: column[first:last] for name, column in vars(self).items()})
+
     def rows(self) -> Iterator[NewMemory]:
         """The rows as the client takes them; ``vector`` is a numpy row."""
         for place, content in enumerate(self.contents):
@@ -211,7 +215,7 @@ class Corpus:
         parts = []
         for block in range(start // BLOCK, -(-stop // BLOCK)):
             first, last = max(start - block * BLOCK, 0), min(stop - block * BLOCK, BLOCK)
-            parts.append(_slice(self._block(user, block, last).memories, first, last))
+            parts.append(self._block(user, block, last).memories.part(first, last))
         return parts[0] if len(parts) == 1 else _join(parts)
 
     def questions(self, user: int, rows: int, start: int, stop: int) -> list[Question]:
@@ -567,12 +571,6 @@ def _unit(vectors: Floats) -> Floats:
     """Scaled to length 1, in place."""
     vectors /= np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
     return vectors
-
-
-def _slice(memories: Memories, first: int, last: int) -> Memories:
-    if first == 0 and last == len(memories):
-        return memories
-    return Memories(**{name: part[first:last] for name, part in vars(memories).items()})
 
 
 def _join(parts: list[Memories]) -> Memories:
