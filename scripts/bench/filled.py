@@ -46,6 +46,11 @@ _EVENTS = b"""SELECT count(memoir.event_add(
 FROM unnest(%s::text[]) AS u, generate_series(1, 3) AS n
 WHERE NOT EXISTS (SELECT FROM memoir.event AS e
                   WHERE e.user_id = u AND e.created_at > now() - interval '12 hours')"""
+_UNCOUNTED = b"""SELECT u FROM unnest(%s::text[]) AS u
+LEFT JOIN memoir.profile AS p ON p.user_id = u
+WHERE coalesce(p.counted_up_to, 0) = 0
+   OR NOT %s AND EXISTS (SELECT FROM memoir.trace AS t
+                         WHERE t.user_id = u AND t.memory_id > p.counted_up_to)"""
 _MANIFEST = """CREATE TABLE IF NOT EXISTS memoir_bench (manifest jsonb NOT NULL)"""
 
 BUDGET = 800
@@ -145,17 +150,12 @@ class Filled:
         start = time.perf_counter()
         conn = self.conn
         users = [name_of(user) for user in amount.everybody()]
+        upkeep = "memoir.refresh_statistics"
         if scalar(conn, "SELECT to_regprocedure('memoir.maintain(text)') IS NOT NULL"):
-            conn.execute("SELECT memoir.maintain()")
             upkeep = "memoir.maintain"
-        else:
-            upkeep = "memoir.refresh_statistics"
-        uncounted = conn.execute(
-            """SELECT u FROM unnest(%s::text[]) AS u
-            LEFT JOIN memoir.profile AS p ON p.user_id = u
-            WHERE coalesce(p.counted_up_to, 0) = 0""",
-            (users,),
-        ).fetchall()
+            conn.execute("SELECT memoir.maintain()")
+        # Without maintain() this is everybody who has something new.
+        uncounted = conn.execute(_UNCOUNTED, (users, upkeep == "memoir.maintain")).fetchall()
         with progress_bar(len(uncounted), upkeep) as bar:
             for (user,) in uncounted:
                 conn.execute(f"SELECT {upkeep}(%s)".encode(), (user,))
