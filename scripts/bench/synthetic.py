@@ -7,8 +7,8 @@ streams of their own (seed, user, block), so a longer corpus begins with the sho
 Like real memories:
 - 2,000 topics in 200 fields of 20 domains: topics of a field have a cosine of .55, of a domain .25.
   A user has his own order of topics and meets them by Zipf's law. A memory mixes 1 to 3 of them.
-- Rows come in sessions, each about one matter, with two speakers and about 10 to 30 turns; between the
-  turns stand facts, preferences, tasks, learnings, lessons and notes of the same matter.
+- Rows come in sessions, each about one matter, with two speakers and some 10 to 30 turns. Between
+  those stand facts, preferences, tasks, learnings, lessons and notes of the same matter.
 - Words and vector follow the same mixture. Words are Zipf distributed: half function words, then
   general ones and those of the domain, the field and the topic; some belong to the session. Names,
   numbers and identifiers occur now and then. A tenth of the sessions is Chinese.
