@@ -209,6 +209,18 @@ class Floor:
         self._conn.execute("RESET enable_seqscan; RESET plan_cache_mode")
 
 
+@contextmanager
+def measuring(conn: psycopg.Connection[Any]) -> Iterator[None]:
+    """Plans made once, no JIT (it makes the floor slower) and no garbage collection meanwhile."""
+    conn.execute("SET plan_cache_mode = force_generic_plan; SET jit = off")
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        conn.execute("RESET plan_cache_mode; RESET jit")
+
+
 def interleaved(
     conn: psycopg.Connection[Any],
     rivals: Sequence[tuple[Statement, ...]],
@@ -232,18 +244,13 @@ def interleaved(
     """
     number = len(rivals[0])
     times = np.zeros((number, rounds + 1, len(rivals)))
-    conn.execute("SET plan_cache_mode = force_generic_plan")
-    gc.disable()
-    try:
+    with measuring(conn):
         for turn in range(rounds + 1):
             for place, statements in enumerate(rivals):
                 for step in range(number):
                     which = (turn + place + step) % number
                     times[which, turn, place] = milliseconds(conn, statements[which])
             progress(len(rivals))
-    finally:
-        gc.enable()
-        conn.execute("RESET plan_cache_mode")
     return [[median(each) for each in kind[1:].T.tolist()] for kind in times]
 
 

@@ -21,6 +21,7 @@ from common import (
     Statement,
     at_once,
     interleaved,
+    measuring,
     milliseconds,
     opened,
     percentile,
@@ -101,13 +102,11 @@ class Case:
         emptied = self._filled.restart()
         conn = self._filled.conn
         times: list[list[float]] = [[], []]
-        conn.execute("SET plan_cache_mode = force_generic_plan")
-        with progress_bar(len(rivals), "timing, cold") as bar:
+        with measuring(conn), progress_bar(len(rivals), "timing, cold") as bar:
             for place, statements in enumerate(rivals):
                 for which in (place % 2, 1 - place % 2):
                     times[which].append(milliseconds(conn, statements[which]))
                 bar.update(1)
-        conn.execute("RESET plan_cache_mode")
         return {**_times(*times), "system_cache_emptied": emptied}
 
     def first_call(self) -> dict[str, float]:
