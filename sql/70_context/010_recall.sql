@@ -167,7 +167,12 @@ BEGIN
         SELECT f.* INTO profile_text, profile_cost, except_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
     END IF;
-    IF query IS NULL AND question IS NULL THEN
+    -- All are compared without a question; in the past, since the nearest may all be newer; and for
+    -- a role with row-level security, which may not look up words before the policy has seen the
+    -- row: it would read the whole table.
+    IF number > 0 AND (query IS NULL AND question IS NULL OR as_of <> 'infinity'
+                       OR question IS NOT NULL AND row_security_active('trace'))
+    THEN
         number := 0;
     END IF;
     IF NOT fast OR turns AND number > 0 THEN
@@ -299,7 +304,7 @@ BEGIN
                                         t.created_at)
                            * _relevance(t.embedding, query, vector_share, t.terms, question, NULL)
                                AS score
-                    FROM _near_rows(number, query, question, candidate_limit) AS t
+                    FROM _near_rows(_recall.user_id, query, question, candidate_limit) AS t
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
                             e.term_count, e.line, false,
