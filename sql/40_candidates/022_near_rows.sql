@@ -10,22 +10,20 @@
 -- without them) has all his memories compared; nobody is looked up by number, which others get.
 -- since, of_kinds: only these; the search goes on until it has enough, or has seen 5,000.
 
--- The two statements that make the indexes with a number, for memoir maintain CONCURRENTLY.
+-- The two statements that make the indexes with a number; option: CONCURRENTLY.
 CREATE OR REPLACE FUNCTION _index_statements(
-    user_id text, number int, concurrently boolean DEFAULT false) RETURNS text[]
+    user_id text, number int, option text DEFAULT '') RETURNS text[]
     LANGUAGE sql STABLE
     RETURN (
         SELECT ARRAY[
             format('CREATE INDEX %s trace_words_%s ON trace USING gin (_postings(terms)) '
                    'WITH (fastupdate = off) WHERE user_id || '''' = %L AND model = %s AND active',
-                   w.way, number, user_id, e.model_id),
+                   option, number, user_id, e.model_id),
             format('CREATE INDEX %s trace_near_%s ON trace '
                    'USING hnsw ((embedding::halfvec(%s)) halfvec_cosine_ops) '
                    'WHERE user_id || '''' = %L AND model = %s AND active',
-                   w.way, number, e.dimensions, user_id, e.model_id)]
-        FROM embedding_model AS e,
-             (SELECT CASE WHEN concurrently THEN 'CONCURRENTLY' ELSE '' END) AS w (way)
-        WHERE e.active AND e.dimensions IS NOT NULL);
+                   option, number, e.dimensions, user_id, e.model_id)]
+        FROM embedding_model AS e WHERE e.active AND e.dimensions IS NOT NULL);
 
 CREATE OR REPLACE FUNCTION _compile_near_rows() RETURNS void
     LANGUAGE plpgsql
