@@ -137,7 +137,7 @@ BEGIN
     END IF;
 
     IF query_text <> '' THEN
-        IF as_of <> 'infinity' THEN
+        IF as_of <> 'infinity' AND number = 0 THEN
             counted := 0;
             counted_up_to := 0;
         END IF;
@@ -167,13 +167,13 @@ BEGIN
         SELECT f.* INTO profile_text, profile_cost, except_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
     END IF;
-    -- All are compared without a question; in the past, since the nearest may all be newer; and for
-    -- a role with row-level security, which may not look up words before the policy has seen the
-    -- row: it would read the whole table.
-    IF number > 0 AND (query IS NULL AND question IS NULL OR as_of <> 'infinity'
-                       OR question IS NOT NULL AND row_security_active('trace'))
-    THEN
+    -- A role with row-level security may not look up words before the policy has seen the row: it
+    -- would read the whole table. All are compared for it.
+    IF number > 0 AND question IS NOT NULL AND row_security_active('trace') THEN
         number := 0;
+    END IF;
+    IF number > 0 AND query IS NULL AND question IS NULL THEN
+        fast := false;
     END IF;
     IF NOT fast OR turns AND number > 0 THEN
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
@@ -182,8 +182,9 @@ BEGIN
         END IF;
         IF number > 0 THEN
             SELECT p.ids, p.edges INTO pool, edges
-            FROM _pool(user_id, number, settings, in_model, query, question, keywords,
-                       candidate_limit, at) AS p;
+            FROM _pool(user_id, settings, in_model, query, question, keywords,
+                       candidate_limit, at, by_importance, as_of,
+                       CASE WHEN timed THEN times END) AS p;
             except_ids := except_ids || edges;
         END IF;
     END IF;
