@@ -19,7 +19,7 @@ BEGIN
            CASE WHEN c.broken THEN 'repair'
                 WHEN c.number = 0 AND c.earned THEN 'build'
                 WHEN c.number > 0
-                     AND _exact_cost(c.memories) < sqrt(gain) * _indexed_cost(c.memories)
+                     AND _exact_cost(c.memories) < 0.7 * gain * _indexed_cost(c.memories)
                 THEN 'drop' END,
            c.earned, c.memories, c.newest, c.number
     FROM (
