@@ -81,13 +81,13 @@ class Remembered:
 class Maintained:
     """One thing that upkeep did for a user with so many memories, or left to ``memoir maintain``.
 
-    ``action`` is words counted, index built, index dropped, or unusable index dropped; what is left
-    ends in ": memoir maintain".
+    ``action`` is words counted, index built, index dropped, unusable index dropped, or of nobody
+    left-over index dropped; what is left ends in ": memoir maintain".
     """
 
-    user: str
+    user: str | None
     action: str
-    memories: int
+    memories: int | None
 
     @property
     def left(self) -> str | None:

@@ -499,9 +499,7 @@ class Memoir:
         """
         return self._run(self._steps.remember_many(memories, progress))
 
-    def maintain(
-        self, everybody: bool = False, build_up_to: int | None = None
-    ) -> list[Maintained]:
+    def maintain(self, everybody: bool = False, build_up_to: int | None = None) -> list[Maintained]:
         """Count words, and build or drop the indexes of a user with many memories.
 
         Args:

@@ -135,21 +135,33 @@ BEGIN
     RETURN true;
 END $$;
 
--- Takes a user's indexes away: from here on all his memories are compared. False: table busy.
-CREATE OR REPLACE FUNCTION _drop_own_index(user_id text, number int) RETURNS boolean
+-- Drops indexes; false: the table was busy, and none is dropped.
+CREATE OR REPLACE FUNCTION _drop_indexes(names name[]) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET lock_timeout = '500ms'
 AS $$
 DECLARE
     index_name name;
 BEGIN
-    PERFORM _use_own_index(user_id, 0);
-    FOREACH index_name IN ARRAY _own_indexes(number) LOOP
+    FOREACH index_name IN ARRAY names LOOP
         EXECUTE format('DROP INDEX %I', index_name);
     END LOOP;
     RETURN true;
 EXCEPTION WHEN lock_not_available THEN
     RETURN false;
+END $$;
+
+-- Takes a user's indexes away: from here on all his memories are compared. False: table busy.
+CREATE OR REPLACE FUNCTION _drop_own_index(user_id text, number int) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF NOT _drop_indexes(_own_indexes(number)) THEN
+        RETURN false;
+    END IF;
+    PERFORM _use_own_index(user_id, 0);
+    RETURN true;
 END $$;
 
 -- The vectors of another model are in no index yet.
