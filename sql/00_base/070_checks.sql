@@ -1,5 +1,6 @@
 -- Checks of arguments that several public functions share, each with the error a caller can act on.
--- They run before any row is written, so bad input changes nothing.
+-- They run before any row is written, so bad input changes nothing. A check returns what it was
+-- given: it may stand in an expression, once for one memory or for a thousand.
 CREATE OR REPLACE FUNCTION _check_kind(kind text) RETURNS kind
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -21,7 +22,7 @@ BEGIN
     RETURN found_kind;
 END $$;
 
-CREATE OR REPLACE FUNCTION _check_text(content text, what text) RETURNS void
+CREATE OR REPLACE FUNCTION _check_text(content text, what text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -39,9 +40,10 @@ BEGIN
                   HINT = 'Store a summary and keep the document elsewhere, '
                          'or raise setting text_limit.';
     END IF;
+    RETURN content;
 END $$;
 
-CREATE OR REPLACE FUNCTION _check_time(at timestamptz, what text) RETURNS void
+CREATE OR REPLACE FUNCTION _check_time(at timestamptz, what text) RETURNS timestamptz
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -50,9 +52,10 @@ BEGIN
         RAISE EXCEPTION '% % is out of range', what, at
             USING ERRCODE = 'ME011', HINT = 'Use a time between 1970 and a day from now.';
     END IF;
+    RETURN at;
 END $$;
 
-CREATE OR REPLACE FUNCTION _check_share(value float8, what text) RETURNS void
+CREATE OR REPLACE FUNCTION _check_share(value float8, what text) RETURNS float8
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
 AS $$
@@ -61,4 +64,29 @@ BEGIN
         RAISE EXCEPTION '% must be between 0 and 1, not %', what, value
             USING ERRCODE = 'ME008', HINT = '0 is the least, 1 the most.';
     END IF;
+    RETURN value;
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_session(session_id text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF length(session_id) NOT BETWEEN 1 AND 200 THEN
+        RAISE EXCEPTION 'session_id has % characters, not 1 to 200', length(session_id)
+            USING ERRCODE = 'ME008', HINT = 'Pass a short key of the conversation or leave it out.';
+    END IF;
+    RETURN session_id;
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_turn(turn int) RETURNS int
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF turn < 0 THEN
+        RAISE EXCEPTION 'turn must not be negative, not %', turn
+            USING ERRCODE = 'ME008', HINT = 'Turns of a session count from 0.';
+    END IF;
+    RETURN turn;
 END $$;

@@ -1,7 +1,7 @@
 -- Whether a vector fits the model that filled this database.
 -- The first vector decides the number of dimensions; after that another number is an error, never
 -- a silent zero.
-CREATE OR REPLACE FUNCTION _check_vector(embedding halfvec, dimensions int) RETURNS void
+CREATE OR REPLACE FUNCTION _check_vector(embedding halfvec, dimensions int) RETURNS halfvec
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
 AS $$
@@ -18,4 +18,5 @@ BEGIN
             USING ERRCODE = 'ME004',
                   HINT = 'A zero vector has no direction. Pass NULL to work by words alone.';
     END IF;
+    RETURN embedding;
 END $$;
