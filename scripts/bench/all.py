@@ -34,27 +34,42 @@ turns and questions (and questions_stripped, facts), one row for each entry, in 
 
 RUNS = (["--mode", "execute"], ["--mode", "conversation", "--ablation"])
 
+# Sizes that take seconds; the README says which were measured.
+SYNTHETIC = (
+    "synthetic.py --rows 5000 --samples 4",
+    "latency.py --users 200 --rows 120 --exact",
+    "latency.py --users 1 --rows 5000 --exact",
+    "latency.py --users 50 --rows 120 --giant 3000 --exact",
+    "latency.py --users 50 --rows 120 --dims 1536",
+    "growth.py --max 3000 --questions 30",
+    "memory.py --rows 3000",
+    "memory.py --users 25 --rows 120 --dims 1536",
+)
+
 
 def main() -> int:
-    """Run LoCoMo in both modes, with wordllama and with every file of vectors beside it."""
+    """Run what needs no data, then LoCoMo, with wordllama and with every file of vectors."""
+    failed = 0
+    for command in SYNTHETIC:
+        script, *options = command.split()
+        failed |= _run(command, script, options)
     folder = Path(os.environ.get("MEMOIR_BENCH_DATA") or DATA)
     files = sorted(folder.glob("locomo*.json"))
     if not files:
-        print(HOW_TO_GET_IT.format(folder=folder))
-        return 0
-    failed = 0
+        print("\n" + HOW_TO_GET_IT.format(folder=folder))
+        return failed
     for data in files:
         for vectors in (None, *sorted(data.parent.glob(f"{data.stem}_*.npz"))):
+            given = ["--vectors", str(vectors)] if vectors else []
+            title = f"{data.name}, vectors {vectors.name if vectors else 'of wordllama'}"
             for options in RUNS:
-                failed |= _run(data, vectors, options)
+                failed |= _run(title, "locomo.py", [str(data), *given, *options])
     return failed
 
 
-def _run(data: Path, vectors: Path | None, options: list[str]) -> int:
-    print(f"\n== {data.name}, vectors {vectors.name if vectors else 'of wordllama'}", flush=True)
-    given = ["--vectors", str(vectors)] if vectors else []
-    command = [sys.executable, str(HERE / "locomo.py"), str(data), *given, *options]
-    return subprocess.run(command, check=False).returncode
+def _run(title: str, script: str, options: list[str]) -> int:
+    print(f"\n== {title}", flush=True)
+    return subprocess.run([sys.executable, str(HERE / script), *options], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
+import os
 import shutil
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
+import click
 import numpy as np
 import psycopg
+from psycopg import sql
 
 from pgmemoir import migrations, server
 
@@ -22,12 +28,27 @@ from pgmemoir import migrations, server
 # synchronous_commit, full_page_writes) stays as it is.
 PRODUCTION = {"shared_buffers": "512MB"}
 
-# The raw search: a bare table of the same rows with the index everybody makes.
+# How often a question is run; its time is the median.
+ROUNDS = 5
+
+# The raw search: a bare table of the same rows with the index everybody makes. PLAIN keeps long
+# vectors in the row: out of line, where they go by default, the search is 2 to 7 times slower.
 _BARE = """DROP TABLE IF EXISTS memoir_floor;
 CREATE TABLE memoir_floor AS
-    SELECT user_id, memory_id AS id, embedding FROM memoir.trace WHERE active ORDER BY memory_id;
+    SELECT user_id, memory_id AS id, embedding FROM memoir.trace WITH NO DATA;
+ALTER TABLE memoir_floor ALTER embedding TYPE {schema}.halfvec({dimensions}),
+    ALTER embedding SET STORAGE PLAIN;
+INSERT INTO memoir_floor
+    SELECT user_id, memory_id, embedding FROM memoir.trace WHERE active ORDER BY memory_id;
 CREATE INDEX ON memoir_floor (user_id)"""
 _FLOOR = """SELECT id FROM memoir_floor WHERE user_id = %s
+ORDER BY embedding <=> %s::{schema}.halfvec LIMIT 20"""
+# The approximate search of one user, on an index of his rows alone. A statement with the user as a
+# parameter cannot use that index: the exact search stays exact.
+_HNSW = """CREATE INDEX IF NOT EXISTS {name} ON memoir_floor
+USING hnsw (embedding {schema}.halfvec_cosine_ops)
+WHERE user_id = {user}"""
+_NEAREST = """SELECT id FROM memoir_floor WHERE user_id = {user}
 ORDER BY embedding <=> %s::{schema}.halfvec LIMIT 20"""
 # The same on memoir's own covering index: an index-only scan, nothing is read from the table.
 _INDEX_ONLY = """SELECT memory_id FROM memoir.trace
@@ -43,29 +64,84 @@ class Statement:
     params: tuple[Any, ...]
 
 
+@dataclass(frozen=True)
+class Database:
+    """A database with memoir in it.
+
+    Attributes:
+        folder: of a server of our own; None for the caller's, which cannot be restarted.
+    """
+
+    dsn: str
+    version: int
+    folder: Path | None
+    settings: Mapping[str, str]
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A new connection in autocommit."""
+        return psycopg.connect(self.dsn, autocommit=True)
+
+    def restart(self) -> bool:
+        """Empty the server's cache, and the system's of its files; whether the latter was done."""
+        if self.folder is None:
+            raise click.UsageError("--cold restarts the server: it needs one of its own, no --dsn")
+        server.stop(self.folder)
+        emptied = _forget_files(self.folder)
+        server.start(self.folder, self.version, self.settings)
+        return emptied
+
+
+def _forget_files(folder: Path) -> bool:
+    """Ask the system to drop its cache of these files, where it can be asked."""
+    if not hasattr(os, "posix_fadvise"):
+        return False
+    os.sync()
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return True
+
+
 @contextmanager
-def database(dsn: str | None, version: int) -> Iterator[psycopg.Connection[Any]]:
-    """An autocommit connection to a database with memoir in it.
+def opened(
+    dsn: str | None,
+    version: int,
+    data: Path | None = None,
+    settings: Mapping[str, str] = PRODUCTION,
+) -> Iterator[Database]:
+    """A database with memoir in it.
 
     Args:
-        dsn: a database of the caller's; None starts a server that is deleted afterwards.
+        dsn: a database of the caller's; None starts a server.
         version: major version of PostgreSQL for that server, 16 or 18.
+        data: the folder of that server, kept; None makes one that is deleted afterwards.
     """
     if dsn:
-        yield from _migrated(dsn)
+        yield _migrated(Database(dsn, version, None, {}))
         return
-    folder = Path(tempfile.mkdtemp(prefix="pgmemoir-bench-"))
+    folder = data or Path(tempfile.mkdtemp(prefix="pgmemoir-bench-"))
     try:
-        yield from _migrated(server.start(folder, version, PRODUCTION))
+        yield _migrated(
+            Database(server.start(folder, version, settings), version, folder, settings)
+        )
     finally:
         server.stop(folder)
-        shutil.rmtree(folder)
+        if data is None:
+            shutil.rmtree(folder)
 
 
-def _migrated(dsn: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(dsn, autocommit=True) as conn:
-        migrations.up(conn)
+@contextmanager
+def database(dsn: str | None, version: int) -> Iterator[psycopg.Connection[Any]]:
+    """An autocommit connection to a database as of `opened`, with nothing kept."""
+    with opened(dsn, version) as place, place.connect() as conn:
         yield conn
+
+
+def _migrated(place: Database) -> Database:
+    with place.connect() as conn:
+        migrations.up(conn)
+    return place
 
 
 def vector_schema(conn: psycopg.Connection[Any]) -> str:
@@ -90,6 +166,7 @@ class Floor:
 
     def __init__(self, conn: psycopg.Connection[Any]) -> None:
         schema = vector_schema(conn)
+        self._schema = schema
         self._bare = _FLOOR.format(schema=schema).encode()
         self._index_only = _INDEX_ONLY.format(schema=schema).encode()
         self._model = scalar(conn, "SELECT model_id FROM memoir.embedding_model WHERE active")
@@ -98,7 +175,10 @@ class Floor:
     @staticmethod
     def fill(conn: psycopg.Connection[Any]) -> None:
         """Copy the rows into the bare table, in the order they were stored."""
-        conn.execute(_BARE.encode())
+        statement = "SELECT dimensions FROM memoir.embedding_model WHERE active"
+        dimensions = scalar(conn, statement)
+        bare = _BARE.format(schema=vector_schema(conn), dimensions=dimensions)
+        conn.execute(bare.encode())
 
     def bare(self, user: str, vector: str) -> Statement:
         """The 20 nearest of a user in the bare table; ``vector`` in its text form."""
@@ -108,6 +188,17 @@ class Floor:
         """The 20 nearest of a user by memoir's covering index."""
         return Statement(self._index_only, (user, self._model, vector))
 
+    def build_approximate(self, user: str) -> None:
+        """Make an HNSW index with default parameters on a user's rows of the bare table."""
+        literal = sql.Literal(user).as_string()
+        name = sql.Identifier(f"memoir_floor {user}").as_string()
+        self._conn.execute(_HNSW.format(schema=self._schema, user=literal, name=name).encode())
+
+    def approximate(self, user: str, vector: str) -> Statement:
+        """The 20 nearest of a user by that index."""
+        literal = sql.Literal(user).as_string()
+        return Statement(_NEAREST.format(schema=self._schema, user=literal).encode(), (vector,))
+
     def plan_index_only(self, example: Statement) -> None:
         """Make the generic plan of the index-only search: with few users a scan of all is chosen.
 
@@ -116,6 +207,18 @@ class Floor:
         self._conn.execute("SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off")
         self._conn.execute(example.text, example.params, prepare=True)
         self._conn.execute("RESET enable_seqscan; RESET plan_cache_mode")
+
+
+@contextmanager
+def measuring(conn: psycopg.Connection[Any]) -> Iterator[None]:
+    """Plans made once, no JIT (it makes the floor slower) and no garbage collection meanwhile."""
+    conn.execute("SET plan_cache_mode = force_generic_plan; SET jit = off")
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        conn.execute("RESET plan_cache_mode; RESET jit")
 
 
 def interleaved(
@@ -141,22 +244,56 @@ def interleaved(
     """
     number = len(rivals[0])
     times = np.zeros((number, rounds + 1, len(rivals)))
-    conn.execute("SET plan_cache_mode = force_generic_plan")
-    gc.disable()
-    try:
+    with measuring(conn):
         for turn in range(rounds + 1):
             for place, statements in enumerate(rivals):
                 for step in range(number):
                     which = (turn + place + step) % number
-                    times[which, turn, place] = _milliseconds(conn, statements[which])
+                    times[which, turn, place] = milliseconds(conn, statements[which])
             progress(len(rivals))
-    finally:
-        gc.enable()
-        conn.execute("RESET plan_cache_mode")
     return [[median(each) for each in kind[1:].T.tolist()] for kind in times]
 
 
-def _milliseconds(conn: psycopg.Connection[Any], statement: Statement) -> float:
+def at_once(
+    place: Database, rivals: Sequence[tuple[Statement, ...]], rounds: int, connections: int
+) -> list[list[float]]:
+    """`interleaved` on several connections at once, each in a process of its own.
+
+    Every connection asks all questions and begins with another one. While one runs a statement,
+    the others run any of them.
+
+    Returns:
+        as `interleaved`; every question counts once a connection.
+    """
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(connections)
+    turns = [
+        [*rivals[start:], *rivals[:start]]
+        for start in (len(rivals) * each // connections for each in range(connections))
+    ]
+    with ProcessPoolExecutor(connections, context, _Waiting.begin, (barrier,)) as pool:
+        parts = pool.map(_one_of_many, [place.dsn] * connections, turns, [rounds] * connections)
+        return [[time for part in kind for time in part] for kind in zip(*parts, strict=True)]
+
+
+class _Waiting:
+    """The barrier at which the processes of `at_once` wait for each other."""
+
+    barrier: ClassVar[threading.Barrier]
+
+    @classmethod
+    def begin(cls, barrier: threading.Barrier) -> None:
+        cls.barrier = barrier
+
+
+def _one_of_many(dsn: str, rivals: list[tuple[Statement, ...]], rounds: int) -> list[list[float]]:
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        _Waiting.barrier.wait()
+        return interleaved(conn, rivals, rounds, lambda _: None)
+
+
+def milliseconds(conn: psycopg.Connection[Any], statement: Statement) -> float:
+    """The time of one call, prepared, with fetching its rows."""
     start = time.perf_counter()
     conn.execute(statement.text, statement.params, prepare=True).fetchall()
     return (time.perf_counter() - start) * 1000

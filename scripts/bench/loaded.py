@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 import psycopg
-from common import Floor, Statement, interleaved, scalar, vector_schema
+from common import ROUNDS, Floor, Statement, interleaved, scalar, vector_schema
 from conversations import Data, Given, Made
 from plan import candidate_plan
 
@@ -20,7 +20,6 @@ from pgmemoir.cli.output import progress_bar
 
 # The budget at which the call is timed and the tokens of a block are counted.
 TIMED_BUDGET = 800
-ROUNDS = 5
 
 _SELECTIVE = b"SELECT common_share IS NOT NULL FROM memoir.mode WHERE name = %s"
 _EMBEDDING_TEXT = b"SELECT memoir.embedding_text(%s, %s, %s)"

@@ -19,7 +19,7 @@ from typing import Any
 import click
 import psycopg
 from ablation import Row, ablation, ablation_table
-from common import database, percentile, scalar
+from common import ROUNDS, database, percentile, scalar
 from conversations import (
     Asked,
     Data,
@@ -33,7 +33,7 @@ from conversations import (
     read,
     read_vectors,
 )
-from loaded import ROUNDS, TIMED_BUDGET, Answer, Loaded, Untraceable
+from loaded import TIMED_BUDGET, Answer, Loaded, Untraceable
 
 from pgmemoir.errors import MemoirError
 

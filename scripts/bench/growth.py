@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""How the time of a recall grows: with the memories of one user, and with the number of users.
+
+See the README beside this file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from common import opened, scalar
+from filled import Amount, Filled, settings_for
+from latency import Case
+
+from pgmemoir.cli import plot
+
+ROWS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+USERS = (1, 10, 100, 1_000, 10_000)
+ROWS_A_USER = 120
+
+
+@click.command()
+@click.option("--max", "most", default=1_200_000, show_default=True, help="Memories at most.")
+@click.option("--series", type=click.Choice(["rows", "users", "both"]), default="both")
+@click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
+@click.option("--mode", default="execute", show_default=True)
+@click.option("--questions", default=100, show_default=True, help="At each size.")
+@click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
+@click.option("--shared-buffers", help="Default: enough for all the data.")
+@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
+@click.option("--png", type=click.Path(path_type=Path), help="Draw it into this file.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def main(
+    most: int,
+    series: str,
+    dims: int,
+    mode: str,
+    questions: int,
+    seed: int,
+    shared_buffers: str | None,
+    version: str,
+    png: Path | None,
+    as_json: bool,
+) -> None:
+    """Time memory_context at growing sizes, in turn with the raw vector search."""
+    if png:
+        plot.check()
+    sizes = {
+        "rows": [Amount(1, rows, dims, seed=seed) for rows in ROWS if rows <= most],
+        "users": [
+            Amount(users, ROWS_A_USER, dims, seed=seed)
+            for users in USERS
+            if users * ROWS_A_USER <= most
+        ],
+    }
+    result: dict[str, Any] = {"dims": dims, "mode": mode, "questions": questions}
+    for name, amounts in sizes.items():
+        if series in (name, "both"):
+            settings = settings_for(amounts[-1], shared_buffers)
+            with opened(None, int(version), settings=settings) as place:
+                filled = Filled(place, seed, dims)
+                result["server_version"] = scalar(filled.conn, "SHOW server_version")
+                points = [_point(filled, amount, mode, questions) for amount in amounts]
+                filled.close()
+            result[name] = points
+            for prefix in ("", "floor_"):
+                result[f"{prefix}exponent_{name}"] = exponent(points, name, f"{prefix}p50_ms")
+    if png:
+        draw(result, png)
+    click.echo(json.dumps(result) if as_json else report(result))
+
+
+def _point(filled: Filled, amount: Amount, mode: str, questions: int) -> dict[str, Any]:
+    """Grow to this size and measure."""
+    filled.fill(amount, grow=True)
+    filled.tidy(amount)
+    case = Case(filled, amount, range(amount.users), mode, questions)
+    return {
+        "users": amount.users,
+        "rows": amount.rows,
+        "floor": case.floor,
+        **case.warm(1),
+    }
+
+
+def exponent(points: Sequence[Mapping[str, Any]], size: str, time: str) -> float | None:
+    """The slope of log time over log size: 0 is constant, 1 is linear."""
+    if len(points) < 2:
+        return None
+    x, y = (np.log([point[name] for point in points]) for name in (size, time))
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def report(result: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    lines = [
+        f"{result['dims']} dimensions, mode {result['mode']}, {result['questions']} questions,"
+        f" PostgreSQL {result['server_version'].split()[0]}"
+    ]
+    for name in ("rows", "users"):
+        if name in result:
+            lines += [
+                "",
+                f"{'users':>9}{'rows each':>11}{'p50, ms':>10}{'floor':>9}{'ratio':>7}"
+                f"{'p95, ms':>10}{'floor':>9}  floor is",
+                *(
+                    f"{point['users']:>9}{point['rows']:>11}{point['p50_ms']:>10.3f}"
+                    f"{point['floor_p50_ms']:>9.3f}{point['ratio_p50']:>7.2f}"
+                    f"{point['p95_ms']:>10.3f}{point['floor_p95_ms']:>9.3f}  {point['floor']}"
+                    for point in result[name]
+                ),
+            ]
+            slopes = (result[f"exponent_{name}"], result[f"floor_exponent_{name}"])
+            if None not in slopes:
+                lines.append(
+                    f"p50 grows with the power {slopes[0]:.2f} of {name},"
+                    f" the floor with {slopes[1]:.2f}"
+                )
+    return "\n".join(lines)
+
+
+def draw(result: Mapping[str, Any], path: Path) -> None:
+    """Draw p50 over size, a panel for each series."""
+    from matplotlib.figure import Figure
+
+    titles = {"rows": "memories of one user", "users": f"users of {ROWS_A_USER} memories"}
+    shown = [name for name in titles if name in result]
+    figure = Figure(figsize=(5 * len(shown), 4), layout="constrained")
+    panels = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+    for axes, name in zip(panels, shown, strict=True):
+        x = [point[name] for point in result[name]]
+        for label, key in (("memory_context", "p50_ms"), ("raw vector search", "floor_p50_ms")):
+            axes.plot(x, [point[key] for point in result[name]], marker="o", label=label)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xticks(x, [f"{size:,}" for size in x], rotation=30)
+        axes.xaxis.minorticks_off()
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("")
+        axes.set_xlabel(titles[name])
+        axes.grid(alpha=0.3, which="both")
+        axes.legend(frameon=False)
+    panels[0].set_ylabel("p50, ms")
+    figure.savefig(path, format="png", dpi=150)
+
+
+if __name__ == "__main__":
+    main()

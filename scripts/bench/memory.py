@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""How many bytes a memory takes, by table and index, after a load and with what belongs to it.
+
+See the README beside this file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+import psycopg
+from common import Floor, opened, scalar
+from filled import Amount, Filled, name_of, settings_for
+
+# Bytes a memory may take, by dimensions.
+BARS = {384: 5000, 1536: 12000}
+
+# Tables with user data, with TOAST and maps, and their indexes one by one.
+_SIZES = b"""SELECT t.relname, i.relname, coalesce(a.amname = 'hnsw', false),
+       CASE WHEN i.oid IS NULL THEN pg_table_size(t.oid) ELSE pg_relation_size(i.oid) END
+FROM pg_class AS t
+LEFT JOIN LATERAL (
+    SELECT NULL::oid AS oid, NULL::name AS relname, NULL::oid AS relam
+    UNION ALL
+    SELECT c.oid, c.relname, c.relam
+    FROM pg_index AS x JOIN pg_class AS c ON c.oid = x.indexrelid WHERE x.indrelid = t.oid
+) AS i ON true
+LEFT JOIN pg_am AS a ON a.oid = i.relam
+WHERE t.relkind = 'r'
+  AND (t.relname = 'memoir_floor' OR t.relnamespace = 'memoir'::regnamespace
+       AND EXISTS (SELECT FROM pg_attribute AS u
+                   WHERE u.attrelid = t.oid AND u.attname = 'user_id'))
+ORDER BY t.relname, i.relname NULLS FIRST"""
+_FLOOR = "memoir_floor"
+_LEAST = 12
+
+
+def measured(conn: psycopg.Connection[Any], memories: int) -> dict[str, Any]:
+    """Bytes a memory: of every table and index, their sums, and of the bare table.
+
+    What takes less than `_LEAST` is summed up: an index without a row has a page.
+    """
+    tables: dict[str, float] = {}
+    exact = approximate = floor = floor_hnsw = small = 0.0
+    for table, index, is_approximate, size in conn.execute(_SIZES):
+        each = size / memories
+        if table == _FLOOR:
+            floor += 0 if is_approximate else each
+            floor_hnsw += each
+            continue
+        exact += 0 if is_approximate else each
+        approximate += each if is_approximate else 0
+        if each < _LEAST:
+            small += each
+        else:
+            tables[f"{table}: {index}" if index else table] = each
+    return {
+        "tables": {**tables, "others": small},
+        "bytes_per_memory": exact,
+        "bytes_per_memory_with_approximate": exact + approximate,
+        "floor_bytes": floor,
+        "floor_bytes_with_hnsw": floor_hnsw,
+    }
+
+
+@click.command()
+@click.option("--users", default=1, show_default=True, help="Users with --rows memories each.")
+@click.option("--rows", default=20_000, show_default=True, help="Memories PER USER.")
+@click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
+@click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
+@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
+@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def main(
+    users: int, rows: int, dims: int, seed: int, version: str, dsn: str | None, as_json: bool
+) -> None:
+    """Count the bytes of synthetic memories."""
+    amount = Amount(users=users, rows=rows, dims=dims, seed=seed)
+    with opened(dsn, int(version), settings=settings_for(amount, None)) as place:
+        filled = Filled(place, seed, dims)
+        filled.fill(amount)
+        filled.tidy(amount)
+        if users == 1:
+            Floor(filled.conn).build_approximate(name_of(0))
+        result = {
+            "users": users,
+            "rows": rows,
+            "dims": dims,
+            "server_version": scalar(filled.conn, "SHOW server_version"),
+            **measured(filled.conn, amount.total),
+            "bar": BARS.get(dims),
+        }
+        filled.close()
+    click.echo(json.dumps(result) if as_json else report(result))
+
+
+def report(result: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    exact, whole = (
+        result[name] for name in ("bytes_per_memory", "bytes_per_memory_with_approximate")
+    )
+    lines = [
+        f"{result['users']} users of {result['rows']} memories, {result['dims']} dimensions,"
+        f" PostgreSQL {result['server_version'].split()[0]}",
+        "",
+        f"{'bytes a memory':<44}{'':>9}",
+        *(f"{name:<44}{size:>9.0f}" for name, size in result["tables"].items()),
+        f"{'all but the approximate index':<44}{exact:>9.0f}",
+        f"{'all':<44}{whole:>9.0f}",
+        f"{'a bare table with btree (user_id)':<44}{result['floor_bytes']:>9.0f}",
+    ]
+    if result["floor_bytes_with_hnsw"] > result["floor_bytes"]:
+        lines.append(f"{'and an HNSW index':<44}{result['floor_bytes_with_hnsw']:>9.0f}")
+    if whole == exact:
+        lines.append("no memory of these is in an approximate index")
+    if result["bar"]:
+        verdict = "kept" if whole <= result["bar"] else "NOT kept"
+        lines.append(f"bar: {result['bar']}, {verdict}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
