@@ -32,18 +32,20 @@ CREATE OR REPLACE FUNCTION _word_vector(content text, names text, term_limit int
     RETURNS TABLE (term_count int, terms sparsevec, asks boolean)
     LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
 BEGIN ATOMIC
-    SELECT cardinality(w.terms),
-           _term_set(w.terms,
-                     CASE WHEN names <> '' THEN ARRAY(
-                         SELECT DISTINCT _feature('name ' || word)
-                         FROM unnest((tokens(names))[:16]) AS word) END
-                     || CASE WHEN w.asks THEN ARRAY[_feature('asks')] END
-                     || CASE WHEN w.whens THEN ARRAY[_feature('when')] END),
-           w.asks
+    SELECT cardinality(w.terms), _term_set(w.terms, w.features), w.asks
     FROM (
-        SELECT (ARRAY(SELECT DISTINCT _term(word) AS term
-                      FROM unnest(tokens(content)) AS word ORDER BY term))[:term_limit] AS terms,
-               _is_question(content) AS asks, _has_time_word(content) AS whens
+        SELECT t.terms, t.asks,
+               CASE WHEN names <> '' THEN ARRAY(
+                   SELECT DISTINCT _feature('name ' || word)
+                   FROM unnest((tokens(names))[:16]) AS word) END
+               || CASE WHEN t.asks THEN ARRAY[_feature('asks')] END
+               || CASE WHEN t.whens THEN ARRAY[_feature('when')] END AS features
+        FROM (
+            SELECT (ARRAY(SELECT DISTINCT _term(word) AS term
+                          FROM unnest(tokens(content)) AS word ORDER BY term))[:term_limit] AS terms,
+                   _is_question(content) AS asks, _has_time_word(content) AS whens
+            OFFSET 0
+        ) AS t
         OFFSET 0
     ) AS w;
 END;

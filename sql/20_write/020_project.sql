@@ -7,58 +7,35 @@ CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text
     RETURN coalesce(2 * vector_dims(embedding), 0) + 8 * (term_count + 18)
            + octet_length(line) + octet_length(user_id) > 2520;
 
--- As many words as fit one page beside the vector.
-CREATE OR REPLACE FUNCTION _term_limit(model smallint) RETURNS int
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN least(512, greatest(16, (7600 - 2 * coalesce(
-        (SELECT e.dimensions FROM embedding_model AS e WHERE e.model_id = _term_limit.model),
-        1536)) / 8));
-END $$;
-
 -- The memories are new: they have no relations and mention nothing. A name of one is that of its
--- speaker or its subject.
-CREATE OR REPLACE FUNCTION _project(user_id text, model smallint, made new_memory[]) RETURNS void
+-- speaker or its subject. model: a row of embedding_model.
+CREATE OR REPLACE FUNCTION _project(user_id text, model embedding_model, made new_memory[])
+    RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
-    SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
-DECLARE
-    term_limit CONSTANT int := _term_limit(model);
-    line_length int;
-    brief_length int;
 BEGIN
-    SELECT max(s.value::int) FILTER (WHERE s.name = 'line_length'),
-           max(s.value::int) FILTER (WHERE s.name = 'brief_length')
-    INTO line_length, brief_length
-    FROM setting AS s WHERE s.name IN ('line_length', 'brief_length');
-
     INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance,
                        session, position, asks, cost, brief_cost, term_count, terms,
                        embedding, line, brief, wide)
-    SELECT _project.user_id, n.memory_id, _project.model, n.kind_id, n.created_at, n.importance,
+    SELECT _project.user_id, n.memory_id, model.model_id, n.kind_id, n.created_at, n.importance,
            CASE WHEN n.session_id IS NULL THEN 0
                 ELSE (SELECT s.number FROM session AS s
                       WHERE s.user_id = _project.user_id AND s.session_id = n.session_id) END,
            CASE WHEN n.session_id IS NULL THEN -1 ELSE coalesce(n.position, -1) END,
-           w.asks, _token_cost(b.line_bullet), _token_cost(b.brief_bullet), w.term_count, w.terms,
-           n.embedding, b.line, b.brief,
-           _is_wide(n.embedding, w.term_count, b.line, _project.user_id)
-    FROM unnest(made) AS n,
-         LATERAL _word_vector(
-             n.content, concat_ws(' ', n.speaker, n.subject), term_limit) AS w,
-         LATERAL (SELECT _line(n.content, line_length) AS line OFFSET 0) AS l,
-         LATERAL (SELECT l.line, '- ' || l.line || E'\n' AS line_bullet,
-                         s.brief, '- ' || s.brief || E'\n' AS brief_bullet
-                  FROM (SELECT coalesce(
-                            nullif(_line(n.summary, line_length), ''),
-                            CASE WHEN length(l.line) > 2 * brief_length
-                                 THEN _line(n.content, brief_length) END) AS brief
-                        OFFSET 0) AS s
-                  OFFSET 0) AS b;
+           w.asks, _token_cost('- ' || n.line || E'\n'), _token_cost('- ' || n.brief || E'\n'),
+           w.term_count, w.terms, n.embedding, n.line, n.brief,
+           _is_wide(n.embedding, w.term_count, n.line, _project.user_id)
+    FROM (
+        SELECT l.*, coalesce(nullif(_line(l.summary, model.line_length), ''),
+                             CASE WHEN length(l.line) > 2 * model.brief_length
+                                  THEN _line(l.content, model.brief_length) END) AS brief
+        FROM (SELECT m.*, _line(m.content, model.line_length) AS line,
+                     concat_ws(' ', m.speaker, m.subject) AS names
+              FROM unnest(made) AS m OFFSET 0) AS l
+        OFFSET 0
+    ) AS n, _word_vector(n.content, n.names, model.term_limit) AS w;
 END $$;
 
 -- Gives traces their vectors, in the order of their ids; only those without one unless overwrite.

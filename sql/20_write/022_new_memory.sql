@@ -8,14 +8,14 @@ CREATE OR REPLACE FUNCTION _content_hash(
         kind, subject, session_id, turn, btrim(content, E' \t\r\n'))::text, 'UTF8'));
 
 CREATE OR REPLACE FUNCTION _new_memory(
-    of_kind kind, content text, subject text, importance float8, data jsonb, summary text,
+    of_kind kind, text_limit int, content text, subject text, importance float8, data jsonb, summary text,
     embedding halfvec, created_at timestamptz, session_id text, turn int, speaker text,
     source text, confidence float8)
     RETURNS new_memory
     LANGUAGE sql VOLATILE
     RETURN ROW(
         nextval('memory_memory_id_seq'), of_kind.name, of_kind.kind_id, of_kind.layer = 'profile',
-        _check_text(content, 'the memory'), nullif(btrim(summary, E' \t\r\n'), ''),
+        _check_text(content, 'the memory', text_limit), nullif(btrim(summary, E' \t\r\n'), ''),
         coalesce(data, '{}'), subject,
         coalesce(_check_share(importance, 'importance'), of_kind.importance),
         coalesce(_check_share(confidence, 'confidence'), 1), coalesce(source, 'user'),

@@ -21,31 +21,41 @@ CREATE OR REPLACE FUNCTION remember(
     OUT action text, OUT memory_id bigint, OUT reason text)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     of_kind CONSTANT kind := _check_kind(kind);
     tags CONSTANT text[] := _check_keywords(keywords, 50);
+    model CONSTANT embedding_model := _admitting_model(embedding);
     given CONSTANT new_memory := _new_memory(
-        of_kind, content, subject, importance, data, summary, embedding, created_at, session_id,
-        turn, speaker, source, confidence);
-    ids bigint[];
+        of_kind, model.text_limit, content, subject, importance, data, summary, embedding,
+        created_at, session_id, turn, speaker, source, confidence);
+    known bigint[];
 BEGIN
     IF sources IS NOT NULL THEN
         PERFORM _check_memory(owner, s.id) FROM unnest(sources) AS s (id);
     END IF;
-    ids := _store(owner, _admit_vector(embedding), ARRAY[given]);
+    IF session_id IS NOT NULL
+       AND NOT EXISTS (SELECT FROM session AS s
+                       WHERE s.user_id = owner AND s.session_id = remember.session_id) THEN
+        PERFORM _open_sessions(owner, ARRAY[session_id]);
+    END IF;
+    known := _store(owner, model, ARRAY[given]);
+    memory_id := coalesce(known[1], given.memory_id);
+    action := _action(known IS NULL);
+    reason := _reason(known IS NULL);
+    IF given.in_profile AND known IS NULL THEN
+        PERFORM _refresh_profile(owner);
+    END IF;
     IF tags <> '{}' THEN
         PERFORM _write_keywords(
-            owner, array_fill(ids[1], ARRAY[cardinality(tags)]), tags, NULL, 'user_tag');
+            owner, array_fill(memory_id, ARRAY[cardinality(tags)]), tags, NULL, 'user_tag');
     END IF;
     IF sources IS NOT NULL THEN
-        PERFORM _derive(owner, array_fill(ids[1], ARRAY[cardinality(sources)]), sources);
+        PERFORM _derive(owner, array_fill(memory_id, ARRAY[cardinality(sources)]), sources);
     END IF;
-    memory_id := ids[1];
-    action := _action(memory_id = given.memory_id);
-    reason := _reason(action);
 END $$;
 
 COMMENT ON FUNCTION remember(text, text, text, text, float8, jsonb, text, halfvec, timestamptz,

@@ -46,10 +46,10 @@ CREATE OR REPLACE FUNCTION _read_batch(
     user_id text, memories jsonb, embeddings halfvec[], dimensions int) RETURNS new_memory[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
-    SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
+    text_limit CONSTANT int := (SELECT m.text_limit FROM embedding_model AS m WHERE m.active);
     result new_memory[];
 BEGIN
     WITH said AS MATERIALIZED (
@@ -67,7 +67,7 @@ BEGIN
         FROM (SELECT DISTINCT s.kind FROM said AS s) AS d
     )
     SELECT array_agg(_new_memory(
-               o.kind, o.content, o.subject, o.importance, o.data, o.summary,
+               o.kind, text_limit, o.content, o.subject, o.importance, o.data, o.summary,
                _check_vector(o.embedding, _read_batch.dimensions), o.created_at, o.session_id,
                o.turn, o.speaker, o.source, o.confidence))
     INTO result
@@ -125,6 +125,7 @@ CREATE OR REPLACE FUNCTION remember_many(
     RETURNS TABLE (place int, action text, memory_id bigint, reason text)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -136,7 +137,9 @@ DECLARE
         SELECT coalesce(m.dimensions, vector_dims(first_vector))
         FROM embedding_model AS m WHERE m.active);
     given new_memory[];
+    known bigint[];
     ids bigint[];
+    in_profile boolean;
 BEGIN
     PERFORM _check_batch(memories, embeddings);
     BEGIN
@@ -148,7 +151,17 @@ BEGIN
     IF given = '{}' THEN
         RETURN;
     END IF;
-    ids := _store(owner, _admit_vector(first_vector), given);
+    PERFORM _open_sessions(owner, ARRAY(
+        SELECT g.session_id FROM unnest(given) AS g WHERE g.session_id IS NOT NULL));
+    known := _store(owner, _admitting_model(first_vector), given);
+    SELECT array_agg(coalesce(known[g.place], g.memory_id) ORDER BY g.place),
+           bool_or(g.in_profile AND known[g.place] IS NULL)
+    INTO ids, in_profile
+    FROM (SELECT n.memory_id, n.in_profile, row_number() OVER () AS place
+          FROM unnest(given) AS n) AS g;
+    IF in_profile THEN
+        PERFORM _refresh_profile(owner);
+    END IF;
     IF jsonb_path_exists(memories, '$[*].keywords[*]') THEN
         PERFORM _write_keywords(
             owner, array_agg(ids[t.place]), array_agg(t.keyword), NULL, 'user_tag')
@@ -171,12 +184,8 @@ BEGIN
         ) AS t;
     END IF;
     RETURN QUERY
-    SELECT g.place::int, _action(g.new_id = g.id), g.id, _reason(_action(g.new_id = g.id))
-    FROM (SELECT n.memory_id AS new_id, i.id, i.place
-          FROM unnest(ids) WITH ORDINALITY AS i (id, place)
-          JOIN (SELECT u.memory_id, row_number() OVER () AS place FROM unnest(given) AS u) AS n
-              USING (place)) AS g
-    ORDER BY g.place;
+    SELECT i.place::int, _action(known[i.place] IS NULL), i.id, _reason(known[i.place] IS NULL)
+    FROM unnest(ids) WITH ORDINALITY AS i (id, place);
 END $$;
 
 COMMENT ON FUNCTION remember_many(jsonb, halfvec[], text) IS

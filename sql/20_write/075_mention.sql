@@ -33,7 +33,8 @@ BEGIN
                 FROM mention AS o
                 JOIN entity AS e ON e.user_id = o.user_id AND e.entity_id = o.entity_id
                 WHERE o.user_id = m.user_id AND o.memory_id = m.memory_id)),
-            _term_limit(t.model)) AS w)
+            (SELECT e.term_limit FROM embedding_model AS e
+             WHERE e.model_id = t.model)) AS w)
     FROM memory AS m
     WHERE m.user_id = changed.user_id AND m.memory_id = changed.memory_id
       AND t.user_id = m.user_id AND t.memory_id = m.memory_id;
