@@ -27,8 +27,8 @@ COMMENT ON TABLE embedding_model IS
 COMMENT ON COLUMN embedding_model.term_limit IS
     'Computed: as many words of a memory as fit one page beside the vector.';
 COMMENT ON COLUMN embedding_model.text_limit IS
-    'Kept by trigger, as line_length and brief_length: the settings of these names, so that a write '
-    'reads one row. Do not write.';
+    'Kept by trigger, as line_length and brief_length: the settings of these names, so that a '
+    'write reads one row. Do not write.';
 
 CREATE TABLE kind (
     kind_id smallint PRIMARY KEY CHECK (kind_id BETWEEN 1 AND 62),

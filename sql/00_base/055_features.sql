@@ -41,8 +41,8 @@ BEGIN ATOMIC
                || CASE WHEN t.asks THEN ARRAY[_feature('asks')] END
                || CASE WHEN t.whens THEN ARRAY[_feature('when')] END AS features
         FROM (
-            SELECT (ARRAY(SELECT DISTINCT _term(word) AS term
-                          FROM unnest(tokens(content)) AS word ORDER BY term))[:term_limit] AS terms,
+            SELECT (ARRAY(SELECT DISTINCT _term(word) AS term FROM unnest(tokens(content)) AS word
+                          ORDER BY term))[:term_limit] AS terms,
                    _is_question(content) AS asks, _has_time_word(content) AS whens
             OFFSET 0
         ) AS t

@@ -1,12 +1,16 @@
 -- What the traces of memories know of their sources (relation derived_from): that there are any,
 -- and their place. A memory made from turns of one session stands beside the first of them and
 -- gains from the same neighbours: 2.3 points of evidence at 800 tokens of 5 LoCoMo conversations
--- with the facts drawn from them. A turn keeps its own place.
+-- with the facts drawn from them. A turn keeps its own place. Rows are locked in the order of their
+-- ids first: two batches never wait for each other.
 CREATE OR REPLACE FUNCTION _mark_derived(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
+    PERFORM FROM trace AS t
+    WHERE t.user_id = _mark_derived.user_id AND t.memory_id = ANY (memory_ids)
+    ORDER BY t.memory_id FOR NO KEY UPDATE;
     UPDATE trace AS t
     SET derived = s.derived, session = s.session, position = s.position
     FROM (
@@ -31,7 +35,6 @@ BEGIN
             GROUP BY m.user_id, m.memory_id
         ) AS p
         LEFT JOIN session AS n ON n.user_id = _mark_derived.user_id AND n.session_id = p.session_id
-        ORDER BY p.memory_id
     ) AS s
     WHERE t.user_id = _mark_derived.user_id AND t.memory_id = s.memory_id
       AND (t.derived, t.session, t.position) <> (s.derived, s.session, s.position);

@@ -48,6 +48,9 @@ AS $$
 DECLARE
     number int;
 BEGIN
+    PERFORM FROM trace AS t
+    WHERE t.user_id = _store_vectors.user_id AND t.memory_id = ANY (memory_ids)
+    ORDER BY t.memory_id FOR NO KEY UPDATE;
     UPDATE trace AS t
     SET embedding = v.embedding,
         wide = _is_wide(v.embedding, t.term_count, t.line, t.user_id)

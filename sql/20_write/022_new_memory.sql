@@ -8,9 +8,9 @@ CREATE OR REPLACE FUNCTION _content_hash(
         kind, subject, session_id, turn, btrim(content, E' \t\r\n'))::text, 'UTF8'));
 
 CREATE OR REPLACE FUNCTION _new_memory(
-    of_kind kind, text_limit int, content text, subject text, importance float8, data jsonb, summary text,
-    embedding halfvec, created_at timestamptz, session_id text, turn int, speaker text,
-    source text, confidence float8)
+    of_kind kind, text_limit int, content text, subject text, importance float8, data jsonb,
+    summary text, embedding halfvec, created_at timestamptz, session_id text, turn int,
+    speaker text, source text, confidence float8)
     RETURNS new_memory
     LANGUAGE sql VOLATILE
     RETURN ROW(
