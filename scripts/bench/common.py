@@ -81,10 +81,15 @@ class Database:
         """A new connection in autocommit."""
         return psycopg.connect(self.dsn, autocommit=True)
 
-    def restart(self) -> bool:
-        """Empty the server's cache, and the system's of its files; whether the latter was done."""
+    def check_restart(self) -> None:
+        """Only a server of our own may be restarted."""
         if self.folder is None:
             raise click.UsageError("--cold restarts the server: it needs one of its own, no --dsn")
+
+    def restart(self) -> bool:
+        """Empty the server's cache, and the system's of its files; whether the latter was done."""
+        self.check_restart()
+        assert self.folder is not None
         server.stop(self.folder)
         emptied = _forget_files(self.folder)
         server.start(self.folder, self.version, self.settings)

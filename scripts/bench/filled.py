@@ -55,6 +55,9 @@ _MANIFEST = """CREATE TABLE IF NOT EXISTS memoir_bench (manifest jsonb NOT NULL)
 
 BUDGET = 800
 
+# The type of options that count something.
+AT_LEAST_1 = click.IntRange(1)
+
 
 @dataclass(frozen=True)
 class Amount:
@@ -115,6 +118,14 @@ class Filled:
         self.conn = place.connect()
         self.conn.execute(_MANIFEST.encode())
         self._call = _CONTEXT.format(schema=vector_schema(self.conn), budget=BUDGET).encode()
+
+    def check(self, mode: str, *, cold: bool = False) -> None:
+        """Refuse what would fail only after loading."""
+        known = scalar(self.conn, "SELECT array_agg(name ORDER BY name) FROM memoir.mode")
+        if mode not in known:
+            raise click.BadParameter(f"no mode {mode!r}, there are {', '.join(known)}")
+        if cold:
+            self.place.check_restart()
 
     def fill(self, amount: Amount, *, grow: bool = False) -> float | None:
         """Load what is wanted; the seconds it took, None when it was there.

@@ -14,7 +14,7 @@ from typing import Any
 import click
 import numpy as np
 from common import opened, scalar
-from filled import Amount, Filled, settings_for
+from filled import AT_LEAST_1, Amount, Filled, settings_for
 from latency import Case
 
 from pgmemoir.cli import plot
@@ -27,9 +27,11 @@ ROWS_A_USER = 120
 @click.command()
 @click.option("--max", "most", default=1_200_000, show_default=True, help="Memories at most.")
 @click.option("--series", type=click.Choice(["rows", "users", "both"]), default="both")
-@click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
+@click.option(
+    "--dims", type=AT_LEAST_1, default=384, show_default=True, help="Dimensions of the vectors."
+)
 @click.option("--mode", default="execute", show_default=True)
-@click.option("--questions", default=100, show_default=True, help="At each size.")
+@click.option("--questions", type=AT_LEAST_1, default=100, show_default=True, help="At each size.")
 @click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
 @click.option("--shared-buffers", help="Default: enough for all the data.")
 @click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
@@ -64,6 +66,7 @@ def main(
             settings = settings_for(amounts[-1], shared_buffers)
             with opened(None, int(version), settings=settings) as place:
                 filled = Filled(place, seed, dims)
+                filled.check(mode)
                 result["server_version"] = scalar(filled.conn, "SHOW server_version")
                 points = [_point(filled, amount, mode, questions) for amount in amounts]
                 filled.close()

@@ -28,7 +28,7 @@ from common import (
     scalar,
     vector_schema,
 )
-from filled import BUDGET, Amount, Filled, name_of, settings_for
+from filled import AT_LEAST_1, BUDGET, Amount, Filled, name_of, settings_for
 from synthetic import Question
 
 from pgmemoir.calls import vector_text
@@ -202,16 +202,34 @@ def _times(ours: Sequence[float], floor: Sequence[float]) -> dict[str, float]:
 
 
 @click.command()
-@click.option("--users", default=1, show_default=True, help="Users with --rows memories each.")
-@click.option("--rows", default=10_000, show_default=True, help="Memories PER USER.")
-@click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
-@click.option("--giant", default=0, help="One user more, with so many memories.")
+@click.option(
+    "--users",
+    type=AT_LEAST_1,
+    default=1,
+    show_default=True,
+    help="Users with --rows memories each.",
+)
+@click.option(
+    "--rows", type=AT_LEAST_1, default=10_000, show_default=True, help="Memories PER USER."
+)
+@click.option(
+    "--dims", type=AT_LEAST_1, default=384, show_default=True, help="Dimensions of the vectors."
+)
+@click.option(
+    "--giant", type=click.IntRange(0), default=0, help="One user more, with so many memories."
+)
 @click.option("--mode", default="execute", show_default=True)
-@click.option("--questions", default=100, show_default=True, help="To users picked at random.")
+@click.option(
+    "--questions",
+    type=AT_LEAST_1,
+    default=100,
+    show_default=True,
+    help="To users picked at random.",
+)
 @click.option("--connections", type=click.IntRange(1, 8), default=1, show_default=True)
 @click.option("--cold", is_flag=True, help="Restart with empty caches; every question once.")
 @click.option("--exact", is_flag=True, help="How much of the exact best 20 is found.")
-@click.option("--exact-questions", default=30, show_default=True)
+@click.option("--exact-questions", type=AT_LEAST_1, default=30, show_default=True)
 @click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
 @click.option("--shared-buffers", help="Default: enough for all the data.")
 @click.option("--data", type=click.Path(path_type=Path), help="Keep the server's data here.")
@@ -244,6 +262,7 @@ def main(
     result = {**asdict(amount), "mode": mode, "questions": questions, "connections": connections}
     with opened(dsn, int(version), data, settings) as place:
         filled = Filled(place, amount.seed, amount.dims)
+        filled.check(mode, cold=cold)
         result["server_version"] = scalar(filled.conn, "SHOW server_version")
         result["shared_buffers"] = scalar(filled.conn, "SHOW shared_buffers")
         result["load_seconds"] = filled.fill(amount)

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import psycopg
 from common import Floor, opened, scalar
-from filled import Amount, Filled, name_of, settings_for
+from filled import AT_LEAST_1, Amount, Filled, name_of, settings_for
 
 # Bytes a memory may take, by dimensions.
 BARS = {384: 5000, 1536: 12000}
@@ -67,9 +67,19 @@ def measured(conn: psycopg.Connection[Any], memories: int) -> dict[str, Any]:
 
 
 @click.command()
-@click.option("--users", default=1, show_default=True, help="Users with --rows memories each.")
-@click.option("--rows", default=20_000, show_default=True, help="Memories PER USER.")
-@click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
+@click.option(
+    "--users",
+    type=AT_LEAST_1,
+    default=1,
+    show_default=True,
+    help="Users with --rows memories each.",
+)
+@click.option(
+    "--rows", type=AT_LEAST_1, default=20_000, show_default=True, help="Memories PER USER."
+)
+@click.option(
+    "--dims", type=AT_LEAST_1, default=384, show_default=True, help="Dimensions of the vectors."
+)
 @click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
 @click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
 @click.option("--dsn", help="An empty database of yours; default: a server of its own.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import growth
 import latency
 import memory
 from click.testing import CliRunner
@@ -33,6 +34,24 @@ def test_memories_are_loaded_once(dsn: str) -> None:
     assert second["load_seconds"] is None
     other = CliRunner().invoke(latency.main, ["--dsn", dsn, "--users", "3", "--rows", "30"])
     assert "this database holds" in other.stderr
+
+
+def test_connections_ask_at_once(dsn: str) -> None:
+    size = ("--users", 2, "--rows", 30, "--dims", 16, "--questions", 3)
+    found = printed(latency.main, "--dsn", dsn, *size, "--connections", 2)
+    assert found["p50_ms"] > 0
+    assert found["floor_p50_ms"] > 0
+
+
+def test_a_cold_start_needs_a_server_of_its_own(dsn: str) -> None:
+    options = ["--dsn", dsn, "--rows", "30", "--dims", "16", "--questions", "2", "--cold"]
+    assert "no --dsn" in CliRunner().invoke(latency.main, options).stderr
+
+
+def test_the_exponent_is_the_slope_of_the_logarithms() -> None:
+    points = [{"rows": rows, "p50_ms": 3 * rows**0.5} for rows in (10, 100, 1000)]
+    assert abs(growth.exponent(points, "rows", "p50_ms") - 0.5) < 1e-9
+    assert growth.exponent(points[:1], "rows", "p50_ms") is None
 
 
 def test_the_bytes_of_tables_and_indexes_make_the_sum(dsn: str) -> None:
