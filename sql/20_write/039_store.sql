@@ -47,9 +47,11 @@ BEGIN
         FROM unnest(fresh) AS n, LATERAL _keywords(n.content) AS k;
     END IF;
     IF known IS NOT NULL THEN
-        PERFORM _store_vectors(
-            user_id, model.model_id, known, ARRAY(SELECT g.embedding FROM unnest(given) AS g),
-            false);
+        PERFORM _store_vectors(user_id, model.model_id, v.ids, v.embeddings, false)
+        FROM (SELECT array_agg(u.known), array_agg(u.embedding)
+              FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
+              WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL) AS v (ids, embeddings)
+        WHERE v.ids IS NOT NULL;
     END IF;
     RETURN known;
 END $$;

@@ -91,7 +91,8 @@ def test_remember_works_for_the_user(app):
 
 def test_remember_many_works_for_the_user(app):
     app.execute("SET LOCAL memoir.user_id = 'ada'")
-    batch = Jsonb([{"content": "coffee of ada", "session_id": "s"}, {"content": "tea of ada"}])
+    said = ({"content": f"{drink} of ada", "kind": "fact"} for drink in ("coffee", "tea"))
+    batch = Jsonb([{**memory, "speaker": "Ada"} for memory in said])
     rows = call(app, "remember_many", memories=batch, embeddings=["[0,1,0]", None])
     assert [row.action for row in rows] == ["ADD", "NOOP"]
     assert recall(app, "coffee").memory_ids == [rows[0].memory_id]
