@@ -34,9 +34,12 @@ CREATE OR REPLACE FUNCTION _asks_when(question text) RETURNS boolean
 CREATE OR REPLACE FUNCTION _has_time_word(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN lower(left(content, 20000)) ~ '(?x)
-            19[0-9]|20[0-9]|/[0-9]|day|night|tomorrow|week|ago|month|quarter|year|spring|summer|
-            autumn|fall|winter|morning|noon|evening|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|
-            dec'
+            (?: ^ | [^a-z] )
+            (?: 19[0-9]|20[0-9]|[0-9]+/|yesterday|today|tonight|tomorrow|nowaday|weekend|ago
+              | monday|tuesday|wednesday|thursday|friday|saturday|sunday
+              | jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec
+              | night|day|week|month|quarter|year|spring|summer|autumn|fall|winter
+              | morning|afternoon|evening )'
         AND lower(left(content, 20000)) ~ '(?x)
             \m (?: yesterday|today|tonight|tomorrow|nowadays|weekend|weekends|ago
                 | (?: mon|tues|wednes|thurs|fri|satur|sun ) days?

@@ -42,16 +42,22 @@ CREATE OR REPLACE FUNCTION _mixed_keywords(head text)
     SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
+DECLARE
+    ascii CONSTANT boolean := octet_length(head) = length(head);
+    identifiers text[] := '{}';
 BEGIN
-    head := normalize(head, NFKC);
+    head := CASE WHEN ascii THEN head ELSE normalize(head, NFKC) END;
+    IF _has_identifier(head) THEN
+        identifiers := _identifiers(head);
+    END IF;
     RETURN QUERY
     SELECT f.keyword, max(f.weight)
     FROM (
-        SELECT i AS keyword, 1::float8 AS weight FROM unnest(_identifiers(head)) AS i
+        SELECT i AS keyword, 1::float8 AS weight FROM unnest(identifiers) AS i
         UNION ALL
         SELECT k.keyword, k.weight FROM _long_words(head) AS k
         UNION ALL
-        SELECT k.keyword, k.weight FROM _keywords_cjk(head) AS k
+        SELECT k.keyword, k.weight FROM _keywords_cjk(head) AS k WHERE NOT ascii
     ) AS f
     WHERE length(f.keyword) BETWEEN 1 AND 100
     GROUP BY f.keyword
