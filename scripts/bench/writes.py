@@ -18,11 +18,16 @@ import click
 import psycopg
 from common import Database, Statement, milliseconds, opened, percentile, scalar, vector_schema
 from filled import name_of
-from pgvector import HalfVector
 from psycopg.types.json import Jsonb
 from synthetic import Corpus, Memories
 
-from pgmemoir.calls import vector_text
+from pgmemoir.calls import (
+    HalfVectors,
+    HalfVectorsDumper,
+    half_vector,
+    half_vectors,
+    vector_text,
+)
 from pgmemoir.cli.output import progress_bar
 
 BARS = {"single": 2.0, "batch": 1.5}
@@ -61,7 +66,7 @@ _FLOOR_ONE = """INSERT INTO memoir_floor_written
     (content, kind, user_id, importance, created_at, session_id, turn, speaker, embedding)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::{schema}.halfvec) RETURNING id"""
 _MANY = """SELECT place, action, memory_id, reason
-FROM memoir.remember_many(%s::jsonb, %s::{schema}.halfvec[], %s::text)"""
+FROM memoir.remember_many(%s::jsonb, %b::{schema}.halfvec[], %s::text)"""
 _FLOOR_MANY = """INSERT INTO memoir_floor_written
     (content, kind, user_id, importance, created_at, session_id, turn, speaker, embedding)
 SELECT m.content, m.kind, %s::text, m.importance, m.created_at, m.session_id, m.turn, m.speaker,
@@ -70,7 +75,7 @@ FROM ROWS FROM (
     jsonb_to_recordset(%s::jsonb) AS (
         content text, kind text, importance float8, created_at timestamptz, session_id text,
         turn int, speaker text),
-    unnest(%s::{schema}.halfvec[])
+    unnest(%b::{schema}.halfvec[])
 ) AS m (content, kind, importance, created_at, session_id, turn, speaker, embedding)
 RETURNING id"""
 
@@ -79,7 +84,7 @@ class Writes:
     """The same memories for memoir and for the bare table.
 
     Args:
-        conn: in autocommit; vectors of pgvector are registered on it.
+        conn: in autocommit; it learns to send vectors as the client does.
     """
 
     def __init__(self, conn: psycopg.Connection[Any], seed: int, dims: int) -> None:
@@ -96,8 +101,10 @@ class Writes:
                 ("floor_many", _FLOOR_MANY),
             )
         }
+        self._oid = int(scalar(conn, f"SELECT '{schema}.halfvec'::regtype::oid::int8"))
         self._corpus = Corpus(seed, dims)
         self._users = 0
+        conn.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
 
     def singles(self, number: int) -> Iterator[tuple[Statement, Statement]]:
         """So many memories of small users, each as memoir's statement and the floor's."""
@@ -127,7 +134,7 @@ class Writes:
             }
             for row in rows.rows()
         ]
-        vectors = [HalfVector(vector).to_text() for vector in rows.vectors]
+        vectors = half_vectors([half_vector(vector) for vector in rows.vectors], self._oid)
         return (
             Statement(self._statements["many"], (Jsonb(fields), vectors, user)),
             Statement(self._statements["floor_many"], (user, Jsonb(fields), vectors)),
@@ -173,6 +180,7 @@ def first_call(place: Database, call: Callable[[], tuple[Statement, Statement]])
     found = []
     for _ in range(_CONNECTIONS):
         with place.connect() as conn:
+            conn.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
             start = time.perf_counter()
             conn.execute("SELECT 1").fetchall()
             simple = (time.perf_counter() - start) * 1000
