@@ -1,6 +1,7 @@
 -- Stores one memory, in the caller's transaction, with its recall projection.
 -- The same content of the same kind, subject and place in a session is stored once: the second
--- time is a NOOP.
+-- time is a NOOP. Plans are made once and by index: one made while the tables were small would read
+-- them whole for as long as the connection lasts.
 CREATE OR REPLACE FUNCTION remember(
     content text,
     kind text DEFAULT 'general',
@@ -22,6 +23,7 @@ CREATE OR REPLACE FUNCTION remember(
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -295,3 +295,15 @@ def test_a_batch_goes_when_the_callers_transaction_does(db):
     with db.transaction(force_rollback=True):
         many(db, "tea", "coffee")
     assert value(db, "SELECT count(*) FROM memoir.memory") == 0
+
+
+def test_no_table_of_memories_is_read_whole(tx):
+    scans = (
+        "SELECT sum(seq_scan)::int FROM pg_stat_xact_user_tables WHERE schemaname = 'memoir'"
+        " AND relname IN ('memory', 'trace', 'session', 'keyword', 'relation', 'profile')"
+    )
+    before = value(tx, scans)
+    tea = remember(tx, "tea", "okr", session_id="monday", embedding="[1,0]", keywords=["drink"])
+    said = {"kind": "okr", "session_id": "monday", "keywords": ["hot"], "sources": [tea]}
+    many(tx, {"content": "tea", **said}, {"content": "cocoa", **said}, embeddings=["[1,0]"] * 2)
+    assert value(tx, scans) == before
