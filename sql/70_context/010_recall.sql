@@ -1,7 +1,8 @@
 -- One recall of one user, from question to block: settings, words, candidates, selection, text.
 -- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole
 -- beside the user's rows. No vector is '[65504]', no text is '', as_of 'infinity' is live: all that
--- is active, aged to now. One statement a step: each costs 10-20 µs besides its rows.
+-- is active, aged to now. One statement a step: each costs 10-20 µs besides its rows. A user with
+-- indexes of his own (number > 0) has only those memories compared that they find (_near_rows).
 -- random_page_cost: where one user fills the table in order, the planner would rather read and sort
 -- the table than read the covering index (1.4 times as slow at 11,000 memories).
 CREATE OR REPLACE FUNCTION _recall(
@@ -78,6 +79,9 @@ DECLARE
     sources int[];
     selection record;
     fast boolean;
+    number int;
+    pool bigint[];
+    edges bigint[];
     settings mode;
     keywords text[];
     groups text[] := '{}';
@@ -106,9 +110,12 @@ BEGIN
                || ARRAY(SELECT v.memory_id FROM memory AS v
                         WHERE v.user_id = _recall.user_id AND v.valid_until <= at
                           AND v.status = 'active'),
-           EXISTS (SELECT FROM trace AS t
-                   WHERE t.user_id = _recall.user_id
-                     AND t.memory_id > coalesce(p.counted_up_to, 0)),
+           coalesce(p.ann, 0),
+           -- Of many memories the newest change no word's rarity.
+           coalesce(p.ann, 0) = 0 AND EXISTS (
+               SELECT FROM trace AS t
+               WHERE t.user_id = _recall.user_id
+                 AND t.memory_id > coalesce(p.counted_up_to, 0)),
            m.turns AND EXISTS (SELECT FROM trace AS t
                                WHERE t.user_id = _recall.user_id AND t.model = m.model_id
                                  AND t.active AND t.wide)
@@ -119,7 +126,7 @@ BEGIN
          turns, near, beyond, answer, session_weight,
          plain_kinds, kind_weights, kind_rates, kind_headings, heading_costs,
          in_model, dimensions, log_recalls, fast, counted, counted_up_to,
-         profile_text, profile_cost, except_ids, newer, some_wide
+         profile_text, profile_cost, except_ids, number, newer, some_wide
     FROM mode AS m
     LEFT JOIN profile AS p ON p.user_id = _recall.user_id
     WHERE m.name = _recall.mode;
@@ -160,15 +167,24 @@ BEGIN
         SELECT f.* INTO profile_text, profile_cost, except_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
     END IF;
-    IF NOT fast THEN
+    IF query IS NULL AND question IS NULL THEN
+        number := 0;
+    END IF;
+    IF NOT fast OR turns AND number > 0 THEN
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
         IF settings.keyword_weight > 0 THEN
             keywords := _asked_keywords(user_id, query_text);
         END IF;
+        IF number > 0 THEN
+            SELECT p.ids, p.edges INTO pool, edges
+            FROM _pool(user_id, number, settings, in_model, query, question, keywords,
+                       candidate_limit, at) AS p;
+            except_ids := except_ids || edges;
+        END IF;
     END IF;
     -- A conversation: every memory is scored where it lies in the index, in the order of its turns.
     -- Rows out of the index cost a sort, so they are looked for only where there are some.
-    IF fast AND turns AND NOT some_wide THEN
+    IF fast AND turns AND NOT some_wide AND number = 0 THEN
         SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
         INTO all_ids, places, own_scores
         FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
@@ -196,12 +212,16 @@ BEGIN
                                                 ELSE hybrid_time_boost END
                                       ELSE 0 END), 0)::real AS score
               FROM (SELECT n.* FROM trace AS n
-                    WHERE n.user_id = _recall.user_id AND n.model = in_model
+                    WHERE number = 0 AND n.user_id = _recall.user_id AND n.model = in_model
                       AND n.active AND NOT n.wide
                     UNION ALL
                     SELECT w.* FROM trace AS w
-                    WHERE w.user_id = _recall.user_id AND w.model = in_model
-                      AND w.active AND w.wide) AS t
+                    WHERE number = 0 AND w.user_id = _recall.user_id AND w.model = in_model
+                      AND w.active AND w.wide
+                    UNION ALL
+                    SELECT f.* FROM trace AS f
+                    WHERE number > 0 AND f.user_id = _recall.user_id
+                      AND f.memory_id = ANY (pool) AND f.model = in_model AND f.active) AS t
               ORDER BY t.session, t.position, t.memory_id) AS s;
     END IF;
     LOOP
@@ -212,7 +232,7 @@ BEGIN
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
             FROM _candidates(user_id, settings, in_model, query, question, by_importance, as_of,
                              keywords, except_ids, candidate_limit, NULL,
-                             CASE WHEN timed THEN times END) AS c;
+                             CASE WHEN timed THEN times END, pool) AS c;
         ELSIF turns THEN
             -- The best with their neighbours' share; what leaked over the end of a session is out.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
@@ -261,6 +281,38 @@ BEGIN
                 ) AS t
                 WHERE f.score > threshold
                 ORDER BY f.score DESC, t.created_at DESC, f.id
+                LIMIT candidate_limit
+            ) AS c;
+        ELSIF number > 0 THEN
+            SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
+                   array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
+                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
+                   bool_or(c.derived)
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
+                 derived
+            FROM (
+                SELECT DISTINCT ON (u.score, u.created_at, u.id) u.*
+                FROM (
+                    SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
+                           t.term_count, t.line, t.derived,
+                           _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                                        t.created_at)
+                           * _relevance(t.embedding, query, vector_share, t.terms, question, NULL)
+                               AS score
+                    FROM _near_rows(number, query, question, candidate_limit) AS t
+                    UNION ALL
+                    (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
+                            e.term_count, e.line, false,
+                            _kind_factor(plain_kinds, 3::smallint, kind_weights, kind_rates,
+                                         at_epoch, e.created_at) * event_relevance
+                     FROM event AS e
+                     WHERE e.user_id = _recall.user_id AND e.type = ANY (event_types)
+                       AND e.created_at > event_after AND e.created_at <= at
+                     ORDER BY e.created_at DESC
+                     LIMIT event_limit)
+                ) AS u
+                WHERE u.score > threshold AND u.id <> ALL (except_ids)
+                ORDER BY u.score DESC, u.created_at DESC, u.id
                 LIMIT candidate_limit
             ) AS c;
         ELSE

@@ -35,7 +35,7 @@ COMMENT ON FUNCTION refresh_statistics(text) IS
     'Changes the speed of recall, never its result. Call it after loading many memories.';
 
 -- A counted memory that leaves recall takes the statistics with it: recall counts for itself until
--- the next refresh, so its results stay exact.
+-- the next refresh, so its results stay exact. Among many memories one changes nothing.
 CREATE OR REPLACE FUNCTION _drop_statistics() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -43,7 +43,7 @@ AS $$
 BEGIN
     UPDATE profile AS p
     SET counted = 0, counted_up_to = 0
-    WHERE p.user_id = OLD.user_id AND p.counted_up_to >= OLD.memory_id;
+    WHERE p.user_id = OLD.user_id AND p.counted_up_to >= OLD.memory_id AND p.ann = 0;
     RETURN NULL;
 END $$;
 
