@@ -20,7 +20,8 @@ import click
 import numpy as np
 import psycopg
 from common import Database, Statement, milliseconds, opened, percentile, scalar, vector_schema
-from filled import name_of
+from filled import BATCH, name_of
+from psycopg import sql
 from psycopg.types.json import Jsonb
 from synthetic import Corpus, Memories
 
@@ -60,14 +61,20 @@ CREATE TABLE memoir_floor_written (
 ALTER TABLE memoir_floor_written ALTER embedding SET STORAGE PLAIN;
 CREATE INDEX ON memoir_floor_written (user_id, id)
     INCLUDE (kind, created_at, importance, {covered}content);
-CREATE INDEX ON memoir_floor_written USING hnsw (embedding {schema}.halfvec_cosine_ops)
-    WHERE ann"""
+CREATE INDEX memoir_floor_written_ann ON memoir_floor_written
+    USING hnsw (embedding {schema}.halfvec_cosine_ops) WHERE ann"""
+# The rows of a large user go into the approximate index, all at once: one by one takes minutes.
+_FLOOR_ANN = """DROP INDEX memoir_floor_written_ann;
+UPDATE memoir_floor_written SET ann = true WHERE user_id = {user};
+CREATE INDEX memoir_floor_written_ann ON memoir_floor_written
+    USING hnsw (embedding {schema}.halfvec_cosine_ops) WHERE ann;
+VACUUM memoir_floor_written"""
 _ONE = """SELECT action, memory_id, reason FROM memoir.remember(%s::text, %s::text, %s::text,
     importance => %s::float8, created_at => %s::timestamptz, session_id => %s::text,
     turn => %s::int, speaker => %s::text, embedding => %s::{schema}.halfvec)"""
 _FLOOR_ONE = """INSERT INTO memoir_floor_written
-    (content, kind, user_id, importance, created_at, session_id, turn, speaker, embedding)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::{schema}.halfvec) RETURNING id"""
+    (content, kind, user_id, importance, created_at, session_id, turn, speaker, embedding, ann)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::{schema}.halfvec, {ann}) RETURNING id"""
 _MANY = """SELECT place, action, memory_id, reason
 FROM memoir.remember_many(%s::jsonb, %b::{schema}.halfvec[], %s::text)"""
 _FLOOR_MANY = """INSERT INTO memoir_floor_written
@@ -96,14 +103,16 @@ class Writes:
         covered = "embedding, " if dims <= 768 else ""
         conn.execute(_FLOOR.format(schema=schema, dims=dims, covered=covered).encode())
         self._statements = {
-            name: text.format(schema=schema).encode()
+            name: text.format(schema=schema, ann=name == "floor_ann").encode()
             for name, text in (
                 ("one", _ONE),
                 ("floor_one", _FLOOR_ONE),
+                ("floor_ann", _FLOOR_ONE),
                 ("many", _MANY),
                 ("floor_many", _FLOOR_MANY),
             )
         }
+        self._conn, self._schema = conn, schema
         self._oid = int(scalar(conn, f"SELECT '{schema}.halfvec'::regtype::oid::int8"))
         self._corpus = Corpus(seed, dims)
         self._users = 0
@@ -113,18 +122,43 @@ class Writes:
         """So many memories of small users, each as memoir's statement and the floor's."""
         for start in range(0, number, _EACH):
             user, rows = self._user(min(_EACH, number - start))
-            for row in rows.rows():
-                fields = (row["importance"], row["created_at"], row["session"], row["turn"])
-                vector = vector_text(cast(Any, row["vector"]))
-                params = (row["content"], row["kind"], user, *fields, row["speaker"], vector)
-                yield (
-                    Statement(self._statements["one"], params),
-                    Statement(self._statements["floor_one"], params),
-                )
+            yield from self._pairs(user, rows, "floor_one")
+
+    def _pairs(
+        self, user: str, rows: Memories, floor: str
+    ) -> Iterator[tuple[Statement, Statement]]:
+        for row in rows.rows():
+            fields = (row["importance"], row["created_at"], row["session"], row["turn"])
+            vector = vector_text(cast(Any, row["vector"]))
+            params = (row["content"], row["kind"], user, *fields, row["speaker"], vector)
+            yield (
+                Statement(self._statements["one"], params),
+                Statement(self._statements[floor], params),
+            )
+
+    def promoted(self, held: int, number: int) -> list[tuple[Statement, Statement]]:
+        """So many memories of a user who holds many, and has an approximate index in both.
+
+        Raises:
+            click.UsageError: maintain() gives a user of this size no index.
+        """
+        conn, (user, rows) = self._conn, self._user(held + number)
+        for start in range(0, held, BATCH):
+            for statement in self._batch(user, rows.part(start, min(start + BATCH, held))):
+                conn.execute(statement.text, statement.params)
+        conn.execute("SELECT memoir.maintain(%s)", (user,))
+        if not scalar(conn, f"SELECT ann FROM memoir.profile WHERE user_id = '{user}'"):
+            raise click.UsageError(f"a user of {held} memories gets no approximate index")
+        literal = sql.Literal(user).as_string()
+        for each in _FLOOR_ANN.format(schema=self._schema, user=literal).split(";"):
+            conn.execute(each.encode())
+        return list(self._pairs(user, rows.part(held, held + number), "floor_ann"))
 
     def batch(self, size: int) -> tuple[Statement, Statement]:
         """So many memories of a user in one statement."""
-        user, rows = self._user(size)
+        return self._batch(*self._user(size))
+
+    def _batch(self, user: str, rows: Memories) -> tuple[Statement, Statement]:
         fields = [
             {
                 "content": row["content"],
@@ -218,6 +252,7 @@ def first_call(place: Database, call: Callable[[], tuple[Statement, Statement]])
 @click.option("--rows", default=2000, show_default=True, help="Memories stored one by one.")
 @click.option("--batches", default=10, show_default=True, help="Batches.")
 @click.option("--batch-size", default=1000, show_default=True, help="Memories of a batch.")
+@click.option("--promoted", default=0, help="Also store for a user who holds so many.")
 @click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
 @click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
 @click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
@@ -227,6 +262,7 @@ def main(
     rows: int,
     batches: int,
     batch_size: int,
+    promoted: int,
     dims: int,
     seed: int,
     version: str,
@@ -253,7 +289,10 @@ def main(
                 pairs.append(writes.batch(batch_size))
                 bar.update(batch_size if len(pairs) > 1 else 0)
             found = timed(conn, server, pairs, 1)
-        result |= {f"batch_{key}": value for key, value in found.items()}
+            result |= {f"batch_{key}": value for key, value in found.items()}
+            if promoted:
+                found = timed(conn, server, writes.promoted(promoted, rows + _WARM), _WARM)
+                result |= {f"promoted_{key}": value for key, value in found.items()}
         result["first_call_ms"] = first_call(place, lambda: next(writes.singles(1)))
         result["first_batch_call_ms"] = first_call(place, lambda: writes.batch(1))
     click.echo(json.dumps(result) if as_json else report(result))
@@ -271,7 +310,10 @@ def report(result: Mapping[str, Any]) -> str:
         ("single", "one memory a commit"),
         ("single_async", "the same, synchronous_commit off"),
         ("batch", f"{result['batch_size']} memories a commit"),
+        ("promoted", "one of a user with an own index"),
     ):
+        if f"{name}_p50_ms" not in result:
+            continue
         lines.append(
             f"{title:<36}{result[f'{name}_p50_ms']:>9.3f}{result[f'{name}_p95_ms']:>10.3f}"
             f"{result[f'{name}_floor_p50_ms']:>11.3f}{result[f'{name}_ratio_p50']:>7.2f}"
