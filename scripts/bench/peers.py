@@ -1,0 +1,429 @@
+#!/usr/bin/env python3
+"""pgmemoir beside mem0's and LangGraph's stores: the same rows, vectors, questions and server.
+
+How much of the evidence stands in a block of their results, how long the call of a Python program
+takes, and how many of the rows asked for come back. The README beside this file says what is
+measured and shows the figures.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+import click
+import numpy as np
+import psycopg
+from common import database, percentile, scalar, vector_schema
+from conversations import (
+    Asked,
+    Data,
+    Given,
+    Made,
+    chosen,
+    copied,
+    embed,
+    numbers,
+    pooled,
+    read,
+    read_vectors,
+)
+from loaded import ROUNDS, TIMED_BUDGET, Loaded, Untraceable
+from rivals import Rival, Rows, Vector, lemmatizes, prepare, rivals, versions
+
+from pgmemoir import Memoir
+from pgmemoir.cli.output import progress_bar
+from pgmemoir.errors import MemoirError
+
+BUDGETS = (400, 800, 1600)
+# Rows asked of a store for a block: enough for the largest.
+FOR_A_BLOCK = 60
+MODES = ("conversation", "execute")
+# How far the copies of a vector lie from it: a cosine of about 0.9.
+NOISE = 0.5
+
+_COSTS = b"""SELECT memoir._token_cost('- ' || memoir._line(t.text, s.value::int) || E'\n')
+FROM unnest(%s::text[]) WITH ORDINALITY AS t (text, place)
+CROSS JOIN memoir.setting AS s WHERE s.name = 'line_length'
+ORDER BY t.place"""
+_HEADING_COST = """SELECT memoir._token_cost('## ' || heading || E'\n')
+FROM memoir.kind WHERE name = 'turn'"""
+_EMBEDDED = b"SELECT memoir.embedding_text(%s, %s, %s)"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A line of the table of times: one way to ask, ready for each of the questions."""
+
+    store: str
+    limit: int | None
+    ask: Callable[[int], Any]
+
+
+class Known:
+    """An embedder of pgmemoir's that knows the vectors already."""
+
+    name = "known"
+
+    def __init__(self, vectors: Mapping[str, Vector]) -> None:
+        self._vectors = vectors
+
+    @property
+    def dimensions(self) -> int:
+        """Of every vector."""
+        return len(next(iter(self._vectors.values())))
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        """Look them up."""
+        return [list(self._vectors[text]) for text in texts]
+
+
+@click.command()
+@click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--vectors",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="An .npz with the arrays turns and questions, in the order of DATA. Default: wordllama.",
+)
+@click.option("--categories", default="1-4", show_default=True, help="Such as 2, 1-4 or 1,3-5.")
+@click.option("--limit", type=click.IntRange(1), help="Ask this many questions, evenly spread.")
+@click.option("--pool", is_flag=True, help="One user has all the conversations.")
+@click.option("--copies", type=click.IntRange(1), help="Every turn so many times.")
+@click.option("--rows", type=click.IntRange(1), help="The same, by the number of rows in all.")
+@click.option("--dsn", help="A scratch database. Default: a server that is deleted afterwards.")
+@click.option("--pg", type=click.Choice(["18", "16"]), default="18", help="Version of that server.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def main(
+    data: Path,
+    vectors: Path | None,
+    categories: str,
+    limit: int | None,
+    pool: bool,
+    copies: int | None,
+    rows: int | None,
+    dsn: str | None,
+    pg: str,
+    as_json: bool,
+) -> None:
+    """Compare pgmemoir with mem0 and LangGraph on the conversations of DATA, a JSON file.
+
+    Copies are other users' memories, made of other words, with vectors beside the original's; with
+    --pool they are the one user's own, and only times are measured.
+    """
+    if copies and rows:
+        raise click.UsageError("--copies and --rows say the same: give one")
+    with ExitStack() as stack:
+        prepare(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pgmemoir-bench-"))))
+        held, given = _held(read(data), vectors, pool=pool, copies=copies, rows=rows)
+        places = chosen(held.questions, numbers(categories), limit)
+        try:
+            conn = stack.enter_context(database(dsn, int(pg)))
+            comparison = Comparison(stack, conn, dsn or conn.info.dsn, held, given, places)
+            result = comparison.about()
+            # Several copies of a turn in one memory: which of them is the evidence?
+            result["stores"] = comparison.stores(evidence=not pool or not (copies or rows))
+        except (MemoirError, psycopg.OperationalError, Untraceable) as error:
+            raise click.ClickException(str(error)) from error
+    click.echo(json.dumps(result, ensure_ascii=False) if as_json else report(result))
+
+
+def _held(
+    data: Data, path: Path | None, *, pool: bool, copies: int | None, rows: int | None
+) -> tuple[Data, Given | Made]:
+    """The data as it is to be stored, with its vectors."""
+    given = embed(data, False) if path is None else read_vectors(path, data, False)
+    own = len(data.turns)
+    if rows and rows < own:
+        raise click.UsageError(f"--rows: the data alone has {own}")
+    number = copies or -(-(rows or own) // own)
+    if pool:
+        data = pooled(data)
+    if number == 1:
+        return data, given
+    data = copied(data, number)
+    turns = [
+        turn if pool or place < own else replace(turn, user=f"{turn.user} copy {place // own}")
+        for place, turn in enumerate(data.turns)
+    ][: rows or None]
+    noisy = _noisy(np.asarray(given.turns), number)[: len(turns)].tolist()
+    # An embedder gives equal texts equal vectors.
+    of_text = dict(zip((turn.text for turn in turns), noisy, strict=True))
+    return (
+        Data(turns, data.questions, []),
+        replace(given, turns=[of_text[turn.text] for turn in turns]),
+    )
+
+
+def _noisy(vectors: np.ndarray[Any, Any], copies: int) -> np.ndarray[Any, Any]:
+    """The vectors, and after them copies of each a little beside it, all of length 1."""
+    noise = np.random.default_rng(1).normal(
+        scale=NOISE / np.sqrt(vectors.shape[1]), size=(copies - 1, *vectors.shape)
+    )
+    moved = np.concatenate([vectors, (vectors + noise).reshape(-1, vectors.shape[1])])
+    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+    return np.asarray(moved / np.where(lengths == 0, 1, lengths))
+
+
+class Comparison:
+    """All stores filled, in one database, and the questions to them.
+
+    Args:
+        stack: closes what this opens.
+        places: of the questions to ask.
+    """
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        conn: psycopg.Connection[Any],
+        dsn: str,
+        data: Data,
+        vectors: Given | Made,
+        places: Sequence[int],
+    ) -> None:
+        self._conn = conn
+        self._data = data
+        self._places = places
+        self._loaded = Loaded(conn, data, vectors, facts=False, words_only=False)
+        self._vectors_name = vectors.name
+        self._vectors = {mode: self._loaded.question_vectors(mode, places) for mode in MODES}
+        plain = self._vectors["execute"]
+        rows = Rows(
+            data.turns,
+            vectors.turns,
+            {data.questions[place].text: plain[place] for place in places},
+        )
+        start = time.perf_counter()
+        self._rivals = stack.enter_context(rivals(dsn, vector_schema(conn), rows))
+        self._rivals_seconds = time.perf_counter() - start
+        conn.execute("VACUUM (ANALYZE)")
+        self._ours = [
+            self._context(stack, dsn, mode, inside)
+            for mode, inside in (*((mode, False) for mode in MODES), ("conversation", True))
+        ]
+
+    def about(self) -> dict[str, Any]:
+        """What is compared, and with what."""
+        return {
+            "turns": len(self._data.turns),
+            "users": self._loaded.users,
+            "questions": len(self._places),
+            "vectors": self._vectors_name,
+            "server_version": scalar(self._conn, "SHOW server_version"),
+            "vector_version": scalar(
+                self._conn, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+            ),
+            "versions": versions(),
+            "lemmatized": lemmatizes(),
+            "load_seconds": round(self._loaded.load_seconds, 1),
+            "rivals_load_seconds": round(self._rivals_seconds, 1),
+        }
+
+    def stores(self, *, evidence: bool) -> dict[str, dict[str, Any]]:
+        """By store, its figures."""
+        result: dict[str, dict[str, Any]] = {call.store: {} for call in self._ours}
+        if evidence:
+            for mode in MODES:
+                result[f"pgmemoir, {mode}"] |= self._own_evidence(mode)
+        for rival in self._rivals:
+            result[rival.name] = self._evidence(rival, evidence)
+        calls = [*self._ours]
+        for rival in self._rivals:
+            calls += [self._call(rival, limit) for limit in (rival.limit, FOR_A_BLOCK)]
+        for call, times in zip(calls, self._times(calls), strict=True):
+            ending = "_for_a_block" if call.limit == FOR_A_BLOCK else ""
+            result[call.store] |= {
+                **({} if call.limit is None else {f"limit{ending}": call.limit}),
+                f"p50_ms{ending}": round(percentile(times, 50), 3),
+                f"p95_ms{ending}": round(percentile(times, 95), 3),
+            }
+        return result
+
+    def _asked(self, place: int) -> Asked:
+        return self._data.questions[place]
+
+    def _context(self, stack: ExitStack, dsn: str, mode: str, inside: bool) -> Call:
+        """pgmemoir's call for a block, on a connection of its own.
+
+        Args:
+            inside: it is given the text alone and embeds it itself, which costs nothing here; in
+                a mode that strips questions it asks the database for the text to embed.
+        """
+        conn = stack.enter_context(psycopg.connect(dsn, autocommit=True))
+        vectors = self._vectors[mode]
+        embedder = Known(self._texts(mode)) if inside else None
+        clients = {
+            user: Memoir(conn, user=user, embedder=embedder)
+            for user in {self._asked(place).user for place in self._places}
+        }
+
+        def ask(place: int) -> str:
+            asked = self._asked(place)
+            vector = None if inside else vectors[place]
+            return clients[asked.user].context(asked.text, mode, TIMED_BUDGET, vector=vector)
+
+        return Call(f"pgmemoir, {mode}{', embedding' if inside else ''}", None, ask)
+
+    def _texts(self, mode: str) -> dict[str, Vector]:
+        """By the text that the client embeds in a mode, the vector of the question."""
+        texts = {}
+        for place in self._places:
+            asked = self._asked(place)
+            found = self._conn.execute(_EMBEDDED, (asked.text, asked.user, mode)).fetchone()
+            assert found is not None
+            texts[found[0]] = self._vectors[mode][place]
+        return texts
+
+    def _call(self, rival: Rival, limit: int) -> Call:
+        plain = self._vectors["execute"]
+        return Call(
+            rival.name, limit, lambda place: rival.ask(self._asked(place), plain[place], limit)
+        )
+
+    def _own_evidence(self, mode: str) -> dict[str, Any]:
+        answers = self._loaded.answers(mode, self._places, BUDGETS)
+        return {
+            f"evidence_at_{budget}": _percent([answer.share for answer in answers[budget]])
+            for budget in BUDGETS
+        }
+
+    def _evidence(self, rival: Rival, evidence: bool) -> dict[str, Any]:
+        """The share in a block filled with its rows, and how many rows it returned."""
+        costs, heading = self._costs()
+        call = self._call(rival, FOR_A_BLOCK)
+        returned = []
+        shares: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
+        unfilled = 0
+        with progress_bar(len(self._places), f"asking {rival.name}") as bar:
+            for place in self._places:
+                found = rival.places(call.ask(place))
+                returned.append(len(found))
+                for budget in BUDGETS:
+                    lines = filled(found, costs, budget - heading)
+                    told = {self._data.turns[turn].dia_id for turn in lines}
+                    shares[budget].append(
+                        fmean(turn in told for turn in self._asked(place).evidence)
+                    )
+                    unfilled += budget == TIMED_BUDGET and len(lines) == len(found)
+                bar.update(1)
+        of_evidence = {f"evidence_at_{budget}": _percent(shares[budget]) for budget in BUDGETS}
+        return {
+            **(of_evidence if evidence else {}),
+            "returned_p50": round(median(returned)),
+            "returned_min": min(returned),
+            "unfilled_at_800": round(100 * unfilled / len(self._places), 1),
+        }
+
+    def _costs(self) -> tuple[list[float], float]:
+        """Estimated tokens of every turn as a line of a block, and of the heading."""
+        rows = self._conn.execute(_COSTS, ([turn.text for turn in self._data.turns],))
+        return [cost for (cost,) in rows], float(scalar(self._conn, _HEADING_COST))
+
+    def _times(self, calls: Sequence[Call]) -> list[list[float]]:
+        """For each call, the milliseconds of every question, by turns."""
+        with progress_bar(len(self._places) * (ROUNDS + 1), "timing") as bar:
+            return interleaved([call.ask for call in calls], self._places, bar.update)
+
+
+def filled(found: Sequence[int], costs: Sequence[float], budget: float) -> list[int]:
+    """Those of the turns found that become lines: in their order, whatever still fits."""
+    lines = []
+    for turn in found:
+        if costs[turn] <= budget:
+            budget -= costs[turn]
+            lines.append(turn)
+    return lines
+
+
+def interleaved(
+    asks: Sequence[Callable[[int], Any]], places: Sequence[int], progress: Callable[[int], None]
+) -> list[list[float]]:
+    """Time calls against each other, question by question, each on its own connection.
+
+    Which of them goes first changes from question to question and from round to round. One round
+    before the first warms everything up and is not counted.
+
+    Returns:
+        for each call, the median over the rounds of every question, in milliseconds.
+    """
+    times = np.zeros((len(asks), ROUNDS + 1, len(places)))
+    gc.disable()
+    try:
+        for turn in range(ROUNDS + 1):
+            for number, place in enumerate(places):
+                for step in range(len(asks)):
+                    which = (turn + number + step) % len(asks)
+                    start = time.perf_counter()
+                    asks[which](place)
+                    times[which, turn, number] = (time.perf_counter() - start) * 1000
+            gc.collect()
+            progress(len(places))
+    finally:
+        gc.enable()
+    return [[median(each) for each in kind[1:].T.tolist()] for kind in times]
+
+
+def _percent(shares: Sequence[float]) -> float:
+    return round(100 * fmean(shares), 2)
+
+
+def report(result: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    packages = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+    lines = [
+        f"{result['turns']} turns of {result['users']} users, {result['questions']} questions, "
+        f"vectors {result['vectors']}",
+        f"PostgreSQL {result['server_version'].split()[0]}, pgvector {result['vector_version']}; "
+        f"{packages}",
+        f"mem0 {'lemmatises with spaCy' if result['lemmatized'] else 'has no spaCy: no lemmas'}",
+        "",
+        _table(result["stores"]),
+        "",
+        f"rows: returned of {FOR_A_BLOCK}; short: blocks of {TIMED_BUDGET} that all of them do "
+        "not fill",
+        f"call: with the library's own limit, and with {FOR_A_BLOCK}; ours makes a block of "
+        f"{TIMED_BUDGET} tokens",
+        f"(median of {ROUNDS} rounds a question, percentiles over questions)",
+    ]
+    return "\n".join(lines)
+
+
+def _table(stores: Mapping[str, Mapping[str, Any]]) -> str:
+    head = (
+        f"{'':<31}{'evidence in the block, %':>24}{'rows':>10}{'short':>8}"
+        f"{'call, ms':>21}{f'with {FOR_A_BLOCK}, ms':>18}",
+        f"{'':<31}"
+        + "".join(f"{budget:>8}" for budget in BUDGETS)
+        + f"{'p50':>6}{'min':>4}{'%':>8}{'limit':>7}{'p50':>7}{'p95':>7}{'p50':>11}{'p95':>7}",
+    )
+    return "\n".join([*head, *(_line(name, store) for name, store in stores.items())])
+
+
+def _line(name: str, store: Mapping[str, Any]) -> str:
+    def cell(key: str, width: int, digits: int) -> str:
+        return f"{store[key]:>{width}.{digits}f}" if key in store else " " * width
+
+    return (
+        f"{name:<31}"
+        + "".join(cell(f"evidence_at_{budget}", 8, 2) for budget in BUDGETS)
+        + cell("returned_p50", 6, 0)
+        + cell("returned_min", 4, 0)
+        + cell("unfilled_at_800", 8, 1)
+        + cell("limit", 7, 0)
+        + cell("p50_ms", 7, 2)
+        + cell("p95_ms", 7, 2)
+        + cell("p50_ms_for_a_block", 11, 2)
+        + cell("p95_ms_for_a_block", 7, 2)
+    ).rstrip()
+
+
+if __name__ == "__main__":
+    main()
