@@ -61,7 +61,7 @@ _EMBEDDED = b"SELECT memoir.embedding_text(%s, %s, %s)"
 
 @dataclass(frozen=True)
 class Call:
-    """A line of the table of times: one way to ask, ready for each of the questions."""
+    """One way to ask, ready for each of the questions."""
 
     store: str
     limit: int | None
@@ -228,23 +228,24 @@ class Comparison:
         }
 
     def stores(self, *, evidence: bool) -> dict[str, dict[str, Any]]:
-        """By store, its figures."""
-        result: dict[str, dict[str, Any]] = {call.store: {} for call in self._ours}
-        if evidence:
-            for mode in MODES:
-                result[f"pgmemoir, {mode}"] |= self._own_evidence(mode)
-        for rival in self._rivals:
-            result[rival.name] = self._evidence(rival, evidence)
-        calls = [*self._ours]
+        """By store, its figures. Times first: by then every connection has settled on its plans."""
+        calls = list(self._ours)
         for rival in self._rivals:
             calls += [self._call(rival, limit) for limit in (rival.limit, FOR_A_BLOCK)]
+        result: dict[str, dict[str, Any]] = {call.store: {} for call in calls}
         for call, times in zip(calls, self._times(calls), strict=True):
             ending = "_for_a_block" if call.limit == FOR_A_BLOCK else ""
             result[call.store] |= {
-                **({} if call.limit is None else {f"limit{ending}": call.limit}),
                 f"p50_ms{ending}": round(percentile(times, 50), 3),
                 f"p95_ms{ending}": round(percentile(times, 95), 3),
             }
+        for rival in self._rivals:
+            result[rival.name] |= {"limit": rival.limit, **self._evidence(rival, evidence)}
+        for call in self._ours:
+            result[call.store] |= self._lines(call)
+        if evidence:
+            for mode in MODES:
+                result[f"pgmemoir, {mode}"] |= self._own_evidence(mode)
         return result
 
     def _asked(self, place: int) -> Asked:
@@ -288,6 +289,12 @@ class Comparison:
             rival.name, limit, lambda place: rival.ask(self._asked(place), plain[place], limit)
         )
 
+    def _lines(self, call: Call) -> dict[str, int]:
+        """How many memories stand in the blocks of a call of pgmemoir's."""
+        blocks = [call.ask(place) for place in self._places]
+        lines = [sum(line.startswith("- ") for line in block.splitlines()) for block in blocks]
+        return {"returned_p50": round(median(lines)), "returned_min": min(lines)}
+
     def _own_evidence(self, mode: str) -> dict[str, Any]:
         answers = self._loaded.answers(mode, self._places, BUDGETS)
         return {
@@ -298,12 +305,13 @@ class Comparison:
     def _evidence(self, rival: Rival, evidence: bool) -> dict[str, Any]:
         """The share in a block filled with its rows, and how many rows it returned."""
         costs, heading = self._costs()
-        call = self._call(rival, FOR_A_BLOCK)
-        returned = []
+        own, call = self._call(rival, rival.limit), self._call(rival, FOR_A_BLOCK)
+        returned_own, returned = [], []
         shares: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
         unfilled = 0
         with progress_bar(len(self._places), f"asking {rival.name}") as bar:
             for place in self._places:
+                returned_own.append(len(rival.places(own.ask(place))))
                 found = rival.places(call.ask(place))
                 returned.append(len(found))
                 for budget in BUDGETS:
@@ -317,8 +325,10 @@ class Comparison:
         of_evidence = {f"evidence_at_{budget}": _percent(shares[budget]) for budget in BUDGETS}
         return {
             **(of_evidence if evidence else {}),
-            "returned_p50": round(median(returned)),
-            "returned_min": min(returned),
+            "returned_p50": round(median(returned_own)),
+            "returned_min": min(returned_own),
+            "returned_p50_for_a_block": round(median(returned)),
+            "returned_min_for_a_block": min(returned),
             "unfilled_at_800": round(100 * unfilled / len(self._places), 1),
         }
 
@@ -348,19 +358,19 @@ def interleaved(
 ) -> list[list[float]]:
     """Time calls against each other, question by question, each on its own connection.
 
-    Which of them goes first changes from question to question and from round to round. One round
-    before the first warms everything up and is not counted.
+    Their order is drawn anew for each question and round. One round before the first warms
+    everything up and is not counted.
 
     Returns:
         for each call, the median over the rounds of every question, in milliseconds.
     """
     times = np.zeros((len(asks), ROUNDS + 1, len(places)))
+    order = np.random.default_rng(1)
     gc.disable()
     try:
         for turn in range(ROUNDS + 1):
             for number, place in enumerate(places):
-                for step in range(len(asks)):
-                    which = (turn + number + step) % len(asks)
+                for which in order.permutation(len(asks)).tolist():
                     start = time.perf_counter()
                     asks[which](place)
                     times[which, turn, number] = (time.perf_counter() - start) * 1000
@@ -378,51 +388,55 @@ def _percent(shares: Sequence[float]) -> float:
 def report(result: Mapping[str, Any]) -> str:
     """The figures for people."""
     packages = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
-    lines = [
+    stores = result["stores"]
+    parts = [
         f"{result['turns']} turns of {result['users']} users, {result['questions']} questions, "
-        f"vectors {result['vectors']}",
-        f"PostgreSQL {result['server_version'].split()[0]}, pgvector {result['vector_version']}; "
-        f"{packages}",
-        f"mem0 {'lemmatises with spaCy' if result['lemmatized'] else 'has no spaCy: no lemmas'}",
-        "",
-        _table(result["stores"]),
-        "",
-        f"rows: returned of {FOR_A_BLOCK}; short: blocks of {TIMED_BUDGET} that all of them do "
-        "not fill",
-        f"call: with the library's own limit, and with {FOR_A_BLOCK}; ours makes a block of "
-        f"{TIMED_BUDGET} tokens",
-        f"(median of {ROUNDS} rounds a question, percentiles over questions)",
+        f"vectors {result['vectors']}\n"
+        f"PostgreSQL {result['server_version'].split()[0]}, pgvector {result['vector_version']}, "
+        f"{packages}\n"
+        f"mem0 {'lemmatises with spaCy' if result['lemmatized'] else 'has no spaCy: no lemmas'}; "
+        f"loaded in {result['load_seconds']:.1f} s, theirs in {result['rivals_load_seconds']:.1f} s"
+    ]
+    if any("evidence_at_800" in store for store in stores.values()):
+        parts.append(_evidence_table(stores))
+    parts.append(_time_table(stores))
+    return "\n\n".join(parts)
+
+
+def _evidence_table(stores: Mapping[str, Mapping[str, Any]]) -> str:
+    heads = "".join(f"{budget:>8}" for budget in BUDGETS)
+    lines = [f"{'evidence in the block, %':<34}{heads}   not filled, %"]
+    for name, store in stores.items():
+        if "evidence_at_800" in store:
+            shares = "".join(f"{store[f'evidence_at_{budget}']:>8.2f}" for budget in BUDGETS)
+            unfilled = store.get("unfilled_at_800", "")
+            lines.append(f"{name:<34}{shares}{unfilled:>16}".rstrip())
+    lines += [
+        f"not filled: blocks of {TIMED_BUDGET} tokens that have room for more than the "
+        f"{FOR_A_BLOCK} rows asked for, or for what came of them"
     ]
     return "\n".join(lines)
 
 
-def _table(stores: Mapping[str, Mapping[str, Any]]) -> str:
-    head = (
-        f"{'':<31}{'evidence in the block, %':>24}{'rows':>10}{'short':>8}"
-        f"{'call, ms':>21}{f'with {FOR_A_BLOCK}, ms':>18}",
-        f"{'':<31}"
-        + "".join(f"{budget:>8}" for budget in BUDGETS)
-        + f"{'p50':>6}{'min':>4}{'%':>8}{'limit':>7}{'p50':>7}{'p95':>7}{'p50':>11}{'p95':>7}",
-    )
-    return "\n".join([*head, *(_line(name, store) for name, store in stores.items())])
-
-
-def _line(name: str, store: Mapping[str, Any]) -> str:
-    def cell(key: str, width: int, digits: int) -> str:
-        return f"{store[key]:>{width}.{digits}f}" if key in store else " " * width
-
-    return (
-        f"{name:<31}"
-        + "".join(cell(f"evidence_at_{budget}", 8, 2) for budget in BUDGETS)
-        + cell("returned_p50", 6, 0)
-        + cell("returned_min", 4, 0)
-        + cell("unfilled_at_800", 8, 1)
-        + cell("limit", 7, 0)
-        + cell("p50_ms", 7, 2)
-        + cell("p95_ms", 7, 2)
-        + cell("p50_ms_for_a_block", 11, 2)
-        + cell("p95_ms_for_a_block", 7, 2)
-    ).rstrip()
+def _time_table(stores: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = [f"{'call, ms':<34}{'rows':>6}{'come: p50':>11}{'min':>5}{'p50':>9}{'p95':>9}"]
+    for name, store in stores.items():
+        if "limit" not in store:
+            asked = [("block", "")]
+        else:
+            asked = [(str(store["limit"]), ""), (str(FOR_A_BLOCK), "_for_a_block")]
+        for rows, ending in asked:
+            lines.append(
+                f"{name if not ending else '':<34}{rows:>6}"
+                f"{store[f'returned_p50{ending}']:>11}{store[f'returned_min{ending}']:>5}"
+                f"{store[f'p50_ms{ending}']:>9.2f}{store[f'p95_ms{ending}']:>9.2f}"
+            )
+    lines += [
+        f"rows: asked for, by default and for a block; come: returned; block: of {TIMED_BUDGET} "
+        "tokens, its memories",
+        f"(median of {ROUNDS} rounds a question, percentiles over questions)",
+    ]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -305,6 +305,8 @@ def _langgraph(
                 "fields": ["text"],
                 "ann_index_config": {"kind": kind, "vector_type": vector_type},
             },
+            # Else every search is an UPDATE too, of rows that expire: none does here.
+            ttl={"refresh_on_read": False},
         )
     )
     store.setup()
