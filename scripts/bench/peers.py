@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -43,9 +44,10 @@ from pgmemoir import Memoir
 from pgmemoir.cli.output import progress_bar
 from pgmemoir.errors import MemoirError
 
-BUDGETS = (400, 800, 1600)
-# Rows asked of a store for a block: enough for the largest.
-FOR_A_BLOCK = 60
+# Rows asked of a store for the block of a budget: enough to fill it.
+ROWS = {400: 60, 800: 60, 1600: 120}
+BUDGETS = tuple(ROWS)
+FOR_A_BLOCK = ROWS[TIMED_BUDGET]
 MODES = ("conversation", "execute")
 # How far the copies of a vector lie from it: a cosine of about 0.9.
 NOISE = 0.5
@@ -304,34 +306,38 @@ class Comparison:
 
     def _evidence(self, rival: Rival, evidence: bool) -> dict[str, Any]:
         """The share in a block filled with its rows, and how many rows it returned."""
-        costs, heading = self._costs()
-        own, call = self._call(rival, rival.limit), self._call(rival, FOR_A_BLOCK)
-        returned_own, returned = [], []
+        costs, heading = self._costs
+        calls = {rows: self._call(rival, rows) for rows in (rival.limit, *ROWS.values())}
+        returned: dict[int, list[int]] = {rows: [] for rows in calls}
         shares: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
-        unfilled = 0
+        unfilled = dict.fromkeys(BUDGETS, 0)
         with progress_bar(len(self._places), f"asking {rival.name}") as bar:
             for place in self._places:
-                returned_own.append(len(rival.places(own.ask(place))))
-                found = rival.places(call.ask(place))
-                returned.append(len(found))
-                for budget in BUDGETS:
-                    lines = filled(found, costs, budget - heading)
+                found = {rows: rival.places(call.ask(place)) for rows, call in calls.items()}
+                for rows, turns in found.items():
+                    returned[rows].append(len(turns))
+                for budget, rows in ROWS.items():
+                    lines = filled(found[rows], costs, budget - heading)
                     told = {self._data.turns[turn].dia_id for turn in lines}
                     shares[budget].append(
                         fmean(turn in told for turn in self._asked(place).evidence)
                     )
-                    unfilled += budget == TIMED_BUDGET and len(lines) == len(found)
+                    unfilled[budget] += len(lines) == len(found[rows])
                 bar.update(1)
-        of_evidence = {f"evidence_at_{budget}": _percent(shares[budget]) for budget in BUDGETS}
+        figures = {f"evidence_at_{budget}": _percent(shares[budget]) for budget in BUDGETS}
         return {
-            **(of_evidence if evidence else {}),
-            "returned_p50": round(median(returned_own)),
-            "returned_min": min(returned_own),
-            "returned_p50_for_a_block": round(median(returned)),
-            "returned_min_for_a_block": min(returned),
-            "unfilled_at_800": round(100 * unfilled / len(self._places), 1),
+            **(figures if evidence else {}),
+            "returned_p50": round(median(returned[rival.limit])),
+            "returned_min": min(returned[rival.limit]),
+            "returned_p50_for_a_block": round(median(returned[FOR_A_BLOCK])),
+            "returned_min_for_a_block": min(returned[FOR_A_BLOCK]),
+            **{
+                f"unfilled_at_{budget}": round(100 * unfilled[budget] / len(self._places), 1)
+                for budget in BUDGETS
+            },
         }
 
+    @cached_property
     def _costs(self) -> tuple[list[float], float]:
         """Estimated tokens of every turn as a line of a block, and of the heading."""
         rows = self._conn.execute(_COSTS, ([turn.text for turn in self._data.turns],))
@@ -405,16 +411,17 @@ def report(result: Mapping[str, Any]) -> str:
 
 def _evidence_table(stores: Mapping[str, Mapping[str, Any]]) -> str:
     heads = "".join(f"{budget:>8}" for budget in BUDGETS)
-    lines = [f"{'evidence in the block, %':<34}{heads}   not filled, %"]
+    lines = [f"{'evidence in the block, %':<34}{heads}   not filled, %{heads}"]
     for name, store in stores.items():
         if "evidence_at_800" in store:
             shares = "".join(f"{store[f'evidence_at_{budget}']:>8.2f}" for budget in BUDGETS)
-            unfilled = store.get("unfilled_at_800", "")
-            lines.append(f"{name:<34}{shares}{unfilled:>16}".rstrip())
-    lines += [
-        f"not filled: blocks of {TIMED_BUDGET} tokens that have room for more than the "
-        f"{FOR_A_BLOCK} rows asked for, or for what came of them"
-    ]
+            line = f"{name:<34}{shares}"
+            if "unfilled_at_800" in store:
+                line += " " * 16
+                line += "".join(f"{store[f'unfilled_at_{budget}']:>8.1f}" for budget in BUDGETS)
+            lines.append(line)
+    asked = ", ".join(f"{rows} for {budget}" for budget, rows in ROWS.items())
+    lines.append(f"not filled: blocks with room for more than came of the rows asked for ({asked})")
     return "\n".join(lines)
 
 
