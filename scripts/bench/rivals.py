@@ -159,17 +159,34 @@ def rivals(dsn: str, schema: str, rows: Rows) -> Iterator[list[Rival]]:
         yield [*mem0, *graphs]
 
 
+class _Opened:
+    """The same store once for each limit: a program asks for one number of rows.
+
+    The server chooses a plan for a prepared statement by the first values it sees on a connection.
+    """
+
+    def __init__(self, opener: Callable[[], Any]) -> None:
+        self._opener = opener
+        self._opened: dict[int, Any] = {}
+
+    def __getitem__(self, limit: int) -> Any:
+        if limit not in self._opened:
+            self._opened[limit] = self._opener()
+        return self._opened[limit]
+
+
 @dataclass(frozen=True)
 class _Mem0Store:
     """``PGVector.search``: the nearest of a user."""
 
     name: str
-    store: Any
+    stores: _Opened
     rows: Rows
     limit: int = 5
 
     def ask(self, asked: Asked, vector: Vector, limit: int) -> Any:
-        return self.store.search(asked.text, vector, top_k=limit, filters={"user_id": asked.user})
+        store, own = self.stores[limit], {"user_id": asked.user}
+        return store.search(asked.text, vector, top_k=limit, filters=own)
 
     def places(self, answer: Any) -> list[int]:
         return [self.rows.place_of[found.id] for found in answer]
@@ -180,12 +197,13 @@ class _Mem0Memory:
     """``Memory.search``: nearest and full-text search of the same table, their scores fused."""
 
     name: str
-    memory: Any
+    memories: _Opened
     rows: Rows
     limit: int = 20
 
     def ask(self, asked: Asked, _vector: Vector, limit: int) -> Any:
-        return self.memory.search(asked.text, top_k=limit, filters={"user_id": asked.user})
+        own = {"user_id": asked.user}
+        return self.memories[limit].search(asked.text, top_k=limit, filters=own)
 
     def places(self, answer: Any) -> list[int]:
         return [self.rows.place_of[found["id"]] for found in answer["results"]]
@@ -211,6 +229,7 @@ class _Mem0Embedder:
 def _mem0(stack: ExitStack, dsn: str, rows: Rows) -> list[Rival]:
     pgvector = importlib.import_module("mem0.vector_stores.pgvector")
     lemmatize = importlib.import_module("mem0.utils.lemmatization").lemmatize_for_bm25
+    unused = {"provider": "openai", "config": {"api_key": "no call is made"}}
 
     def config(hnsw: bool) -> dict[str, Any]:
         return {
@@ -226,31 +245,34 @@ def _mem0(stack: ExitStack, dsn: str, rows: Rows) -> list[Rival]:
             **config(hnsw), dbname=None, user=None, password=None, host=None, port=None
         )
         stack.callback(made.connection_pool.close)
-        made.delete_col()
+        return made
+
+    def memory() -> Any:
+        made = importlib.import_module("mem0").Memory.from_config(
+            {
+                "vector_store": {"provider": "pgvector", "config": config(hnsw=True)},
+                "llm": unused,
+                "embedder": unused,
+                "history_db_path": ":memory:",
+            }
+        )
+        stack.callback(made.vector_store.connection_pool.close)
+        made.embedding_model = _Mem0Embedder(rows)
+        return made
+
+    for hnsw in (True, False):
+        filling = store(hnsw)
+        filling.delete_col()
         for places in rows.batches():
-            made.insert(
+            filling.insert(
                 [rows.vectors[place] for place in places],
                 [_payload(rows.turns[place], lemmatize) for place in places],
                 [rows.ids[place] for place in places],
             )
-        return made
-
-    stores = [store(hnsw=True), store(hnsw=False)]
-    unused = {"provider": "openai", "config": {"api_key": "no call is made"}}
-    memory = importlib.import_module("mem0").Memory.from_config(
-        {
-            "vector_store": {"provider": "pgvector", "config": config(hnsw=True)},
-            "llm": unused,
-            "embedder": unused,
-            "history_db_path": ":memory:",
-        }
-    )
-    stack.callback(memory.vector_store.connection_pool.close)
-    memory.embedding_model = _Mem0Embedder(rows)
     return [
-        _Mem0Store("mem0 PGVector, hnsw", stores[0], rows),
-        _Mem0Store("mem0 PGVector, exact", stores[1], rows),
-        _Mem0Memory("mem0 Memory, hybrid, hnsw", memory, rows),
+        _Mem0Store("mem0 PGVector, hnsw", _Opened(lambda: store(hnsw=True)), rows),
+        _Mem0Store("mem0 PGVector, exact", _Opened(lambda: store(hnsw=False)), rows),
+        _Mem0Memory("mem0 Memory, hybrid, hnsw", _Opened(memory), rows),
     ]
 
 
@@ -276,12 +298,12 @@ class _LangGraph:
     """``PostgresStore.search``: the nearest in a namespace; it embeds the question itself."""
 
     name: str
-    store: Any
+    stores: _Opened
     rows: Rows
     limit: int = 10
 
     def ask(self, asked: Asked, _vector: Vector, limit: int) -> Any:
-        return self.store.search(_namespace(asked.user), query=asked.text, limit=limit)
+        return self.stores[limit].search(_namespace(asked.user), query=asked.text, limit=limit)
 
     def places(self, answer: Any) -> list[int]:
         return [self.rows.place_of[found.key] for found in answer]
@@ -296,28 +318,32 @@ def _langgraph(
         conn.execute(f"DROP SCHEMA IF EXISTS {own} CASCADE; CREATE SCHEMA {own}".encode())
     module = importlib.import_module("langgraph.store.postgres")
     put = importlib.import_module("langgraph.store.base").PutOp
-    store = stack.enter_context(
-        module.PostgresStore.from_conn_string(
-            make_conninfo(dsn, options=f"-csearch_path={own},{schema}"),
-            index={
-                "dims": rows.dimensions,
-                "embed": rows.embed,
-                "fields": ["text"],
-                "ann_index_config": {"kind": kind, "vector_type": vector_type},
-            },
-            # Else every search is an UPDATE too, of rows that expire: none does here.
-            ttl={"refresh_on_read": False},
+
+    def store() -> Any:
+        return stack.enter_context(
+            module.PostgresStore.from_conn_string(
+                make_conninfo(dsn, options=f"-csearch_path={own},{schema}"),
+                index={
+                    "dims": rows.dimensions,
+                    "embed": rows.embed,
+                    "fields": ["text"],
+                    "ann_index_config": {"kind": kind, "vector_type": vector_type},
+                },
+                # Else every search is an UPDATE too, of rows that expire: none does here.
+                ttl={"refresh_on_read": False},
+            )
         )
-    )
-    store.setup()
+
+    filling = store()
+    filling.setup()
     for places in rows.batches():
-        store.batch(
+        filling.batch(
             [
                 put(_namespace(rows.turns[place].user), rows.ids[place], _value(rows.turns[place]))
                 for place in places
             ]
         )
-    return _LangGraph(f"LangGraph, {kind}, {vector_type}", store, rows)
+    return _LangGraph(f"LangGraph, {kind}, {vector_type}", _Opened(store), rows)
 
 
 def _namespace(user: str) -> tuple[str, ...]:
