@@ -16,7 +16,7 @@ import random
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -68,26 +68,27 @@ class Rival(Protocol):
         ...
 
 
-@dataclass(frozen=True)
 class Rows:
-    """What every store holds: the turns, their vectors, and an id for each."""
+    """What every store holds: the turns, their vectors, and an id for each.
 
-    turns: Sequence[Turn]
-    vectors: Sequence[Vector]
-    questions: Mapping[str, Vector]
-    ids: list[str] = field(init=False)
-    place_of: dict[str, int] = field(init=False)
-    _vector_of: dict[str, Vector] = field(init=False)
+    Args:
+        questions: the vectors of the questions, by text.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        turns: Sequence[Turn],
+        vectors: Sequence[Vector],
+        questions: Mapping[str, Vector],
+    ) -> None:
+        self.turns = turns
+        self.vectors = vectors
         # Random ids, as the libraries make them; seeded, so that two runs store the same.
         bits = random.Random(1)
-        ids = [str(uuid.UUID(int=bits.getrandbits(128), version=4)) for _ in self.turns]
-        texts = (turn.text for turn in self.turns)
-        vectors = dict(zip(texts, self.vectors, strict=True)) | dict(self.questions)
-        object.__setattr__(self, "ids", ids)
-        object.__setattr__(self, "place_of", {key: place for place, key in enumerate(ids)})
-        object.__setattr__(self, "_vector_of", vectors)
+        self.ids = [str(uuid.UUID(int=bits.getrandbits(128), version=4)) for _ in turns]
+        self.place_of = {key: place for place, key in enumerate(self.ids)}
+        texts = (turn.text for turn in turns)
+        self._vector_of = dict(zip(texts, vectors, strict=True)) | dict(questions)
 
     @property
     def dimensions(self) -> int:
@@ -105,7 +106,7 @@ class Rows:
 
 
 def prepare(folder: Path) -> None:
-    """Turn telemetry off and see that everything is installed.
+    """Turn telemetry and downloads off and see that everything is installed.
 
     Args:
         folder: for what mem0 writes beside the database.
@@ -122,6 +123,11 @@ def prepare(folder: Path) -> None:
     except ImportError as error:
         raise Missing from error
     logging.getLogger("mem0").setLevel(logging.ERROR)
+    if not lemmatizes():
+        # With spaCy alone it would go and fetch the model.
+        models = importlib.import_module("mem0.utils.spacy_models")
+        for flag in ("_load_failed_lemma", "_load_failed_full"):
+            setattr(models, flag, True)
 
 
 def versions() -> dict[str, str]:
@@ -133,18 +139,8 @@ def versions() -> dict[str, str]:
 
 
 def lemmatizes() -> bool:
-    """Whether mem0 can lemmatise: with spaCy and its model, which are no part of the extra.
-
-    With spaCy alone it would try to download the model; it is told that this failed.
-    """
-    if importlib.util.find_spec("spacy") is None:
-        return False
-    if importlib.util.find_spec(_SPACY_MODEL) is not None:
-        return True
-    models = importlib.import_module("mem0.utils.spacy_models")
-    for flag in ("_load_failed_lemma", "_load_failed_full"):
-        setattr(models, flag, True)
-    return False
+    """Whether mem0 can lemmatise: with spaCy and its model, which are no part of the extra."""
+    return all(importlib.util.find_spec(name) is not None for name in ("spacy", _SPACY_MODEL))
 
 
 @contextmanager
