@@ -31,7 +31,8 @@ BEGIN
                      _relevance(t.embedding, query, vector_share, t.terms, question, 0) AS score
               FROM (
                   SELECT n.*
-                  FROM _near_rows(_pool.user_id, query, question, vector_share, candidate_limit) AS n
+                  FROM _near_rows(
+                      _pool.user_id, query, question, vector_share, candidate_limit) AS n
                   UNION ALL
                   -- Where old memories count little, and where kinds have lines of their own.
                   SELECT n.*
