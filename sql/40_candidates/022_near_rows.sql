@@ -10,18 +10,6 @@
 -- without them) has all his memories compared; nobody is looked up by number, which others get.
 -- since, of_kinds: only these; the search goes on until it has enough, or has seen 5,000.
 
--- How much of a question's words a memory must have to be among the 20 best, when it is farther by
--- vector than all those found near: their 20th best relevance less what the vector can give. Few
--- are as near as the last of them; three quarters of it lose 2 of 100 of the best and spare reading
--- two of three.
-CREATE OR REPLACE FUNCTION _least_coverage(
-    relevance float8[], lowest_cosine float8, vector_share float8)
-    RETURNS float8
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN vector_share < 1 AND cardinality(relevance) >= 20
-        THEN (relevance[20] - 0.75::float8 * vector_share * lowest_cosine) / (1 - vector_share)
-        ELSE 0 END;
-
 -- The two statements that make the indexes with a number; option: CONCURRENTLY.
 CREATE OR REPLACE FUNCTION _index_statements(
     user_id text, number int, option text DEFAULT '') RETURNS text[]
@@ -48,29 +36,23 @@ DECLARE
 BEGIN
     SELECT string_agg(format($branch$
     IF _near_rows.user_id = %1$L THEN
-        RETURN QUERY
-        WITH near AS MATERIALIZED (
+        IF query IS NOT NULL THEN
+            RETURN QUERY
             SELECT t.* FROM trace AS t
-            WHERE t.user_id || '' = %1$L AND t.model = %2$s AND t.active AND query IS NOT NULL
+            WHERE t.user_id || '' = %1$L AND t.model = %2$s AND t.active
               AND t.created_at >= since AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
             ORDER BY t.embedding::halfvec(%3$s) <=> query::halfvec(%3$s)
-            LIMIT greatest(candidate_limit, %4$s)
-        ), bound AS (
-            SELECT _word_query(%1$L, question, %5$s, _least_coverage(
-                array_agg(n.relevance ORDER BY n.relevance DESC), min(n.cosine), vector_share))
-                AS words
-            FROM (SELECT _relevance(n.embedding, query, vector_share, n.terms, question, 0)
-                             AS relevance,
-                         1 - (n.embedding <=> query) AS cosine
-                  FROM near AS n) AS n
-        )
-        SELECT n.* FROM near AS n
-        UNION ALL
-        (SELECT t.* FROM trace AS t
-         WHERE t.user_id || '' = %1$L AND t.model = %2$s AND t.active
-           AND _lexemes(t.terms) @@ (SELECT b.words FROM bound AS b)
-           AND t.created_at >= since AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
-         LIMIT %5$s);
+            LIMIT greatest(candidate_limit, %4$s);
+        END IF;
+        words := _word_query(%1$L, question, %5$s);
+        IF words IS NOT NULL THEN
+            RETURN QUERY
+            SELECT t.* FROM trace AS t
+            WHERE t.user_id || '' = %1$L AND t.model = %2$s AND t.active
+              AND _lexemes(t.terms) @@ words
+              AND t.created_at >= since AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
+            LIMIT %5$s;
+        END IF;
         RETURN;
     END IF;$branch$, p.user_id, e.model_id, e.dimensions, near, most), '' ORDER BY p.ann)
     INTO branches
@@ -78,7 +60,7 @@ BEGIN
     WHERE p.ann > 0 AND e.active AND e.dimensions IS NOT NULL;
     EXECUTE format($function$
 CREATE OR REPLACE FUNCTION _near_rows(
-    user_id text, query halfvec, question sparsevec, vector_share float8, candidate_limit int,
+    user_id text, query halfvec, question sparsevec, candidate_limit int,
     since timestamptz DEFAULT '-infinity', of_kinds smallint[] DEFAULT NULL)
     RETURNS SETOF trace
     LANGUAGE plpgsql STABLE
@@ -88,6 +70,8 @@ CREATE OR REPLACE FUNCTION _near_rows(
     SET hnsw.max_scan_tuples = 5000
 AS %L$function$, format($body$
 #variable_conflict use_column
+DECLARE
+    words tsquery;
 BEGIN%s
     RETURN QUERY
     SELECT t.* FROM trace AS t

@@ -304,8 +304,7 @@ BEGIN
                                         t.created_at)
                            * _relevance(t.embedding, query, vector_share, t.terms, question, NULL)
                                AS score
-                    FROM _near_rows(_recall.user_id, query, question, vector_share,
-                                    candidate_limit) AS t
+                    FROM _near_rows(_recall.user_id, query, question, candidate_limit) AS t
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
                             e.term_count, e.line, false,
