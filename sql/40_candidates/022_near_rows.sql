@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION _index_statements(
     LANGUAGE sql STABLE
     RETURN (
         SELECT ARRAY[
-            format('CREATE INDEX %s trace_words_%s ON trace USING gin (_postings(terms)) '
+            format('CREATE INDEX %s trace_words_%s ON trace USING gin (_lexemes(terms)) '
                    'WITH (fastupdate = off) WHERE user_id || '''' = %L AND model = %s AND active',
                    option, number, user_id, e.model_id),
             format('CREATE INDEX %s trace_near_%s ON trace '
@@ -55,12 +55,12 @@ BEGIN
             ORDER BY t.embedding::halfvec(%3$s) <=> query::halfvec(%3$s)
             LIMIT greatest(candidate_limit, %4$s);
         END IF;
-        IF question IS NOT NULL THEN
-            words := _rare_words(%1$L, question, %5$s);
+        words := _word_query(%1$L, question, %5$s);
+        IF words IS NOT NULL THEN
             RETURN QUERY
             SELECT t.* FROM trace AS t
             WHERE t.user_id || '' = %1$L AND t.model = %2$s AND t.active
-              AND _postings(t.terms) && words
+              AND _lexemes(t.terms) @@ words
               AND t.created_at BETWEEN since AND until
               AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
             LIMIT %5$s;
@@ -78,13 +78,13 @@ CREATE OR REPLACE FUNCTION _near_rows(
     RETURNS SETOF trace
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET jit = off
-    SET enable_seqscan = off SET enable_bitmapscan = on
+    SET enable_seqscan = off SET enable_sort = off SET enable_bitmapscan = on
     SET hnsw.ef_search = 80 SET hnsw.iterative_scan = relaxed_order
     SET hnsw.max_scan_tuples = 5000
 AS %L$function$, format($body$
 #variable_conflict use_column
 DECLARE
-    words int[];
+    words tsquery;
 BEGIN%s
     RETURN QUERY
     SELECT t.* FROM trace AS t

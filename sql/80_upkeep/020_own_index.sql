@@ -1,7 +1,7 @@
 -- Which users have indexes of their own. A user with many memories gets one index by vector and
 -- one by words for himself alone: that beats an index shared by users (filtered afterwards, 0.4 ms
 -- for each 1 / share of it) and, from about 4,500 memories on, comparing all. No row is changed by
--- it, and small users pay nothing for it.
+-- it; everybody's inserts pay 2 µs for each such user.
 
 -- Expected milliseconds of the search itself (DESIGN 3): all compared, or through his own indexes.
 CREATE OR REPLACE FUNCTION _exact_cost(memories bigint) RETURNS float8
@@ -138,21 +138,33 @@ BEGIN
     RETURN true;
 END $$;
 
--- Takes a user's indexes away: from here on all his memories are compared. False: table busy.
-CREATE OR REPLACE FUNCTION _drop_own_index(user_id text, number int) RETURNS boolean
+-- Drops indexes; false: the table was busy, and none is dropped.
+CREATE OR REPLACE FUNCTION _drop_indexes(names name[]) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET lock_timeout = '500ms'
 AS $$
 DECLARE
     index_name name;
 BEGIN
-    PERFORM _use_own_index(user_id, 0);
-    FOREACH index_name IN ARRAY _own_indexes(number) LOOP
+    FOREACH index_name IN ARRAY names LOOP
         EXECUTE format('DROP INDEX %I', index_name);
     END LOOP;
     RETURN true;
 EXCEPTION WHEN lock_not_available THEN
     RETURN false;
+END $$;
+
+-- Takes a user's indexes away: from here on all his memories are compared. False: table busy.
+CREATE OR REPLACE FUNCTION _drop_own_index(user_id text, number int) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF NOT _drop_indexes(_own_indexes(number)) THEN
+        RETURN false;
+    END IF;
+    PERFORM _use_own_index(user_id, 0);
+    RETURN true;
 END $$;
 
 -- The vectors of another model are in no index yet.

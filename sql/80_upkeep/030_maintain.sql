@@ -19,7 +19,7 @@ BEGIN
            CASE WHEN c.broken THEN 'repair'
                 WHEN c.number = 0 AND c.earned THEN 'build'
                 WHEN c.number > 0
-                     AND _exact_cost(c.memories) < sqrt(gain) * _indexed_cost(c.memories)
+                     AND _exact_cost(c.memories) < 0.7 * gain * _indexed_cost(c.memories)
                 THEN 'drop' END,
            c.earned, c.memories, c.newest, c.number
     FROM (
@@ -69,6 +69,10 @@ BEGIN
     END IF;
     IF may_build AND only_user IS NULL THEN
         PERFORM _compile_near_rows();
+        IF _left_over_indexes() <> '{}' AND _drop_indexes(_left_over_indexes()) THEN
+            action := 'left-over index dropped';
+            RETURN NEXT;
+        END IF;
     END IF;
     FOR planned IN SELECT p.* FROM _index_plan(only_user) AS p
                    WHERE p.action IS NOT NULL
@@ -118,7 +122,8 @@ COMMENT ON FUNCTION maintain(text, bigint) IS
     'with many memories (from about 4,500 on) an approximate index and a word index of their own, '
     'or takes them away again when few are left or they cannot be used. Returns a row for each '
     'thing done: user_id, action (words counted, index built, index dropped, unusable index '
-    'dropped, or what is left to the command memoir maintain), memories. build_up_to: it builds '
+    'dropped, without a user left-over index dropped, or what is left to the command memoir '
+    'maintain), memories. build_up_to: it builds '
     'indexes of up to so many memories itself, and writers wait meanwhile; default setting '
     'ann_inline, and for one user no limit; 0 leaves indexes alone. Left to the command is also '
     'what another session builds now, or what a busy table does not allow. Changes how fast a '
