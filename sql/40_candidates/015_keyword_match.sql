@@ -18,8 +18,8 @@ BEGIN ATOMIC
 END;
 
 -- The ranges of keywords that a word matches: match is 1.0 for the word itself, 0.8 for a keyword
--- that begins with it or with its stem (3 characters or more, 2 of Chinese, Japanese or Korean), 0.7
--- for a synonym.
+-- that begins with it or with its stem (3 characters or more, 2 of Chinese, Japanese or Korean),
+-- 0.7 for a synonym.
 CREATE OR REPLACE FUNCTION _keyword_forms(words text[])
     RETURNS TABLE (word text, low text, high text, match float8)
     LANGUAGE plpgsql STABLE

@@ -13,8 +13,8 @@
 -- _leading_rows reads one index more, of kind, importance and time: for each kind, and each of its
 -- 100 highest importances, the newest. What decays is that way among them wherever it is among the
 -- best: of two equally important memories of a kind the newer counts at least as much. It serves
--- recalls without a question, and what a filter leaves where it leaves too little near the question.
--- It is partial by user_id || '+': beside the others the planner would take it for theirs.
+-- recalls without a question, and fills up where a filter leaves little near the question. It is
+-- partial by user_id || '+': beside the others the planner would take it for theirs.
 
 -- The statements that make the indexes with a number; option: CONCURRENTLY.
 CREATE OR REPLACE FUNCTION _index_statements(

@@ -1,10 +1,10 @@
 -- The memories of a user with indexes of his own that the slower roads score (_scored): those near
 -- the question, the newest, those with its keywords or a link to the best, and where turns lend to
--- each other the turns around the best. Without a question the leading ones: the best by importance,
--- as a fast mode scores them, and the newest.
--- as_of, since, until, of_kinds: only what was known then and passes. Where that leaves few near the
--- question, the leading ones fill up. carried: all must have one of these keywords; the newest 500
--- of each.
+-- each other the turns around the best. Without a question the leading ones: the best by
+-- importance, as a fast mode scores them, and the newest.
+-- as_of, since, until, of_kinds: only what was known then and passes. Where that leaves few near
+-- the question, the leading ones fill up. carried: all must have one of these keywords; the newest
+-- 500 of each.
 -- edges: turns that are there only because others need their neighbours; they become no lines.
 CREATE OR REPLACE FUNCTION _pool(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,

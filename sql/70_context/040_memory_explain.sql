@@ -206,4 +206,5 @@ COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timesta
     'auth"), and in a mode with keyword_weight its keywords ("keyword auth"). via: the link that '
     'brought it in. only_memory: a memory id, to ask about that one alone. At most 1,000 rows, the '
     'block first; of a user with indexes of his own those near the question, and of memories that '
-    'cannot be recalled those among the newest 1,000. Other arguments and errors as recall(), and ME012 for an id the user has not.';
+    'cannot be recalled those among the newest 1,000. Other arguments and errors as recall(), and '
+    'ME012 for an id the user has not.';

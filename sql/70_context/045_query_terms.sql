@@ -25,8 +25,10 @@ BEGIN
               FROM regexp_split_to_table(given, '\s+') WITH ORDINALITY AS w (word, place),
                    unnest(tokens(w.word)) AS t (token)
               GROUP BY 1 ORDER BY min(w.place), 1 LIMIT 200) AS tokens) AS u,
-         LATERAL (SELECT ARRAY(SELECT DISTINCT e FROM unnest(u.tokens) AS t,
-                                      LATERAL (VALUES (_term(t)), (_feature('name ' || t))) AS v (e))
+         LATERAL (SELECT ARRAY(
+                      SELECT DISTINCT v.e
+                      FROM unnest(u.tokens) AS t,
+                           LATERAL (VALUES (_term(t)), (_feature('name ' || t))) AS v (e))
                       AS terms) AS e,
          LATERAL (SELECT f.memories, jsonb_object_agg(n.term, n.df) AS df
                   FROM _document_frequencies(owner, settings.model_id, e.terms) AS f,

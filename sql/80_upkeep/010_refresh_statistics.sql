@@ -27,6 +27,9 @@ BEGIN
     UPDATE profile AS p
     SET counted = number, counted_up_to = coalesce(newest, 0), updated_at = now()
     WHERE p.user_id = owner;
+    UPDATE profile AS p
+    SET overview = (SELECT to_jsonb(s) FROM _summary(owner) AS s WHERE p.ann > 0)
+    WHERE p.user_id = owner AND (p.ann > 0 OR p.overview IS NOT NULL);
     RETURN number;
 END $$;
 

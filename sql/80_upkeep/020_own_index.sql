@@ -41,8 +41,9 @@ CREATE OR REPLACE FUNCTION _own_indexes(number int, usable_by text DEFAULT NULL)
           AND (usable_by IS NULL
                OR i.indisvalid
                   AND pg_get_expr(i.indpred, i.indrelid)
-                      = format('(((user_id || %L::text) = %L::text) AND (model = %s) AND active)',
-                               x.suffix, usable_by || x.suffix, e.model_id)
+                      = '(((user_id || ''' || x.suffix || '''::text) = '''
+                        || replace(usable_by, '''', '''''') || x.suffix
+                        || '''::text) AND (model = ' || e.model_id || ') AND active)'
                   AND (c.relname <> 'trace_near_' || number OR a.atttypmod = e.dimensions))
         ORDER BY c.relname);
 
