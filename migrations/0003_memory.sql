@@ -12,6 +12,10 @@ CREATE TABLE profile (
     rolling_summary text,
     counted_up_to bigint NOT NULL DEFAULT 0,
     counted int NOT NULL DEFAULT 0,
+    expanding int[] NOT NULL DEFAULT '{}',
+    expansions int NOT NULL DEFAULT -1,
+    some_wide boolean NOT NULL DEFAULT true,
+    some_expire boolean NOT NULL DEFAULT true,
     updated_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE profile IS
@@ -20,6 +24,12 @@ COMMENT ON TABLE profile IS
 COMMENT ON COLUMN profile.counted_up_to IS
     'term.df counts the active traces with memory_id up to this one; recall counts the later ones '
     'itself.';
+COMMENT ON COLUMN profile.expanding IS
+    'Terms of words that table synonym expands to something the counted memories have; '
+    'mode.expansions was expansions then.';
+COMMENT ON COLUMN profile.some_wide IS
+    'Some counted trace is wide; some_expire: some counted memory has a valid_until. A recall asks '
+    'no further where there are none.';
 
 CREATE TABLE memory (
     user_id text NOT NULL CHECK (user_id <> '' AND length(user_id) <= 200),

@@ -19,47 +19,18 @@ DECLARE
     at_epoch CONSTANT float8 := date_part('epoch', at);
     query halfvec := nullif(query_vec, '[65504]');
     by_importance CONSTANT boolean := query_text = '' AND query_vec = '[65504]';
+    s record;
+    settings mode;
     question sparsevec;
     vector_share float8;
-    threshold float8;
-    candidate_limit int;
-    line_limit int;
-    mmr_lambda float8;
-    mmr_lines int;
-    duplicate_at float8;
-    event_types text[];
-    event_limit int;
-    event_relevance float8;
-    event_after timestamptz;
-    turns boolean;
-    name_boost float8;
-    features text;
-    when_feature text;
-    time_boost float8;
-    hybrid_time_boost float8;
-    time_before interval;
-    time_after interval;
-    time_after_day interval;
-    near float8;
-    beyond float8;
-    answer float8;
-    session_weight float8;
     times tstzmultirange;
-    timed boolean;
-    plain_kinds bigint;
-    kind_weights float8[];
-    kind_rates float8[];
-    kind_headings text[];
-    heading_costs float8[];
-    in_model smallint;
-    dimensions int;
-    counted int;
-    counted_up_to bigint;
+    timed boolean := false;
+    hybrid_time_boost float8;
+    keywords text[];
     profile_text text;
     profile_cost float8;
     except_ids bigint[];
-    newer boolean;
-    log_recalls boolean;
+    candidate_limit int;
     ids bigint[];
     kinds smallint[];
     scores float8[];
@@ -70,150 +41,176 @@ DECLARE
     lines text[];
     smallest float8;
     derived boolean := true;
-    some_wide boolean;
     all_ids bigint[];
     places bigint[];
     own_scores real[];
     makers int[];
     sources int[];
     selection record;
-    fast boolean;
-    settings mode;
-    keywords text[];
     groups text[] := '{}';
     slots int[];
     slot int;
     place int;
     line text;
 BEGIN
-    SELECT m.vector_weight / (m.vector_weight + m.word_weight), m.threshold,
-           _candidate_limit(m.candidate_limit, budget),
-           coalesce(m.line_limit + m.extra_lines, 2147483647),
+    -- The settings of the mode, what is known of the user, and the question. A word weighs its idf,
+    -- all together 1 (_weigh); a word of synonyms the user has is left to _question, as are more
+    -- than 96. In one statement: as three functions it took 80 µs more.
+    SELECT m.vector_weight / (m.vector_weight + m.word_weight) AS vector_share, m.threshold,
+           _candidate_limit(m.candidate_limit, budget) AS candidate_limit,
+           coalesce(m.line_limit + m.extra_lines, 2147483647) AS line_limit,
            m.mmr_lambda, m.mmr_lines, m.duplicate_at,
            m.event_types, m.event_limit, m.event_relevance,
-           at - m.event_hours * interval '1 hour',
-           m.name_boost, m.asks_feature, m.when_feature,
-           m.time_boost, m.time_before, m.time_after, m.time_after_day,
-           m.turns, m.neighbour_weight, m.second_neighbour_weight,
-           m.answer_weight, m.session_weight,
+           at - m.event_hours * interval '1 hour' AS event_after,
+           m.name_boost, a.features, m.time_boost, m.time_before, m.time_after, m.time_after_day,
+           m.turns, m.neighbour_weight AS near, m.second_neighbour_weight AS beyond,
+           m.answer_weight AS answer, m.session_weight,
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings, m.heading_costs,
-           m.model_id, m.dimensions, m.log_recalls, as_of = 'infinity' AND m.fast,
-           coalesce(p.counted, 0), coalesce(p.counted_up_to, 0),
-           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END,
-           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END,
-           -- What may not become a line: what the profile shows, and what has expired (2 µs).
+           m.model_id, m.dimensions, m.log_recalls, m.fast AND as_of = 'infinity' AS fast,
+           p.counted, p.counted_up_to, k.known,
+           NOT (k.known AND NOT p.some_expire) AS some_expire,
+           NOT (k.known AND NOT p.some_wide) AS some_wide,
+           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END
+               AS profile_text,
+           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END
+               AS profile_cost,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END
-               || ARRAY(SELECT v.memory_id FROM memory AS v
-                        WHERE v.user_id = _recall.user_id AND v.valid_until <= at
-                          AND v.status = 'active'),
-           EXISTS (SELECT FROM trace AS t
-                   WHERE t.user_id = _recall.user_id
-                     AND t.memory_id > coalesce(p.counted_up_to, 0)),
-           m.turns AND EXISTS (SELECT FROM trace AS t
-                               WHERE t.user_id = _recall.user_id AND t.model = m.model_id
-                                 AND t.active AND t.wide)
-    INTO vector_share, threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at,
-         event_types, event_limit, event_relevance, event_after,
-         name_boost, features, when_feature,
-         time_boost, time_before, time_after, time_after_day,
-         turns, near, beyond, answer, session_weight,
-         plain_kinds, kind_weights, kind_rates, kind_headings, heading_costs,
-         in_model, dimensions, log_recalls, fast, counted, counted_up_to,
-         profile_text, profile_cost, except_ids, newer, some_wide
+               AS profile_ids,
+           q.question, q.whole
+    INTO s
     FROM mode AS m
     LEFT JOIN profile AS p ON p.user_id = _recall.user_id
+    CROSS JOIN LATERAL (
+        SELECT as_of = 'infinity' AND p.counted_up_to > 0 AND NOT EXISTS (
+                   SELECT FROM trace AS t
+                   WHERE t.user_id = _recall.user_id AND t.memory_id > p.counted_up_to) AS known,
+               CASE WHEN length(query_text) <= 1000 THEN tokens(query_text) END AS words
+        OFFSET 0
+    ) AS k
+    CROSS JOIN LATERAL (
+        SELECT ARRAY(SELECT _term(word) FROM unnest(k.words) AS word) AS terms,
+               CASE WHEN m.name_boost <> 0 THEN
+                   ARRAY(SELECT _feature('name ' || word) FROM unnest(k.words) AS word) END
+                   AS names,
+               m.asks_feature || CASE WHEN m.when_feature <> '' AND _asks_when(query_text)
+                                      THEN m.when_feature ELSE '' END AS features
+        OFFSET 0
+    ) AS a
+    CROSS JOIN LATERAL (
+        SELECT k.known AND p.expansions = m.expansions AND cardinality(a.terms) BETWEEN 1 AND 96
+                   AND NOT a.terms && p.expanding AS whole,
+               ('{' || ltrim(coalesce(string_agg(',' || w.term || ':' || CASE
+                        WHEN w.name THEN m.name_boost * _feature_scale() / w.names
+                        ELSE w.idf / (w.idfs + (cardinality(a.terms) - w.words) * _idf(p.counted, 0)) END, ''), '')
+                || a.features, ',') || '}/536870912')::sparsevec AS question
+        FROM (
+            SELECT f.*, sum(f.idf) OVER () AS idfs, count(f.idf) OVER () AS words, count(*) OVER () - count(f.idf) OVER () AS names
+            FROM (
+                SELECT n.term, n.term > 268435456 AS name, CASE WHEN n.term <= 268435456 THEN _idf(p.counted, n.df) END AS idf
+                FROM term AS n
+                WHERE n.user_id = _recall.user_id AND n.term = ANY (a.terms || a.names) OFFSET 0) AS f
+        ) AS w
+    ) AS q
     WHERE m.name = _recall.mode;
     IF NOT FOUND OR budget NOT BETWEEN 1 AND 100000 OR NOT (isfinite(at) AND at_epoch >= 0)
-       OR vector_dims(query) <> dimensions OR l2_norm(query) = 0
+       OR vector_dims(query) <> s.dimensions OR l2_norm(query) = 0
     THEN
-        PERFORM _check_recall(mode, budget, query, dimensions, at);
+        PERFORM _check_recall(mode, budget, query, s.dimensions, at);
     END IF;
 
-    IF query_text <> '' THEN
-        IF as_of <> 'infinity' THEN
-            counted := 0;
-            counted_up_to := 0;
-        END IF;
-        IF when_feature <> '' AND _asks_when(query_text) THEN
-            features := features || when_feature;
-        END IF;
-        IF newer OR counted_up_to = 0 THEN
-            question := _question_counting(user_id, in_model, query_text, counted, counted_up_to,
-                                           as_of, name_boost, features);
+    IF s.whole THEN
+        question := s.question;
+    ELSIF query_text <> '' THEN
+        IF s.known THEN
+            question := _question(user_id, query_text, s.counted, s.name_boost, s.features);
         ELSE
-            question := _question(user_id, query_text, counted, name_boost, features);
-        END IF;
-        IF time_boost <> 0 THEN
-            times := _time_windows(query_text, at);
-            IF times IS NOT NULL THEN
-                times := _asked_times(times, time_before, time_after, time_after_day);
-            END IF;
+            question := _question_counting(
+                user_id, s.model_id, query_text,
+                CASE WHEN as_of = 'infinity' THEN coalesce(s.counted, 0) ELSE 0 END,
+                CASE WHEN as_of = 'infinity' THEN coalesce(s.counted_up_to, 0) ELSE 0 END,
+                as_of, s.name_boost, s.features);
         END IF;
     END IF;
-    IF question IS NULL THEN
-        vector_share := 1;
+    vector_share := CASE WHEN question IS NULL THEN 1 ELSE s.vector_share END;
+    IF s.time_boost <> 0 AND query_text <> '' AND (query IS NULL OR question IS NOT NULL) THEN
+        times := _time_windows(query_text, at);
+        IF times IS NOT NULL THEN
+            times := _asked_times(times, s.time_before, s.time_after, s.time_after_day);
+            timed := times IS NOT NULL;
+            hybrid_time_boost := s.time_boost * CASE WHEN query IS NULL THEN 1
+                                                     ELSE 1 - vector_share END;
+        END IF;
     END IF;
-    timed := times IS NOT NULL AND (query IS NULL OR question IS NOT NULL);
-    hybrid_time_boost := time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
 
-    IF as_of <> 'infinity' THEN
+    -- What may not become a line: what the profile shows, and what has expired.
+    IF as_of = 'infinity' THEN
+        profile_text := s.profile_text;
+        profile_cost := s.profile_cost;
+        except_ids := s.profile_ids;
+    ELSE
         SELECT f.* INTO profile_text, profile_cost, except_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
     END IF;
-    IF NOT fast THEN
+    IF s.some_expire THEN
+        except_ids := except_ids || ARRAY(
+            SELECT v.memory_id FROM memory AS v
+            WHERE v.user_id = _recall.user_id AND v.valid_until <= at AND v.status = 'active');
+    END IF;
+    IF NOT s.fast THEN
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
         IF settings.keyword_weight > 0 THEN
             keywords := _asked_keywords(user_id, query_text);
         END IF;
     END IF;
+    candidate_limit := s.candidate_limit;
     -- A conversation: every memory is scored where it lies in the index, in the order of its turns.
     -- Rows out of the index cost a sort, so they are looked for only where there are some.
-    IF fast AND turns AND NOT some_wide THEN
+    IF s.fast AND s.turns AND NOT s.some_wide THEN
         SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
         INTO all_ids, places, own_scores
         FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
-                     coalesce(_kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                     coalesce(_kind_factor(s.plain_kinds, t.kind, s.kind_weights, s.kind_rates, at_epoch,
                                          t.created_at)
                             * (_relevance(t.embedding, query, vector_share, t.terms, question,
                                           CASE WHEN by_importance THEN t.importance END)
                                + CASE WHEN timed AND t.created_at <@ times
-                                      THEN CASE WHEN t.embedding IS NULL THEN time_boost
+                                      THEN CASE WHEN t.embedding IS NULL THEN s.time_boost
                                                 ELSE hybrid_time_boost END
                                       ELSE 0 END), 0)::real AS score
               FROM trace AS t
-              WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND NOT t.wide
+              WHERE t.user_id = _recall.user_id AND t.model = s.model_id AND t.active AND NOT t.wide
               ORDER BY t.session, t.position, t.memory_id) AS s;
-    ELSIF fast AND turns THEN
+    ELSIF s.fast AND s.turns THEN
         SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
         INTO all_ids, places, own_scores
         FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
-                     coalesce(_kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                     coalesce(_kind_factor(s.plain_kinds, t.kind, s.kind_weights, s.kind_rates, at_epoch,
                                          t.created_at)
                             * (_relevance(t.embedding, query, vector_share, t.terms, question,
                                           CASE WHEN by_importance THEN t.importance END)
                                + CASE WHEN timed AND t.created_at <@ times
-                                      THEN CASE WHEN t.embedding IS NULL THEN time_boost
+                                      THEN CASE WHEN t.embedding IS NULL THEN s.time_boost
                                                 ELSE hybrid_time_boost END
                                       ELSE 0 END), 0)::real AS score
               FROM (SELECT n.* FROM trace AS n
-                    WHERE n.user_id = _recall.user_id AND n.model = in_model
+                    WHERE n.user_id = _recall.user_id AND n.model = s.model_id
                       AND n.active AND NOT n.wide
                     UNION ALL
                     SELECT w.* FROM trace AS w
-                    WHERE w.user_id = _recall.user_id AND w.model = in_model
+                    WHERE w.user_id = _recall.user_id AND w.model = s.model_id
                       AND w.active AND w.wide) AS t
               ORDER BY t.session, t.position, t.memory_id) AS s;
     END IF;
     LOOP
-        IF NOT fast THEN
+        IF NOT s.fast THEN
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
-            FROM _candidates(user_id, settings, in_model, query, question, by_importance, as_of,
+            FROM _candidates(user_id, settings, s.model_id, query, question, by_importance, as_of,
                              keywords, except_ids, candidate_limit, NULL,
                              CASE WHEN timed THEN times END) AS c;
-        ELSIF turns THEN
+        ELSIF s.turns THEN
             -- The best with their neighbours' share; what leaked over the end of a session is out.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
@@ -229,7 +226,7 @@ BEGIN
                     FROM (
                         SELECT e.id, e.score
                             + CASE WHEN e.session = 0 THEN 0
-                                   ELSE session_weight * max(e.score) OVER (PARTITION BY e.session)
+                                   ELSE s.session_weight * max(e.score) OVER (PARTITION BY e.session)
                               END AS score
                         FROM (
                             SELECT all_ids[p.place] AS id, places[p.place] / 4 AS session,
@@ -238,10 +235,10 @@ BEGIN
                                        places[p.place - 2], places[p.place + 2],
                                        own_scores[p.place - 1], own_scores[p.place + 1],
                                        own_scores[p.place - 2], own_scores[p.place + 2],
-                                       near, beyond, answer) AS score
+                                       s.near, s.beyond, s.answer) AS score
                             FROM (
                                 SELECT u.place
-                                FROM (SELECT unnest(_smooth(own_scores, near, beyond)) AS score,
+                                FROM (SELECT unnest(_smooth(own_scores, s.near, s.beyond)) AS score,
                                              generate_subscripts(own_scores, 1) AS place) AS u
                                 ORDER BY u.score DESC, u.place DESC
                                 LIMIT candidate_limit + candidate_limit / 2
@@ -256,10 +253,10 @@ BEGIN
                 ) AS f
                 CROSS JOIN LATERAL (
                     SELECT t.* FROM trace AS t
-                    WHERE t.user_id = _recall.user_id AND t.memory_id = f.id AND t.model = in_model
+                    WHERE t.user_id = _recall.user_id AND t.memory_id = f.id AND t.model = s.model_id
                     OFFSET 0
                 ) AS t
-                WHERE f.score > threshold
+                WHERE f.score > s.threshold
                 ORDER BY f.score DESC, t.created_at DESC, f.id
                 LIMIT candidate_limit
             ) AS c;
@@ -275,36 +272,36 @@ BEGIN
                 SELECT u.* FROM (
                     (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
                             t.term_count, t.line, t.derived,
-                            _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                            _kind_factor(s.plain_kinds, t.kind, s.kind_weights, s.kind_rates, at_epoch,
                                          t.created_at)
                             * _relevance(t.embedding, query, vector_share, t.terms, question,
                                          CASE WHEN by_importance THEN t.importance END) AS score
                      FROM trace AS t
-                     WHERE t.user_id = _recall.user_id AND t.model = in_model
+                     WHERE t.user_id = _recall.user_id AND t.model = s.model_id
                        AND t.active AND NOT t.wide
                      ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
                      LIMIT candidate_limit + cardinality(except_ids))
                     UNION ALL
                     SELECT t.memory_id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
                            t.term_count, t.line, t.derived,
-                           _kind_factor(plain_kinds, t.kind, kind_weights, kind_rates, at_epoch,
+                           _kind_factor(s.plain_kinds, t.kind, s.kind_weights, s.kind_rates, at_epoch,
                                         t.created_at)
                            * _relevance(t.embedding, query, vector_share, t.terms, question,
                                         CASE WHEN by_importance THEN t.importance END)
                     FROM trace AS t
-                    WHERE t.user_id = _recall.user_id AND t.model = in_model AND t.active AND t.wide
+                    WHERE t.user_id = _recall.user_id AND t.model = s.model_id AND t.active AND t.wide
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
                             e.term_count, e.line, false,
-                            _kind_factor(plain_kinds, 3::smallint, kind_weights, kind_rates,
-                                         at_epoch, e.created_at) * event_relevance
+                            _kind_factor(s.plain_kinds, 3::smallint, s.kind_weights, s.kind_rates,
+                                         at_epoch, e.created_at) * s.event_relevance
                      FROM event AS e
-                     WHERE e.user_id = _recall.user_id AND e.type = ANY (event_types)
-                       AND e.created_at > event_after AND e.created_at <= at
+                     WHERE e.user_id = _recall.user_id AND e.type = ANY (s.event_types)
+                       AND e.created_at > s.event_after AND e.created_at <= at
                      ORDER BY e.created_at DESC
-                     LIMIT event_limit)
+                     LIMIT s.event_limit)
                 ) AS u
-                WHERE u.score > threshold AND u.id <> ALL (except_ids)
+                WHERE u.score > s.threshold AND u.id <> ALL (except_ids)
                 ORDER BY u.score DESC, u.created_at DESC, u.id
                 LIMIT candidate_limit
             ) AS c;
@@ -314,15 +311,15 @@ BEGIN
             SELECT p.* INTO makers, sources FROM _provenance(user_id, ids) AS p;
         END IF;
         selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts,
-                             heading_costs, smallest, mmr_lambda, mmr_lines, duplicate_at,
-                             line_limit, budget - profile_cost, makers, sources);
+                             s.heading_costs, smallest, s.mmr_lambda, s.mmr_lines, s.duplicate_at,
+                             s.line_limit, budget - profile_cost, makers, sources);
         EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(selection.chosen),
-                          line_limit, selection.spent, budget - profile_cost);
+                          s.line_limit, selection.spent, budget - profile_cost);
         candidate_limit := least(4 * candidate_limit, 1000);
     END LOOP;
 
     -- Lines stand under the heading of their kind, the kinds in the order of their best line.
-    slots := array_fill(0, ARRAY[cardinality(kind_headings)]);
+    slots := array_fill(0, ARRAY[cardinality(s.kind_headings)]);
     memory_ids := '{}';
     FOREACH place IN ARRAY selection.chosen LOOP
         IF place > 0 THEN
@@ -330,13 +327,13 @@ BEGIN
         ELSE
             place := -place;
             SELECT t.brief INTO STRICT line FROM trace AS t
-            WHERE t.user_id = _recall.user_id AND t.memory_id = ids[place] AND t.model = in_model;
+            WHERE t.user_id = _recall.user_id AND t.memory_id = ids[place] AND t.model = s.model_id;
         END IF;
         slot := slots[kinds[place]];
         IF slot = 0 THEN
             slot := cardinality(groups) + 1;
             slots[kinds[place]] := slot;
-            groups[slot] := kind_headings[kinds[place]] || E'\n';
+            groups[slot] := s.kind_headings[kinds[place]] || E'\n';
         END IF;
         groups[slot] := groups[slot] || '- ' || line || E'\n';
         IF ids[place] > 0 THEN
@@ -356,7 +353,7 @@ BEGIN
     candidates := coalesce(cardinality(ids), 0);
 
     -- Not on a standby, and not for a role that may only read.
-    IF log_recalls AND current_setting('transaction_read_only') = 'off'
+    IF s.log_recalls AND current_setting('transaction_read_only') = 'off'
        AND has_table_privilege('retrieval', 'INSERT')
     THEN
         INSERT INTO retrieval AS r (
@@ -365,7 +362,7 @@ BEGIN
         VALUES (
             _recall.user_id, started, nullif(as_of, 'infinity'), _recall.mode,
             left(query_text, 200), coalesce(ids, '{}'), coalesce(kinds, '{}'),
-            coalesce(scores, '{}'), kind_weights, selection.chosen, tokens, budget,
+            coalesce(scores, '{}'), s.kind_weights, selection.chosen, tokens, budget,
             1000 * date_part('epoch', clock_timestamp() - started))
         RETURNING r.retrieval_id INTO retrieval_id;
     END IF;

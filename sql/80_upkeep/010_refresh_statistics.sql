@@ -25,7 +25,15 @@ BEGIN
     WHERE t.user_id = owner AND t.model = in_model AND t.active AND t.memory_id <= newest
     GROUP BY 2;
     UPDATE profile AS p
-    SET counted = number, counted_up_to = coalesce(newest, 0), updated_at = now()
+    SET counted = number, counted_up_to = coalesce(newest, 0), updated_at = now(),
+        expansions = (SELECT max(m.expansions) FROM mode AS m),
+        expanding = ARRAY(SELECT DISTINCT e.lead FROM expansion AS e
+                          JOIN term AS t ON t.user_id = owner AND t.term = e.added),
+        some_wide = EXISTS (SELECT FROM trace AS t
+                            WHERE t.user_id = owner AND t.active AND t.wide),
+        some_expire = EXISTS (SELECT FROM memory AS m
+                              WHERE m.user_id = owner AND m.valid_until IS NOT NULL
+                                AND m.status = 'active')
     WHERE p.user_id = owner;
     RETURN number;
 END $$;
@@ -49,7 +57,13 @@ END $$;
 
 CREATE OR REPLACE TRIGGER drop_statistics_on_delete AFTER DELETE ON trace
     FOR EACH ROW EXECUTE FUNCTION _drop_statistics();
-CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF active, terms ON trace
+CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF active, terms, wide ON trace
     FOR EACH ROW
-    WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.terms::text <> NEW.terms::text)
+    WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.wide < NEW.wide
+          OR OLD.terms::text <> NEW.terms::text)
+    EXECUTE FUNCTION _drop_statistics();
+CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF valid_until, status ON memory
+    FOR EACH ROW
+    WHEN (NEW.valid_until IS NOT NULL
+          AND (OLD.valid_until IS NULL OR OLD.status <> 'active' AND NEW.status = 'active'))
     EXECUTE FUNCTION _drop_statistics();
