@@ -9,7 +9,18 @@ INSERT INTO setting VALUES
     ('link_hub_limit', '50',
      'An entity mentioned by more memories than this links none of them.'),
     ('profile_goals', '3', 'Goals in the profile part of a block (D0 1.5).'),
-    ('profile_tokens', '100', 'About how many tokens the profile may take (D0, architecture).');
+    ('profile_tokens', '100', 'About how many tokens the profile may take (D0, architecture).'),
+    ('ann_gain', '2',
+     'A user gets an approximate index of his own when it makes recall this much faster, and loses '
+     'it when the gain falls below the square root of that.'),
+    ('ann_limit', '32', 'At most this many users, the largest, have one: each costs every insert.'),
+    ('ann_inline', '20000',
+     'maintain() builds the index of a user of up to so many memories at once (writers wait some '
+     'seconds); larger ones are left to the command memoir maintain, which makes nobody wait.'),
+    ('ann_near', '60', 'How many memories nearest by vector are candidates for such a user.'),
+    ('ann_words', '1000',
+     'How many memories found by the rarest words of the question are candidates for such a user, '
+     'at most.');
 
 INSERT INTO embedding_model (model_id, active) VALUES (1, true);
 

@@ -5,7 +5,7 @@
 CREATE TABLE profile (
     user_id text PRIMARY KEY CHECK (user_id <> '' AND length(user_id) <= 200),
     settings jsonb NOT NULL DEFAULT '{}',
-    promoted boolean NOT NULL DEFAULT false,
+    ann smallint NOT NULL DEFAULT 0 CHECK (ann >= 0),
     snippet text NOT NULL DEFAULT '',
     snippet_cost float8 NOT NULL DEFAULT 0,
     snippet_ids bigint[] NOT NULL DEFAULT '{}',
@@ -14,22 +14,27 @@ CREATE TABLE profile (
     counted int NOT NULL DEFAULT 0,
     expanding int[] NOT NULL DEFAULT '{}',
     expansions int NOT NULL DEFAULT -1,
-    some_wide boolean NOT NULL DEFAULT true,
+    narrow_for int NOT NULL DEFAULT 0,
     some_expire boolean NOT NULL DEFAULT true,
     updated_at timestamptz NOT NULL DEFAULT now()
 );
+CREATE INDEX profile_ann ON profile (user_id) WHERE ann > 0;
 COMMENT ON TABLE profile IS
     'One row a user: settings, the cached goals and capabilities, and how far word statistics are '
     'counted.';
+COMMENT ON COLUMN profile.ann IS
+    'Number of the user''s own approximate index and word index (trace_near_N, trace_words_N), '
+    'kept by maintain; 0: few memories, every one is compared.';
 COMMENT ON COLUMN profile.counted_up_to IS
     'term.df counts the active traces with memory_id up to this one; recall counts the later ones '
     'itself.';
 COMMENT ON COLUMN profile.expanding IS
     'Terms of words that table synonym expands to something the counted memories have; '
     'mode.expansions was expansions then.';
-COMMENT ON COLUMN profile.some_wide IS
-    'Some counted trace is wide; some_expire: some counted memory has a valid_until. A recall asks '
-    'no further where there are none.';
+COMMENT ON COLUMN profile.narrow_for IS
+    'Dimensions of a model with which none of the counted memories is wide (trace.wide); 0: unknown.';
+COMMENT ON COLUMN profile.some_expire IS
+    'Some counted memory has a valid_until; where none has, recall does not look for the expired.';
 
 CREATE TABLE memory (
     user_id text NOT NULL CHECK (user_id <> '' AND length(user_id) <= 200),
@@ -96,7 +101,6 @@ CREATE TABLE trace (
     brief text,
     active boolean NOT NULL DEFAULT true,
     wide boolean NOT NULL DEFAULT false,
-    ann boolean NOT NULL DEFAULT false,
     PRIMARY KEY (user_id, memory_id, model),
     FOREIGN KEY (user_id, memory_id) REFERENCES memory ON DELETE CASCADE
 );
@@ -135,7 +139,6 @@ COMMENT ON COLUMN trace.brief IS
 COMMENT ON COLUMN trace.wide IS
     'The row does not fit an index entry (2,704 bytes): read from the table through trace_wide '
     'instead of from trace_scan alone.';
-COMMENT ON COLUMN trace.ann IS 'In the approximate index (users with many memories).';
 
 CREATE TABLE term (
     user_id text NOT NULL,

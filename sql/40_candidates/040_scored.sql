@@ -4,11 +4,12 @@
 -- the columns of table mode. obstacle: why the row is no candidate; NULL: it is one. question has
 -- words and features (names, when); plain_question the words alone, where the two differ; words are
 -- the keywords asked for. OFFSET 0 keeps the planner from working out a part again wherever it is
--- used (65 ms for 10,000 memories, not 35).
+-- used (65 ms for 10,000 memories, not 35). pool: only these memories (_pool); NULL: all.
 CREATE OR REPLACE FUNCTION _scored(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
     by_importance boolean, as_of timestamptz, words text[] DEFAULT NULL,
-    plain_question sparsevec DEFAULT NULL, times tstzmultirange DEFAULT NULL)
+    plain_question sparsevec DEFAULT NULL, times tstzmultirange DEFAULT NULL,
+    pool bigint[] DEFAULT NULL)
     RETURNS TABLE (id bigint, kind smallint, created_at timestamptz, cost float8, brief_cost float8,
                    terms sparsevec, term_count int, line text, cosine float8, coverage float8,
                    relevance float8, factor float8, score float8,
@@ -62,9 +63,14 @@ BEGIN
                          AND _scored.as_of <> 'infinity')
                    THEN 'not valid yet'
                END AS gone
-        FROM trace AS t
-        WHERE t.user_id = _scored.user_id AND t.model = _scored.model AND t.active
-          AND t.created_at <= _scored.as_of
+        FROM (SELECT a.* FROM trace AS a
+              WHERE pool IS NULL
+                AND a.user_id = _scored.user_id AND a.model = _scored.model AND a.active
+              UNION ALL
+              SELECT a.* FROM trace AS a
+              WHERE a.user_id = _scored.user_id AND a.memory_id = ANY (pool)
+                AND a.model = _scored.model AND a.active) AS t
+        WHERE t.created_at <= _scored.as_of
         OFFSET 0
     ), alike AS NOT MATERIALIZED (
         SELECT b.id, b.kind, b.created_at, b.cost, b.brief_cost, b.terms, b.term_count, b.line,

@@ -5,7 +5,7 @@
 CREATE OR REPLACE FUNCTION _ranked(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
     by_importance boolean, as_of timestamptz, words text[], plain_question sparsevec,
-    times tstzmultirange, candidate_limit int)
+    times tstzmultirange, candidate_limit int, pool bigint[] DEFAULT NULL)
     RETURNS TABLE (id bigint, kind smallint, created_at timestamptz, cost float8, brief_cost float8,
                    terms sparsevec, term_count int, line text, cosine float8, coverage float8,
                    relevance float8, factor float8, score float8,
@@ -27,7 +27,7 @@ BEGIN
                s.importance, s.interaction, s.priority, s.via, s.obstacle,
                s.boost, NULL::float8, NULL::float8
         FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,
-                     plain_question, times) AS s;
+                     plain_question, times, pool) AS s;
         RETURN;
     END IF;
     RETURN QUERY
@@ -36,7 +36,7 @@ BEGIN
         SELECT s.*, coalesce(s.score, 0)::real::float8 AS own,
                row_number() OVER (ORDER BY s.session, s.position, s.id) AS place
         FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,
-                     plain_question, times) AS s
+                     plain_question, times, pool) AS s
     ), beside AS (
         SELECT o.*,
                lag(o.id) OVER w AS id_1, lag(o.own) OVER w AS own_1, lag(o.asks) OVER w AS asks_1,

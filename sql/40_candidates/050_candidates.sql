@@ -4,7 +4,8 @@
 CREATE OR REPLACE FUNCTION _candidates(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
     by_importance boolean, as_of timestamptz, words text[], except_ids bigint[],
-    candidate_limit int, plain_question sparsevec, times tstzmultirange)
+    candidate_limit int, plain_question sparsevec, times tstzmultirange,
+    pool bigint[] DEFAULT NULL)
     RETURNS TABLE (id bigint, kind smallint, score float8, cost float8, brief_cost float8,
                    terms sparsevec, term_count int, line text)
     LANGUAGE plpgsql STABLE
@@ -19,7 +20,7 @@ BEGIN
         RETURN QUERY
         SELECT s.id, s.kind, s.score, s.cost, s.brief_cost, s.terms, s.term_count, s.line
         FROM _ranked(user_id, settings, model, query, question, by_importance, as_of, words,
-                     plain_question, times, candidate_limit) AS s
+                     plain_question, times, candidate_limit, pool) AS s
         WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
         ORDER BY s.score DESC, s.created_at DESC, s.id
         LIMIT candidate_limit;
@@ -31,7 +32,7 @@ BEGIN
         SELECT s.*, row_number() OVER (PARTITION BY s.kind = ANY (extra_kinds)
                                        ORDER BY s.score DESC, s.created_at DESC, s.id) AS place
         FROM _ranked(user_id, settings, model, query, question, by_importance, as_of, words,
-                     plain_question, times, candidate_limit) AS s
+                     plain_question, times, candidate_limit, pool) AS s
         WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
     ) AS s
     WHERE s.place <= CASE WHEN s.kind = ANY (extra_kinds) THEN settings.extra_lines

@@ -33,6 +33,11 @@ DECLARE
     label_sizes float8[];
     by_importance CONSTANT boolean := query_vec IS NULL AND coalesce(query_text, '') = '';
     candidate_limit int;
+    counted int;
+    counted_up_to bigint;
+    number int;
+    pool bigint[];
+    edges bigint[] := '{}';
     ids bigint[];
     chosen int[];
     spent float8;
@@ -54,12 +59,17 @@ BEGIN
                   HINT = 'SELECT memory_id, content FROM memoir.memory WHERE user_id = ... '
                          'lists them.';
     END IF;
+    -- Counted from the memories themselves, which gives the same numbers as the statistics, but for
+    -- users with so many that recall does not either.
+    SELECT max(p.ann), max(p.counted), max(p.counted_up_to) INTO number, counted, counted_up_to
+    FROM profile AS p WHERE p.user_id = owner AND p.ann > 0;
     IF query_text <> '' THEN
-        -- Counted from the memories themselves: the same numbers as the statistics give.
-        plain_question := _question_counting(owner, model.model_id, query_text, 0, 0, known_until,
-                                             0, '');
+        plain_question := _question_counting(owner, model.model_id, query_text,
+                                             coalesce(counted, 0),
+                                             coalesce(counted_up_to, 0), known_until, 0, '');
         question := _question_counting(
-            owner, model.model_id, query_text, 0, 0, known_until, settings.name_boost,
+            owner, model.model_id, query_text, coalesce(counted, 0), coalesce(counted_up_to, 0),
+            known_until, settings.name_boost,
             settings.asks_feature
             || CASE WHEN _asks_when(query_text) THEN settings.when_feature ELSE '' END);
         IF settings.time_boost <> 0 AND (query_vec IS NULL OR question IS NOT NULL) THEN
@@ -89,6 +99,11 @@ BEGIN
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
     candidate_limit := _candidate_limit(settings.candidate_limit, budget);
+    IF number > 0 THEN
+        SELECT p.ids, p.edges INTO pool, edges
+        FROM _pool(owner, number, settings, model.model_id, query_vec, question, keywords,
+                   candidate_limit, at) AS p;
+    END IF;
 
     -- As _recall does, with more candidates where short lines leave the budget unused.
     LOOP
@@ -100,8 +115,8 @@ BEGIN
                    array_agg(c.term_count) AS term_counts,
                    min(least(c.cost, c.brief_cost)) AS smallest
             FROM _candidates(owner, settings, model.model_id, query_vec, question, by_importance,
-                             known_until, keywords, profile_ids, candidate_limit, plain_question,
-                             times) AS c
+                             known_until, keywords, profile_ids || edges, candidate_limit,
+                             plain_question, times, pool) AS c
         ) AS c
         CROSS JOIN LATERAL _provenance(owner, c.ids) AS p
         CROSS JOIN LATERAL _select(
@@ -127,6 +142,8 @@ BEGIN
            _whole_tokens(s.cost),
            CASE
                WHEN s.id = ANY (profile_ids) THEN 'profile'
+               WHEN s.id > 0 AND s.id <> ALL (pool) OR s.id = ANY (edges)
+                   THEN 'not near the question'
                WHEN o.outcome > 0 THEN 'in block'
                WHEN s.obstacle IS NOT NULL THEN s.obstacle
                WHEN o.id IS NULL AND settings.extra_lines > 0 THEN 'beyond the line limit'
@@ -155,7 +172,8 @@ BEGIN
            || ARRAY(SELECT 'keyword ' || m FROM unnest(hit.matched) AS m),
            s.via
     FROM _ranked(owner, settings, model.model_id, query_vec, question, by_importance, known_until,
-                 keywords, plain_question, times, candidate_limit) AS s
+                 keywords, plain_question, times, candidate_limit,
+                 CASE WHEN pool IS NOT NULL THEN pool || only_memory END) AS s
     LEFT JOIN _keyword_match(owner, keywords) AS hit ON hit.memory_id = s.id
     JOIN kind AS k ON k.kind_id = s.kind
     LEFT JOIN unnest(ids, outcomes) AS o (id, outcome) ON o.id = s.id

@@ -10,8 +10,9 @@ DECLARE
     in_model smallint;
     newest bigint;
     number int;
+    size int;
 BEGIN
-    SELECT e.model_id INTO STRICT in_model FROM embedding_model AS e WHERE e.active;
+    SELECT e.model_id, coalesce(e.dimensions, 0) INTO STRICT in_model, size FROM embedding_model AS e WHERE e.active;
     INSERT INTO profile AS p (user_id) VALUES (owner)
     ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
     PERFORM 1 FROM profile AS p WHERE p.user_id = owner FOR UPDATE;
@@ -29,8 +30,13 @@ BEGIN
         expansions = (SELECT max(m.expansions) FROM mode AS m),
         expanding = ARRAY(SELECT DISTINCT e.lead FROM expansion AS e
                           JOIN term AS t ON t.user_id = owner AND t.term = e.added),
-        some_wide = EXISTS (SELECT FROM trace AS t
-                            WHERE t.user_id = owner AND t.active AND t.wide),
+        -- A vector that comes later must not make one wide, nor a trace of another model.
+        narrow_for = CASE WHEN NOT EXISTS (
+            SELECT FROM trace AS t
+            WHERE t.user_id = owner AND t.active
+              AND (t.model <> in_model
+                   OR t.wide OR _fills_entry(size, t.term_count, t.line, owner)))
+            THEN size ELSE 0 END,
         some_expire = EXISTS (SELECT FROM memory AS m
                               WHERE m.user_id = owner AND m.valid_until IS NOT NULL
                                 AND m.status = 'active')
@@ -43,7 +49,7 @@ COMMENT ON FUNCTION refresh_statistics(text) IS
     'Changes the speed of recall, never its result. Call it after loading many memories.';
 
 -- A counted memory that leaves recall takes the statistics with it: recall counts for itself until
--- the next refresh, so its results stay exact.
+-- the next refresh, so its results stay exact. Among many memories one changes nothing.
 CREATE OR REPLACE FUNCTION _drop_statistics() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -51,16 +57,15 @@ AS $$
 BEGIN
     UPDATE profile AS p
     SET counted = 0, counted_up_to = 0
-    WHERE p.user_id = OLD.user_id AND p.counted_up_to >= OLD.memory_id;
+    WHERE p.user_id = OLD.user_id AND p.counted_up_to >= OLD.memory_id AND p.ann = 0;
     RETURN NULL;
 END $$;
 
 CREATE OR REPLACE TRIGGER drop_statistics_on_delete AFTER DELETE ON trace
     FOR EACH ROW EXECUTE FUNCTION _drop_statistics();
-CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF active, terms, wide ON trace
+CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF active, terms ON trace
     FOR EACH ROW
-    WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.wide < NEW.wide
-          OR OLD.terms::text <> NEW.terms::text)
+    WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.terms::text <> NEW.terms::text)
     EXECUTE FUNCTION _drop_statistics();
 CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF valid_until, status ON memory
     FOR EACH ROW
