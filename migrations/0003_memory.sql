@@ -14,7 +14,7 @@ CREATE TABLE profile (
     counted int NOT NULL DEFAULT 0,
     expanding int[] NOT NULL DEFAULT '{}',
     expansions int NOT NULL DEFAULT -1,
-    narrow_for int NOT NULL DEFAULT 0,
+    narrow_for int NOT NULL DEFAULT -1,
     some_expire boolean NOT NULL DEFAULT true,
     updated_at timestamptz NOT NULL DEFAULT now()
 );
@@ -32,7 +32,8 @@ COMMENT ON COLUMN profile.expanding IS
     'Terms of words that table synonym expands to something the counted memories have; '
     'mode.expansions was expansions then.';
 COMMENT ON COLUMN profile.narrow_for IS
-    'Dimensions of a model with which none of the counted memories is wide (trace.wide); 0: unknown.';
+    'With vectors of so many dimensions none of the counted memories is wide (trace.wide): recall '
+    'reads the covering index alone. -1: unknown.';
 COMMENT ON COLUMN profile.some_expire IS
     'Some counted memory has a valid_until; where none has, recall does not look for the expired.';
 

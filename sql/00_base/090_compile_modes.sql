@@ -43,8 +43,8 @@ BEGIN
            mode.when_feature, mode.plain_kinds, mode.kind_weights, mode.kind_rates,
            mode.kind_priorities, mode.kind_headings, mode.heading_costs)
           IS DISTINCT FROM
-          (compiled.expansions, compiled.model_id, compiled.dimensions, compiled.log_recalls, compiled.asks,
-           compiled.whens, compiled.plain, compiled.weights, compiled.rates,
+          (compiled.expansions, compiled.model_id, compiled.dimensions, compiled.log_recalls,
+           compiled.asks, compiled.whens, compiled.plain, compiled.weights, compiled.rates,
            compiled.priorities, compiled.headings, compiled.costs);
     RETURN NULL;
 END $$;

@@ -74,7 +74,7 @@ BEGIN
            m.model_id, m.dimensions, m.log_recalls, m.fast AND as_of = 'infinity' AS fast,
            coalesce(p.ann, 0) AS number,
            coalesce(p.counted, 0) AS counted, coalesce(p.counted_up_to, 0) AS counted_up_to,
-           k.known, k.known AND p.ann = 0 AND p.narrow_for = m.dimensions AS none_wide,
+           k.known, k.known AND p.ann = 0 AND p.narrow_for = coalesce(m.dimensions, 0) AS none_wide,
            k.known AND p.ann = 0 AND NOT p.some_expire AS none_expires,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END
                AS profile_text,
@@ -107,11 +107,12 @@ BEGIN
         SELECT k.known AND p.ann = 0 AND p.expansions = m.expansions
                    AND cardinality(a.terms) BETWEEN 1 AND 96 AND NOT a.terms && p.expanding
                    AS whole,
-               ('{' || ltrim(coalesce(string_agg(',' || w.term || ':' || CASE
+               ('{' || ltrim(CASE WHEN count(*) = 0 THEN '' ELSE
+                    string_agg(',' || w.term || ':' || CASE
                         WHEN w.idf IS NULL THEN m.name_boost * _feature_scale() / w.names
-                        ELSE w.idf / (w.idfs + (cardinality(a.terms) - w.words)
-                                               * _idf(p.counted, 0))
-                    END, ''), '') || a.features, ',') || '}/536870912')::sparsevec AS question
+                        ELSE w.idf / nullif(w.idfs + (cardinality(a.terms) - w.words)
+                                                     * _idf(p.counted, 0), 0) END, '') END
+                    || a.features, ',') || '}/536870912')::sparsevec AS question
         FROM (
             SELECT f.term, f.idf, sum(f.idf) OVER everything AS idfs,
                    count(f.idf) OVER everything AS words,

@@ -12,7 +12,8 @@ DECLARE
     number int;
     size int;
 BEGIN
-    SELECT e.model_id, coalesce(e.dimensions, 0) INTO STRICT in_model, size FROM embedding_model AS e WHERE e.active;
+    SELECT e.model_id, coalesce(e.dimensions, 0) INTO STRICT in_model, size
+    FROM embedding_model AS e WHERE e.active;
     INSERT INTO profile AS p (user_id) VALUES (owner)
     ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
     PERFORM 1 FROM profile AS p WHERE p.user_id = owner FOR UPDATE;
@@ -36,7 +37,7 @@ BEGIN
             WHERE t.user_id = owner AND t.active
               AND (t.model <> in_model
                    OR t.wide OR _fills_entry(size, t.term_count, t.line, owner)))
-            THEN size ELSE 0 END,
+            THEN size ELSE -1 END,
         some_expire = EXISTS (SELECT FROM memory AS m
                               WHERE m.user_id = owner AND m.valid_until IS NOT NULL
                                 AND m.status = 'active')
