@@ -13,12 +13,22 @@ CREATE TABLE embedding_model (
     name text UNIQUE,
     dimensions int CHECK (dimensions BETWEEN 1 AND 4000),
     active boolean NOT NULL DEFAULT false,
-    created_at timestamptz NOT NULL DEFAULT now()
+    created_at timestamptz NOT NULL DEFAULT now(),
+    term_limit int NOT NULL GENERATED ALWAYS AS
+        (least(512, greatest(16, (7600 - 2 * coalesce(dimensions, 1536)) / 8))) STORED,
+    text_limit int,
+    line_length int,
+    brief_length int
 );
 CREATE UNIQUE INDEX embedding_model_active ON embedding_model (active) WHERE active;
 COMMENT ON TABLE embedding_model IS
     'Which model made the vectors. One row is active; its name and dimensions are NULL until the '
     'first vector or use_model() names them.';
+COMMENT ON COLUMN embedding_model.term_limit IS
+    'Computed: as many words of a memory as fit one page beside the vector.';
+COMMENT ON COLUMN embedding_model.text_limit IS
+    'Kept by trigger, as line_length and brief_length: the settings of these names, so that a '
+    'write reads one row. Do not write.';
 
 CREATE TABLE kind (
     kind_id smallint PRIMARY KEY CHECK (kind_id BETWEEN 1 AND 62),

@@ -18,9 +18,9 @@ INSERT INTO setting VALUES
      'maintain() builds the index of a user of up to so many memories at once (writers wait some '
      'seconds); larger ones are left to the command memoir maintain, which makes nobody wait.'),
     ('ann_near', '60', 'How many memories nearest by vector are candidates for such a user.'),
-    ('ann_words', '1000',
-     'How many memories found by the rarest words of the question are candidates for such a user, '
-     'at most.');
+    ('ann_words', '5000',
+     'The rarest words of the question are looked up for such a user, as long as so many memories '
+     'have them, together.');
 
 INSERT INTO embedding_model (model_id, active) VALUES (1, true);
 

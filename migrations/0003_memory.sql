@@ -82,6 +82,28 @@ COMMENT ON COLUMN memory.origin IS 'Who or what made it: user, agent, reflection
 COMMENT ON COLUMN memory.content_hash IS
     'sha256 of kind, subject, session, position and content: equal hash, equal memory.';
 
+CREATE TYPE new_memory AS (
+    memory_id bigint,
+    kind text,
+    kind_id smallint,
+    in_profile boolean,
+    content text,
+    summary text,
+    data jsonb,
+    subject text,
+    importance float8,
+    confidence float8,
+    origin text,
+    session_id text,
+    position int,
+    speaker text,
+    lifetime text,
+    content_hash bytea,
+    created_at timestamptz,
+    embedding halfvec
+);
+COMMENT ON TYPE new_memory IS 'A memory that was checked and has its id, but is not stored yet.';
+
 CREATE TABLE trace (
     user_id text NOT NULL,
     memory_id bigint NOT NULL,

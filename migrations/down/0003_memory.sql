@@ -6,5 +6,6 @@ DROP TABLE relation;
 DROP TABLE keyword;
 DROP TABLE term;
 DROP TABLE trace;
+DROP TYPE new_memory;
 DROP TABLE memory;
 DROP TABLE profile;

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -32,6 +32,8 @@ from .calls import (
     Explained,
     Fields,
     Found,
+    HalfVectors,
+    HalfVectorsDumper,
     NewMemory,
     Question,
     Recall,
@@ -46,6 +48,9 @@ from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
 T = TypeVar("T")
 
 BATCH = 256
+# Memories of one statement, and about how many bytes of text and vectors.
+MEMORIES = 1000
+MEMORY_BYTES = 8 * 2**20
 # New memories in one call from which counting words anew is worth its time.
 COUNT_FROM = 32
 # Seconds without another attempt after the embedder failed: a dead server must not cost every
@@ -139,16 +144,24 @@ class _Steps:
         return cast(dict[str, Any], (yield known.call_tool(name, given, vector, self._user)))
 
     def remember(self, memory: NewMemory) -> _Plan[Remembered]:
-        (call,) = yield from self._remember_calls([memory])
-        return cast(Remembered, (yield call))
+        checked = calls.checked(memory)
+        known = yield from self._known_calls()
+        vector = calls.given_vector(checked)
+        text = checked.get("content") or ""
+        if vector is None and text.strip():
+            (vector,) = yield from self._embed([text], writing=True)
+        return cast(Remembered, (yield known.remember(checked, vector, self._user)))
 
     def remember_many(
         self, memories: Iterable[NewMemory], progress: Callable[[int], None] | None
     ) -> _Plan[list[Remembered]]:
         result: list[Remembered] = []
-        for batch in _batches(memories):
-            ready = yield from self._remember_calls(batch)
-            result += yield _Batch(ready)
+        for batch in _memory_batches(memories):
+            call = yield from self._remember_call(batch, len(result))
+            try:
+                result += yield call
+            except MemoirError as error:
+                raise error.of_memory(len(result)) from error
             if progress:
                 progress(len(result))
         if sum(done.action == "ADD" for done in result) >= COUNT_FROM:
@@ -229,22 +242,28 @@ class _Steps:
     def _known_calls(self) -> _Plan[Calls]:
         """The calls that carry vectors, once it is known where the type halfvec lives."""
         if self._calls is None:
-            self._calls = Calls((yield calls.find_vector_schema()))
+            self._calls = Calls(*(yield calls.find_vector_type()))
         return self._calls
 
-    def _remember_calls(self, memories: list[NewMemory]) -> _Plan[list[Call[Remembered]]]:
-        """One call a memory, with its own vector or else the one of its text."""
-        checked = [calls.checked(memory) for memory in memories]
+    def _remember_call(self, memories: list[NewMemory], done: int) -> _Plan[Call[list[Remembered]]]:
+        """One call for a batch, each memory with its own vector or else the one of its text."""
+        checked: list[NewMemory] = []
+        vectors: list[bytes | None] = []
+        for place, memory in enumerate(memories, 1):
+            try:
+                checked.append(calls.checked(memory))
+                given = memory.get("vector")
+                vectors.append(None if given is None else calls.half_vector(given))
+            except MemoirError as error:
+                raise error.of_memory(done, place) from error
         known = yield from self._known_calls()
-        vectors = [calls.given_vector(memory) for memory in checked]
         texts = [memory.get("content") or "" for memory in checked]
         places = [i for i, text in enumerate(texts) if vectors[i] is None and text.strip()]
         if places:
-            made = yield from self._embed([texts[i] for i in places], writing=True)
-            for place, vector in zip(places, made, strict=True):
-                vectors[place] = vector
-        ready = zip(checked, vectors, strict=True)
-        return [known.remember(memory, vector, self._user) for memory, vector in ready]
+            made = yield from self._vectors([texts[i] for i in places], writing=True)
+            for at, vector in zip(places, made, strict=True):
+                vectors[at] = None if vector is None else calls.half_vector(vector)
+        return known.remember_many(checked, vectors, self._user)
 
     def _with_vector(self, question: Question) -> _Plan[Question]:
         """The question with the vector of its text, unless it has one or none can be had."""
@@ -280,6 +299,11 @@ class _Steps:
 
     def _embed(self, texts: list[str], writing: bool) -> _Plan[list[str | None]]:
         """Vectors in text form, or None for each when the embedder cannot be reached."""
+        vectors = yield from self._vectors(texts, writing)
+        return [None if vector is None else calls.vector_text(vector) for vector in vectors]
+
+    def _vectors(self, texts: list[str], writing: bool) -> _Plan[list[VectorLike | None]]:
+        """Vectors, None for a text that has none, or for each without an embedder."""
         embedder = self._chosen_embedder()
         if not texts or embedder is None or time.monotonic() < self._paused_until:
             return [None] * len(texts)
@@ -294,7 +318,7 @@ class _Steps:
         if not self._model_known or (writing and not self._keeps_writes()):
             yield calls.use_model(embedder.name, embedder.dimensions)
             self._model_known = True
-        return [calls.vector_text(vector) if any(vector) else None for vector in vectors]
+        return [vector if any(vector) else None for vector in vectors]
 
     def _chosen_embedder(self) -> Embedder | None:
         if isinstance(self._embedder, DefaultEmbedder):
@@ -484,7 +508,7 @@ class Memoir:
         memories: Iterable[NewMemory],
         progress: Callable[[int], None] | None = None,
     ) -> list[Remembered]:
-        """Store many memories, 256 in a batch; a batch is stored whole or not at all.
+        """Store many memories, up to 1000 in a batch; a batch is stored whole or not at all.
 
         When more than a few are new, the word statistics of recall are counted anew.
 
@@ -827,12 +851,41 @@ def _batches(items: Iterable[T]) -> Iterator[list[T]]:
         yield batch
 
 
+def _memory_batches(memories: Iterable[NewMemory]) -> Iterator[list[NewMemory]]:
+    """Batches of at most `MEMORIES`, and of `MEMORY_BYTES` where one memory alone is not more."""
+    batch: list[NewMemory] = []
+    size = 0
+    for memory in memories:
+        more = _size(memory)
+        if batch and (len(batch) == MEMORIES or size + more > MEMORY_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(memory)
+        size += more
+    if batch:
+        yield batch
+
+
+def _size(memory: NewMemory) -> int:
+    """About how many bytes a memory takes on its way, without its `data`."""
+    content, vector = memory.get("content"), memory.get("vector")
+    dimensions = len(vector) if isinstance(vector, Sized) else 1000
+    return (3 * len(content) if isinstance(content, str) else 0) + 2 * dimensions
+
+
 # Cursors of our own class and rows: the caller's connection may be set up for others.
 
 
 def _send(conn: psycopg.Connection[Any], call: Call[T]) -> psycopg.Cursor[Any]:
     cursor = psycopg.Cursor(conn, row_factory=tuple_row)
+    _adapt(cursor, call)
     return cursor.execute(call.statement, call.params, prepare=call.prepare)
+
+
+def _adapt(cursor: psycopg.Cursor[Any] | psycopg.AsyncCursor[Any], call: Call[Any]) -> None:
+    """Let this cursor alone send binary vectors; the connection may be the caller's."""
+    if any(isinstance(param, HalfVectors) for param in call.params):
+        cursor.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
 
 
 def _execute(conn: psycopg.Connection[Any], call: Call[T]) -> T:
@@ -843,6 +896,7 @@ async def _send_async(
     conn: psycopg.AsyncConnection[Any], call: Call[T]
 ) -> psycopg.AsyncCursor[Any]:
     cursor = psycopg.AsyncCursor(conn, row_factory=tuple_row)
+    _adapt(cursor, call)
     return await cursor.execute(call.statement, call.params, prepare=call.prepare)
 
 

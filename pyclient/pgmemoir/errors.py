@@ -6,9 +6,12 @@ anything is sent, so that a caller needs one ``except`` for both.
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from typing import ClassVar, Self
 
 import psycopg
+
+_OF_MEMORY = re.compile(r"memory (\d+): (.*)", re.DOTALL)
 
 INSTALL_HINT = "Run: memoir --dsn <connection string> migrate"
 
@@ -39,6 +42,21 @@ class MemoirError(Exception):
         if self.hint:
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)
+
+    def of_memory(self, done: int, place: int | None = None) -> Self:
+        """The same error of one memory among many, with its place in all of them.
+
+        Args:
+            done: how many were stored before its batch.
+            place: its place in the batch, from 1; None when the message begins with it.
+        """
+        message = self.message
+        if place is None:
+            found = _OF_MEMORY.fullmatch(message)
+            if found is None:
+                return self
+            place, message = int(found[1]), found[2]
+        return type(self)(f"memory {done + place}: {message}", detail=self.detail, hint=self.hint)
 
 
 class UnknownMode(MemoirError):

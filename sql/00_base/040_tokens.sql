@@ -9,6 +9,11 @@ CREATE OR REPLACE FUNCTION _has_identifier(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN content ~ '[a-z]{2}[A-Z][A-Za-z]|[A-Z]{2}[a-z]{2}|[A-Za-z0-9_][-_./\\@][A-Za-z0-9_]';
 
+-- An ASCII text with everything but its words blanked.
+CREATE OR REPLACE FUNCTION _words_apart(content text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN regexp_replace(content, '[^A-Za-z0-9]+', ' ', 'g');
+
 -- The identifiers of a text in lower case, written as they are: snake_case, kebab-case, a.b.c,
 -- versions, paths and the file names in them. Not and/or, e.g, 3:30 or 2024-05-01: their parts are
 -- words already. A version is one with and without its v.
@@ -99,10 +104,9 @@ CREATE OR REPLACE FUNCTION tokens(content text) RETURNS text[]
             THEN tsvector_to_array(to_tsvector('pg_catalog.english', content))
         WHEN octet_length(content) > length(content) THEN _tokens_unicode(content)
         WHEN _has_identifier(left(content, 20000)) THEN _tokens_identifiers(
-            left(content, 20000),
-            regexp_replace(left(content, 20000), '[^A-Za-z0-9]+', ' ', 'g'))
+            left(content, 20000), _words_apart(left(content, 20000)))
         ELSE tsvector_to_array(to_tsvector(
-            'pg_catalog.english', regexp_replace(left(content, 20000), '[^A-Za-z0-9]+', ' ', 'g')))
+            'pg_catalog.english', _words_apart(left(content, 20000))))
     END;
 
 COMMENT ON FUNCTION tokens(text) IS

@@ -3,7 +3,7 @@
 -- they are, exactly and in 70 ns a row (int4[] and bit(512) signatures: DESIGN 5).
 CREATE OR REPLACE FUNCTION _term(word text) RETURNS int
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN ('x' || left(encode(sha256(convert_to(word, 'UTF8')), 'hex'), 7))::bit(28)::int + 1;
+    RETURN ('x' || encode(substr(sha256(convert_to(word, 'UTF8')), 1, 4), 'hex'))::bit(28)::int + 1;
 
 -- The terms of a text in the order of their hashes: the first n are an even sample of a long text.
 CREATE OR REPLACE FUNCTION _terms(content text) RETURNS int[]

@@ -18,20 +18,34 @@ CREATE OR REPLACE FUNCTION _feature_entry(name text, weight float8) RETURNS text
     RETURN CASE WHEN weight = 0 THEN ''
                 ELSE ',' || _feature(name) || ':' || weight * _feature_scale() END;
 
-CREATE OR REPLACE FUNCTION _features(content text, names text) RETURNS int[]
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN ARRAY(SELECT DISTINCT _feature('name ' || word)
-                 FROM unnest((tokens(names))[:16]) AS word)
-        || CASE WHEN _is_question(content) THEN ARRAY[_feature('asks')] END
-        || CASE WHEN _has_time_word(content) THEN ARRAY[_feature('when')] END;
-END $$;
-
 CREATE OR REPLACE FUNCTION _term_set(terms int[], features int[]) RETURNS sparsevec
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ('{' || concat_ws(',', nullif(array_to_string(terms, ':1,') || ':1', ':1'),
                              nullif(array_to_string(features, ':0.000244140625,')
                                     || ':0.000244140625', ':0.000244140625'))
             || '}/536870912')::sparsevec;
+
+-- The words of a memory and its features, as one vector: at most term_limit words, and those of its
+-- names. Written so that it becomes part of the query that calls it: its parts are set up once for
+-- a thousand memories.
+CREATE OR REPLACE FUNCTION _word_vector(content text, names text, term_limit int)
+    RETURNS TABLE (term_count int, terms sparsevec, asks boolean)
+    LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT cardinality(w.terms), _term_set(w.terms, w.features), w.asks
+    FROM (
+        SELECT t.terms, t.asks,
+               CASE WHEN names <> '' THEN ARRAY(
+                   SELECT DISTINCT _feature('name ' || word)
+                   FROM unnest((tokens(names))[:16]) AS word) END
+               || CASE WHEN t.asks THEN ARRAY[_feature('asks')] END
+               || CASE WHEN t.whens THEN ARRAY[_feature('when')] END AS features
+        FROM (
+            SELECT (ARRAY(SELECT DISTINCT _term(word) AS term FROM unnest(tokens(content)) AS word
+                          ORDER BY term))[:term_limit] AS terms,
+                   _is_question(content) AS asks, _has_time_word(content) AS whens
+            OFFSET 0
+        ) AS t
+        OFFSET 0
+    ) AS w;
+END;

@@ -1,5 +1,7 @@
 -- Checks of arguments that several public functions share, each with the error a caller can act on.
--- They run before any row is written, so bad input changes nothing.
+-- They run before any row is written, so bad input changes nothing. A check returns what it was
+-- given, and is an expression that becomes part of its statement; only what it refuses takes a call
+-- (volatile, so that no planner makes it in advance).
 CREATE OR REPLACE FUNCTION _check_kind(kind text) RETURNS kind
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -21,44 +23,86 @@ BEGIN
     RETURN found_kind;
 END $$;
 
-CREATE OR REPLACE FUNCTION _check_text(content text, what text) RETURNS void
-    LANGUAGE plpgsql STABLE
+CREATE OR REPLACE FUNCTION _refuse_text(content text, what text, text_limit int) RETURNS text
+    LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
-DECLARE
-    text_limit bigint;
 BEGIN
-    IF content IS NULL OR content !~ '[^[:space:][:cntrl:]]' THEN
-        RAISE EXCEPTION '% is empty', what
-            USING ERRCODE = 'ME007', HINT = 'Pass at least one visible character.';
-    END IF;
-    SELECT value::bigint INTO text_limit FROM setting WHERE name = 'text_limit';
-    IF octet_length(content) > text_limit THEN
+    IF content ~ '[^[:space:][:cntrl:]]' THEN
         RAISE EXCEPTION '% has % bytes, the limit is %', what, octet_length(content), text_limit
             USING ERRCODE = 'ME007',
                   HINT = 'Store a summary and keep the document elsewhere, '
                          'or raise setting text_limit.';
     END IF;
+    RAISE EXCEPTION '% is empty', what
+        USING ERRCODE = 'ME007', HINT = 'Pass at least one visible character.';
 END $$;
 
-CREATE OR REPLACE FUNCTION _check_time(at timestamptz, what text) RETURNS void
-    LANGUAGE plpgsql STABLE
+CREATE OR REPLACE FUNCTION _check_text(content text, what text, text_limit int) RETURNS text
+    LANGUAGE sql VOLATILE
+    RETURN CASE WHEN content ~ '[^[:space:][:cntrl:]]'
+                     AND (octet_length(content) > text_limit) IS NOT TRUE
+                THEN content ELSE _refuse_text(content, what, text_limit) END;
+
+CREATE OR REPLACE FUNCTION _check_text(content text, what text) RETURNS text
+    LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF at < '1970-01-01 00:00:00+00' OR at > now() + interval '1 day' THEN
-        RAISE EXCEPTION '% % is out of range', what, at
-            USING ERRCODE = 'ME011', HINT = 'Use a time between 1970 and a day from now.';
-    END IF;
+    RETURN _check_text(content, what, (SELECT m.text_limit FROM embedding_model AS m
+                                       WHERE m.active));
 END $$;
 
-CREATE OR REPLACE FUNCTION _check_share(value float8, what text) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE
+CREATE OR REPLACE FUNCTION _refuse_time(at timestamptz, what text) RETURNS timestamptz
+    LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF NOT value BETWEEN 0 AND 1 THEN
-        RAISE EXCEPTION '% must be between 0 and 1, not %', what, value
-            USING ERRCODE = 'ME008', HINT = '0 is the least, 1 the most.';
-    END IF;
+    RAISE EXCEPTION '% % is out of range', what, at
+        USING ERRCODE = 'ME011', HINT = 'Use a time between 1970 and a day from now.';
 END $$;
+
+CREATE OR REPLACE FUNCTION _check_time(at timestamptz, what text) RETURNS timestamptz
+    LANGUAGE sql VOLATILE
+    RETURN CASE WHEN at < '1970-01-01 00:00:00+00' OR at > now() + interval '1 day'
+                THEN _refuse_time(at, what) ELSE at END;
+
+CREATE OR REPLACE FUNCTION _refuse_share(value float8, what text) RETURNS float8
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RAISE EXCEPTION '% must be between 0 and 1, not %', what, value
+        USING ERRCODE = 'ME008', HINT = '0 is the least, 1 the most.';
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_share(value float8, what text) RETURNS float8
+    LANGUAGE sql VOLATILE
+    RETURN CASE WHEN NOT value BETWEEN 0 AND 1 THEN _refuse_share(value, what) ELSE value END;
+
+CREATE OR REPLACE FUNCTION _refuse_session(session_id text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RAISE EXCEPTION 'session_id has % characters, not 1 to 200', length(session_id)
+        USING ERRCODE = 'ME008', HINT = 'Pass a short key of the conversation or leave it out.';
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_session(session_id text) RETURNS text
+    LANGUAGE sql VOLATILE
+    RETURN CASE WHEN length(session_id) NOT BETWEEN 1 AND 200
+                THEN _refuse_session(session_id) ELSE session_id END;
+
+CREATE OR REPLACE FUNCTION _refuse_turn(turn int) RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RAISE EXCEPTION 'turn must not be negative, not %', turn
+        USING ERRCODE = 'ME008', HINT = 'Turns of a session count from 0.';
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_turn(turn int) RETURNS int
+    LANGUAGE sql VOLATILE
+    RETURN CASE WHEN turn < 0 THEN _refuse_turn(turn) ELSE turn END;

@@ -1,8 +1,8 @@
 -- Whether a vector fits the model that filled this database.
 -- The first vector decides the number of dimensions; after that another number is an error, never
 -- a silent zero.
-CREATE OR REPLACE FUNCTION _check_vector(embedding halfvec, dimensions int) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE
+CREATE OR REPLACE FUNCTION _refuse_vector(embedding halfvec, dimensions int) RETURNS halfvec
+    LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
@@ -13,9 +13,12 @@ BEGIN
                   HINT = 'Embed with the model that filled it: '
                          'SELECT name, dimensions FROM memoir.embedding_model WHERE active.';
     END IF;
-    IF NOT l2_norm(embedding) > 0 THEN
-        RAISE EXCEPTION 'the vector is zero'
-            USING ERRCODE = 'ME004',
-                  HINT = 'A zero vector has no direction. Pass NULL to work by words alone.';
-    END IF;
+    RAISE EXCEPTION 'the vector is zero'
+        USING ERRCODE = 'ME004',
+              HINT = 'A zero vector has no direction. Pass NULL to work by words alone.';
 END $$;
+
+CREATE OR REPLACE FUNCTION _check_vector(embedding halfvec, dimensions int) RETURNS halfvec
+    LANGUAGE sql VOLATILE
+    RETURN CASE WHEN vector_dims(embedding) <> dimensions OR NOT l2_norm(embedding) > 0
+                THEN _refuse_vector(embedding, dimensions) ELSE embedding END;

@@ -38,7 +38,7 @@ COMMENT ON FUNCTION use_model(text, int) IS
     'client starts.';
 
 -- The active model, once the vector is found to fit it; the first vector decides the dimensions.
-CREATE OR REPLACE FUNCTION _admit_vector(embedding halfvec) RETURNS smallint
+CREATE OR REPLACE FUNCTION _admitting_model(embedding halfvec) RETURNS embedding_model
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -46,19 +46,25 @@ DECLARE
     current embedding_model;
 BEGIN
     SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active;
-    IF embedding IS NOT NULL THEN
-        IF current.dimensions IS NULL THEN
-            PERFORM _check_vector(embedding, vector_dims(embedding));
-            -- Two first vectors at once: the row lock lets one decide, the other is checked by it.
-            SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active FOR UPDATE;
-            UPDATE embedding_model AS m SET dimensions = vector_dims(embedding)
-            WHERE m.model_id = current.model_id AND m.dimensions IS NULL
-            RETURNING m.* INTO current;
-            IF NOT FOUND THEN
-                SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active;
-            END IF;
+    IF embedding IS NOT NULL AND current.dimensions IS NULL THEN
+        PERFORM _check_vector(embedding, vector_dims(embedding));
+        -- Two first vectors at once: the row lock lets one decide, the other is checked by it.
+        SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active FOR UPDATE;
+        UPDATE embedding_model AS m SET dimensions = vector_dims(embedding)
+        WHERE m.model_id = current.model_id AND m.dimensions IS NULL
+        RETURNING m.* INTO current;
+        IF NOT FOUND THEN
+            SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active;
         END IF;
-        PERFORM _check_vector(embedding, current.dimensions);
     END IF;
-    RETURN current.model_id;
+    embedding := _check_vector(embedding, current.dimensions);
+    RETURN current;
+END $$;
+
+CREATE OR REPLACE FUNCTION _admit_vector(embedding halfvec) RETURNS smallint
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (_admitting_model(embedding)).model_id;
 END $$;

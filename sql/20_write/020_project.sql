@@ -1,6 +1,6 @@
--- Writes the recall projection (trace) of one memory: everything recall would otherwise work out
--- at question time. An index entry may hold 2,704 bytes; a row that would not fit is marked wide
--- and read from the table instead.
+-- Writes the recall projection (trace) of memories: everything recall would otherwise work out at
+-- question time. An index entry may hold 2,704 bytes; a row that would not fit is marked wide and
+-- read from the table instead.
 CREATE OR REPLACE FUNCTION _fills_entry(
     dimensions int, term_count int, line text, user_id text)
     RETURNS boolean
@@ -13,84 +13,61 @@ CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _fills_entry(coalesce(vector_dims(embedding), 0), term_count, line, user_id);
 
--- The words of a memory and its features, as many words as fit one page beside the vector. A name
--- of it is that of its speaker, its subject or an entity it mentions.
-CREATE OR REPLACE FUNCTION _trace_terms(
-    record memory, model smallint, OUT term_count int, OUT terms sparsevec)
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-DECLARE
-    term_limit CONSTANT int := least(512, greatest(16, (7600 - 2 * coalesce(
-        (SELECT e.dimensions FROM embedding_model AS e WHERE e.model_id = _trace_terms.model),
-        1536)) / 8));
-    term_list CONSTANT int[] := (_terms(record.content))[:term_limit];
-    names CONSTANT text := concat_ws(' ', record.speaker, record.subject, (
-        SELECT string_agg(e.name, ' ' ORDER BY e.entity_id)
-        FROM mention AS m
-        JOIN entity AS e ON e.user_id = m.user_id AND e.entity_id = m.entity_id
-        WHERE m.user_id = record.user_id AND m.memory_id = record.memory_id));
-BEGIN
-    term_count := cardinality(term_list);
-    terms := _term_set(term_list, _features(record.content, names));
-END $$;
-
-CREATE OR REPLACE FUNCTION _project(
-    user_id text, memory_id bigint, model smallint, embedding halfvec)
+-- The memories are new: they have no relations and mention nothing. A name of one is that of its
+-- speaker or its subject. model: a row of embedding_model.
+CREATE OR REPLACE FUNCTION _project(user_id text, model embedding_model, made new_memory[])
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
-DECLARE
-    line_length CONSTANT int := (SELECT value::int FROM setting WHERE name = 'line_length');
-    brief_length CONSTANT int := (SELECT value::int FROM setting WHERE name = 'brief_length');
-    record memory;
-    text_line text;
-    brief_line text;
-    words record;
-    is_derived boolean;
+#variable_conflict use_column
 BEGIN
-    SELECT m.* INTO STRICT record
-    FROM memory AS m WHERE m.user_id = _project.user_id AND m.memory_id = _project.memory_id;
-    text_line := _line(record.content, line_length);
-    brief_line := coalesce(
-        nullif(_line(record.summary, line_length), ''),
-        CASE WHEN length(text_line) > 2 * brief_length
-             THEN _line(record.content, brief_length) END);
-    words := _trace_terms(record, _project.model);
-    INSERT INTO trace AS t (user_id, memory_id, model, kind, created_at, importance,
-                            session, position, asks, derived, cost, brief_cost, term_count, terms,
-                            embedding, line, brief, wide)
-    SELECT record.user_id, record.memory_id, _project.model, k.kind_id, record.created_at,
-           record.importance,
-           _session_number(record.user_id, record.session_id),
-           CASE WHEN record.session_id IS NULL THEN -1 ELSE coalesce(record.position, -1) END,
-           _is_question(record.content),
-           EXISTS (SELECT FROM relation AS r
-                   WHERE r.user_id = record.user_id AND r.from_id = record.memory_id
-                     AND r.type = 'derived_from'),
-           _token_cost('- ' || text_line || E'\n'), _token_cost('- ' || brief_line || E'\n'),
-           words.term_count, words.terms, _project.embedding,
-           text_line, brief_line,
-           _is_wide(_project.embedding, words.term_count, text_line, record.user_id)
-    FROM kind AS k WHERE k.name = record.kind
-    RETURNING t.derived INTO is_derived;
-    IF is_derived THEN
-        PERFORM _mark_derived(record.user_id, record.memory_id);
-    END IF;
+    INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance,
+                       session, position, asks, cost, brief_cost, term_count, terms,
+                       embedding, line, brief, wide)
+    SELECT _project.user_id, n.memory_id, model.model_id, n.kind_id, n.created_at, n.importance,
+           CASE WHEN n.session_id IS NULL THEN 0
+                ELSE (SELECT s.number FROM session AS s
+                      WHERE s.user_id = _project.user_id AND s.session_id = n.session_id) END,
+           CASE WHEN n.session_id IS NULL THEN -1 ELSE coalesce(n.position, -1) END,
+           w.asks, _token_cost('- ' || n.line || E'\n'), _token_cost('- ' || n.brief || E'\n'),
+           w.term_count, w.terms, n.embedding, n.line, n.brief,
+           _is_wide(n.embedding, w.term_count, n.line, _project.user_id)
+    FROM (
+        SELECT l.*, coalesce(nullif(_line(l.summary, model.line_length), ''),
+                             CASE WHEN length(l.line) > 2 * model.brief_length
+                                  THEN _line(l.content, model.brief_length) END) AS brief
+        FROM (SELECT m.*, _line(m.content, model.line_length) AS line,
+                     concat_ws(' ', m.speaker, m.subject) AS names
+              FROM unnest(made) AS m OFFSET 0) AS l
+        OFFSET 0
+    ) AS n, _word_vector(n.content, n.names, model.term_limit) AS w;
 END $$;
 
-CREATE OR REPLACE FUNCTION _store_vector(
-    user_id text, memory_id bigint, model smallint, embedding halfvec, overwrite boolean)
-    RETURNS boolean
+-- Gives traces their vectors, in the order of their ids; only those without one unless overwrite.
+CREATE OR REPLACE FUNCTION _store_vectors(
+    user_id text, model smallint, memory_ids bigint[], embeddings halfvec[], overwrite boolean)
+    RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    number int;
 BEGIN
+    PERFORM FROM trace AS t
+    WHERE t.user_id = _store_vectors.user_id AND t.memory_id = ANY (memory_ids)
+    ORDER BY t.memory_id FOR NO KEY UPDATE;
     UPDATE trace AS t
-    SET embedding = _store_vector.embedding,
-        wide = _is_wide(_store_vector.embedding, t.term_count, t.line, t.user_id)
-    WHERE t.user_id = _store_vector.user_id AND t.memory_id = _store_vector.memory_id
-      AND t.model = _store_vector.model AND (overwrite OR t.embedding IS NULL);
-    RETURN FOUND;
+    SET embedding = v.embedding,
+        wide = _is_wide(v.embedding, t.term_count, t.line, t.user_id)
+    FROM (
+        SELECT DISTINCT ON (g.memory_id) g.memory_id, g.embedding
+        FROM unnest(memory_ids, embeddings) WITH ORDINALITY AS g (memory_id, embedding, place)
+        WHERE g.embedding IS NOT NULL
+        ORDER BY g.memory_id, g.place
+    ) AS v
+    WHERE t.user_id = _store_vectors.user_id AND t.memory_id = v.memory_id
+      AND t.model = _store_vectors.model AND (overwrite OR t.embedding IS NULL);
+    GET DIAGNOSTICS number = ROW_COUNT;
+    RETURN number;
 END $$;

@@ -15,10 +15,9 @@ BEGIN ATOMIC
                    + CASE WHEN s.word > '_' COLLATE "C" THEN 0
                           WHEN s.word ~ '[a-z][A-Z]|[A-Z][A-Z0-9][A-Z0-9]' THEN 4
                           ELSE 2 END AS size
-            FROM string_to_table(
-                regexp_replace(content, '[^A-Za-z0-9]+', ' ', 'g'), ' ') AS s (word)
+            FROM string_to_table(_words_apart(content), ' ') AS s (word)
             WHERE octet_length(s.word) BETWEEN 3 AND 40
-            ORDER BY size DESC, s.word
+            ORDER BY size DESC, s.word COLLATE "C"
             LIMIT 10
         ) AS l
         WHERE l.size > 3
@@ -33,38 +32,55 @@ BEGIN ATOMIC
         'that', 'the', 'their', 'them', 'then', 'there', 'these', 'they', 'thing', 'things', 'this',
         'those', 'through', 'under', 'until', 'very', 'want', 'was', 'well', 'were', 'what', 'when',
         'where', 'which', 'while', 'who', 'why', 'will', 'with', 'would', 'yes', 'you', 'your')
-    ORDER BY w.size DESC, w.word
+    ORDER BY w.size DESC, w.word COLLATE "C"
     LIMIT 3;
 END;
 
-CREATE OR REPLACE FUNCTION _keywords(content text)
+CREATE OR REPLACE FUNCTION _mixed_keywords(head text)
     RETURNS TABLE (keyword text, weight float8)
-    LANGUAGE plpgsql STABLE STRICT
+    LANGUAGE plpgsql STABLE STRICT ROWS 5
     SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 DECLARE
-    head text := left(content, 1000);
+    ascii CONSTANT boolean := octet_length(head) = length(head);
+    identifiers text[] := '{}';
 BEGIN
-    IF octet_length(head) = length(head) AND NOT _has_identifier(head) THEN
-        RETURN QUERY SELECT k.keyword, k.weight FROM _long_words(head) AS k;
-        RETURN;
+    head := CASE WHEN ascii THEN head ELSE normalize(head, NFKC) END;
+    IF _has_identifier(head) THEN
+        identifiers := _identifiers(head);
     END IF;
-    head := normalize(head, NFKC);
     RETURN QUERY
     SELECT f.keyword, max(f.weight)
     FROM (
-        SELECT i AS keyword, 1::float8 AS weight FROM unnest(_identifiers(head)) AS i
+        SELECT i AS keyword, 1::float8 AS weight FROM unnest(identifiers) AS i
         UNION ALL
         SELECT k.keyword, k.weight FROM _long_words(head) AS k
         UNION ALL
-        SELECT k.keyword, k.weight FROM _keywords_cjk(head) AS k
+        SELECT k.keyword, k.weight FROM _keywords_cjk(head) AS k WHERE NOT ascii
     ) AS f
     WHERE length(f.keyword) BETWEEN 1 AND 100
     GROUP BY f.keyword
     ORDER BY max(f.weight) DESC, length(f.keyword) DESC, f.keyword
     LIMIT 5;
 END $$;
+
+-- Plain prose goes the short way, which becomes part of the query that asks.
+CREATE OR REPLACE FUNCTION _keywords(content text)
+    RETURNS TABLE (keyword text, weight float8)
+    LANGUAGE sql STABLE ROWS 3
+BEGIN ATOMIC
+    SELECT k.keyword, k.weight
+    FROM (SELECT left(content, 1000) AS head,
+                 octet_length(left(content, 1000)) = length(left(content, 1000))
+                 AND NOT _has_identifier(left(content, 1000)) AS prose
+          OFFSET 0) AS h,
+         LATERAL (
+             SELECT l.keyword, l.weight FROM _long_words(h.head) AS l WHERE h.prose
+             UNION ALL
+             SELECT m.keyword, m.weight FROM _mixed_keywords(h.head) AS m WHERE NOT h.prose
+         ) AS k;
+END;
 
 -- Keywords as they are stored: trimmed, in lower case, each once.
 CREATE OR REPLACE FUNCTION _check_keywords(keywords text[], most int) RETURNS text[]
@@ -94,9 +110,9 @@ BEGIN
 END $$;
 
 -- A word may be a keyword for more than one reason: the user's counts before the model's, the
--- model's before the rule's.
+-- model's before the rule's. The arrays go side by side: a memory, a keyword of it and its weight.
 CREATE OR REPLACE FUNCTION _write_keywords(
-    user_id text, memory_id bigint, keywords text[], weights float8[], origin text)
+    user_id text, memory_ids bigint[], keywords text[], weights float8[], origin text)
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -104,8 +120,10 @@ AS $$
 #variable_conflict use_variable
 BEGIN
     INSERT INTO keyword AS k (user_id, keyword, memory_id, weight, origin)
-    SELECT user_id, u.keyword, memory_id, coalesce(u.weight, 1), origin
-    FROM unnest(keywords, weights) AS u (keyword, weight)
+    SELECT user_id, u.keyword, u.memory_id, max(coalesce(u.weight, 1)), origin
+    FROM unnest(memory_ids, keywords, weights) AS u (memory_id, keyword, weight)
+    GROUP BY u.memory_id, u.keyword
+    ORDER BY u.memory_id, u.keyword COLLATE "C"
     ON CONFLICT ON CONSTRAINT keyword_pkey DO UPDATE
     SET weight = excluded.weight, origin = excluded.origin
     WHERE excluded.origin = 'user_tag' OR k.origin <> 'user_tag';

@@ -30,7 +30,8 @@ BEGIN
           FROM unnest(keywords, weights) AS u (keyword, weight) GROUP BY 1) AS c;
     DELETE FROM keyword AS k
     WHERE k.user_id = owner AND k.memory_id = memory_id AND k.origin = origin;
-    PERFORM _write_keywords(owner, memory_id, chosen, chosen_weights, origin);
+    PERFORM _write_keywords(
+        owner, array_fill(memory_id, ARRAY[cardinality(chosen)]), chosen, chosen_weights, origin);
     RETURN coalesce(cardinality(chosen), 0);
 END $$;
 

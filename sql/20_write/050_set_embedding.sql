@@ -20,7 +20,8 @@ BEGIN
     THEN
         RETURN false;
     END IF;
-    RETURN _store_vector(owner, memory_id, _admit_vector(embedding), embedding, true);
+    RETURN _store_vectors(owner, _admit_vector(embedding), ARRAY[memory_id], ARRAY[embedding],
+                          true) > 0;
 END $$;
 
 COMMENT ON FUNCTION set_embedding(bigint, halfvec, text) IS

@@ -46,7 +46,7 @@ BEGIN
     DO UPDATE SET strength = excluded.strength WHERE r.strength <> excluded.strength
     RETURNING r.xmax = 0 INTO is_new;
     IF is_new AND type = 'derived_from' THEN
-        PERFORM _mark_derived(owner, from_id);
+        PERFORM _mark_derived(owner, ARRAY[from_id]);
     END IF;
     RETURN CASE WHEN is_new THEN 'ADD' WHEN NOT is_new THEN 'UPDATE' ELSE 'NOOP' END;
 END $$;

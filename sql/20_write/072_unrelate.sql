@@ -16,7 +16,7 @@ BEGIN
       AND (unrelate.type IS NULL OR r.type = unrelate.type);
     removed := FOUND;
     IF removed THEN
-        PERFORM _mark_derived(owner, from_id);
+        PERFORM _mark_derived(owner, ARRAY[from_id]);
     END IF;
     RETURN removed;
 END $$;

@@ -308,7 +308,8 @@ BEGIN
                                         setup.kind_rates, at_epoch, t.created_at)
                            * _relevance(t.embedding, query, vector_share, t.terms, question, NULL)
                                AS score
-                    FROM _near_rows(number, query, question, candidate_limit) AS t
+                    FROM _near_rows(number, query, question, vector_share,
+                                    candidate_limit) AS t
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
                             e.term_count, e.line, false,

@@ -70,6 +70,6 @@ CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF active, term
     EXECUTE FUNCTION _drop_statistics();
 CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF valid_until, status ON memory
     FOR EACH ROW
-    WHEN (NEW.valid_until IS NOT NULL
-          AND (OLD.valid_until IS NULL OR OLD.status <> 'active' AND NEW.status = 'active'))
+    WHEN (NEW.valid_until IS NOT NULL AND NEW.status = 'active'
+          AND (OLD.valid_until IS NULL OR OLD.status <> 'active'))
     EXECUTE FUNCTION _drop_statistics();

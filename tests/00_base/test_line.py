@@ -5,7 +5,7 @@ from __future__ import annotations
 from unicodedata import category
 
 import pytest
-from tests.rows import headings, lines, recall, remember
+from tests.rows import headings, lines, recall, remember, value
 
 BREAKS = {
     "newline": "\n",
@@ -73,3 +73,12 @@ def test_a_text_of_one_megabyte_is_a_bounded_line(tx):
 def test_a_line_begins_with_the_first_word_however_much_space_is_before_it(tx):
     remember(tx, "\n" * 5000 + "tea is green")
     assert recall(tx, "tea").block == "## Known facts\n- tea is green\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["tea is green", " tea is green", "tea  is", "tea\tis", "a\u3000b", "a\u00a0b", "tea\n", "x"],
+)
+def test_a_text_that_is_a_line_already_is_made_as_any_other(tx, text):
+    query = "SELECT memoir._line(%s, 20) IS NOT DISTINCT FROM memoir._folded_line(%s, 20)"
+    assert value(tx, query, text, text)

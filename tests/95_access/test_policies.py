@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 from tests.rows import NOTHING, add_event, call, explain, lines, recall, refused, remember, value
 
 GRANTS = """
@@ -86,6 +87,15 @@ def test_remember_works_for_the_user(app):
     app.execute("SET LOCAL memoir.user_id = 'ada'")
     memory_id = remember(app, "coffee of ada", embedding="[0,1,0]")
     assert recall(app, "coffee").memory_ids == [memory_id]
+
+
+def test_remember_many_works_for_the_user(app):
+    app.execute("SET LOCAL memoir.user_id = 'ada'")
+    said = ({"content": f"{drink} of ada", "kind": "fact"} for drink in ("coffee", "tea"))
+    batch = Jsonb([{**memory, "speaker": "Ada"} for memory in said])
+    rows = call(app, "remember_many", memories=batch, embeddings=["[0,1,0]", None])
+    assert [row.action for row in rows] == ["ADD", "NOOP"]
+    assert recall(app, "coffee").memory_ids == [rows[0].memory_id]
 
 
 def test_an_event_may_be_added_for_the_user(app):

@@ -38,6 +38,11 @@ def test_the_text_of_a_vector_is_as_exact_as_a_halfvec() -> None:
     assert np.allclose(np.float16(eval(written)), np.float16([1 / 3, 1e-5, 65504]), rtol=0)
 
 
+@pytest.mark.parametrize("vector", [[1, 0.5, -2], np.array([1, 0.5, -2]), HalfVector([1, 0.5, -2])])
+def test_every_type_of_vector_is_packed_alike(vector: Any) -> None:
+    assert calls.half_vector(vector) == HalfVector([1, 0.5, -2]).to_binary()
+
+
 @pytest.mark.parametrize(
     "vector",
     [
@@ -53,8 +58,9 @@ def test_the_text_of_a_vector_is_as_exact_as_a_halfvec() -> None:
     ],
 )
 def test_a_vector_without_a_direction_is_refused(vector: Any) -> None:
-    with pytest.raises(UnusableVector):
-        calls.vector_text(vector)
+    for write in (calls.vector_text, calls.half_vector):
+        with pytest.raises(UnusableVector):
+            write(vector)
 
 
 def test_the_error_names_the_component() -> None:

@@ -77,7 +77,10 @@ def test_a_question_is_embedded_once(open_client: OpenClient, letters: Any) -> N
     assert letters.texts == ["where is the log?"]
 
 
-def test_many_memories_are_stored_in_order(open_client: OpenClient, letters: Any) -> None:
+def test_many_memories_are_stored_in_order(
+    open_client: OpenClient, letters: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "MEMORIES", 256)
     memory = open_client(embedder=letters)
     counts: list[int] = []
     done = memory.remember_many(
@@ -105,6 +108,56 @@ def test_a_batch_is_stored_whole_or_not_at_all(
         memory.remember_many([{"content": "good"}, {"content": "bad", "kind": "nonsense"}])
     assert db.execute("SELECT count(*) FROM memoir.memory").fetchone() == (0,)
     assert memory.remember("still works").action == "ADD"
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        ({"content": "bad", "kind": "nonsense"}, UnknownKind),
+        ({"content": "bad", "vector": [1.0]}, DimensionMismatch),
+        ({"content": "bad", "vector": [float("nan")]}, UnusableVector),
+        ({"content": "bad", "importance": float("nan")}, OutOfRange),
+        ({"content": "a\0b"}, BadText),
+    ],
+)
+def test_an_error_names_the_memory_among_all(
+    open_client: OpenClient, monkeypatch: pytest.MonkeyPatch, bad: Any, error: type
+) -> None:
+    monkeypatch.setattr(client_module, "MEMORIES", 2)
+    many = [{"content": f"good {i}", "vector": [1.0, 0.0]} for i in range(3)]
+    with pytest.raises(error, match=r"^memory 4: "):
+        open_client(embedder=None).remember_many([*many, bad])
+
+
+def test_a_batch_of_large_memories_is_small(
+    open_client: OpenClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "MEMORY_BYTES", 100_000)
+    counts: list[int] = []
+    large = ({"content": f"{i} " + "tea " * 5000} for i in range(3))
+    open_client(embedder=None).remember_many(large, counts.append)
+    assert counts == [1, 2, 3]
+
+
+def test_every_field_of_many_is_stored(open_client: OpenClient, db: psycopg.Connection) -> None:
+    fields = {
+        "subject": "user.editor",
+        "data": {"since": "2024", "说明": "编辑器"},
+        "session": "s1",
+        "turn": 3,
+        "created_at": datetime(2024, 5, 6, tzinfo=UTC),
+        "vector": [0.1, -2.0],
+    }
+    memory = open_client(user="ada", embedder=None)
+    (done,) = memory.remember_many([{"content": "I use Vim.", "kind": "preference", **fields}])
+    memory.remember_many([{"content": "so", "keywords": ["ed"], "sources": [done.memory_id]}])
+    row = db.execute(
+        "SELECT m.subject, m.data, m.session_id, m.position, m.created_at, t.embedding::text"
+        " FROM memoir.memory AS m JOIN memoir.trace AS t USING (user_id, memory_id)"
+        " WHERE m.user_id = 'ada' AND NOT t.derived"
+    ).fetchone()
+    assert row == (*list(fields.values())[:-1], "[0.099975586,-2]")
+    assert db.execute("SELECT to_id FROM memoir.relation").fetchone() == (done.memory_id,)
 
 
 def test_every_field_is_stored(open_client: OpenClient, db: psycopg.Connection) -> None:

@@ -1,0 +1,26 @@
+-- Keeps embedding_model.text_limit and its siblings: what a write asks of table setting, beside the
+-- model. A write reads one row; looking up three settings takes 20 µs of a write's 400.
+CREATE OR REPLACE FUNCTION _compile_settings() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    UPDATE embedding_model AS m
+    SET text_limit = compiled.text_limit, line_length = compiled.line_length,
+        brief_length = compiled.brief_length
+    FROM (
+        SELECT max(s.value::int) FILTER (WHERE s.name = 'text_limit') AS text_limit,
+               max(s.value::int) FILTER (WHERE s.name = 'line_length') AS line_length,
+               max(s.value::int) FILTER (WHERE s.name = 'brief_length') AS brief_length
+        FROM setting AS s WHERE s.name IN ('text_limit', 'line_length', 'brief_length')
+    ) AS compiled
+    WHERE (m.text_limit, m.line_length, m.brief_length)
+          IS DISTINCT FROM (compiled.text_limit, compiled.line_length, compiled.brief_length);
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER compile_settings AFTER INSERT OR UPDATE OR DELETE ON setting
+    FOR EACH STATEMENT EXECUTE FUNCTION _compile_settings();
+CREATE OR REPLACE TRIGGER compile_settings AFTER INSERT ON embedding_model
+    FOR EACH STATEMENT EXECUTE FUNCTION _compile_settings();
+UPDATE setting SET value = value WHERE name = 'text_limit';

@@ -1,0 +1,28 @@
+-- The numbers of sessions, given with their first memory: sessions lie in the index in the order
+-- they began, so that it grows at its end (hashes of their names left its pages half empty: recall
+-- of 11,000 turns took 1.4 times as long). A second writer waits for the first one's row; rows are
+-- made in the order of their names, so that two writers never wait for each other.
+CREATE OR REPLACE FUNCTION _open_sessions(user_id text, session_ids text[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO session (user_id, session_id, number)
+    SELECT _open_sessions.user_id, n.session_id, n.number
+    FROM (
+        SELECT f.session_id, nextval('session_number_seq') AS number
+        FROM (
+            SELECT g.session_id, min(g.place) AS place
+            FROM unnest(session_ids) WITH ORDINALITY AS g (session_id, place)
+            WHERE g.session_id IS NOT NULL
+              AND NOT EXISTS (SELECT FROM session AS s
+                              WHERE s.user_id = _open_sessions.user_id
+                                AND s.session_id = g.session_id)
+            GROUP BY g.session_id
+            ORDER BY place
+        ) AS f
+    ) AS n
+    ORDER BY n.session_id COLLATE "C"
+    ON CONFLICT ON CONSTRAINT session_pkey DO NOTHING;
+END $$;

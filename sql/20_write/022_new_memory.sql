@@ -1,0 +1,24 @@
+-- A memory as it will be stored: every value checked, what was left out filled in, with its hash
+-- and its id. One expression, which becomes part of the statement that calls it: remember() makes
+-- one memory of it, remember_many() a thousand.
+CREATE OR REPLACE FUNCTION _content_hash(
+    kind text, subject text, session_id text, turn int, content text) RETURNS bytea
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN sha256(convert_to(jsonb_build_array(
+        kind, subject, session_id, turn, btrim(content, E' \t\r\n'))::text, 'UTF8'));
+
+CREATE OR REPLACE FUNCTION _new_memory(
+    of_kind kind, text_limit int, content text, subject text, importance float8, data jsonb,
+    summary text, embedding halfvec, created_at timestamptz, session_id text, turn int,
+    speaker text, source text, confidence float8)
+    RETURNS new_memory
+    LANGUAGE sql VOLATILE
+    RETURN ROW(
+        nextval('memory_memory_id_seq'), of_kind.name, of_kind.kind_id, of_kind.layer = 'profile',
+        _check_text(content, 'the memory', text_limit), nullif(btrim(summary, E' \t\r\n'), ''),
+        coalesce(data, '{}'), subject,
+        coalesce(_check_share(importance, 'importance'), of_kind.importance),
+        coalesce(_check_share(confidence, 'confidence'), 1), coalesce(source, 'user'),
+        _check_session(session_id), _check_turn(turn), speaker, of_kind.lifetime,
+        _content_hash(of_kind.name, subject, session_id, turn, content),
+        coalesce(_check_time(created_at, 'created_at'), now()), embedding)::new_memory;

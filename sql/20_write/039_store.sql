@@ -1,0 +1,65 @@
+-- Stores checked memories of one user with all that recall needs. Returns NULL when all of them are
+-- new, else an array with an element for each: NULL where it is new, the id of the stored one where
+-- the same is stored already or stands before it. One statement a table, whatever their number.
+-- Rows that another connection may be writing too go in a fixed order, sessions, then memories by
+-- hash, then vectors: two batches never wait for each other.
+CREATE OR REPLACE FUNCTION _store(user_id text, model embedding_model, given new_memory[])
+    RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    number int;
+    known bigint[];
+    fresh new_memory[];
+BEGIN
+    LOOP
+        fresh := given;
+        INSERT INTO memory (user_id, memory_id, kind, content, summary, data, subject,
+                            importance, confidence, origin, session_id, position, speaker,
+                            valid_from, lifetime, content_hash, created_at)
+        SELECT _store.user_id, g.memory_id, g.kind, g.content, g.summary, g.data, g.subject,
+               g.importance, g.confidence, g.origin, g.session_id, g.position, g.speaker,
+               g.created_at, g.lifetime, g.content_hash, g.created_at
+        FROM unnest(given) AS g
+        ORDER BY g.content_hash, g.memory_id
+        ON CONFLICT (user_id, content_hash) WHERE status IN ('active', 'pending') DO NOTHING;
+        GET DIAGNOSTICS number = ROW_COUNT;
+        EXIT WHEN number = cardinality(given);
+        SELECT array_agg(nullif(s.memory_id, s.new_id) ORDER BY s.new_id),
+               array_agg(s.g) FILTER (WHERE s.memory_id = s.new_id)
+        INTO known, fresh
+        FROM (SELECT g, g.memory_id AS new_id, m.memory_id
+              FROM unnest(given) AS g
+              LEFT JOIN memory AS m ON m.user_id = _store.user_id
+                                   AND m.content_hash = g.content_hash
+                                   AND m.status IN ('active', 'pending')) AS s
+        HAVING count(s.memory_id) = count(*);
+        -- Else one was taken away after it was in the way: it is to be stored after all.
+        EXIT WHEN FOUND;
+    END LOOP;
+
+    IF fresh IS NOT NULL THEN
+        PERFORM _project(user_id, model, fresh);
+        INSERT INTO keyword (user_id, keyword, memory_id, weight, origin)
+        SELECT _store.user_id, k.keyword, n.memory_id, k.weight, 'system'
+        FROM unnest(fresh) AS n, LATERAL _keywords(n.content) AS k;
+    END IF;
+    IF known IS NOT NULL THEN
+        PERFORM _store_vectors(user_id, model.model_id, v.ids, v.embeddings, false)
+        FROM (SELECT array_agg(u.known), array_agg(u.embedding)
+              FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
+              WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL) AS v (ids, embeddings)
+        WHERE v.ids IS NOT NULL;
+    END IF;
+    RETURN known;
+END $$;
+
+CREATE OR REPLACE FUNCTION _action(is_new boolean) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN is_new THEN 'ADD' ELSE 'NOOP' END;
+
+CREATE OR REPLACE FUNCTION _reason(is_new boolean) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN is_new THEN 'new' ELSE 'the same memory is stored already' END;

@@ -1,0 +1,39 @@
+"""The settings of a write stand beside the embedding model."""
+
+from __future__ import annotations
+
+import pytest
+from psycopg.types.json import Jsonb
+from tests.rows import call, refused, remember, value
+
+KEPT = "SELECT {} FROM memoir.embedding_model WHERE active"
+
+
+@pytest.mark.parametrize(
+    ("name", "default"), [("text_limit", 10_485_760), ("line_length", 1200), ("brief_length", 200)]
+)
+def test_a_setting_is_kept_and_follows_its_changes(tx, name, default):
+    assert value(tx, KEPT.format(name)) == default
+    tx.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (Jsonb(300), name))
+    assert value(tx, KEPT.format(name)) == 300
+
+
+def test_a_write_goes_by_the_changed_settings(tx):
+    tx.execute("UPDATE memoir.setting SET value = '10' WHERE name = 'line_length'")
+    remember(tx, "tea is green and hot")
+    assert value(tx, "SELECT line FROM memoir.trace") == "tea is gr…"
+    tx.execute("UPDATE memoir.setting SET value = '10' WHERE name = 'text_limit'")
+    assert refused(tx, "remember", content="tea is black").sqlstate == "ME007"
+
+
+def test_without_the_setting_there_is_no_limit(tx):
+    tx.execute("DELETE FROM memoir.setting WHERE name = 'text_limit'")
+    assert call(tx, "remember", content="x" * 10_485_761)[0].action == "ADD"
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "words"), [(None, 512), (384, 512), (3000, 200), (4000, 16)]
+)
+def test_the_words_of_a_memory_fit_a_page_beside_its_vector(tx, dimensions, words):
+    tx.execute("UPDATE memoir.embedding_model SET dimensions = %s", (dimensions,))
+    assert value(tx, KEPT.format("term_limit")) == words
