@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import call, candidate_scores, found, remember, remember_all, say, value
+from tests.rows import ago, call, candidate_scores, found, remember, remember_all, say, value
 
 LONG = " ".join(f"word{number}" for number in range(250))
 
@@ -23,7 +23,8 @@ def scores(conn, *questions, **more):
 
 def test_scores_are_the_same_with_statistics(tx):
     remember_all(tx, ["tea with milk", "green tea", "the k8s cluster", "柠檬茶和牛奶", "port 8080"])
-    before, after = scores(tx, "tea and milk?", "kubernetes", "what tea, where", "红茶", "", "nothing")
+    asked = ["tea and milk?", "kubernetes", "what tea, where", "红茶", "", "nothing"]
+    before, after = scores(tx, *asked)
     assert before == after
 
 
@@ -45,7 +46,8 @@ def test_a_synonym_written_after_the_count_is_used(tx):
 
 
 def test_a_memory_that_expires_after_the_count_is_no_line(tx):
-    remember_all(tx, ["tea with milk", "green tea"])
+    for content in ("tea with milk", "green tea"):
+        remember(tx, content, created_at=ago(days=1))
     call(tx, "refresh_statistics")
     assert found(tx, "green tea") == ["green tea", "tea with milk"]
     tx.execute("UPDATE memoir.memory SET valid_until = now() WHERE content = 'green tea'")
@@ -64,10 +66,10 @@ def test_a_long_memory_is_found_whenever_its_words_were_counted(tx):
 
 def test_a_memory_that_its_vector_makes_long_is_found(tx):
     call(tx, "use_model", name="m", dimensions=1000)
-    memory = remember(tx, " ".join(LONG.split()[:80]))
+    memory_id = remember(tx, " ".join(LONG.split()[:80]))
     call(tx, "refresh_statistics")
     assert not plain(tx)
-    call(tx, "set_embedding", memory_id=memory, embedding=[1.0] * 1000)
+    tx.execute("SELECT memoir.set_embedding(%s, %s)", (memory_id, str([1.0] * 1000)))
     assert value(tx, "SELECT wide FROM memoir.trace")
     assert len(found(tx, "word7", budget=10_000)) == 1
 
