@@ -220,8 +220,8 @@ COMMENT ON COLUMN mode.model_id IS
     'Kept by trigger, as dimensions and log_recalls: the active embedding model and setting '
     'log_recalls, so that a recall reads one row. Do not write.';
 COMMENT ON COLUMN mode.expansions IS
-    'Kept by trigger: how often table synonym was written, so that a recall sees whether '
-    'profile.expanding is of its present rows. Do not write.';
+    'Kept by trigger: a number of what table expansion says, by which a recall sees whether '
+    'profile.expanding was made of the same. Do not write.';
 COMMENT ON COLUMN mode.asks_feature IS
     'Kept by trigger, as when_feature: question_penalty and when_boost as entries of the sparse '
     'vector of a question. Do not write.';

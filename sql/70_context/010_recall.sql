@@ -26,6 +26,8 @@ DECLARE
     edges bigint[];
     settings mode;
     question sparsevec;
+    exact boolean;
+    features text;
     vector_share float8;
     times tstzmultirange;
     timed boolean := false;
@@ -60,72 +62,76 @@ BEGIN
     -- The settings of the mode, what the statistics say of the user, and the question: each word
     -- that a memory has weighs its idf, the weights of all words sum to 1 (as _weigh makes them).
     -- Words of synonyms the user has, more than 96, newer memories and own indexes are left to
-    -- _question. One statement: as three functions it took 80 µs more.
+    -- _question. As three functions it took 80 µs more; the question is an expression, since every
+    -- join would carry all columns (25 µs).
     SELECT m.vector_weight / (m.vector_weight + m.word_weight) AS vector_share, m.threshold,
            _candidate_limit(m.candidate_limit, budget) AS candidate_limit,
            coalesce(m.line_limit + m.extra_lines, 2147483647) AS line_limit,
            m.mmr_lambda, m.mmr_lines, m.duplicate_at,
            m.event_types, m.event_limit, m.event_relevance,
            at - m.event_hours * interval '1 hour' AS event_after,
-           m.name_boost, a.features, m.time_boost, m.time_before, m.time_after, m.time_after_day,
+           m.name_boost, m.asks_feature, m.when_feature,
+           m.time_boost, m.time_before, m.time_after, m.time_after_day,
            m.turns, m.neighbour_weight AS near, m.second_neighbour_weight AS beyond,
            m.answer_weight AS answer, m.session_weight,
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings, m.heading_costs,
            m.model_id, m.dimensions, m.log_recalls, m.fast AND as_of = 'infinity' AS fast,
            coalesce(p.ann, 0) AS number,
            coalesce(p.counted, 0) AS counted, coalesce(p.counted_up_to, 0) AS counted_up_to,
-           k.known, k.known AND p.ann = 0 AND p.narrow_for = coalesce(m.dimensions, 0) AS none_wide,
-           k.known AND p.ann = 0 AND NOT p.some_expire AS none_expires,
+           p.ann = 0 AND p.narrow_for = coalesce(m.dimensions, 0) AS none_wide,
+           p.ann = 0 AND NOT p.some_expire AS none_expires,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END
                AS profile_text,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END
                AS profile_cost,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END
                AS profile_ids,
-           q.question, q.whole
+           CASE WHEN as_of = 'infinity' AND p.counted_up_to > 0 AND p.ann = 0
+                     AND p.expansions = m.expansions AND length(query_text) <= 1000
+                     AND NOT EXISTS (SELECT FROM trace AS t
+                                     WHERE t.user_id = _recall.user_id
+                                       AND t.memory_id > p.counted_up_to)
+           THEN (
+               SELECT CASE WHEN cardinality(a.terms) BETWEEN 1 AND 96
+                                AND NOT a.terms && p.expanding
+                      THEN ('{' || ltrim(q.entries || m.asks_feature || CASE
+                                WHEN m.when_feature <> '' AND _asks_when(query_text)
+                                THEN m.when_feature ELSE '' END, ',')
+                            || '}/536870912')::sparsevec END
+               FROM (
+                   SELECT ARRAY(SELECT _term(word) FROM unnest(k.words) AS word) AS terms,
+                          CASE WHEN m.name_boost <> 0 THEN
+                              ARRAY(SELECT _feature('name ' || word) FROM unnest(k.words) AS word)
+                          END AS names
+                   FROM (SELECT tokens(query_text) AS words OFFSET 0) AS k
+                   OFFSET 0
+               ) AS a, LATERAL (
+                   SELECT CASE WHEN count(*) = 0 THEN '' ELSE string_agg(
+                              ',' || w.term || ':' || CASE
+                                  WHEN w.idf IS NULL THEN m.name_boost * _feature_scale() / w.names
+                                  ELSE w.idf / nullif(w.idfs + (cardinality(a.terms) - w.words)
+                                                               * _idf(p.counted, 0), 0) END, '')
+                          END AS entries
+                   FROM (
+                       SELECT f.term, f.idf, sum(f.idf) OVER everything AS idfs,
+                              count(f.idf) OVER everything AS words,
+                              count(*) OVER everything - count(f.idf) OVER everything AS names
+                       FROM (
+                           SELECT n.term,
+                                  CASE WHEN n.term <= 268435456 THEN _idf(p.counted, n.df) END
+                                      AS idf
+                           FROM term AS n
+                           WHERE n.user_id = _recall.user_id
+                             AND n.term = ANY (a.terms || a.names)
+                           OFFSET 0
+                       ) AS f
+                       WINDOW everything AS ()
+                   ) AS w
+               ) AS q
+           ) END AS question
     INTO setup
     FROM mode AS m
     LEFT JOIN profile AS p ON p.user_id = _recall.user_id
-    CROSS JOIN LATERAL (
-        -- Of many memories the newest change no word's rarity.
-        SELECT as_of = 'infinity' AND p.counted_up_to > 0 AND (p.ann > 0 OR NOT EXISTS (
-                   SELECT FROM trace AS t
-                   WHERE t.user_id = _recall.user_id AND t.memory_id > p.counted_up_to)) AS known,
-               CASE WHEN length(query_text) <= 1000 THEN tokens(query_text) END AS words
-        OFFSET 0
-    ) AS k
-    CROSS JOIN LATERAL (
-        SELECT ARRAY(SELECT _term(word) FROM unnest(k.words) AS word) AS terms,
-               CASE WHEN m.name_boost <> 0 THEN
-                   ARRAY(SELECT _feature('name ' || word) FROM unnest(k.words) AS word) END
-                   AS names,
-               m.asks_feature || CASE WHEN m.when_feature <> '' AND _asks_when(query_text)
-                                      THEN m.when_feature ELSE '' END AS features
-        OFFSET 0
-    ) AS a
-    CROSS JOIN LATERAL (
-        SELECT k.known AND p.ann = 0 AND p.expansions = m.expansions
-                   AND cardinality(a.terms) BETWEEN 1 AND 96 AND NOT a.terms && p.expanding
-                   AS whole,
-               ('{' || ltrim(CASE WHEN count(*) = 0 THEN '' ELSE
-                    string_agg(',' || w.term || ':' || CASE
-                        WHEN w.idf IS NULL THEN m.name_boost * _feature_scale() / w.names
-                        ELSE w.idf / nullif(w.idfs + (cardinality(a.terms) - w.words)
-                                                     * _idf(p.counted, 0), 0) END, '') END
-                    || a.features, ',') || '}/536870912')::sparsevec AS question
-        FROM (
-            SELECT f.term, f.idf, sum(f.idf) OVER everything AS idfs,
-                   count(f.idf) OVER everything AS words,
-                   count(*) OVER everything - count(f.idf) OVER everything AS names
-            FROM (
-                SELECT n.term, CASE WHEN n.term <= 268435456 THEN _idf(p.counted, n.df) END AS idf
-                FROM term AS n
-                WHERE n.user_id = _recall.user_id AND n.term = ANY (a.terms || a.names)
-                OFFSET 0
-            ) AS f
-            WINDOW everything AS ()
-        ) AS w
-    ) AS q
     WHERE m.name = _recall.mode;
     IF NOT FOUND OR budget NOT BETWEEN 1 AND 100000 OR NOT (isfinite(at) AND at_epoch >= 0)
        OR vector_dims(query) <> setup.dimensions OR l2_norm(query) = 0
@@ -133,19 +139,31 @@ BEGIN
         PERFORM _check_recall(mode, budget, query, setup.dimensions, at);
     END IF;
 
-    IF setup.whole THEN
-        question := setup.question;
-    ELSIF query_text <> '' THEN
-        IF setup.known THEN
-            question := _question(user_id, query_text, setup.counted, setup.name_boost,
-                                  setup.features);
-        ELSIF as_of = 'infinity' THEN
-            question := _question_counting(user_id, setup.model_id, query_text, setup.counted,
-                                           setup.counted_up_to, as_of, setup.name_boost,
-                                           setup.features);
-        ELSE
-            question := _question_counting(user_id, setup.model_id, query_text, 0, 0, as_of,
-                                           setup.name_boost, setup.features);
+    question := setup.question;
+    exact := question IS NOT NULL;
+    IF NOT exact THEN
+        exact := as_of = 'infinity' AND setup.counted_up_to > 0
+            AND NOT EXISTS (SELECT FROM trace AS t
+                            WHERE t.user_id = _recall.user_id
+                              AND t.memory_id > setup.counted_up_to);
+        IF query_text <> '' THEN
+            IF setup.when_feature <> '' AND _asks_when(query_text) THEN
+                features := setup.asks_feature || setup.when_feature;
+            ELSE
+                features := setup.asks_feature;
+            END IF;
+            -- Of many memories the newest change no word's rarity.
+            IF exact OR as_of = 'infinity' AND setup.number > 0 AND setup.counted_up_to > 0 THEN
+                question := _question(user_id, query_text, setup.counted, setup.name_boost,
+                                      features);
+            ELSIF as_of = 'infinity' THEN
+                question := _question_counting(user_id, setup.model_id, query_text, setup.counted,
+                                               setup.counted_up_to, as_of, setup.name_boost,
+                                               features);
+            ELSE
+                question := _question_counting(user_id, setup.model_id, query_text, 0, 0, as_of,
+                                               setup.name_boost, features);
+            END IF;
         END IF;
     END IF;
     vector_share := CASE WHEN question IS NULL THEN 1 ELSE setup.vector_share END;
@@ -168,7 +186,7 @@ BEGIN
         SELECT f.* INTO profile_text, profile_cost, except_ids
         FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
     END IF;
-    IF setup.none_expires IS NOT TRUE THEN
+    IF (exact AND setup.none_expires) IS NOT TRUE THEN
         except_ids := except_ids || ARRAY(
             SELECT v.memory_id FROM memory AS v
             WHERE v.user_id = _recall.user_id AND v.valid_until <= at AND v.status = 'active');
@@ -189,7 +207,7 @@ BEGIN
     END IF;
     -- A conversation: every memory is scored where it lies in the index, in the order of its turns.
     -- Rows out of the index cost a sort, so they are looked for only where there are some.
-    IF setup.fast AND setup.turns AND setup.none_wide AND number = 0 THEN
+    IF setup.fast AND setup.turns AND exact AND setup.none_wide AND number = 0 THEN
         SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
         INTO all_ids, places, own_scores
         FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
@@ -326,8 +344,10 @@ BEGIN
                 ORDER BY u.score DESC, u.created_at DESC, u.id
                 LIMIT candidate_limit
             ) AS c;
-        ELSIF setup.none_wide THEN
+        ELSIF exact AND setup.none_wide THEN
             -- Every memory of the user is scored where it lies in the index; the best leave it.
+            -- In one order in the arms and outside (NULLS LAST), so that they are merged; else the
+            -- planner sorts three times.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -360,7 +380,7 @@ BEGIN
                      LIMIT setup.event_limit)
                 ) AS u
                 WHERE u.score > setup.threshold AND u.id <> ALL (except_ids)
-                ORDER BY u.score DESC, u.created_at DESC, u.id
+                ORDER BY u.score DESC NULLS LAST, u.created_at DESC, u.id
                 LIMIT candidate_limit
             ) AS c;
         ELSE
@@ -410,7 +430,7 @@ BEGIN
                      LIMIT setup.event_limit)
                 ) AS u
                 WHERE u.score > setup.threshold AND u.id <> ALL (except_ids)
-                ORDER BY u.score DESC, u.created_at DESC, u.id
+                ORDER BY u.score DESC NULLS LAST, u.created_at DESC, u.id
                 LIMIT candidate_limit
             ) AS c;
         END IF;
