@@ -88,7 +88,8 @@ AS $$
 DECLARE
     index_name name;
 BEGIN
-    UPDATE profile AS p SET ann = 0, updated_at = now()
+    -- Without indexes recall wants statistics of exactly what is there.
+    UPDATE profile AS p SET ann = 0, counted = 0, counted_up_to = 0, updated_at = now()
     WHERE p.user_id = _drop_own_index.user_id AND p.ann = number;
     PERFORM _compile_near_rows();
     FOREACH index_name IN ARRAY _own_indexes(number, false) LOOP
