@@ -30,6 +30,7 @@ BEGIN
         WHERE p.similarity > 0 AND cardinality(w.terms) > 0 AND NOT f.terms <@ w.terms
         GROUP BY w.terms, f.terms
     ) AS f, unnest(f.needs) AS need, unnest(f.adds) AS added;
+    UPDATE mode SET expansions = expansions + 1;
     RETURN NULL;
 END $$;
 
