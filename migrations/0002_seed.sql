@@ -12,15 +12,15 @@ INSERT INTO setting VALUES
     ('profile_tokens', '100', 'About how many tokens the profile may take (D0, architecture).'),
     ('ann_gain', '2',
      'A user gets an approximate index of his own when it makes recall this much faster, and loses '
-     'it when the gain falls below the square root of that.'),
+     'it when the gain falls below 0.7 of that.'),
     ('ann_limit', '32', 'At most this many users, the largest, have one: each costs every insert.'),
     ('ann_inline', '20000',
      'maintain() builds the index of a user of up to so many memories at once (writers wait some '
      'seconds); larger ones are left to the command memoir maintain, which makes nobody wait.'),
     ('ann_near', '60', 'How many memories nearest by vector are candidates for such a user.'),
     ('ann_words', '5000',
-     'The rarest words of the question are looked up for such a user, as long as so many memories '
-     'have them, together.');
+     'The rarest words of the question are looked up for such a user, while so many memories have '
+     'them together: the rarest by itself, others in pairs.');
 
 INSERT INTO embedding_model (model_id, active) VALUES (1, true);
 

@@ -6,7 +6,7 @@
 ...     print(memory.context("which database is staging on?"))
 """
 
-from .calls import Detail, Explained, Found, NewMemory, Recall, Remembered
+from .calls import Detail, Explained, Found, Maintained, NewMemory, Recall, Remembered
 from .client import AsyncMemoir, Memoir
 from .embedders import (
     Embedder,
@@ -49,6 +49,7 @@ __all__ = [
     "Explained",
     "Found",
     "GoldQuestion",
+    "Maintained",
     "Memoir",
     "MemoirError",
     "MissingUser",

@@ -80,6 +80,24 @@ class Remembered:
 
 
 @dataclass(frozen=True)
+class Maintained:
+    """One thing that upkeep did for a user with so many memories, or left to ``memoir maintain``.
+
+    ``action`` is words counted, index built, index dropped, unusable index dropped, or of nobody
+    left-over index dropped; what is left ends in ": memoir maintain".
+    """
+
+    user: str | None
+    action: str
+    memories: int | None
+
+    @property
+    def left(self) -> str | None:
+        """What the command has to do: build, drop or repair; None when it is done."""
+        return self.action.split()[0] if self.action.endswith(": memoir maintain") else None
+
+
+@dataclass(frozen=True)
 class Explained:
     """One candidate of a recall: every part of its score, and why it is in the block or not.
 
@@ -343,7 +361,9 @@ _ADD_EVENT = b"""SELECT memoir.event_add(%s::text, %s::jsonb, user_id => %s::tex
 
 _MARK_USED = b"SELECT memoir.mark_used(%s::bigint, %s::bigint[], user_id => %s::text)"
 
-_REFRESH_STATISTICS = b"SELECT memoir.refresh_statistics(user_id => %s::text)"
+_MAINTAIN = b"""SELECT user_id, action, memories FROM memoir.maintain(
+    CASE WHEN NOT %s::boolean THEN memoir._resolve_user(%s::text) END,
+    coalesce(%s::bigint, (SELECT value::bigint FROM memoir.setting WHERE name = 'ann_inline')))"""
 
 _SELECTIVE_MODES = b"""SELECT coalesce(array_agg(name), '{}') FROM memoir.mode
 WHERE common_share IS NOT NULL"""
@@ -472,9 +492,11 @@ def mark_used(retrieval_id: int, memory_ids: list[int], user: str | None) -> Cal
     return Call(_MARK_USED, (retrieval_id, memory_ids, user), _scalar)
 
 
-def refresh_statistics(user: str | None) -> Call[int]:
-    """``memoir.refresh_statistics``: how many memories were counted."""
-    return Call(_REFRESH_STATISTICS, (user,), _scalar)
+def maintain(
+    user: str | None, everybody: bool = False, build_up_to: int | None = None
+) -> Call[list[Maintained]]:
+    """``memoir.maintain``: what was done, and what is left to the command."""
+    return Call(_MAINTAIN, (everybody, user, build_up_to), _maintained)
 
 
 def use_model(name: str, dimensions: int) -> Call[None]:
@@ -759,6 +781,10 @@ def _explained(rows: list[Row]) -> list[Explained]:
 
 def _remembered(rows: list[Row]) -> Remembered:
     return Remembered(*rows[0])
+
+
+def _maintained(rows: list[Row]) -> list[Maintained]:
+    return [Maintained(*row) for row in rows]
 
 
 def _all_remembered(rows: list[Row]) -> list[Remembered]:

@@ -34,6 +34,7 @@ from .calls import (
     Found,
     HalfVectors,
     HalfVectorsDumper,
+    Maintained,
     NewMemory,
     Question,
     Recall,
@@ -165,8 +166,12 @@ class _Steps:
             if progress:
                 progress(len(result))
         if sum(done.action == "ADD" for done in result) >= COUNT_FROM:
-            yield calls.refresh_statistics(self._user)
+            yield calls.maintain(self._user, build_up_to=None if self._keeps_writes() else 0)
         return result
+
+    def maintain(self, everybody: bool, build_up_to: int | None) -> _Plan[list[Maintained]]:
+        call = calls.maintain(self._user, everybody, build_up_to)
+        return cast(list[Maintained], (yield call))
 
     def add_event(self, type: str, payload: dict[str, Any], at: datetime | None) -> _Plan[int]:
         return cast(int, (yield calls.add_event(type, payload, at, self._user)))
@@ -518,6 +523,20 @@ class Memoir:
         """
         return self._run(self._steps.remember_many(memories, progress))
 
+    def maintain(self, everybody: bool = False, build_up_to: int | None = None) -> list[Maintained]:
+        """Count words, and build or drop the indexes of a user with many memories.
+
+        Args:
+            everybody: every user of the database; default this one.
+            build_up_to: builds indexes of up to so many memories at once, during which writers
+                wait; default the setting ``ann_inline``. The command ``memoir maintain`` makes
+                nobody wait.
+
+        Returns:
+            what was done, and what is left to the command.
+        """
+        return self._run(self._steps.maintain(everybody, build_up_to))
+
     def add_event(self, type: str, payload: dict[str, Any], at: datetime | None = None) -> int:
         """Append an event and return its id.
 
@@ -748,6 +767,12 @@ class AsyncMemoir:
     ) -> list[Remembered]:
         """See `Memoir.remember_many`."""
         return await self._run(self._steps.remember_many(memories, progress))
+
+    async def maintain(
+        self, everybody: bool = False, build_up_to: int | None = None
+    ) -> list[Maintained]:
+        """See `Memoir.maintain`."""
+        return await self._run(self._steps.maintain(everybody, build_up_to))
 
     async def add_event(
         self, type: str, payload: dict[str, Any], at: datetime | None = None

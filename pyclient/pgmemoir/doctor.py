@@ -19,6 +19,8 @@ from .errors import INSTALL_HINT, MemoirError, translate
 SLOW_RECALL_MS = 200.0
 # Without these the other checks could only fail too.
 _NEEDED = ("server", "pgvector", "migrations", "version")
+# Users that one line names.
+_SHOWN = 3
 _QUESTION = "what should I know before I start?"
 
 
@@ -50,6 +52,7 @@ def examine(
         "embedder": lambda: _embedder(embedder),
         "model": lambda: _model(conn, embedder),
         "memories": lambda: _memories(conn),
+        "indexes": lambda: _indexes(conn),
         "recall": lambda: _recall(conn, user),
     }
     for name, step in steps.items():
@@ -168,6 +171,40 @@ def _memories(conn: psycopg.Connection[Any]) -> Check:
         hint = "Those are recalled by words alone."
         return Check("memories", "warn", text, hint)
     return Check("memories", "ok", text)
+
+
+def _indexes(conn: psycopg.Connection[Any]) -> Check:
+    """Users with many memories have indexes of their own, and those can be used."""
+    found = _rows(
+        conn,
+        "SELECT owner, action, memories FROM memoir._index_plan(NULL)"
+        " WHERE action IN ('build', 'repair') ORDER BY action DESC, memories DESC, owner",
+    )
+    indexed, limit, loose = _row(
+        conn,
+        "SELECT (SELECT count(*) FROM memoir.profile WHERE ann > 0),"
+        " (SELECT value::int FROM memoir.setting WHERE name = 'ann_limit'),"
+        " cardinality(memoir._left_over_indexes())",
+    )
+    broken = [f'"{user}" ({count:,})' for user, action, count in found if action == "repair"]
+    bare = [f'"{user}" ({count:,})' for user, action, count in found if action == "build"]
+    bare = bare[: max(0, limit - indexed)]
+    parts = []
+    if broken:
+        parts.append(f"missing or unusable for {_some(broken)} memories: recall reads the table")
+    if bare:
+        parts.append(f"none yet for {_some(bare)} memories")
+    if loose:
+        parts.append(f"{loose} of an interrupted or running build")
+    if parts:
+        return Check("indexes", "warn", "; ".join(parts), "Run: memoir maintain")
+    text = f"{indexed} users have their own" if indexed else "nobody has so many memories"
+    return Check("indexes", "ok", text)
+
+
+def _some(texts: list[str]) -> str:
+    rest = len(texts) - _SHOWN
+    return ", ".join(texts[:_SHOWN]) + (f" and {rest} more with that many" if rest > 0 else "")
 
 
 def _recall(conn: psycopg.Connection[Any], user: str | None) -> Check:

@@ -31,18 +31,18 @@ BEGIN
                      _relevance(t.embedding, query, vector_share, t.terms, question, 0) AS score
               FROM (
                   SELECT n.*
-                  FROM _near_rows(number, query, question, vector_share, candidate_limit) AS n
+                  FROM _near_rows(_pool.user_id, query, question, candidate_limit) AS n
                   UNION ALL
                   -- Where old memories count little, and where kinds have lines of their own.
                   SELECT n.*
                   FROM _near_rows(
-                      number, query, question, vector_share, candidate_limit,
+                      _pool.user_id, query, question, candidate_limit,
                       at - 3 / nullif(settings.recency_rate, 0) * interval '1 day') AS n
                   WHERE settings.recency_power > 0 AND settings.recency_rate > 0
                   UNION ALL
                   SELECT n.*
                   FROM _near_rows(
-                      number, query, question, vector_share, candidate_limit, '-infinity',
+                      _pool.user_id, query, question, candidate_limit, '-infinity',
                       ARRAY(SELECT k.kind_id FROM kind AS k WHERE k.layer = 'procedural')) AS n
                   WHERE settings.extra_lines > 0
               ) AS t) AS r

@@ -192,7 +192,13 @@ BEGIN
             WHERE v.user_id = _recall.user_id AND v.valid_until <= at AND v.status = 'active');
     END IF;
     candidate_limit := setup.candidate_limit;
-    number := CASE WHEN query IS NULL AND question IS NULL THEN 0 ELSE setup.number END;
+    -- All are compared without a question; in the past, since the nearest may all be newer; and for
+    -- a role with row-level security, which may not look up words before the policy has seen the
+    -- row: it would read all the rows it may see.
+    number := CASE WHEN query IS NULL AND question IS NULL OR as_of <> 'infinity'
+                        OR setup.number > 0 AND question IS NOT NULL
+                           AND row_security_active('trace')
+                   THEN 0 ELSE setup.number END;
     IF NOT setup.fast OR setup.turns AND number > 0 THEN
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
         IF settings.keyword_weight > 0 THEN
@@ -326,8 +332,7 @@ BEGIN
                                         setup.kind_rates, at_epoch, t.created_at)
                            * _relevance(t.embedding, query, vector_share, t.terms, question, NULL)
                                AS score
-                    FROM _near_rows(number, query, question, vector_share,
-                                    candidate_limit) AS t
+                    FROM _near_rows(_recall.user_id, query, question, candidate_limit) AS t
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
                             e.term_count, e.line, false,

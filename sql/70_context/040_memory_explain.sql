@@ -62,7 +62,9 @@ BEGIN
     -- Counted from the memories themselves, which gives the same numbers as the statistics, but for
     -- users with so many that recall does not either.
     SELECT max(p.ann), max(p.counted), max(p.counted_up_to) INTO number, counted, counted_up_to
-    FROM profile AS p WHERE p.user_id = owner AND p.ann > 0;
+    FROM profile AS p
+    WHERE p.user_id = owner AND p.ann > 0 AND known_until = 'infinity'
+      AND NOT (query_text <> '' AND row_security_active('trace'));
     IF query_text <> '' THEN
         plain_question := _question_counting(owner, model.model_id, query_text,
                                              coalesce(counted, 0),

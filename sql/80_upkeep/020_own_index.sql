@@ -1,7 +1,7 @@
 -- Which users have indexes of their own. A user with many memories gets one index by vector and
 -- one by words for himself alone: that beats an index shared by users (filtered afterwards, 0.4 ms
 -- for each 1 / share of it) and, from about 4,500 memories on, comparing all. No row is changed by
--- it, and small users pay nothing for it.
+-- it; everybody's inserts pay 2 µs for each such user.
 
 -- Expected milliseconds of the search itself (DESIGN 3): all compared, or through his own indexes.
 CREATE OR REPLACE FUNCTION _exact_cost(memories bigint) RETURNS float8
@@ -22,17 +22,59 @@ CREATE OR REPLACE FUNCTION _build_memory(memories bigint) RETURNS text
                    least(memories * (2 * coalesce(e.dimensions, 0) + 800) / 1024, 4194304)) || 'kB'
         FROM embedding_model AS e WHERE e.active);
 
--- The names of the indexes with a number that are there and complete; an interrupted CONCURRENTLY
--- leaves an invalid one.
-CREATE OR REPLACE FUNCTION _own_indexes(number int, only_valid boolean) RETURNS name[]
+-- The names of the indexes with a number; with usable_by only those that recall of this user can
+-- take: complete (an interrupted CONCURRENTLY leaves an invalid one), of his rows, and for vectors
+-- of the model in use.
+CREATE OR REPLACE FUNCTION _own_indexes(number int, usable_by text DEFAULT NULL) RETURNS name[]
+    LANGUAGE sql STABLE
+    RETURN ARRAY(
+        SELECT c.relname
+        FROM pg_class AS c
+        JOIN pg_index AS i ON i.indexrelid = c.oid
+        JOIN pg_attribute AS a ON a.attrelid = c.oid
+        LEFT JOIN embedding_model AS e ON e.active
+        WHERE i.indrelid = 'trace'::regclass
+          AND c.relname IN ('trace_near_' || number, 'trace_words_' || number)
+          AND (usable_by IS NULL
+               OR i.indisvalid
+                  AND pg_get_expr(i.indpred, i.indrelid)
+                      = '(((user_id || ''''::text) = ''' || replace(usable_by, '''', '''''')
+                        || '''::text) AND (model = ' || e.model_id || ') AND active)'
+                  AND (c.relname = 'trace_words_' || number OR a.atttypmod = e.dimensions))
+        ORDER BY c.relname);
+
+-- Indexes whose number no user has: an interrupted build leaves them. Nobody must be building.
+CREATE OR REPLACE FUNCTION _left_over_indexes() RETURNS name[]
     LANGUAGE sql STABLE
     RETURN ARRAY(
         SELECT c.relname
         FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid
-        WHERE i.indrelid = 'trace'::regclass
-          AND c.relname IN ('trace_near_' || number, 'trace_words_' || number)
-          AND (i.indisvalid OR NOT only_valid)
+        WHERE i.indrelid = 'trace'::regclass AND c.relname ~ '^trace_(near|words)_[0-9]+$'
+          AND NOT EXISTS (SELECT FROM profile AS p
+                          WHERE p.ann = substring(c.relname FROM '[0-9]+$')::int)
         ORDER BY c.relname);
+
+-- Users whose profile says they have indexes that cannot be used: recall of those reads the table.
+CREATE OR REPLACE FUNCTION _without_indexes(only_user text DEFAULT NULL)
+    RETURNS TABLE (user_id text, number smallint)
+    LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT p.user_id, p.ann FROM profile AS p
+    WHERE p.ann > 0 AND (only_user IS NULL OR p.user_id = only_user)
+      AND cardinality(_own_indexes(p.ann, p.user_id)) < 2;
+END;
+
+-- Whether this role can make indexes on the tables.
+CREATE OR REPLACE FUNCTION _owns_tables() RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN pg_has_role(
+        (SELECT c.relowner FROM pg_class AS c WHERE c.oid = 'trace'::regclass), 'USAGE');
+
+-- The advisory lock of who makes or drops own indexes, one at a time: taken by maintain() until
+-- the end of its transaction, by the command memoir maintain until the end of its session.
+CREATE OR REPLACE FUNCTION _index_lock() RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN hashtextextended('memoir own indexes', 0);
 
 -- The smallest number that no user and no index has.
 CREATE OR REPLACE FUNCTION _free_number() RETURNS int
@@ -40,7 +82,7 @@ CREATE OR REPLACE FUNCTION _free_number() RETURNS int
     RETURN (
         SELECT n FROM generate_series(1, 32767) AS n
         WHERE NOT EXISTS (SELECT FROM profile AS p WHERE p.ann = n)
-          AND _own_indexes(n, false) = '{}'
+          AND _own_indexes(n) = '{}'
         LIMIT 1);
 
 -- From here on recall of the user takes his indexes. They must be there, valid and his.
@@ -49,50 +91,97 @@ CREATE OR REPLACE FUNCTION _use_own_index(user_id text, number int) RETURNS void
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF number > 0 AND cardinality(_own_indexes(number, true)) <> 2 THEN
-        RAISE EXCEPTION 'the indexes trace_near_% and trace_words_% are not both there and valid',
-                number, number
+    IF number > 0 AND cardinality(_own_indexes(number, user_id)) < 2 THEN
+        RAISE EXCEPTION 'user "%" has no complete indexes trace_near_% and trace_words_%',
+                user_id, number, number
             USING ERRCODE = 'ME013', HINT = 'memoir maintain builds them.';
     END IF;
     INSERT INTO profile AS p (user_id, ann) VALUES (_use_own_index.user_id, number)
     ON CONFLICT ON CONSTRAINT profile_pkey DO UPDATE SET ann = excluded.ann, updated_at = now();
+    -- Without indexes recall wants statistics of exactly what is there.
+    UPDATE profile AS p SET counted = 0, counted_up_to = 0
+    WHERE p.user_id = _use_own_index.user_id AND p.ann = 0;
     PERFORM _compile_near_rows();
 END $$;
 
--- Builds the indexes of a user at once; whoever writes memories waits until it commits.
-CREATE OR REPLACE FUNCTION _build_own_index(user_id text, memories bigint) RETURNS int
+-- Builds the indexes of a user at once; whoever writes memories waits until it commits. False: the
+-- table was busy. Waiting for it is short, because writers queue behind, and because one of them
+-- may wait for this transaction (half of deadlock_timeout, so that nobody is cancelled).
+CREATE OR REPLACE FUNCTION _build_own_index(user_id text, memories bigint) RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET lock_timeout = '500ms'
 AS $$
 DECLARE
+    number CONSTANT int := _free_number();
     before CONSTANT text := current_setting('maintenance_work_mem');
-    number int;
+    workers CONSTANT text := current_setting('max_parallel_maintenance_workers');
     statement text;
 BEGIN
-    -- One builds at a time, so that no number is given twice.
-    LOCK TABLE trace IN SHARE MODE;
-    number := _free_number();
+    BEGIN
+        LOCK TABLE trace IN SHARE MODE;
+    EXCEPTION WHEN lock_not_available THEN
+        RETURN false;
+    END;
     PERFORM set_config('maintenance_work_mem', _build_memory(memories), true);
     FOREACH statement IN ARRAY _index_statements(user_id, number) LOOP
-        EXECUTE statement;
+        BEGIN
+            EXECUTE statement;
+        EXCEPTION WHEN disk_full THEN
+            -- A container gives parallel workers 64 MB of shared memory.
+            PERFORM set_config('max_parallel_maintenance_workers', '0', true);
+            EXECUTE statement;
+        END;
     END LOOP;
-    PERFORM set_config('maintenance_work_mem', before, true);
+    PERFORM set_config('maintenance_work_mem', before, true),
+            set_config('max_parallel_maintenance_workers', workers, true);
     PERFORM _use_own_index(user_id, number);
-    RETURN number;
+    RETURN true;
 END $$;
 
-CREATE OR REPLACE FUNCTION _drop_own_index(user_id text, number int) RETURNS void
+-- Drops indexes; false: the table was busy, and none is dropped.
+CREATE OR REPLACE FUNCTION _drop_indexes(names name[]) RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET lock_timeout = '500ms'
 AS $$
 DECLARE
     index_name name;
 BEGIN
-    -- Without indexes recall wants statistics of exactly what is there.
-    UPDATE profile AS p SET ann = 0, counted = 0, counted_up_to = 0, updated_at = now()
-    WHERE p.user_id = _drop_own_index.user_id AND p.ann = number;
-    PERFORM _compile_near_rows();
-    FOREACH index_name IN ARRAY _own_indexes(number, false) LOOP
+    FOREACH index_name IN ARRAY names LOOP
         EXECUTE format('DROP INDEX %I', index_name);
     END LOOP;
+    RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN false;
 END $$;
+
+-- Takes a user's indexes away: from here on all his memories are compared. False: table busy.
+CREATE OR REPLACE FUNCTION _drop_own_index(user_id text, number int) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF NOT _drop_indexes(_own_indexes(number)) THEN
+        RETURN false;
+    END IF;
+    PERFORM _use_own_index(user_id, 0);
+    RETURN true;
+END $$;
+
+-- The vectors of another model are in no index yet.
+CREATE OR REPLACE FUNCTION _forget_own_indexes() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    UPDATE profile AS p SET ann = 0, counted = 0, counted_up_to = 0, updated_at = now()
+    WHERE p.ann > 0;
+    IF FOUND THEN
+        PERFORM _compile_near_rows();
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER forget_own_indexes AFTER UPDATE OF active, dimensions ON embedding_model
+    FOR EACH ROW
+    WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.dimensions IS DISTINCT FROM NEW.dimensions)
+    EXECUTE FUNCTION _forget_own_indexes();

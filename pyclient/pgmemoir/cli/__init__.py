@@ -1,6 +1,6 @@
 """The command ``memoir``; `main` is its click group."""
 
-from . import conversation, database, demo, doctor, evaluate, memory
+from . import conversation, database, demo, doctor, evaluate, memory, upkeep
 from .app import main
 
 for _command in (
@@ -10,6 +10,7 @@ for _command in (
     *doctor.COMMANDS,
     *demo.COMMANDS,
     *evaluate.COMMANDS,
+    *upkeep.COMMANDS,
 ):
     main.add_command(_command)
 

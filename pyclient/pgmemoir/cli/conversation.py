@@ -7,9 +7,11 @@ from typing import BinaryIO
 
 import click
 
+from ..client import COUNT_FROM
 from ..importer import parse
 from .app import App
 from .output import progress_bar
+from .upkeep import index_loaded
 
 
 @click.command("import")
@@ -34,6 +36,8 @@ def import_conversation(app: App, file: BinaryIO, session: str | None) -> None:
         f"{added} messages stored, {len(done) - added} known already, "
         f"{conversation.skipped} without text, {len(conversation.sessions)} sessions"
     )
+    if added >= COUNT_FROM:
+        index_loaded(app)
 
 
 COMMANDS = (import_conversation,)

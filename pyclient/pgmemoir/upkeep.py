@@ -1,0 +1,191 @@
+"""`maintain` does what ``memoir.maintain`` leaves to the command: own indexes, nobody waiting.
+
+CREATE INDEX CONCURRENTLY runs outside a transaction, so that memories can be written meanwhile.
+Whatever stops it (Ctrl-C, a crash) leaves an index that nobody uses: recall goes on comparing all
+memories, and the next run drops the index and builds it again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import tuple_row
+
+from . import calls
+from .calls import Maintained
+from .errors import MemoirError
+from .prerequisites import value, vector_schema
+
+Cursor = psycopg.Cursor[Any]
+
+Report = Callable[[float, str], None]
+"""Takes how much of an index is built, from 0 to 1, and what it waits for, or nothing."""
+
+Watch = Callable[[str], AbstractContextManager[Report]]
+"""Takes what is built, for example "vectors of ada"."""
+
+_CONTENTS = {"words": "words", "near": "vectors"}
+# Shares of an index that is built concurrently: the build, then its validation.
+_BUILD = 0.85
+_SECONDS_BETWEEN_LOOKS = 0.2
+
+_PROGRESS = b"""SELECT phase, tuples_done, blocks_done, blocks_total
+FROM pg_stat_progress_create_index WHERE pid = %s"""
+
+# With the name of the schema, so that a database without it is told apart.
+_MAY_BUILD = "SELECT memoir._owns_tables() AND pg_try_advisory_lock(memoir._index_lock())"
+_OWNER = """SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'trace'::regclass"""
+
+
+class LeftUndone(MemoirError):
+    """Indexes are left that this role may not build, or that another session is busy with."""
+
+
+def maintain(dsn: str, user: str | None, everybody: bool, watch: Watch) -> Iterator[Maintained]:
+    """Count words, and build, drop and repair own indexes; yields each thing when it is done.
+
+    Args:
+        dsn: where to connect, not through a pooler that gives every transaction another session.
+        user: whose; None for the default user, unless everybody's.
+        everybody: all users of the database.
+        watch: shows the progress of one index.
+
+    Raises:
+        LeftUndone: after everything else, when indexes are left.
+    """
+    with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as conn:
+        cur = conn.cursor(row_factory=tuple_row)
+        _settle(cur)
+        may_build = value(cur, _MAY_BUILD)
+        call = calls.maintain(user, everybody, build_up_to=0)
+        rows = call.parse(cur.execute(call.statement, call.params).fetchall())
+        if may_build:
+            yield from _indexes(cur, dsn, rows, everybody, watch)
+        yield from (row for row in rows if not (may_build and row.left))
+        if not may_build and any(row.left for row in rows):
+            _refuse(cur)
+
+
+def _settle(cur: Cursor) -> None:
+    """Names without a schema, and no limit of time: a large index takes minutes."""
+    path = f"memoir, {vector_schema(cur)}, pg_temp"
+    cur.execute("SELECT set_config('search_path', %s, false)", (path,))
+    cur.execute("SET statement_timeout = 0")
+    cur.execute("SET lock_timeout = 0")
+    with suppress(psycopg.Error):  # not on every system: a build without its command ends
+        cur.execute("SET client_connection_check_interval = '1s'")
+
+
+def _refuse(cur: Cursor) -> None:
+    if value(cur, "SELECT _owns_tables()"):
+        raise LeftUndone(
+            "another session builds or drops indexes now, so the ones above are left",
+            hint="When it is done, run memoir maintain again.",
+        )
+    owner, role = value(cur, _OWNER), value(cur, "SELECT current_user")
+    raise LeftUndone(
+        f'only the owner of the tables, "{owner}", can build indexes; this is "{role}"',
+        hint=f"Run memoir maintain as {owner}, with --dsn or MEMOIR_DSN.",
+    )
+
+
+def _indexes(
+    cur: Cursor, dsn: str, rows: list[Maintained], everybody: bool, watch: Watch
+) -> Iterator[Maintained]:
+    """Drop before building: numbers become free."""
+    if everybody:
+        cur.execute("SELECT _compile_near_rows()")
+    if value(cur, "SELECT _left_over_indexes() <> '{}'"):
+        _drop_left_over(cur)
+        yield Maintained(None, "left-over index dropped", None)
+    for row in rows:
+        if row.left in ("drop", "repair"):
+            cur.execute("SELECT _use_own_index(%s, 0)", (row.user,))
+            cur.execute("SELECT refresh_statistics(%s)", (row.user,))
+            _drop_left_over(cur)
+            word = "index" if row.left == "drop" else "unusable index"
+            yield Maintained(row.user, f"{word} dropped", row.memories)
+    for row in rows:
+        if row.left == "build":
+            _build(cur, dsn, row, watch)
+            yield Maintained(row.user, "index built", row.memories)
+
+
+def _drop_left_over(cur: Cursor, option: str = "CONCURRENTLY") -> None:
+    for name in value(cur, "SELECT _left_over_indexes()::text[]"):
+        _drop(cur, name, option)
+
+
+def _drop(cur: Cursor, name: str, option: str = "CONCURRENTLY") -> None:
+    cur.execute(sql.SQL(f"DROP INDEX {option} IF EXISTS {{}}").format(sql.Identifier(name)))
+
+
+def _build(cur: Cursor, dsn: str, row: Maintained, watch: Watch) -> None:
+    number = value(cur, "SELECT _free_number()")
+    cur.execute(
+        "SELECT set_config('maintenance_work_mem', _build_memory(%s), false)", (row.memories,)
+    )
+    statements = value(cur, "SELECT _index_statements(%s, %s, 'CONCURRENTLY')", row.user, number)
+    try:
+        for name, statement in zip(("words", "near"), statements, strict=True):
+            what = f"{_CONTENTS[name]} of {row.user}"
+            with watch(what) as report, _watched(dsn, cur, row, report):
+                _create(cur, f"trace_{name}_{number}", statement)
+        cur.execute("SELECT _use_own_index(%s, %s)", (row.user, number))
+    except BaseException:
+        with suppress(psycopg.Error):
+            cur.execute("SET lock_timeout = '500ms'")
+            _drop_left_over(cur, option="")
+        raise
+
+
+def _create(cur: Cursor, name: str, statement: str) -> None:
+    """Without parallel workers where a container has not the shared memory for them."""
+    try:
+        cur.execute(statement.encode())
+    except psycopg.errors.DiskFull:
+        _drop(cur, name)
+        cur.execute("SET max_parallel_maintenance_workers = 0")
+        cur.execute(statement.encode())
+
+
+@contextmanager
+def _watched(dsn: str, cur: Cursor, row: Maintained, report: Report) -> Iterator[None]:
+    """Tell how far the build is, from a second connection, until it ends."""
+    ended = threading.Event()
+    pid = cur.connection.info.backend_pid
+
+    def look() -> None:
+        with suppress(psycopg.Error), psycopg.connect(dsn, autocommit=True) as conn:
+            while not ended.wait(_SECONDS_BETWEEN_LOOKS):
+                found = conn.execute(_PROGRESS, (pid,)).fetchone()
+                if found:
+                    report(*_share(row.memories or 1, *found))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _share(memories: int, phase: str, tuples: int, block: int, blocks: int) -> tuple[float, str]:
+    """How much is done, and what is waited for.
+
+    An index by vector counts the rows it took in, any other the part of the table it has read.
+    """
+    part = min(1.0, tuples / memories if tuples else block / (blocks or 1))
+    waits = phase if phase.startswith("waiting") else ""
+    if phase.startswith("building index"):
+        return _BUILD * part, ""
+    if phase == "index validation: scanning table":
+        return _BUILD + (1 - _BUILD) * block / (blocks or 1), ""
+    before = phase in ("initializing", "waiting for writers before build")
+    return 0.0 if before else _BUILD, waits

@@ -1,0 +1,344 @@
+"""Users with many memories get indexes of their own, and lose them; recall finds the same."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+import psycopg
+import pytest
+from tests.rows import call, explain, fill, found, recall, refused, remember, value, wave
+
+ODD = ["O'Neil", "中文", '"x"; $branch$ $body$', "back\\slash", "%s %1$L {}", "tab\there"]
+# With this gain 26 memories earn an index, and 0 keep it.
+LITTLE = "0.22"
+
+
+@pytest.fixture
+def small(tx):
+    """A connection to a database where few memories are many."""
+    set_to(tx, ann_gain=LITTLE)
+    return tx
+
+
+def set_to(conn, **settings):
+    for name, text in settings.items():
+        conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (str(text), name))
+
+
+def maintain(conn, user=None, **more):
+    """What was done: (user, action, memories) of each thing."""
+    return [tuple(row) for row in call(conn, "maintain", only_user=user, **more)]
+
+
+def actions(conn, user=None, **more):
+    """What was done with indexes."""
+    return [row[1] for row in maintain(conn, user, **more) if row[1] != "words counted"]
+
+
+def number(conn, user="default"):
+    """The number of the user's indexes."""
+    return value(conn, "SELECT ann FROM memoir.profile WHERE user_id = %s", user)
+
+
+def indexes(conn):
+    """The names of all own indexes."""
+    rows = conn.execute(
+        "SELECT relname FROM pg_class WHERE relname ~ '^trace_(near|words)_[0-9]+$' ORDER BY 1"
+    )
+    return [name for (name,) in rows]
+
+
+def best(conn, question, user="default", **more):
+    """The memories of a recall, in order."""
+    return recall(conn, question, user_id=user, **more).memory_ids
+
+
+def test_a_user_with_many_memories_gets_indexes_and_his_words_are_counted(small):
+    fill(small, 30)
+    assert maintain(small) == [
+        ("default", "index built", 30),
+        ("default", "words counted", 30),
+    ]
+    assert (number(small), indexes(small)) == (1, ["trace_near_1", "trace_words_1"])
+
+
+def test_a_second_time_does_nothing(small):
+    fill(small, 30, "ada")
+    remember(small, "tea", user_id="bob")
+    maintain(small)
+    assert maintain(small) == []
+
+
+def test_with_the_settings_as_they_are_5000_memories_are_many(tx):
+    costs = "SELECT memoir._exact_cost(%s::int) > 2 * memoir._indexed_cost(%s::int)"
+    assert [value(tx, costs, n, n) for n in (1000, 5000)] == [False, True]
+
+
+def test_few_memories_get_none(tx):
+    fill(tx, 30)
+    assert maintain(tx) == [("default", "words counted", 30)]
+    assert number(tx) == 0
+
+
+def test_memories_without_vectors_get_none(small):
+    for n in range(30):
+        remember(small, f"tea {n}")
+    assert actions(small) == []
+
+
+def test_who_has_few_left_loses_them(small):
+    fill(small, 30)
+    maintain(small)
+    set_to(small, ann_gain=4)
+    assert actions(small) == ["index dropped"]
+    assert (number(small), indexes(small)) == (0, [])
+
+
+def test_who_has_nothing_left_loses_them(small):
+    fill(small, 30)
+    maintain(small)
+    small.execute("DELETE FROM memoir.memory")
+    set_to(small, ann_gain=2)
+    assert maintain(small) == [("default", "index dropped", 0)]
+
+
+def test_between_the_two_sizes_nobody_gets_or_loses_one(tx):
+    # 3000 memories gain 2.1: with this setting 3 earns an index, and below 2.1 loses it.
+    set_to(tx, ann_gain=2.5)
+    fill(tx, 3000)
+    assert actions(tx) == []
+    set_to(tx, ann_gain=2)
+    assert actions(tx) == ["index built"]
+    set_to(tx, ann_gain=2.5)
+    assert actions(tx) == []
+    set_to(tx, ann_gain=3.5)
+    assert actions(tx) == ["index dropped"]
+
+
+def test_no_more_users_than_the_limit_have_one_the_largest_first(small):
+    set_to(small, ann_limit=1)
+    fill(small, 30, "ada")
+    fill(small, 40, "bob")
+    assert ("bob", "index built", 40) in maintain(small)
+    assert (number(small, "ada"), number(small, "bob")) == (0, 1)
+
+
+@pytest.mark.parametrize("question", ["note7 word3", "word5", "note29", "nothing like it"])
+def test_what_is_found_is_the_same_for_everybody(small, question):
+    fill(small, 50, "ada")
+    fill(small, 20, "bob", first=1001)
+    for user in ("ada", "bob"):
+        call(small, "refresh_statistics", user_id=user)
+    asked = {"query_vec": wave(7)}
+    before = [best(small, question, user, **asked) for user in ("ada", "bob")]
+    assert "index built" in actions(small, "ada")
+    assert [best(small, question, user, **asked) for user in ("ada", "bob")] == before
+    assert all(before)
+
+
+def test_a_memory_stored_afterwards_is_found_by_vector_and_by_word(small):
+    fill(small, 30)
+    maintain(small)
+    near = remember(small, "milk", embedding=wave(2000))
+    assert best(small, None, query_vec=wave(2000))[0] == near
+    bare = remember(small, "zebra crossing")
+    assert best(small, "zebra") == [bare]
+    assert best(small, "zebra", query_vec=wave(2000)).index(near) in (0, 1)
+
+
+def test_a_word_of_every_memory_is_found_without_a_vector_too(small):
+    fill(small, 30)
+    for n in range(10):
+        remember(small, f"tea {n}", embedding=wave(2000 + n))
+    set_to(small, ann_words=5)
+    maintain(small)
+    assert number(small) == 1
+    assert all("tea" in line for line in found(small, "tea"))
+    assert len(found(small, "tea")) == 5
+
+
+def test_a_memory_that_is_no_longer_active_is_not_found(small):
+    fill(small, 30)
+    maintain(small)
+    gone, first = best(small, "note3", query_vec=wave(3))[0], best(small, "note4")[0]
+    small.execute("UPDATE memoir.trace SET active = false WHERE memory_id = %s", (gone,))
+    small.execute("DELETE FROM memoir.memory WHERE memory_id = %s", (first,))
+    assert not {gone, first} & set(best(small, "note3 note4", query_vec=wave(3)))
+
+
+def test_a_question_with_neither_text_nor_vector_shows_the_most_important(small):
+    fill(small, 30)
+    before = best(small, None)
+    maintain(small)
+    assert best(small, None) == before != []
+
+
+def test_a_recall_of_the_past_is_as_before(small):
+    fill(small, 30)
+    small.execute("UPDATE memoir.memory SET valid_from = '2025-01-01'")
+    small.execute("UPDATE memoir.trace SET created_at = '2025-01-01' WHERE memory_id % 2 = 0")
+    past = datetime(2025, 1, 2, tzinfo=UTC)
+    before = best(small, "word3", query_vec=wave(3), as_of=past)
+    maintain(small)
+    assert best(small, "word3", query_vec=wave(3), as_of=past) == before != []
+
+
+@pytest.mark.parametrize("mode", ["execute", "conversation", "balanced", "assistant"])
+def test_every_mode_finds_it(small, mode):
+    fill(small, 60)
+    maintain(small)
+    assert found(small, "note9", mode=mode, query_vec=wave(9))[0] == "note9 word9"
+    rows = explain(small, "note9", mode=mode, query_vec=wave(9))
+    assert rows[0].content == "note9 word9"
+
+
+@pytest.mark.parametrize("user", ODD)
+def test_a_user_may_have_any_name(small, user):
+    fill(small, 30, user)
+    fill(small, 25, "bob", first=1001)
+    maintain(small)
+    assert number(small, user) == 1
+    assert found(small, "note9", user_id=user, query_vec=wave(9))[0] == "note9 word9"
+    assert maintain(small) == []
+    set_to(small, ann_gain=9)
+    assert actions(small, user) == ["index dropped"]
+
+
+def test_the_number_of_another_leads_to_nobody_elses_memories(small):
+    fill(small, 30, "ada")
+    fill(small, 30, "bob", first=1001)
+    maintain(small)
+    small.execute("UPDATE memoir.profile SET ann = 3 - ann")
+    ids = best(small, "note9 note1009", "ada", query_vec=wave(1009), budget=5000)
+    owners = "SELECT array_agg(DISTINCT user_id) FROM memoir.memory WHERE memory_id = ANY (%s)"
+    assert value(small, owners, ids) == ["ada"]
+
+
+def test_for_all_users_a_large_index_is_left_to_the_command(small):
+    set_to(small, ann_inline=29)
+    fill(small, 30)
+    assert actions(small) == ["build index: memoir maintain"]
+    assert number(small) == 0
+    assert actions(small, "default") == ["index built"]
+
+
+def test_asked_not_to_build_it_only_tells(small):
+    fill(small, 30)
+    assert actions(small, build_up_to=0) == ["build index: memoir maintain"]
+    maintain(small)
+    set_to(small, ann_gain=9)
+    assert actions(small, build_up_to=0) == ["drop index: memoir maintain"]
+    assert number(small) == 1
+
+
+def test_a_missing_index_is_found_out_and_built_again(small):
+    fill(small, 30)
+    maintain(small)
+    small.execute("DROP INDEX memoir.trace_near_1")
+    assert found(small, "note9", query_vec=wave(9))[0] == "note9 word9"
+    assert actions(small) == ["unusable index dropped", "index built"]
+    assert actions(small) == []
+
+
+def test_a_profile_that_came_without_indexes_has_everything_compared(small):
+    # What a copy of the rows alone brings: the function knows no such user.
+    fill(small, 30)
+    small.execute("INSERT INTO memoir.profile (user_id, ann) VALUES ('default', 7)")
+    assert found(small, "note9", query_vec=wave(9))[0] == "note9 word9"
+    set_to(small, ann_gain=9)
+    assert actions(small) == ["unusable index dropped"]
+    assert number(small) == 0
+
+
+def test_the_index_of_another_user_is_not_taken_for_his(small):
+    fill(small, 30, "ada")
+    maintain(small)
+    diag = refused(small, "_use_own_index", user_id="bob", number=1)
+    assert (diag.sqlstate, diag.message_hint) == ("ME013", "memoir maintain builds them.")
+
+
+def test_another_embedding_model_means_new_indexes(small):
+    fill(small, 30)
+    maintain(small)
+    small.execute("UPDATE memoir.embedding_model SET active = false")
+    small.execute("INSERT INTO memoir.embedding_model VALUES (2, 'short', 2, true)")
+    short = f"[{math.sin(9)},{math.sin(18)}]"
+    small.execute(
+        "INSERT INTO memoir.trace (user_id, memory_id, model, kind, created_at, importance, cost,"
+        " term_count, terms, embedding, line) SELECT user_id, memory_id, 2, kind, created_at,"
+        " importance, cost, term_count, terms, subvector(embedding::vector, 1, 2), line"
+        " FROM memoir.trace"
+    )
+    assert (number(small), found(small, "note9", query_vec=short)[0]) == (0, "note9 word9")
+    assert actions(small) == ["left-over index dropped", "index built"]
+    assert found(small, "note9", query_vec=short)[0] == "note9 word9"
+    assert indexes(small) == ["trace_near_1", "trace_words_1"]
+
+
+def test_only_the_owner_builds(small):
+    fill(small, 30)
+    small.execute("CREATE ROLE app")
+    small.execute("GRANT USAGE ON SCHEMA memoir TO app")
+    small.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA memoir TO app")
+    small.execute("SET LOCAL ROLE app")
+    small.execute("SET LOCAL memoir.user_id = 'default'")
+    assert maintain(small, "default") == [
+        ("default", "build index: memoir maintain", 30),
+        ("default", "words counted", 30),
+    ]
+
+
+def test_a_role_under_row_level_security_finds_the_same(small):
+    fill(small, 30)
+    maintain(small)
+    before = best(small, "note9 word3", query_vec=wave(9))
+    small.execute("CREATE ROLE app")
+    small.execute("GRANT USAGE ON SCHEMA memoir TO app")
+    small.execute("GRANT SELECT ON ALL TABLES IN SCHEMA memoir TO app")
+    small.execute("SET LOCAL ROLE app")
+    small.execute("SET LOCAL memoir.user_id = 'default'")
+    assert best(small, "note9 word3", query_vec=wave(9)) == before
+
+
+def test_a_reader_needs_no_right_to_write(small):
+    fill(small, 30)
+    maintain(small)
+    small.execute("SET LOCAL TRANSACTION READ ONLY")
+    assert found(small, "note9", query_vec=wave(9))[0] == "note9 word9"
+
+
+def test_no_user_is_refused(tx):
+    assert refused(tx, "maintain", only_user="").sqlstate == "ME006"
+
+
+def test_of_two_at_once_one_builds(db, dsn):
+    set_to(db, ann_gain=LITTLE)
+    fill(db, 30)
+    call(db, "refresh_statistics")
+    with psycopg.connect(dsn) as other:
+        assert "index built" in actions(other)
+        db.execute("SET statement_timeout = '5s'")
+        assert actions(db, build_up_to=100) == ["build index: memoir maintain"]
+        other.commit()
+    assert (number(db), maintain(db)) == (1, [])
+
+
+def test_a_busy_table_is_left_alone(db, dsn):
+    set_to(db, ann_gain=LITTLE)
+    fill(db, 30)
+    with psycopg.connect(dsn) as writer:
+        remember(writer, "tea", user_id="bob")
+        assert actions(db) == ["build index: memoir maintain"]
+    assert actions(db) == ["index built"]
+
+
+def test_a_busy_table_keeps_an_index(db, dsn):
+    set_to(db, ann_gain=LITTLE)
+    fill(db, 30)
+    maintain(db)
+    set_to(db, ann_gain=9)
+    with psycopg.connect(dsn) as reader:
+        recall(reader, "note9", query_vec=wave(9))
+        assert actions(db) == ["drop index: memoir maintain"]
+    assert (number(db), actions(db)) == (1, ["index dropped"])

@@ -1,0 +1,279 @@
+"""``memoir maintain``, the clients' ``maintain``, and what doctor says about own indexes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner, Result
+from psycopg.conninfo import make_conninfo
+from tests.rows import fill, found, remember, value, wave
+
+from pgmemoir import Maintained, Memoir, cli, upkeep
+
+Call = Callable[..., Result]
+
+GRANTS = """
+CREATE ROLE app LOGIN;
+GRANT USAGE ON SCHEMA memoir TO app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA memoir TO app;
+ALTER ROLE app SET memoir.user_id = 'default';
+"""
+
+
+@pytest.fixture
+def many(db: psycopg.Connection) -> psycopg.Connection:
+    """A database where 26 memories earn an index, with a user of 30."""
+    set_to(db, ann_gain=0.22)
+    fill(db, 30)
+    return db
+
+
+def set_to(conn: psycopg.Connection, **settings: Any) -> None:
+    for name, setting in settings.items():
+        conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (str(setting), name))
+
+
+def indexes(conn: psycopg.Connection) -> list[tuple[str, bool]]:
+    """Own indexes, and whether they are complete."""
+    rows = conn.execute(
+        "SELECT indexrelid::regclass::text, indisvalid FROM pg_index"
+        " WHERE indexrelid::regclass::text ~ 'trace_(near|words)_[0-9]' ORDER BY 1"
+    )
+    return rows.fetchall()
+
+
+def done(result: Result) -> list[list[str]]:
+    """The rows of the table that was printed."""
+    return [line.split("  ") for line in result.stdout.splitlines()[2:]]
+
+
+def test_the_command_prints_what_it_did(memoir: Call, many: psycopg.Connection) -> None:
+    result = memoir("maintain")
+    assert result.stdout == (
+        "user     done           memories\n"
+        "-------  -------------  --------\n"
+        "default  index built          30\n"
+        "default  words counted        30\n"
+    )
+    assert indexes(many) == [("memoir.trace_near_1", True), ("memoir.trace_words_1", True)]
+    assert found(many, "note9", query_vec=wave(9))[0] == "note9 word9"
+
+
+@pytest.mark.usefixtures("many")
+def test_a_second_run_has_nothing_to_do(memoir: Call) -> None:
+    memoir("maintain")
+    assert memoir("maintain").stdout == "nothing to do\n"
+
+
+def test_the_command_drops_what_is_not_earned(memoir: Call, many: psycopg.Connection) -> None:
+    memoir("maintain")
+    set_to(many, ann_gain=9)
+    assert "default  index dropped" in memoir("maintain").stdout
+    assert indexes(many) == []
+    assert value(many, "SELECT ann FROM memoir.profile") == 0
+
+
+@pytest.mark.parametrize("where", [["--user", "bob", "maintain"], ["maintain", "--user", "bob"]])
+def test_one_user_alone(memoir: Call, many: psycopg.Connection, where: list[str]) -> None:
+    fill(many, 40, "bob")
+    assert "index built          40" in memoir(*where).stdout
+    users = many.execute("SELECT user_id FROM memoir.profile WHERE ann > 0")
+    assert users.fetchall() == [("bob",)]
+
+
+def test_a_user_of_any_name_is_indexed(memoir: Call, many: psycopg.Connection) -> None:
+    user = 'O\'Neil 中文 $body$ %s \\ "x"'
+    fill(many, 40, user)
+    assert memoir("maintain", "--user", user).exit_code == 0
+    assert found(many, "note9", user_id=user, query_vec=wave(9))[0] == "note9 word9"
+
+
+def test_an_unusable_index_is_built_again(memoir: Call, many: psycopg.Connection) -> None:
+    memoir("maintain")
+    many.execute("DROP INDEX memoir.trace_near_1")
+    result = memoir("maintain")
+    assert [row[0:2] for row in done(result)] == [
+        ["default", "unusable index dropped"],
+        ["default", "index built"],
+    ]
+    assert len(indexes(many)) == 2
+
+
+def test_who_does_not_own_the_tables_is_told_who_does(many: psycopg.Connection, dsn: str) -> None:
+    many.execute(GRANTS)
+    try:
+        address = make_conninfo(dsn, user="app")
+        result = CliRunner().invoke(cli.main, ["--dsn", address, "maintain"])
+        owner = value(many, "SELECT current_user")
+        assert "words counted" in result.stdout
+        assert result.stderr.splitlines()[0] == (
+            f'error: only the owner of the tables, "{owner}", can build indexes; this is "app"'
+        )
+        assert result.exit_code == 1
+    finally:
+        many.execute("DROP OWNED BY app; DROP ROLE app")
+
+
+def test_of_two_at_once_one_builds(memoir: Call, many: psycopg.Connection) -> None:
+    many.execute("SELECT pg_advisory_lock(memoir._index_lock())")
+    result = memoir("maintain")
+    assert result.stderr.startswith("error: another session builds or drops indexes now")
+    assert indexes(many) == []
+
+
+@contextmanager
+def building(dsn: str, conn: psycopg.Connection) -> Iterator[subprocess.Popen[str]]:
+    """A process of ``memoir maintain`` that waits for a writer, while it builds."""
+    with psycopg.connect(dsn) as writer:
+        remember(writer, "tea", user_id="bob")
+        code = "from pgmemoir.cli import main; main()"
+        program = [sys.executable, "-c", code, "--dsn", dsn, "maintain"]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen(program, **pipes)  # type: ignore[call-overload]
+        try:
+            wait_until(conn, "EXISTS (SELECT FROM pg_stat_progress_create_index)")
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def wait_until(conn: psycopg.Connection, condition: str) -> None:
+    for _ in range(500):
+        if value(conn, f"SELECT {condition}"):
+            return
+        time.sleep(0.02)
+    pytest.fail(f"never {condition}")
+
+
+def test_a_stopped_build_says_that_nothing_is_lost(
+    memoir: Call, many: psycopg.Connection, dsn: str
+) -> None:
+    with building(dsn, many) as process:
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=20)
+    assert (process.returncode, stderr.splitlines()[-2]) == (1, "error: stopped")
+    assert found(many, "note9", query_vec=wave(9))[0] == "note9 word9"
+    assert memoir("maintain").exit_code == 0
+    assert [complete for _, complete in indexes(many)] == [True, True]
+
+
+def test_after_a_killed_build_the_next_run_clears_up(
+    memoir: Call, many: psycopg.Connection, dsn: str
+) -> None:
+    with building(dsn, many) as process:
+        process.kill()
+        wait_until(many, "NOT EXISTS (SELECT FROM pg_stat_progress_create_index)")
+    assert [complete for _, complete in indexes(many)] == [False]
+    assert found(many, "note9", query_vec=wave(9))[0] == "note9 word9"
+    assert "left-over index dropped" in memoir("maintain").stdout
+    assert [complete for _, complete in indexes(many)] == [True, True]
+
+
+@pytest.mark.usefixtures("many")
+def test_without_shared_memory_it_builds_without_workers(
+    memoir: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    create = psycopg.Cursor.execute
+
+    def execute(cursor: Any, query: Any, *rest: Any, **more: Any) -> Any:
+        text = str(query)
+        tried.append(text)
+        if "CREATE INDEX" in text and sum("CREATE INDEX" in each for each in tried) == 1:
+            raise psycopg.errors.DiskFull("could not resize shared memory segment")
+        return create(cursor, query, *rest, **more)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", execute)
+    assert "index built" in memoir("maintain").stdout
+    assert any("max_parallel_maintenance_workers = 0" in text for text in tried)
+
+
+@pytest.mark.parametrize(
+    ("looks", "share", "waits"),
+    [
+        (("initializing", 0, 0, 0), 0, ""),
+        (("waiting for writers before build", 0, 0, 0), 0, "waiting for writers before build"),
+        (("building index: loading tuples", 50, 1, 9), 0.425, ""),
+        (("building index: scanning table", 0, 5, 10), 0.425, ""),
+        (("waiting for old snapshots", 0, 0, 0), 0.85, "waiting for old snapshots"),
+        (("index validation: scanning table", 0, 10, 10), 1, ""),
+    ],
+)
+def test_progress_is_the_share_that_is_built(
+    looks: tuple[str, int, int, int], share: float, waits: str
+) -> None:
+    assert upkeep._share(100, *looks) == (pytest.approx(share), waits)
+
+
+def test_an_import_of_many_messages_indexes_the_user(
+    memoir: Call, many: psycopg.Connection, tmp_path: Path
+) -> None:
+    chat = tmp_path / "chat.json"
+    chat.write_text(json.dumps([{"speaker": "Ada", "text": f"hello {n}"} for n in range(40)]))
+    result = memoir("--user", "ada", "import", str(chat))
+    assert result.stdout.splitlines()[1:] == ["index built for 40 memories"]
+    assert result.stderr == ""
+    users = many.execute("SELECT user_id FROM memoir.profile WHERE ann > 0")
+    assert users.fetchall() == [("ada",)]
+
+
+def test_storing_many_at_once_indexes_the_user(
+    open_client: Callable[..., Any], many: psycopg.Connection
+) -> None:
+    memory = open_client(user="ada", embedder=None)
+    memory.remember_many([{"content": f"hello {n}"} for n in range(40)])
+    assert memory.maintain() == []
+    assert value(many, "SELECT ann FROM memoir.profile WHERE user_id = 'ada'") == 1
+    everybody = memory.maintain(everybody=True, build_up_to=0)
+    assert everybody[0] == Maintained("default", "build index: memoir maintain", 30)
+    assert [each.left for each in everybody] == ["build", None]
+
+
+def test_in_the_callers_transaction_no_index_is_built(many: psycopg.Connection, dsn: str) -> None:
+    with psycopg.connect(dsn) as conn:
+        memory = Memoir(conn, user="ada", embedder=None)
+        memory.remember_many([{"content": f"hello {n}"} for n in range(40)])
+    assert value(many, "SELECT ann FROM memoir.profile WHERE user_id = 'ada'") == 0
+
+
+def index_line(memoir: Call) -> list[str]:
+    """What doctor says about indexes, with its hint."""
+    lines = memoir("doctor").stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if " indexes " in line)
+    return [lines[at][:4].strip(), lines[at][18:], lines[at + 1].strip()]
+
+
+def test_doctor_tells_who_needs_an_index(memoir: Call, many: psycopg.Connection) -> None:
+    fill(many, 40, "bob")
+    said = ["warn", 'none yet for "bob" (40), "default" (30) memories', "Run: memoir maintain"]
+    assert index_line(memoir) == said
+    memoir("maintain")
+    assert index_line(memoir)[:2] == ["ok", "2 users have their own"]
+
+
+def test_doctor_tells_of_an_index_that_cannot_be_used(
+    memoir: Call, many: psycopg.Connection
+) -> None:
+    memoir("maintain")
+    many.execute("DROP INDEX memoir.trace_words_1")
+    said = 'missing or unusable for "default" (30) memories: recall reads the table'
+    assert index_line(memoir) == ["warn", said, "Run: memoir maintain"]
+
+
+def test_doctor_tells_of_a_left_over_index(memoir: Call, many: psycopg.Connection) -> None:
+    many.execute("CREATE INDEX trace_near_9 ON memoir.trace (memory_id)")
+    set_to(many, ann_gain=9)
+    assert index_line(memoir)[1] == "1 of an interrupted or running build"
+    memoir("maintain")
+    assert index_line(memoir)[:2] == ["ok", "nobody has so many memories"]
