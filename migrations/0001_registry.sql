@@ -99,6 +99,7 @@ CREATE TABLE mode (
         OR session_weight > 0 OR time_boost <> 0) STORED,
     asks_feature text NOT NULL DEFAULT '',
     when_feature text NOT NULL DEFAULT '',
+    expansions int NOT NULL DEFAULT 0,
     model_id smallint,
     dimensions int,
     log_recalls boolean NOT NULL DEFAULT true,
@@ -218,6 +219,9 @@ COMMENT ON COLUMN mode.turns IS
 COMMENT ON COLUMN mode.model_id IS
     'Kept by trigger, as dimensions and log_recalls: the active embedding model and setting '
     'log_recalls, so that a recall reads one row. Do not write.';
+COMMENT ON COLUMN mode.expansions IS
+    'Kept by trigger: a number of what table expansion says, by which a recall sees whether '
+    'profile.expanding was made of the same. Do not write.';
 COMMENT ON COLUMN mode.asks_feature IS
     'Kept by trigger, as when_feature: question_penalty and when_boost as entries of the sparse '
     'vector of a question. Do not write.';

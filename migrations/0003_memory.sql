@@ -13,6 +13,10 @@ CREATE TABLE profile (
     rolling_summary text,
     counted_up_to bigint NOT NULL DEFAULT 0,
     counted int NOT NULL DEFAULT 0,
+    expanding int[] NOT NULL DEFAULT '{}',
+    expansions int NOT NULL DEFAULT -1,
+    narrow_for int NOT NULL DEFAULT -1,
+    some_expire boolean NOT NULL DEFAULT true,
     updated_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX profile_ann ON profile (user_id) WHERE ann > 0;
@@ -28,6 +32,14 @@ COMMENT ON COLUMN profile.overview IS
 COMMENT ON COLUMN profile.counted_up_to IS
     'term.df counts the active traces with memory_id up to this one; recall counts the later ones '
     'itself.';
+COMMENT ON COLUMN profile.expanding IS
+    'Terms of words that table synonym expands to something the counted memories have; '
+    'mode.expansions was expansions then.';
+COMMENT ON COLUMN profile.narrow_for IS
+    'With vectors of so many dimensions none of the counted memories is wide (trace.wide): recall '
+    'reads the covering index alone. -1: unknown.';
+COMMENT ON COLUMN profile.some_expire IS
+    'Some counted memory has a valid_until; where none has, recall does not look for the expired.';
 
 CREATE TABLE memory (
     user_id text NOT NULL CHECK (user_id <> '' AND length(user_id) <= 200),

@@ -49,6 +49,12 @@ COMMENT ON TABLE memoir.migration IS
     'What the migration runner ran: the hash of each text, and the objects to drop on the way back';
 """
 
+_OWN_INDEXES = """
+SELECT c.oid::regclass::text
+FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+WHERE i.indrelid = to_regclass('memoir.trace') AND c.relname ~ '^trace_(near|words)_[0-9]+$'
+"""
+
 # Functions, views, triggers and policies of the schema that this transaction made or replaced:
 # their catalogue row is no older than the transaction.
 _MADE_NOW = """
@@ -177,6 +183,7 @@ def down(conn: Connection, target: int, *, source: Source | None = None) -> list
         _set_path(cur)
         undone = [file.path.name for file in undo]
         if code := ledger.get(CODE):
+            _drop_own_indexes(cur)
             _drop(cur, code.objects)
             _forget(cur, CODE)
             undone.insert(0, CODE)
@@ -351,6 +358,17 @@ def _drop(cur: Cursor, objects: Iterable[str], keep_used: bool = False) -> None:
                 server_sqlstate=cause.sqlstate,
             )
         waiting = [] if len(blocked) == len(waiting) else list(blocked)
+
+
+def _drop_own_indexes(cur: Cursor) -> None:
+    """Drop the indexes of single users, which upkeep made with functions of the code."""
+    names = [row[0] for row in cur.execute(_OWN_INDEXES)]
+    for name in names:
+        cur.execute(f"DROP INDEX {name}".encode())
+    if names:
+        cur.execute(
+            "UPDATE memoir.profile SET ann = 0, counted = 0, counted_up_to = 0 WHERE ann > 0"
+        )
 
 
 def _run(cur: Cursor, file: SqlFile) -> None:

@@ -37,6 +37,8 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 _PROGRESS = b"""SELECT phase, tuples_done, blocks_done, blocks_total
 FROM pg_stat_progress_create_index WHERE pid = %s"""
 
+# With the name of the schema, so that a database without it is told apart.
+_MAY_BUILD = "SELECT memoir._owns_tables() AND pg_try_advisory_lock(memoir._index_lock())"
 _OWNER = """SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'trace'::regclass"""
 
 
@@ -59,7 +61,7 @@ def maintain(dsn: str, user: str | None, everybody: bool, watch: Watch) -> Itera
     with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as conn:
         cur = conn.cursor(row_factory=tuple_row)
         _settle(cur)
-        may_build = value(cur, "SELECT _owns_tables() AND pg_try_advisory_lock(_index_lock())")
+        may_build = value(cur, _MAY_BUILD)
         call = calls.maintain(user, everybody, build_up_to=0)
         rows = call.parse(cur.execute(call.statement, call.params).fetchall())
         if may_build:
@@ -104,6 +106,7 @@ def _indexes(
     for row in rows:
         if row.left in ("drop", "repair"):
             cur.execute("SELECT _use_own_index(%s, 0)", (row.user,))
+            cur.execute("SELECT refresh_statistics(%s)", (row.user,))
             _drop_left_over(cur)
             word = "index" if row.left == "drop" else "unusable index"
             yield Maintained(row.user, f"{word} dropped", row.memories)

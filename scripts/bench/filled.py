@@ -162,7 +162,7 @@ class Filled:
         conn = self.conn
         users = [name_of(user) for user in amount.everybody()]
         upkeep = "memoir.refresh_statistics"
-        if scalar(conn, "SELECT to_regprocedure('memoir.maintain(text)') IS NOT NULL"):
+        if scalar(conn, "SELECT to_regproc('memoir.maintain') IS NOT NULL"):
             upkeep = "memoir.maintain"
             conn.execute("SELECT memoir.maintain()")
         # Without maintain() this is everybody who has something new.

@@ -6,14 +6,16 @@ CREATE OR REPLACE FUNCTION _compile_modes() RETURNS trigger
 AS $$
 BEGIN
     UPDATE mode
-    SET model_id = compiled.model_id, dimensions = compiled.dimensions,
+    SET expansions = compiled.expansions,
+        model_id = compiled.model_id, dimensions = compiled.dimensions,
         log_recalls = compiled.log_recalls,
         asks_feature = compiled.asks, when_feature = compiled.whens,
         plain_kinds = compiled.plain, kind_weights = compiled.weights, kind_rates = compiled.rates,
         kind_priorities = compiled.priorities,
         kind_headings = compiled.headings, heading_costs = compiled.costs
     FROM (
-        SELECT m.name, e.model_id, e.dimensions, coalesce(s.value = 'true', false) AS log_recalls,
+        SELECT m.name, (SELECT max(expansions) FROM mode) AS expansions,
+               e.model_id, e.dimensions, coalesce(s.value = 'true', false) AS log_recalls,
                _feature_entry('asks', -m.question_penalty) AS asks,
                _feature_entry('when', m.when_boost) AS whens,
                sum(CASE WHEN coalesce(w.weight, 1) = 1
@@ -37,12 +39,12 @@ BEGIN
         GROUP BY m.name, e.model_id, e.dimensions, s.value
     ) AS compiled
     WHERE mode.name = compiled.name
-      AND (mode.model_id, mode.dimensions, mode.log_recalls, mode.asks_feature,
+      AND (mode.expansions, mode.model_id, mode.dimensions, mode.log_recalls, mode.asks_feature,
            mode.when_feature, mode.plain_kinds, mode.kind_weights, mode.kind_rates,
            mode.kind_priorities, mode.kind_headings, mode.heading_costs)
           IS DISTINCT FROM
-          (compiled.model_id, compiled.dimensions, compiled.log_recalls, compiled.asks,
-           compiled.whens, compiled.plain, compiled.weights, compiled.rates,
+          (compiled.expansions, compiled.model_id, compiled.dimensions, compiled.log_recalls,
+           compiled.asks, compiled.whens, compiled.plain, compiled.weights, compiled.rates,
            compiled.priorities, compiled.headings, compiled.costs);
     RETURN NULL;
 END $$;

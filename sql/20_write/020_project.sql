@@ -1,11 +1,17 @@
 -- Writes the recall projection (trace) of memories: everything recall would otherwise work out at
 -- question time. An index entry may hold 2,704 bytes; a row that would not fit is marked wide and
 -- read from the table instead.
+CREATE OR REPLACE FUNCTION _fills_entry(
+    dimensions int, term_count int, line text, user_id text)
+    RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN 2 * dimensions + 8 * (term_count + 18) + octet_length(line) + octet_length(user_id)
+           > 2520;
+
 CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text, user_id text)
     RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN coalesce(2 * vector_dims(embedding), 0) + 8 * (term_count + 18)
-           + octet_length(line) + octet_length(user_id) > 2520;
+    RETURN _fills_entry(coalesce(vector_dims(embedding), 0), term_count, line, user_id);
 
 -- The memories are new: they have no relations and mention nothing. A name of one is that of its
 -- speaker or its subject. model: a row of embedding_model.

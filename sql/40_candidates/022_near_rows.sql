@@ -55,7 +55,7 @@ BEGIN
             ORDER BY t.embedding::halfvec(%3$s) <=> query::halfvec(%3$s)
             LIMIT greatest(candidate_limit, %4$s);
         END IF;
-        words := _word_query(%1$L, question, %5$s);
+        words := _word_query(%1$L, question, %5$s, query IS NULL);
         IF words IS NOT NULL THEN
             RETURN QUERY
             SELECT t.* FROM trace AS t

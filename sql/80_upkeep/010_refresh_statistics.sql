@@ -10,8 +10,10 @@ DECLARE
     in_model smallint;
     newest bigint;
     number int;
+    size int;
 BEGIN
-    SELECT e.model_id INTO STRICT in_model FROM embedding_model AS e WHERE e.active;
+    SELECT e.model_id, coalesce(e.dimensions, 0) INTO STRICT in_model, size
+    FROM embedding_model AS e WHERE e.active;
     INSERT INTO profile AS p (user_id) VALUES (owner)
     ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
     PERFORM 1 FROM profile AS p WHERE p.user_id = owner FOR UPDATE;
@@ -25,7 +27,20 @@ BEGIN
     WHERE t.user_id = owner AND t.model = in_model AND t.active AND t.memory_id <= newest
     GROUP BY 2;
     UPDATE profile AS p
-    SET counted = number, counted_up_to = coalesce(newest, 0), updated_at = now()
+    SET counted = number, counted_up_to = coalesce(newest, 0), updated_at = now(),
+        expansions = (SELECT max(m.expansions) FROM mode AS m),
+        expanding = ARRAY(SELECT DISTINCT e.lead FROM expansion AS e
+                          JOIN term AS t ON t.user_id = owner AND t.term = e.added),
+        -- A vector that comes later must not make one wide, nor a trace of another model.
+        narrow_for = CASE WHEN NOT EXISTS (
+            SELECT FROM trace AS t
+            WHERE t.user_id = owner AND t.active
+              AND (t.model <> in_model
+                   OR t.wide OR _fills_entry(size, t.term_count, t.line, owner)))
+            THEN size ELSE -1 END,
+        some_expire = EXISTS (SELECT FROM memory AS m
+                              WHERE m.user_id = owner AND m.valid_until IS NOT NULL
+                                AND m.status = 'active')
     WHERE p.user_id = owner;
     UPDATE profile AS p
     SET overview = (SELECT to_jsonb(s) FROM _summary(owner) AS s WHERE p.ann > 0)
@@ -55,4 +70,9 @@ CREATE OR REPLACE TRIGGER drop_statistics_on_delete AFTER DELETE ON trace
 CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF active, terms ON trace
     FOR EACH ROW
     WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.terms::text <> NEW.terms::text)
+    EXECUTE FUNCTION _drop_statistics();
+CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF valid_until, status ON memory
+    FOR EACH ROW
+    WHEN (NEW.valid_until IS NOT NULL AND NEW.status = 'active'
+          AND (OLD.valid_until IS NULL OR OLD.status <> 'active'))
     EXECUTE FUNCTION _drop_statistics();

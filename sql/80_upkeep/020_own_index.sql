@@ -102,6 +102,9 @@ BEGIN
     END IF;
     INSERT INTO profile AS p (user_id, ann) VALUES (_use_own_index.user_id, number)
     ON CONFLICT ON CONSTRAINT profile_pkey DO UPDATE SET ann = excluded.ann, updated_at = now();
+    -- Without indexes recall wants statistics of exactly what is there.
+    UPDATE profile AS p SET counted = 0, counted_up_to = 0
+    WHERE p.user_id = _use_own_index.user_id AND p.ann = 0;
     PERFORM _compile_near_rows();
 END $$;
 
@@ -174,7 +177,8 @@ CREATE OR REPLACE FUNCTION _forget_own_indexes() RETURNS trigger
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    UPDATE profile AS p SET ann = 0, updated_at = now() WHERE p.ann > 0;
+    UPDATE profile AS p SET ann = 0, counted = 0, counted_up_to = 0, updated_at = now()
+    WHERE p.ann > 0;
     IF FOUND THEN
         PERFORM _compile_near_rows();
     END IF;

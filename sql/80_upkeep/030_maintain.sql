@@ -108,7 +108,8 @@ BEGIN
           AND CASE WHEN p.number > 0 AND f.counted > 0
                    THEN abs(p.memories - f.counted) > p.memories / 100
                    ELSE p.memories <> coalesce(f.counted, 0)
-                        OR p.newest > coalesce(f.counted_up_to, 0) END
+                        OR p.newest > coalesce(f.counted_up_to, 0)
+                        OR f.expansions <> (SELECT max(m.expansions) FROM mode AS m) END
         ORDER BY p.memories DESC, p.owner
     LOOP
         PERFORM refresh_statistics(user_id);

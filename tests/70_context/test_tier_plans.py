@@ -155,7 +155,7 @@ def test_only_so_many_memories_with_a_word_are_read(users):
     counted = "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'trace_words_1'"
     users.execute("SELECT pg_stat_force_next_flush()")
     (before,) = users.execute(counted).fetchone()
-    recall(users, "word7", user_id=name(50_000), budget=100)
+    assert recall(users, "word7", user_id=name(50_000), budget=100).memory_ids
     users.execute("SELECT pg_stat_force_next_flush()")
     assert 500 < users.execute(counted).fetchone()[0] - before < 1000
 

@@ -150,6 +150,17 @@ def test_a_memory_stored_afterwards_is_found_by_vector_and_by_word(small):
     assert best(small, "zebra", query_vec=wave(2000)).index(near) in (0, 1)
 
 
+def test_a_word_of_every_memory_is_found_without_a_vector_too(small):
+    fill(small, 30)
+    for n in range(10):
+        remember(small, f"tea {n}", embedding=wave(2000 + n))
+    set_to(small, ann_words=5)
+    maintain(small)
+    assert number(small) == 1
+    assert all("tea" in line for line in found(small, "tea"))
+    assert len(found(small, "tea")) == 5
+
+
 def test_a_memory_that_is_no_longer_active_is_not_found(small):
     fill(small, 30)
     maintain(small)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.rows import fill
 
 from pgmemoir import migrations, paths
 from pgmemoir.migrations import MigrationError
@@ -42,6 +43,17 @@ def test_down_then_up_is_as_new(db, catalogue):
     migrations.down(db, 0)
     migrations.up(db)
     assert catalogue(db) == new
+
+
+def test_the_indexes_of_single_users_go_with_the_code_and_can_be_built_again(db):
+    db.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    fill(db, 30)
+    upkeep = "SELECT action FROM memoir.maintain() WHERE action <> 'words counted'"
+    assert db.execute(upkeep).fetchall() == [("index built",)]
+    migrations.down(db, 7)
+    migrations.up(db)
+    assert db.execute(upkeep).fetchall() == [("index built",)]
+    migrations.down(db, 0)
 
 
 def test_down_undoes_in_reverse_order_code_first(empty_db, tree):
