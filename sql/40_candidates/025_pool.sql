@@ -67,7 +67,8 @@ BEGIN
                   ) AS t) AS r
             ORDER BY r.score DESC NULLS LAST, r.memory_id
         ) AS f;
-        ids := coalesce(best, '{}');
+        -- Thousands may have the words of a question without a vector.
+        ids := coalesce(best[:1000], '{}');
         IF NOT filtered THEN
             ids := ids || ARRAY(
                 SELECT t.memory_id FROM trace AS t

@@ -135,6 +135,7 @@ DECLARE
 BEGIN
     settings.minimum_relevance := 0;
     settings.event_limit := 0;
+    settings.extra_lines := 0;
     IF keywords_alone THEN
         settings.description :=
             CASE WHEN carried = '{}' THEN 'nothing to compare' ELSE 'keyword filter' END;
