@@ -9,6 +9,7 @@ CREATE TABLE profile (
     snippet text NOT NULL DEFAULT '',
     snippet_cost float8 NOT NULL DEFAULT 0,
     snippet_ids bigint[] NOT NULL DEFAULT '{}',
+    overview jsonb,
     rolling_summary text,
     counted_up_to bigint NOT NULL DEFAULT 0,
     counted int NOT NULL DEFAULT 0,
@@ -23,8 +24,11 @@ COMMENT ON TABLE profile IS
     'One row a user: settings, the cached goals and capabilities, and how far word statistics are '
     'counted.';
 COMMENT ON COLUMN profile.ann IS
-    'Number of the user''s own approximate index and word index (trace_near_N, trace_words_N), '
-    'kept by maintain; 0: few memories, every one is compared.';
+    'Number of the user''s own indexes by vector, words and importance (trace_near_N, '
+    'trace_words_N, trace_leading_N), kept by maintain; 0: few memories, every one is compared.';
+COMMENT ON COLUMN profile.overview IS
+    'What summary() says of a user with indexes of his own, as refresh_statistics last counted it; '
+    'NULL for everybody else.';
 COMMENT ON COLUMN profile.counted_up_to IS
     'term.df counts the active traces with memory_id up to this one; recall counts the later ones '
     'itself.';

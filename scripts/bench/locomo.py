@@ -46,6 +46,15 @@ CATEGORIES = {
 }
 ADVERSARIAL = 5
 
+# Setting ann_gain that puts every user into a tier, and who is in another.
+GAINS = {"exact": "1000000", "own": "0.01"}
+_GAIN = b"UPDATE memoir.setting SET value = %s::text::jsonb WHERE name = 'ann_gain'"
+_OF_OTHER_TIER = {
+    "exact": "SELECT count(*) FROM memoir.profile WHERE ann > 0",
+    "own": "SELECT count(DISTINCT m.user_id) FROM memoir.memory AS m"
+    " WHERE NOT EXISTS (SELECT FROM memoir.profile AS p WHERE p.user_id = m.user_id AND p.ann > 0)",
+}
+
 
 @click.command()
 @click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -59,6 +68,11 @@ ADVERSARIAL = 5
 @click.option("--categories", default="1-4", show_default=True, help="Such as 2, 1-4 or 1,3-5.")
 @click.option("--limit", type=click.IntRange(1), help="Ask this many questions, evenly spread.")
 @click.option("--pool", is_flag=True, help="One user has all the conversations.")
+@click.option(
+    "--tier",
+    type=click.Choice(["exact", "own"]),
+    help="All memories compared, or indexes of his own for every user. Default: as maintain says.",
+)
 @click.option("--facts", is_flag=True, help="Store the facts of DATA too, beside their turns.")
 @click.option("--words-only", is_flag=True, help="Recall is given no vector of the question.")
 @click.option("--copies", type=click.IntRange(1), help="With --pool: only time, so many copies.")
@@ -76,6 +90,7 @@ def main(
     categories: str,
     limit: int | None,
     pool: bool,
+    tier: str | None,
     facts: bool,
     words_only: bool,
     copies: int | None,
@@ -94,7 +109,11 @@ def main(
     wanted = numbers(budgets)
     try:
         with database(dsn, int(pg)) as conn:
+            if tier:
+                conn.execute(_GAIN, (GAINS[tier],))
             loaded = Loaded(conn, held, given, facts=facts, words_only=words_only)
+            if tier and (users := scalar(conn, _OF_OTHER_TIER[tier])):
+                raise click.ClickException(f"{users} users are not of tier {tier}")
             result = {"mode": mode, **_about(conn, held, loaded, facts), "questions": len(places)}
             if not copies:
                 answers = loaded.answers(mode, places, sorted({*wanted, TIMED_BUDGET}))

@@ -10,8 +10,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     asked CONSTANT text[] := tokens(query_text);
-    question CONSTANT sparsevec := _question_counting(
-        user_id, (SELECT e.model_id FROM embedding_model AS e WHERE e.active), query_text, 0, 0,
+    question CONSTANT sparsevec := _question_of(
+        user_id, (SELECT e.model_id FROM embedding_model AS e WHERE e.active), query_text,
         'infinity', 0, '');
 BEGIN
     RETURN QUERY

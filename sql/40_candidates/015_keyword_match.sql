@@ -17,10 +17,36 @@ BEGIN ATOMIC
     GROUP BY s.synonym;
 END;
 
+-- The ranges of keywords that a word matches: match is 1.0 for the word itself, 0.8 for a keyword
+-- that begins with it or with its stem (3 characters or more, 2 of Chinese, Japanese or Korean),
+-- 0.7 for a synonym.
+CREATE OR REPLACE FUNCTION _keyword_forms(words text[])
+    RETURNS TABLE (word text, low text, high text, match float8)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT w, w, w, 1.0::float8
+    FROM unnest(words) AS w
+    UNION ALL
+    SELECT w, p.prefix, p.prefix || U&'\+10FFFF', 0.8::float8
+    FROM unnest(words) AS w,
+         LATERAL (SELECT w UNION SELECT t FROM unnest(tokens(w)) AS t
+                  WHERE w ~ '^[[:alpha:]]+$' AND starts_with(w, t)) AS p (prefix)
+    WHERE length(p.prefix) >= CASE WHEN octet_length(p.prefix) > length(p.prefix)
+                                   THEN 2 ELSE 3 END
+    UNION ALL
+    SELECT w, s.synonym, s.synonym, 0.7::float8
+    FROM unnest(words) AS w, LATERAL (SELECT s.synonym FROM _synonyms(w) AS s) AS s;
+END $$;
+
 -- The score of a memory: for each word the best of match x weight of the keyword, averaged over the
--- words; match is 1.0 for the word itself, 0.8 for a keyword that begins with it or with its stem
--- (3 characters or more, 2 of Chinese, Japanese or Korean), 0.7 for a synonym.
-CREATE OR REPLACE FUNCTION _keyword_match(user_id text, words text[])
+-- words. For users with indexes of their own: most, so many memories of each form, of the word
+-- itself the newest; or pool, these memories alone.
+CREATE OR REPLACE FUNCTION _keyword_match(
+    user_id text, words text[], most int DEFAULT NULL, pool bigint[] DEFAULT NULL)
     RETURNS TABLE (memory_id bigint, score float8, matched text[])
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -33,25 +59,35 @@ DECLARE
 BEGIN
     RETURN QUERY
     WITH form AS MATERIALIZED (
-        SELECT w AS word, w COLLATE "C" AS low, w COLLATE "C" AS high, 1.0::float8 AS match
-        FROM unnest(asked) AS w
-        UNION ALL
-        SELECT w, p.prefix, p.prefix || U&'\+10FFFF', 0.8::float8
-        FROM unnest(asked) AS w,
-             LATERAL (SELECT w UNION SELECT t FROM unnest(tokens(w)) AS t
-                      WHERE w ~ '^[[:alpha:]]+$' AND starts_with(w, t)) AS p (prefix)
-        WHERE length(p.prefix) >= CASE WHEN octet_length(p.prefix) > length(p.prefix)
-                                       THEN 2 ELSE 3 END
-        UNION ALL
-        SELECT w, s.synonym, s.synonym, 0.7::float8
-        FROM unnest(asked) AS w, LATERAL (SELECT s.synonym FROM _synonyms(w) AS s) AS s
-    ), best AS (
-        SELECT f.word, k.memory_id, max(f.match * k.weight) AS value,
-               array_agg(DISTINCT k.keyword) AS matched
+        SELECT f.word, f.low COLLATE "C" AS low, f.high COLLATE "C" AS high, f.match
+        FROM _keyword_forms(asked) AS f
+    ), hit AS (
+        SELECT f.word, f.match, k.memory_id, k.keyword, k.weight
         FROM form AS f
         JOIN keyword AS k ON k.user_id = _keyword_match.user_id
                          AND k.keyword >= f.low AND k.keyword <= f.high
-        GROUP BY f.word, k.memory_id
+        WHERE pool IS NULL AND most IS NULL
+        UNION ALL
+        SELECT f.word, f.match, k.memory_id, k.keyword, k.weight
+        FROM form AS f, LATERAL (
+            SELECT k.memory_id, k.keyword, k.weight FROM keyword AS k
+            WHERE k.user_id = _keyword_match.user_id
+              AND k.keyword >= f.low AND k.keyword <= f.high
+            ORDER BY k.keyword DESC, k.memory_id DESC
+            LIMIT most) AS k
+        WHERE pool IS NULL AND most IS NOT NULL
+        UNION ALL
+        SELECT f.word, f.match, k.memory_id, k.keyword, k.weight
+        FROM form AS f
+        JOIN (SELECT k.memory_id, k.keyword, k.weight FROM keyword AS k
+              WHERE k.user_id = _keyword_match.user_id AND k.memory_id = ANY (pool)
+              OFFSET 0) AS k ON k.keyword >= f.low AND k.keyword <= f.high
+        WHERE pool IS NOT NULL
+    ), best AS (
+        SELECT h.word, h.memory_id, max(h.match * h.weight) AS value,
+               array_agg(DISTINCT h.keyword) AS matched
+        FROM hit AS h
+        GROUP BY h.word, h.memory_id
     )
     SELECT b.memory_id, sum(b.value) / cardinality(asked),
            ARRAY(SELECT DISTINCT m::text FROM unnest(string_to_array(

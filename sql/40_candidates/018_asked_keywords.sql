@@ -9,7 +9,13 @@ AS $$
 BEGIN
     RETURN ARRAY(
         SELECT k.keyword FROM _keywords(query_text) AS k
-        WHERE EXISTS (SELECT FROM _keyword_match(_asked_keywords.user_id, ARRAY[k.keyword]))
+        WHERE EXISTS (
+            SELECT FROM _keyword_forms(ARRAY[k.keyword]) AS f, LATERAL (
+                -- One probe of the index for each form, however many memories have it.
+                SELECT FROM keyword AS h
+                WHERE h.user_id = _asked_keywords.user_id
+                  AND h.keyword >= f.low COLLATE "C" AND h.keyword <= f.high COLLATE "C"
+                LIMIT 1) AS h)
         UNION
         SELECT w.word
         FROM (SELECT regexp_split_to_table(lower(query_text), '[^[:alnum:]]+')

@@ -8,9 +8,15 @@
 -- old or missing, can make the planner read all his rows. A memory found both ways comes twice.
 -- A user it does not know (his indexes were dropped a moment ago, or his profile was restored
 -- without them) has all his memories compared; nobody is looked up by number, which others get.
--- since, of_kinds: only these; the search goes on until it has enough, or has seen 5,000.
+-- since, until, of_kinds: only these; the search goes on until it has enough, or has seen 5,000.
+--
+-- _leading_rows reads one index more, of kind, importance and time: for each kind, and each of its
+-- 100 highest importances, the newest. What decays is that way among them wherever it is among the
+-- best: of two equally important memories of a kind the newer counts at least as much. It serves
+-- recalls without a question, and fills up where a filter leaves little near the question. It is
+-- partial by user_id || '+': beside the others the planner would take it for theirs.
 
--- The two statements that make the indexes with a number; option: CONCURRENTLY.
+-- The statements that make the indexes with a number; option: CONCURRENTLY.
 CREATE OR REPLACE FUNCTION _index_statements(
     user_id text, number int, option text DEFAULT '') RETURNS text[]
     LANGUAGE sql STABLE
@@ -22,7 +28,11 @@ CREATE OR REPLACE FUNCTION _index_statements(
             format('CREATE INDEX %s trace_near_%s ON trace '
                    'USING hnsw ((embedding::halfvec(%s)) halfvec_cosine_ops) '
                    'WHERE user_id || '''' = %L AND model = %s AND active',
-                   option, number, e.dimensions, user_id, e.model_id)]
+                   option, number, e.dimensions, user_id, e.model_id),
+            format('CREATE INDEX %s trace_leading_%s ON trace '
+                   '(kind, importance, created_at) INCLUDE (memory_id) '
+                   'WHERE user_id || ''+'' = %L AND model = %s AND active',
+                   option, number, user_id || '+', e.model_id)]
         FROM embedding_model AS e WHERE e.active AND e.dimensions IS NOT NULL);
 
 CREATE OR REPLACE FUNCTION _compile_near_rows() RETURNS void
@@ -40,7 +50,8 @@ BEGIN
             RETURN QUERY
             SELECT t.* FROM trace AS t
             WHERE t.user_id || '' = %1$L AND t.model = %2$s AND t.active
-              AND t.created_at >= since AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
+              AND t.created_at BETWEEN since AND until
+              AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
             ORDER BY t.embedding::halfvec(%3$s) <=> query::halfvec(%3$s)
             LIMIT greatest(candidate_limit, %4$s);
         END IF;
@@ -50,7 +61,8 @@ BEGIN
             SELECT t.* FROM trace AS t
             WHERE t.user_id || '' = %1$L AND t.model = %2$s AND t.active
               AND _lexemes(t.terms) @@ words
-              AND t.created_at >= since AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
+              AND t.created_at BETWEEN since AND until
+              AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
             LIMIT %5$s;
         END IF;
         RETURN;
@@ -61,7 +73,8 @@ BEGIN
     EXECUTE format($function$
 CREATE OR REPLACE FUNCTION _near_rows(
     user_id text, query halfvec, question sparsevec, candidate_limit int,
-    since timestamptz DEFAULT '-infinity', of_kinds smallint[] DEFAULT NULL)
+    since timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity',
+    of_kinds smallint[] DEFAULT NULL)
     RETURNS SETOF trace
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET jit = off
@@ -77,7 +90,55 @@ BEGIN%s
     SELECT t.* FROM trace AS t
     JOIN embedding_model AS e ON e.active AND e.model_id = t.model
     WHERE t.user_id = _near_rows.user_id AND t.active
-      AND t.created_at >= since AND (of_kinds IS NULL OR t.kind = ANY (of_kinds));
+      AND t.created_at BETWEEN since AND until
+      AND (of_kinds IS NULL OR t.kind = ANY (of_kinds));
+END $body$, coalesce(branches, '')));
+
+    SELECT string_agg(format($branch$
+    IF _leading_rows.user_id = %1$L THEN
+        RETURN QUERY
+        WITH RECURSIVE level AS (
+            SELECT k.kind_id AS kind, 'infinity'::float8 AS importance, 0 AS place
+            FROM kind AS k WHERE of_kinds IS NULL OR k.kind_id = ANY (of_kinds)
+            UNION ALL
+            SELECT l.kind, n.importance, l.place + 1
+            FROM level AS l, LATERAL (
+                SELECT t.importance FROM trace AS t
+                WHERE t.user_id || '+' = %3$L AND t.model = %2$s AND t.active
+                  AND t.kind = l.kind AND t.importance < l.importance
+                ORDER BY t.importance DESC LIMIT 1) AS n
+            WHERE l.place < 100
+        )
+        SELECT r.memory_id, r.kind, r.importance, r.created_at
+        FROM level AS l, LATERAL (
+            SELECT t.memory_id, t.kind, t.importance, t.created_at FROM trace AS t
+            WHERE t.user_id || '+' = %3$L AND t.model = %2$s AND t.active
+              AND t.kind = l.kind AND t.importance = l.importance
+              AND t.created_at BETWEEN since AND until
+            ORDER BY t.created_at DESC LIMIT most) AS r
+        WHERE l.place > 0;
+        RETURN;
+    END IF;$branch$, p.user_id, e.model_id, p.user_id || '+'), '' ORDER BY p.ann)
+    INTO branches
+    FROM profile AS p, embedding_model AS e
+    WHERE p.ann > 0 AND e.active AND e.dimensions IS NOT NULL;
+    EXECUTE format($function$
+CREATE OR REPLACE FUNCTION _leading_rows(
+    user_id text, most int, since timestamptz, until timestamptz, of_kinds smallint[])
+    RETURNS TABLE (memory_id bigint, kind smallint, importance float8, created_at timestamptz)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET jit = off
+    SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+    SET enable_hashjoin = off SET enable_mergejoin = off
+AS %L$function$, format($body$
+#variable_conflict use_column
+BEGIN%s
+    RETURN QUERY
+    SELECT t.memory_id, t.kind, t.importance, t.created_at FROM trace AS t
+    JOIN embedding_model AS e ON e.active AND e.model_id = t.model
+    WHERE t.user_id = _leading_rows.user_id AND t.active
+      AND t.created_at BETWEEN since AND until
+      AND (of_kinds IS NULL OR t.kind = ANY (of_kinds));
 END $body$, coalesce(branches, '')));
 END $compile$;
 SELECT _compile_near_rows();

@@ -1,10 +1,18 @@
 -- The memories of a user with indexes of his own that the slower roads score (_scored): those near
 -- the question, the newest, those with its keywords or a link to the best, and where turns lend to
--- each other the turns around the best. NULL for everybody else: all memories.
+-- each other the turns around the best. Without a question the leading ones: the best by
+-- importance, as a fast mode scores them, and the newest.
+-- as_of, since, until, of_kinds: only what was known then and passes. Where that leaves few near
+-- the question, the leading ones fill up. carried: all must have one of these keywords; the newest
+-- 500 of each.
 -- edges: turns that are there only because others need their neighbours; they become no lines.
 CREATE OR REPLACE FUNCTION _pool(
-    user_id text, number int, settings mode, model smallint, query halfvec, question sparsevec,
-    keywords text[], candidate_limit int, at timestamptz, OUT ids bigint[], OUT edges bigint[])
+    user_id text, settings mode, model smallint, query halfvec, question sparsevec,
+    keywords text[], candidate_limit int, at timestamptz, by_importance boolean,
+    as_of timestamptz DEFAULT 'infinity', times tstzmultirange DEFAULT NULL,
+    since timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity',
+    of_kinds smallint[] DEFAULT NULL, carried text[] DEFAULT '{}',
+    OUT ids bigint[], OUT edges bigint[])
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off SET enable_bitmapscan = off SET random_page_cost = 0.5 SET jit = off
@@ -13,6 +21,9 @@ AS $$
 DECLARE
     vector_share CONSTANT float8 := CASE WHEN question IS NULL THEN 1
         ELSE settings.vector_weight / (settings.vector_weight + settings.word_weight) END;
+    known_until CONSTANT timestamptz := least(as_of, until);
+    filtered CONSTANT boolean := since > '-infinity' OR known_until < 'infinity'
+        OR of_kinds IS NOT NULL;
     best bigint[];
     scores float8[];
     sessions bigint[];
@@ -20,42 +31,78 @@ DECLARE
     found bigint[];
 BEGIN
     edges := '{}';
-    IF number = 0 OR query IS NULL AND question IS NULL THEN
-        RETURN;
+    IF query IS NOT NULL OR question IS NOT NULL THEN
+        SELECT array_agg(f.memory_id), array_agg(f.score), array_agg(f.session),
+               array_agg(f.position)
+        INTO best, scores, sessions, positions
+        FROM (
+            SELECT DISTINCT ON (r.score, r.memory_id) r.*
+            FROM (SELECT t.memory_id, t.session, t.position,
+                         _relevance(t.embedding, query, vector_share, t.terms, question, 0)
+                             AS score
+                  FROM (
+                      SELECT n.* FROM _near_rows(_pool.user_id, query, question, candidate_limit,
+                                                 since, known_until, of_kinds) AS n
+                      UNION ALL
+                      -- Where old memories count little, where kinds have lines of their own, and
+                      -- where the question names a time.
+                      SELECT n.*
+                      FROM _near_rows(_pool.user_id, query, question, candidate_limit,
+                                      greatest(since, at - 3 / nullif(settings.recency_rate, 0)
+                                                           * interval '1 day'),
+                                      known_until, of_kinds) AS n
+                      WHERE settings.recency_power > 0 AND settings.recency_rate > 0
+                      UNION ALL
+                      SELECT n.*
+                      FROM _near_rows(_pool.user_id, query, question, candidate_limit, since,
+                                      known_until, ARRAY(SELECT k.kind_id FROM kind AS k
+                                                         WHERE k.layer = 'procedural')) AS n
+                      WHERE settings.extra_lines > 0
+                      UNION ALL
+                      SELECT n.*
+                      FROM unnest(times) AS w,
+                           _near_rows(_pool.user_id, query, question, candidate_limit,
+                                      greatest(since, lower(w)),
+                                      least(known_until, upper(w)), of_kinds) AS n
+                  ) AS t) AS r
+            ORDER BY r.score DESC NULLS LAST, r.memory_id
+        ) AS f;
+        ids := coalesce(best, '{}');
+        IF NOT filtered THEN
+            ids := ids || ARRAY(
+                SELECT t.memory_id FROM trace AS t
+                WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
+                ORDER BY t.user_id DESC, t.memory_id DESC LIMIT candidate_limit);
+        ELSIF cardinality(ids) < 2 * candidate_limit THEN
+            ids := ids || ARRAY(
+                SELECT l.memory_id
+                FROM _leading_rows(_pool.user_id, candidate_limit, since, known_until, of_kinds)
+                     AS l
+                ORDER BY l.created_at DESC LIMIT 1000);
+        END IF;
+    ELSIF by_importance AND carried = '{}' THEN
+        SELECT array_agg(l.memory_id) INTO ids
+        FROM (
+            SELECT l.memory_id,
+                   row_number() OVER (ORDER BY l.importance * _kind_factor(
+                       settings.plain_kinds, l.kind, settings.kind_weights, settings.kind_rates,
+                       date_part('epoch', at), l.created_at) DESC) AS best,
+                   row_number() OVER (ORDER BY l.created_at DESC) AS newest
+            FROM _leading_rows(_pool.user_id, candidate_limit, since, known_until, of_kinds) AS l
+        ) AS l
+        WHERE l.best <= 4 * candidate_limit OR l.newest <= candidate_limit;
     END IF;
-    SELECT array_agg(f.memory_id), array_agg(f.score), array_agg(f.session), array_agg(f.position)
-    INTO best, scores, sessions, positions
-    FROM (
-        SELECT DISTINCT ON (r.score, r.memory_id) r.*
-        FROM (SELECT t.memory_id, t.session, t.position,
-                     _relevance(t.embedding, query, vector_share, t.terms, question, 0) AS score
-              FROM (
-                  SELECT n.*
-                  FROM _near_rows(_pool.user_id, query, question, candidate_limit) AS n
-                  UNION ALL
-                  -- Where old memories count little, and where kinds have lines of their own.
-                  SELECT n.*
-                  FROM _near_rows(
-                      _pool.user_id, query, question, candidate_limit,
-                      at - 3 / nullif(settings.recency_rate, 0) * interval '1 day') AS n
-                  WHERE settings.recency_power > 0 AND settings.recency_rate > 0
-                  UNION ALL
-                  SELECT n.*
-                  FROM _near_rows(
-                      _pool.user_id, query, question, candidate_limit, '-infinity',
-                      ARRAY(SELECT k.kind_id FROM kind AS k WHERE k.layer = 'procedural')) AS n
-                  WHERE settings.extra_lines > 0
-              ) AS t) AS r
-        ORDER BY r.score DESC NULLS LAST, r.memory_id
-    ) AS f;
-    ids := coalesce(best, '{}') || ARRAY(
-        SELECT t.memory_id FROM trace AS t
-        WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
-        ORDER BY t.user_id DESC, t.memory_id DESC LIMIT candidate_limit);
-    IF cardinality(keywords) > 0 THEN
+    IF carried <> '{}' THEN
         ids := ids || ARRAY(
-            SELECT k.memory_id FROM _keyword_match(_pool.user_id, keywords) AS k
-            ORDER BY k.score DESC, k.memory_id DESC LIMIT 1000);
+            SELECT k.memory_id
+            FROM unnest(carried) AS w (word), LATERAL (
+                SELECT k.memory_id FROM keyword AS k
+                WHERE k.user_id = _pool.user_id AND k.keyword = w.word
+                ORDER BY k.keyword DESC, k.memory_id DESC LIMIT 500) AS k);
+    ELSIF cardinality(keywords) > 0 THEN
+        ids := ids || ARRAY(
+            SELECT k.memory_id FROM _keyword_match(_pool.user_id, keywords, 200) AS k
+            ORDER BY k.score DESC, k.memory_id DESC LIMIT 200);
     END IF;
     IF settings.graph_weight > 0 THEN
         ids := ids || ARRAY(
@@ -87,5 +134,5 @@ BEGIN
         ) AS n;
         edges := ARRAY(SELECT unnest(edges) EXCEPT SELECT unnest(found));
     END IF;
-    ids := ARRAY(SELECT DISTINCT unnest(ids));
+    ids := ARRAY(SELECT DISTINCT unnest(ids) ORDER BY 1);
 END $$;

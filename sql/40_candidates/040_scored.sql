@@ -60,7 +60,10 @@ BEGIN
                    WHEN t.memory_id IN (
                        SELECT v.memory_id FROM memory AS v
                        WHERE v.user_id = _scored.user_id AND v.valid_from > _scored.as_of
-                         AND _scored.as_of <> 'infinity')
+                         AND _scored.as_of <> 'infinity' AND pool IS NULL)
+                   OR (SELECT v.valid_from > _scored.as_of FROM memory AS v
+                       WHERE v.user_id = _scored.user_id AND v.memory_id = t.memory_id
+                         AND _scored.as_of <> 'infinity' AND pool IS NOT NULL)
                    THEN 'not valid yet'
                END AS gone
         FROM (SELECT a.* FROM trace AS a
@@ -83,7 +86,7 @@ BEGIN
         FROM base AS b
     ), matched AS (
         SELECT w.memory_id, w.score
-        FROM _keyword_match(_scored.user_id, words) AS w
+        FROM _keyword_match(_scored.user_id, words, NULL, pool) AS w
         WHERE by_keyword
     ), seed AS (
         SELECT array_agg(b.id) AS ids, array_agg(b.similarity) AS similarities

@@ -153,7 +153,7 @@ BEGIN
                 features := setup.asks_feature;
             END IF;
             -- Of many memories the newest change no word's rarity.
-            IF exact OR as_of = 'infinity' AND setup.number > 0 AND setup.counted_up_to > 0 THEN
+            IF exact OR setup.number > 0 AND setup.counted_up_to > 0 THEN
                 question := _question(user_id, query_text, setup.counted, setup.name_boost,
                                       features);
             ELSIF as_of = 'infinity' THEN
@@ -192,13 +192,11 @@ BEGIN
             WHERE v.user_id = _recall.user_id AND v.valid_until <= at AND v.status = 'active');
     END IF;
     candidate_limit := setup.candidate_limit;
-    -- All are compared without a question; in the past, since the nearest may all be newer; and for
-    -- a role with row-level security, which may not look up words before the policy has seen the
-    -- row: it would read all the rows it may see.
-    number := CASE WHEN query IS NULL AND question IS NULL OR as_of <> 'infinity'
-                        OR setup.number > 0 AND question IS NOT NULL
-                           AND row_security_active('trace')
+    -- A role with row-level security may not look up words before the policy has seen the row: it
+    -- would read the whole table. All are compared for it.
+    number := CASE WHEN setup.number > 0 AND question IS NOT NULL AND row_security_active('trace')
                    THEN 0 ELSE setup.number END;
+    setup.fast := setup.fast AND (number = 0 OR query IS NOT NULL OR question IS NOT NULL);
     IF NOT setup.fast OR setup.turns AND number > 0 THEN
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
         IF settings.keyword_weight > 0 THEN
@@ -206,8 +204,9 @@ BEGIN
         END IF;
         IF number > 0 THEN
             SELECT p.ids, p.edges INTO pool, edges
-            FROM _pool(user_id, number, settings, setup.model_id, query, question, keywords,
-                       candidate_limit, at) AS p;
+            FROM _pool(user_id, settings, setup.model_id, query, question, keywords,
+                       candidate_limit, at, by_importance, as_of,
+                       CASE WHEN timed THEN times END) AS p;
             except_ids := except_ids || edges;
         END IF;
     END IF;

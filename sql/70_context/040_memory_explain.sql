@@ -33,9 +33,9 @@ DECLARE
     label_sizes float8[];
     by_importance CONSTANT boolean := query_vec IS NULL AND coalesce(query_text, '') = '';
     candidate_limit int;
-    counted int;
-    counted_up_to bigint;
-    number int;
+    large CONSTANT boolean := EXISTS (
+        SELECT FROM profile AS p WHERE p.user_id = owner AND p.ann > 0)
+        AND NOT (query_text <> '' AND row_security_active('trace'));
     pool bigint[];
     edges bigint[] := '{}';
     ids bigint[];
@@ -59,19 +59,10 @@ BEGIN
                   HINT = 'SELECT memory_id, content FROM memoir.memory WHERE user_id = ... '
                          'lists them.';
     END IF;
-    -- Counted from the memories themselves, which gives the same numbers as the statistics, but for
-    -- users with so many that recall does not either.
-    SELECT max(p.ann), max(p.counted), max(p.counted_up_to) INTO number, counted, counted_up_to
-    FROM profile AS p
-    WHERE p.user_id = owner AND p.ann > 0 AND known_until = 'infinity'
-      AND NOT (query_text <> '' AND row_security_active('trace'));
     IF query_text <> '' THEN
-        plain_question := _question_counting(owner, model.model_id, query_text,
-                                             coalesce(counted, 0),
-                                             coalesce(counted_up_to, 0), known_until, 0, '');
-        question := _question_counting(
-            owner, model.model_id, query_text, coalesce(counted, 0), coalesce(counted_up_to, 0),
-            known_until, settings.name_boost,
+        plain_question := _question_of(owner, model.model_id, query_text, known_until, 0, '');
+        question := _question_of(
+            owner, model.model_id, query_text, known_until, settings.name_boost,
             settings.asks_feature
             || CASE WHEN _asks_when(query_text) THEN settings.when_feature ELSE '' END);
         IF settings.time_boost <> 0 AND (query_vec IS NULL OR question IS NOT NULL) THEN
@@ -101,10 +92,10 @@ BEGIN
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
     candidate_limit := _candidate_limit(settings.candidate_limit, budget);
-    IF number > 0 THEN
+    IF large THEN
         SELECT p.ids, p.edges INTO pool, edges
-        FROM _pool(owner, number, settings, model.model_id, query_vec, question, keywords,
-                   candidate_limit, at) AS p;
+        FROM _pool(owner, settings, model.model_id, query_vec, question, keywords,
+                   candidate_limit, at, by_importance, known_until, times) AS p;
     END IF;
 
     -- As _recall does, with more candidates where short lines leave the budget unused.
@@ -176,7 +167,7 @@ BEGIN
     FROM _ranked(owner, settings, model.model_id, query_vec, question, by_importance, known_until,
                  keywords, plain_question, times, candidate_limit,
                  CASE WHEN pool IS NOT NULL THEN pool || only_memory END) AS s
-    LEFT JOIN _keyword_match(owner, keywords) AS hit ON hit.memory_id = s.id
+    LEFT JOIN _keyword_match(owner, keywords, NULL, pool) AS hit ON hit.memory_id = s.id
     JOIN kind AS k ON k.kind_id = s.kind
     LEFT JOIN unnest(ids, outcomes) AS o (id, outcome) ON o.id = s.id
     WHERE only_memory IS NULL OR s.id = only_memory
@@ -187,9 +178,14 @@ BEGIN
                 WHEN m.status <> 'active' THEN m.status
                 ELSE 'no trace of the active model' END,
            NULL, NULL, NULL, m.importance, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-    FROM memory AS m
-    WHERE m.user_id = owner AND (only_memory IS NULL OR m.memory_id = only_memory)
-      AND (m.status <> 'active' OR m.created_at > known_until
+    FROM (SELECT o.* FROM memory AS o
+          WHERE o.user_id = owner AND o.memory_id = only_memory
+          UNION ALL
+          (SELECT o.* FROM memory AS o
+           WHERE o.user_id = owner AND only_memory IS NULL
+           ORDER BY o.user_id DESC, o.memory_id DESC
+           LIMIT CASE WHEN large THEN 1000 END)) AS m
+    WHERE (m.status <> 'active' OR m.created_at > known_until
            OR NOT EXISTS (SELECT FROM trace AS t
                           WHERE t.user_id = owner AND t.memory_id = m.memory_id
                             AND t.model = model.model_id AND t.active))
@@ -209,4 +205,6 @@ COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timesta
     '(mode conversation). matched: the words of the question that the memory has, synonyms ("认证 → '
     'auth"), and in a mode with keyword_weight its keywords ("keyword auth"). via: the link that '
     'brought it in. only_memory: a memory id, to ask about that one alone. At most 1,000 rows, the '
-    'block first. Other arguments and errors as recall(), and ME012 for an id the user has not.';
+    'block first; of a user with indexes of his own those near the question, and of memories that '
+    'cannot be recalled those among the newest 1,000. Other arguments and errors as recall(), and '
+    'ME012 for an id the user has not.';

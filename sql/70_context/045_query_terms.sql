@@ -11,40 +11,45 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     settings mode;
-    counted int;
-    counted_up_to bigint;
-    memories bigint;
+    given CONSTANT text := btrim(left(query_text, 20000), E' \t\r\n');
+    counts record;
 BEGIN
     SELECT m.* INTO settings FROM mode AS m WHERE m.name = query_terms.mode;
     IF NOT FOUND THEN
         PERFORM _check_recall(mode, 1, NULL, NULL, now());
     END IF;
-    SELECT coalesce(max(p.counted), 0), coalesce(max(p.counted_up_to), 0)
-    INTO counted, counted_up_to
-    FROM profile AS p WHERE p.user_id = owner;
-    SELECT greatest(count(*) + counted, 1) INTO memories
-    FROM trace AS t
-    WHERE t.user_id = owner AND t.memory_id > counted_up_to AND t.model = settings.model_id
-      AND t.active;
+    -- Words of the question as they stand, and what a token of them is in the memories.
+    SELECT d.memories, d.df, u.tokens INTO counts
+    FROM (SELECT ARRAY(
+              SELECT t.token
+              FROM regexp_split_to_table(given, '\s+') WITH ORDINALITY AS w (word, place),
+                   unnest(tokens(w.word)) AS t (token)
+              GROUP BY 1 ORDER BY min(w.place), 1 LIMIT 200) AS tokens) AS u,
+         LATERAL (SELECT ARRAY(
+                      SELECT DISTINCT v.e
+                      FROM unnest(u.tokens) AS t,
+                           LATERAL (VALUES (_term(t)), (_feature('name ' || t))) AS v (e))
+                      AS terms) AS e,
+         LATERAL (SELECT f.memories, jsonb_object_agg(n.term, n.df) AS df
+                  FROM _document_frequencies(owner, settings.model_id, e.terms) AS f,
+                       unnest(e.terms, f.df) AS n (term, df)
+                  GROUP BY f.memories) AS d;
 
     RETURN QUERY
     WITH asked AS MATERIALIZED (
         SELECT w.place, w.word, token
-        FROM regexp_split_to_table(btrim(left(query_text, 20000), E' \t\r\n'), '\s+')
-             WITH ORDINALITY AS w (word, place)
+        FROM regexp_split_to_table(given, '\s+') WITH ORDINALITY AS w (word, place)
         LEFT JOIN LATERAL unnest(tokens(w.word)) AS token ON true
     ), known AS MATERIALIZED (
-        SELECT d.token,
-               _document_frequency(owner, settings.model_id, _term(d.token), counted,
-                                   counted_up_to) AS df,
-               _document_frequency(owner, settings.model_id, _feature('name ' || d.token), counted,
-                                   counted_up_to) > 0 AS named
-        FROM (SELECT a.token FROM asked AS a WHERE a.token IS NOT NULL
-              GROUP BY 1 ORDER BY min(a.place), 1 LIMIT 200) AS d
+        SELECT t AS token, (counts.df ->> _term(t)::text)::int AS df,
+               (counts.df ->> _feature('name ' || t)::text)::int > 0 AS named
+        FROM unnest(counts.tokens) AS t
     )
-    SELECT a.word, coalesce(max(k.df), 0)::float8 / memories, coalesce(bool_or(k.named), false),
+    SELECT a.word, coalesce(max(k.df), 0)::float8 / greatest(counts.memories, 1),
+           coalesce(bool_or(k.named), false),
            coalesce(settings.common_share IS NOT NULL
-                    AND bool_and(k.named OR k.df > greatest(settings.common_share * memories, 2)),
+                    AND bool_and(k.named OR k.df > greatest(
+                            settings.common_share * greatest(counts.memories, 1), 2)),
                     false)
     FROM asked AS a
     LEFT JOIN known AS k ON k.token = a.token

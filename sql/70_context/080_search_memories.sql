@@ -1,6 +1,7 @@
 -- Search as an agent's tool (D2 3.1, 3.3): the best memories one by one, where recall gives one
 -- block. Scores are those of _scored under settings of mode search; filters come before the limit,
--- so that total_found counts what passed them. No budget, and no log row: call_tool logs.
+-- so that total_found counts what passed them. Of a user with indexes of his own only those that
+-- _pool finds are scored and counted. No budget, and no log row: call_tool logs.
 CREATE OR REPLACE FUNCTION _check_search(
     query text, keywords text[], memory_types text[], time_from timestamptz,
     time_until timestamptz, max_results int, minimum float8, query_vec halfvec,
@@ -122,17 +123,15 @@ AS $$
 #variable_conflict use_column
 DECLARE
     model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
-    question CONSTANT sparsevec := (
-        SELECT _question_counting(_search.user_id, model, nullif(query, ''),
-                                  coalesce(p.counted, 0), coalesce(p.counted_up_to, 0), 'infinity',
-                                  0, '')
-        FROM (VALUES (_search.user_id)) AS u (user_id) LEFT JOIN profile AS p USING (user_id));
+    question CONSTANT sparsevec := _question_of(user_id, model, nullif(query, ''), 'infinity', 0,
+                                                '');
     keywords_alone CONSTANT boolean := query_vec IS NULL AND question IS NULL;
     words text[] := '{}';
     expanded text[] := '{}';
     found_number int := 0;
     hits jsonb := '[]';
     best float8;
+    pool bigint[];
 BEGIN
     settings.minimum_relevance := 0;
     settings.event_limit := 0;
@@ -151,6 +150,17 @@ BEGIN
             ORDER BY w.word);
     END IF;
 
+    IF (NOT keywords_alone OR carried <> '{}') AND EXISTS (
+        SELECT FROM profile AS p WHERE p.user_id = _search.user_id AND p.ann > 0)
+        AND NOT (question IS NOT NULL AND row_security_active('trace'))
+    THEN
+        SELECT p.ids INTO pool
+        FROM _pool(user_id, settings, model, query_vec, question, words, settings.candidate_limit,
+                   now(), false, since => coalesce(time_from, '-infinity'),
+                   until => coalesce(time_until, 'infinity'), of_kinds => kinds,
+                   carried => carried) AS p;
+        settings.description := settings.description || ', of the memories nearest to it';
+    END IF;
     IF NOT keywords_alone OR carried <> '{}' THEN
         SELECT coalesce(max(f.total), 0), max(f.best), coalesce(jsonb_agg(
                    jsonb_build_object(
@@ -176,7 +186,7 @@ BEGIN
             FROM (SELECT c.id, c.kind, c.created_at, c.score, c.obstacle, c.keyword, c.coverage,
                          c.cosine, r.relevance, r.relevance >= minimum AS enough
                   FROM _scored(_search.user_id, settings, model, query_vec, question,
-                               keywords_alone, 'infinity', words) AS c,
+                               keywords_alone, 'infinity', words, pool => pool) AS c,
                        LATERAL (SELECT CASE WHEN keywords_alone THEN 1 ELSE c.relevance END)
                            AS r (relevance)) AS s
             WHERE s.id > 0 AND s.obstacle IS NULL

@@ -13,7 +13,9 @@ DECLARE
     wanted CONSTANT int := coalesce(max_results, 10);
     in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     given memory;
-    counts profile;
+    large CONSTANT boolean := EXISTS (
+        SELECT FROM profile AS p WHERE p.user_id = owner AND p.ann > 0)
+        AND NOT row_security_active('trace');
     query halfvec;
     question sparsevec;
 BEGIN
@@ -24,12 +26,10 @@ BEGIN
     PERFORM _check_memory(owner, related.memory_id);
     SELECT m.* INTO given
     FROM memory AS m WHERE m.user_id = owner AND m.memory_id = related.memory_id;
-    SELECT p.* INTO counts FROM profile AS p WHERE p.user_id = owner;
     SELECT t.embedding INTO query
     FROM trace AS t
     WHERE t.user_id = owner AND t.memory_id = related.memory_id AND t.model = in_model;
-    question := _question_counting(owner, in_model, given.content, coalesce(counts.counted, 0),
-                                   coalesce(counts.counted_up_to, 0), 'infinity', 0, '');
+    question := _question_of(owner, in_model, given.content, 'infinity', 0, '');
 
     RETURN QUERY
     SELECT m.memory_id, m.kind, _line(m.content, 200), w.strength, w.via
@@ -63,9 +63,16 @@ BEGIN
                         coalesce(0.5::float8 * (1 - (t.embedding <=> query))
                                      - 0.5::float8 * coalesce(t.terms <#> question, 0),
                                  -(t.terms <#> question)) AS alike
-                 FROM trace AS t
-                 WHERE t.user_id = owner AND t.model = in_model AND t.active
-                   AND t.memory_id <> given.memory_id
+                 FROM (
+                     SELECT a.memory_id, a.embedding, a.terms FROM trace AS a
+                     WHERE a.user_id = owner AND a.model = in_model AND a.active AND NOT large
+                     UNION ALL
+                     (SELECT DISTINCT ON (n.memory_id) n.memory_id, n.embedding, n.terms
+                      FROM _near_rows(owner, query, question, 40) AS n
+                      WHERE large
+                      ORDER BY n.memory_id)
+                 ) AS t
+                 WHERE t.memory_id <> given.memory_id
              ) AS s
              WHERE s.alike > 0.25
              ORDER BY s.alike DESC, s.memory_id

@@ -42,6 +42,9 @@ BEGIN
                               WHERE m.user_id = owner AND m.valid_until IS NOT NULL
                                 AND m.status = 'active')
     WHERE p.user_id = owner;
+    UPDATE profile AS p
+    SET overview = (SELECT to_jsonb(s) FROM _summary(owner) AS s WHERE p.ann > 0)
+    WHERE p.user_id = owner AND (p.ann > 0 OR p.overview IS NOT NULL);
     RETURN number;
 END $$;
 

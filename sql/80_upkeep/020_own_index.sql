@@ -31,16 +31,20 @@ CREATE OR REPLACE FUNCTION _own_indexes(number int, usable_by text DEFAULT NULL)
         SELECT c.relname
         FROM pg_class AS c
         JOIN pg_index AS i ON i.indexrelid = c.oid
-        JOIN pg_attribute AS a ON a.attrelid = c.oid
+        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = 1
         LEFT JOIN embedding_model AS e ON e.active
+        CROSS JOIN LATERAL (SELECT CASE c.relname WHEN 'trace_leading_' || number THEN '+'
+                                   ELSE '' END) AS x (suffix)
         WHERE i.indrelid = 'trace'::regclass
-          AND c.relname IN ('trace_near_' || number, 'trace_words_' || number)
+          AND c.relname IN ('trace_near_' || number, 'trace_words_' || number,
+                            'trace_leading_' || number)
           AND (usable_by IS NULL
                OR i.indisvalid
                   AND pg_get_expr(i.indpred, i.indrelid)
-                      = '(((user_id || ''''::text) = ''' || replace(usable_by, '''', '''''')
+                      = '(((user_id || ''' || x.suffix || '''::text) = '''
+                        || replace(usable_by, '''', '''''') || x.suffix
                         || '''::text) AND (model = ' || e.model_id || ') AND active)'
-                  AND (c.relname = 'trace_words_' || number OR a.atttypmod = e.dimensions))
+                  AND (c.relname <> 'trace_near_' || number OR a.atttypmod = e.dimensions))
         ORDER BY c.relname);
 
 -- Indexes whose number no user has: an interrupted build leaves them. Nobody must be building.
@@ -49,7 +53,7 @@ CREATE OR REPLACE FUNCTION _left_over_indexes() RETURNS name[]
     RETURN ARRAY(
         SELECT c.relname
         FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid
-        WHERE i.indrelid = 'trace'::regclass AND c.relname ~ '^trace_(near|words)_[0-9]+$'
+        WHERE i.indrelid = 'trace'::regclass AND c.relname ~ '^trace_(near|words|leading)_[0-9]+$'
           AND NOT EXISTS (SELECT FROM profile AS p
                           WHERE p.ann = substring(c.relname FROM '[0-9]+$')::int)
         ORDER BY c.relname);
@@ -61,7 +65,7 @@ CREATE OR REPLACE FUNCTION _without_indexes(only_user text DEFAULT NULL)
 BEGIN ATOMIC
     SELECT p.user_id, p.ann FROM profile AS p
     WHERE p.ann > 0 AND (only_user IS NULL OR p.user_id = only_user)
-      AND cardinality(_own_indexes(p.ann, p.user_id)) < 2;
+      AND cardinality(_own_indexes(p.ann, p.user_id)) < 3;
 END;
 
 -- Whether this role can make indexes on the tables.
@@ -91,9 +95,9 @@ CREATE OR REPLACE FUNCTION _use_own_index(user_id text, number int) RETURNS void
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF number > 0 AND cardinality(_own_indexes(number, user_id)) < 2 THEN
-        RAISE EXCEPTION 'user "%" has no complete indexes trace_near_% and trace_words_%',
-                user_id, number, number
+    IF number > 0 AND cardinality(_own_indexes(number, user_id)) < 3 THEN
+        RAISE EXCEPTION 'user "%" has no complete indexes trace_near_%, trace_words_% and '
+                        'trace_leading_%', user_id, number, number, number
             USING ERRCODE = 'ME013', HINT = 'memoir maintain builds them.';
     END IF;
     INSERT INTO profile AS p (user_id, ann) VALUES (_use_own_index.user_id, number)

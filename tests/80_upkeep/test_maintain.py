@@ -41,10 +41,13 @@ def number(conn, user="default"):
     return value(conn, "SELECT ann FROM memoir.profile WHERE user_id = %s", user)
 
 
+OWN = ["trace_leading_1", "trace_near_1", "trace_words_1"]
+
+
 def indexes(conn):
     """The names of all own indexes."""
     rows = conn.execute(
-        "SELECT relname FROM pg_class WHERE relname ~ '^trace_(near|words)_[0-9]+$' ORDER BY 1"
+        "SELECT relname FROM pg_class WHERE relname ~ '^trace_(leading|near|words)_[0-9]+$' ORDER BY 1"
     )
     return [name for (name,) in rows]
 
@@ -60,7 +63,7 @@ def test_a_user_with_many_memories_gets_indexes_and_his_words_are_counted(small)
         ("default", "index built", 30),
         ("default", "words counted", 30),
     ]
-    assert (number(small), indexes(small)) == (1, ["trace_near_1", "trace_words_1"])
+    assert (number(small), indexes(small)) == (1, OWN)
 
 
 def test_a_second_time_does_nothing(small):
@@ -273,7 +276,7 @@ def test_another_embedding_model_means_new_indexes(small):
     assert (number(small), found(small, "note9", query_vec=short)[0]) == (0, "note9 word9")
     assert actions(small) == ["left-over index dropped", "index built"]
     assert found(small, "note9", query_vec=short)[0] == "note9 word9"
-    assert indexes(small) == ["trace_near_1", "trace_words_1"]
+    assert indexes(small) == OWN
 
 
 def test_only_the_owner_builds(small):

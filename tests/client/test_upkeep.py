@@ -47,7 +47,7 @@ def indexes(conn: psycopg.Connection) -> list[tuple[str, bool]]:
     """Own indexes, and whether they are complete."""
     rows = conn.execute(
         "SELECT indexrelid::regclass::text, indisvalid FROM pg_index"
-        " WHERE indexrelid::regclass::text ~ 'trace_(near|words)_[0-9]' ORDER BY 1"
+        " WHERE indexrelid::regclass::text ~ 'trace_(leading|near|words)_[0-9]' ORDER BY 1"
     )
     return rows.fetchall()
 
@@ -65,7 +65,9 @@ def test_the_command_prints_what_it_did(memoir: Call, many: psycopg.Connection) 
         "default  index built          30\n"
         "default  words counted        30\n"
     )
-    assert indexes(many) == [("memoir.trace_near_1", True), ("memoir.trace_words_1", True)]
+    assert indexes(many) == [
+        (f"memoir.trace_{index}_1", True) for index in ("leading", "near", "words")
+    ]
     assert found(many, "note9", query_vec=wave(9))[0] == "note9 word9"
 
 
