@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION _exact_cost(memories bigint) RETURNS float8
 
 CREATE OR REPLACE FUNCTION _indexed_cost(memories bigint) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN 0.5::float8 + 0.1::float8 * ln(greatest(memories, 1000) / 1000::float8);
+    RETURN 0.8::float8 + 0.1::float8 * ln(greatest(memories, 1000) / 1000::float8);
 
 -- Memory the build of an index by vector wants (maintenance_work_mem), up to 4 GB or what is set: a
 -- graph that does not fit is built many times as slowly.

@@ -47,7 +47,8 @@ OWN = ["trace_leading_1", "trace_near_1", "trace_words_1"]
 def indexes(conn):
     """The names of all own indexes."""
     rows = conn.execute(
-        "SELECT relname FROM pg_class WHERE relname ~ '^trace_(leading|near|words)_[0-9]+$' ORDER BY 1"
+        "SELECT relname FROM pg_class"
+        " WHERE relname ~ '^trace_(leading|near|words)_[0-9]+$' ORDER BY 1"
     )
     return [name for (name,) in rows]
 
