@@ -1,6 +1,6 @@
 -- Which users have indexes of their own. A user with many memories gets one index by vector and
 -- one by words for himself alone: that beats an index shared by users (filtered afterwards, 0.4 ms
--- for each 1 / share of it) and, from about 4,500 memories on, comparing all. No row is changed by
+-- for each 1 / share of it) and, from about 4,700 memories on, comparing all. No row is changed by
 -- it; everybody's inserts pay 2 µs for each such user.
 
 -- Expected milliseconds of the search itself (DESIGN 3): all compared, or through his own indexes.
@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION _exact_cost(memories bigint) RETURNS float8
 
 CREATE OR REPLACE FUNCTION _indexed_cost(memories bigint) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN 0.8::float8 + 0.1::float8 * ln(greatest(memories, 1000) / 1000::float8);
+    RETURN 0.5::float8 + 0.1::float8 * ln(greatest(memories, 1000) / 1000::float8);
 
 -- Memory the build of an index by vector wants (maintenance_work_mem), up to 4 GB or what is set: a
 -- graph that does not fit is built many times as slowly.
