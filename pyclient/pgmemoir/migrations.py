@@ -52,7 +52,7 @@ COMMENT ON TABLE memoir.migration IS
 _OWN_INDEXES = """
 SELECT c.oid::regclass::text
 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
-WHERE i.indrelid = to_regclass('memoir.trace') AND c.relname ~ '^trace_(near|words)_[0-9]+$'
+WHERE i.indrelid = to_regclass('memoir.trace') AND c.relname ~ '^trace_(leading|near|words)_[0-9]+$'
 """
 
 # Functions, views, triggers and policies of the schema that this transaction made or replaced:

@@ -29,7 +29,8 @@ Report = Callable[[float, str], None]
 Watch = Callable[[str], AbstractContextManager[Report]]
 """Takes what is built, for example "vectors of ada"."""
 
-_CONTENTS = {"words": "words", "near": "vectors"}
+# In the order of _index_statements.
+_CONTENTS = {"words": "words", "near": "vectors", "leading": "importance"}
 # Shares of an index that is built concurrently: the build, then its validation.
 _BUILD = 0.85
 _SECONDS_BETWEEN_LOOKS = 0.2
@@ -132,7 +133,7 @@ def _build(cur: Cursor, dsn: str, row: Maintained, watch: Watch) -> None:
     )
     statements = value(cur, "SELECT _index_statements(%s, %s, 'CONCURRENTLY')", row.user, number)
     try:
-        for name, statement in zip(("words", "near"), statements, strict=True):
+        for name, statement in zip(_CONTENTS, statements, strict=True):
             what = f"{_CONTENTS[name]} of {row.user}"
             with watch(what) as report, _watched(dsn, cur, row, report):
                 _create(cur, f"trace_{name}_{number}", statement)

@@ -10,10 +10,11 @@
 -- without them) has all his memories compared; nobody is looked up by number, which others get.
 -- since, until, of_kinds: only these; the search goes on until it has enough, or has seen 5,000.
 --
--- _leading_rows reads one index more, of kind, importance and time: for each kind, and each of its
--- 100 highest importances, the newest. What decays is that way among them wherever it is among the
--- best: of two equally important memories of a kind the newer counts at least as much. It serves
--- recalls without a question, and fills up where a filter leaves little near the question. It is
+-- _leading_rows reads one index more, of kind, importance and time, and gives the best by
+-- importance x weight and decay of the kind, or (no weights) the newest. Of two equally important
+-- memories of a kind the newer counts at least as much; so it looks at the newest of each
+-- importance (the 100 highest of each kind), and follows the best of those down. It serves recalls
+-- without a question, and fills up where a filter leaves little near the question. That index is
 -- partial by user_id || '+': beside the others the planner would take it for theirs.
 
 -- The statements that make the indexes with a number; option: CONCURRENTLY.
@@ -109,14 +110,34 @@ END $body$, coalesce(branches, '')));
                 ORDER BY t.importance DESC LIMIT 1) AS n
             WHERE l.place < 100
         )
-        SELECT r.memory_id, r.kind, r.importance, r.created_at
-        FROM level AS l, LATERAL (
-            SELECT t.memory_id, t.kind, t.importance, t.created_at FROM trace AS t
+        SELECT r.memory_id
+        FROM (
+            SELECT l.kind, l.importance
+            FROM level AS l, LATERAL (
+                SELECT t.created_at FROM trace AS t
+                WHERE t.user_id || '+' = %3$L AND t.model = %2$s AND t.active
+                  AND t.kind = l.kind AND t.importance = l.importance
+                  AND t.created_at BETWEEN since AND until
+                ORDER BY t.created_at DESC LIMIT 1) AS h
+            WHERE l.place > 0
+            ORDER BY CASE
+                WHEN kind_weights IS NULL THEN date_part('epoch', h.created_at)
+                ELSE l.importance * _kind_factor(plain_kinds, l.kind, kind_weights,
+                                                 kind_rates, at_epoch, h.created_at)
+            END DESC
+            LIMIT most
+        ) AS l, LATERAL (
+            SELECT t.memory_id, t.created_at FROM trace AS t
             WHERE t.user_id || '+' = %3$L AND t.model = %2$s AND t.active
               AND t.kind = l.kind AND t.importance = l.importance
               AND t.created_at BETWEEN since AND until
             ORDER BY t.created_at DESC LIMIT most) AS r
-        WHERE l.place > 0;
+        ORDER BY CASE
+            WHEN kind_weights IS NULL THEN date_part('epoch', r.created_at)
+            ELSE l.importance * _kind_factor(plain_kinds, l.kind, kind_weights,
+                                             kind_rates, at_epoch, r.created_at)
+        END DESC
+        LIMIT most;
         RETURN;
     END IF;$branch$, p.user_id, e.model_id, p.user_id || '+'), '' ORDER BY p.ann)
     INTO branches
@@ -124,8 +145,10 @@ END $body$, coalesce(branches, '')));
     WHERE p.ann > 0 AND e.active AND e.dimensions IS NOT NULL;
     EXECUTE format($function$
 CREATE OR REPLACE FUNCTION _leading_rows(
-    user_id text, most int, since timestamptz, until timestamptz, of_kinds smallint[])
-    RETURNS TABLE (memory_id bigint, kind smallint, importance float8, created_at timestamptz)
+    user_id text, most int, since timestamptz, until timestamptz, of_kinds smallint[],
+    plain_kinds bigint DEFAULT NULL, kind_weights float8[] DEFAULT NULL,
+    kind_rates float8[] DEFAULT NULL, at_epoch float8 DEFAULT NULL)
+    RETURNS SETOF bigint
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET jit = off
     SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
@@ -134,7 +157,7 @@ AS %L$function$, format($body$
 #variable_conflict use_column
 BEGIN%s
     RETURN QUERY
-    SELECT t.memory_id, t.kind, t.importance, t.created_at FROM trace AS t
+    SELECT t.memory_id FROM trace AS t
     JOIN embedding_model AS e ON e.active AND e.model_id = t.model
     WHERE t.user_id = _leading_rows.user_id AND t.active
       AND t.created_at BETWEEN since AND until

@@ -74,23 +74,17 @@ BEGIN
                 WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
                 ORDER BY t.user_id DESC, t.memory_id DESC LIMIT candidate_limit);
         ELSIF cardinality(ids) < 2 * candidate_limit THEN
-            ids := ids || ARRAY(
-                SELECT l.memory_id
-                FROM _leading_rows(_pool.user_id, candidate_limit, since, known_until, of_kinds)
-                     AS l
-                ORDER BY l.created_at DESC LIMIT 1000);
+            ids := ids || ARRAY(SELECT _leading_rows(
+                _pool.user_id, 5 * candidate_limit, since, known_until, of_kinds));
         END IF;
     ELSIF by_importance AND carried = '{}' THEN
-        SELECT array_agg(l.memory_id) INTO ids
-        FROM (
-            SELECT l.memory_id,
-                   row_number() OVER (ORDER BY l.importance * _kind_factor(
-                       settings.plain_kinds, l.kind, settings.kind_weights, settings.kind_rates,
-                       date_part('epoch', at), l.created_at) DESC) AS best,
-                   row_number() OVER (ORDER BY l.created_at DESC) AS newest
-            FROM _leading_rows(_pool.user_id, candidate_limit, since, known_until, of_kinds) AS l
-        ) AS l
-        WHERE l.best <= 4 * candidate_limit OR l.newest <= candidate_limit;
+        ids := ARRAY(
+            SELECT _leading_rows(_pool.user_id, greatest(2 * candidate_limit, 100), since,
+                                 known_until, of_kinds, settings.plain_kinds,
+                                 settings.kind_weights, settings.kind_rates,
+                                 date_part('epoch', at))
+            UNION
+            SELECT _leading_rows(_pool.user_id, candidate_limit, since, known_until, of_kinds));
     END IF;
     IF carried <> '{}' THEN
         ids := ids || ARRAY(

@@ -193,10 +193,12 @@ BEGIN
     END IF;
     candidate_limit := setup.candidate_limit;
     -- A role with row-level security may not look up words before the policy has seen the row: it
-    -- would read the whole table. All are compared for it.
+    -- would read all the rows it may see. All are compared for it.
     number := CASE WHEN setup.number > 0 AND question IS NOT NULL AND row_security_active('trace')
                    THEN 0 ELSE setup.number END;
-    setup.fast := setup.fast AND (number = 0 OR query IS NOT NULL OR question IS NOT NULL);
+    IF number > 0 AND query IS NULL AND question IS NULL THEN
+        setup.fast := false;
+    END IF;
     IF NOT setup.fast OR setup.turns AND number > 0 THEN
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
         IF settings.keyword_weight > 0 THEN

@@ -1,0 +1,142 @@
+"""Users with indexes of their own on the slower roads: search, related, explain, the past.
+
+The memories are so few that all are candidates: what is found is what comparing all finds.
+"""
+
+from datetime import timedelta
+
+import pytest
+from tests.rows import NOW, call, fill, remember, remember_all, value, wave
+
+ASKED = {"query_vec": wave(7), "query_text": "note7 word7", "budget": 400}
+SEARCHED = {"query_vec": wave(7), "query": "note7 word7", "min_relevance_score": 0}
+
+
+@pytest.fixture
+def large(db):
+    """A user with 46 memories and indexes of his own; six lessons are of earlier days."""
+    fill(db, 40)
+    for n in range(6):
+        remember(
+            db,
+            f"A lesson of day {n} and note7",
+            "learning",
+            embedding=wave(n + 100),
+            importance=n / 10,
+            created_at=NOW - timedelta(days=n),
+            keywords=["lesson", f"day{n}"],
+        )
+    db.execute("UPDATE memoir.setting SET value = '0.01' WHERE name = 'ann_gain'")
+    db.execute("SELECT memoir.maintain()")
+    assert value(db, "SELECT max(ann) FROM memoir.profile") == 1
+    return db
+
+
+def both(conn, function, *columns, **arguments):
+    """What a call says of the user with indexes, and of the same one without."""
+    answers = []
+    for number in (1, 0):
+        conn.execute("UPDATE memoir.profile SET ann = %s", (number,))
+        rows = call(conn, function, **arguments)
+        answers.append([tuple(getattr(row, column) for column in columns) for row in rows])
+    assert answers[0]
+    return answers
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {},
+        {"search_mode": "semantic"},
+        {"search_mode": "keyword", "query_vec": None},
+        {"memory_types": ["learning"]},
+        {"time_from": NOW - timedelta(days=3.5), "time_until": NOW},
+        {"keywords": ["day2", "day4"]},
+        {"query": "", "query_vec": None, "keywords": ["lesson"]},
+    ],
+)
+def test_a_search_finds_the_same(large, filters):
+    own, exact = both(large, "search_memories", "key", "score", **{**SEARCHED, **filters})
+    assert own == exact
+
+
+def test_a_search_says_that_it_counts_the_nearest_alone(large):
+    (row, *_) = call(large, "search_memories", **SEARCHED)
+    assert row.strategy.endswith(", of the memories nearest to it")
+
+
+def test_the_quick_search_finds_the_same(large):
+    own, exact = both(large, "memory_search", "key", query="note7 word7", query_vec=wave(7))
+    assert own == exact
+
+
+@pytest.mark.parametrize("mode", ["execute", "conversation", "balanced", "search", "assistant"])
+@pytest.mark.parametrize("days", [0.5, 2.5])
+def test_the_past_is_what_was_known_then(large, mode, days):
+    asked = {**ASKED, "mode": mode, "as_of": NOW - timedelta(days=days)}
+    large.execute("UPDATE memoir.setting SET value = '0' WHERE name = 'log_recalls'")
+    own, exact = both(large, "recall", "memory_ids", **asked)
+    assert [sorted(ids) for (ids,) in own] == [sorted(ids) for (ids,) in exact]
+
+
+def test_what_is_not_valid_yet_is_no_memory_of_the_past(large):
+    asked = {**ASKED, "as_of": NOW}
+    large.execute("UPDATE memoir.memory SET valid_from = now() WHERE content LIKE '%day 3%'")
+    lines = call(large, "recall", **asked)[0].block
+    assert "day 2" in lines and "day 3" not in lines
+
+
+@pytest.mark.parametrize("mode", ["execute", "conversation", "balanced", "chat"])
+def test_without_a_question_the_most_important_come(large, mode):
+    own, exact = both(large, "recall", "memory_ids", mode=mode, budget=400)
+    assert own == exact
+
+
+@pytest.mark.parametrize("mode", ["execute", "conversation", "search"])
+def test_memory_explain_says_what_recall_does(large, mode):
+    place = {"place", "memory_id", "reason", "score"}
+    (block,) = call(large, "recall", mode=mode, **ASKED)
+    rows = [r for r in call(large, "memory_explain", mode=mode, **ASKED) if r.place]
+    assert [row.memory_id for row in rows] == block.memory_ids
+    assert place <= set(rows[0]._fields)
+
+
+def test_memory_explain_tells_of_one_that_is_far_and_one_that_is_gone(large):
+    far, gone = remember_all(large, ["nothing alike", "nothing either"])
+    large.execute("UPDATE memoir.memory SET status = 'archived' WHERE memory_id = %s", (gone,))
+    large.execute("UPDATE memoir.trace SET active = false WHERE memory_id = %s", (gone,))
+    reasons = [
+        call(large, "memory_explain", **ASKED, only_memory=memory)[0].reason
+        for memory in (far, gone)
+    ]
+    assert reasons[1] == "archived" and reasons[0] != "archived"
+
+
+def test_related_finds_the_same(large):
+    memory = value(large, "SELECT min(memory_id) FROM memoir.memory")
+    own, exact = both(large, "related", "related_id", "strength", "via", memory_id=memory)
+    assert own == exact
+
+
+def test_a_summary_is_what_was_counted_last(large):
+    columns = ("memories", "by_kind", "oldest", "newest", "top_keywords", "with_embedding")
+    own, exact = both(large, "summary", *columns)
+    assert own == exact
+    large.execute("UPDATE memoir.profile SET ann = 1")
+    remember(large, "one more")
+    assert call(large, "summary")[0].memories == 46
+    large.execute("SELECT memoir.refresh_statistics()")
+    assert call(large, "summary")[0].memories == 47
+
+
+def test_words_of_a_question_are_counted_by_the_statistics(large):
+    own, exact = both(large, "query_terms", "word", "share", "leave_out", query_text="note7 zebra")
+    assert own == exact
+
+
+def test_of_a_common_keyword_so_many_are_found_for_each_form(large):
+    counts = [
+        value(large, "SELECT count(*) FROM memoir._keyword_match('default', '{lesson}', %s)", most)
+        for most in (2, None)
+    ]
+    assert counts == [2, 6]
