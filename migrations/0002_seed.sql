@@ -10,7 +10,7 @@ INSERT INTO setting VALUES
      'An entity mentioned by more memories than this links none of them.'),
     ('profile_goals', '3', 'Goals in the profile part of a block (D0 1.5).'),
     ('profile_tokens', '100', 'About how many tokens the profile may take (D0, architecture).'),
-    ('ann_gain', '2',
+    ('ann_gain', '3',
      'A user gets an approximate index of his own when it makes recall this much faster, and loses '
      'it when the gain falls below 0.7 of that.'),
     ('ann_limit', '32', 'At most this many users, the largest, have one: each costs every insert.'),

@@ -23,7 +23,7 @@ from typing import Any
 import click
 import numpy as np
 import psycopg
-from common import database, percentile, scalar, vector_schema
+from common import ROUNDS, database, percentile, scalar, vector_schema
 from conversations import (
     Asked,
     Data,
@@ -37,7 +37,7 @@ from conversations import (
     read,
     read_vectors,
 )
-from loaded import ROUNDS, TIMED_BUDGET, Loaded, Untraceable
+from loaded import TIMED_BUDGET, Loaded, Untraceable
 from rivals import Rival, Rows, Vector, lemmatizes, prepare, rivals, versions
 
 from pgmemoir import Memoir

@@ -89,6 +89,6 @@ COMMENT ON FUNCTION summary(text) IS
     'Returns one row: number of active memories, their kinds, all memories by status, number of '
     'events, oldest and newest memory, the ten keywords and the ten entities that most memories '
     'have, the share of active memories with a vector and with keywords (0 to 1, NULL without '
-    'memories), and the rolling summary. Of a user with many memories (from about 4,500 on) as it '
+    'memories), and the rolling summary. Of a user with many memories (from about 4,700 on) as it '
     'was when maintain() last counted them. Errors: ME006 user. Source: D0 memory API (summary), '
     'D2 6.1.';

@@ -120,7 +120,7 @@ END $$;
 
 COMMENT ON FUNCTION maintain(text, bigint) IS
     'Upkeep of all users, or of one: counts the words of who has new memories, and gives users '
-    'with many memories (from about 4,500 on) an approximate index and a word index of their own, '
+    'with many memories (from about 4,700 on) an approximate index and a word index of their own, '
     'or takes them away again when few are left or they cannot be used. Returns a row for each '
     'thing done: user_id, action (words counted, index built, index dropped, unusable index '
     'dropped, without a user left-over index dropped, or what is left to the command memoir '
