@@ -163,7 +163,7 @@ def test_a_stopped_build_says_that_nothing_is_lost(
 ) -> None:
     with building(dsn, many) as process:
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=20)
+        _, stderr = process.communicate(timeout=90)
     assert (process.returncode, stderr.splitlines()[-2]) == (1, "error: stopped")
     assert found(many, "note9", query_vec=wave(9))[0] == "note9 word9"
     assert memoir("maintain").exit_code == 0
