@@ -22,13 +22,13 @@ DECLARE
     vector_share CONSTANT float8 := CASE WHEN question IS NULL THEN 1
         ELSE settings.vector_weight / (settings.vector_weight + settings.word_weight) END;
     known_until CONSTANT timestamptz := least(as_of, until);
+    turn_limit CONSTANT int := candidate_limit * CASE WHEN query IS NULL THEN 4 ELSE 2 END;
     filtered CONSTANT boolean := since > '-infinity' OR known_until < 'infinity'
         OR of_kinds IS NOT NULL;
-    best bigint[];
+    best bigint[] := '{}';
     scores float8[];
     sessions bigint[];
     positions int[];
-    found bigint[];
 BEGIN
     edges := '{}';
     IF query IS NOT NULL OR question IS NOT NULL THEN
@@ -68,7 +68,8 @@ BEGIN
             ORDER BY r.score DESC NULLS LAST, r.memory_id
         ) AS f;
         -- Thousands may have the words of a question without a vector.
-        ids := coalesce(best[:1000], '{}');
+        best := coalesce(best[:1000], '{}');
+        ids := best;
         IF NOT filtered THEN
             ids := ids || ARRAY(
                 SELECT t.memory_id FROM trace AS t
@@ -103,31 +104,42 @@ BEGIN
         ids := ids || ARRAY(
             SELECT l.memory_id FROM _linked(_pool.user_id, best[:5], scores[:5]) AS l);
     END IF;
-    found := ids;
     IF settings.turns THEN
-        -- Two turns on either side of a candidate may become lines; two more lend to those.
-        SELECT ids || array_agg(n.memory_id),
-               array_agg(n.memory_id) FILTER (WHERE n.distance > 2)
-        INTO ids, edges
-        FROM (
+        -- A turn scores right only with those around it: two on either side of a candidate may
+        -- become lines, two more lend to those, and turns without their neighbours are left out.
+        WITH candidate AS MATERIALIZED (
+            SELECT t.memory_id, t.session, t.position
+            FROM unnest(best[:turn_limit] || ids[cardinality(best) + 1:]) AS c (id)
+            JOIN trace AS t ON t.user_id = _pool.user_id AND t.memory_id = c.id
+                           AND t.model = _pool.model AND t.active
+        ), around AS (
             SELECT a.memory_id, min(abs(a.position - c.position)) AS distance
-            FROM unnest(sessions[:candidate_limit], positions[:candidate_limit])
-                     AS c (session, "position"),
-                 LATERAL (
-                     SELECT t.memory_id, t.position FROM trace AS t
-                     WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
-                       AND NOT t.wide AND t.session = c.session
-                       AND t.position BETWEEN c.position - 4 AND c.position + 4
-                     UNION ALL
-                     SELECT t.memory_id, t.position FROM trace AS t
-                     WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
-                       AND t.wide AND t.session = c.session
-                       AND t.position BETWEEN c.position - 4 AND c.position + 4
-                 ) AS a
+            FROM candidate AS c, LATERAL (
+                SELECT t.memory_id, t.position FROM trace AS t
+                WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
+                  AND NOT t.wide AND t.session = c.session
+                  AND t.position BETWEEN c.position - 4 AND c.position + 4
+                UNION ALL
+                SELECT t.memory_id, t.position FROM trace AS t
+                WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
+                  AND t.wide AND t.session = c.session
+                  AND t.position BETWEEN c.position - 4 AND c.position + 4
+            ) AS a
             WHERE c.session > 0 AND c.position >= 0
             GROUP BY a.memory_id
-        ) AS n;
-        edges := ARRAY(SELECT unnest(edges) EXCEPT SELECT unnest(found));
+        )
+        SELECT array_agg(r.memory_id), coalesce(array_agg(r.memory_id) FILTER (WHERE r.edge), '{}')
+        INTO ids, edges
+        FROM (
+            SELECT n.memory_id, n.distance > 2 AS edge FROM around AS n
+            UNION ALL
+            SELECT c.memory_id, false FROM candidate AS c WHERE c.session = 0 OR c.position < 0
+            UNION ALL
+            SELECT b.memory_id, false
+            FROM unnest(best[turn_limit + 1:1000], sessions[turn_limit + 1:1000],
+                        positions[turn_limit + 1:1000]) AS b (memory_id, session, "position")
+            WHERE b.session = 0 OR b.position < 0
+        ) AS r;
     END IF;
     ids := ARRAY(SELECT DISTINCT unnest(ids) ORDER BY 1);
 END $$;

@@ -83,7 +83,8 @@ def test_what_is_not_valid_yet_is_no_memory_of_the_past(large):
     asked = {**ASKED, "as_of": NOW}
     large.execute("UPDATE memoir.memory SET valid_from = now() WHERE content LIKE '%day 3%'")
     lines = call(large, "recall", **asked)[0].block
-    assert "day 2" in lines and "day 3" not in lines
+    assert "day 2" in lines
+    assert "day 3" not in lines
 
 
 @pytest.mark.parametrize("mode", ["execute", "conversation", "balanced", "chat"])
@@ -94,22 +95,20 @@ def test_without_a_question_the_most_important_come(large, mode):
 
 @pytest.mark.parametrize("mode", ["execute", "conversation", "search"])
 def test_memory_explain_says_what_recall_does(large, mode):
-    place = {"place", "memory_id", "reason", "score"}
     (block,) = call(large, "recall", mode=mode, **ASKED)
     rows = [r for r in call(large, "memory_explain", mode=mode, **ASKED) if r.place]
     assert [row.memory_id for row in rows] == block.memory_ids
-    assert place <= set(rows[0]._fields)
 
 
 def test_memory_explain_tells_of_one_that_is_far_and_one_that_is_gone(large):
     far, gone = remember_all(large, ["nothing alike", "nothing either"])
     large.execute("UPDATE memoir.memory SET status = 'archived' WHERE memory_id = %s", (gone,))
     large.execute("UPDATE memoir.trace SET active = false WHERE memory_id = %s", (gone,))
-    reasons = [
-        call(large, "memory_explain", **ASKED, only_memory=memory)[0].reason
-        for memory in (far, gone)
-    ]
-    assert reasons[1] == "archived" and reasons[0] != "archived"
+    ((near, *_), (archived, *_)) = (
+        call(large, "memory_explain", **ASKED, only_memory=memory) for memory in (far, gone)
+    )
+    assert near.memory_id == far
+    assert archived.reason == "archived"
 
 
 def test_related_finds_the_same(large):
