@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION _lexemes(terms sparsevec) RETURNS tsvector
 -- statistics do not know yet counts as rare.
 -- Measured on 1,000,000 memories, most 5,000: with the 60 nearest by vector these 340 memories hold
 -- .986 of the 20 best by score; without the words .25, with single words only (2,600 memories) 1.0.
--- alone: there is no vector, so the rare words are taken singly, and the rarest in any case.
+-- alone: there is no vector, so five times as many are taken singly, and the rarest in any case.
 CREATE OR REPLACE FUNCTION _word_query(
     user_id text, question sparsevec, most int, alone boolean)
     RETURNS tsquery
@@ -36,11 +36,12 @@ BEGIN
             LEFT JOIN term AS k ON k.user_id = _word_query.user_id AND k.term = p.term
             WHERE p.term <= 268435456
         )
-        SELECT string_agg(CASE WHEN w.found <= most / 25 OR alone THEN w.term::text
+        SELECT string_agg(CASE WHEN w.singly THEN w.term::text
                                ELSE format('%s&(%s)', w.term, o.others) END, '|')::tsquery
-        FROM word AS w, LATERAL (
+        FROM (SELECT w.*, w.found <= most / CASE WHEN alone THEN 5 ELSE 25 END
+                          OR alone AND w.place = 1 AS singly
+              FROM word AS w) AS w, LATERAL (
             SELECT string_agg(o.term::text, '|') AS others FROM word AS o
             WHERE o.place > w.place AND o.found <= 8 * most) AS o
-        WHERE w.found <= most AND (w.found <= most / 25 OR alone OR o.others IS NOT NULL)
-           OR alone AND w.place = 1);
+        WHERE w.singly OR w.found <= most AND o.others IS NOT NULL);
 END $$;
