@@ -284,6 +284,7 @@ COMMENT ON FUNCTION search_memories(text, text, text[], text[], timestamptz, tim
     'get_memory_detail), kind, relevance, the first 200 characters, summary, time, keywords and '
     'metadata, with how many were found in all, the strategy used and the keywords searched '
     'besides; when nothing is found, call_tool adds best_relevance, what a lower minimum would '
-    'find. Ordered by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, '
+    'find. Of a user with indexes of his own only memories near the query are counted. Ordered by '
+    'score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, '
     'ME003 and ME004 vector, ME006 user, ME007 empty query, ME008 search_mode, max_results or '
     'minimum, ME011 time range. Source: D2 3.1.2, 3.3.';
