@@ -164,7 +164,8 @@ class Filled:
         upkeep = "memoir.refresh_statistics"
         if scalar(conn, "SELECT to_regproc('memoir.maintain') IS NOT NULL"):
             upkeep = "memoir.maintain"
-            conn.execute("SELECT memoir.maintain()")
+            # Nobody writes meanwhile, so that large indexes can be built at once too.
+            conn.execute("SELECT memoir.maintain(build_up_to => 1000000000)")
         # Without maintain() this is everybody who has something new.
         uncounted = conn.execute(_UNCOUNTED, (users, upkeep == "memoir.maintain")).fetchall()
         with progress_bar(len(uncounted), upkeep) as bar:
