@@ -287,3 +287,10 @@ def test_doctor_tells_of_a_left_over_index(memoir: Call, many: psycopg.Connectio
     assert index_line(memoir)[1] == "1 of an interrupted or running build"
     memoir("maintain")
     assert index_line(memoir)[:2] == ["ok", "nobody has so many memories"]
+
+
+@pytest.mark.usefixtures("many")
+def test_an_empty_user_is_not_everybody(memoir: Call) -> None:
+    result = memoir("maintain", "--user", "")
+    assert result.exit_code == 1
+    assert "user_id must have 1 to 200 characters" in result.output

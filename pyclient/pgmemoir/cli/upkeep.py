@@ -26,7 +26,7 @@ def maintain(app: App, user: str | None) -> None:
     Nobody waits for it: memories can be stored and recalled meanwhile. Stopped halfway nothing is
     lost, and the next run goes on. Run it now and then, and after loading many memories.
     """
-    user = user or app.user
+    user = app.user if user is None else user
     done: list[Maintained] = []
     try:
         done.extend(upkeep.maintain(app.address, user, user is None, _watch))
