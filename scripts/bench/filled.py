@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Any, TypeVar
 
 import click
 import numpy as np
 import psycopg
 from common import Database, Floor, Statement, scalar, vector_schema
-from pgvector import HalfVector
-from pgvector.psycopg.halfvec import register_halfvec_info
-from psycopg.types import TypeInfo
 from psycopg.types.json import Jsonb
 from synthetic import ASIDE, BLOCK, Corpus, Memories, Question
 
-from pgmemoir.calls import NewMemory, vector_text
+from pgmemoir.calls import (
+    Call,
+    Calls,
+    HalfVectors,
+    HalfVectorsDumper,
+    NewMemory,
+    Remembered,
+    find_vector_type,
+    half_vector,
+    vector_text,
+)
 from pgmemoir.cli.output import progress_bar
 
 # Rows of a transaction, about.
@@ -33,11 +40,6 @@ _PIPELINE = 100
 # A goal and a capability.
 _ASIDE_ROWS = 2
 
-_MANY = """SELECT action FROM memoir.remember_many(%b::jsonb, %b::{schema}.halfvec[], %s::text)"""
-_ONE = """SELECT action FROM memoir.remember(%s::text, %s::text, %s::text,
-    importance => %s::float8, data => %s::jsonb, embedding => %b::{schema}.halfvec,
-    created_at => %s::timestamptz, session_id => %s::text, turn => %s::int,
-    speaker => %s::text)"""
 _CONTEXT = """SELECT memoir.memory_context(%s::{schema}.halfvec, %s, {budget}, %s, %s)"""
 _EVENTS = b"""SELECT count(memoir.event_add(
     (ARRAY['task_completed', 'task_failed', 'alert'])[n],
@@ -46,17 +48,31 @@ _EVENTS = b"""SELECT count(memoir.event_add(
 FROM unnest(%s::text[]) AS u, generate_series(1, 3) AS n
 WHERE NOT EXISTS (SELECT FROM memoir.event AS e
                   WHERE e.user_id = u AND e.created_at > now() - interval '12 hours')"""
-_UNCOUNTED = b"""SELECT u FROM unnest(%s::text[]) AS u
-LEFT JOIN memoir.profile AS p ON p.user_id = u
-WHERE coalesce(p.counted_up_to, 0) = 0
-   OR NOT %s AND EXISTS (SELECT FROM memoir.trace AS t
-                         WHERE t.user_id = u AND t.memory_id > p.counted_up_to)"""
 _MANIFEST = """CREATE TABLE IF NOT EXISTS memoir_bench (manifest jsonb NOT NULL)"""
 
 BUDGET = 800
 
 # The type of options that count something.
 AT_LEAST_1 = click.IntRange(1)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def sized(rows: int) -> Callable[[F], F]:
+    """The options that say how much is stored: --users, --rows with this default, --dims."""
+
+    def add(command: F) -> F:
+        for name, default, meaning in (
+            ("--dims", 384, "Dimensions of the vectors."),
+            ("--rows", rows, "Memories PER USER."),
+            ("--users", 1, "Users with --rows memories each."),
+        ):
+            command = click.option(
+                name, type=AT_LEAST_1, default=default, show_default=True, help=meaning
+            )(command)
+        return command
+
+    return add
 
 
 @dataclass(frozen=True)
@@ -156,22 +172,12 @@ class Filled:
         self._check(amount)
         return seconds
 
-    def tidy(self, amount: Amount) -> float:
+    def tidy(self) -> float:
         """What an operator does after a load; the seconds it took."""
         start = time.perf_counter()
         conn = self.conn
-        users = [name_of(user) for user in amount.everybody()]
-        upkeep = "memoir.refresh_statistics"
-        if scalar(conn, "SELECT to_regproc('memoir.maintain') IS NOT NULL"):
-            upkeep = "memoir.maintain"
-            # Nobody writes meanwhile, so that large indexes can be built at once too.
-            conn.execute("SELECT memoir.maintain(build_up_to => 1000000000)")
-        # Without maintain() this is everybody who has something new.
-        uncounted = conn.execute(_UNCOUNTED, (users, upkeep == "memoir.maintain")).fetchall()
-        with progress_bar(len(uncounted), upkeep) as bar:
-            for (user,) in uncounted:
-                conn.execute(f"SELECT {upkeep}(%s)".encode(), (user,))
-                bar.update(1)
+        # Nobody writes meanwhile, so that large indexes can be built at once too.
+        conn.execute("SELECT memoir.maintain(build_up_to => 1000000000)")
         Floor.fill(conn)
         conn.execute("VACUUM (ANALYZE)")
         conn.execute("CHECKPOINT")
@@ -211,24 +217,36 @@ class Filled:
             raise click.UsageError(f"the database holds {found} memories, not {wanted}")
 
 
+class Batches:
+    """The calls that store many memories at once, as the client sends them.
+
+    Args:
+        conn: it learns to send vectors as the client does.
+    """
+
+    def __init__(self, conn: psycopg.Connection[Any]) -> None:
+        conn.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
+        found = find_vector_type()
+        self._calls = Calls(*found.parse(conn.execute(found.statement).fetchall()))
+
+    def call(self, user: str, memories: Iterable[NewMemory]) -> Call[list[Remembered]]:
+        """``memoir.remember_many``; memories bring their vectors."""
+        rows = list(memories)
+        given = [row["vector"] for row in rows]
+        vectors = [None if vector is None else half_vector(vector) for vector in given]
+        return self._calls.remember_many(rows, vectors, user)
+
+
 class Loader:
-    """Stores memories through the SQL API: ``remember_many`` where there is one, else ``remember``.
+    """Stores memories through the SQL API.
 
     Args:
         conn: in autocommit; every thousand rows or so are a transaction.
     """
 
     def __init__(self, conn: psycopg.Connection[Any], corpus: Corpus) -> None:
-        schema = vector_schema(conn)
-        info = TypeInfo.fetch(conn, f"{schema}.halfvec")
-        assert info is not None
-        register_halfvec_info(conn, info)
         self._conn, self._corpus = conn, corpus
-        self._one = _ONE.format(schema=schema).encode()
-        self._many = _MANY.format(schema=schema).encode()
-        self._has_many = scalar(
-            conn, "SELECT EXISTS (SELECT FROM pg_proc WHERE proname = 'remember_many')"
-        )
+        self._batches = Batches(conn)
         self._blocks: dict[int, tuple[int, Memories]] = {}
 
     def load(self, amount: Amount, done: Amount | None = None) -> None:
@@ -237,14 +255,15 @@ class Loader:
             chunks = _interleaved_chunks(amount, done)
             while batch := _take(chunks):
                 with self._conn.transaction():
-                    self._store([self._rows(amount, *chunk) for chunk in batch])
+                    parts = [self._rows(amount, *chunk) for chunk in batch]
+                    self._send([self._call(user, rows.rows()) for user, rows in parts])
                 bar.update(sum(stop - start for _, start, stop in batch))
         known = len(done.everybody()) if done else 0
         new = amount.everybody()[known:]
         for start in range(0, len(new), _PIPELINE):
             with self._conn.transaction():
                 users = new[start : start + _PIPELINE]
-                self._send([call for user in users for call in self._aside(user)])
+                self._send([self._call(user, self._aside(user)) for user in users])
 
     def _rows(self, amount: Amount, user: int, start: int, stop: int) -> tuple[int, Memories]:
         """Rows of one block of a user, which is made once."""
@@ -257,61 +276,31 @@ class Loader:
             del self._blocks[user]
         return user, rows
 
-    def _store(self, parts: list[tuple[int, Memories]]) -> None:
-        if self._has_many:
-            self._send([self._many_call(user, rows) for user, rows in parts])
-        else:
-            self._send([self._one_call(user, row) for user, rows in parts for row in rows.rows()])
+    def _call(self, user: int, memories: Iterable[NewMemory]) -> Call[list[Remembered]]:
+        return self._batches.call(name_of(user), memories)
 
-    def _send(self, calls: Sequence[tuple[bytes, tuple[Any, ...]]]) -> None:
+    def _send(self, calls: Sequence[Call[list[Remembered]]]) -> None:
         """Send calls together and see that every memory was new."""
         with self._conn.pipeline():
-            cursors = [self._conn.execute(*call, prepare=True) for call in calls]
-        for cursor in cursors:
-            for (action,) in cursor.fetchall():
-                if action != "ADD":
-                    raise click.ClickException(f"a memory is {action}, not new: try another seed")
+            cursors = [
+                self._conn.execute(call.statement, call.params, prepare=True) for call in calls
+            ]
+        for call, cursor in zip(calls, cursors, strict=True):
+            for stored in call.parse(cursor.fetchall()):
+                if stored.action != "ADD":
+                    raise click.ClickException(
+                        f"a memory is {stored.action}, not new: try another seed"
+                    )
 
-    def _many_call(self, user: int, rows: Memories) -> tuple[bytes, tuple[Any, ...]]:
-        fields = [
-            {
-                "content": row["content"],
-                "kind": row["kind"],
-                "importance": row["importance"],
-                "created_at": row["created_at"].isoformat() if row["created_at"] else None,
-                "session_id": row["session"],
-                "turn": row["turn"],
-                "speaker": row["speaker"],
-            }
-            for row in rows.rows()
-        ]
-        vectors = [HalfVector(vector) for vector in rows.vectors]
-        return self._many, (Jsonb(fields), vectors, name_of(user))
-
-    def _one_call(
-        self, user: int, row: NewMemory, data: dict[str, Any] | None = None
-    ) -> tuple[bytes, tuple[Any, ...]]:
-        return self._one, (
-            row["content"],
-            row["kind"],
-            name_of(user),
-            row["importance"],
-            None if data is None else Jsonb(data),
-            HalfVector(cast("np.ndarray[Any, Any]", row["vector"])),
-            row["created_at"],
-            row["session"],
-            row["turn"],
-            row["speaker"],
-        )
-
-    def _aside(self, user: int) -> list[tuple[bytes, tuple[Any, ...]]]:
+    def _aside(self, user: int) -> list[NewMemory]:
         """A goal and a capability, for the profile part."""
         goal, capability = self._corpus.memories(user, ASIDE, ASIDE + _ASIDE_ROWS).rows()
         title = " ".join(goal["content"].split()[:8])
         state = {"title": title, "status": "in_progress", "progress": 40, "priority": 1}
+        alone: NewMemory = {"session": None, "turn": None}
         return [
-            self._one_call(user, {**row, "kind": kind, "session": None, "turn": None}, data)
-            for row, kind, data in ((goal, "okr", state), (capability, "capability", None))
+            {**goal, **alone, "kind": "okr", "data": state},
+            {**capability, **alone, "kind": "capability"},
         ]
 
 

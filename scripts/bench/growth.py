@@ -81,7 +81,7 @@ def main(
 def _point(filled: Filled, amount: Amount, mode: str, questions: int) -> dict[str, Any]:
     """Grow to this size and measure."""
     filled.fill(amount, grow=True)
-    filled.tidy(amount)
+    filled.tidy()
     case = Case(filled, amount, range(amount.users), mode, questions)
     return {
         "users": amount.users,

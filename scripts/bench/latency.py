@@ -28,7 +28,7 @@ from common import (
     scalar,
     vector_schema,
 )
-from filled import AT_LEAST_1, BUDGET, Amount, Filled, name_of, settings_for
+from filled import AT_LEAST_1, BUDGET, Amount, Filled, name_of, settings_for, sized
 from synthetic import Question
 
 from pgmemoir.calls import vector_text
@@ -202,19 +202,7 @@ def _times(ours: Sequence[float], floor: Sequence[float]) -> dict[str, float]:
 
 
 @click.command()
-@click.option(
-    "--users",
-    type=AT_LEAST_1,
-    default=1,
-    show_default=True,
-    help="Users with --rows memories each.",
-)
-@click.option(
-    "--rows", type=AT_LEAST_1, default=10_000, show_default=True, help="Memories PER USER."
-)
-@click.option(
-    "--dims", type=AT_LEAST_1, default=384, show_default=True, help="Dimensions of the vectors."
-)
+@sized(10_000)
 @click.option(
     "--giant", type=click.IntRange(0), default=0, help="One user more, with so many memories."
 )
@@ -267,7 +255,7 @@ def main(
         result["shared_buffers"] = scalar(filled.conn, "SHOW shared_buffers")
         result["load_seconds"] = filled.fill(amount)
         if tidy or result["load_seconds"] is not None:
-            result["tidy_seconds"] = filled.tidy(amount)
+            result["tidy_seconds"] = filled.tidy()
         cases = {"": range(users)} | ({"giant_": range(users, users + 1)} if giant else {})
         for prefix, asked in cases.items():
             case = Case(filled, amount, asked, mode, questions)

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import psycopg
 from common import Floor, opened, scalar
-from filled import AT_LEAST_1, Amount, Filled, name_of, settings_for
+from filled import Amount, Filled, name_of, settings_for, sized
 
 # Bytes a memory may take, by dimensions.
 BARS = {384: 5000, 1536: 12000}
@@ -67,19 +67,7 @@ def measured(conn: psycopg.Connection[Any], memories: int) -> dict[str, Any]:
 
 
 @click.command()
-@click.option(
-    "--users",
-    type=AT_LEAST_1,
-    default=1,
-    show_default=True,
-    help="Users with --rows memories each.",
-)
-@click.option(
-    "--rows", type=AT_LEAST_1, default=20_000, show_default=True, help="Memories PER USER."
-)
-@click.option(
-    "--dims", type=AT_LEAST_1, default=384, show_default=True, help="Dimensions of the vectors."
-)
+@sized(20_000)
 @click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
 @click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
 @click.option("--dsn", help="An empty database of yours; default: a server of its own.")
@@ -92,7 +80,7 @@ def main(
     with opened(dsn, int(version), settings=settings_for(amount, None)) as place:
         filled = Filled(place, seed, dims)
         filled.fill(amount)
-        filled.tidy(amount)
+        filled.tidy()
         if users == 1:
             Floor(filled.conn).build_approximate(name_of(0))
         result = {

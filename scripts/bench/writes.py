@@ -20,18 +20,11 @@ import click
 import numpy as np
 import psycopg
 from common import Database, Statement, milliseconds, opened, percentile, scalar, vector_schema
-from filled import BATCH, name_of
+from filled import BATCH, Batches, name_of
 from psycopg import sql
-from psycopg.types.json import Jsonb
 from synthetic import Corpus, Memories
 
-from pgmemoir.calls import (
-    HalfVectors,
-    HalfVectorsDumper,
-    half_vector,
-    half_vectors,
-    vector_text,
-)
+from pgmemoir.calls import HalfVectors, HalfVectorsDumper, vector_text
 from pgmemoir.cli.output import progress_bar
 
 BARS = {"single": 2.0, "batch": 1.5}
@@ -75,8 +68,6 @@ _ONE = """SELECT action, memory_id, reason FROM memoir.remember(%s::text, %s::te
 _FLOOR_ONE = """INSERT INTO memoir_floor_written
     (content, kind, user_id, importance, created_at, session_id, turn, speaker, embedding, ann)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::{schema}.halfvec, {ann}) RETURNING id"""
-_MANY = """SELECT place, action, memory_id, reason
-FROM memoir.remember_many(%s::jsonb, %b::{schema}.halfvec[], %s::text)"""
 _FLOOR_MANY = """INSERT INTO memoir_floor_written
     (content, kind, user_id, importance, created_at, session_id, turn, speaker, embedding)
 SELECT m.content, m.kind, %s::text, m.importance, m.created_at, m.session_id, m.turn, m.speaker,
@@ -108,15 +99,13 @@ class Writes:
                 ("one", _ONE),
                 ("floor_one", _FLOOR_ONE),
                 ("floor_ann", _FLOOR_ONE),
-                ("many", _MANY),
                 ("floor_many", _FLOOR_MANY),
             )
         }
         self._conn, self._schema = conn, schema
-        self._oid = int(scalar(conn, f"SELECT '{schema}.halfvec'::regtype::oid::int8"))
+        self._batches = Batches(conn)
         self._corpus = Corpus(seed, dims)
         self._users = 0
-        conn.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
 
     def singles(self, number: int) -> Iterator[tuple[Statement, Statement]]:
         """So many memories of small users, each as memoir's statement and the floor's."""
@@ -159,22 +148,11 @@ class Writes:
         return self._batch(*self._user(size))
 
     def _batch(self, user: str, rows: Memories) -> tuple[Statement, Statement]:
-        fields = [
-            {
-                "content": row["content"],
-                "kind": row["kind"],
-                "importance": row["importance"],
-                "created_at": row["created_at"].isoformat() if row["created_at"] else None,
-                "session_id": row["session"],
-                "turn": row["turn"],
-                "speaker": row["speaker"],
-            }
-            for row in rows.rows()
-        ]
-        vectors = half_vectors([half_vector(vector) for vector in rows.vectors], self._oid)
+        call = self._batches.call(user, rows.rows())
+        memories, vectors, _ = call.params
         return (
-            Statement(self._statements["many"], (Jsonb(fields), vectors, user)),
-            Statement(self._statements["floor_many"], (user, Jsonb(fields), vectors)),
+            Statement(call.statement, call.params),
+            Statement(self._statements["floor_many"], (user, memories, vectors)),
         )
 
     def _user(self, rows: int) -> tuple[str, Memories]:
