@@ -16,7 +16,7 @@ BEGIN
                            THEN 9223372036854775807 ELSE coalesce(counts.counted_up_to, 0) END;
     WITH known AS MATERIALIZED (
         SELECT w.term, w.place, (w.place - 1) / 24 AS probe,
-               CASE WHEN w.term > 268435456 THEN _feature_scale() ELSE 1 END AS scale,
+               CASE WHEN _is_word(w.term) THEN 1 ELSE _feature_scale() END AS scale,
                1 << ((w.place - 1) % 24)::int AS bit, coalesce(k.df, 0) AS df
         FROM unnest(terms) WITH ORDINALITY AS w (term, place)
         LEFT JOIN term AS k ON k.user_id = _document_frequencies.user_id AND k.term = w.term

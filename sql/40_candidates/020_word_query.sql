@@ -7,11 +7,11 @@ CREATE OR REPLACE FUNCTION _places(vector sparsevec) RETURNS int[]
         FROM unnest(string_to_array(split_part(ltrim(vector::text, '{'), '}', 1), ',')) AS entry
         WHERE entry <> '');
 
--- The words of a trace as lexemes, without its features, which stand above 2^28.
+-- The words of a trace as lexemes, without its features.
 CREATE OR REPLACE FUNCTION _lexemes(terms sparsevec) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN array_to_tsvector(ARRAY(
-        SELECT place::text FROM unnest(_places(terms)) AS place WHERE place <= 268435456));
+        SELECT place::text FROM unnest(_places(terms)) AS place WHERE _is_word(place)));
 
 -- Which memories to read for the words of a question: those with its rarest word, while at most
 -- 4 % of most have it, and those with two of its words, one of them rare (so many memories have it
@@ -34,7 +34,7 @@ BEGIN
                    sum(coalesce(k.df, 0)) OVER (ORDER BY k.df NULLS FIRST, p.term) AS found
             FROM unnest(_places(question)) AS p (term)
             LEFT JOIN term AS k ON k.user_id = _word_query.user_id AND k.term = p.term
-            WHERE p.term <= 268435456
+            WHERE _is_word(p.term)
         )
         SELECT string_agg(CASE WHEN w.singly THEN w.term::text
                                ELSE format('%s&(%s)', w.term, o.others) END, '|')::tsquery

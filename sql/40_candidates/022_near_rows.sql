@@ -17,6 +17,12 @@
 -- without a question, and fills up where a filter leaves little near the question. That index is
 -- partial by user_id || '+': beside the others the planner would take it for theirs.
 
+-- Whether this role may search by index for such a question. With row-level security words may not
+-- be looked up before the policy has seen the row: the role would read all rows it may see.
+CREATE OR REPLACE FUNCTION _finds_by_index(question sparsevec) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN question IS NULL OR NOT row_security_active('trace');
+
 -- The statements that make the indexes with a number; option: CONCURRENTLY.
 CREATE OR REPLACE FUNCTION _index_statements(
     user_id text, number int, option text DEFAULT '') RETURNS text[]

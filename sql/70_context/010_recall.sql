@@ -118,7 +118,7 @@ BEGIN
                               count(*) OVER everything - count(f.idf) OVER everything AS names
                        FROM (
                            SELECT n.term,
-                                  CASE WHEN n.term <= 268435456 THEN _idf(p.counted, n.df) END
+                                  CASE WHEN _is_word(n.term) THEN _idf(p.counted, n.df) END
                                       AS idf
                            FROM term AS n
                            WHERE n.user_id = _recall.user_id
@@ -152,17 +152,12 @@ BEGIN
             ELSE
                 features := setup.asks_feature;
             END IF;
-            -- Of many memories the newest change no word's rarity.
-            IF exact OR setup.number > 0 AND setup.counted_up_to > 0 THEN
+            IF exact THEN
                 question := _question(user_id, query_text, setup.counted, setup.name_boost,
                                       features);
-            ELSIF as_of = 'infinity' THEN
-                question := _question_counting(user_id, setup.model_id, query_text, setup.counted,
-                                               setup.counted_up_to, as_of, setup.name_boost,
-                                               features);
             ELSE
-                question := _question_counting(user_id, setup.model_id, query_text, 0, 0, as_of,
-                                               setup.name_boost, features);
+                question := _question_of(user_id, setup.model_id, query_text, as_of,
+                                         setup.name_boost, features);
             END IF;
         END IF;
     END IF;
@@ -192,10 +187,8 @@ BEGIN
             WHERE v.user_id = _recall.user_id AND v.valid_until <= at AND v.status = 'active');
     END IF;
     candidate_limit := setup.candidate_limit;
-    -- A role with row-level security may not look up words before the policy has seen the row: it
-    -- would read all the rows it may see. All are compared for it.
-    number := CASE WHEN setup.number > 0 AND question IS NOT NULL AND row_security_active('trace')
-                   THEN 0 ELSE setup.number END;
+    number := CASE WHEN setup.number > 0 AND NOT _finds_by_index(question) THEN 0
+                   ELSE setup.number END;
     IF number > 0 AND query IS NULL AND question IS NULL THEN
         setup.fast := false;
     END IF;

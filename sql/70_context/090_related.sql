@@ -13,9 +13,7 @@ DECLARE
     wanted CONSTANT int := coalesce(max_results, 10);
     in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     given memory;
-    large CONSTANT boolean := EXISTS (
-        SELECT FROM profile AS p WHERE p.user_id = owner AND p.ann > 0)
-        AND NOT row_security_active('trace');
+    large boolean;
     query halfvec;
     question sparsevec;
 BEGIN
@@ -30,6 +28,8 @@ BEGIN
     FROM trace AS t
     WHERE t.user_id = owner AND t.memory_id = related.memory_id AND t.model = in_model;
     question := _question_of(owner, in_model, given.content, 'infinity', 0, '');
+    large := _finds_by_index(question)
+        AND EXISTS (SELECT FROM profile AS p WHERE p.user_id = owner AND p.ann > 0);
 
     RETURN QUERY
     SELECT m.memory_id, m.kind, _line(m.content, 200), w.strength, w.via
