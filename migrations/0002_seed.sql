@@ -6,6 +6,8 @@ INSERT INTO setting VALUES
     ('line_length', '1200', 'Longest line of a block, in characters; a longer memory is cut here.'),
     ('brief_length', '200',
      'Length of the short line made of a long memory without a summary, in characters (D2 3.1.2).'),
+    ('notify', 'true',
+     'Say on channel memoir what a write did (LISTEN memoir); view outbox tells it either way.'),
     ('link_hub_limit', '50',
      'An entity mentioned by more memories than this links none of them.'),
     ('profile_goals', '3', 'Goals in the profile part of a block (D0 1.5).'),
