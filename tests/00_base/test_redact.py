@@ -179,6 +179,7 @@ KEPT = [
     "000-12-3456, 666-12-3456, 987-65-4321, 536-00-1234",
     "110105194912310021",
     "111111111111111111",
+    "sk-learn-0-24-pipeline-example, pypi-package-publishing-guide",
     "task-0123456789abcdef0123, risk-assessment-for-next-quarter",
     "http://localhost:8080/a@b and mailto:ada@x.org",
     "https://x.org/watch?v=dQw4w9WgXcQ&list=PLrAXtmErZgOeiKm4sgNOknGvNjby9efdf",
