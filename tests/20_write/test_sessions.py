@@ -96,6 +96,16 @@ def test_a_call_of_a_tool_needs_no_text(tx):
     assert window(tx) == ["", ""]
 
 
+def test_no_message_keeps_a_secret(tx):
+    secret = "AKIA" + "IOSFODNN7EXAMPLQ"
+    add(tx, f"my key is {secret}", data={"arguments": {"key": secret}})
+    start(tx, "t", data={"note": secret})
+    everything = "SELECT (SELECT m::text FROM memoir.message AS m) || string_agg(s::text, '')"
+    assert secret not in value(tx, everything + " FROM memoir.session AS s")
+    assert secret not in question(tx, f"my key is {secret}")[0]
+    assert len(question(tx, f"my key is {secret}")) == 1
+
+
 def test_a_message_to_an_ended_session_opens_it_again(tx):
     add(tx, "bye")
     end(tx)
