@@ -117,8 +117,8 @@ BEGIN
     ORDER BY d.place;
 END $$;
 
--- A memory that a decision is about must be active, and one that a decision changes must not be
--- named by another: what came of it would depend on their order. Of a source it is enough to exist.
+-- Memories that decisions name must be the user's, and one that a decision changes must not be
+-- named by another: what came of it would depend on their order. A source may be named freely.
 CREATE OR REPLACE FUNCTION _check_named(user_id text, decisions jsonb) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -126,32 +126,46 @@ AS $$
 DECLARE
     bad record;
 BEGIN
-    SELECT n.place - 1 AS index, left(n.said, 40) AS said, m.status INTO bad
+    SELECT n.place - 1 AS index, left(n.said, 40) AS said, m.memory_id IS NULL AS missing INTO bad
     FROM (
-        SELECT a.*, a.role <> 'source' AS decided,
-               bool_or(a.changes) OVER same
-               AND count(*) FILTER (WHERE a.role <> 'source') OVER same > 1 AS twice
+        SELECT a.*, a.role <> 'source' AND bool_or(a.changes) OVER same
+                    AND count(*) FILTER (WHERE a.role <> 'source') OVER same > 1 AS twice
         FROM _named_memories(decisions) AS a
         WINDOW same AS (PARTITION BY a.memory_id)
     ) AS n
     LEFT JOIN memory AS m ON m.user_id = _check_named.user_id AND m.memory_id = n.memory_id
-    WHERE m.status IS NULL OR n.decided AND (m.status <> 'active' OR n.twice)
+    WHERE n.twice OR m.memory_id IS NULL
     ORDER BY n.place
     LIMIT 1;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    IF bad.status IS NULL THEN
+    IF bad.missing THEN
         RAISE EXCEPTION 'decisions[%]: user "%" has no memory "%"', bad.index, user_id, bad.said
             USING ERRCODE = 'ME012',
                   HINT = 'Decide about memories that recall() or search_memories() returned.';
-    ELSIF bad.status <> 'active' THEN
-        RAISE EXCEPTION 'decisions[%]: memory % is %', bad.index, bad.said, bad.status
+    ELSIF FOUND THEN
+        RAISE EXCEPTION 'decisions[%]: memory % is named twice', bad.index, bad.said
             USING ERRCODE = 'ME014',
-                  HINT = format('Only active ones are decided about; SELECT * FROM '
-                                'memoir.history(%s) tells what became of it.', bad.said);
+                  HINT = 'Make one decision of them, or apply them one call after the other.';
     END IF;
-    RAISE EXCEPTION 'decisions[%]: memory % is named twice', bad.index, bad.said
-        USING ERRCODE = 'ME014',
-              HINT = 'Make one decision of them, or apply them one call after the other.';
+END $$;
+
+-- Only active memories are decided about: what is gone may be so by an earlier decision.
+CREATE OR REPLACE FUNCTION _check_active(user_id text, memory_ids bigint[]) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    bad memory;
+BEGIN
+    SELECT m.* INTO bad
+    FROM memory AS m
+    WHERE m.user_id = _check_active.user_id AND m.memory_id = ANY (memory_ids)
+      AND m.status <> 'active'
+    ORDER BY m.memory_id
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'memory % is %', bad.memory_id, bad.status
+            USING ERRCODE = 'ME014',
+                  HINT = format('SELECT * FROM memoir.history(%s) tells what became of it.',
+                                bad.memory_id);
+    END IF;
 END $$;

@@ -76,8 +76,8 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
--- Active memories end where their successor begins, but no earlier than they began. A successor that
--- turned out to be history already ends nothing.
+-- Active memories end where their successor begins, but no earlier than they began. A successor
+-- that turned out to be history already ends nothing.
 CREATE OR REPLACE FUNCTION _end_all(
     user_id text, memory_ids bigint[], by_id bigint, author text, reason text, at timestamptz,
     run_id bigint, change_id bigint) RETURNS outcome
@@ -287,6 +287,7 @@ DECLARE
     given new_memory;
     result outcome;
 BEGIN
+    PERFORM _check_active(user_id, targets || _said_id(decision -> 'by'));
     SELECT m.* INTO stored
     FROM memory AS m
     WHERE m.user_id = _apply_decision.user_id AND m.memory_id = targets[1];
@@ -383,16 +384,17 @@ END $$;
 
 COMMENT ON FUNCTION apply_decisions(jsonb, text, text, halfvec[], text, timestamptz) IS
     'Carries out decisions about memories, in their order, all or none, and returns a row each. '
-    'decisions: an array that satisfies decision_schema(): ADD, UPDATE, DELETE, NOOP (D3), REPLACE, '
-    'MERGE, KEEP_BOTH (D1), SUPERSEDE (D4), in upper or lower case; ids as numbers or text; '
-    'merged_content, id, salience and category are understood. author: who decided; agent and '
-    'model change nothing where the user confirms first: what they add or would change waits as a '
-    'new pending memory, which supersedes when it is confirmed. embeddings: vectors of the '
-    'contents in the same order, NULL for one without. session_id: the conversation they are from. '
-    'at: when that became known (default now). Returns place (from 1); action: what was done, ADD, '
-    'UPDATE, SUPERSEDE, MERGE, FORGET, PENDING or NOOP; memory_id: the memory that holds it now; '
-    'other_ids: the memories it superseded, merged or relates to; reason; run_id: of all changes, '
-    'for undo_run(). Nothing is deleted: DELETE forgets, or with content supersedes. Errors name '
-    'the place (decisions[0] is the first): ME015 the schema, ME012 no such memory of this user, '
-    'ME014 a memory that is not active or is named twice, ME008 the number of embeddings, and '
-    'those of remember(). Source: D1 4.1, D3 4.2, D4 5.8.';
+    'decisions: an array that satisfies decision_schema(): ADD, UPDATE, DELETE, NOOP (D3), '
+    'REPLACE, MERGE, KEEP_BOTH (D1), SUPERSEDE (D4), in upper or lower case; ids are numbers or '
+    'text; merged_content, id, salience and category are understood. author: who decided; where '
+    'the user confirms first, agent and model change nothing: what they add, or would change, '
+    'waits as a new pending memory, which supersedes when it is confirmed. embeddings: vectors of '
+    'the contents in the same order, NULL for one without. session_id: the conversation they are '
+    'from. at: when that became known (default now). Returns place (from 1); action: what was '
+    'done, ADD, UPDATE, SUPERSEDE, MERGE, FORGET, PENDING or NOOP; memory_id: the memory that '
+    'holds it now, NULL where memory is off or the session temporary; other_ids: the memories it '
+    'superseded, merged or relates to; reason; run_id: of all changes, for undo_run(). Nothing is '
+    'deleted: DELETE forgets, or with content supersedes. Errors name the place (decisions[0] is '
+    'the first): ME015 the schema, ME012 no such memory of this user, ME014 a memory that is not '
+    'active or is named twice, ME008 the number of embeddings, and those of remember(). Source: '
+    'D1 4.1, D3 4.2, D4 5.8.';

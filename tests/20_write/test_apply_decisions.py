@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import ago, call, recall, remember, value
+from tests.rows import ago, call, recall, remember, row_counts, value
 
 
 def apply(conn, *decisions, **more):
@@ -20,9 +20,7 @@ def stored(conn, memory_id):
 
 def revisions(conn, memory_id):
     """Action and author of the changes of a memory."""
-    query = (
-        "SELECT action, author FROM memoir.revision WHERE memory_id = %s ORDER BY revision_id"
-    )
+    query = "SELECT action, author FROM memoir.revision WHERE memory_id = %s ORDER BY revision_id"
     return conn.execute(query, (memory_id,)).fetchall()
 
 
@@ -67,7 +65,7 @@ def test_update_changes_what_it_names_and_keeps_the_rest(tx):
     assert (row.action, row.memory_id) == ("UPDATE", id_)
     values = "SELECT content, importance, data ->> 'cups' FROM memoir.memory WHERE memory_id = %s"
     assert tx.execute(values, (id_,)).fetchone() == ("drinks coffee", 0.9, "2")
-    assert recall(tx, "coffee").memory_ids == [id_]
+    assert recall(tx, "drinks").memory_ids == [id_]
 
 
 def test_an_update_keeps_the_old_text_in_a_revision(tx):
@@ -239,3 +237,87 @@ def test_a_text_that_commands_is_stored_and_not_obeyed(tx):
     (row,) = apply(tx, {"action": "ADD", "content": text})
     assert stored(tx, row.memory_id) == (text, "active")
     assert stored(tx, id_) == ("drinks tea", "active")
+
+
+def settings(conn, **settings):
+    call(conn, "set_settings", settings=Jsonb(settings))
+
+
+def test_with_memory_off_nothing_is_decided(tx):
+    id_ = remember(tx, "drinks tea")
+    settings(tx, memory=False)
+    before = row_counts(tx)
+    rows = apply(tx, {"action": "ADD", "content": "x"}, {"action": "DELETE", "memory_id": id_})
+    assert [(row.place, row.action, row.memory_id) for row in rows] == [
+        (1, "NOOP", None),
+        (2, "NOOP", None),
+    ]
+    assert {row.reason for row in rows} == {"memory is off"}
+    assert row_counts(tx) == before
+
+
+def test_in_a_temporary_session_nothing_is_decided(tx):
+    call(tx, "session_start", session_id="s", temporary=True)
+    (row,) = apply(tx, {"action": "ADD", "content": "drinks tea"}, session_id="s")
+    assert (row.action, row.memory_id, row.reason) == ("NOOP", None, "the session is temporary")
+    assert value(tx, "SELECT count(*) FROM memoir.memory") == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"action": "UPDATE", "importance": 1},
+        {"action": "DELETE"},
+        {"action": "SUPERSEDE", "by": 0},
+        {"action": "UPDATE", "content": "drinks coffee"},
+        {"action": "REPLACE", "content": "drinks coffee"},
+        {"action": "DELETE", "content": "drinks coffee"},
+        {"action": "SUPERSEDE", "content": "drinks coffee"},
+        {"action": "MERGE", "content": "drinks tea and coffee"},
+        {"action": "KEEP_BOTH", "content": "drinks coffee"},
+    ],
+)
+@pytest.mark.parametrize("author", ["agent", "model"])
+def test_a_model_changes_nothing_the_user_has_not_confirmed(tx, change, author):
+    id_, other = remember(tx, "drinks tea", subject="user.drink"), remember(tx, "likes chess")
+    settings(tx, confirm=True)
+    before = everything(tx)
+    given = change | {"memory_id": id_} | ({"by": other} if "by" in change else {})
+    (row,) = apply(tx, given, author=author)
+    assert row.action == ("PENDING" if "content" in change else "NOOP")
+    assert everything(tx) == before
+
+
+def everything(conn):
+    """All that is stored and not pending, and what recall sees of it."""
+    rows = conn.execute(
+        "SELECT m::text, (SELECT array_agg(t::text) FROM memoir.trace AS t"
+        " WHERE t.memory_id = m.memory_id)"
+        " FROM memoir.memory AS m WHERE status <> 'pending' ORDER BY memory_id"
+    )
+    return rows.fetchall()
+
+
+def test_what_would_supersede_waits_beside_it(tx):
+    id_ = remember(tx, "drinks tea", "preference", subject="user.drink")
+    settings(tx, confirm=True)
+    (row,) = apply(tx, {"action": "UPDATE", "memory_id": id_, "content": "drinks coffee"})
+    assert (row.action, row.other_ids) == ("PENDING", [id_])
+    values = "SELECT kind, subject, status FROM memoir.memory WHERE memory_id = %s"
+    found = tx.execute(values, (row.memory_id,)).fetchone()
+    assert found == ("preference", "user.drink", "pending")
+    assert related(tx, row.memory_id) == [("supersedes", id_)]
+    assert recall(tx, "drinks").memory_ids == [id_]
+
+
+def test_the_user_need_not_confirm_himself(tx):
+    id_ = remember(tx, "drinks tea")
+    settings(tx, confirm=True)
+    (row,) = apply(tx, {"action": "DELETE", "memory_id": id_}, author="user")
+    assert row.action == "FORGET"
+
+
+def test_a_goal_that_is_decided_is_in_the_profile(tx):
+    goal = {"action": "ADD", "kind": "okr", "content": "ship v1"}
+    apply(tx, goal | {"data": {"title": "ship v1", "status": "in_progress"}})
+    assert "ship v1" in value(tx, "SELECT snippet FROM memoir.profile")
