@@ -12,7 +12,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -24,11 +24,10 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from . import calls, evaluation
+from . import calls, calls_memory, evaluation
 from .calls import (
     Call,
     Calls,
-    Detail,
     Explained,
     Fields,
     Found,
@@ -42,9 +41,12 @@ from .calls import (
     Search,
     VectorLike,
 )
+from .calls_memory import Applied, Changes, Id
+from .checks import clean_text
 from .embedders import Embedder, EmbedderUnavailable, default_embedder, wanted_embedder
 from .errors import MemoirError, translate
 from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
+from .management import AsyncManagement, Management
 
 T = TypeVar("T")
 
@@ -98,7 +100,7 @@ class _Steps:
     def __init__(
         self, user: str | None, embedder: EmbedderChoice, keeps_writes: Callable[[], bool]
     ) -> None:
-        self._user = calls.clean_text(user, "the user")
+        self._user = user
         self._embedder = embedder
         self._keeps_writes = keeps_writes
         self._calls: Calls | None = None
@@ -123,9 +125,6 @@ class _Steps:
         if search.vector is None and search.search_mode != "keyword":
             search = replace(search, vector=(yield from self._query_vector(search.query)))
         return cast(list[Found], (yield known.search(search, self._user)))
-
-    def memory_detail(self, key: str) -> _Plan[Detail]:
-        return cast(Detail, (yield calls.memory_detail(key, self._user)))
 
     def tools(self, language: str) -> _Plan[list[dict[str, Any]]]:
         return cast(list[dict[str, Any]], (yield calls.tools(language)))
@@ -168,6 +167,35 @@ class _Steps:
         if sum(done.action == "ADD" for done in result) >= COUNT_FROM:
             yield calls.maintain(self._user, build_up_to=None if self._keeps_writes() else 0)
         return result
+
+    def update(
+        self, memory_id: Id, changes: Changes, reason: str | None, author: str
+    ) -> _Plan[str]:
+        known = yield from self._known_calls()
+        vector = calls.given_vector(changes)
+        text = changes.get("content") or ""
+        if vector is None and text.strip():
+            (vector,) = yield from self._embed([text], writing=True)
+        call = calls_memory.update(
+            known.vector_type, memory_id, changes, vector, reason, author, self._user
+        )
+        return cast(str, (yield call))
+
+    def apply_decisions(
+        self,
+        decisions: Iterable[Mapping[str, Any]] | str,
+        author: str,
+        session: str | None,
+        at: datetime | None,
+    ) -> _Plan[list[Applied]]:
+        decided = calls_memory.decisions(decisions)
+        known = yield from self._known_calls()
+        vectors: list[bytes | None] = [None] * len(decided)
+        yield from self._fill(vectors, [calls_memory.decided_text(each) for each in decided])
+        call = calls_memory.apply_decisions(
+            known.vector_type, decided, known.array(vectors), author, session, at, self._user
+        )
+        return cast(list[Applied], (yield call))
 
     def maintain(self, everybody: bool, build_up_to: int | None) -> _Plan[list[Maintained]]:
         call = calls.maintain(self._user, everybody, build_up_to)
@@ -262,13 +290,15 @@ class _Steps:
             except MemoirError as error:
                 raise error.of_memory(done, place) from error
         known = yield from self._known_calls()
-        texts = [memory.get("content") or "" for memory in checked]
-        places = [i for i, text in enumerate(texts) if vectors[i] is None and text.strip()]
-        if places:
-            made = yield from self._vectors([texts[i] for i in places], writing=True)
-            for at, vector in zip(places, made, strict=True):
-                vectors[at] = None if vector is None else calls.half_vector(vector)
+        yield from self._fill(vectors, [memory.get("content") or "" for memory in checked])
         return known.remember_many(checked, vectors, self._user)
+
+    def _fill(self, vectors: list[bytes | None], texts: list[str]) -> _Plan[None]:
+        """Put in the vectors of the texts that have none."""
+        places = [i for i, text in enumerate(texts) if vectors[i] is None and text.strip()]
+        made = yield from self._vectors([texts[i] for i in places], writing=True)
+        for at, vector in zip(places, made, strict=True):
+            vectors[at] = None if vector is None else calls.half_vector(vector)
 
     def _with_vector(self, question: Question) -> _Plan[Question]:
         """The question with the vector of its text, unless it has one or none can be had."""
@@ -339,7 +369,7 @@ class _Steps:
             warnings.warn(message, EmbedderUnavailable, stacklevel=2)
 
 
-class Memoir:
+class Memoir(Management):
     """The memory of one user in one database.
 
     Args:
@@ -367,7 +397,8 @@ class Memoir:
         self._own = given is None
         self._conn = given
         self._lock = threading.RLock()
-        self._steps = _Steps(user, embedder, lambda: _keeps_writes(given))
+        self._user = clean_text(user, "the user")
+        self._steps = _Steps(self._user, embedder, lambda: _keeps_writes(given))
 
     def __enter__(self) -> Self:
         return self
@@ -475,10 +506,6 @@ class Memoir:
         )
         return self._run(self._steps.search(search))
 
-    def memory_detail(self, key: str) -> Detail:
-        """The whole memory of a search result; `NotFound` when the user has none of that key."""
-        return self._run(self._steps.memory_detail(key))
-
     def tools(self, language: str = "en") -> list[dict[str, Any]]:
         """The tools of an agent, as ``tools`` of OpenAI's chat completions; en or zh."""
         return self._run(self._steps.tools(language))
@@ -498,7 +525,7 @@ class Memoir:
         return self._run(self._steps.call_tool(name, arguments))
 
     def remember(self, content: str, kind: str = "general", **fields: Unpack[Fields]) -> Remembered:
-        """Store one memory; an exact duplicate is left alone (NOOP).
+        """Store one memory and decide what it means for those stored before: see `Remembered`.
 
         Args:
             content: the text, at most 10 MB; its first 4000 characters are embedded.
@@ -522,6 +549,45 @@ class Memoir:
             progress: called after each batch with the number stored so far.
         """
         return self._run(self._steps.remember_many(memories, progress))
+
+    def update(
+        self,
+        memory_id: Id,
+        *,
+        reason: str | None = None,
+        author: str = "user",
+        **changes: Unpack[Changes],
+    ) -> str:
+        """Change a stored memory in place; a new text is embedded.
+
+        Args:
+            memory_id: an active or pending memory; its id stays.
+            reason, author: why and by whom, for its history.
+            changes: see `calls_memory.Changes`.
+
+        Returns:
+            UPDATE, or NOOP when it was so already.
+        """
+        return self._run(self._steps.update(memory_id, changes, reason, author))
+
+    def apply_decisions(
+        self,
+        decisions: Iterable[Mapping[str, Any]] | str,
+        *,
+        author: str = "model",
+        session: str | None = None,
+        at: datetime | None = None,
+    ) -> list[Applied]:
+        """Carry out decisions about memories, all of them or none; texts are embedded.
+
+        Args:
+            decisions: dictionaries that satisfy ``memoir.decision_schema()``, or the JSON text a
+                model wrote.
+            author: who decided. Where the user confirms first, what agent and model decide waits.
+            session: the conversation they are from.
+            at: when that became known, without a time zone UTC; default now.
+        """
+        return self._run(self._steps.apply_decisions(decisions, author, session, at))
 
     def maintain(self, everybody: bool = False, build_up_to: int | None = None) -> list[Maintained]:
         """Count words, and build or drop the indexes of a user with many memories.
@@ -591,6 +657,9 @@ class Memoir:
         """
         return self._run(self._steps.replay(since, settings or {}, mode))
 
+    def _do(self, call: Call[T]) -> T:
+        return cast(T, self._perform(call))
+
     def _run(self, plan: _Plan[T]) -> T:
         """Carry out the steps of a plan and return its result."""
         try:
@@ -629,7 +698,7 @@ class Memoir:
         return self._conn
 
 
-class AsyncMemoir:
+class AsyncMemoir(AsyncManagement):
     """`Memoir` for asyncio: the same arguments and methods, to be awaited.
 
     The embedder runs in a thread. Tasks may share a client; they take turns at the database.
@@ -647,7 +716,8 @@ class AsyncMemoir:
         self._own = given is None
         self._conn = given
         self._lock = asyncio.Lock()
-        self._steps = _Steps(user, embedder, lambda: _keeps_writes(given))
+        self._user = clean_text(user, "the user")
+        self._steps = _Steps(self._user, embedder, lambda: _keeps_writes(given))
 
     async def __aenter__(self) -> Self:
         return self
@@ -735,10 +805,6 @@ class AsyncMemoir:
         )
         return await self._run(self._steps.search(search))
 
-    async def memory_detail(self, key: str) -> Detail:
-        """See `Memoir.memory_detail`."""
-        return await self._run(self._steps.memory_detail(key))
-
     async def tools(self, language: str = "en") -> list[dict[str, Any]]:
         """See `Memoir.tools`."""
         return await self._run(self._steps.tools(language))
@@ -767,6 +833,28 @@ class AsyncMemoir:
     ) -> list[Remembered]:
         """See `Memoir.remember_many`."""
         return await self._run(self._steps.remember_many(memories, progress))
+
+    async def update(
+        self,
+        memory_id: Id,
+        *,
+        reason: str | None = None,
+        author: str = "user",
+        **changes: Unpack[Changes],
+    ) -> str:
+        """See `Memoir.update`."""
+        return await self._run(self._steps.update(memory_id, changes, reason, author))
+
+    async def apply_decisions(
+        self,
+        decisions: Iterable[Mapping[str, Any]] | str,
+        *,
+        author: str = "model",
+        session: str | None = None,
+        at: datetime | None = None,
+    ) -> list[Applied]:
+        """See `Memoir.apply_decisions`."""
+        return await self._run(self._steps.apply_decisions(decisions, author, session, at))
 
     async def maintain(
         self, everybody: bool = False, build_up_to: int | None = None
@@ -806,6 +894,9 @@ class AsyncMemoir:
     ) -> list[Replayed]:
         """See `Memoir.replay`."""
         return await self._run(self._steps.replay(since, settings or {}, mode))
+
+    async def _do(self, call: Call[T]) -> T:
+        return cast(T, await self._perform(call))
 
     async def _run(self, plan: _Plan[T]) -> T:
         try:

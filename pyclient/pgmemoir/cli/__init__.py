@@ -1,10 +1,13 @@
 """The command ``memoir``; `main` is its click group."""
 
-from . import conversation, database, demo, doctor, evaluate, memory, upkeep
+from . import change, control, conversation, database, demo, doctor, evaluate, memory, purge, upkeep
 from .app import main
 
 for _command in (
     *memory.COMMANDS,
+    *change.COMMANDS,
+    *purge.COMMANDS,
+    *control.COMMANDS,
     *conversation.COMMANDS,
     *database.COMMANDS,
     *doctor.COMMANDS,
