@@ -4,7 +4,7 @@
 -- with a hundred memories, 2 s for one with a million of which 200,000 were recalled.
 CREATE OR REPLACE FUNCTION _rounded(value float8) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN to_jsonb(round(value::numeric, 3));
+    RETURN to_jsonb(trim_scale(round(value::numeric, 3)));
 
 CREATE OR REPLACE FUNCTION _memory_stats(user_id text) RETURNS TABLE (name text, value jsonb)
     LANGUAGE plpgsql STABLE
