@@ -342,6 +342,7 @@ BEGIN
     PERFORM _check_decisions(said);
     PERFORM _check_vectors(embeddings, jsonb_array_length(said));
     PERFORM _check_session(session_id);
+    model := _admitting_model((SELECT e FROM unnest(embeddings) AS e WHERE e IS NOT NULL LIMIT 1));
     PERFORM _lock_user(owner);
     PERFORM _check_named(owner, said);
     refusal := _writing_refused(owner, session_id);
@@ -351,10 +352,9 @@ BEGIN
         FROM generate_series(1, jsonb_array_length(said)) AS p;
         RETURN;
     END IF;
-    model := _admitting_model((SELECT e FROM unnest(embeddings) AS e WHERE e IS NOT NULL LIMIT 1));
     waits := author IN ('agent', 'model')
              AND (SELECT p.confirm FROM profile AS p WHERE p.user_id = owner);
-    PERFORM _open_sessions(owner, ARRAY[session_id]);
+    PERFORM _open_sessions(owner, array_remove(ARRAY[session_id], NULL));
     run_id := _next_run();
     place := 0;
     WHILE place < jsonb_array_length(said) LOOP
