@@ -1,0 +1,98 @@
+-- Memories of a user that contradict each other (D4 6.2: found and reported, never changed): said to
+-- by a relation, of one subject in several kinds, or worded alike but for a number or a "not". The
+-- last are looked for among the 2,000 newest statements, at 40 µs each; what was said in a
+-- conversation, and what happened, states nothing. More than three worded alike are a series (bills,
+-- measurements), which contradicts nothing either.
+
+-- A text in lower case without punctuation, "don't" as "do not".
+CREATE OR REPLACE FUNCTION _bare_wording(content text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN btrim(regexp_replace(
+        regexp_replace(
+            regexp_replace(lower(left(content, 1000)), '(\mca)nnot\M', '\1n not', 'g'),
+            'n[''’]t\M', ' not', 'g'),
+        '[^[:alnum:]]+', ' ', 'g'));
+
+CREATE OR REPLACE FUNCTION _without_numbers(bare text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN regexp_replace(bare, '[0-9]+( [0-9]+)*', '#', 'g');
+
+-- Without what denies, and without the endings that this changes (likes, does not like).
+CREATE OR REPLACE FUNCTION _without_negations(bare text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN regexp_replace(
+        regexp_replace(
+            regexp_replace(bare, '\m(not|never|no longer|no|do|does|did)\M|[不没未无別别沒無]', ' ', 'g'),
+            '([a-z])s\M', '\1', 'g'),
+        '\s+', '', 'g');
+
+CREATE OR REPLACE FUNCTION contradictions(user_id text DEFAULT NULL)
+    RETURNS TABLE (memory_ids bigint[], why text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    newest CONSTANT int := (SELECT s.value::int FROM setting AS s
+                            WHERE s.name = 'statements_compared');
+BEGIN
+    RETURN QUERY
+    SELECT DISTINCT ARRAY[least(r.from_id, r.to_id), greatest(r.from_id, r.to_id)],
+           'related as contradicting'
+    FROM relation AS r
+    JOIN memory AS a ON a.user_id = owner AND a.memory_id = r.from_id AND a.status = 'active'
+    JOIN memory AS b ON b.user_id = owner AND b.memory_id = r.to_id AND b.status = 'active'
+    WHERE r.user_id = owner AND r.type = 'contradicts'
+    ORDER BY 1;
+
+    RETURN QUERY
+    SELECT array_agg(m.memory_id ORDER BY m.memory_id),
+           'several kinds tell "' || left(m.subject, 100) || '"'
+    FROM memory AS m
+    WHERE m.user_id = owner AND m.subject IS NOT NULL AND m.status = 'active'
+      AND (m.valid_until > now()) IS NOT FALSE
+    GROUP BY m.subject
+    HAVING count(DISTINCT m.kind) > 1 AND count(DISTINCT m.content) > 1
+    ORDER BY 1;
+
+    RETURN QUERY
+    SELECT array_agg(w.memory_id ORDER BY w.memory_id),
+           CASE WHEN count(DISTINCT w.unnumbered) > 1 THEN 'alike, but one says not'
+                ELSE 'alike but for a number' END
+    FROM (
+        SELECT b.memory_id, b.bare, _without_numbers(b.bare) AS unnumbered
+        FROM (SELECT m.memory_id, _bare_wording(m.content) AS bare
+              FROM memory AS m
+              JOIN kind AS k ON k.name = m.kind AND k.layer NOT IN ('working', 'episodic')
+              WHERE m.user_id = owner AND m.status = 'active'
+                AND (m.valid_until > now()) IS NOT FALSE
+              ORDER BY m.memory_id DESC
+              LIMIT newest) AS b
+    ) AS w
+    GROUP BY _without_negations(w.unnumbered)
+    HAVING count(*) IN (2, 3) AND count(DISTINCT w.bare) > 1
+    ORDER BY 1;
+END $$;
+
+COMMENT ON FUNCTION contradictions(text) IS
+    'Active memories of a user that seem to contradict each other, a row for each two or three: '
+    'memory_ids, and why: a relation contradicts joins them, several kinds tell the same subject '
+    'differently, or they are worded alike but for a number or a negation (English, Chinese; among '
+    'the newest of setting statements_compared; not of kinds of layer working or episodic). '
+    'Decides nothing and changes nothing: supersede() or forget() what is wrong. Errors: ME006 '
+    'user. Source: D4 6.2, 5.8.';
+
+-- The step of upkeep that reports them, the first 20 of a user.
+CREATE OR REPLACE FUNCTION _report_contradictions(user_id text, run upkeep_run, after bigint)
+    RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT 'contradiction', cardinality(c.memory_ids)::bigint,
+           jsonb_build_object('why', c.why, 'ids', c.memory_ids::text[]), NULL::bigint
+    FROM contradictions(user_id) AS c
+    LIMIT 20;
+END $$;
