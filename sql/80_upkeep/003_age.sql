@@ -3,8 +3,8 @@
 -- forgetting; it would also rewrite every lasting memory once a day, from a month after it was last
 -- shown on.
 --
--- As all steps of upkeep it takes the user, the run, and where to go on (after; 0 at first), looks at
--- run.most rows, and returns what was done; next: where to go on, NULL: there is no more.
+-- As all steps of upkeep it takes the user, the run, and where to go on (after; 0 at first), looks
+-- at run.most rows, and returns what was done; next: where to go on, NULL: there is no more.
 CREATE OR REPLACE FUNCTION _age(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -40,7 +40,8 @@ BEGIN
         ORDER BY r.over
     LOOP
         IF NOT run.dry_run THEN
-            ids := _retire(user_id, ids, 'forgotten', 'FORGET', 'maintain', why, run.at, run.run_id);
+            ids := _retire(user_id, ids, 'forgotten', 'FORGET', 'maintain', why, run.at,
+                           run.run_id);
             PERFORM _notify(user_id, 'forgotten', ids);
         END IF;
         action := 'forgotten';
@@ -60,7 +61,9 @@ BEGIN
     IF ids IS NOT NULL THEN
         why := 'its relevance is below ' || rules.fade_below;
         IF NOT run.dry_run THEN
-            ids := _revise(user_id, ids, new_values, 'LOWER', 'maintain', why, run.run_id);
+            ids := _revise(user_id, ids, new_values, 'LOWER', 'maintain', why, run.run_id,
+                           NULL);
+            PERFORM _notify(user_id, 'updated', ids);
         END IF;
         action := 'importance lowered';
         memories := cardinality(ids);

@@ -1,6 +1,6 @@
--- Counts in table access what agents were shown: the memories in the blocks of recalls, and those in
--- the answers of tools (D2 3.3.2: how often and when last recalled); only memory_write shows nothing
--- new. The logs are appended to by recall, which must not wait for a counter; a row is counted once,
+-- Counts in table access what agents were shown (D2 3.3.2: how often and when last recalled): the
+-- memories in the blocks of recalls, and those in the answers of tools; memory_write shows nothing.
+-- The logs are appended to by recall, which must not wait for a counter; a row is counted once,
 -- because its mark and the count are of one transaction. Where a crash empties the unlogged logs,
 -- what was counted stays counted.
 CREATE OR REPLACE FUNCTION _count_access(user_id text, run upkeep_run, after bigint)

@@ -72,8 +72,8 @@ BEGIN
     RETURN mark.memories;
 END $$;
 
--- What is counted, so that it can be told whether it still is there: how many memories, which (their
--- sum), and the last change of any.
+-- What is counted, so that it can be told whether it still is there: how many memories, which
+-- (their sum), and the last change of any.
 CREATE OR REPLACE FUNCTION _counted_mark(
     owner text, in_model smallint, newest bigint,
     OUT memories int, OUT ids numeric, OUT last_change bigint)

@@ -1,9 +1,8 @@
 -- Events lie in a table a month, so that a month whose events are all to go is dropped, not
 -- deleted row by row. Tables are made for this month and the next two; whatever belongs to none of
 -- them (imported history, events of months in which nobody called maintain) is in event_default.
--- A table is made empty and then attached: for that the server reads event_default once under a lock
--- that recalls wait for, and to get the lock they wait at most half a second, so it is left for
--- another time where that table is large or busy.
+-- A table is made empty and then attached: for that the server reads event_default, once, under a
+-- lock that recalls wait for. It is left for another time where that table is large or busy.
 
 -- The policy of every table of user data (sql/95_access).
 CREATE OR REPLACE FUNCTION _own_rows(owned regclass) RETURNS void
@@ -26,6 +25,9 @@ AS $$
 DECLARE
     name CONSTANT name := _partition_name(month);
 BEGIN
+    IF pg_relation_size('event_default') > 256 * 1024 * 1024 THEN
+        RETURN false;
+    END IF;
     EXECUTE format('CREATE TABLE %I (LIKE event INCLUDING DEFAULTS INCLUDING CONSTRAINTS '
                    'INCLUDING STORAGE)', name);
     EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
@@ -99,7 +101,7 @@ BEGIN
         RETURN;
     END IF;
     FOR name IN SELECT p.* FROM _old_partitions(run.at - _days('delete_days')) AS p (old) LOOP
-        IF run.dry_run OR _drop_partition(name) THEN
+        IF _drop_partition(name) THEN
             action := 'partition dropped';
             details := jsonb_build_object('table', name);
             RETURN NEXT;
@@ -108,7 +110,7 @@ BEGIN
     WHILE month <= this_month + interval '70 days' LOOP
         name := _partition_name(month);
         IF to_regclass(format('%I.%I', current_schema(), name)) IS NULL
-           AND (run.dry_run OR _add_partition(month))
+           AND _add_partition(month)
         THEN
             action := 'partition added';
             details := jsonb_build_object('table', name);

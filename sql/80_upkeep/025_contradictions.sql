@@ -1,8 +1,8 @@
--- Memories of a user that contradict each other (D4 6.2: found and reported, never changed): said to
--- by a relation, of one subject in several kinds, or worded alike but for a number or a "not". The
--- last are looked for among the 2,000 newest statements, at 40 µs each; what was said in a
--- conversation, and what happened, states nothing. More than three worded alike are a series (bills,
--- measurements), which contradicts nothing either.
+-- Memories of a user that contradict each other (D4 6.2: found and reported, never changed): said
+-- to by a relation, of one subject in several kinds, or worded alike but for a number or a "not".
+-- The last are looked for among the 2,000 newest statements, at 40 µs each; what was said in a
+-- conversation, and what happened, states nothing. More than three worded alike are a series
+-- (bills, measurements), which contradicts nothing either.
 
 -- A text in lower case without punctuation, "don't" as "do not".
 CREATE OR REPLACE FUNCTION _bare_wording(content text) RETURNS text
@@ -22,7 +22,8 @@ CREATE OR REPLACE FUNCTION _without_negations(bare text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN regexp_replace(
         regexp_replace(
-            regexp_replace(bare, '\m(not|never|no longer|no|do|does|did)\M|[不没未无別别沒無]', ' ', 'g'),
+            regexp_replace(bare, '\m(not|never|no longer|no|do|does|did)\M|[不没未无别沒無別]', ' ',
+                           'g'),
             '([a-z])s\M', '\1', 'g'),
         '\s+', '', 'g');
 
@@ -38,41 +39,40 @@ DECLARE
                             WHERE s.name = 'statements_compared');
 BEGIN
     RETURN QUERY
-    SELECT DISTINCT ARRAY[least(r.from_id, r.to_id), greatest(r.from_id, r.to_id)],
-           'related as contradicting'
-    FROM relation AS r
-    JOIN memory AS a ON a.user_id = owner AND a.memory_id = r.from_id AND a.status = 'active'
-    JOIN memory AS b ON b.user_id = owner AND b.memory_id = r.to_id AND b.status = 'active'
-    WHERE r.user_id = owner AND r.type = 'contradicts'
-    ORDER BY 1;
-
-    RETURN QUERY
-    SELECT array_agg(m.memory_id ORDER BY m.memory_id),
-           'several kinds tell "' || left(m.subject, 100) || '"'
-    FROM memory AS m
-    WHERE m.user_id = owner AND m.subject IS NOT NULL AND m.status = 'active'
-      AND (m.valid_until > now()) IS NOT FALSE
-    GROUP BY m.subject
-    HAVING count(DISTINCT m.kind) > 1 AND count(DISTINCT m.content) > 1
-    ORDER BY 1;
-
-    RETURN QUERY
-    SELECT array_agg(w.memory_id ORDER BY w.memory_id),
-           CASE WHEN count(DISTINCT w.unnumbered) > 1 THEN 'alike, but one says not'
-                ELSE 'alike but for a number' END
+    SELECT DISTINCT ON (f.memory_ids) f.memory_ids, f.why
     FROM (
-        SELECT b.memory_id, b.bare, _without_numbers(b.bare) AS unnumbered
-        FROM (SELECT m.memory_id, _bare_wording(m.content) AS bare
-              FROM memory AS m
-              JOIN kind AS k ON k.name = m.kind AND k.layer NOT IN ('working', 'episodic')
-              WHERE m.user_id = owner AND m.status = 'active'
-                AND (m.valid_until > now()) IS NOT FALSE
-              ORDER BY m.memory_id DESC
-              LIMIT newest) AS b
-    ) AS w
-    GROUP BY _without_negations(w.unnumbered)
-    HAVING count(*) IN (2, 3) AND count(DISTINCT w.bare) > 1
-    ORDER BY 1;
+        SELECT ARRAY[least(r.from_id, r.to_id), greatest(r.from_id, r.to_id)], 1,
+               'related as contradicting'
+        FROM relation AS r
+        JOIN memory AS a ON a.user_id = owner AND a.memory_id = r.from_id AND a.status = 'active'
+        JOIN memory AS b ON b.user_id = owner AND b.memory_id = r.to_id AND b.status = 'active'
+        WHERE r.user_id = owner AND r.type = 'contradicts'
+        UNION ALL
+        SELECT array_agg(m.memory_id ORDER BY m.memory_id), 2,
+               'several kinds tell "' || left(m.subject, 100) || '"'
+        FROM memory AS m
+        WHERE m.user_id = owner AND m.subject IS NOT NULL AND m.position IS NULL
+          AND m.status = 'active' AND (m.valid_until > now()) IS NOT FALSE
+        GROUP BY m.subject
+        HAVING count(DISTINCT m.kind) > 1 AND count(DISTINCT m.content) > 1
+        UNION ALL
+        SELECT array_agg(w.memory_id ORDER BY w.memory_id), 3,
+               CASE WHEN count(DISTINCT w.unnumbered) > 1 THEN 'alike, but one says not'
+                    ELSE 'alike but for a number' END
+        FROM (
+            SELECT b.memory_id, b.bare, _without_numbers(b.bare) AS unnumbered
+            FROM (SELECT m.memory_id, _bare_wording(m.content) AS bare
+                  FROM memory AS m
+                  JOIN kind AS k ON k.name = m.kind AND k.layer NOT IN ('working', 'episodic')
+                  WHERE m.user_id = owner AND m.status = 'active'
+                    AND (m.valid_until > now()) IS NOT FALSE
+                  ORDER BY m.memory_id DESC
+                  LIMIT newest) AS b
+        ) AS w
+        GROUP BY _without_negations(w.unnumbered)
+        HAVING count(*) IN (2, 3) AND count(DISTINCT w.bare) > 1
+    ) AS f (memory_ids, place, why)
+    ORDER BY f.memory_ids, f.place;
 END $$;
 
 COMMENT ON FUNCTION contradictions(text) IS

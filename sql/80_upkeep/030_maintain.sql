@@ -9,6 +9,9 @@ AS $$
 #variable_conflict use_column
 BEGIN
     IF phase = 1 THEN
+        -- Till it commits recalls wait, so not in a transaction of the caller.
+        RETURN QUERY SELECT NULL, '_tend_partitions'
+                     WHERE only_user IS NULL AND run.most IS NOT NULL;
         RETURN QUERY
         SELECT d.owner, d.step
         FROM (
@@ -47,7 +50,6 @@ BEGIN
         SELECT DISTINCT m.user_id, '_report_contradictions' FROM memory AS m
         WHERE m.status = 'active' AND (only_user IS NULL OR m.user_id = only_user)
         ORDER BY 1;
-        RETURN QUERY SELECT NULL, '_tend_partitions' WHERE only_user IS NULL;
         RETURN QUERY SELECT only_user, '_report_quality';
     END IF;
 END $$;
@@ -104,6 +106,26 @@ BEGIN
     RETURN QUERY EXECUTE format('SELECT * FROM %I($1, $2, $3)', step) USING user_id, run, after;
 END $$;
 
+-- What a batch of new memories calls for, and no more: after a load by the client.
+CREATE OR REPLACE FUNCTION _tend_recall(only_user text, build_up_to bigint)
+    RETURNS TABLE (user_id text, action text, memories bigint, details jsonb)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    run CONSTANT upkeep_run := _new_run(only_user, NULL, false, NULL, build_up_to);
+BEGIN
+    FOR phase IN 2..3 LOOP
+        RETURN QUERY
+        SELECT p.owner, s.action, s.memories, s.details
+        FROM _upkeep_plan(phase, only_user, run) AS p,
+             LATERAL _upkeep_step(p.step, p.owner, run) AS s
+        WHERE p.step IN ('_tend_left_over', '_tend_indexes', '_count_words')
+          AND s.action IS NOT NULL;
+    END LOOP;
+END $$;
+
 CREATE OR REPLACE FUNCTION maintain(
     only_user text DEFAULT NULL, build_up_to bigint DEFAULT NULL, dry_run boolean DEFAULT false,
     at timestamptz DEFAULT NULL)
@@ -134,8 +156,8 @@ COMMENT ON FUNCTION maintain(text, bigint, boolean, timestamptz) IS
     'days, into events), archive queued (events older than 30 days), old rows deleted (events '
     'older than 60 days that are archived or of the log, tool calls, jobs done), words counted, '
     'index built, index dropped, unusable index dropped, left-over index dropped, or what is left '
-    'to the command memoir maintain, partition added, partition dropped, contradiction (see '
-    'contradictions()), and last report: of the memories how many are active, steady, fading, '
+    'to the command memoir maintain, contradiction (see contradictions()), and last report: of the '
+    'memories how many are active, steady, fading, '
     'forgettable or kept by relevance, how many have which status, how many active ones have no '
     'vector, and the share with keywords. The numbers are rows of table setting. build_up_to: it '
     'builds indexes of up to so many memories itself, and writers wait meanwhile; default setting '

@@ -1,6 +1,6 @@
--- maintain() in small transactions, for large databases: from psql, pg_cron or any client. No lock is
--- held for longer than a batch takes, what is done stays done when it is stopped, and the next run
--- goes on from there.
+-- maintain() in small transactions, for large databases: from psql, pg_cron or any client. No lock
+-- is held for longer than a batch takes, what is done stays done when it is stopped, and the next
+-- run goes on from there.
 
 -- So much of a step as one transaction takes. done: rows of the step so far, as a JSON array.
 CREATE OR REPLACE FUNCTION _upkeep_batch(
@@ -112,5 +112,6 @@ COMMENT ON PROCEDURE maintain_all(text, bigint, timestamptz, jsonb) IS
     'memories: CALL memoir.maintain_all(), outside a transaction. It holds no lock for more than a '
     'second, but where it builds an index: with build_up_to => 0 it leaves those to the command '
     'memoir maintain. Arguments as maintain(). report: a JSON array of the rows that maintain() '
-    'returns. With pg_cron: SELECT cron.schedule(''memoir'', ''0 3 * * *'', ''CALL '
+    'returns, and besides partition added and partition dropped: tables of events by month. With '
+    'pg_cron: SELECT cron.schedule(''memoir'', ''0 3 * * *'', ''CALL '
     'memoir.maintain_all()''). Errors: ME006 user, ME011 at. Source: D4 6.2.';
