@@ -67,9 +67,11 @@ BEGIN
         outcomes[slot_places[number]] := _fill_slot(user_id, model, given[slot_places[number]]);
     END LOOP;
     -- Again for each: what it is like may be gone, or be another, after the one before it.
-    SELECT array_agg(d.memory_id) INTO like_others
-    FROM _near_duplicates(user_id, model.model_id, ARRAY(
-        SELECT g.memory_id FROM unnest(plain) AS g WHERE _may_repeat(g))) AS d;
+    IF model.consolidate THEN
+        SELECT array_agg(d.memory_id) INTO like_others
+        FROM _near_duplicates(user_id, model.model_id, ARRAY(
+            SELECT g.memory_id FROM unnest(plain) AS g WHERE _may_repeat(g))) AS d;
+    END IF;
     FOR number IN 1 .. CASE WHEN like_others IS NULL THEN 0 ELSE cardinality(plain) END LOOP
         CONTINUE WHEN plain[number].memory_id <> ALL (like_others);
         SELECT d.near_id INTO near_id
@@ -80,6 +82,16 @@ BEGIN
     END LOOP;
     IF EXISTS (SELECT FROM unnest(given) AS g WHERE g.in_profile) THEN
         PERFORM _refresh_profile(user_id);
+    END IF;
+    IF model.notify THEN
+        PERFORM _notify(user_id, e.event, array_agg(o.memory_id ORDER BY o.memory_id))
+        FROM unnest(outcomes) AS o
+        JOIN (VALUES ('ADD', 'created'), ('SUPERSEDE', 'created'), ('UPDATE', 'updated'))
+                 AS e (action, event) USING (action)
+        GROUP BY e.event;
+        PERFORM _notify(user_id, 'superseded', array_agg(s.id ORDER BY s.id))
+        FROM unnest(outcomes) AS o, unnest(o.other_ids) AS s (id)
+        WHERE o.action = 'SUPERSEDE';
     END IF;
     RETURN outcomes;
 END $$;
