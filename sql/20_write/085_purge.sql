@@ -3,7 +3,7 @@
 -- keeps a memory out of recall; purging is for what must not exist.
 
 -- Where a memory is: tables, and the conditions that find the rows ($1 user, $2 memory). What hangs
--- on it goes with it; the words are deleted first, while it still tells where they are.
+-- on it goes with it; the words are deleted before, while it still tells where they are.
 CREATE OR REPLACE FUNCTION _places_of_memory()
     RETURNS TABLE (place text, hangs boolean, condition text)
     LANGUAGE plpgsql STABLE
@@ -12,6 +12,9 @@ AS $$
 BEGIN
     RETURN QUERY
     VALUES
+        ('term', false,
+         'x.df = 1 AND x.term IN (SELECT unnest(_places(t.terms)) FROM trace AS t '
+         'WHERE t.user_id = $1 AND t.memory_id = $2)'),
         ('message', false,
          'EXISTS (SELECT FROM memory AS m WHERE m.user_id = $1 AND m.memory_id = $2 '
          'AND m.session_id = x.session_id AND m.position = x.position AND m.content = x.content)'),
@@ -20,9 +23,6 @@ BEGIN
          'EXISTS (SELECT FROM mention AS n WHERE n.user_id = $1 AND n.entity_id = x.entity_id '
          'AND n.memory_id = $2) AND NOT EXISTS (SELECT FROM mention AS n WHERE n.user_id = $1 '
          'AND n.entity_id = x.entity_id AND n.memory_id <> $2)'),
-        ('term', false,
-         'x.df = 1 AND x.term IN (SELECT unnest(_places(t.terms)) FROM trace AS t '
-         'WHERE t.user_id = $1 AND t.memory_id = $2)'),
         ('memory', true, 'x.memory_id = $2');
     RETURN QUERY
     SELECT f.conrelid::regclass::text, true,
@@ -44,8 +44,8 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     made_from_it bigint[];
+    place text;
     condition text;
-    hangs boolean;
 BEGIN
     IF NOT dry_run THEN
         PERFORM _lock_user(owner);
@@ -56,17 +56,10 @@ BEGIN
             USING ERRCODE = 'ME012',
                   HINT = 'SELECT memory_id, content FROM memoir.memory lists what there is.';
     END IF;
-    made_from_it := ARRAY(
-        SELECT r.from_id FROM relation AS r
-        WHERE r.user_id = owner AND r.to_id = memory_id AND r.type = 'derived_from');
-    FOR table_name, hangs, condition IN SELECT p.* FROM _places_of_memory() AS p LOOP
-        condition := format(' FROM %s AS x WHERE x.user_id = $1 AND (%s)', table_name, condition);
-        IF hangs OR dry_run THEN
-            EXECUTE 'SELECT count(*)' || condition INTO rows USING owner, memory_id;
-        ELSE
-            EXECUTE 'DELETE' || condition USING owner, memory_id;
-            GET DIAGNOSTICS rows = ROW_COUNT;
-        END IF;
+    FOR table_name, condition IN SELECT p.place, p.condition FROM _places_of_memory() AS p LOOP
+        EXECUTE format('SELECT count(*) FROM %s AS x WHERE x.user_id = $1 AND (%s)', table_name,
+                       condition)
+        INTO rows USING owner, memory_id;
         IF rows > 0 THEN
             RETURN NEXT;
         END IF;
@@ -81,6 +74,15 @@ BEGIN
         RETURN;
     END IF;
 
+    made_from_it := ARRAY(
+        SELECT r.from_id FROM relation AS r
+        WHERE r.user_id = owner AND r.to_id = memory_id AND r.type = 'derived_from');
+    FOR place, condition IN
+        SELECT p.place, p.condition FROM _places_of_memory() AS p WHERE NOT p.hangs
+    LOOP
+        EXECUTE format('DELETE FROM %s AS x WHERE x.user_id = $1 AND (%s)', place, condition)
+        USING owner, memory_id;
+    END LOOP;
     DELETE FROM memory AS m WHERE m.user_id = owner AND m.memory_id = memory_id;
     PERFORM _mark_derived(owner, made_from_it);
     PERFORM _refresh_profile(owner);

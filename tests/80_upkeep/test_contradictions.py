@@ -75,8 +75,11 @@ def test_several_kinds_of_one_subject_contradict(alone):
 
 def test_only_what_is_active_and_valid_counts(alone):
     one, _ = remember(alone, "I like coffee"), remember(alone, "I do not like coffee")
-    alone.execute("UPDATE memoir.memory SET valid_from = '2020-01-01', valid_until = '2021-01-01'"
-                  " WHERE memory_id = %s", (one,))
+    alone.execute(
+        "UPDATE memoir.memory SET valid_from = '2020-01-01', valid_until = '2021-01-01'"
+        " WHERE memory_id = %s",
+        (one,),
+    )
     assert contradictions(alone) == []
 
 

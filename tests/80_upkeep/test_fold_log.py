@@ -6,8 +6,9 @@ from tests.rows import add_event, call, recall, refused, remember, value
 
 
 def aged(conn, days):
-    conn.execute("UPDATE memoir.retrieval SET created_at = created_at - %s * interval '24 hours'",
-                 (days,))
+    conn.execute(
+        "UPDATE memoir.retrieval SET created_at = created_at - %s * interval '24 hours'", (days,)
+    )
 
 
 def fold(conn, days=8, **more):
@@ -21,10 +22,16 @@ def log(conn):
 
 
 def views(conn):
-    names = ("kinds_injected", "token_utilisation", "hit_rate", "recall_latency",
-             "suggested_weights")
-    return [conn.execute(f"SELECT * FROM memoir.{name} ORDER BY 1, 2, 3").fetchall()
-            for name in names]
+    names = (
+        "kinds_injected",
+        "token_utilisation",
+        "hit_rate",
+        "recall_latency",
+        "suggested_weights",
+    )
+    return [
+        conn.execute(f"SELECT * FROM memoir.{name} ORDER BY 1, 2, 3").fetchall() for name in names
+    ]
 
 
 def recalls(conn):
@@ -59,9 +66,9 @@ def test_so_do_the_views(tx):
 def test_the_newest_stay_to_be_replayed(tx):
     recalls(tx)
     assert fold(tx, 6.9) == []
-    assert len(call(tx, "replay")) == 2
-    assert fold(tx, 0.1) == [{"recalls": 2}]
-    assert call(tx, "replay") == []
+    assert len(call(tx, "replay", since=None)) == 2
+    assert fold(tx, 0.2) == [{"recalls": 2}]
+    assert call(tx, "replay", since=None) == []
 
 
 def test_folding_counts_first(tx):

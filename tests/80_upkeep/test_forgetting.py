@@ -26,8 +26,9 @@ def importance(conn, memory_id):
 
 def days_later(conn, days):
     """As if all revisions had been written so many days earlier."""
-    conn.execute("UPDATE memoir.revision SET created_at = created_at - %s * interval '24 hours'",
-                 (days,))
+    conn.execute(
+        "UPDATE memoir.revision SET created_at = created_at - %s * interval '24 hours'", (days,)
+    )
 
 
 def test_what_has_had_its_time_is_forgotten(tx):
@@ -85,7 +86,10 @@ def test_once_a_day_at_most(tx):
 
 
 def test_importance_falls_to_a_floor_and_what_lies_below_stays(tx):
-    low, lower = noted(tx, "the blue lamp", 0, importance=0.21), noted(tx, "x y", 0, importance=0.15)
+    low, lower = (
+        noted(tx, "the blue lamp", 0, importance=0.21),
+        noted(tx, "x y", 0, importance=0.15),
+    )
     assert maintain(tx) == [("importance lowered", [low])]
     assert [importance(tx, each)[0] for each in (low, lower)] == [0.2, 0.15]
     days_later(tx, 9999)

@@ -101,7 +101,7 @@ def test_a_working_memory_lives_30_days_from_its_last_access(tx):
     tx.execute("UPDATE memoir.memory SET lifetime = 'working'")
     assert told(tx, memory_id).state == "forgettable"
     accessed(tx, memory_id, 1, 29)
-    assert told(tx, memory_id).state == "steady"
+    assert told(tx, memory_id).state == "active"
     assert told(tx, memory_id, ago(days=-1)).state == "forgettable"
 
 
