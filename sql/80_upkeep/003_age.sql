@@ -56,7 +56,8 @@ BEGIN
                      ORDER BY r.memory_id)
     INTO ids, new_values
     FROM _relevances(user_id, run.at, false, after, run.most) AS r
-    WHERE r.state = 'fading' AND r.importance > rules.lower_to
+    -- Those forgotten above made room for further ones.
+    WHERE r.memory_id <= last_id AND r.state = 'fading' AND r.importance > rules.lower_to
       AND (r.lowered_at > run.at - interval '24 hours') IS NOT TRUE;
     IF ids IS NOT NULL THEN
         why := 'its relevance is below ' || rules.fade_below;

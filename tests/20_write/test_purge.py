@@ -65,7 +65,8 @@ def traces_of(conn, word):
     ]
     definitions = (
         "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class c ON c.oid = indrelid"
-        " WHERE c.relnamespace = 'memoir'::regnamespace AND pg_get_indexdef(indexrelid) ILIKE %(word)s",
+        " WHERE c.relnamespace = 'memoir'::regnamespace"
+        " AND pg_get_indexdef(indexrelid) ILIKE %(word)s",
         "SELECT proname FROM pg_proc WHERE pronamespace = 'memoir'::regnamespace"
         " AND prosrc ILIKE %(word)s",
     )

@@ -1,4 +1,4 @@
-"""maintain() in small transactions: the same result, nobody waits, stopped halfway nothing is lost."""
+"""maintain() in small transactions: the same result, and stopped halfway nothing is lost."""
 
 from __future__ import annotations
 
