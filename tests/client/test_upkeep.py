@@ -320,6 +320,17 @@ def test_doctor_tells_of_a_left_over_index(memoir: Call, many: psycopg.Connectio
     assert index_line(memoir)[:2] == ["ok", "nobody has so many memories"]
 
 
+def test_doctor_tells_when_nobody_calls_maintain(memoir: Call, many: psycopg.Connection) -> None:
+    found(many, "note9")
+    assert "upkeep      nothing is overdue" in memoir("doctor").stdout
+    many.execute("UPDATE memoir.retrieval SET created_at = now() - interval '5 days'")
+    said = memoir("doctor").stdout
+    assert "nobody has called maintain for 5 days" in said
+    assert "Run it once a day: memoir maintain" in said
+    memoir("maintain")
+    assert "nothing is overdue" in memoir("doctor").stdout
+
+
 @pytest.mark.usefixtures("many")
 def test_an_empty_user_is_not_everybody(memoir: Call) -> None:
     result = memoir("maintain", "--user", "")
