@@ -132,10 +132,7 @@ AS $$
 #variable_conflict use_variable
 BEGIN
     SELECT u.memories INTO memories FROM _uncounted(user_id) AS u;
-    IF FOUND THEN
-        IF NOT run.dry_run THEN
-            PERFORM refresh_statistics(user_id);
-        END IF;
+    IF FOUND AND (run.dry_run OR refresh_statistics(user_id) IS NOT NULL) THEN
         action := 'words counted';
         RETURN NEXT;
     END IF;

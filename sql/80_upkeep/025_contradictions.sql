@@ -4,28 +4,27 @@
 -- conversation, and what happened, states nothing. More than three worded alike are a series
 -- (bills, measurements), which contradicts nothing either.
 
--- A text in lower case without punctuation, "don't" as "do not".
-CREATE OR REPLACE FUNCTION _bare_wording(content text) RETURNS text
+-- A text in lower case with blanks for punctuation, "don't" as "do not".
+CREATE OR REPLACE FUNCTION _spaced(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN btrim(regexp_replace(
-        regexp_replace(
-            regexp_replace(lower(left(content, 1000)), '(\mca)nnot\M', '\1n not', 'g'),
-            'n[''’]t\M', ' not', 'g'),
-        '[^[:alnum:]]+', ' ', 'g'));
+    RETURN translate(
+        replace(replace(replace(lower(left(content, 1000)), '’', ''''), 'cannot', 'can not'),
+                'n''t', ' not'),
+        '.,;:!?"''()[]{}<>-_/|，。；：！？、“”（）《》', repeat(' ', 33));
 
-CREATE OR REPLACE FUNCTION _without_numbers(bare text) RETURNS text
+-- The words of a text, without numbers.
+CREATE OR REPLACE FUNCTION _unnumbered(spaced text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN regexp_replace(bare, '[0-9]+( [0-9]+)*', '#', 'g');
+    RETURN array_remove(string_to_array(regexp_replace(spaced, '[0-9]+', '#', 'g'), ' '), '');
 
--- Without what denies, and without the endings that this changes (likes, does not like).
-CREATE OR REPLACE FUNCTION _without_negations(bare text) RETURNS text
+-- Without what denies, too, and without the endings that this changes (likes, does not like).
+CREATE OR REPLACE FUNCTION _undenied(words text[]) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN regexp_replace(
-        regexp_replace(
-            regexp_replace(bare, '\m(not|never|no longer|no|do|does|did)\M|[不没未无别沒無別]', ' ',
-                           'g'),
-            '([a-z])s\M', '\1', 'g'),
-        '\s+', '', 'g');
+    RETURN translate(
+        array_to_string(ARRAY(
+            SELECT rtrim(word, 's') FROM unnest(words) AS word
+            WHERE word NOT IN ('not', 'never', 'no', 'longer', 'do', 'does', 'did')), ''),
+        '不没未无别沒無別', '');
 
 CREATE OR REPLACE FUNCTION contradictions(user_id text DEFAULT NULL)
     RETURNS TABLE (memory_ids bigint[], why text)
@@ -57,11 +56,11 @@ BEGIN
         HAVING count(DISTINCT m.kind) > 1 AND count(DISTINCT m.content) > 1
         UNION ALL
         SELECT array_agg(w.memory_id ORDER BY w.memory_id), 3,
-               CASE WHEN count(DISTINCT w.unnumbered) > 1 THEN 'alike, but one says not'
+               CASE WHEN count(DISTINCT w.words) > 1 THEN 'alike, but one says not'
                     ELSE 'alike but for a number' END
         FROM (
-            SELECT b.memory_id, b.bare, _without_numbers(b.bare) AS unnumbered
-            FROM (SELECT m.memory_id, _bare_wording(m.content) AS bare
+            SELECT b.memory_id, b.spaced, _unnumbered(b.spaced) AS words
+            FROM (SELECT m.memory_id, _spaced(m.content) AS spaced
                   FROM memory AS m
                   JOIN kind AS k ON k.name = m.kind AND k.layer NOT IN ('working', 'episodic')
                   WHERE m.user_id = owner AND m.status = 'active'
@@ -69,8 +68,9 @@ BEGIN
                   ORDER BY m.memory_id DESC
                   LIMIT newest) AS b
         ) AS w
-        GROUP BY _without_negations(w.unnumbered)
-        HAVING count(*) IN (2, 3) AND count(DISTINCT w.bare) > 1
+        GROUP BY _undenied(w.words)
+        HAVING count(*) IN (2, 3)
+           AND count(DISTINCT regexp_replace(w.spaced, '\s+', '', 'g')) > 1
     ) AS f (memory_ids, place, why)
     ORDER BY f.memory_ids, f.place;
 END $$;
