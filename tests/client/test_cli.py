@@ -310,7 +310,7 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert {check["state"] for check in checks} == {"ok"}
     assert done.exit_code == 0
     names = ["server", "pgvector", "migrations", "version", "embedder", "model", "memories"]
-    assert [check["name"] for check in checks] == [*names, "indexes", "recall"]
+    assert [check["name"] for check in checks] == [*names, "indexes", "upkeep", "recall"]
 
 
 def test_doctor_warns_of_memories_without_vectors(memoir: Call) -> None:
