@@ -11,9 +11,10 @@ from tests.rows import call, remember, value
 
 # What strict schemas of OpenAI and of Azure both know.
 STRICT = {"type", "properties", "required", "additionalProperties", "items", "enum", "description"}
-KINDS = (
-    "keywords extract reflect consolidate compress archive rolling_summary expand caution"
-).split()
+KINDS = [
+    *("keywords", "extract", "reflect", "consolidate", "compress"),
+    *("archive", "rolling_summary", "expand", "caution"),
+]
 
 
 def render(conn, template, **values):
