@@ -137,7 +137,7 @@ DECLARE
         WHERE e.user_id = _archive_values.user_id
           AND e.event_id = ANY (ARRAY(
               SELECT i.id::bigint
-              FROM jsonb_array_elements_text(payload -> 'event_ids') AS i (id))));
+              FROM jsonb_array_elements_text(_archive_values.payload -> 'event_ids') AS i (id))));
 BEGIN
     RETURN CASE WHEN told IS NOT NULL AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object('events', _material_lines(told),

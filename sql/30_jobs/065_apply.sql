@@ -1,6 +1,7 @@
 -- What the answer of a chat model does, one function a kind of job. They run in a subtransaction of
 -- finish(): an error undoes all of it and is the reason why the attempt failed. Memories change
--- through apply_decisions() alone, which deletes nothing and keeps what was before.
+-- through remember_many() and apply_decisions() alone, which delete nothing and keep what was
+-- before.
 
 -- {"key": ..., "value": ...} pairs as an object: a strict schema knows no object of free keys.
 CREATE OR REPLACE FUNCTION _pairs(pairs jsonb) RETURNS jsonb
@@ -8,17 +9,31 @@ CREATE OR REPLACE FUNCTION _pairs(pairs jsonb) RETURNS jsonb
     RETURN (SELECT jsonb_object_agg(p.pair ->> 'key', p.pair ->> 'value')
             FROM jsonb_array_elements(pairs) AS p (pair));
 
--- Decisions of a job; each keeps of its values only those that its action knows.
 CREATE OR REPLACE FUNCTION _decide_all(finished job, decisions jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF jsonb_array_length(decisions) > 0 THEN
-        PERFORM apply_decisions(
-            decisions, user_id => finished.user_id, author => 'model',
-            session_id => finished.payload ->> 'session_id');
-    END IF;
+    PERFORM apply_decisions(decisions, user_id => finished.user_id, author => 'model',
+                            session_id => finished.payload ->> 'session_id')
+    WHERE jsonb_array_length(decisions) > 0;
+END $$;
+
+-- New memories about which nothing was decided go the way of remember(): its rules tell what was
+-- said before.
+CREATE OR REPLACE FUNCTION _remember_all(finished job, memories jsonb, learned_at timestamptz)
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM remember_many((
+        SELECT jsonb_agg(m.memory || jsonb_build_object(
+                   'source', 'model', 'session_id', finished.payload -> 'session_id',
+                   'created_at', learned_at) ORDER BY m.place)
+        FROM jsonb_array_elements(memories) WITH ORDINALITY AS m (memory, place)),
+        user_id => finished.user_id)
+    WHERE jsonb_array_length(memories) > 0;
 END $$;
 
 -- The answer speaks only of memories it was shown: an id may have been suggested by the material.
@@ -53,12 +68,14 @@ CREATE OR REPLACE FUNCTION _apply_extract(finished job, answer jsonb) RETURNS vo
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM _decide_all(finished, (
-        SELECT jsonb_agg(m.memory || jsonb_build_object(
-                   'action', 'ADD', 'data', _pairs(m.memory -> 'data')) ORDER BY m.place)
-        FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place)));
+    PERFORM _remember_all(finished, (
+        SELECT jsonb_agg(m.memory || jsonb_build_object('data', _pairs(m.memory -> 'data'))
+                         ORDER BY m.place)
+        FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place)),
+        NULL);
 END $$;
 
+-- Of the values of a decision only those stay that its action knows.
 CREATE OR REPLACE FUNCTION _apply_reflect(finished job, answer jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -99,52 +116,48 @@ BEGIN
         || jsonb_build_object('reason', answer -> 'reason')));
 END $$;
 
--- The sources are archived before what was made of them is stored: it must not be taken for one of
--- them said again. A source that the answer leaves out stays as it is.
+-- A merge archives its sources and links to them. One that the answer leaves out stays as it is.
 CREATE OR REPLACE FUNCTION _apply_compress(finished job, answer jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
     made CONSTANT int := jsonb_array_length(answer -> 'memories');
-    named CONSTANT jsonb := jsonb_path_query_array(answer, '$.memories[*].source_ids[*]');
-    ids CONSTANT bigint[] := ARRAY(
-        SELECT DISTINCT i.id::bigint FROM jsonb_array_elements_text(named) AS i (id));
 BEGIN
-    PERFORM _check_listed(finished, named);
-    IF made NOT BETWEEN 1 AND 3 OR cardinality(ids) <> jsonb_array_length(named)
-       OR jsonb_path_exists(answer, '$.memories[*] ? (@.source_ids.size() == 0)') THEN
-        RAISE EXCEPTION '% memories made of % sources, named % times', made, cardinality(ids),
-                jsonb_array_length(named)
-            USING ERRCODE = 'ME015',
-                  HINT = 'One to three memories, each with sources, a source in one of them.';
+    IF made NOT BETWEEN 1 AND 3 THEN
+        RAISE EXCEPTION 'compressed to % memories', made
+            USING ERRCODE = 'ME015', HINT = 'Make one to three of them.';
     END IF;
-    PERFORM _retire(finished.user_id, ids, 'archived', 'ARCHIVE', 'model', 'compressed', now(),
-                    _next_run());
+    PERFORM _check_listed(finished, jsonb_path_query_array(
+        answer, '$.memories[*].source_ids[*]'));
     PERFORM _decide_all(finished, (
         SELECT jsonb_agg(jsonb_build_object(
-                   'action', 'ADD', 'content', m.memory -> 'content',
-                   'sources', m.memory -> 'source_ids', 'kind', s.kind,
-                   'importance', greatest((m.memory ->> 'importance')::float8, s.importance),
-                   'reason', 'compressed') ORDER BY m.place)
+                   'action', 'MERGE', 'memory_ids', m.memory -> 'source_ids',
+                   'content', m.memory -> 'content', 'reason', 'compressed',
+                   'importance', greatest((m.memory ->> 'importance')::float8, s.importance))
+               ORDER BY m.place)
         FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place),
-             LATERAL (SELECT min(o.kind) AS kind, max(o.importance) AS importance
+             LATERAL (SELECT max(o.importance) AS importance
                       FROM memory AS o
                       WHERE o.user_id = finished.user_id
                         AND m.memory -> 'source_ids' ? o.memory_id::text) AS s));
 END $$;
 
+-- What is kept of old events was learned when they happened.
 CREATE OR REPLACE FUNCTION _apply_archive(finished job, answer jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM _decide_all(finished, jsonb_build_array(jsonb_build_object(
-        'action', 'ADD', 'kind', 'general', 'content', answer -> 'summary',
-        'data', finished.payload - '{event_ids,listed,prompt}'::text[]
-                || '{"summary_of": "events"}')) || (
-        SELECT coalesce(jsonb_agg(m.memory || '{"action": "ADD"}' ORDER BY m.place), '[]')
-        FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place)));
+    PERFORM _remember_all(
+        finished,
+        jsonb_build_array(jsonb_build_object(
+            'kind', 'general', 'content', answer -> 'summary',
+            'data', jsonb_strip_nulls(jsonb_build_object(
+                'summary_of', 'events', 'from', finished.payload -> 'from',
+                'until', finished.payload -> 'until'))))
+        || (answer -> 'memories'),
+        (finished.payload ->> 'until')::timestamptz);
 END $$;
 
 CREATE OR REPLACE FUNCTION _apply_answer(finished job, answer jsonb) RETURNS void
