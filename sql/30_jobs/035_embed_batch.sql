@@ -59,7 +59,7 @@ BEGIN
 END $$;
 
 -- What is left to embed of these memories: their ids and the hashes of their texts, side by side,
--- and each text once, in the order in which its hash first stands there.
+-- and each text once, in the order in which its hash first stands there; NULL texts: nothing is.
 CREATE OR REPLACE FUNCTION _texts_of(
     user_id text, model smallint, memory_ids bigint[], OUT payload jsonb, OUT texts text[])
     LANGUAGE plpgsql STABLE
@@ -81,12 +81,11 @@ BEGIN
     )
     SELECT jsonb_build_object(
                'model', _texts_of.model,
-               'memory_ids', jsonb_agg(w.memory_id::text ORDER BY w.memory_id),
-               'hashes', jsonb_agg(w.hash::text ORDER BY w.memory_id)),
+               'memory_ids', coalesce(jsonb_agg(w.memory_id::text ORDER BY w.memory_id), '[]'),
+               'hashes', coalesce(jsonb_agg(w.hash::text ORDER BY w.memory_id), '[]')),
            (SELECT array_agg(d.content ORDER BY d.memory_id) FROM distinct_text AS d)
     INTO payload, texts
-    FROM wanted AS w
-    HAVING count(*) > 0;
+    FROM wanted AS w;
 END $$;
 
 -- The memories an embed job holds, with the place (from 1) of their text among its texts.
@@ -122,7 +121,7 @@ BEGIN
                'hashes', jsonb_agg(h.hash::text)),
            _embed_apart.attempts,
            now() + CASE _embed_apart.attempts WHEN 0 THEN interval '0' ELSE _backoff(1) END,
-           left(errors[h.place], 500)
+           _kept_error(errors[h.place])
     FROM _texts_held(claimed) AS h
     WHERE errors[h.place] IS NOT NULL
     GROUP BY h.place;
@@ -142,10 +141,12 @@ DECLARE
     model CONSTANT smallint := coalesce(
         (claimed.payload ->> 'model')::smallint,
         (SELECT e.model_id FROM embedding_model AS e WHERE e.active));
+    known int;
     texts text[];
 BEGIN
-    PERFORM _copy_known_vectors(claimed.user_id, model, ids);
-    SELECT t.payload, t.texts INTO claimed.payload, texts
+    known := coalesce((claimed.payload ->> 'known')::int, 0)
+             + _copy_known_vectors(claimed.user_id, model, ids);
+    SELECT t.payload || jsonb_build_object('known', known), t.texts INTO claimed.payload, texts
     FROM _texts_of(claimed.user_id, model, ids) AS t;
     IF cardinality(texts) > 1 AND claimed.attempts > _job_number('embed_split_after') THEN
         PERFORM _embed_apart(
@@ -176,6 +177,7 @@ AS $$
 DECLARE
     model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     ids bigint[];
+    known int;
     given record;
     made job;
 BEGIN
@@ -188,14 +190,17 @@ BEGIN
     WHILE n > 0 LOOP
         ids := _next_without_vector(user_id, model, _job_number('embed_batch')::int);
         EXIT WHEN ids = '{}';
-        PERFORM _copy_known_vectors(user_id, model, ids);
+        known := _copy_known_vectors(user_id, model, ids);
         given := _texts_of(user_id, model, ids);
-        CONTINUE WHEN given.texts IS NULL;
-        INSERT INTO job AS j (user_id, kind, payload, status, attempts, run_at, worker)
-        VALUES (_next_embed_jobs.user_id, 'embed', given.payload, 'running', 1, until,
-                _next_embed_jobs.worker)
+        INSERT INTO job AS j (user_id, kind, payload, status, attempts, run_at, worker, finished_at)
+        VALUES (_next_embed_jobs.user_id, 'embed',
+                given.payload || jsonb_build_object('known', known),
+                CASE WHEN given.texts IS NULL THEN 'done' ELSE 'running' END, 1, until,
+                _next_embed_jobs.worker, CASE WHEN given.texts IS NULL THEN now() END)
         RETURNING j.* INTO made;
-        n := n - 1;
-        RETURN NEXT _hand_out(made, given.texts);
+        IF made.status = 'running' THEN
+            n := n - 1;
+            RETURN NEXT _hand_out(made, given.texts);
+        END IF;
     END LOOP;
 END $$;
