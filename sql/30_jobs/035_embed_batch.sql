@@ -2,9 +2,9 @@
 -- memory would cost it, and one row a user would make writers wait for each other). claim() makes a
 -- job of the next of them, which holds them until it is done; a text that fails gets a job of its
 -- own, which fails, waits and dies by itself.
-CREATE OR REPLACE FUNCTION _text_hash(content text) RETURNS bigint
+CREATE OR REPLACE FUNCTION _text_hash(user_id text, content text) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN hashtextextended(content, 0);
+    RETURN hashtextextended(content, hashtextextended(user_id, 0));
 
 -- The next memories of a user for one job, and nobody else's: their traces are locked before it is
 -- read (again, by a statement of its own) which of them another job holds.
@@ -31,6 +31,24 @@ BEGIN
     RETURN ARRAY(SELECT l.id FROM unnest(locked) AS l (id) WHERE l.id <> ALL (held) ORDER BY 1);
 END $$;
 
+-- Memories by their ids, one look each: joined, a plan made for all users reads all of a large one
+-- (70 ms for 100,000 memories).
+CREATE OR REPLACE FUNCTION _contents(user_id text, memory_ids bigint[])
+    RETURNS TABLE (memory_id bigint, content text, hash bigint)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT i.id, m.content, _text_hash(_contents.user_id, m.content)
+    FROM unnest(memory_ids) AS i (id), LATERAL (
+        SELECT m.content FROM memory AS m
+        WHERE m.user_id = _contents.user_id AND m.memory_id = i.id
+        OFFSET 0) AS m;
+END $$;
+
 -- Vectors of the same text in other memories of the user are taken over: nothing is embedded twice.
 CREATE OR REPLACE FUNCTION _copy_known_vectors(user_id text, model smallint, memory_ids bigint[])
     RETURNS int
@@ -45,15 +63,14 @@ DECLARE
     vectors halfvec[];
 BEGIN
     SELECT array_agg(m.memory_id), array_agg(k.embedding) INTO known, vectors
-    FROM memory AS m, LATERAL (
+    FROM _contents(user_id, memory_ids) AS m, LATERAL (
         SELECT t.embedding
         FROM memory AS o
         JOIN trace AS t ON t.user_id = o.user_id AND t.memory_id = o.memory_id
-        WHERE o.user_id = _copy_known_vectors.user_id
-          AND _text_hash(o.content) = _text_hash(m.content) AND o.content = m.content
+        WHERE o.user_id = _copy_known_vectors.user_id AND o.content = m.content
+          AND _text_hash(o.user_id, o.content) = m.hash
           AND t.model = _copy_known_vectors.model AND t.embedding IS NOT NULL
-        LIMIT 1) AS k
-    WHERE m.user_id = _copy_known_vectors.user_id AND m.memory_id = ANY (memory_ids);
+        LIMIT 1) AS k;
     RETURN CASE WHEN known IS NULL THEN 0
                 ELSE _store_vectors(user_id, model, known, vectors, false) END;
 END $$;
@@ -70,11 +87,12 @@ AS $$
 #variable_conflict use_column
 BEGIN
     WITH wanted AS MATERIALIZED (
-        SELECT m.memory_id, m.content, _text_hash(m.content) AS hash
-        FROM memory AS m
-        JOIN trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
-        WHERE m.user_id = _texts_of.user_id AND m.memory_id = ANY (memory_ids)
-          AND t.model = _texts_of.model AND t.active AND t.embedding IS NULL
+        SELECT m.memory_id, m.content, m.hash
+        FROM _contents(user_id, memory_ids) AS m, LATERAL (
+            SELECT FROM trace AS t
+            WHERE t.user_id = _texts_of.user_id AND t.memory_id = m.memory_id
+              AND t.model = _texts_of.model AND t.active AND t.embedding IS NULL
+            OFFSET 0) AS t
     ), distinct_text AS (
         SELECT DISTINCT ON (w.hash) w.hash, w.memory_id, w.content
         FROM wanted AS w ORDER BY w.hash, w.memory_id
@@ -135,9 +153,7 @@ CREATE OR REPLACE FUNCTION _claimed_texts(claimed job) RETURNS claimed_job
 AS $$
 #variable_conflict use_column
 DECLARE
-    ids CONSTANT bigint[] := ARRAY(
-        SELECT e.id::bigint
-        FROM jsonb_array_elements_text(claimed.payload -> 'memory_ids') AS e (id));
+    ids CONSTANT bigint[] := _payload_ids(claimed.payload);
     model CONSTANT smallint := coalesce(
         (claimed.payload ->> 'model')::smallint,
         (SELECT e.model_id FROM embedding_model AS e WHERE e.active));
