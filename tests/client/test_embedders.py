@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.openai_server import Fault, OpenAIServer, Reply, reset, status, truncated
+from tests.openai_server import Fault, OpenAIServer, Reply, duplicate_ids, reset, status, truncated
 
 from pgmemoir import (
     DimensionMismatch,
@@ -148,6 +148,21 @@ def test_an_api_that_answers_too_little_is_unavailable(api: Api) -> None:
     api.fail(lambda reply: Reply({**reply.body, "data": reply.body["data"][:1]}))
     with pytest.raises(EmbedderUnavailable, match="1 vectors for 2 texts"):
         api.embedder().embed(["one", "two"])
+
+
+def test_vectors_of_the_same_text_twice_are_unavailable(api: Api) -> None:
+    api.fail(duplicate_ids)
+    with pytest.raises(EmbedderUnavailable, match="vectors of other texts than were sent"):
+        api.embedder().embed(["one", "two"])
+
+
+def test_the_pause_an_api_asks_for_is_passed_on(api: Api) -> None:
+    api.fail(status(429, retry_after="7", message="none of this is shown"))
+    with pytest.raises(
+        EmbedderUnavailable, match="^openai/custom: HTTP 429, test_error$"
+    ) as caught:
+        api.embedder().embed(["x"])
+    assert caught.value.retry_after == 7
 
 
 def test_a_refused_connection_is_unavailable() -> None:
