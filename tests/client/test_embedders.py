@@ -158,10 +158,9 @@ def test_vectors_of_the_same_text_twice_are_unavailable(api: Api) -> None:
 
 def test_the_pause_an_api_asks_for_is_passed_on(api: Api) -> None:
     api.fail(status(429, retry_after="7", message="none of this is shown"))
-    with pytest.raises(
-        EmbedderUnavailable, match="^openai/custom: HTTP 429, test_error$"
-    ) as caught:
+    with pytest.raises(EmbedderUnavailable) as caught:
         api.embedder().embed(["x"])
+    assert str(caught.value) == "openai/custom: HTTP 429, test_error"
     assert caught.value.retry_after == 7
 
 
