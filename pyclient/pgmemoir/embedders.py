@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .errors import DimensionMismatch, MemoirError
-from .openai_api import Api, ApiFailure
+from .openai_api import Api, ApiFailure, Fault
 
 if TYPE_CHECKING:
     from openai.types import CreateEmbeddingResponse
@@ -36,16 +36,15 @@ _OPENAI_DIMENSIONS = {
 class EmbedderUnavailable(UserWarning):
     """The embedder gives no vectors now: raised by embedders, shown once by a client.
 
-    ``retry_after`` are the seconds it asks to wait; ``refused`` says that it finds fault with
-    these texts, and may take others.
+    ``retry_after``: seconds it asks to wait, or None.
     """
 
     def __init__(
-        self, reason: str = "", *, retry_after: float | None = None, refused: bool = False
+        self, reason: str, fault: Fault = "unknown", retry_after: float | None = None
     ) -> None:
         super().__init__(reason)
+        self.fault = fault
         self.retry_after = retry_after
-        self.refused = refused
 
 
 class Embedder(Protocol):
@@ -154,9 +153,8 @@ class OpenAIEmbedder:
                 )
             )
         except ApiFailure as error:
-            raise EmbedderUnavailable(
-                f"{self.name}: {error}", retry_after=error.retry_after, refused=error.refused
-            ) from None
+            reason = f"{self.name}: {error}"
+            raise EmbedderUnavailable(reason, error.fault, error.retry_after) from None
         vectors = self._ordered(answer, len(texts))
         self._check_dimensions(vectors)
         return vectors
@@ -267,9 +265,9 @@ def _load_wordllama() -> Any:
         folder = Path(str(wordllama.__file__)).parent
         return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
     except ImportError as error:
-        raise EmbedderUnavailable("wordllama: not installed") from error
+        raise EmbedderUnavailable("wordllama: not installed", "server") from error
     except OSError as error:
-        raise EmbedderUnavailable(f"wordllama: {error}") from error
+        raise EmbedderUnavailable(f"wordllama: {error}", "server") from error
     finally:
         # wordllama configures the root logger when it is imported; that is the application's.
         root.handlers[:] = handlers

@@ -1,4 +1,4 @@
-"""The queue of jobs, as one worker sees it: ``memoir.ready_users``, ``claim``, ``finish``, ``fail``.
+"""The queue of jobs as one worker sees it: ``ready_users``, ``claim``, ``finish`` and ``fail``.
 
 Calls about many users go together: one transaction and one round trip for all of them.
 """

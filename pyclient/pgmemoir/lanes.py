@@ -1,15 +1,16 @@
-"""What is done with claimed jobs: texts to the embedder, messages to the chat model.
+"""What is done with claimed jobs: texts go to the embedder, messages to the chat model.
 
 A lane is the way of the jobs of one model: how many are under way, and how long it stands still
-when the model does not answer. Whatever happens in a lane, every job comes out as a result.
+when the model does not answer. Whatever happens in it, every job comes out with a result.
 """
 
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import ceil
 from typing import Protocol
 
@@ -26,63 +27,70 @@ REQUESTS = 2
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
+# A server may ask for more; it is asked again after this.
+_LONGEST_REQUEST = 3600.0
 
 
 class Pause:
-    """How long a model is left alone after it did not answer: longer each time, drawn by lot."""
+    """How long a model is left alone when it did not answer: longer each time, drawn by lot."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._next = _FIRST_PAUSE
         self._until = 0.0
 
-    def begin(self, retry_after: float | None) -> float:
-        """Leave it alone for as long as it asked, else for the next pause; returns the seconds."""
-        seconds = self._next * random.uniform(0.5, 1) if retry_after is None else retry_after
-        self._next = min(2 * self._next, _LONGEST_PAUSE)
-        self._until = max(self._until, time.monotonic() + seconds)
-        return seconds
+    def begin(self, retry_after: float | None = None) -> float:
+        """Leave it alone for as long as it asks, else for the next pause; returns the seconds."""
+        with self._lock:
+            seconds = self._next * random.uniform(0.5, 1) if retry_after is None else retry_after
+            seconds = min(seconds, _LONGEST_REQUEST)
+            self._next = min(2 * self._next, _LONGEST_PAUSE)
+            self._until = max(self._until, time.monotonic() + seconds)
+            return seconds
 
     def end(self) -> None:
         """It answered."""
-        self._next = _FIRST_PAUSE
+        with self._lock:
+            self._next = _FIRST_PAUSE
 
     def left(self) -> float:
         """Seconds until it may be asked."""
-        return max(0.0, self._until - time.monotonic())
+        with self._lock:
+            return max(0.0, self._until - time.monotonic())
 
 
 class Lane(Protocol):
     """The way of the jobs of one model.
 
-    ``kinds`` are the kinds of its jobs; ``ready`` are users who may have some, and how many.
+    ``kinds`` are the kinds of its jobs. ``ready`` are users who may have some, and how many.
     """
 
     kinds: Sequence[str]
     pause: Pause
     ready: deque[tuple[str, int]]
 
-    def room(self, under_way: int) -> int:
-        """How much more to claim, while so many tasks are under way."""
+    def room(self, tasks: int) -> int:
+        """How much may be claimed while so many tasks are under way."""
         ...
 
     def size(self, job: Job) -> int:
         """How much of the room a job takes."""
         ...
 
-    def wanted(self, room: int) -> list[tuple[str, int]]:
-        """The next users of `ready`, and how many jobs of each fill the room."""
+    def next_users(self, room: int) -> list[tuple[str, int]]:
+        """The next of ``ready``, with how many jobs of each are to fill the room."""
         ...
 
     def model(self) -> tuple[str, int] | None:
         """Name and dimensions of an embedding model, once they are known."""
         ...
 
-    def tasks(self, jobs: Sequence[Job]) -> Iterable[Sequence[Job]]:
-        """Jobs that are worked on together."""
+    def tasks(self, jobs: Sequence[Job]) -> Sequence[Sequence[Job]]:
+        """Jobs, put together as they are worked on."""
         ...
 
     def work(self, jobs: Sequence[Job]) -> list[Result]:
-        """Ask the model; one result a job. Runs in a thread."""
+        """Ask the model for the jobs of a task; one result each. Runs in a thread."""
         ...
 
 
@@ -100,40 +108,132 @@ class EmbedLane:
         self._embedder = embedder
         self._batch = batch
 
-    def room(self, under_way: int) -> int:
-        return TEXTS if under_way < REQUESTS else 0
+    def room(self, tasks: int) -> int:
+        """One request, unless as many as there may be are under way."""
+        return TEXTS if tasks < REQUESTS else 0
 
     def size(self, job: Job) -> int:
+        """Its texts."""
         return len(job.texts or ())
 
-    def wanted(self, room: int) -> list[tuple[str, int]]:
+    def next_users(self, room: int) -> list[tuple[str, int]]:
+        """Each with what waits of him, in turns when that is more than there is room for."""
         found = []
         while room > 0 and self.ready:
             user, waiting = self.ready.popleft()
             number = ceil(min(waiting, room) / self._batch)
+            left = waiting - number * self._batch
             found.append((user, number))
-            room -= min(waiting, number * self._batch)
-            if waiting > number * self._batch:
-                self.ready.append((user, waiting - number * self._batch))
+            room -= waiting - max(0, left)
+            if left > 0:
+                self.ready.append((user, left))
         return found
 
     def model(self) -> tuple[str, int] | None:
+        """The embedder's; the dimensions of some are known after their first answer."""
         dimensions = self._embedder.dimensions
         return (self._embedder.name, dimensions) if dimensions else None
 
-    def tasks(self, jobs: Sequence[Job]) -> Iterable[Sequence[Job]]:
+    def tasks(self, jobs: Sequence[Job]) -> Sequence[Sequence[Job]]:
+        """All in one."""
         return [jobs] if jobs else []
 
     def work(self, jobs: Sequence[Job]) -> list[Result]:
+        """The vectors of all texts, by one call of the embedder."""
+        wait = None
         try:
             vectors = iter(self._embedder.embed([text for job in jobs for text in job.texts or ()]))
+            self.pause.end()
             return [_embedded(job, [next(vectors) for _ in job.texts or ()]) for job in jobs]
         except EmbedderUnavailable as error:
-            if error.refused and len(jobs) > 1:  # one text is at fault: whose?
+            if error.fault == "request" and len(jobs) > 1:  # one text is at fault, but whose?
                 return [result for job in jobs for result in self.work([job])]
-            reason, wait = str(error), self._wait(error)
+            reason = str(error)
+            wait = _pause(self.pause, error)
         except MemoirError as error:
-            reason, wait = error.message, self.pause.begin(None)
+            reason = error.message
+            self.pause.begin()
         except Exception as error:
-            reason, wait = f"{self._embedder.name}: {type(error).__name__}", self.pause.begin(None)
+            reason = f"{self._embedder.name}: {type(error).__name__}"
+            self.pause.begin()
         return [Fail(job, reason, wait) for job in jobs]
+
+
+class ChatLane:
+    """Questions for a chat model, several at once.
+
+    Args:
+        most: how many.
+    """
+
+    def __init__(self, chat: ChatModel, kinds: Sequence[str], most: int) -> None:
+        self.kinds = kinds
+        self.pause = Pause()
+        self.ready: deque[tuple[str, int]] = deque()
+        self._chat = chat
+        self._most = most
+
+    def room(self, tasks: int) -> int:
+        """As many as are not under way."""
+        return self._most - tasks
+
+    def size(self, _job: Job) -> int:
+        """One question."""
+        return 1
+
+    def next_users(self, room: int) -> list[tuple[str, int]]:
+        """One question a user, in turns."""
+        found: list[tuple[str, int]] = []
+        while room > len(found) and self.ready:
+            user, waiting = self.ready.popleft()
+            found.append((user, 1))
+            if waiting > 1:
+                self.ready.append((user, waiting - 1))
+        return found
+
+    def model(self) -> tuple[str, int] | None:
+        """No embedding model."""
+        return None
+
+    def tasks(self, jobs: Sequence[Job]) -> Sequence[Sequence[Job]]:
+        """Each by itself."""
+        return [[job] for job in jobs]
+
+    def work(self, jobs: Sequence[Job]) -> list[Result]:
+        """The answer to each."""
+        return [self._answered(job) for job in jobs]
+
+    def _answered(self, job: Job) -> Result:
+        try:
+            answer = self._chat.answer(job.messages or [], job.schema, job.kind)
+        except ModelUnavailable as error:
+            return Fail(job, str(error), _pause(self.pause, error))
+        except BadAnswer as error:
+            self.pause.end()
+            return Fail(job, str(error))
+        except Exception as error:
+            self.pause.begin()
+            return Fail(job, f"{self._chat.name}: {type(error).__name__}")
+        self.pause.end()
+        return Finish(job, answer.value)
+
+
+def _pause(pause: Pause, error: EmbedderUnavailable | ModelUnavailable) -> float | None:
+    """Leave the model alone; the seconds, when the jobs are not what it failed at."""
+    if error.fault == "request":
+        return None
+    seconds = pause.begin(error.retry_after)
+    return seconds if error.fault == "server" else None
+
+
+def _embedded(job: Job, vectors: Sequence[list[float]]) -> Finish:
+    """A job with its vectors; a text whose vector is of no use comes back by itself."""
+    usable: list[bytes | None] = []
+    errors = []
+    for place, vector in enumerate(vectors, 1):
+        try:
+            usable.append(half_vector(vector) if any(vector) else None)
+        except UnusableVector as error:
+            usable.append(None)
+            errors.append({"text": place, "error": error.message})
+    return Finish(job, {"errors": errors} if errors else None, usable)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from .calls import check_json
 from .errors import BadText
-from .openai_api import Api, ApiFailure
+from .openai_api import Api, ApiFailure, Fault
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
@@ -31,13 +31,13 @@ _SCHEMA_IN_WORDS = """Answer with one JSON object and nothing else. It must fit 
 
 
 class ModelUnavailable(Exception):
-    """The model gives no answer now: a later attempt may get one.
+    """The model gives no answer now; ``retry_after``: seconds it asks to wait, or None."""
 
-    ``retry_after`` are the seconds it asks to wait, or None.
-    """
-
-    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
+    def __init__(
+        self, reason: str, fault: Fault = "unknown", retry_after: float | None = None
+    ) -> None:
         super().__init__(reason)
+        self.fault = fault
         self.retry_after = retry_after
 
 
@@ -118,9 +118,10 @@ class OpenAIChat:
         try:
             completion = self._ask(messages, schema, kind)
         except ApiFailure as error:
-            if error.refused:
-                raise BadAnswer(f"{self.name}: {error}") from None
-            raise ModelUnavailable(f"{self.name}: {error}", retry_after=error.retry_after) from None
+            reason = f"{self.name}: {error}"
+            if error.fault == "request":
+                raise BadAnswer(reason) from None
+            raise ModelUnavailable(reason, error.fault, error.retry_after) from None
         asked, given = self._count(completion)
         try:
             return Answer(_json(_content(completion)), asked, given)
@@ -136,7 +137,7 @@ class OpenAIChat:
         try:
             return self._request(messages, {"type": "json_schema", "json_schema": named})
         except ApiFailure as error:
-            if not error.refused:
+            if error.fault != "request":
                 raise
         answer = self._request(_with_schema(messages, schema), {"type": "json_object"})
         self._knows_schemas = False
@@ -162,12 +163,12 @@ class OpenAIChat:
         return asked, given
 
 
-def default_chat_model() -> ChatModel | None:
-    """The chat model of this environment: ``MEMOIR_CHAT_MODEL``, or None when it is not set.
+def default_chat_model(model: str | None = None) -> ChatModel | None:
+    """The chat model of that name, else of ``MEMOIR_CHAT_MODEL``; None when neither is set.
 
     There is no default: what a model costs is for the user to choose.
     """
-    model = os.environ.get("MEMOIR_CHAT_MODEL", "").strip()
+    model = (model or os.environ.get("MEMOIR_CHAT_MODEL", "")).strip()
     return OpenAIChat(model) if model else None
 
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from email.utils import mktime_tz, parsedate_tz
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from openai import APIStatusError, OpenAI, OpenAIError
@@ -21,24 +21,29 @@ T = TypeVar("T")
 
 # A code is a word like rate_limit_exceeded; a server may put a sentence there.
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-# The request is at fault, not the server or its settings: the same request fails again.
-_BAD_REQUEST = frozenset((400, 413, 422))
+Fault = Literal["request", "server", "unknown"]
+"""Whose fault a failure is: that of the request, which fails again while others succeed; that of
+the server or of what leads to it, which answers nobody now; or it cannot be told: a text may be
+what makes a server fail or take too long."""
+
+# Anything else that is no success, such as 500, is of unknown cause.
+_FAULTS: dict[int, Fault] = {
+    **dict.fromkeys((400, 413, 422), "request"),
+    **dict.fromkeys((401, 402, 403, 404, 429, 503), "server"),
+}
+# Of httpx: nothing was sent yet.
+_NOT_REACHED = frozenset(("ConnectError", "ConnectTimeout"))
 
 
 class ApiFailure(Exception):
-    """A request without an answer.
-
-    Attributes:
-        retry_after: seconds the server asks to wait, or None.
-        refused: the server finds fault with this request; others may succeed.
-    """
+    """A request without an answer; ``retry_after``: seconds the server asks to wait, or None."""
 
     def __init__(
-        self, reason: str, *, retry_after: float | None = None, refused: bool = False
+        self, reason: str, fault: Fault = "unknown", retry_after: float | None = None
     ) -> None:
         super().__init__(reason)
+        self.fault = fault
         self.retry_after = retry_after
-        self.refused = refused
 
 
 class Api:
@@ -82,7 +87,7 @@ class Api:
         with self._lock:
             if self._client is None:
                 if not self._api_key:
-                    raise ApiFailure("OPENAI_API_KEY is not set")
+                    raise ApiFailure("OPENAI_API_KEY is not set", "server")
                 self._client = openai.OpenAI(
                     api_key=self._api_key,
                     base_url=self._base_url,
@@ -97,10 +102,11 @@ def _failure(error: OpenAIError) -> ApiFailure:
 
     if isinstance(error, openai.APIStatusError):
         return _refusal(error)
-    if isinstance(error, openai.APITimeoutError):
-        return ApiFailure("no answer in time")
     if isinstance(error, openai.APIConnectionError):
-        return ApiFailure("no connection")
+        if type(error.__cause__).__name__ in _NOT_REACHED:
+            return ApiFailure("no connection", "server")
+        is_late = isinstance(error, openai.APITimeoutError)
+        return ApiFailure("no answer in time" if is_late else "connection lost")
     return ApiFailure(type(error).__name__)
 
 
@@ -109,8 +115,8 @@ def _refusal(error: APIStatusError) -> ApiFailure:
     known = isinstance(code, str) and _CODE.fullmatch(code)
     return ApiFailure(
         f"HTTP {error.status_code}, {code}" if known else f"HTTP {error.status_code}",
-        retry_after=seconds_to_wait(error.response.headers.get("retry-after")),
-        refused=error.status_code in _BAD_REQUEST,
+        _FAULTS.get(error.status_code, "unknown"),
+        seconds_to_wait(error.response.headers.get("retry-after")),
     )
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import refused, row_counts, value
-
-from tests.jobs import add_kind, claim, enqueue, fail, finish, job, ready
+from tests.jobs import add_kind, claim, enqueue, finish
 
 
 @pytest.fixture
