@@ -18,7 +18,8 @@ CREATE TABLE embedding_model (
         (least(512, greatest(16, (7600 - 2 * coalesce(dimensions, 1536)) / 8))) STORED,
     text_limit int,
     line_length int,
-    brief_length int
+    brief_length int,
+    notify boolean
 );
 CREATE UNIQUE INDEX embedding_model_active ON embedding_model (active) WHERE active;
 COMMENT ON TABLE embedding_model IS
@@ -27,8 +28,8 @@ COMMENT ON TABLE embedding_model IS
 COMMENT ON COLUMN embedding_model.term_limit IS
     'Computed: as many words of a memory as fit one page beside the vector.';
 COMMENT ON COLUMN embedding_model.text_limit IS
-    'Kept by trigger, as line_length and brief_length: the settings of these names, so that a '
-    'write reads one row. Do not write.';
+    'Kept by trigger, as line_length, brief_length and notify: the settings of these names, so '
+    'that a write reads one row. Do not write.';
 
 CREATE TABLE kind (
     kind_id smallint PRIMARY KEY CHECK (kind_id BETWEEN 1 AND 62),
@@ -277,6 +278,7 @@ CREATE TABLE prompt (
     language text NOT NULL,
     version int NOT NULL,
     template text NOT NULL,
+    input text,
     answer_schema jsonb,
     active boolean NOT NULL DEFAULT true,
     PRIMARY KEY (kind, language, version)
@@ -284,6 +286,14 @@ CREATE TABLE prompt (
 COMMENT ON TABLE prompt IS
     'What models are told: the prompts of jobs, with the JSON schema of the answer, and the '
     'system_prompt of an agent that has the tools. The highest active version counts.';
+COMMENT ON COLUMN prompt.template IS
+    'The system message of a job. {{name}} stands for a value of the job; {{caution}} for the '
+    'prompt of that kind, which every job that reads what others wrote begins with.';
+COMMENT ON COLUMN prompt.input IS
+    'The user message of a job: the material, {{name}} by {{name}}, which never is an instruction.';
+COMMENT ON COLUMN prompt.answer_schema IS
+    'What finish() takes for an answer. Every property is required and no other allowed, as strict '
+    'schemas of OpenAI want it.';
 
 CREATE TABLE source (
     name text PRIMARY KEY,

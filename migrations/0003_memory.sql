@@ -5,6 +5,14 @@
 CREATE TABLE profile (
     user_id text PRIMARY KEY CHECK (user_id <> '' AND length(user_id) <= 200),
     settings jsonb NOT NULL DEFAULT '{}',
+    memory_on boolean NOT NULL
+        GENERATED ALWAYS AS (coalesce((settings ->> 'memory')::boolean, true)) STORED,
+    auto_extract boolean NOT NULL
+        GENERATED ALWAYS AS (coalesce((settings ->> 'auto_extract')::boolean, true)) STORED,
+    confirm boolean NOT NULL
+        GENERATED ALWAYS AS (coalesce((settings ->> 'confirm')::boolean, false)) STORED,
+    show_references boolean NOT NULL
+        GENERATED ALWAYS AS (coalesce((settings ->> 'show_references')::boolean, false)) STORED,
     ann smallint NOT NULL DEFAULT 0 CHECK (ann >= 0),
     snippet text NOT NULL DEFAULT '',
     snippet_cost float8 NOT NULL DEFAULT 0,
@@ -23,6 +31,9 @@ CREATE INDEX profile_ann ON profile (user_id) WHERE ann > 0;
 COMMENT ON TABLE profile IS
     'One row a user: settings, the cached goals and capabilities, and how far word statistics are '
     'counted.';
+COMMENT ON COLUMN profile.settings IS
+    'What the user chose, by set_settings(); memory_on, auto_extract, confirm and show_references '
+    'are computed from it, with the defaults.';
 COMMENT ON COLUMN profile.ann IS
     'Number of the user''s own indexes by vector, words and importance (trace_near_N, '
     'trace_words_N, trace_leading_N), kept by maintain; 0: few memories, every one is compared.';

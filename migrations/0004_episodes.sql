@@ -10,24 +10,34 @@ CREATE TABLE session (
     data jsonb NOT NULL DEFAULT '{}',
     started_at timestamptz NOT NULL DEFAULT now(),
     ended_at timestamptz,
+    next_position int NOT NULL DEFAULT 0,
     PRIMARY KEY (user_id, session_id)
 );
 COMMENT ON TABLE session IS 'A conversation. A temporary one neither reads nor writes memory.';
 COMMENT ON COLUMN session.number IS 'Stands for the session in trace, where sessions lie in order.';
+COMMENT ON COLUMN session.ended_at IS
+    'When session_end() closed it; NULL: it is open. A further message opens it again.';
+COMMENT ON COLUMN session.next_position IS
+    'Place of the next message: how many there have been. No place is given twice, not even when '
+    'the messages of a temporary session are gone.';
 
 CREATE TABLE message (
     user_id text NOT NULL,
     session_id text NOT NULL,
     position int NOT NULL,
-    role text NOT NULL,
+    role text NOT NULL CHECK (role IN ('user', 'assistant', 'system', 'tool')),
     speaker text,
     content text NOT NULL,
     tokens int NOT NULL,
+    data jsonb NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (user_id, session_id, position),
     FOREIGN KEY (user_id, session_id) REFERENCES session ON DELETE CASCADE
 );
 COMMENT ON TABLE message IS 'The turns of a session, in order.';
+COMMENT ON COLUMN message.tokens IS 'Estimated tokens of the content.';
+COMMENT ON COLUMN message.data IS
+    'What a turn is besides its text: tool, arguments, success, error, ... of a tool call.';
 
 CREATE TABLE event (
     user_id text NOT NULL CHECK (user_id <> '' AND length(user_id) <= 200),

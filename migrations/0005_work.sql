@@ -33,7 +33,7 @@ CREATE TABLE job (
     finished_at timestamptz,
     PRIMARY KEY (user_id, job_id)
 );
-CREATE INDEX job_open ON job (user_id, priority DESC, run_at) INCLUDE (kind)
+CREATE INDEX job_open ON job (user_id, priority DESC, run_at, job_id) INCLUDE (kind)
     WHERE status <> 'done';
 CREATE INDEX job_dedup ON job (user_id, kind, dedup_key)
     WHERE status = 'waiting' AND dedup_key IS NOT NULL;

@@ -11,11 +11,11 @@ from datetime import timedelta
 from typing import Any
 
 import psycopg
-from psycopg.rows import tuple_row
 from psycopg.types.json import Jsonb
 
 from . import calls
-from .calls import Calls, HalfVectors, HalfVectorsDumper, Row
+from .calls import Calls
+from .statements import Statement, rows, together
 
 # The longest wait that fail() takes.
 _LONGEST_WAIT = timedelta(days=1)
@@ -95,17 +95,17 @@ class Jobs:
         self._worker = worker
         self._lease = timedelta(seconds=lease)
         find = calls.find_vector_type()
-        schema, self._vector_oid = find.parse(self._rows(find.statement, find.params))
+        schema, self._vector_oid = find.parse(rows(conn, find.statement, find.params))
         self._finish = _FINISH.format(vector=Calls(schema).vector_type).encode()
-        ((self.embed_batch,),) = self._rows(_BATCH, ())
+        ((self.embed_batch,),) = rows(conn, _BATCH)
 
     def kinds(self, needs: str) -> list[str]:
         """Kinds of jobs that need this: embedding or chat."""
-        return [name for (name,) in self._rows(_KINDS, (needs,))]
+        return [name for (name,) in rows(self._conn, _KINDS, (needs,))]
 
     def ready_users(self, limit: int, kinds: Sequence[str]) -> list[tuple[str, int]]:
         """Users with jobs of these kinds, who waits longest first, and about how many they have."""
-        return [(user, number) for user, number in self._rows(_READY, (limit, list(kinds)))]
+        return [(user, number) for user, number in rows(self._conn, _READY, (limit, list(kinds)))]
 
     def claim(
         self,
@@ -121,17 +121,17 @@ class Jobs:
         Raises:
             psycopg.Error: ME009, when another model fills this database by now.
         """
-        statements: list[tuple[bytes, Row]] = [] if model is None else [(_USE_MODEL, model)]
+        statements: list[Statement] = [] if model is None else [(_USE_MODEL, model)]
         statements += [
             (_CLAIM, (user, number, self._worker, list(kinds), self._lease))
             for user, number in wanted
         ]
-        answers = self._together(statements)
-        return [Job(*row) for rows in answers[0 if model is None else 1 :] for row in rows]
+        answers = together(self._conn, statements)
+        return [Job(*row) for found in answers[0 if model is None else 1 :] for row in found]
 
     def use_model(self, name: str, dimensions: int) -> None:
         """Name the embedding model of the database; `ModelMismatch` when it is another."""
-        self._rows(_USE_MODEL, (name, dimensions))
+        rows(self._conn, _USE_MODEL, (name, dimensions))
 
     def report(self, results: Sequence[Result]) -> list[str]:
         """Bring results, all or none of them; what became of each job.
@@ -140,16 +140,17 @@ class Jobs:
             done, done already, lost (another worker has it), failed or waiting (it comes back),
             or dead.
         """
-        answers = self._together([self._said(result) for result in results])
-        return [str(rows[0][0]) for rows in answers]
+        answers = together(self._conn, [self._said(result) for result in results])
+        return [str(answer[0][0]) for answer in answers]
 
     def extend(self, jobs: Iterable[Job]) -> None:
         """Keep jobs for another lease."""
-        self._together(
-            [(_EXTEND, (job.job_id, self._worker, self._lease, job.user)) for job in jobs]
+        together(
+            self._conn,
+            [(_EXTEND, (job.job_id, self._worker, self._lease, job.user)) for job in jobs],
         )
 
-    def _said(self, result: Result) -> tuple[bytes, Row]:
+    def _said(self, result: Result) -> Statement:
         job = result.job
         if isinstance(result, Fail):
             wait = result.retry_after
@@ -161,21 +162,7 @@ class Jobs:
         answer = None if result.answer is None else Jsonb(result.answer)
         return self._finish, (job.job_id, answer, job.user, self._worker, vectors)
 
-    def _rows(self, statement: bytes, params: Row) -> list[Row]:
-        return self._send(statement, params).fetchall()
-
-    def _together(self, statements: Sequence[tuple[bytes, Row]]) -> list[list[Row]]:
-        with self._conn.pipeline(), self._conn.transaction():
-            cursors = [self._send(statement, params) for statement, params in statements]
-        return [cursor.fetchall() for cursor in cursors]
-
-    def _send(self, statement: bytes, params: Row) -> psycopg.Cursor[Row]:
-        cursor = psycopg.Cursor(self._conn, row_factory=tuple_row)
-        cursor.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
-        return cursor.execute(statement, params)
-
 
 def standing(conn: psycopg.Connection[Any]) -> list[Standing]:
     """How the queue stands, by kind of job."""
-    cursor = psycopg.Cursor(conn, row_factory=tuple_row)
-    return [Standing(*row) for row in cursor.execute(_STANDING)]
+    return [Standing(*row) for row in rows(conn, _STANDING)]

@@ -106,3 +106,27 @@ END $$;
 CREATE OR REPLACE FUNCTION _check_turn(turn int) RETURNS int
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN turn < 0 THEN _refuse_turn(turn) ELSE turn END;
+
+CREATE OR REPLACE FUNCTION _check_number(value int, what text, lowest int, highest int) RETURNS int
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF value BETWEEN lowest AND highest THEN
+        RETURN value;
+    END IF;
+    RAISE EXCEPTION '% must be between % and %, not %', what, lowest, highest, value
+        USING ERRCODE = 'ME008', HINT = 'Leave it out for the default.';
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_object(value jsonb, what text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF jsonb_typeof(value) <> 'object' THEN
+        RAISE EXCEPTION '% must be a JSON object, not %', what, left(value::text, 100)
+            USING ERRCODE = 'ME008', HINT = 'Pass ''{"name": "value"}'', or leave it out.';
+    END IF;
+    RETURN value;
+END $$;

@@ -7,15 +7,18 @@ AS $$
 BEGIN
     UPDATE embedding_model AS m
     SET text_limit = compiled.text_limit, line_length = compiled.line_length,
-        brief_length = compiled.brief_length
+        brief_length = compiled.brief_length, notify = compiled.notify
     FROM (
         SELECT max(s.value::int) FILTER (WHERE s.name = 'text_limit') AS text_limit,
                max(s.value::int) FILTER (WHERE s.name = 'line_length') AS line_length,
-               max(s.value::int) FILTER (WHERE s.name = 'brief_length') AS brief_length
-        FROM setting AS s WHERE s.name IN ('text_limit', 'line_length', 'brief_length')
+               max(s.value::int) FILTER (WHERE s.name = 'brief_length') AS brief_length,
+               bool_and(s.value = 'true') FILTER (WHERE s.name = 'notify') AS notify
+        FROM setting AS s
+        WHERE s.name IN ('text_limit', 'line_length', 'brief_length', 'notify')
     ) AS compiled
-    WHERE (m.text_limit, m.line_length, m.brief_length)
-          IS DISTINCT FROM (compiled.text_limit, compiled.line_length, compiled.brief_length);
+    WHERE (m.text_limit, m.line_length, m.brief_length, m.notify)
+          IS DISTINCT FROM (compiled.text_limit, compiled.line_length, compiled.brief_length,
+                            compiled.notify);
     RETURN NULL;
 END $$;
 

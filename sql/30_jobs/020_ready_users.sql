@@ -73,42 +73,60 @@ BEGIN
     JOIN memory AS m ON m.user_id = s.user_id AND m.memory_id = f.memory_id;
 END $$;
 
-CREATE OR REPLACE FUNCTION ready_users(
-    n int DEFAULT 10, kinds text[] DEFAULT NULL, at timestamptz DEFAULT NULL)
-    RETURNS TABLE (user_id text, waiting bigint, oldest timestamptz)
+-- How many jobs and memories of a user can be claimed; more than 1,000 of either count as 1,000.
+CREATE OR REPLACE FUNCTION _count_waiting(
+    user_id text, kinds text[], model smallint, at timestamptz) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
 AS $$
+DECLARE
+    held CONSTANT bigint[] := _held_by_jobs(user_id);
+BEGIN
+    RETURN (
+        SELECT count(*)
+        FROM (SELECT FROM job AS j
+              WHERE j.user_id = _count_waiting.user_id AND j.status <> 'done' AND j.run_at <= at
+                AND (kinds IS NULL OR j.kind = ANY (kinds))
+              LIMIT 1000) AS jobs
+    ) + (
+        SELECT count(*)
+        FROM (SELECT FROM trace AS t
+              WHERE t.user_id = _count_waiting.user_id AND t.model = _count_waiting.model
+                AND t.active AND t.embedding IS NULL AND t.memory_id <> ALL (held)
+              LIMIT 1000) AS memories
+    );
+END $$;
+
+CREATE OR REPLACE FUNCTION ready_users(
+    n int DEFAULT 10, kinds text[] DEFAULT NULL, at timestamptz DEFAULT NULL)
+    RETURNS TABLE (user_id text, waiting bigint, oldest timestamptz)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
 #variable_conflict use_column
 DECLARE
     moment CONSTANT timestamptz := coalesce(at, now());
-    embedding_too CONSTANT boolean := kinds IS NULL OR 'embed' = ANY (kinds);
-    model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
+    embeds CONSTANT smallint := (
+        SELECT e.model_id FROM embedding_model AS e
+        WHERE e.active AND (kinds IS NULL OR 'embed' = ANY (kinds)));
 BEGIN
+    IF n < 1 THEN
+        RAISE EXCEPTION 'n must be at least 1, not %', n
+            USING ERRCODE = 'ME008', HINT = 'Pass how many users to name at most: 10.';
+    END IF;
     RETURN QUERY
-    SELECT u.user_id, c.jobs + c.memories, u.oldest
+    SELECT u.user_id, _count_waiting(u.user_id, kinds, embeds, moment), u.oldest
     FROM (
         SELECT s.user_id, min(s.oldest) AS oldest
         FROM (SELECT j.user_id, j.oldest FROM _job_users(kinds, moment) AS j
               UNION ALL
-              SELECT e.user_id, e.oldest FROM _embed_users(model) AS e WHERE embedding_too) AS s
+              SELECT e.user_id, e.oldest FROM _embed_users(embeds) AS e) AS s
         GROUP BY s.user_id
-        ORDER BY oldest, s.user_id
+        ORDER BY 2, 1
         LIMIT coalesce(n, 10)
-    ) AS u, LATERAL (
-        SELECT (SELECT count(*)
-                FROM (SELECT FROM job AS j
-                      WHERE j.user_id = u.user_id AND j.status <> 'done' AND j.run_at <= moment
-                        AND (kinds IS NULL OR j.kind = ANY (kinds))
-                      LIMIT 1000) AS some_jobs) AS jobs,
-               (SELECT count(*)
-                FROM (SELECT FROM trace AS t
-                      WHERE t.user_id = u.user_id AND t.model = ready_users.model
-                        AND t.active AND t.embedding IS NULL AND embedding_too
-                      LIMIT 1000) AS some_memories) AS memories
-    ) AS c
+    ) AS u
     ORDER BY u.oldest, u.user_id;
 END $$;
 
@@ -117,4 +135,4 @@ COMMENT ON FUNCTION ready_users(int, text[], timestamptz) IS
     'jobs and memories without a vector; more than 1,000 of either count as 1,000), oldest (since '
     'when the job that claim() would take first waits). n: at most so many users. kinds: only '
     'jobs of these kinds, NULL: all; memories without a vector count as kind embed. at: as of '
-    'then, NULL: now. Takes no lock.';
+    'then, NULL: now. Takes no lock. Errors: ME008 n.';

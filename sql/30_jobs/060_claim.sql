@@ -36,11 +36,11 @@ DECLARE
 BEGIN
     RETURN QUERY
     WITH next AS MATERIALIZED (
-        SELECT j.job_id, j.attempts >= most AS spent
+        SELECT j.job_id, j.run_at, j.attempts >= most AS spent
         FROM job AS j
         WHERE j.user_id = _take_jobs.user_id AND j.status <> 'done' AND j.run_at <= at
           AND (kinds IS NULL OR j.kind = ANY (kinds))
-        ORDER BY j.priority DESC, j.run_at
+        ORDER BY j.priority DESC, j.run_at, j.job_id
         LIMIT n
         FOR NO KEY UPDATE SKIP LOCKED
     ), taken AS (
@@ -54,7 +54,9 @@ BEGIN
         WHERE j.user_id = _take_jobs.user_id AND j.job_id = x.job_id
         RETURNING j.*
     )
-    SELECT t.* FROM taken AS t WHERE t.status = 'running';
+    SELECT t.* FROM taken AS t JOIN next AS x ON x.job_id = t.job_id
+    WHERE NOT x.spent
+    ORDER BY t.priority DESC, x.run_at, t.job_id;
 END $$;
 
 -- Of jobs with one dedup_key the first is worked on and the others are done with it; those that
@@ -121,21 +123,18 @@ DECLARE
     moment CONSTANT timestamptz := coalesce(at, now());
     until CONSTANT timestamptz := moment + lease;
     taken job[];
-    each record;
+    each job;
     result claimed_job;
     room int := n;
 BEGIN
     PERFORM _check_claim(n, worker, lease);
     taken := _absorb_duplicates(owner, ARRAY(
         SELECT t FROM _take_jobs(owner, n, worker, kinds, moment, until) AS t));
-    FOR each IN
-        SELECT t AS job, k.needs FROM unnest(taken) AS t JOIN job_kind AS k ON k.name = t.kind
-        ORDER BY t.priority DESC, t.job_id
-    LOOP
-        result := CASE each.needs
-                      WHEN 'nothing' THEN _hand_out(each.job)
-                      WHEN 'chat' THEN _claimed_prompt(each.job, moment)
-                      ELSE _claimed_texts(each.job) END;
+    FOREACH each IN ARRAY taken LOOP
+        result := CASE (SELECT k.needs FROM job_kind AS k WHERE k.name = each.kind)
+                      WHEN 'nothing' THEN _hand_out(each)
+                      WHEN 'chat' THEN _claimed_prompt(each, moment)
+                      ELSE _claimed_texts(each) END;
         IF result.job_id IS NOT NULL THEN
             room := room - 1;
             RETURN NEXT result;

@@ -18,6 +18,12 @@ def test_a_setting_is_kept_and_follows_its_changes(tx, name, default):
     assert value(tx, KEPT.format(name)) == 300
 
 
+def test_what_is_not_a_number_follows_too(tx):
+    assert value(tx, KEPT.format("notify"))
+    tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'notify'")
+    assert not value(tx, KEPT.format("notify"))
+
+
 def test_a_write_goes_by_the_changed_settings(tx):
     tx.execute("UPDATE memoir.setting SET value = '10' WHERE name = 'line_length'")
     remember(tx, "tea is green and hot")

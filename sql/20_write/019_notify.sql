@@ -1,0 +1,17 @@
+-- Says on channel memoir what a write did to memories, when the transaction commits (SPEC 8).
+-- At most 100 ids a message: with a user_id of 200 characters that is 3.6 kB of the 8 kB a payload
+-- may have. Listeners hear of it, others poll view outbox.
+CREATE OR REPLACE FUNCTION _notify(user_id text, event text, memory_ids bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF cardinality(memory_ids) > 0
+       AND (SELECT e.notify FROM embedding_model AS e WHERE e.active)
+    THEN
+        PERFORM pg_notify('memoir', jsonb_build_object(
+            'event', event, 'user_id', user_id,
+            'memory_ids', memory_ids[message.first : message.first + 99]::text[])::text)
+        FROM generate_series(1, cardinality(memory_ids), 100) AS message (first);
+    END IF;
+END $$;

@@ -1,0 +1,71 @@
+-- Adds a turn to the working memory of a session. The row of the session gives places: of several
+-- writers at once each waits for the one before, so that places have no gap and none is given
+-- twice. A message to an ended session opens it again: people come back to a conversation, and to
+-- refuse the message would lose it.
+CREATE OR REPLACE FUNCTION _check_role(role text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF coalesce(role NOT IN ('user', 'assistant', 'system', 'tool'), true) THEN
+        RAISE EXCEPTION 'unknown role "%"', left(coalesce(role, 'NULL'), 40)
+            USING ERRCODE = 'ME008', DETAIL = 'Roles: user, assistant, system, tool',
+                  HINT = 'Who speaks goes to speaker => ''Ada''.';
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION _next_position(user_id text, session_id text, at timestamptz)
+    RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    given int;
+BEGIN
+    LOOP
+        UPDATE session AS s SET next_position = s.next_position + 1, ended_at = NULL
+        WHERE s.user_id = user_id AND s.session_id = session_id
+        RETURNING s.next_position - 1 INTO given;
+        IF FOUND THEN
+            RETURN given;
+        END IF;
+        PERFORM session_start(session_id, user_id => user_id, at => at);
+    END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION message_add(
+    session_id text, role text, content text, speaker text DEFAULT NULL,
+    user_id text DEFAULT NULL, created_at timestamptz DEFAULT NULL, data jsonb DEFAULT NULL)
+    RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    said_at CONSTANT timestamptz := coalesce(_check_time(created_at, 'created_at'), now());
+    said CONSTANT text := coalesce(content, '');
+    turn int;
+BEGIN
+    session_id := _check_session(coalesce(session_id, ''));
+    PERFORM _check_role(role), _check_object(data, 'data');
+    IF said <> '' OR data IS NULL THEN
+        PERFORM _check_text(said, 'the message');
+    END IF;
+    turn := _next_position(owner, session_id, said_at);
+    INSERT INTO message (user_id, session_id, position, role, speaker, content, tokens, data,
+                         created_at)
+    VALUES (owner, message_add.session_id, turn, message_add.role, message_add.speaker, said,
+            estimate_tokens(said), coalesce(message_add.data, '{}'), said_at);
+    RETURN turn;
+END $$;
+
+COMMENT ON FUNCTION message_add(text, text, text, text, text, timestamptz, jsonb) IS
+    'Adds a message to the end of a session, which is opened where it is new or ended, and returns '
+    'its turn, from 0. It is working memory: session_window() gives the newest ones, recall() '
+    'finds memories, not messages. role: user, assistant, system or tool. content: its text; may '
+    'be empty where data tells. speaker: a name. created_at: when it was said, 1970 to a day from '
+    'now; NULL: now. data: an object that tells what else a turn was: tool, arguments, success, '
+    'error. Errors: ME006 user, ME007 text, ME008 session_id, role or data, ME011 time. Source: D4 '
+    '5.2, 8.1.';

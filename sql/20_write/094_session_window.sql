@@ -1,0 +1,60 @@
+-- The working memory of a session: its newest messages that fit a number and a budget of tokens
+-- (D4 5.2: 10 messages, about 4000 tokens). Whole messages, but for one that is over by itself: to
+-- leave out what was said last would answer another question.
+CREATE OR REPLACE FUNCTION _cut_to_tokens(content text, max_tokens int) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    WHILE estimate_tokens(content) > max_tokens LOOP
+        content := left(content, greatest(0, least(
+            length(content) - 2,
+            floor(length(content) * max_tokens / _token_cost(content))::int - 1))) || '…';
+    END LOOP;
+    RETURN content;
+END $$;
+
+CREATE OR REPLACE FUNCTION session_window(
+    session_id text, max_messages int DEFAULT NULL, max_tokens int DEFAULT NULL,
+    user_id text DEFAULT NULL)
+    RETURNS TABLE (
+        turn int, role text, speaker text, content text, data jsonb, tokens int,
+        created_at timestamptz)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    message_limit CONSTANT int := _check_number(
+        coalesce(max_messages, (SELECT s.value::int FROM setting AS s
+                                WHERE s.name = 'extract_messages')),
+        'max_messages', 1, 1000);
+    token_limit CONSTANT int := _check_number(
+        coalesce(max_tokens, (SELECT s.value::int FROM setting AS s
+                              WHERE s.name = 'extract_tokens')),
+        'max_tokens', 1, 1000000);
+BEGIN
+    RETURN QUERY
+    SELECT w.position, w.role, w.speaker,
+           CASE WHEN w.tokens > token_limit THEN _cut_to_tokens(w.content, token_limit)
+                ELSE w.content END,
+           w.data, least(w.tokens, token_limit), w.created_at
+    FROM (
+        SELECT m.*, row_number() OVER newer AS number, sum(m.tokens) OVER newer AS total
+        FROM (SELECT m.* FROM message AS m
+              WHERE m.user_id = owner AND m.session_id = session_window.session_id
+              ORDER BY m.position DESC
+              LIMIT message_limit) AS m
+        WINDOW newer AS (ORDER BY m.position DESC)
+    ) AS w
+    WHERE w.number = 1 OR w.total <= token_limit
+    ORDER BY w.position;
+END $$;
+
+COMMENT ON FUNCTION session_window(text, int, int, text) IS
+    'The newest messages of a session, oldest first, none left out between: turn, role, speaker, '
+    'content, data, tokens, created_at. max_messages: 1 to 1000, NULL: setting extract_messages '
+    '(10). max_tokens: 1 to 1000000 estimated tokens of all contents together, NULL: setting '
+    'extract_tokens (4000); a last message that is over by itself is cut and ends in …. No rows '
+    'for a session without messages. Errors: ME006 user, ME008 number. Source: D4 5.2, 8.1.';

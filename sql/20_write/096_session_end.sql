@@ -1,0 +1,41 @@
+-- Closes a session; a second time changes nothing. What was said in a temporary one is deleted: it
+-- was kept for the window alone.
+CREATE OR REPLACE FUNCTION session_end(
+    session_id text, user_id text DEFAULT NULL, at timestamptz DEFAULT NULL,
+    OUT action text, OUT ended_at timestamptz, OUT messages int, OUT deleted int)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    found_session session;
+BEGIN
+    PERFORM _check_time(at, 'at');
+    SELECT s.* INTO found_session FROM session AS s
+    WHERE s.user_id = owner AND s.session_id = session_end.session_id
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'user "%" has no session "%"', owner, left(session_id, 200)
+            USING ERRCODE = 'ME012',
+                  HINT = 'SELECT session_id FROM memoir.sessions() lists them.';
+    END IF;
+    deleted := 0;
+    messages := found_session.next_position;
+    ended_at := coalesce(found_session.ended_at, at, now());
+    action := CASE WHEN found_session.ended_at IS NULL THEN 'END' ELSE 'NOOP' END;
+    IF action = 'END' THEN
+        UPDATE session AS s SET ended_at = session_end.ended_at
+        WHERE s.user_id = owner AND s.session_id = session_end.session_id;
+        DELETE FROM message AS m
+        WHERE found_session.temporary
+          AND m.user_id = owner AND m.session_id = session_end.session_id;
+        GET DIAGNOSTICS deleted = ROW_COUNT;
+    END IF;
+END $$;
+
+COMMENT ON FUNCTION session_end(text, text, timestamptz) IS
+    'Ends a session and returns what was done: action END, or NOOP where it had ended; ended_at; '
+    'messages, how many it has had; deleted, how many of them were deleted, because it is '
+    'temporary. at: when it ended, NULL: now. A further message opens it again. Errors: ME006 '
+    'user, ME011 at, ME012 no such session of this user. Source: D4 4.4, 5.2.';

@@ -1,0 +1,78 @@
+"""Notifications: what a write did, said on channel memoir when it commits."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+
+@contextmanager
+def listening(dsn):
+    """A function that gives what was said since it was last asked, as parsed JSON."""
+    with psycopg.connect(dsn, autocommit=True) as listener:
+        listener.execute("LISTEN memoir")
+
+        def heard():
+            # Messages come in the order of commits: what is said last comes last.
+            listener.execute("NOTIFY memoir, 'no more'")
+            payloads = (n.payload for n in listener.notifies(timeout=30))
+            return [json.loads(p) for p in iter(payloads.__next__, "no more")]
+
+        yield heard
+
+
+def notify(conn, event, ids, user="ada"):
+    """Say that this happened to the memories."""
+    conn.execute("SELECT memoir._notify(%s, %s, %s::bigint[])", (user, event, ids))
+
+
+def test_a_listener_hears_what_happened_to_whose_memories(db, dsn):
+    with listening(dsn) as heard:
+        notify(db, "created", [7, 8])
+        assert heard() == [{"event": "created", "user_id": "ada", "memory_ids": ["7", "8"]}]
+
+
+def test_what_is_rolled_back_is_not_said(db, dsn):
+    with listening(dsn) as heard:
+        with db.transaction(force_rollback=True):
+            notify(db, "created", [7])
+        assert heard() == []
+
+
+def test_a_message_has_at_most_a_hundred_ids(db, dsn):
+    with listening(dsn) as heard:
+        notify(db, "forgotten", list(range(250)))
+        messages = heard()
+    assert [len(m["memory_ids"]) for m in messages] == [100, 100, 50]
+    assert [int(i) for m in messages for i in m["memory_ids"]] == list(range(250))
+
+
+@pytest.mark.parametrize("character", ["a", "\U0001f600", "\x01", '"'])
+def test_the_longest_name_and_the_largest_ids_fit_a_message(db, dsn, character):
+    with listening(dsn) as heard:
+        notify(db, "deleted", [2**63 - 1 - i for i in range(100)], user=character * 200)
+        assert heard()[0]["user_id"] == character * 200
+
+
+@pytest.mark.parametrize("ids", [[], None])
+def test_without_memories_nothing_is_said(db, dsn, ids):
+    with listening(dsn) as heard:
+        notify(db, "created", ids)
+        assert heard() == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE memoir.setting SET value = 'false' WHERE name = 'notify'",
+        "DELETE FROM memoir.setting WHERE name = 'notify'",
+    ],
+)
+def test_notifications_can_be_switched_off(db, dsn, statement):
+    db.execute(statement)
+    with listening(dsn) as heard:
+        notify(db, "created", [7])
+        assert heard() == []
