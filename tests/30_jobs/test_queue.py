@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-import pytest
-from tests.jobs import add_kind, claim, enqueue, finish
-=======
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -15,7 +11,6 @@ from tests.rows import call, refused, row_counts, value
 
 SOON = datetime.now(UTC) + timedelta(minutes=6)
 LATER = datetime.now(UTC) + timedelta(days=1)
->>>>>>> queue
 
 
 @pytest.fixture

@@ -75,13 +75,13 @@ def test_a_memory_gets_the_vector_of_its_text(
     api.embed = lambda text, _: [float(len(text)), 1.0]
     notes(db, 12)
     run(batch=5)
-    wrong = "SELECT count(*) FROM memoir.trace WHERE embedding::text <> '[' || length(line) || ',1]'"
+    wrong = (
+        "SELECT count(*) FROM memoir.trace WHERE embedding::text <> '[' || length(line) || ',1]'"
+    )
     assert value(db, wrong) == 0
 
 
-def test_what_has_a_vector_is_skipped(
-    db: psycopg.Connection, run: Run, api: OpenAIServer
-) -> None:
+def test_what_has_a_vector_is_skipped(db: psycopg.Connection, run: Run, api: OpenAIServer) -> None:
     notes(db, 3)
     run()
     notes(db, 2, "bob")
@@ -116,7 +116,9 @@ def test_a_text_that_fails_is_named_and_the_rest_goes_on(
     db: psycopg.Connection, run: Run, api: OpenAIServer, fault: Fault
 ) -> None:
     ids = notes(db, 12)
-    api.always = lambda reply: fault(reply) if "ada note 3" in api.embeddings[-1]["input"] else reply
+    api.always = lambda reply: (
+        fault(reply) if "ada note 3" in api.embeddings[-1]["input"] else reply
+    )
     filled = run(batch=5)
     assert [batch.done for batch in filled] == [4, 5, 2]
     assert [list(batch.failures) for batch in filled] == [[ids[3]], [], []]
