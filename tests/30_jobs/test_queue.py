@@ -176,7 +176,10 @@ def test_writers_of_one_key_do_not_wait_for_each_other_and_claim_makes_their_job
         assert enqueue(other, dedup_key="milk") != enqueue(third, dedup_key="milk")
     assert len(claim(db, 1)) == 1
     assert (ready(db), claim(db)) == ([], [])
-    assert value(db, "SELECT array_agg(status ORDER BY status) FROM memoir.job") == ["done", "running"]
+    assert value(db, "SELECT array_agg(status ORDER BY status) FROM memoir.job") == [
+        "done",
+        "running",
+    ]
 
 
 def test_two_workers_do_not_wait_for_each_other(db, dsn):

@@ -194,9 +194,9 @@ def test_a_dry_run_embeds_nothing(
     db: psycopg.Connection, memoir: Callable[..., Result], api: OpenAIServer
 ) -> None:
     notes(db, 3)
-    done = memoir("--dry-run", "--price", "0.02")
+    done = memoir("--dry-run", "--price", "20000")
     assert done.stdout == (
-        "3 memories of 1 users have no vector, about 14 tokens, 0.0000 at 0.02 a million\n"
+        "without a vector: 3 memories, 1 users, about 12 tokens, 0.2400 at 20000 a million\n"
     )
     assert (done.exit_code, api.embeddings) == (0, [])
 
@@ -207,7 +207,7 @@ def test_the_command_tells_what_it_did(
     notes(db, 3)
     done = memoir()
     assert done.stdout.splitlines()[1].startswith("3 embedded, 0 failed, ")
-    assert memoir().stdout.startswith("0 memories of 0 users have no vector")
+    assert memoir().stdout == "without a vector: 0 memories, 0 users, about 0 tokens\n"
 
 
 def test_the_command_fails_when_a_memory_did(
@@ -226,14 +226,15 @@ def test_killed_it_goes_on_where_it_was(
     notes(db, 40)
     program = [sys.executable, "-c", "from pgmemoir.cli import main; main()"]
     command = [*program, "--dsn", dsn, "backfill", "--batch", "5", "--pause", "0.05"]
-    process = subprocess.Popen(command, env={**os.environ, **openai_settings(api)})
+    settings = {**os.environ, **openai_settings(api)}
+    process = subprocess.Popen(command, env=settings)
     while without_vector(db) > 25:
         time.sleep(0.01)
     process.kill()
     process.wait()
     left = without_vector(db)
     api.embeddings.clear()
-    assert subprocess.run(command, env={**os.environ, **openai_settings(api)}).returncode == 0
+    subprocess.run(command, env=settings, check=True)
     assert (without_vector(db), sum(len(body["input"]) for body in api.embeddings)) == (0, left)
 
 

@@ -50,7 +50,7 @@ def backfill_command(
     with psycopg.connect(app.address, autocommit=True, prepare_threshold=None) as conn:
         waiting = backlog(conn, user)
         click.echo(
-            f"{waiting.memories:,} memories of {waiting.users:,} users have no vector, "
+            f"without a vector: {waiting.memories:,} memories, {waiting.users:,} users, "
             f"about {waiting.tokens:,} tokens"
             + ("" if price is None else f", {waiting.cost(price):.4f} at {price:g} a million")
         )
