@@ -19,6 +19,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -122,7 +123,8 @@ class OpenAIServer:
 
     Args:
         dimensions: of vectors, for requests that name none.
-        seconds: how long the model takes for a request; it works on one at a time.
+        seconds: how long the model takes for a request.
+        at_once: how many requests it works on at the same time.
 
     Attributes:
         answer: gives the answer of a chat for its request; `says` explains the form.
@@ -132,7 +134,7 @@ class OpenAIServer:
         knows_schemas: False for a server that refuses ``response_format`` json_schema.
     """
 
-    def __init__(self, dimensions: int = 8, seconds: float = 0.0) -> None:
+    def __init__(self, dimensions: int = 8, seconds: float = 0.0, at_once: int = 16) -> None:
         self.dimensions = dimensions
         self.seconds = seconds
         self.answer: Callable[[Body], Any] = lambda _: {}
@@ -143,7 +145,7 @@ class OpenAIServer:
         self.embeddings: list[Body] = []
         self.chats: list[Body] = []
         self.worked = 0.0
-        self._model = threading.Lock()
+        self._model = threading.Semaphore(at_once)
         self._closing = threading.Event()
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -282,7 +284,8 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in reply.headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(content)
+        with suppress(ConnectionError):  # whoever asked may not wait any longer
+            self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
         """Quiet."""
@@ -306,8 +309,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dimensions", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=0.0)
-    given = parser.parse_args()
-    with OpenAIServer(given.dimensions, given.seconds) as api:
+    parser.add_argument("--at-once", type=int, default=1)
+    with OpenAIServer(**vars(parser.parse_args())) as api:
         print(api.url, flush=True)
         sys.stdin.read()
 

@@ -130,6 +130,10 @@ class OpenAIEmbedder:
         """Length of a vector; 0 until the first answer of a model whose length is not known."""
         return self._dimensions
 
+    def expect(self, dimensions: int) -> None:
+        """Say how long the vectors of such a model are: a first answer that is wrong is refused."""
+        self._dimensions = self._dimensions or dimensions
+
     def embed(self, texts: list[str]) -> list[list[float]]:
         """Vectors of the API, in requests of at most 256 texts.
 

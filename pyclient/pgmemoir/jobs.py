@@ -23,6 +23,7 @@ _LONGEST_WAIT = timedelta(days=1)
 _KINDS = b"SELECT name FROM memoir.job_kind WHERE needs = %s ORDER BY name"
 _BATCH = b"SELECT value::int FROM memoir.setting WHERE name = 'embed_batch'"
 _READY = b"SELECT user_id, waiting FROM memoir.ready_users(%s::int, %s::text[])"
+_MODEL = b"SELECT dimensions FROM memoir.embedding_model WHERE active AND name = %s"
 _USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
 _CLAIM = b"""SELECT job_id, user_id, kind, attempts, messages, answer_schema, texts
 FROM memoir.claim(%s::text, %s::int, %s::text, %s::text[], %s::interval)"""
@@ -128,6 +129,11 @@ class Jobs:
         ]
         answers = together(self._conn, statements)
         return [Job(*row) for found in answers[0 if model is None else 1 :] for row in found]
+
+    def dimensions(self, model: str) -> int | None:
+        """Of the vectors that this model filled the database with; None when it did not yet."""
+        found = rows(self._conn, _MODEL, (model,))
+        return found[0][0] if found else None
 
     def use_model(self, name: str, dimensions: int) -> None:
         """Name the embedding model of the database; `ModelMismatch` when it is another."""

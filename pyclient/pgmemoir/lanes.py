@@ -15,14 +15,13 @@ from math import ceil
 from typing import Protocol
 
 from .calls import half_vector
-from .embedders import Embedder, EmbedderUnavailable
+from .embedders import OPENAI_BATCH, Embedder, EmbedderUnavailable
 from .errors import MemoirError, UnusableVector
 from .jobs import Fail, Finish, Job, Result
 from .models import BadAnswer, ChatModel, ModelUnavailable
 
-# Texts of one request to the embedder. Two requests are under way: while the model works on one,
-# the answer of the other is stored and the next is made ready, which hides that time.
-TEXTS = 256
+# Two requests to the embedder are under way: while the model works on one, the answer of the other
+# is stored and the next is made ready, which hides that time.
 REQUESTS = 2
 
 _FIRST_PAUSE = 1.0
@@ -109,8 +108,8 @@ class EmbedLane:
         self._batch = batch
 
     def room(self, tasks: int) -> int:
-        """One request, unless as many as there may be are under way."""
-        return TEXTS if tasks < REQUESTS else 0
+        """One request, which the last job may overfill; none when enough are under way."""
+        return OPENAI_BATCH - self._batch + 1 if tasks < REQUESTS else 0
 
     def size(self, job: Job) -> int:
         """Its texts."""

@@ -24,7 +24,7 @@ from typing import Any
 
 import psycopg
 
-from .embedders import Embedder
+from .embedders import Embedder, OpenAIEmbedder
 from .errors import MemoirError, translate
 from .jobs import Fail, Job, Jobs, Result
 from .lanes import ChatLane, EmbedLane, Lane
@@ -186,7 +186,7 @@ class Worker:
         kinds = {needs: self._kinds(needs) for needs in ("embedding", "chat")}
         lanes: list[Lane] = []
         if self._embedder is not None and kinds["embedding"]:
-            lanes.append(EmbedLane(self._embedder, kinds["embedding"], self._jobs.embed_batch))
+            lanes.append(self._embed_lane(self._embedder, kinds["embedding"]))
         if self._chat is not None and kinds["chat"]:
             lanes.append(ChatLane(self._chat, kinds["chat"], self._options.concurrency))
         served = {kind for lane in lanes for kind in lane.kinds}
@@ -198,6 +198,12 @@ class Worker:
             )
         self._say("start", kinds=sorted(served), without_model=left)
         return lanes
+
+    def _embed_lane(self, embedder: Embedder, kinds: Sequence[str]) -> EmbedLane:
+        known = self._jobs.dimensions(embedder.name)
+        if known is not None and isinstance(embedder, OpenAIEmbedder):
+            embedder.expect(known)
+        return EmbedLane(embedder, kinds, self._jobs.embed_batch)
 
     def _kinds(self, needs: str) -> list[str]:
         """The kinds that need this, of those that were asked for."""
@@ -314,10 +320,13 @@ class Worker:
         waits += [left for lane in self._lanes if (left := lane.pause.left())]
         waits += [] if self._stop_at is None else [self._stop_at - now]
         if not self._hinted and self._sleep(min(waits), self._conn.fileno()):
-            for _ in self._conn.notifies(timeout=0):
-                pass  # the handler knows
+            # Something was sent: a notification, or that the server goes away.
+            self._conn.pgconn.consume_input()
+            while self._conn.pgconn.notifies():
+                self._hinted = True
 
     def _hint(self, _notify: psycopg.Notify) -> None:
+        """Told while another statement ran."""
         self._hinted = True
 
     def _sleep(self, seconds: float, *descriptors: int) -> bool:
