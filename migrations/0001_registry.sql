@@ -19,7 +19,8 @@ CREATE TABLE embedding_model (
     text_limit int,
     line_length int,
     brief_length int,
-    notify boolean
+    notify boolean,
+    consolidate boolean
 );
 CREATE UNIQUE INDEX embedding_model_active ON embedding_model (active) WHERE active;
 COMMENT ON TABLE embedding_model IS
@@ -28,8 +29,8 @@ COMMENT ON TABLE embedding_model IS
 COMMENT ON COLUMN embedding_model.term_limit IS
     'Computed: as many words of a memory as fit one page beside the vector.';
 COMMENT ON COLUMN embedding_model.text_limit IS
-    'Kept by trigger, as line_length, brief_length and notify: the settings of these names, so '
-    'that a write reads one row. Do not write.';
+    'Kept by trigger, as line_length, brief_length, notify and consolidate: the settings of these '
+    'names, so that a write reads one row. Do not write.';
 
 CREATE TABLE kind (
     kind_id smallint PRIMARY KEY CHECK (kind_id BETWEEN 1 AND 62),

@@ -8,6 +8,9 @@ INSERT INTO setting VALUES
      'Length of the short line made of a long memory without a summary, in characters (D2 3.1.2).'),
     ('notify', 'true',
      'Say on channel memoir what a write did (LISTEN memoir); view outbox tells it either way.'),
+    ('consolidate', 'true',
+     'Decide about near-duplicates when they are stored (D3 8, MEMORY_CONSOLIDATION_ENABLED); '
+     'false: only exact duplicates and slots.'),
     ('extract_messages', '10',
      'The working memory of a session, and what memories are drawn from: the newest so many '
      'messages (D4 5.2).'),

@@ -73,15 +73,21 @@ CREATE TABLE memory (
     lifetime text NOT NULL DEFAULT 'core' CHECK (lifetime IN ('core', 'working', 'temporary')),
     status text NOT NULL DEFAULT 'active'
         CHECK (status IN ('pending', 'active', 'superseded', 'archived', 'forgotten')),
+    retired_at timestamptz,
     content_hash bytea NOT NULL,
     created_at timestamptz NOT NULL,
+    recorded_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (user_id, memory_id),
     CHECK (valid_until > valid_from)
 );
 CREATE UNIQUE INDEX memory_content ON memory (user_id, content_hash)
     WHERE status IN ('active', 'pending');
-CREATE INDEX memory_subject ON memory (user_id, kind, subject) WHERE subject IS NOT NULL;
+CREATE UNIQUE INDEX memory_slot ON memory (user_id, kind, subject)
+    WHERE subject IS NOT NULL AND position IS NULL AND status = 'active';
+CREATE INDEX memory_subject ON memory (user_id, kind, subject, valid_from)
+    WHERE subject IS NOT NULL;
+CREATE INDEX memory_retired ON memory (user_id, retired_at) WHERE retired_at IS NOT NULL;
 CREATE INDEX memory_session ON memory (user_id, session_id, position)
     WHERE session_id IS NOT NULL;
 CREATE INDEX memory_profile ON memory (user_id, kind) WHERE kind IN ('okr', 'capability');
@@ -91,7 +97,16 @@ CREATE UNIQUE INDEX memory_source ON memory (user_id, source, source_key) WHERE 
 COMMENT ON TABLE memory IS
     'One thing worth remembering: what was said, when it was true, where it came from.';
 COMMENT ON COLUMN memory.subject IS
-    'Names a single-valued slot such as user.framework; a newer memory on it supersedes the older.';
+    'Names a single-valued slot such as user.framework: one memory of a kind is active in it, a '
+    'newer one supersedes it. Of a turn it is no more than a name.';
+COMMENT ON COLUMN memory.valid_from IS
+    'From when on it was true; valid_until: until when, NULL for still true. The memories of a '
+    'slot never overlap, but for forgotten, pending and archived ones.';
+COMMENT ON COLUMN memory.retired_at IS
+    'From when on it was known to be superseded, archived or forgotten; NULL for active and '
+    'pending ones. A recall of an earlier time has it still.';
+COMMENT ON COLUMN memory.created_at IS
+    'When it was said or learned; recorded_at: when it was stored.';
 COMMENT ON COLUMN memory.position IS 'Place of a turn in its session, from 0.';
 COMMENT ON COLUMN memory.origin IS 'Who or what made it: user, agent, reflection, import, ...';
 COMMENT ON COLUMN memory.content_hash IS
@@ -115,9 +130,19 @@ CREATE TYPE new_memory AS (
     lifetime text,
     content_hash bytea,
     created_at timestamptz,
+    valid_from timestamptz,
+    valid_until timestamptz,
+    status text,
+    retired_at timestamptz,
     embedding halfvec
 );
 COMMENT ON TYPE new_memory IS 'A memory that was checked and has its id, but is not stored yet.';
+
+CREATE TYPE outcome AS (action text, memory_id bigint, reason text, other_ids bigint[]);
+COMMENT ON TYPE outcome IS
+    'What became of something to remember: ADD, UPDATE (of a stored memory), SUPERSEDE, NOOP or '
+    'PENDING; the memory that holds it now; why; and the memories it superseded, followed or is '
+    'related to.';
 
 CREATE TABLE trace (
     user_id text NOT NULL,
@@ -251,13 +276,34 @@ CREATE TABLE revision (
     author text NOT NULL,
     reason text,
     old_values jsonb,
+    change_id bigint NOT NULL,
     run_id bigint,
+    undoes bigint,
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (user_id, revision_id),
     FOREIGN KEY (user_id, memory_id) REFERENCES memory ON DELETE CASCADE
 );
 CREATE INDEX revision_memory ON revision (user_id, memory_id, revision_id);
-COMMENT ON TABLE revision IS 'Every change of a memory: who, when, what, and the values before.';
+CREATE INDEX revision_change ON revision (user_id, change_id);
+CREATE INDEX revision_run ON revision (user_id, run_id) WHERE run_id IS NOT NULL;
+CREATE SEQUENCE change_id_seq;
+CREATE SEQUENCE run_id_seq;
+COMMENT ON TABLE revision IS
+    'Every change of a memory: who, when, what, and the values before. A memory that was only '
+    'added has none: its row tells.';
+COMMENT ON COLUMN revision.action IS
+    'ADD, UPDATE, SUPERSEDE, MERGE, ARCHIVE, FORGET, RESTORE, CONFIRM, REJECT, LOWER (importance), '
+    'NOOP (said again in other words) or UNDO.';
+COMMENT ON COLUMN revision.old_values IS
+    'The columns that changed, as they were (embedding is that of the trace); NULL: the memory '
+    'was added.';
+COMMENT ON COLUMN revision.change_id IS
+    'Revisions of one decision have the same; undo() takes all of them back.';
+COMMENT ON COLUMN revision.run_id IS
+    'Changes of one run of maintain() or one call of apply_decisions() have the same; undo_run() '
+    'takes all of them back.';
+COMMENT ON COLUMN revision.undoes IS
+    'The change that this one took back; 0: that the memory was added.';
 
 -- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
 ALTER TABLE profile ENABLE ROW LEVEL SECURITY;

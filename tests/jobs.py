@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
+from psycopg.types.json import Jsonb
 from tests.rows import call, value
 
 
@@ -43,3 +44,15 @@ def ready(conn: psycopg.Connection, **more: Any) -> list[tuple[str, int]]:
 def job(conn: psycopg.Connection, job_id: int, column: str) -> Any:
     """One column of a job."""
     return value(conn, f"SELECT {column} FROM memoir.job WHERE job_id = %s", job_id)
+
+
+def chat_job(conn: psycopg.Connection, kind: str, payload: dict[str, Any], **more: Any) -> Any:
+    """Enqueue a job for the chat model, and claim it."""
+    enqueue(conn, kind, payload=payload, **more)
+    (claimed,) = claim(conn, kinds=[kind], user_id=more.get("user_id"))
+    return claimed
+
+
+def answered(conn: psycopg.Connection, claimed: Any, answer: Any) -> str:
+    """Finish a claimed job with the answer of a chat model; what happened."""
+    return finish(conn, claimed.job_id, answer=Jsonb(answer), user_id=claimed.user_id, worker="w1")

@@ -107,6 +107,38 @@ CREATE OR REPLACE FUNCTION _check_turn(turn int) RETURNS int
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN turn < 0 THEN _refuse_turn(turn) ELSE turn END;
 
+-- A subject as it is stored: trimmed, in lower case; NULL when it is empty.
+CREATE OR REPLACE FUNCTION _refuse_subject(subject text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RAISE EXCEPTION 'subject has % characters, the limit is 200', length(subject)
+        USING ERRCODE = 'ME008', HINT = 'A subject names a slot, such as user.framework.';
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_subject(subject text) RETURNS text
+    LANGUAGE sql VOLATILE
+    RETURN CASE WHEN length(subject) > 200 THEN _refuse_subject(subject)
+                ELSE nullif(lower(btrim(subject, E' \t\r\n')), '') END;
+
+-- The end of what is valid from then on; NULL and infinity: no end.
+CREATE OR REPLACE FUNCTION _refuse_until(valid_until timestamptz, valid_from timestamptz)
+    RETURNS timestamptz
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RAISE EXCEPTION 'valid_until % is not after valid_from %', valid_until, valid_from
+        USING ERRCODE = 'ME011', HINT = 'Leave valid_until out for what is still true.';
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_until(valid_until timestamptz, valid_from timestamptz)
+    RETURNS timestamptz
+    LANGUAGE sql VOLATILE
+    RETURN CASE WHEN valid_until <= valid_from THEN _refuse_until(valid_until, valid_from)
+                ELSE nullif(valid_until, 'infinity') END;
+
 CREATE OR REPLACE FUNCTION _check_number(value int, what text, lowest int, highest int) RETURNS int
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT

@@ -7,18 +7,20 @@ AS $$
 BEGIN
     UPDATE embedding_model AS m
     SET text_limit = compiled.text_limit, line_length = compiled.line_length,
-        brief_length = compiled.brief_length, notify = compiled.notify
+        brief_length = compiled.brief_length, notify = compiled.notify,
+        consolidate = compiled.consolidate
     FROM (
         SELECT max(s.value::int) FILTER (WHERE s.name = 'text_limit') AS text_limit,
                max(s.value::int) FILTER (WHERE s.name = 'line_length') AS line_length,
                max(s.value::int) FILTER (WHERE s.name = 'brief_length') AS brief_length,
-               bool_and(s.value = 'true') FILTER (WHERE s.name = 'notify') AS notify
+               bool_and(s.value = 'true') FILTER (WHERE s.name = 'notify') AS notify,
+               bool_and(s.value = 'true') FILTER (WHERE s.name = 'consolidate') AS consolidate
         FROM setting AS s
-        WHERE s.name IN ('text_limit', 'line_length', 'brief_length', 'notify')
+        WHERE s.name IN ('text_limit', 'line_length', 'brief_length', 'notify', 'consolidate')
     ) AS compiled
-    WHERE (m.text_limit, m.line_length, m.brief_length, m.notify)
+    WHERE (m.text_limit, m.line_length, m.brief_length, m.notify, m.consolidate)
           IS DISTINCT FROM (compiled.text_limit, compiled.line_length, compiled.brief_length,
-                            compiled.notify);
+                            compiled.notify, compiled.consolidate);
     RETURN NULL;
 END $$;
 

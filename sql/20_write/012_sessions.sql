@@ -2,12 +2,16 @@
 -- they began, so that it grows at its end (hashes of their names left its pages half empty: recall
 -- of 11,000 turns took 1.4 times as long). A second writer waits for the first one's row; rows are
 -- made in the order of their names, so that two writers never wait for each other.
-CREATE OR REPLACE FUNCTION _open_sessions(user_id text, session_ids text[]) RETURNS void
+-- Returns those of them that are temporary: nothing is remembered from them.
+CREATE OR REPLACE FUNCTION _open_sessions(user_id text, session_ids text[]) RETURNS text[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 BEGIN
+    IF session_ids = '{}' THEN
+        RETURN '{}';
+    END IF;
     INSERT INTO session (user_id, session_id, number)
     SELECT _open_sessions.user_id, n.session_id, n.number
     FROM (
@@ -25,4 +29,7 @@ BEGIN
     ) AS n
     ORDER BY n.session_id COLLATE "C"
     ON CONFLICT ON CONSTRAINT session_pkey DO NOTHING;
+    RETURN ARRAY(SELECT s.session_id FROM session AS s
+                 WHERE s.user_id = _open_sessions.user_id AND s.session_id = ANY (session_ids)
+                   AND s.temporary);
 END $$;

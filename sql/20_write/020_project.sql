@@ -13,6 +13,14 @@ CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _fills_entry(coalesce(vector_dims(embedding), 0), term_count, line, user_id);
 
+-- The shorter line for when the line does not fit: the summary, or the beginning of a long text.
+CREATE OR REPLACE FUNCTION _brief(
+    content text, summary text, line text, line_length int, brief_length int) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN coalesce(nullif(_line(summary, line_length), ''),
+                    CASE WHEN length(line) > 2 * brief_length
+                         THEN _line(content, brief_length) END);
+
 -- The memories are new: they have no relations and mention nothing. A name of one is that of its
 -- speaker or its subject. model: a row of embedding_model.
 CREATE OR REPLACE FUNCTION _project(user_id text, model embedding_model, made new_memory[])
@@ -24,19 +32,18 @@ AS $$
 BEGIN
     INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance,
                        session, position, asks, cost, brief_cost, term_count, terms,
-                       embedding, line, brief, wide)
+                       embedding, line, brief, active, wide)
     SELECT _project.user_id, n.memory_id, model.model_id, n.kind_id, n.created_at, n.importance,
            CASE WHEN n.session_id IS NULL THEN 0
                 ELSE (SELECT s.number FROM session AS s
                       WHERE s.user_id = _project.user_id AND s.session_id = n.session_id) END,
            CASE WHEN n.session_id IS NULL THEN -1 ELSE coalesce(n.position, -1) END,
            w.asks, _token_cost('- ' || n.line || E'\n'), _token_cost('- ' || n.brief || E'\n'),
-           w.term_count, w.terms, n.embedding, n.line, n.brief,
+           w.term_count, w.terms, n.embedding, n.line, n.brief, n.status = 'active',
            _is_wide(n.embedding, w.term_count, n.line, _project.user_id)
     FROM (
-        SELECT l.*, coalesce(nullif(_line(l.summary, model.line_length), ''),
-                             CASE WHEN length(l.line) > 2 * model.brief_length
-                                  THEN _line(l.content, model.brief_length) END) AS brief
+        SELECT l.*, _brief(l.content, l.summary, l.line, model.line_length,
+                           model.brief_length) AS brief
         FROM (SELECT m.*, _line(m.content, model.line_length) AS line,
                      concat_ws(' ', m.speaker, m.subject) AS names
               FROM unnest(made) AS m OFFSET 0) AS l

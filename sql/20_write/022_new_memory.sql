@@ -10,15 +10,19 @@ CREATE OR REPLACE FUNCTION _content_hash(
 CREATE OR REPLACE FUNCTION _new_memory(
     of_kind kind, text_limit int, content text, subject text, importance float8, data jsonb,
     summary text, embedding halfvec, created_at timestamptz, session_id text, turn int,
-    speaker text, source text, confidence float8)
+    speaker text, source text, confidence float8, valid_from timestamptz,
+    valid_until timestamptz)
     RETURNS new_memory
     LANGUAGE sql VOLATILE
     RETURN ROW(
         nextval('memory_memory_id_seq'), of_kind.name, of_kind.kind_id, of_kind.layer = 'profile',
         _check_text(content, 'the memory', text_limit), nullif(btrim(summary, E' \t\r\n'), ''),
-        coalesce(data, '{}'), subject,
+        coalesce(data, '{}'), _check_subject(subject),
         coalesce(_check_share(importance, 'importance'), of_kind.importance),
         coalesce(_check_share(confidence, 'confidence'), 1), coalesce(source, 'user'),
         _check_session(session_id), _check_turn(turn), speaker, of_kind.lifetime,
-        _content_hash(of_kind.name, subject, session_id, turn, content),
-        coalesce(_check_time(created_at, 'created_at'), now()), embedding)::new_memory;
+        _content_hash(of_kind.name, _check_subject(subject), session_id, turn, content),
+        coalesce(_check_time(created_at, 'created_at'), now()),
+        coalesce(_check_time(valid_from, 'valid_from'), created_at, now()),
+        _check_until(valid_until, coalesce(valid_from, created_at, now())),
+        'active', NULL, embedding)::new_memory;

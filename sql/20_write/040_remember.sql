@@ -1,7 +1,6 @@
--- Stores one memory, in the caller's transaction, with its recall projection.
--- The same content of the same kind, subject and place in a session is stored once: the second
--- time is a NOOP. Plans are made once and by index: one made while the tables were small would read
--- them whole for as long as the connection lasts.
+-- Stores one memory, in the caller's transaction, with its recall projection, and decides at once
+-- what it means for those stored before. Plans are made once and by index: one made while the
+-- tables were small would read them whole for as long as the connection lasts.
 CREATE OR REPLACE FUNCTION remember(
     content text,
     kind text DEFAULT 'general',
@@ -19,7 +18,9 @@ CREATE OR REPLACE FUNCTION remember(
     confidence float8 DEFAULT NULL,
     keywords text[] DEFAULT NULL,
     sources bigint[] DEFAULT NULL,
-    OUT action text, OUT memory_id bigint, OUT reason text)
+    valid_from timestamptz DEFAULT NULL,
+    valid_until timestamptz DEFAULT NULL,
+    OUT action text, OUT memory_id bigint, OUT reason text, OUT other_ids bigint[])
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
@@ -33,40 +34,43 @@ DECLARE
     model CONSTANT embedding_model := _admitting_model(embedding);
     given CONSTANT new_memory := _new_memory(
         of_kind, model.text_limit, content, subject, importance, data, summary, embedding,
-        created_at, session_id, turn, speaker, source, confidence);
-    known bigint[];
+        created_at, session_id, turn, speaker, source, confidence, valid_from, valid_until);
 BEGIN
     IF sources IS NOT NULL THEN
         PERFORM _check_memory(owner, s.id) FROM unnest(sources) AS s (id);
     END IF;
-    IF session_id IS NOT NULL
-       AND NOT EXISTS (SELECT FROM session AS s
-                       WHERE s.user_id = owner AND s.session_id = remember.session_id) THEN
-        PERFORM _open_sessions(owner, ARRAY[session_id]);
+    SELECT o.action, o.memory_id, o.reason, o.other_ids INTO action, memory_id, reason, other_ids
+    FROM unnest(_remember(owner, model, ARRAY[given])) AS o;
+    IF memory_id <> given.memory_id AND (tags <> '{}' OR sources <> '{}') THEN
+        PERFORM _lock_user(owner);
     END IF;
-    known := _store(owner, model, ARRAY[given]);
-    memory_id := coalesce(known[1], given.memory_id);
-    action := _action(known IS NULL);
-    reason := _reason(known IS NULL);
-    IF given.in_profile AND known IS NULL THEN
-        PERFORM _refresh_profile(owner);
-    END IF;
-    IF tags <> '{}' THEN
+    IF tags <> '{}' AND memory_id IS NOT NULL THEN
         PERFORM _write_keywords(
             owner, array_fill(memory_id, ARRAY[cardinality(tags)]), tags, NULL, 'user_tag');
     END IF;
-    IF sources IS NOT NULL THEN
+    IF sources <> '{}' AND memory_id IS NOT NULL THEN
         PERFORM _derive(owner, array_fill(memory_id, ARRAY[cardinality(sources)]), sources);
     END IF;
 END $$;
 
 COMMENT ON FUNCTION remember(text, text, text, text, float8, jsonb, text, halfvec, timestamptz,
-                             text, int, text, text, float8, text[], bigint[]) IS
-    'Stores a memory and returns what was done: action ADD or NOOP (the same is stored already), '
-    'memory_id, reason. kind: a row of table kind. importance, confidence: 0 to 1. subject: names '
-    'a single-valued slot. embedding: of the model of this database, or NULL to be found by words '
-    'until it is set. created_at: 1970 to a day from now. session_id and turn (from 0): its place '
-    'in a conversation. keywords: at most 50 tags of 1 to 100 characters (weight 1, besides up to '
-    'five found by rule); sources: ids of the memories it was made from (relation derived_from). '
-    'Both are added to a memory that is stored already. Errors: ME002 kind, ME003 and ME004 '
-    'vector, ME006 user, ME007 text, ME008 number or keyword, ME011 time, ME012 source.';
+                             text, int, text, text, float8, text[], bigint[], timestamptz,
+                             timestamptz) IS
+    'Stores a memory and returns what was done. action: ADD; SUPERSEDE (it is newer on its '
+    'subject, the older one has ended); UPDATE (a stored one says less and has this text now, or '
+    'the same text has other data); NOOP (it is stored already, or another says so); PENDING (it '
+    'waits to be confirmed). memory_id: the memory that holds it now, NULL where memory is off or'
+    ' the session temporary; reason; other_ids: memories it superseded, that follow it, or that '
+    'it is like (relation related, or contradicts where only one of them negates). Nothing is '
+    'lost: history() has what was before, undo() takes it back. kind: a row of table kind. '
+    'importance, confidence: 0 to 1. subject: names a single-valued slot, up to 200 characters; '
+    'of one kind only one memory is active in it. embedding: of the model of this database, or '
+    'NULL to be found by words until it is set. created_at: when it was said or learned, 1970 to '
+    'a day from now. valid_from (default created_at) and valid_until (default open): when it is '
+    'true; what arrives late takes its place in the past. session_id and turn (from 0): its place'
+    ' in a conversation. source: who or what made it; agent and model wait for confirmation where'
+    ' the user wants that. keywords: at most 50 tags of 1 to 100 characters (weight 1, besides up'
+    ' to five found by rule); sources: ids of the memories it was made from (relation '
+    'derived_from). Both are added to a memory that is stored already. Errors: ME002 kind, ME003 '
+    'and ME004 vector, ME006 user, ME007 text, ME008 number, subject or keyword, ME011 time, '
+    'ME012 source. Source: D1 4.1, D3 4.1, D4 5.8.';

@@ -8,7 +8,7 @@ AS $$
 DECLARE
     known CONSTANT text[] :=
         '{content,kind,subject,importance,data,summary,created_at,session_id,turn,speaker,source,'
-        'confidence,keywords,sources}';
+        'confidence,keywords,sources,valid_from,valid_until}';
     bad record;
 BEGIN
     IF coalesce(jsonb_typeof(memories), 'NULL') <> 'array' THEN
@@ -55,13 +55,15 @@ BEGIN
     WITH said AS MATERIALIZED (
         SELECT r.content, CASE WHEN e.memory ? 'kind' THEN r.kind ELSE 'general' END AS kind,
                r.subject, r.importance, r.data, r.summary, e.embedding, r.created_at,
-               r.session_id, r.turn, r.speaker, r.source, r.confidence, e.place
+               r.session_id, r.turn, r.speaker, r.source, r.confidence, r.valid_from,
+               r.valid_until, e.place
         FROM ROWS FROM (jsonb_array_elements(memories), unnest(embeddings))
                  WITH ORDINALITY AS e (memory, embedding, place),
              jsonb_to_record(e.memory) AS r (
                  content text, kind text, subject text, importance float8, data jsonb,
                  summary text, created_at timestamptz, session_id text, turn int, speaker text,
-                 source text, confidence float8)
+                 source text, confidence float8, valid_from timestamptz,
+                 valid_until timestamptz)
     ), of_kind AS MATERIALIZED (
         SELECT d.kind AS said, _check_kind(d.kind) AS kind
         FROM (SELECT DISTINCT s.kind FROM said AS s) AS d
@@ -69,11 +71,12 @@ BEGIN
     SELECT array_agg(_new_memory(
                o.kind, text_limit, o.content, o.subject, o.importance, o.data, o.summary,
                _check_vector(o.embedding, _read_batch.dimensions), o.created_at, o.session_id,
-               o.turn, o.speaker, o.source, o.confidence))
+               o.turn, o.speaker, o.source, o.confidence, o.valid_from, o.valid_until))
     INTO result
     FROM (
         SELECT k.kind, s.content, s.subject, s.importance, s.data, s.summary, s.embedding,
-               s.created_at, s.session_id, s.turn, s.speaker, s.source, s.confidence
+               s.created_at, s.session_id, s.turn, s.speaker, s.source, s.confidence,
+               s.valid_from, s.valid_until
         FROM said AS s JOIN of_kind AS k ON k.said = s.kind
         ORDER BY s.place
     ) AS o;
@@ -122,7 +125,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION remember_many(
     memories jsonb, embeddings halfvec[] DEFAULT NULL, user_id text DEFAULT NULL)
-    RETURNS TABLE (place int, action text, memory_id bigint, reason text)
+    RETURNS TABLE (place int, action text, memory_id bigint, reason text, other_ids bigint[])
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
@@ -138,9 +141,8 @@ DECLARE
         SELECT coalesce(m.dimensions, vector_dims(first_vector))
         FROM embedding_model AS m WHERE m.active);
     given new_memory[];
-    known bigint[];
+    outcomes outcome[];
     ids bigint[];
-    in_profile boolean;
 BEGIN
     PERFORM _check_batch(memories, embeddings);
     BEGIN
@@ -152,17 +154,10 @@ BEGIN
     IF cardinality(given) = 0 THEN
         RETURN;
     END IF;
-    PERFORM _open_sessions(owner, ARRAY(
-        SELECT g.session_id FROM unnest(given) AS g WHERE g.session_id IS NOT NULL));
-    known := _store(owner, _admitting_model(first_vector), given);
-    SELECT array_agg(coalesce(known[g.place], g.memory_id) ORDER BY g.place),
-           bool_or(g.in_profile AND known[g.place] IS NULL)
-    INTO ids, in_profile
-    FROM (SELECT n.memory_id, n.in_profile, row_number() OVER () AS place
-          FROM unnest(given) AS n) AS g;
-    IF in_profile THEN
-        PERFORM _refresh_profile(owner);
-    END IF;
+    outcomes := _remember(owner, _admitting_model(first_vector), given);
+    ids := ARRAY(SELECT o.memory_id
+                 FROM unnest(outcomes) WITH ORDINALITY AS o (action, memory_id, reason, others, n)
+                 ORDER BY o.n);
     IF jsonb_path_exists(memories, '$[*].keywords[*]') THEN
         PERFORM _write_keywords(
             owner, array_agg(ids[t.place]), array_agg(t.keyword), NULL, 'user_tag')
@@ -171,7 +166,7 @@ BEGIN
             FROM jsonb_array_elements(memories) WITH ORDINALITY AS e (memory, place),
                  jsonb_to_record(e.memory) AS r (keywords text[]),
                  unnest(_check_keywords(r.keywords, 50)) AS k (keyword)
-            WHERE e.memory ? 'keywords'
+            WHERE e.memory ? 'keywords' AND ids[e.place] IS NOT NULL
         ) AS t;
     END IF;
     IF jsonb_path_exists(memories, '$[*].sources[*]') THEN
@@ -181,18 +176,21 @@ BEGIN
             FROM jsonb_array_elements(memories) WITH ORDINALITY AS e (memory, place),
                  jsonb_to_record(e.memory) AS r (sources bigint[]),
                  unnest(r.sources) AS s (source)
-            WHERE e.memory ? 'sources'
+            WHERE e.memory ? 'sources' AND ids[e.place] IS NOT NULL
         ) AS t;
     END IF;
     RETURN QUERY
-    SELECT i.place::int, _action(known[i.place] IS NULL), i.id, _reason(known[i.place] IS NULL)
-    FROM unnest(ids) WITH ORDINALITY AS i (id, place);
+    SELECT o.place::int, o.action, o.memory_id, o.reason, o.others
+    FROM unnest(outcomes)
+             WITH ORDINALITY AS o (action, memory_id, reason, others, place)
+    ORDER BY o.place;
 END $$;
 
 COMMENT ON FUNCTION remember_many(jsonb, halfvec[], text) IS
     'Stores many memories, all or none, as remember() would one after the other, in less than half '
-    'the time. Returns a row each, in order: place (from 1), action ADD or NOOP, memory_id, '
-    'reason. memories: an array of objects whose keys are arguments of remember() but embedding '
-    'and user_id; embeddings: their vectors in the same order, NULL for one without. sources name '
-    'memories stored before. Batches of about 1,000 do best. Errors: those of remember(), with the '
-    'place of the memory, and ME008 for an unknown key or another number of vectors.';
+    'the time. Returns a row each, in order: place (from 1), and action, memory_id, reason and '
+    'other_ids as remember() has them. memories: an array of objects whose keys are arguments of '
+    'remember() but embedding and user_id; embeddings: their vectors in the same order, NULL for '
+    'one without. sources name memories stored before. Batches of about 1,000 do best. Errors: '
+    'those of remember(), with the place of the memory, and ME008 for an unknown key or another '
+    'number of vectors.';

@@ -23,21 +23,7 @@ AS $$
 DECLARE
     changed CONSTANT mention := CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
 BEGIN
-    UPDATE trace AS t
-    SET terms = (
-        SELECT w.terms
-        FROM _word_vector(
-            m.content,
-            concat_ws(' ', m.speaker, m.subject, (
-                SELECT string_agg(e.name, ' ' ORDER BY e.entity_id)
-                FROM mention AS o
-                JOIN entity AS e ON e.user_id = o.user_id AND e.entity_id = o.entity_id
-                WHERE o.user_id = m.user_id AND o.memory_id = m.memory_id)),
-            (SELECT e.term_limit FROM embedding_model AS e
-             WHERE e.model_id = t.model)) AS w)
-    FROM memory AS m
-    WHERE m.user_id = changed.user_id AND m.memory_id = changed.memory_id
-      AND t.user_id = m.user_id AND t.memory_id = m.memory_id;
+    PERFORM _reproject(changed.user_id, ARRAY[changed.memory_id]);
     RETURN NULL;
 END $$;
 

@@ -79,19 +79,19 @@ DECLARE
     asked CONSTANT text := (
         SELECT left(string_agg(s.message ->> 'content', ' '), 4000)
         FROM jsonb_array_elements(said) AS s (message) WHERE s.message ->> 'role' = 'user');
-    similar bigint[];
+    alike bigint[];
     told jsonb;
 BEGIN
     IF said IS NULL THEN
         RETURN NULL;
     END IF;
-    similar := ARRAY(
+    alike := ARRAY(
         SELECT e.memory_id
         FROM memory_explain(query_text => asked, user_id => _reflect_values.user_id) AS e
         WHERE e.memory_id IS NOT NULL AND e.kind <> 'turn'
         ORDER BY e.score DESC NULLS LAST, e.memory_id
         LIMIT _job_number('similar_memories')::int);
-    told := coalesce(_memories_told(user_id, similar), '[]');
+    told := coalesce(_memories_told(user_id, alike), '[]');
     RETURN jsonb_build_object(
         'conversation', _material_lines(said), 'memories', _material_lines(told),
         'listed', jsonb_path_query_array(told, '$[*].id'), 'language', _language_of(said::text));
@@ -137,7 +137,7 @@ DECLARE
         WHERE e.user_id = _archive_values.user_id
           AND e.event_id = ANY (ARRAY(
               SELECT i.id::bigint
-              FROM jsonb_array_elements_text(payload -> 'event_ids') AS i (id))));
+              FROM jsonb_array_elements_text(_archive_values.payload -> 'event_ids') AS i (id))));
 BEGIN
     RETURN CASE WHEN told IS NOT NULL AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object('events', _material_lines(told),

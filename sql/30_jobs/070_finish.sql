@@ -39,13 +39,19 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     finished CONSTANT job := _lock_job(owner, job_id);
     refused CONSTANT text := _not_his(finished, worker);
+    needs text;
 BEGIN
     IF refused IS NOT NULL THEN
         RETURN refused;
     END IF;
-    IF (SELECT k.needs <> 'nothing' FROM job_kind AS k WHERE k.name = finished.kind) THEN
+    needs := (SELECT k.needs FROM job_kind AS k WHERE k.name = finished.kind);
+    IF needs <> 'nothing' THEN
         BEGIN
-            PERFORM _apply(finished, answer, embeddings);
+            IF needs = 'chat' THEN
+                PERFORM _apply_answer(finished, answer);
+            ELSE
+                PERFORM _apply_embed(finished, answer, embeddings);
+            END IF;
         EXCEPTION
             WHEN transaction_rollback OR insufficient_resources OR operator_intervention
                 OR system_error OR internal_error THEN

@@ -18,10 +18,12 @@ BEGIN
         fresh := given;
         INSERT INTO memory (user_id, memory_id, kind, content, summary, data, subject,
                             importance, confidence, origin, session_id, position, speaker,
-                            valid_from, lifetime, content_hash, created_at)
+                            valid_from, valid_until, lifetime, status, retired_at,
+                            content_hash, created_at)
         SELECT _store.user_id, g.memory_id, g.kind, g.content, g.summary, g.data, g.subject,
                g.importance, g.confidence, g.origin, g.session_id, g.position, g.speaker,
-               g.created_at, g.lifetime, g.content_hash, g.created_at
+               g.valid_from, g.valid_until, g.lifetime, g.status, g.retired_at,
+               g.content_hash, g.created_at
         FROM unnest(given) AS g
         ORDER BY g.content_hash, g.memory_id
         ON CONFLICT (user_id, content_hash) WHERE status IN ('active', 'pending') DO NOTHING;
@@ -46,20 +48,18 @@ BEGIN
         SELECT _store.user_id, k.keyword, n.memory_id, k.weight, 'system'
         FROM unnest(fresh) AS n, LATERAL _keywords(n.content) AS k;
     END IF;
-    IF known IS NOT NULL THEN
+    IF EXISTS (SELECT FROM unnest(fresh) AS n WHERE n.valid_until IS NOT NULL) THEN
+        PERFORM _lock_user(user_id);
+        UPDATE profile AS p SET some_expire = true
+        WHERE p.user_id = _store.user_id AND NOT p.some_expire;
+    END IF;
+    IF known IS NOT NULL AND EXISTS (SELECT FROM unnest(given) AS g WHERE g.embedding IS NOT NULL)
+    THEN
+        PERFORM _lock_user(user_id);
         PERFORM _store_vectors(user_id, model.model_id, v.ids, v.embeddings, false)
         FROM (SELECT array_agg(u.known), array_agg(u.embedding)
               FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
-              WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL) AS v (ids, embeddings)
-        WHERE v.ids IS NOT NULL;
+              WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL) AS v (ids, embeddings);
     END IF;
     RETURN known;
 END $$;
-
-CREATE OR REPLACE FUNCTION _action(is_new boolean) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN is_new THEN 'ADD' ELSE 'NOOP' END;
-
-CREATE OR REPLACE FUNCTION _reason(is_new boolean) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN is_new THEN 'new' ELSE 'the same memory is stored already' END;

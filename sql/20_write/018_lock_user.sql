@@ -1,0 +1,38 @@
+-- What every change of stored memories begins with: the user's profile row, locked until the end of
+-- the transaction. Two changes of one user never wait for each other crosswise, and what one
+-- decides by is what the other left. A row, not a key: it works on a cluster, too.
+-- A write that only adds memories does not take it.
+CREATE OR REPLACE FUNCTION _lock_user(user_id text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM FROM profile AS p WHERE p.user_id = _lock_user.user_id FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        INSERT INTO profile AS p (user_id) VALUES (_lock_user.user_id)
+        ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
+        PERFORM FROM profile AS p WHERE p.user_id = _lock_user.user_id FOR NO KEY UPDATE;
+    END IF;
+END $$;
+
+-- The lock, if nobody has it: for those who must not wait.
+CREATE OR REPLACE FUNCTION _try_lock_user(user_id text) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO profile AS p (user_id) VALUES (_try_lock_user.user_id)
+    ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
+    PERFORM FROM profile AS p WHERE p.user_id = _try_lock_user.user_id
+    FOR NO KEY UPDATE SKIP LOCKED;
+    RETURN FOUND;
+END $$;
+
+-- A number for all changes of one decision, and one for all decisions of one run.
+CREATE OR REPLACE FUNCTION _next_change() RETURNS bigint
+    LANGUAGE sql VOLATILE
+    RETURN nextval('change_id_seq');
+
+CREATE OR REPLACE FUNCTION _next_run() RETURNS bigint
+    LANGUAGE sql VOLATILE
+    RETURN nextval('run_id_seq');

@@ -1,0 +1,235 @@
+-- The one way in which a stored memory changes: its values, what recall reads of it, and a revision
+-- with the values before, together. Whoever calls holds _lock_user.
+
+-- The traces of memories whose text or names are others now, with all that is made from them.
+CREATE OR REPLACE FUNCTION _reproject(user_id text, memory_ids bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    UPDATE trace AS t
+    SET line = p.line, brief = p.brief, asks = w.asks, terms = w.terms, term_count = w.term_count,
+        cost = _token_cost('- ' || p.line || E'\n'),
+        brief_cost = _token_cost('- ' || p.brief || E'\n'),
+        wide = _is_wide(t.embedding, w.term_count, p.line, t.user_id)
+    FROM memory AS m
+    CROSS JOIN embedding_model AS e
+    CROSS JOIN LATERAL (SELECT concat_ws(' ', m.speaker, m.subject, (
+                            SELECT string_agg(n.name, ' ' ORDER BY n.entity_id)
+                            FROM mention AS o
+                            JOIN entity AS n ON n.user_id = o.user_id
+                                            AND n.entity_id = o.entity_id
+                            WHERE o.user_id = m.user_id AND o.memory_id = m.memory_id)) AS names,
+                        _line(m.content, e.line_length) AS line OFFSET 0) AS l
+    CROSS JOIN LATERAL (SELECT l.names, l.line,
+                               _brief(m.content, m.summary, l.line, e.line_length, e.brief_length)
+                                   AS brief OFFSET 0) AS p
+    CROSS JOIN LATERAL _word_vector(m.content, p.names, e.term_limit) AS w
+    WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (memory_ids)
+      AND t.user_id = m.user_id AND t.memory_id = m.memory_id AND e.model_id = t.model;
+END $$;
+
+-- The keywords of memories whose text is another now; what the user tagged stays.
+CREATE OR REPLACE FUNCTION _find_keywords(user_id text, memory_ids bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    DELETE FROM keyword AS k
+    WHERE k.user_id = _find_keywords.user_id AND k.memory_id = ANY (memory_ids)
+      AND k.origin <> 'user_tag';
+    INSERT INTO keyword (user_id, keyword, memory_id, weight, origin)
+    SELECT m.user_id, k.keyword, m.memory_id, k.weight, 'system'
+    FROM memory AS m, LATERAL _keywords(m.content) AS k
+    WHERE m.user_id = _find_keywords.user_id AND m.memory_id = ANY (memory_ids)
+    ORDER BY m.memory_id, k.keyword COLLATE "C"
+    ON CONFLICT DO NOTHING;
+END $$;
+
+-- A memory may become active, or get another text or time, only where no other stands in its way:
+-- one with the same text, or one of its slot at the same time.
+CREATE OR REPLACE FUNCTION _check_free(user_id text, changed memory[]) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    ids CONSTANT bigint[] := ARRAY(SELECT c.memory_id FROM unnest(changed) AS c);
+    taken record;
+BEGIN
+    SELECT c.memory_id, m.memory_id AS other_id, m.content_hash = c.content_hash AS same, m.subject
+    INTO taken
+    FROM unnest(changed) AS c
+    JOIN memory AS m
+      ON m.user_id = _check_free.user_id AND m.memory_id <> ALL (ids)
+     AND (m.content_hash = c.content_hash AND m.status IN ('active', 'pending')
+          AND c.status IN ('active', 'pending')
+          OR m.kind = c.kind AND m.subject = c.subject
+          AND m.position IS NULL AND c.position IS NULL
+          AND m.status IN ('active', 'superseded') AND c.status IN ('active', 'superseded')
+          AND tstzrange(m.valid_from, m.valid_until) && tstzrange(c.valid_from, c.valid_until))
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'memory % is in the way of memory %', taken.other_id, taken.memory_id
+            USING ERRCODE = 'ME014',
+                  DETAIL = CASE WHEN taken.same THEN 'It has the same text.'
+                                ELSE format('It fills subject "%s" at the same time.',
+                                            taken.subject) END,
+                  HINT = format('SELECT * FROM memoir.history(%s) tells how it came there; '
+                                'memoir.forget(%s) takes it away.', taken.other_id, taken.other_id);
+    END IF;
+END $$;
+
+-- Shows changed memories to recall: their traces, what is made from a text, the profile. olds: the
+-- values before; embeddings: the new ones of those whose old values have one.
+CREATE OR REPLACE FUNCTION _show_changes(
+    user_id text, model smallint, memory_ids bigint[], olds jsonb[], embeddings halfvec[])
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    retold CONSTANT bigint[] := ARRAY(
+        SELECT c.id FROM unnest(memory_ids, olds) AS c (id, old) WHERE c.old ? 'content');
+    renamed CONSTANT bigint[] := ARRAY(
+        SELECT c.id FROM unnest(memory_ids, olds) AS c (id, old)
+        WHERE c.old ?| '{summary,subject}' AND NOT c.old ? 'content');
+BEGIN
+    UPDATE trace AS t
+    SET active = m.status = 'active', importance = m.importance, kind = k.kind_id,
+        embedding = CASE WHEN NOT c.old ? 'embedding' THEN t.embedding
+                         WHEN t.model = _show_changes.model THEN c.embedding END
+    FROM unnest(memory_ids, olds, embeddings) AS c (id, old, embedding), memory AS m, kind AS k
+    WHERE m.user_id = _show_changes.user_id AND m.memory_id = c.id AND k.name = m.kind
+      AND t.user_id = m.user_id AND t.memory_id = m.memory_id;
+    IF retold <> '{}' THEN
+        PERFORM _reproject(user_id, retold);
+        PERFORM _find_keywords(user_id, retold);
+    END IF;
+    IF renamed <> '{}' THEN
+        PERFORM _reproject(user_id, renamed);
+    END IF;
+    IF EXISTS (SELECT FROM memory AS m
+               JOIN kind AS k ON k.name = m.kind AND k.layer = 'profile'
+               WHERE m.user_id = _show_changes.user_id AND m.memory_id = ANY (memory_ids))
+    THEN
+        PERFORM _refresh_profile(user_id);
+    END IF;
+END $$;
+
+-- Sets values of memories (an object of columns for each) and writes their revisions; what has the
+-- values already is left alone. embedding stands for that of the trace: a new text that comes
+-- without one has none. change_id NULL: every memory is a change of its own. Returns the ids of
+-- those that changed.
+CREATE OR REPLACE FUNCTION _revise(
+    user_id text, memory_ids bigint[], new_values jsonb[], action text, author text, reason text,
+    run_id bigint, change_id bigint, undoes bigint DEFAULT NULL) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
+    changed memory[];
+    olds jsonb[];
+    ids bigint[];
+BEGIN
+    SELECT array_agg(w.row), array_agg(w.old), array_agg(w.memory_id)
+    INTO changed, olds, ids
+    FROM (
+        SELECT m.memory_id, g.old, jsonb_populate_record(
+                   p.row, jsonb_build_object('content_hash', _content_hash(
+                       (p.row).kind, (p.row).subject, (p.row).session_id, (p.row).position,
+                       (p.row).content))) AS row
+        FROM unnest(memory_ids, new_values) AS n (memory_id, asked)
+        JOIN memory AS m ON m.user_id = _revise.user_id AND m.memory_id = n.memory_id
+        LEFT JOIN trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
+                            AND t.model = in_model
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN n.asked ->> 'content' <> m.content AND NOT n.asked ? 'embedding'
+                        THEN n.asked || '{"embedding": null}' ELSE n.asked END AS new,
+                   to_jsonb(m) || jsonb_build_object('embedding', t.embedding::text) AS stored
+            OFFSET 0) AS v
+        CROSS JOIN LATERAL (
+            SELECT jsonb_object_agg(e.key, v.stored -> e.key) AS old
+            FROM jsonb_each(v.new) AS e
+            WHERE v.stored -> e.key IS DISTINCT FROM e.value) AS g
+        CROSS JOIN LATERAL (SELECT jsonb_populate_record(m, v.new) AS row OFFSET 0) AS p
+        WHERE g.old IS NOT NULL
+        ORDER BY m.memory_id
+    ) AS w;
+    IF ids IS NULL THEN
+        RETURN '{}';
+    END IF;
+    PERFORM _check_free(user_id, changed);
+    BEGIN
+        UPDATE memory AS m
+        SET kind = c.kind, content = c.content, summary = c.summary, data = c.data,
+            subject = c.subject, importance = c.importance, confidence = c.confidence,
+            lifetime = c.lifetime, valid_from = c.valid_from, valid_until = c.valid_until,
+            status = c.status, retired_at = c.retired_at, content_hash = c.content_hash,
+            updated_at = now()
+        FROM unnest(changed) AS c
+        WHERE m.user_id = _revise.user_id AND m.memory_id = c.memory_id;
+    EXCEPTION WHEN unique_violation THEN
+        RAISE EXCEPTION 'another connection stored the same memory at this moment'
+            USING ERRCODE = 'ME014', HINT = 'Nothing was changed: try again.';
+    END;
+    INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, change_id,
+                          run_id, undoes)
+    SELECT _revise.user_id, o.memory_id, _revise.action, _revise.author, _revise.reason, o.old,
+           coalesce(_revise.change_id, _next_change()), _revise.run_id, _revise.undoes
+    FROM unnest(ids, olds) AS o (memory_id, old);
+    PERFORM _show_changes(user_id, in_model, ids, olds,
+                          ARRAY(SELECT n.asked ->> 'embedding'
+                                FROM unnest(ids) WITH ORDINALITY AS i (id, place)
+                                JOIN unnest(memory_ids, new_values) AS n (id, asked) USING (id)
+                                ORDER BY i.place)::halfvec[]);
+    RETURN ids;
+END $$;
+
+-- Memories of which only some states can be left: the others stay as they are.
+CREATE OR REPLACE FUNCTION _in_state(user_id text, memory_ids bigint[], states text[])
+    RETURNS bigint[]
+    LANGUAGE sql STABLE
+    RETURN ARRAY(
+        SELECT m.memory_id FROM memory AS m
+        WHERE m.user_id = _in_state.user_id AND m.memory_id = ANY (memory_ids)
+          AND m.status = ANY (states)
+        ORDER BY m.memory_id);
+
+-- Takes memories out of recall: forgotten, archived or superseded.
+CREATE OR REPLACE FUNCTION _retire(
+    user_id text, memory_ids bigint[], status text, action text, author text, reason text,
+    at timestamptz, run_id bigint, change_id bigint DEFAULT NULL) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    ids CONSTANT bigint[] := _in_state(
+        user_id, memory_ids, CASE status WHEN 'superseded' THEN '{active}'::text[]
+                                         ELSE '{active,pending,superseded}' END);
+BEGIN
+    RETURN _revise(
+        user_id, ids,
+        array_fill(jsonb_build_object('status', status, 'retired_at', at),
+                   ARRAY[cardinality(ids)]),
+        action, author, reason, run_id, change_id);
+END $$;
+
+-- Brings forgotten, archived and pending memories into recall.
+CREATE OR REPLACE FUNCTION _revive(
+    user_id text, memory_ids bigint[], action text, author text, reason text, run_id bigint,
+    change_id bigint DEFAULT NULL) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    ids CONSTANT bigint[] := _in_state(user_id, memory_ids, '{forgotten,archived,pending}');
+BEGIN
+    RETURN _revise(
+        user_id, ids,
+        array_fill('{"status": "active", "retired_at": null}'::jsonb,
+                   ARRAY[cardinality(ids)]),
+        action, author, reason, run_id, change_id);
+END $$;

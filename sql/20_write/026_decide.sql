@@ -1,0 +1,41 @@
+-- The rule that decides about a near-duplicate without a model: it never drops a word that is not
+-- in the memory kept. What contains the other is the memory; where only one of them negates, they
+-- contradict each other and both stay.
+
+-- The words of a text in their order, each between spaces, every Chinese character one of them.
+CREATE OR REPLACE FUNCTION _word_sequence(content text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ' ' || btrim(regexp_replace(regexp_replace(
+        replace(lower(normalize(content, NFKC)), '''', ''),
+        '([\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff])', ' \1 ', 'g'),
+        '[^[:alnum:]\u00aa-\u1fff\u3041-\U0010ffff]+', ' ', 'g')) || ' ';
+
+CREATE OR REPLACE FUNCTION _negates(word_sequence text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN word_sequence ~ (
+        ' (not?|never|none|neither|nor|without|cannot|(do|does|did|is|are|was|were|wo|would|ca|'
+        'could|should|has|have|had|must|ai)nt|anymore|stop(s|ped)?|quits?|avoids?|except|unless|'
+        'former(ly)?|dislikes?|hates?|不|没|沒|無|无|别|勿|非|未|停|禁|讨 厌) ');
+
+-- What to do with a new text beside one that is stored: NOOP, UPDATE of the stored one, or ADD with
+-- a relation.
+CREATE OR REPLACE FUNCTION _decide(stored text, given text, OUT action text, OUT relation text)
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    old CONSTANT text := _word_sequence(stored);
+    new CONSTANT text := _word_sequence(given);
+BEGIN
+    IF _negates(old) <> _negates(new) THEN
+        action := 'ADD';
+        relation := 'contradicts';
+    ELSIF strpos(old, new) > 0 THEN
+        action := 'NOOP';
+    ELSIF strpos(new, old) > 0 THEN
+        action := 'UPDATE';
+    ELSE
+        action := 'ADD';
+        relation := 'related';
+    END IF;
+END $$;

@@ -1,0 +1,63 @@
+-- Slots: the memories of one kind and subject follow each other in time, one of them is active
+-- (D4 5.8). Each new one ends the one before it and ends itself where the next begins, so that a
+-- fact that arrives late finds its place. Times are exclusive at the end; of two that begin at the
+-- same moment the later one begins a microsecond later. Whoever calls holds _lock_user.
+
+-- The place of a memory in its slot. after_id: the one that follows, so that this is history
+-- already; retired_at: from when on that was known.
+CREATE OR REPLACE FUNCTION _place(
+    user_id text, kind text, subject text, created_at timestamptz,
+    INOUT valid_from timestamptz, INOUT valid_until timestamptz, OUT status text,
+    OUT retired_at timestamptz, OUT before_id bigint, OUT after_id bigint)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    following record;
+BEGIN
+    status := 'active';
+    LOOP
+        SELECT m.memory_id, m.valid_from INTO following
+        FROM memory AS m
+        WHERE m.user_id = _place.user_id AND m.kind = _place.kind AND m.subject = _place.subject
+          AND m.position IS NULL AND m.status IN ('active', 'superseded')
+          AND m.valid_from <= _place.valid_from
+        ORDER BY m.valid_from DESC LIMIT 1;
+        before_id := following.memory_id;
+        EXIT WHEN following.valid_from IS DISTINCT FROM valid_from;
+        valid_from := valid_from + interval '1 microsecond';
+    END LOOP;
+    SELECT m.memory_id, m.valid_from, m.created_at INTO following
+    FROM memory AS m
+    WHERE m.user_id = _place.user_id AND m.kind = _place.kind AND m.subject = _place.subject
+      AND m.position IS NULL AND m.status IN ('active', 'superseded')
+      AND m.valid_from > _place.valid_from
+    ORDER BY m.valid_from LIMIT 1;
+    IF FOUND THEN
+        after_id := following.memory_id;
+        valid_until := least(valid_until, following.valid_from);
+        status := 'superseded';
+        retired_at := greatest(created_at, following.created_at);
+    END IF;
+END $$;
+
+-- Ends a memory where another begins; it is known from known_at on.
+CREATE OR REPLACE FUNCTION _end_at(
+    user_id text, memory_id bigint, ends_at timestamptz, known_at timestamptz, author text,
+    reason text, run_id bigint, change_id bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    new_values jsonb;
+BEGIN
+    SELECT jsonb_build_object(
+        'status', 'superseded', 'valid_until', least(m.valid_until, ends_at),
+        'retired_at', least(m.retired_at, m.valid_until, greatest(m.created_at, known_at)))
+    INTO new_values
+    FROM memory AS m
+    WHERE m.user_id = _end_at.user_id AND m.memory_id = _end_at.memory_id
+      AND (m.status = 'active' OR m.valid_until > ends_at);
+    RETURN _revise(user_id, ARRAY[memory_id], ARRAY[new_values], 'SUPERSEDE', author, reason,
+                   run_id, change_id) <> '{}';
+END $$;

@@ -1,0 +1,135 @@
+-- What becomes of a memory that is to be remembered, beside what is stored already. A new one is
+-- stored first and then compared, by what was stored of it; where the rule keeps the other, the new
+-- row is taken away again before anybody has seen it. Its text stays in the other or in a revision.
+
+CREATE OR REPLACE FUNCTION _outcome(
+    action text, memory_id bigint, reason text, other_ids bigint[] DEFAULT '{}') RETURNS outcome
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ROW(action, memory_id, reason, other_ids)::outcome;
+
+-- The same text again: what it says besides is taken over.
+CREATE OR REPLACE FUNCTION _said_again(user_id text, known bigint, given new_memory)
+    RETURNS outcome
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    said CONSTANT jsonb := jsonb_strip_nulls(jsonb_build_object(
+        'data', nullif(given.data, '{}'), 'summary', given.summary));
+BEGIN
+    IF said <> '{}' THEN
+        PERFORM _lock_user(user_id);
+        IF _revise(user_id, ARRAY[known], ARRAY[said], 'UPDATE', given.origin,
+                   'the same text with other values', NULL, NULL) <> '{}' THEN
+            RETURN _outcome('UPDATE', known, 'the same text with other values');
+        END IF;
+    END IF;
+    RETURN _outcome('NOOP', known, 'the same memory is stored already');
+END $$;
+
+-- A new memory that says nearly the same as a stored one. The lock is not waited for: this
+-- transaction may hold what its holder waits for. Without it both stay.
+CREATE OR REPLACE FUNCTION _settle(user_id text, given new_memory, near_id bigint)
+    RETURNS outcome
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    stored memory;
+    decision record;
+BEGIN
+    SELECT m.* INTO STRICT stored
+    FROM memory AS m WHERE m.user_id = _settle.user_id AND m.memory_id = near_id;
+    decision := _decide(stored.content, given.content);
+    IF decision.action = 'NOOP' THEN
+        DELETE FROM memory AS m
+        WHERE m.user_id = _settle.user_id AND m.memory_id = given.memory_id;
+        INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, change_id)
+        VALUES (_settle.user_id, near_id, 'NOOP', given.origin,
+                'said again: ' || given.content, '{}', _next_change());
+        RETURN _outcome('NOOP', near_id, 'a stored memory says so already');
+    ELSIF decision.action = 'UPDATE' AND _try_lock_user(user_id) THEN
+        DELETE FROM memory AS m
+        WHERE m.user_id = _settle.user_id AND m.memory_id = given.memory_id;
+        PERFORM _revise(
+            user_id, ARRAY[near_id],
+            ARRAY[jsonb_build_object(
+                'content', given.content, 'data', stored.data || given.data,
+                'importance', greatest(stored.importance, given.importance),
+                'embedding', given.embedding::text)],
+            'UPDATE', given.origin, 'it says more', NULL, NULL);
+        RETURN _outcome('UPDATE', near_id, 'it says more than the stored one');
+    END IF;
+    INSERT INTO relation (user_id, from_id, to_id, type, strength)
+    VALUES (_settle.user_id, given.memory_id, near_id,
+            coalesce(decision.relation, 'related'), 0.9)
+    ON CONFLICT DO NOTHING;
+    RETURN _outcome('ADD', given.memory_id,
+                    CASE decision.relation WHEN 'contradicts' THEN 'it contradicts a stored one'
+                        ELSE 'it is like a stored one' END, ARRAY[near_id]);
+END $$;
+
+-- The revision of memories that came with other changes, and go when those are undone.
+CREATE OR REPLACE FUNCTION _record_added(
+    user_id text, memory_ids bigint[], author text, reason text, run_id bigint,
+    change_id bigint) RETURNS void
+    LANGUAGE sql
+BEGIN ATOMIC
+    INSERT INTO revision (user_id, memory_id, action, author, reason, change_id, run_id)
+    SELECT _record_added.user_id, i, 'ADD', _record_added.author, _record_added.reason,
+           _record_added.change_id, _record_added.run_id
+    FROM unnest(memory_ids) AS i;
+END;
+
+-- A memory for a slot: it takes its place in time. The caller holds _lock_user.
+CREATE OR REPLACE FUNCTION _fill_slot(
+    user_id text, model embedding_model, given new_memory, run_id bigint DEFAULT NULL,
+    change_id bigint DEFAULT NULL) RETURNS outcome
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    change CONSTANT bigint := coalesce(change_id, _next_change());
+    place record;
+    known bigint;
+    ended boolean;
+BEGIN
+    SELECT m.memory_id INTO known
+    FROM memory AS m
+    WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind AND m.subject = given.subject
+      AND m.content_hash = given.content_hash
+      AND (m.status IN ('active', 'pending')
+           OR m.status = 'superseded'
+              AND given.valid_from >= m.valid_from AND given.valid_from < m.valid_until)
+    ORDER BY m.valid_from DESC LIMIT 1;
+    IF FOUND THEN
+        RETURN _said_again(user_id, known, given);
+    END IF;
+    place := _place(user_id, given.kind, given.subject, given.created_at, given.valid_from,
+                    given.valid_until);
+    given.valid_from := place.valid_from;
+    given.valid_until := place.valid_until;
+    given.status := place.status;
+    given.retired_at := place.retired_at;
+    ended := place.before_id IS NOT NULL AND _end_at(
+        user_id, place.before_id, place.valid_from, given.created_at, given.origin,
+        format('memory %s follows', given.memory_id), run_id, change);
+    PERFORM _store(user_id, model, ARRAY[given]);
+    INSERT INTO relation (user_id, from_id, to_id, type, strength)
+    SELECT _fill_slot.user_id, r.from_id, r.to_id, 'supersedes', 1
+    FROM (VALUES (given.memory_id, place.before_id), (place.after_id, given.memory_id))
+             AS r (from_id, to_id)
+    WHERE r.from_id IS NOT NULL AND r.to_id IS NOT NULL;
+    IF ended OR run_id IS NOT NULL THEN
+        PERFORM _record_added(user_id, ARRAY[given.memory_id], given.origin, NULL, run_id, change);
+    END IF;
+    RETURN CASE
+        WHEN place.after_id IS NOT NULL
+            THEN _outcome('ADD', given.memory_id, format('memory %s follows it', place.after_id),
+                     ARRAY[place.after_id])
+        WHEN ended THEN _outcome('SUPERSEDE', given.memory_id, 'newer on the same subject',
+                                 ARRAY[place.before_id])
+        ELSE _outcome('ADD', given.memory_id, 'new') END;
+END $$;
