@@ -178,8 +178,8 @@ SILENCE = (
     (status(401), "HTTP 401"),
     (silent, "no answer in time"),
     (reset, "connection lost"),
-    (truncated, "not JSON"),
-    (empty, "not JSON"),
+    (truncated, "not "),
+    (empty, "not "),
 )
 
 
