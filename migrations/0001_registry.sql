@@ -267,12 +267,41 @@ COMMENT ON COLUMN synonym.similarity IS
 
 CREATE TABLE redaction_rule (
     name text PRIMARY KEY,
+    kind text NOT NULL CHECK (kind ~ '^[a-z][a-z0-9_]{0,39}$'),
+    matches text NOT NULL DEFAULT 'text' CHECK (matches IN ('text', 'name')),
+    context text NOT NULL DEFAULT '',
     pattern text NOT NULL,
-    replacement text NOT NULL,
+    any_case boolean NOT NULL DEFAULT false,
+    proof text CHECK (proof IN ('card', 'chinese_id', 'us_ssn', 'value', 'mixed')),
+    sign text,
     enabled boolean NOT NULL DEFAULT true,
-    description text NOT NULL
+    description text NOT NULL DEFAULT '',
+    CONSTRAINT a_name_is_all_of_its_rule CHECK (
+        matches = 'text' OR (context = '' AND proof IS NULL AND NOT any_case))
 );
-COMMENT ON TABLE redaction_rule IS 'Regular expressions for what must never be stored.';
+COMMENT ON TABLE redaction_rule IS
+    'What must never be stored, one regular expression a row: it becomes [redacted:kind]. A rule '
+    'of your own is one row, such as INSERT INTO memoir.redaction_rule (name, pattern) VALUES '
+    '(''badge'', ''EMP-[0-9]{6}''); try it with memoir.redact(). What is stored already stays.';
+COMMENT ON COLUMN redaction_rule.kind IS
+    'What stands in its place: [redacted:kind]. Left out: the name.';
+COMMENT ON COLUMN redaction_rule.matches IS
+    'text: the pattern is the secret. name: the pattern is what a secret is called, in any case; '
+    'what is assigned to that name in text (name = x, name: x, "name": "x", name is x1, '
+    '--name x), and what stands under it in JSON, is redacted.';
+COMMENT ON COLUMN redaction_rule.context IS
+    'What must stand right before the secret, and stays; empty: anything may.';
+COMMENT ON COLUMN redaction_rule.pattern IS
+    'A regular expression of PostgreSQL, without back references; it may not match an empty text.';
+COMMENT ON COLUMN redaction_rule.any_case IS 'Context and pattern match in any case.';
+COMMENT ON COLUMN redaction_rule.proof IS
+    'What else must hold of the secret. card: the check digit by Luhn. chinese_id: '
+    'date and check digit. us_ssn: no number that is never given out. value: no '
+    'placeholder, word or expression of a program. mixed: a digit, or capitals inside.';
+COMMENT ON COLUMN redaction_rule.sign IS
+    'A simple regular expression that every text with a match has: only such texts are searched, '
+    'and rules with the same sign share the look. It may begin with (?i). NULL: context and '
+    'pattern themselves, a look of their own at all that is written or asked.';
 
 CREATE TABLE prompt (
     kind text NOT NULL,

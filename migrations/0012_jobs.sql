@@ -38,8 +38,9 @@ INSERT INTO setting VALUES
 -- one takes.
 CREATE INDEX trace_without_vector ON trace (user_id, model, memory_id)
     WHERE active AND embedding IS NULL;
--- Memories of the same text, which need one vector. 20 µs a memory.
-CREATE INDEX memory_text ON memory (user_id, hashtextextended(content, 0));
+-- Memories of one user with the same text, which need one vector: equality is all it can answer, so
+-- that no query by user_id takes it for its own.
+CREATE INDEX memory_text ON memory (hashtextextended(content, hashtextextended(user_id, 0)));
 
 CREATE TABLE query_expansion (
     user_id text NOT NULL CHECK (user_id <> '' AND length(user_id) <= 200),

@@ -1,5 +1,6 @@
 -- Who has jobs that can be claimed now: the first of the two steps of a worker, without any lock.
--- One look into the index a user, whatever the number of their jobs.
+-- A look into the index a user, whatever the number of their jobs: 10 µs for each who waits, 25 for
+-- one with memories that lack a vector. Ask for many users at once.
 CREATE OR REPLACE FUNCTION _job_users(kinds text[], at timestamptz)
     RETURNS TABLE (user_id text, oldest timestamptz)
     LANGUAGE plpgsql STABLE
@@ -27,6 +28,13 @@ BEGIN
     SELECT f.user_id, f.run_at FROM first AS f;
 END $$;
 
+CREATE OR REPLACE FUNCTION _payload_ids(payload jsonb) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ARRAY(SELECT i.id::bigint
+                 FROM jsonb_array_elements_text(payload -> 'memory_ids') WITH ORDINALITY
+                      AS i (id, place)
+                 ORDER BY i.place);
+
 -- Memories that an embed job holds, running, waiting or dead.
 CREATE OR REPLACE FUNCTION _held_by_jobs(user_id text) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
@@ -34,8 +42,8 @@ CREATE OR REPLACE FUNCTION _held_by_jobs(user_id text) RETURNS bigint[]
 AS $$
 BEGIN
     RETURN ARRAY(
-        SELECT m.memory_id::bigint
-        FROM job AS j, jsonb_array_elements_text(j.payload -> 'memory_ids') AS m (memory_id)
+        SELECT m.memory_id
+        FROM job AS j, unnest(_payload_ids(j.payload)) AS m (memory_id)
         WHERE j.user_id = _held_by_jobs.user_id AND j.kind = 'embed' AND j.status <> 'done');
 END $$;
 
@@ -64,13 +72,19 @@ BEGIN
     )
     SELECT s.user_id, m.updated_at
     FROM lacking AS s
-    CROSS JOIN LATERAL (SELECT _held_by_jobs(s.user_id) AS memory_ids OFFSET 0) AS held
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN EXISTS (SELECT FROM job AS j
+                                 WHERE j.user_id = s.user_id AND j.kind = 'embed'
+                                   AND j.status <> 'done')
+                    THEN _held_by_jobs(s.user_id) ELSE '{}' END AS memory_ids OFFSET 0) AS held
     CROSS JOIN LATERAL (
         SELECT t.memory_id FROM trace AS t
         WHERE t.user_id = s.user_id AND t.model = _embed_users.model
           AND t.active AND t.embedding IS NULL AND t.memory_id <> ALL (held.memory_ids)
         ORDER BY t.memory_id LIMIT 1) AS f
-    JOIN memory AS m ON m.user_id = s.user_id AND m.memory_id = f.memory_id;
+    CROSS JOIN LATERAL (
+        SELECT m.updated_at FROM memory AS m
+        WHERE m.user_id = s.user_id AND m.memory_id = f.memory_id OFFSET 0) AS m;
 END $$;
 
 -- How many jobs and memories of a user can be claimed; more than 1,000 of either count as 1,000.

@@ -19,6 +19,15 @@ BEGIN
               _job_number('job_backoff_limit_seconds')) * (0.5 + random() / 2));
 END $$;
 
+-- Why an attempt failed, as it is kept: without secrets, and no longer than one can read.
+CREATE OR REPLACE FUNCTION _kept_error(error text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN left(coalesce(nullif(btrim(_redact(left(error, 5000))), ''), 'no reason given'), 500);
+END $$;
+
 -- The job row is locked. A pause that the model asked for is no fault of the job: the attempt does
 -- not count.
 CREATE OR REPLACE FUNCTION _fail_job(
@@ -33,7 +42,7 @@ DECLARE
 BEGIN
     UPDATE job AS j
     SET status = outcome, attempts = counted, worker = NULL,
-        error = left(coalesce(nullif(btrim(_fail_job.error), ''), 'no reason given'), 500),
+        error = _kept_error(_fail_job.error),
         run_at = CASE outcome WHEN 'dead' THEN 'infinity'
                       ELSE at + coalesce(pause, _backoff(counted)) END
     WHERE j.user_id = failed.user_id AND j.job_id = failed.job_id;

@@ -2,9 +2,9 @@
 -- memory would cost it, and one row a user would make writers wait for each other). claim() makes a
 -- job of the next of them, which holds them until it is done; a text that fails gets a job of its
 -- own, which fails, waits and dies by itself.
-CREATE OR REPLACE FUNCTION _text_hash(content text) RETURNS bigint
+CREATE OR REPLACE FUNCTION _text_hash(user_id text, content text) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN hashtextextended(content, 0);
+    RETURN hashtextextended(content, hashtextextended(user_id, 0));
 
 -- The next memories of a user for one job, and nobody else's: their traces are locked before it is
 -- read (again, by a statement of its own) which of them another job holds.
@@ -31,6 +31,24 @@ BEGIN
     RETURN ARRAY(SELECT l.id FROM unnest(locked) AS l (id) WHERE l.id <> ALL (held) ORDER BY 1);
 END $$;
 
+-- Memories by their ids, one look each: joined, a plan made for all users reads all of a large one
+-- (70 ms for 100,000 memories).
+CREATE OR REPLACE FUNCTION _contents(user_id text, memory_ids bigint[])
+    RETURNS TABLE (memory_id bigint, content text, hash bigint)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT i.id, m.content, _text_hash(_contents.user_id, m.content)
+    FROM unnest(memory_ids) AS i (id), LATERAL (
+        SELECT m.content FROM memory AS m
+        WHERE m.user_id = _contents.user_id AND m.memory_id = i.id
+        OFFSET 0) AS m;
+END $$;
+
 -- Vectors of the same text in other memories of the user are taken over: nothing is embedded twice.
 CREATE OR REPLACE FUNCTION _copy_known_vectors(user_id text, model smallint, memory_ids bigint[])
     RETURNS int
@@ -45,21 +63,20 @@ DECLARE
     vectors halfvec[];
 BEGIN
     SELECT array_agg(m.memory_id), array_agg(k.embedding) INTO known, vectors
-    FROM memory AS m, LATERAL (
+    FROM _contents(user_id, memory_ids) AS m, LATERAL (
         SELECT t.embedding
         FROM memory AS o
         JOIN trace AS t ON t.user_id = o.user_id AND t.memory_id = o.memory_id
-        WHERE o.user_id = _copy_known_vectors.user_id
-          AND _text_hash(o.content) = _text_hash(m.content) AND o.content = m.content
+        WHERE o.user_id = _copy_known_vectors.user_id AND o.content = m.content
+          AND _text_hash(o.user_id, o.content) = m.hash
           AND t.model = _copy_known_vectors.model AND t.embedding IS NOT NULL
-        LIMIT 1) AS k
-    WHERE m.user_id = _copy_known_vectors.user_id AND m.memory_id = ANY (memory_ids);
+        LIMIT 1) AS k;
     RETURN CASE WHEN known IS NULL THEN 0
                 ELSE _store_vectors(user_id, model, known, vectors, false) END;
 END $$;
 
 -- What is left to embed of these memories: their ids and the hashes of their texts, side by side,
--- and each text once, in the order in which its hash first stands there.
+-- and each text once, in the order in which its hash first stands there; NULL texts: nothing is.
 CREATE OR REPLACE FUNCTION _texts_of(
     user_id text, model smallint, memory_ids bigint[], OUT payload jsonb, OUT texts text[])
     LANGUAGE plpgsql STABLE
@@ -70,23 +87,23 @@ AS $$
 #variable_conflict use_column
 BEGIN
     WITH wanted AS MATERIALIZED (
-        SELECT m.memory_id, m.content, _text_hash(m.content) AS hash
-        FROM memory AS m
-        JOIN trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
-        WHERE m.user_id = _texts_of.user_id AND m.memory_id = ANY (memory_ids)
-          AND t.model = _texts_of.model AND t.active AND t.embedding IS NULL
+        SELECT m.memory_id, m.content, m.hash
+        FROM _contents(user_id, memory_ids) AS m, LATERAL (
+            SELECT FROM trace AS t
+            WHERE t.user_id = _texts_of.user_id AND t.memory_id = m.memory_id
+              AND t.model = _texts_of.model AND t.active AND t.embedding IS NULL
+            OFFSET 0) AS t
     ), distinct_text AS (
         SELECT DISTINCT ON (w.hash) w.hash, w.memory_id, w.content
         FROM wanted AS w ORDER BY w.hash, w.memory_id
     )
     SELECT jsonb_build_object(
                'model', _texts_of.model,
-               'memory_ids', jsonb_agg(w.memory_id::text ORDER BY w.memory_id),
-               'hashes', jsonb_agg(w.hash::text ORDER BY w.memory_id)),
+               'memory_ids', coalesce(jsonb_agg(w.memory_id::text ORDER BY w.memory_id), '[]'),
+               'hashes', coalesce(jsonb_agg(w.hash::text ORDER BY w.memory_id), '[]')),
            (SELECT array_agg(d.content ORDER BY d.memory_id) FROM distinct_text AS d)
     INTO payload, texts
-    FROM wanted AS w
-    HAVING count(*) > 0;
+    FROM wanted AS w;
 END $$;
 
 -- The memories an embed job holds, with the place (from 1) of their text among its texts.
@@ -122,7 +139,7 @@ BEGIN
                'hashes', jsonb_agg(h.hash::text)),
            _embed_apart.attempts,
            now() + CASE _embed_apart.attempts WHEN 0 THEN interval '0' ELSE _backoff(1) END,
-           left(errors[h.place], 500)
+           _kept_error(errors[h.place])
     FROM _texts_held(claimed) AS h
     WHERE errors[h.place] IS NOT NULL
     GROUP BY h.place;
@@ -136,16 +153,16 @@ CREATE OR REPLACE FUNCTION _claimed_texts(claimed job) RETURNS claimed_job
 AS $$
 #variable_conflict use_column
 DECLARE
-    ids CONSTANT bigint[] := ARRAY(
-        SELECT e.id::bigint
-        FROM jsonb_array_elements_text(claimed.payload -> 'memory_ids') AS e (id));
+    ids CONSTANT bigint[] := _payload_ids(claimed.payload);
     model CONSTANT smallint := coalesce(
         (claimed.payload ->> 'model')::smallint,
         (SELECT e.model_id FROM embedding_model AS e WHERE e.active));
+    known int;
     texts text[];
 BEGIN
-    PERFORM _copy_known_vectors(claimed.user_id, model, ids);
-    SELECT t.payload, t.texts INTO claimed.payload, texts
+    known := coalesce((claimed.payload ->> 'known')::int, 0)
+             + _copy_known_vectors(claimed.user_id, model, ids);
+    SELECT t.payload || jsonb_build_object('known', known), t.texts INTO claimed.payload, texts
     FROM _texts_of(claimed.user_id, model, ids) AS t;
     IF cardinality(texts) > 1 AND claimed.attempts > _job_number('embed_split_after') THEN
         PERFORM _embed_apart(
@@ -176,6 +193,7 @@ AS $$
 DECLARE
     model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     ids bigint[];
+    known int;
     given record;
     made job;
 BEGIN
@@ -188,14 +206,17 @@ BEGIN
     WHILE n > 0 LOOP
         ids := _next_without_vector(user_id, model, _job_number('embed_batch')::int);
         EXIT WHEN ids = '{}';
-        PERFORM _copy_known_vectors(user_id, model, ids);
+        known := _copy_known_vectors(user_id, model, ids);
         given := _texts_of(user_id, model, ids);
-        CONTINUE WHEN given.texts IS NULL;
-        INSERT INTO job AS j (user_id, kind, payload, status, attempts, run_at, worker)
-        VALUES (_next_embed_jobs.user_id, 'embed', given.payload, 'running', 1, until,
-                _next_embed_jobs.worker)
+        INSERT INTO job AS j (user_id, kind, payload, status, attempts, run_at, worker, finished_at)
+        VALUES (_next_embed_jobs.user_id, 'embed',
+                given.payload || jsonb_build_object('known', known),
+                CASE WHEN given.texts IS NULL THEN 'done' ELSE 'running' END, 1, until,
+                _next_embed_jobs.worker, CASE WHEN given.texts IS NULL THEN now() END)
         RETURNING j.* INTO made;
-        n := n - 1;
-        RETURN NEXT _hand_out(made, given.texts);
+        IF made.status = 'running' THEN
+            n := n - 1;
+            RETURN NEXT _hand_out(made, given.texts);
+        END IF;
     END LOOP;
 END $$;

@@ -1,13 +1,6 @@
 -- What the prompt of a job is filled with, one function a kind. Each returns the values by name;
 -- ids it shows the model as listed, which are all that the answer may name; and NULL where nothing
 -- is left to do: the memory is gone, the session is empty, memory is off.
-CREATE OR REPLACE FUNCTION _payload_ids(payload jsonb) RETURNS bigint[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ARRAY(SELECT i.id::bigint
-                 FROM jsonb_array_elements_text(payload -> 'memory_ids') WITH ORDINALITY
-                      AS i (id, place)
-                 ORDER BY i.place);
-
 -- Active memories as a model reads them, in the order of the ids.
 CREATE OR REPLACE FUNCTION _memories_told(user_id text, memory_ids bigint[]) RETURNS jsonb
     LANGUAGE plpgsql STABLE
@@ -19,9 +12,11 @@ BEGIN
                    'id', m.memory_id::text, 'kind', m.kind, 'date', m.valid_from::date,
                    'subject', m.subject, 'importance', m.importance,
                    'content', left(m.content, 4000))) ORDER BY i.place)
-        FROM unnest(memory_ids) WITH ORDINALITY AS i (id, place)
-        JOIN memory AS m ON m.user_id = _memories_told.user_id AND m.memory_id = i.id
-        WHERE m.status = 'active');
+        FROM unnest(memory_ids) WITH ORDINALITY AS i (id, place), LATERAL (
+            SELECT m.* FROM memory AS m
+            WHERE m.user_id = _memories_told.user_id AND m.memory_id = i.id
+              AND m.status = 'active'
+            OFFSET 0) AS m);
 END $$;
 
 CREATE OR REPLACE FUNCTION _conversation(

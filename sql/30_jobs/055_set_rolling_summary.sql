@@ -8,7 +8,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    given CONSTANT text := nullif(btrim(summary, E' \t\r\n'), '');
+    given CONSTANT text := nullif(btrim(_redact(summary), E' \t\r\n'), '');
     most CONSTANT int := _job_number('summary_length');
 BEGIN
     IF length(given) > most THEN

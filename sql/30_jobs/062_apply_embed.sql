@@ -58,14 +58,15 @@ BEGIN
         WHERE e.model_id = model) THEN
         PERFORM _admit_vector(first_vector);
     END IF;
-    SELECT array_agg(m.memory_id),
+    SELECT array_agg(h.memory_id),
            array_agg(_check_vector(v.embedding, (SELECT e.dimensions FROM embedding_model AS e
                                                  WHERE e.model_id = model)))
     INTO ids, vectors
     FROM _texts_held(finished) AS h
     JOIN unnest(embeddings) WITH ORDINALITY AS v (embedding, place) ON v.place = h.place
-    JOIN memory AS m ON m.user_id = finished.user_id AND m.memory_id = h.memory_id
-    WHERE v.embedding IS NOT NULL AND _text_hash(m.content) = h.hash;
+    JOIN _contents(finished.user_id, _payload_ids(finished.payload)) AS m
+      ON m.memory_id = h.memory_id AND m.hash = h.hash
+    WHERE v.embedding IS NOT NULL;
     PERFORM _store_vectors(finished.user_id, model, ids, vectors, false);
     PERFORM _embed_apart(finished, errors, 1);
 END $$;

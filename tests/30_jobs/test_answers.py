@@ -89,6 +89,16 @@ def test_a_query_is_expanded_by_the_model_once_it_has_answered(tx):
     }
 
 
+def test_how_often_an_expansion_was_there_already_is_told(tx):
+    tx.execute("SELECT memoir.expand_query('tea')")
+    (claimed,) = claim(tx, kinds=["expand"])
+    words = {"core_keywords": ["tea"], "synonyms": [], "related_concepts": []}
+    answered(tx, claimed, words)
+    tx.execute("SELECT memoir.expand_query('tea')")
+    (_, found) = call(tx, "cache_stats")
+    assert found == ("expansions", 1, 1, 1, 0.5)
+
+
 def test_a_query_is_enqueued_once_and_told_to_nobody_else(tx):
     for _ in range(2):
         tx.execute("SELECT memoir.expand_query('auth error', 'ada')")

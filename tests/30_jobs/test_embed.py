@@ -79,6 +79,17 @@ def test_the_same_text_is_embedded_once(tx):
     assert value(tx, "SELECT count(*) FROM memoir.trace WHERE embedding IS NOT NULL") == 4
 
 
+def test_how_often_a_vector_was_there_already_is_told(tx):
+    for session in "abc":
+        remember(tx, "ok", "turn", session_id=session, turn=0)
+    (taken,) = claim(tx)
+    finish(tx, taken.job_id, embeddings=["[1,0]"])
+    remember(tx, "ok", "turn", session_id="d", turn=0)
+    claim(tx)
+    (found, _) = call(tx, "cache_stats")
+    assert found == ("embeddings", 4, 3, 1, 0.75)
+
+
 def test_a_vector_of_another_user_is_not_taken_over(tx):
     remember(tx, "ok", user_id="ada", embedding="[1,0]")
     remember(tx, "ok", user_id="bob")

@@ -124,6 +124,13 @@ def test_why_a_job_failed_can_be_read(queue):
     assert row == (job_id, "waiting", "x" * 500)
 
 
+def test_what_an_error_says_of_a_key_is_not_kept(queue):
+    job_id = enqueue(queue)
+    claim(queue)
+    fail(queue, job_id, "401 for key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD")
+    assert "abcdefghij" not in job(queue, job_id, "error")
+
+
 def test_a_user_gets_his_urgent_jobs_first_then_the_oldest(queue):
     late = enqueue(queue, run_at="2026-01-02")
     early = enqueue(queue, run_at="2026-01-01")

@@ -1,0 +1,131 @@
+-- What is redacted before anything is stored. A name is written in any case and may be the end of a
+-- longer one: DB_PASSWORD, clientSecret. Prefixes of keys are those their vendors document; a sign
+-- is one that every key of the list has, so that a text is looked through once for all of them.
+
+INSERT INTO redaction_rule (name, kind, pattern, sign, description)
+SELECT r.name, 'api_key', r.pattern, '[A-Za-z0-9_-]{16}', r.description
+FROM (VALUES
+    ('openai', '(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]*[A-Za-z0-9]{20}[A-Za-z0-9_-]*',
+     'OpenAI, Anthropic (sk-ant-), DeepSeek, OpenRouter, Moonshot and others whose keys begin sk-'),
+    ('github', 'gh[opsur]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}', 'GitHub'),
+    ('gitlab', 'gl(?:pat|dt|rt|ft|agent|cbt|oas|ptt|soat)-[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]+)*',
+     'GitLab'),
+    ('aws', '(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])',
+     'Amazon Web Services; its secret key by the name secret'),
+    ('google', 'AIza[A-Za-z0-9_-]{16,}|ya29\.[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}',
+     'Google API key, OAuth token and client secret'),
+    ('slack', 'xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{16,}', 'Slack'),
+    ('stripe', '[rs]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/]{16,}', 'Stripe'),
+    ('twilio', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio'),
+    ('sendgrid', 'SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}', 'SendGrid'),
+    ('mailgun', '(?<![A-Za-z0-9])key-[0-9a-f]{32}(?![A-Za-z0-9])', 'Mailgun'),
+    ('npm', 'npm_[A-Za-z0-9]{16,}', 'npm'),
+    ('pypi', 'pypi-[A-Za-z0-9_-]*[A-Za-z0-9]{20}[A-Za-z0-9_-]*', 'PyPI'),
+    ('rubygems', 'rubygems_[0-9a-f]{16,}', 'RubyGems'),
+    ('docker', 'dckr_(?:pat|oat)_[A-Za-z0-9_-]{16,}', 'Docker Hub'),
+    ('hugging_face', '(?<![A-Za-z0-9_])(?:hf|api_org)_[A-Za-z0-9]{16,}', 'Hugging Face'),
+    ('replicate', '(?<![A-Za-z0-9_])r8_[A-Za-z0-9]{16,}', 'Replicate'),
+    ('groq', '(?<![A-Za-z0-9_])gsk_[A-Za-z0-9]{16,}', 'Groq'),
+    ('xai', '(?<![A-Za-z0-9_])xai-[A-Za-z0-9]{16,}', 'xAI'),
+    ('perplexity', '(?<![A-Za-z0-9_])pplx-[A-Za-z0-9]{16,}', 'Perplexity'),
+    ('digitalocean', 'do[opr]_v1_[0-9a-f]{16,}', 'DigitalOcean'),
+    ('alibaba', '(?<![A-Za-z0-9])LTAI[A-Za-z0-9]{12,}', 'Alibaba Cloud'),
+    ('tencent', '(?<![A-Za-z0-9])AKID[A-Za-z0-9]{13,}', 'Tencent Cloud'),
+    ('baidu', 'bce-v3/ALTAK-[A-Za-z0-9/]{16,}', 'Baidu Cloud'),
+    ('volcengine', '(?<![A-Za-z0-9])AKLT[A-Za-z0-9]{16,}', 'Volcengine'),
+    ('zhipu', '(?<![A-Za-z0-9])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])', 'Zhipu'),
+    ('azure', '(?<![A-Za-z0-9_])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{16,}[A-Za-z0-9_~-]',
+     'Microsoft Entra client secret; keys of services by the name AccountKey'),
+    ('databricks', '(?<![A-Za-z0-9])dapi[0-9a-f]{32}', 'Databricks'),
+    ('shopify', 'shp(?:at|ca|pa|ss)_[0-9a-fA-F]{16,}', 'Shopify'),
+    ('square', 'sq0[a-z]{3}-[A-Za-z0-9_-]{16,}', 'Square'),
+    ('telegram', '(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}', 'Telegram bot'),
+    ('discord', '(?<![A-Za-z0-9])[MNO][A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{16,}',
+     'Discord bot'),
+    ('atlassian', 'AT(?:ATT3|CTT3|BB)[A-Za-z0-9_=-]{16,}', 'Atlassian'),
+    ('notion', '(?<![A-Za-z0-9_])ntn_[A-Za-z0-9]{16,}', 'Notion'),
+    ('linear', 'lin_(?:api|oauth)_[A-Za-z0-9]{16,}', 'Linear'),
+    ('figma', 'figd_[A-Za-z0-9_-]{16,}', 'Figma'),
+    ('grafana', 'glsa_[A-Za-z0-9_]{16,}|glc_[A-Za-z0-9+/=]{16,}', 'Grafana'),
+    ('new_relic', 'NRAK-[A-Z0-9]{16,}', 'New Relic'),
+    ('sentry', 'sntry[su]_[A-Za-z0-9_=+/-]{16,}', 'Sentry'),
+    ('hashicorp', 'hv[bsr]\.[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{16,}',
+     'HashiCorp Vault and Terraform'),
+    ('pulumi', 'pul-[0-9a-f]{16,}', 'Pulumi'),
+    ('planetscale', 'pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_-]{16,}', 'PlanetScale'),
+    ('supabase', 'sb(?:p_[0-9a-f]{16,}|_secret_[A-Za-z0-9_-]{16,})', 'Supabase'),
+    ('age', 'AGE-SECRET-KEY-1[A-Z0-9]{16,}', 'age')
+) AS r (name, pattern, description);
+
+INSERT INTO redaction_rule (name, kind, context, pattern, any_case, sign, description)
+SELECT r.name, 'token', r.context, r.pattern, r.any_case, '[A-Za-z0-9_-]{16}', r.description
+FROM (VALUES
+    ('jwt', '', 'eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)*', false,
+     'JSON Web Token, signed or encrypted'),
+    ('signed_url', '[?&](?:sig|X-Amz-Signature|X-Amz-Security-Token)=', '[A-Za-z0-9%+/=_-]{20,}',
+     true, 'Signatures of Azure and Amazon in an address'),
+    ('web_hook',
+     'hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/[0-9]+/',
+     '[A-Za-z0-9_/-]{20,}', true, 'Addresses of Slack and Discord')
+) AS r (name, context, pattern, any_case, description);
+
+INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
+SELECT r.name, r.kind, r.context, r.pattern, r.proof,
+       '-----BEGIN|://[^\s/@]*:[^\s/]*@|-u[ =]|-user[ =]|[0-9](?:[ -]?[0-9]){8}',
+       r.description
+FROM (VALUES
+    ('private_key', 'private_key', '',
+     '-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:[^-]|-{1,4}[^-])*-----END [A-Z0-9 ]*'
+     '-----|(?:[A-Za-z-]+: [^\r\n]*[\r\n])*(?:[A-Za-z0-9+/=]|\s|\\[nr])*)', NULL,
+     'PEM and PGP blocks, also where the end is missing'),
+    ('url_password', 'password', '://[^\s:/@"''<>]*:', '[^\s/"''<>]+(?=@)', NULL,
+     'postgres://user:password@host'),
+    ('login', 'password', '(?<![A-Za-z0-9-])(?:-u|--user)[ =]["'']?[\w.@-]+:', '[^\s"'']{4,}',
+     'value', 'curl -u user:password'),
+    ('card', 'card', '',
+     '(?<![0-9A-Za-z_.])(?:'
+     '(?:4[0-9]{3}|5[1-5][0-9]{2}|2(?:22[1-9]|2[3-9][0-9]|[3-6][0-9]{2}|7[01][0-9]|720)|35[0-9]{2}'
+     '|6[0-9]{3})(?:[0-9]{12}|(?:[ -][0-9]{4}){3})|4[0-9]{12}'
+     '|3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}|3[0689][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{4}'
+     '|6[0-9]{16,18}|6[0-9]{3}(?:[ -][0-9]{4}){3}[ -][0-9]{3})(?![0-9A-Za-z_])', 'card',
+     'Visa 4, Mastercard 51 to 55 and 2221 to 2720, American Express 34 and 37, Diners Club 30, '
+     '36, 38, 39, JCB 35, Discover, UnionPay and Maestro 6; also in groups'),
+    ('chinese_id', 'id_number', '',
+     '(?<![0-9A-Za-z])[1-9][0-9]{5}(?:19|20)[0-9]{2}[01][0-9][0-3][0-9]{4}[0-9Xx](?![0-9A-Za-z])',
+     'chinese_id', 'Identity card of China (GB 11643)'),
+    ('us_ssn', 'id_number', '',
+     '(?<![0-9A-Za-z-])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![0-9A-Za-z-])', 'us_ssn',
+     'Social security number of the United States')
+) AS r (name, kind, context, pattern, proof, description);
+
+INSERT INTO redaction_rule
+    (name, kind, matches, context, pattern, any_case, proof, sign, description)
+SELECT r.name, r.kind, r.matches, r.context, r.pattern, r.matches = 'text', r.proof,
+       '(?i)key|pass[wpc]|pwd|secret|credential|token|authori|ssn|social s|bearer[ \t]|basic[ \t]'
+       '|密|口令|令牌|私钥', r.description
+FROM (VALUES
+    ('authorization_header', 'authorization', 'text', '\m(?:bearer|basic)[ \t]+',
+     '[A-Za-z0-9._~+/-]{8,}=*', 'mixed', 'HTTP: Authorization: Bearer ..., Basic ...'),
+    ('name_api_key', 'api_key', 'name', '',
+     '(?:api|access|account|auth|shared|encryption|signing|master)[ _-]?key', NULL,
+     'api_key, AccountKey, aws_secret_access_key'),
+    ('name_authorization', 'authorization', 'name', '', 'authorization', NULL,
+     'HTTP header, JSON key'),
+    ('name_password', 'password', 'name', '', 'pass(?:word|wd|phrase|code)|pwd|密码|密碼|口令', NULL,
+     'password, DB_PASSWD, 密码'),
+    ('name_private_key', 'private_key', 'name', '', 'private[ _-]?key|私钥', NULL,
+     'private_key, 私钥'),
+    ('name_secret', 'secret', 'name', '', 'secret(?:[ _-]?key)?|credentials?|密钥', NULL,
+     'client_secret, SECRET_KEY, 密钥'),
+    ('name_ssn', 'id_number', 'name', '', '\mssn|social security number', NULL,
+     'SSN in other forms'),
+    ('name_token', 'token', 'name', '', 'token|令牌', NULL, 'access_token, 令牌')
+) AS r (name, kind, matches, context, pattern, proof, description);
+
+INSERT INTO redaction_rule (name, kind, pattern, enabled, description) VALUES
+    ('email', 'email', '[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}', false,
+     'E-mail addresses'),
+    ('phone', 'phone',
+     '(?<![0-9A-Za-z.-])(?:\+[0-9]{1,3}[ .-]?)?(?:1[3-9][0-9]{9}'
+     '|1[3-9][0-9][ -][0-9]{4}[ -][0-9]{4}|\(?[2-9][0-9]{2}\)?[ .-]?[0-9]{3}[ .-][0-9]{4})'
+     '(?![0-9A-Za-z])', false, 'Phone numbers of China and North America');

@@ -1,0 +1,2 @@
+-- Undoes 0009_redaction.sql.
+DELETE FROM redaction_rule;

@@ -1,0 +1,115 @@
+"""A rule is one row; one that cannot work is refused when it is written."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from tests.rows import value
+
+ADD = "INSERT INTO memoir.redaction_rule (name, pattern, context, sign) VALUES ('mine', %s, %s, %s)"
+
+
+def add(conn, pattern, context="", sign=None):
+    """Add a rule of one's own."""
+    conn.execute(ADD, (pattern, context, sign))
+
+
+def redact(conn, text):
+    """The text as it would be stored."""
+    return value(conn, "SELECT memoir.redact(%s)", text)
+
+
+def test_a_rule_of_ones_own_is_one_row(tx):
+    add(tx, "EMP-[0-9]{6}")
+    assert redact(tx, "ask EMP-123456") == "ask [redacted:mine]"
+    tx.execute("UPDATE memoir.redaction_rule SET kind = 'badge' WHERE name = 'mine'")
+    assert redact(tx, "ask EMP-123456") == "ask [redacted:badge]"
+    tx.execute("UPDATE memoir.redaction_rule SET enabled = false WHERE name = 'mine'")
+    assert redact(tx, "ask EMP-123456") == "ask EMP-123456"
+    tx.execute("UPDATE memoir.redaction_rule SET enabled = true WHERE name = 'mine'")
+    tx.execute("DELETE FROM memoir.redaction_rule WHERE name = 'mine'")
+    assert redact(tx, "ask EMP-123456") == "ask EMP-123456"
+
+
+def test_the_context_stays(tx):
+    add(tx, "[0-9]+", context="door (code|number) ")
+    assert redact(tx, "door code 4711, 12") == "door code [redacted:mine], 12"
+
+
+def test_a_pattern_may_have_groups(tx):
+    add(tx, "a(b)(c)|d")
+    assert redact(tx, "abc d ab") == "[redacted:mine] [redacted:mine] ab"
+
+
+def test_capitals_matter_unless_told(tx):
+    add(tx, "emp-[0-9]+")
+    assert redact(tx, "EMP-1") == "EMP-1"
+    tx.execute("UPDATE memoir.redaction_rule SET any_case = true WHERE name = 'mine'")
+    assert redact(tx, "EMP-1") == "[redacted:mine]"
+
+
+def test_a_name_of_ones_own_is_redacted_in_text_and_in_json(tx):
+    tx.execute(
+        "INSERT INTO memoir.redaction_rule (name, kind, matches, pattern)"
+        " VALUES ('name_door', 'door_code', 'name', 'door[ _-]?code|门禁')"
+    )
+    assert redact(tx, "Door code: 4711x") == "Door code: [redacted:door_code]"
+    assert redact(tx, "门禁是4711") == "门禁是[redacted:door_code]"
+    document = value(tx, """SELECT memoir._redact_json('{"door_code": 12, "code": 12}')""")
+    assert document == {"door_code": "[redacted:door_code]", "code": 12}
+
+
+def test_e_mail_addresses_and_phone_numbers_are_redacted_on_demand(tx):
+    text = "ada@example.com, 13812345678, +1 415-555-0132"
+    assert redact(tx, text) == text
+    tx.execute("UPDATE memoir.redaction_rule SET enabled = true")
+    assert redact(tx, text) == "[redacted:email], [redacted:phone], [redacted:phone]"
+
+
+def test_without_rules_nothing_is_redacted(tx):
+    tx.execute("DELETE FROM memoir.redaction_rule")
+    assert redact(tx, "password = hunter2") == "password = hunter2"
+    document = value(tx, """SELECT memoir._redact_json('{"password": "a\\n"}')""")
+    assert document == {"password": "a\n"}
+
+
+def test_a_rule_does_not_touch_what_was_redacted(tx):
+    add(tx, "redacted|card|.")
+    assert redact(tx, "a[redacted:card]b") == "[redacted:mine][redacted:card][redacted:mine]"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "problem"),
+    [
+        ("(", "parentheses () not balanced"),
+        ("a)|(b", "parentheses () not balanced"),
+        ("a*", "it matches an empty text"),
+        ("", "it matches an empty text"),
+        (r"(a)\1", "it has a back reference"),
+        ("(?i)abc", "it begins with an option"),
+        ("***=abc", "it begins with an option"),
+        ("a{999}", "invalid repetition count"),
+        ("x" * 2001, "it has more than 2000 characters"),
+    ],
+)
+def test_a_pattern_that_cannot_work_is_refused_with_a_hint(tx, pattern, problem):
+    with pytest.raises(psycopg.Error) as caught, tx.transaction():
+        add(tx, pattern)
+    error = caught.value.diag
+    assert error.sqlstate == "ME008"
+    assert error.message_primary.startswith('the pattern of redaction rule "mine" cannot be used')
+    assert problem in error.message_primary
+    assert error.message_hint
+
+
+@pytest.mark.parametrize(("context", "sign"), [("(", None), ("", "["), ("", "a*"), ("(?i)a", None)])
+def test_context_and_sign_are_checked_too(tx, context, sign):
+    with pytest.raises(psycopg.Error) as caught, tx.transaction():
+        add(tx, "abc", context, sign)
+    assert caught.value.sqlstate == "ME008"
+
+
+def test_every_look_is_shared(tx):
+    looks = value(tx, "SELECT count(DISTINCT look) FROM memoir._compiled_rules()")
+    expressions = value(tx, "SELECT count(*) FROM memoir._compiled_rules()")
+    assert (looks, expressions <= 32) == (3, True)

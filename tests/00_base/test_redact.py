@@ -1,0 +1,273 @@
+"""What must never be stored: found in text, and nothing else is.
+
+The keys are made up, and put together from parts so that no scanner takes them for real ones.
+"""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rows import value
+
+HEX = "0123456789abcdef" * 4
+MIXED = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9fG1hJ3"
+UPPER = "A1B2C3D4E5F6G7H8I9J0K1L2M3N4P5Q6"
+PEM = "-" * 5 + "{} RSA PRIVATE KEY" + "-" * 5
+BODY = "MIIEowIBAAKCAQEA7\n" * 3
+
+API_KEYS = {
+    "openai": "sk" + "-" + MIXED,
+    "openai project": "sk" + "-proj-" + MIXED,
+    "anthropic": "sk" + "-ant-api03-" + MIXED,
+    "deepseek": "sk" + "-" + HEX[:32],
+    "github": "gh" + "p_" + MIXED[:36],
+    "github oauth": "gh" + "o_" + MIXED[:36],
+    "github fine-grained": "github" + "_pat_" + MIXED[:22] + "_" + MIXED,
+    "gitlab": "gl" + "pat-" + MIXED[:20],
+    "aws": "AK" + "IA" + UPPER[:16],
+    "aws temporary": "AS" + "IA" + UPPER[:16],
+    "google": "AI" + "za" + MIXED[:35],
+    "google oauth": "ya" + "29." + MIXED,
+    "slack": "xo" + "xb-123456789012-" + MIXED[:24],
+    "slack app": "xa" + "pp-1-" + MIXED,
+    "stripe": "sk" + "_live_" + MIXED[:24],
+    "stripe restricted": "rk" + "_live_" + MIXED[:24],
+    "twilio": "S" + "K" + HEX[:32],
+    "sendgrid": "S" + "G." + MIXED[:22] + "." + MIXED[:43],
+    "mailgun": "ke" + "y-" + HEX[:32],
+    "npm": "np" + "m_" + MIXED[:36],
+    "pypi": "py" + "pi-" + MIXED,
+    "rubygems": "ruby" + "gems_" + HEX[:48],
+    "docker": "dc" + "kr_pat_" + MIXED[:27],
+    "hugging face": "h" + "f_" + MIXED[:34],
+    "replicate": "r" + "8_" + MIXED[:37],
+    "groq": "gs" + "k_" + MIXED,
+    "xai": "xa" + "i-" + MIXED,
+    "perplexity": "pp" + "lx-" + MIXED,
+    "digitalocean": "do" + "p_v1_" + HEX,
+    "alibaba": "LT" + "AI" + MIXED[:20],
+    "tencent": "AK" + "ID" + MIXED[:32],
+    "baidu": "bce" + "-v3/ALTAK-" + MIXED,
+    "volcengine": "AK" + "LT" + MIXED[:40],
+    "zhipu": HEX[:32] + "." + MIXED[:16],
+    "azure": MIXED[:3] + "8" + "Q~" + MIXED[:34],
+    "databricks": "da" + "pi" + HEX[:32],
+    "shopify": "sh" + "pat_" + HEX[:32],
+    "square": "sq" + "0atp-" + MIXED[:22],
+    "telegram": "123456789:" + "AA" + MIXED[:33],
+    "discord": "M" + MIXED[:23] + "." + MIXED[:6] + "." + MIXED[:27],
+    "atlassian": "AT" + "ATT3" + MIXED,
+    "notion": "nt" + "n_" + MIXED,
+    "linear": "lin" + "_api_" + MIXED[:40],
+    "figma": "fi" + "gd_" + MIXED[:40],
+    "grafana": "gl" + "sa_" + MIXED[:32] + "_" + HEX[:8],
+    "new relic": "NR" + "AK-" + UPPER[:27],
+    "sentry": "sn" + "trys_" + MIXED,
+    "vault": "hv" + "s." + MIXED[:24],
+    "terraform": MIXED[:14] + ".atl" + "asv1." + MIXED + MIXED,
+    "pulumi": "pu" + "l-" + HEX[:40],
+    "planetscale": "ps" + "cale_tkn_" + MIXED[:43],
+    "supabase": "sb" + "p_" + HEX[:40],
+    "age": "AGE-" + "SECRET-KEY-1" + UPPER + UPPER,
+}
+JWT = "ey" + "JhbGciOiJIUzI1NiJ9.ey" + "JzdWIiOiIxMjM0In0." + MIXED[:43]
+
+SENTENCES = ["{}", "my key: {}.", "KEY={}\nnext", "我的密钥是{}，记住", '{{"key": "{}"}}', "({})"]
+
+CARDS = [
+    "4111 1111 1111 1111",
+    "4111-1111-1111-1111",
+    "4111111111111111",
+    "5500005555555559",
+    "2223003122003222",
+    "378282246310005",
+    "3782 822463 10005",
+    "30569309025904",
+    "6011111111111117",
+    "6222021234567890128",
+    "3530111333300000",
+    "4222222222222",
+]
+
+SECRETS = {
+    # text: what is left of it
+    "password = hunter2": "password = [redacted:password]",
+    "password=hunter2 user=bob": "password=[redacted:password] user=bob",
+    "Password: hunter2": "Password: [redacted:password]",
+    "password: swordfish\nuser: bob": "password: [redacted:password]\nuser: bob",
+    "the wifi password is hunter2": "the wifi password is [redacted:password]",
+    "I changed my password to Hunter2!": "I changed my password to [redacted:password]",
+    'password: "correct horse, battery"': 'password: "[redacted:password]"',
+    "{'password': 'it\"s me'}": "{'password': '[redacted:password]'}",
+    '{"user": "bob", "password": "x y z w"}': '{"user": "bob", "password": "[redacted:password]"}',
+    '{\\"password\\": \\"hunter2\\"}': '{\\"password\\": \\"[redacted:password]\\"}',
+    'password: str = "hunter2"': 'password: str = "[redacted:password]"',
+    "<password>hunter2</password>": "<password>[redacted:password]</password>",
+    "export DB_PASSWORD=hunter2": "export DB_PASSWORD=[redacted:password]",
+    "PGPASSWORD='hunter2' psql": "PGPASSWORD='[redacted:password]' psql",
+    "mysqldump --password hunter2 db": "mysqldump --password [redacted:password] db",
+    "mysqldump --password=hunter2 db": "mysqldump --password=[redacted:password] db",
+    "run --api-token tok3n99 now": "run --api-token [redacted:token] now",
+    "Server=db;User=sa;Password=p;w,d&9;Timeout=5": (
+        "Server=db;User=sa;Password=[redacted:password];Timeout=5"
+    ),
+    "https://x.org/?access_token=abcd1234&page=2": (
+        "https://x.org/?access_token=[redacted:token]&page=2"
+    ),
+    "密码：hunter2，别忘了": "密码：[redacted:password]，别忘了",
+    "我的密码是123456。": "我的密码是[redacted:password]。",
+    "密码为 abc@123": "密码为 [redacted:password]",
+    "密码改成了 abc@123": "密码改成了 [redacted:password]",
+    "登录密码abc123": "登录密码[redacted:password]",
+    "令牌=abcd1234": "令牌=[redacted:token]",
+    "aws_secret_access_key = " + MIXED[:40]: "aws_secret_access_key = [redacted:api_key]",
+    "client_secret: " + MIXED[:40]: "client_secret: [redacted:secret]",
+    "AccountKey=" + MIXED + "==;Endpoint=x": "AccountKey=[redacted:api_key];Endpoint=x",
+    "Authorization: Bearer " + MIXED[:20]: "Authorization: Bearer [redacted:authorization]",
+    "Authorization: Basic dXNlcjpwYXNz": "Authorization: Basic [redacted:authorization]",
+    "-H 'authorization: abc123def'": "-H 'authorization: [redacted:authorization]'",
+    "curl -u bob:hunter2 https://x.org": "curl -u bob:[redacted:password] https://x.org",
+    "postgres://bob:hunter2@db:5432/x": "postgres://bob:[redacted:password]@db:5432/x",
+    "redis://:p@ss@localhost": "redis://:[redacted:password]@localhost",
+    "jwt " + JWT: "jwt [redacted:token]",
+    "my SSN is 536-90-4399": "my SSN is [redacted:id_number]",
+    "ssn: 536904399": "ssn: [redacted:id_number]",
+    "身份证 11010519491231002X 号": "身份证 [redacted:id_number] 号",
+    f"{PEM.format('BEGIN')}\n{BODY}{PEM.format('END')} end": "[redacted:private_key] end",
+    f"{PEM.format('BEGIN')}\n{BODY}": "[redacted:private_key]",
+    "https://hooks.slack." + "com/services/T0123/B0123/" + MIXED[:24]: (
+        "https://hooks.slack.com/services/[redacted:token]"
+    ),
+    "https://x.blob.core.windows.net/c?sv=2020&" + "sig=" + MIXED: (
+        "https://x.blob.core.windows.net/c?sv=2020&sig=[redacted:token]"
+    ),
+}
+
+KEPT = [
+    "password reset flow",
+    "the token budget is 800",
+    "the token budget is 8000 and the password must be long",
+    "max_tokens: 4096, tokens = 12345",
+    "I forgot my password, can you reset it?",
+    "Password: required",
+    "password: string",
+    "password: <your password>",
+    "password=$DB_PASSWORD",
+    "password = os.environ['DB_PASSWORD']",
+    "password = getpass()",
+    "api_key=settings.api_key",
+    "api_key=api_key, token=access_token",
+    "password=****",
+    "password: None",
+    "PWD=/home/ada/project",
+    "the secret to good tea is patience",
+    "the secret is to stay calm",
+    "Our secret: never give up!",
+    "basic understanding of internationalization",
+    "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+    "sha256:" + HEX,
+    "id 123e4567-e89b-12d3-a456-426614174000",
+    "order 1234567890123456",
+    "order 4111111111111112",
+    "order 2024-0001-0002-0003",
+    "call +1 415 555 0132 or 13812345678",
+    "2025-06-01T12:00:00.123456Z, 1717243200000000",
+    "version 18.4.1, pgvector 0.8.5, build 20240501123456",
+    "ISBN 978-3-16-148410-0",
+    "000-12-3456, 666-12-3456, 987-65-4321, 536-00-1234",
+    "110105194912310021",
+    "111111111111111111",
+    "sk-learn-0-24-pipeline-example, pypi-package-publishing-guide",
+    "task-0123456789abcdef0123, risk-assessment-for-next-quarter",
+    "http://localhost:8080/a@b and mailto:ada@x.org",
+    "https://x.org/watch?v=dQw4w9WgXcQ&list=PLrAXtmErZgOeiKm4sgNOknGvNjby9efdf",
+    "密码学很有趣，忘记密码怎么办？",
+    "密码：请联系管理员",
+    "密码是用来保护账户的，密码太短了",
+    "这个令牌桶算法的容量是 1000",
+    "口令红包 88",
+    "user@example.com",
+    "a_very_long_snake_case_identifier_of_a_test_function",
+    "-" * 5 + "BEGIN CERTIFICATE" + "-" * 5,
+    "[redacted:password] and [redacted:api_key]",
+    "password = [redacted:password]",
+    "postgres://bob:[redacted:password]@db",
+]
+
+
+def redact(conn: psycopg.Connection, text: str | None) -> str | None:
+    """The text as it would be stored."""
+    return value(conn, "SELECT memoir.redact(%s)", text)
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+@pytest.mark.parametrize("key", API_KEYS.values(), ids=API_KEYS)
+def test_a_key_of_a_vendor_is_redacted(tx, key, sentence):
+    left = redact(tx, sentence.format(key))
+    assert left.replace("[redacted:secret]", "[redacted:api_key]") == sentence.format(
+        "[redacted:api_key]"
+    )
+
+
+@pytest.mark.parametrize("text", SECRETS)
+def test_what_is_called_a_secret_is_redacted(tx, text):
+    assert redact(tx, text) == SECRETS[text]
+
+
+@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("sentence", ["{}", "card {}, 12/27 123", "卡号{}。", "2024 {} 12/27"])
+def test_a_card_number_is_redacted(tx, card, sentence):
+    assert redact(tx, sentence.format(card)) == sentence.format("[redacted:card]")
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_only_looks_like_a_secret_stays(tx, text):
+    assert redact(tx, text) == text
+
+
+def test_null_stays_null(tx):
+    assert redact(tx, None) is None
+    assert redact(tx, "") == ""
+
+
+PIECES = st.sampled_from(
+    [*SECRETS, *KEPT, *API_KEYS.values(), *CARDS, JWT, "[redacted:", "[redacted:card]", "\\", '"']
+)
+TEXTS = (
+    st.lists(st.one_of(PIECES, st.text(max_size=12)), max_size=6)
+    .flatmap(
+        lambda parts: st.sampled_from(["", " ", "\n", ": ", "-"]).map(lambda glue: glue.join(parts))
+    )
+    .filter(lambda text: "\0" not in text)
+)
+
+
+@given(text=TEXTS)
+def test_to_redact_twice_is_to_redact_once(tx, text):
+    once = redact(tx, text)
+    assert redact(tx, once) == once
+
+
+@given(text=TEXTS)
+def test_a_text_grows_no_more_than_fivefold(tx, text):
+    assert len(redact(tx, text)) <= 5 * len(text)
+
+
+@given(text=TEXTS)
+def test_what_was_redacted_before_stays(tx, text):
+    marks = [f"[redacted:{kind}]" for kind in ("card", "my_own_1")]
+    left = redact(tx, marks[0] + text + marks[1])
+    assert left.startswith(marks[0])
+    assert left.endswith(marks[1])
+
+
+@given(text=st.text(st.characters(exclude_categories=["Nd", "Cs"], exclude_characters="\0:=>-@")))
+def test_a_text_without_digits_and_signs_stays(tx, text):
+    assert redact(tx, text) == text
+
+
+@given(text=st.text("pasword: 1234=\"'", max_size=30), secret=st.sampled_from([*API_KEYS.values()]))
+def test_a_key_is_redacted_whatever_stands_around_it(tx, text, secret):
+    assert secret not in redact(tx, f"{text} {secret}, {text}")
