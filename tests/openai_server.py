@@ -39,6 +39,11 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     end: Literal["kept", "reset", "silent"] = "kept"
 
+    def encoded(self) -> Reply:
+        """The same in bytes."""
+        is_bytes = isinstance(self.body, bytes)
+        return self if is_bytes else replace(self, body=json.dumps(self.body).encode())
+
 
 Fault = Callable[[Reply], Reply]
 """Makes of the right reply what goes out instead."""
@@ -146,6 +151,7 @@ class OpenAIServer:
         self.chats: list[Body] = []
         self.worked = 0.0
         self._model = threading.Semaphore(at_once)
+        self._lock = threading.Lock()
         self._closing = threading.Event()
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -171,21 +177,25 @@ class OpenAIServer:
         self.faults.extend(faults)
 
     def reply(self, path: str, body: Body) -> Reply:
-        """What goes out for a request."""
+        """What goes out for a request, when the model has worked on it for as long as it takes."""
         with self._model:
             start = time.perf_counter()
-            if path.endswith("/embeddings"):
-                self.embeddings.append(body)
-                reply = Reply(self._embeddings(body))
-            elif path.endswith("/chat/completions"):
-                self.chats.append(body)
-                reply = self._chat(body)
-            else:
-                return status(404)(Reply(None))
-            self._closing.wait(max(0.0, self.seconds - (time.perf_counter() - start)))
-            self.worked += time.perf_counter() - start
+            reply = self._reply(path, body)
             fault = self.faults.popleft() if self.faults else self.always
-        return fault(reply) if fault else reply
+            reply = (fault(reply) if fault else reply).encoded()
+            self._closing.wait(max(0.0, self.seconds - (time.perf_counter() - start)))
+            with self._lock:
+                self.worked += time.perf_counter() - start
+        return reply
+
+    def _reply(self, path: str, body: Body) -> Reply:
+        if path.endswith("/embeddings"):
+            self.embeddings.append(body)
+            return Reply(self._embeddings(body))
+        if path.endswith("/chat/completions"):
+            self.chats.append(body)
+            return self._chat(body)
+        return status(404)(Reply(None))
 
     def refusal(self, body: Body) -> str | None:
         """What is wrong with the request of a chat."""
@@ -261,7 +271,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def do_GET(self) -> None:
-        self._send(Reply(self.server.api.spent()))
+        self._send(Reply(self.server.api.spent()).encoded())
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -277,15 +287,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.close()
             return
-        content = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
         self.send_response(HTTPStatus(reply.status))
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Length", str(len(reply.body)))
         for name, value in reply.headers.items():
             self.send_header(name, value)
         self.end_headers()
         with suppress(ConnectionError):  # whoever asked may not wait any longer
-            self.wfile.write(content)
+            self.wfile.write(reply.body)
 
     def log_message(self, *_: object) -> None:
         """Quiet."""

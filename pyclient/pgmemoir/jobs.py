@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -32,7 +32,7 @@ _FINISH = """SELECT memoir.finish(%s::bigint, %s::jsonb, user_id => %s::text, wo
 _FAIL = b"""SELECT memoir.fail(%s::bigint, %s::text, user_id => %s::text, worker => %s::text,
     retry_after => %s::interval)"""
 _EXTEND = b"SELECT memoir.extend_lease(%s::bigint, %s::text, %s::interval, user_id => %s::text)"
-_STANDING = b"SELECT kind, needs, waiting, dead FROM memoir.job_overview ORDER BY kind"
+_STANDING = b"SELECT kind, needs, waiting, dead, oldest FROM memoir.job_overview ORDER BY kind"
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,16 @@ Result = Finish | Fail
 
 @dataclass(frozen=True)
 class Standing:
-    """How many jobs of a kind wait, and how many are dead; ``needs`` embedding, chat or nothing."""
+    """How many jobs of a kind wait, and how many are dead; ``needs`` embedding, chat or nothing.
+
+    ``oldest`` is since when the first of them waits.
+    """
 
     kind: str
     needs: str
     waiting: int
     dead: int
+    oldest: datetime | None
 
 
 class Jobs:
