@@ -132,8 +132,7 @@ class OpenAIChat:
         """With the schema where the server takes one, in words where it does not."""
         if schema is None or not self._knows_schemas:
             return self._request(_with_schema(messages, schema), {"type": "json_object"})
-        # Not strict: that takes a subset of JSON schema, and the database checks the answer.
-        named = {"name": kind, "schema": schema, "strict": False}
+        named = {"name": kind, "schema": schema, "strict": _is_strict(schema)}
         try:
             return self._request(messages, {"type": "json_schema", "json_schema": named})
         except ApiFailure as error:
@@ -170,6 +169,19 @@ def default_chat_model(model: str | None = None) -> ChatModel | None:
     """
     model = (model or os.environ.get("MEMOIR_CHAT_MODEL", "")).strip()
     return OpenAIChat(model) if model else None
+
+
+def _is_strict(schema: Any) -> bool:
+    """Whether a model can be held to it: OpenAI takes objects alone that list all they have."""
+    if isinstance(schema, list):
+        return all(map(_is_strict, schema))
+    if not isinstance(schema, dict):
+        return True
+    if "properties" in schema or schema.get("type") == "object":
+        listed = set(schema.get("properties", ())) == set(schema.get("required", ()))
+        if not listed or schema.get("additionalProperties") is not False:
+            return False
+    return all(map(_is_strict, schema.values()))
 
 
 def _with_schema(messages: Sequence[Message], schema: Schema | None) -> list[Message]:

@@ -51,6 +51,18 @@ def test_a_model_is_asked_with_the_schema(api: OpenAIServer) -> None:
     assert asked["response_format"] == {"type": "json_schema", "json_schema": wanted}
 
 
+@pytest.mark.parametrize(
+    ("more", "required", "strict"),
+    [(False, ["keywords"], True), (True, ["keywords"], False), (False, [], False)],
+)
+def test_a_model_is_held_to_a_schema_that_lists_everything(
+    api: OpenAIServer, more: bool, required: list[str], strict: bool
+) -> None:
+    schema = {**SCHEMA, "additionalProperties": more, "required": required}
+    model(api).answer(ASKED, schema, "keywords")
+    assert api.chats[0]["response_format"]["json_schema"]["strict"] is strict
+
+
 def test_a_server_without_schemas_is_told_in_words(api: OpenAIServer) -> None:
     api.knows_schemas = False
     asks = model(api)
