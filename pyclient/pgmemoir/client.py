@@ -25,6 +25,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from . import calls, evaluation
+from .cache import CacheInfo, QueryCache
 from .calls import (
     Call,
     Calls,
@@ -103,7 +104,7 @@ class _Steps:
         self._keeps_writes = keeps_writes
         self._calls: Calls | None = None
         self._model_known = False
-        self._query_vectors: dict[str, str] = {}
+        self.query_vectors = QueryCache(QUERY_CACHE)
         self._selective_modes: frozenset[str] | None = None
         self._warned = False
         self._paused_until = 0.0
@@ -281,14 +282,14 @@ class _Steps:
 
     def _query_vector(self, text: str) -> _Plan[str | None]:
         """The vector of a question in text form, None when it is blank or none can be had."""
-        if text not in self._query_vectors:
-            if not text.strip():
-                return None
+        if not text.strip() or self._chosen_embedder() is None:
+            return None
+        vector = self.query_vectors.get(text)
+        if vector is None:
             (vector,) = yield from self._embed([text], writing=False)
-            if vector is None:
-                return None
-            self._keep_query(text, vector)
-        return self._query_vectors[text]
+            if vector is not None:
+                self.query_vectors.put(text, vector)
+        return vector
 
     def _text_to_embed(self, query: str, mode: str | None) -> _Plan[str]:
         """The question, without names and common words in a mode that leaves them out."""
@@ -297,12 +298,6 @@ class _Steps:
         if mode not in self._selective_modes or self._chosen_embedder() is None:
             return query
         return cast(str, (yield calls.embedding_text(query, mode, self._user)))
-
-    def _keep_query(self, query: str, vector: str) -> None:
-        """Agents ask the same again, in another mode or a turn later: embed it once."""
-        if len(self._query_vectors) >= QUERY_CACHE:
-            del self._query_vectors[next(iter(self._query_vectors))]
-        self._query_vectors[query] = vector
 
     def _embed(self, texts: list[str], writing: bool) -> _Plan[list[str | None]]:
         """Vectors in text form, or None for each when the embedder cannot be reached."""
@@ -387,6 +382,10 @@ class Memoir:
         if self._own and self._conn is not None:
             self._conn.close()
             self._conn = None
+
+    def cache_info(self) -> CacheInfo:
+        """How many questions found their vector kept: ``hit_rate`` is to be above 0.7 (D2 6)."""
+        return self._steps.query_vectors.info()
 
     def context(
         self,
@@ -672,6 +671,10 @@ class AsyncMemoir:
         if self._own and self._conn is not None:
             await self._conn.close()
             self._conn = None
+
+    def cache_info(self) -> CacheInfo:
+        """See `Memoir.cache_info`; not to be awaited."""
+        return self._steps.query_vectors.info()
 
     async def context(
         self,
