@@ -6,6 +6,7 @@
 ...     print(memory.context("which database is staging on?"))
 """
 
+from .cache import CacheInfo
 from .calls import Detail, Explained, Found, Maintained, NewMemory, Recall, Remembered
 from .calls_memory import (
     Applied,
@@ -57,6 +58,7 @@ __all__ = [
     "BadText",
     "BadTimestamp",
     "BudgetOutOfRange",
+    "CacheInfo",
     "Changed",
     "Changes",
     "Deleted",

@@ -17,18 +17,3 @@ BEGIN
         FROM generate_series(1, cardinality(memory_ids), 100) AS message (first);
     END IF;
 END $$;
-
--- Which event a revision is (view outbox); NULL: none. A memory is created by its row, not by a
--- revision. Where an action leaves and brings back, the status before tells which it was.
-CREATE OR REPLACE FUNCTION _event_of(action text, old_values jsonb) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE
-        WHEN action IN ('UPDATE', 'LOWER', 'CONFIRM') THEN 'updated'
-        WHEN action IN ('SUPERSEDE', 'ARCHIVE') THEN 'superseded'
-        WHEN action IN ('FORGET', 'REJECT') THEN 'forgotten'
-        WHEN action = 'RESTORE' THEN 'restored'
-        WHEN action IN ('MERGE', 'UNDO') AND NOT coalesce(old_values ? 'status', false)
-            THEN 'updated'
-        WHEN action = 'MERGE' THEN 'superseded'
-        WHEN action = 'UNDO' AND old_values ->> 'status' IN ('active', 'pending') THEN 'forgotten'
-        WHEN action = 'UNDO' THEN 'restored' END;

@@ -1,24 +1,6 @@
 -- A candidate that the user confirms is remembered: it takes its place in its slot, or beside the
 -- memory that says nearly the same, as remember() would have given it at once. No row goes: a
 -- candidate was seen, so one that adds nothing is superseded by the one that says it already.
-CREATE OR REPLACE FUNCTION _pending(user_id text, memory_id bigint) RETURNS memory
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-DECLARE
-    candidate memory;
-BEGIN
-    PERFORM _check_memory(user_id, memory_id);
-    SELECT m.* INTO candidate FROM memory AS m
-    WHERE m.user_id = _pending.user_id AND m.memory_id = _pending.memory_id;
-    IF candidate.status <> 'pending' THEN
-        RAISE EXCEPTION 'memory % is not pending but %', memory_id, candidate.status
-            USING ERRCODE = 'ME014',
-                  HINT = 'SELECT * FROM memoir.list_memories(status => ''{pending}'') lists what '
-                         'waits.';
-    END IF;
-    RETURN candidate;
-END $$;
 
 -- The candidate at its place in time; it ends the memory before it.
 CREATE OR REPLACE FUNCTION _confirm_in_slot(candidate memory) RETURNS outcome
@@ -111,7 +93,7 @@ DECLARE
     done outcome;
 BEGIN
     PERFORM _lock_user(owner);
-    candidate := _pending(owner, memory_id);
+    candidate := _check_status(owner, memory_id, '{pending}', 'confirmed');
     IF candidate.subject IS NOT NULL AND candidate.position IS NULL THEN
         done := _confirm_in_slot(candidate);
     ELSE
@@ -121,10 +103,6 @@ BEGIN
     action := done.action;
     reason := done.reason;
     other_ids := done.other_ids;
-    PERFORM _notify(owner, 'updated', ARRAY[candidate.memory_id]);
-    IF action IN ('SUPERSEDE', 'NOOP') THEN
-        PERFORM _notify(owner, 'superseded', other_ids);
-    END IF;
 END $$;
 
 COMMENT ON FUNCTION confirm(bigint, text) IS

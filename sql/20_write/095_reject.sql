@@ -11,9 +11,8 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
 BEGIN
     PERFORM _lock_user(owner);
-    PERFORM _pending(owner, memory_id);
+    PERFORM _check_status(owner, memory_id, '{pending}', 'rejected');
     PERFORM _retire(owner, ARRAY[memory_id], 'forgotten', 'REJECT', 'user', reason, now(), NULL);
-    PERFORM _notify(owner, 'forgotten', ARRAY[memory_id]);
 END $$;
 
 COMMENT ON FUNCTION reject(bigint, text, text) IS

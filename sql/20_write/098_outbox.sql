@@ -1,6 +1,7 @@
 -- What was done to memories, for those who poll instead of listening: made of the rows that are
--- there anyway, so that it costs a write nothing and cannot say what did not happen. Of a memory
--- that was deleted an event without content remains; of a user who was deleted nothing.
+-- there anyway, so that it costs a write nothing and cannot say what did not happen. A revision
+-- tells the status before; the one after is what the next revision found, or is there now. Of a
+-- memory that was deleted an event without content remains; of a user who was deleted nothing.
 CREATE OR REPLACE FUNCTION _record_deleted(
     user_id text, memory_ids bigint[], author text, reason text) RETURNS void
     LANGUAGE plpgsql
@@ -20,10 +21,20 @@ SELECT m.recorded_at AS at, m.user_id, 'created' AS event, m.memory_id, m.origin
        NULL AS reason, 'memory ' || m.memory_id AS event_id
 FROM memory AS m
 UNION ALL
-SELECT r.created_at, r.user_id, _event_of(r.action, r.old_values), r.memory_id, r.author, r.reason,
-       'revision ' || r.revision_id
+SELECT r.created_at, r.user_id,
+       _event_of(coalesce(later.old_status, m.status), r.old_values ->> 'status'), r.memory_id,
+       r.author, r.reason, 'revision ' || r.revision_id
 FROM revision AS r
-WHERE _event_of(r.action, r.old_values) IS NOT NULL
+JOIN memory AS m ON m.user_id = r.user_id AND m.memory_id = r.memory_id
+LEFT JOIN LATERAL (
+    SELECT l.old_values ->> 'status' AS old_status
+    FROM revision AS l
+    WHERE l.user_id = r.user_id AND l.memory_id = r.memory_id
+      AND l.revision_id > r.revision_id AND l.old_values ? 'status'
+    ORDER BY l.revision_id
+    LIMIT 1
+) AS later ON true
+WHERE r.old_values <> '{}'
 UNION ALL
 SELECT e.created_at, e.user_id, 'deleted', (e.payload ->> 'memory_id')::bigint,
        e.payload ->> 'author', e.payload ->> 'reason', 'event ' || e.event_id

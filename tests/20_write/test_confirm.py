@@ -141,6 +141,21 @@ def test_a_rejected_memory_is_forgotten_with_the_reason(asked):
     assert revision == ("REJECT", "user", "never said so")
 
 
+def test_a_confirmation_is_undone_whole(asked):
+    proposed = propose(asked, "tea", subject="user.drink")
+    confirm(asked, proposed)
+    call(asked, "undo", memory_id=proposed)
+    assert pending(asked) == ["tea"]
+    assert [m.content for m in call(asked, "list_memories")] == ["coffee"]
+
+
+def test_a_rejection_is_undone(asked):
+    proposed = propose(asked, "tea", subject="user.drink")
+    call(asked, "reject", memory_id=proposed)
+    call(asked, "restore", memory_id=proposed)
+    assert pending(asked) == ["tea"]
+
+
 @pytest.mark.parametrize("function", ["confirm", "reject"])
 def test_only_a_pending_memory_is_confirmed_or_rejected(asked, function):
     proposed = propose(asked, "The user plays the violin")
@@ -148,7 +163,7 @@ def test_only_a_pending_memory_is_confirmed_or_rejected(asked, function):
     before = row_counts(asked)
     said = refused(asked, function, memory_id=proposed)
     assert said.sqlstate == "ME014"
-    assert said.message_primary == f"memory {proposed} is not pending but active"
+    assert said.message_primary == (f"memory {proposed} is active: it cannot be {function}ed")
     assert row_counts(asked) == before
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from psycopg.types.json import Jsonb
+from tests.listener import listening
 from tests.rows import ago, call, remember, value
 
 EVENTS = "SELECT event, memory_id FROM memoir.outbox WHERE user_id = %s ORDER BY event_id"
@@ -12,15 +11,6 @@ EVENTS = "SELECT event, memory_id FROM memoir.outbox WHERE user_id = %s ORDER BY
 def outbox(conn, user="default"):
     """Event and memory of every row of a user."""
     return conn.execute(EVENTS, (user,)).fetchall()
-
-
-def revise(conn, memory_id, action, old_values):
-    """A revision of a memory."""
-    conn.execute(
-        "INSERT INTO memoir.revision (user_id, memory_id, action, author, old_values, change_id)"
-        " VALUES ('default', %s, %s, 'user', %s, 1)",
-        (memory_id, action, Jsonb(old_values)),
-    )
 
 
 def test_a_memory_is_created_when_it_is_stored_not_when_it_was_said(tx):
@@ -44,33 +34,33 @@ def test_a_proposed_memory_is_created_and_confirmed_or_rejected(tx):
     assert value(tx, "SELECT reason FROM memoir.outbox WHERE event = 'forgotten'") == "wrong"
 
 
-@pytest.mark.parametrize(
-    ("action", "old_values", "event"),
-    [
-        ("UPDATE", {"content": "tea"}, "updated"),
-        ("LOWER", {"importance": 0.5}, "updated"),
-        ("MERGE", {"content": "tea"}, "updated"),
-        ("MERGE", {"status": "active"}, "superseded"),
-        ("SUPERSEDE", {"status": "active"}, "superseded"),
-        ("ARCHIVE", {"status": "active"}, "superseded"),
-        ("FORGET", {"status": "active"}, "forgotten"),
-        ("RESTORE", {"status": "forgotten"}, "restored"),
-        ("UNDO", {"status": "superseded"}, "restored"),
-        ("UNDO", {"status": "active"}, "forgotten"),
-        ("UNDO", {"content": "tea"}, "updated"),
-    ],
-)
-def test_every_action_is_one_of_the_events(tx, action, old_values, event):
+def test_a_memory_that_goes_and_comes_back_is_told_each_time(tx):
     memory = remember(tx, "tea")
-    revise(tx, memory, action, old_values)
-    assert outbox(tx) == [("created", memory), (event, memory)]
+    call(tx, "forget", memory_id=memory)
+    call(tx, "restore", memory_id=memory)
+    call(tx, "update_memory", memory_id=memory, importance=0.1)
+    call(tx, "undo", memory_id=memory)
+    events = ["created", "forgotten", "restored", "updated", "updated"]
+    assert outbox(tx) == [(event, memory) for event in events]
 
 
-@pytest.mark.parametrize("action", ["ADD", "NOOP"])
-def test_what_changed_nothing_is_no_event(tx, action):
-    memory = remember(tx, "tea")
-    revise(tx, memory, action, {})
+def test_what_was_said_again_is_no_event(tx):
+    said = "The user drinks green tea with honey every morning before he opens the first mail"
+    memory = remember(tx, said + " of the day")
+    (again,) = call(tx, "remember", content=said, kind="fact")
+    assert (again.action, again.memory_id) == ("NOOP", memory)
     assert outbox(tx) == [("created", memory)]
+
+
+def test_listeners_are_told_the_same(db, dsn):
+    with listening(dsn) as heard:
+        call(db, "set_settings", settings={"confirm": True})
+        remember(db, "tea", subject="user.drink", created_at=ago(days=2))
+        milk = remember(db, "milk", subject="user.drink", source="agent")
+        call(db, "confirm", memory_id=milk)
+        call(db, "forget", memory_id=milk)
+        told = [(m["event"], int(i)) for m in heard() for i in m["memory_ids"]]
+    assert sorted(told) == sorted(outbox(db))
 
 
 def test_of_a_deleted_memory_an_event_without_content_remains(tx):
@@ -83,5 +73,5 @@ def test_of_a_deleted_memory_an_event_without_content_remains(tx):
 
 def test_rows_of_one_user_have_names_of_their_own(tx):
     for content in ("tea", "milk", "green tea"):
-        revise(tx, remember(tx, content), "UPDATE", {"importance": 0.1})
+        call(tx, "update_memory", memory_id=remember(tx, content), importance=0.1)
     assert value(tx, "SELECT count(DISTINCT event_id) FROM memoir.outbox") == 6
