@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -286,7 +287,7 @@ def detail_text(row: Detail) -> str:
         "created": f"{_minute(row.created_at)} by {row.origin}",
         "true": _span(row.valid_from, row.valid_until),
         "recalled": f"{row.access_count} times" if row.access_count else None,
-        "data": row.data and one_line(str(row.data)),
+        "data": row.data and json.dumps(row.data, ensure_ascii=False),
         "relations": _joined(*map(_relation, row.relations)),
         "entities": _joined(*(f"{each['name']} ({each['type']})" for each in row.entities)),
     }

@@ -37,20 +37,27 @@ def purge(
         raise click.UsageError("give the ids of memories, or --user-data")
     if user_data and app.user is None:
         raise click.UsageError("whose? memoir --user NAME purge --user-data")
-    if not (dry_run or yes or sys.stdin.isatty()):
+    if not (dry_run or yes or _watched()):
         raise click.UsageError("nobody is there to be asked: add --yes to delete, or --dry-run")
     with app.memoir() as memory:
-        found = _purge(memory, memory_ids, dry_run=True)
-        if dry_run:
-            _show(found, as_json)
-            return
-        if not yes:
-            _ask(memory, memory_ids, found, app.user)
-        deleted = _purge(memory, memory_ids, dry_run=False)
-    if as_json or yes:
-        _show(deleted, as_json)
+        rows = _purge(memory, memory_ids, dry_run=True)
+        if rows and not dry_run:
+            if not yes:
+                _ask(memory, memory_ids, rows, app.user)
+            rows = _purge(memory, memory_ids, dry_run=False)
+    if as_json:
+        print_json(rows)
+    elif not rows:
+        click.echo("nothing to delete")
+    elif dry_run or yes:
+        click.echo(deleted_table(rows))
     else:
         click.echo("deleted")
+
+
+def _watched() -> bool:
+    """Whether somebody is there to be asked."""
+    return sys.stdin.isatty()
 
 
 def _purge(memory: Memoir, memory_ids: Sequence[int], dry_run: bool) -> list[Deleted]:
@@ -70,15 +77,6 @@ def _ask(
         click.confirm("Delete this for good?", abort=True, err=True)
     elif click.prompt(f"Type {user} to delete all of it for good", err=True) != user:
         raise click.Abort
-
-
-def _show(rows: Sequence[Deleted], as_json: bool) -> None:
-    if as_json:
-        print_json(rows)
-    elif rows:
-        click.echo(deleted_table(rows))
-    else:
-        click.echo("nothing to delete")
 
 
 def deleted_table(rows: Sequence[Deleted]) -> str:
