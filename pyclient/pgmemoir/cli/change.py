@@ -13,7 +13,21 @@ from ..calls import Detail
 from ..calls_memory import Changed, Changes, Listed, Revision, Undone
 from .app import App
 from .options import AFTER, AS_JSON, DRY_RUN, ID, IDS, LIMIT, REASON
-from .output import lines, one_line, outcome, parse_object, parse_time, print_json, read_text, table
+from .output import (
+    fit,
+    lines,
+    one_line,
+    outcome,
+    parse_object,
+    parse_time,
+    print_json,
+    read_text,
+    table,
+)
+
+# Columns for what was before a change, and the values of it that are not shown there.
+_LONGEST_BEFORE = 32
+_SHOWN_ELSEWHERE = ("content", "retired_at")
 
 
 @click.command("list")
@@ -297,15 +311,16 @@ def detail_text(row: Detail) -> str:
 
 
 def history_table(rows: Sequence[Revision]) -> str:
-    """A line for each thing that happened, with the text from then on."""
+    """A line for each thing that happened: the text from then on, what else was before, and why."""
     return _table(
-        ["when", "action", "by", "text", "because"],
+        ["when", "action", "by", "text", "before", "because"],
         [
             [
                 _minute(row.changed_at),
                 row.action + (" (undone)" if row.undone else ""),
                 one_line(row.author),
                 one_line(row.content),
+                fit(one_line(_before(row.old_values or {})), _LONGEST_BEFORE),
                 one_line(row.reason or ""),
             ]
             for row in rows
@@ -334,6 +349,12 @@ def _show_changed(rows: Sequence[Changed], dry_run: bool, as_json: bool) -> None
 
 def _table(heads: list[str], cells: list[list[str]], flexible: int, right: set[int]) -> str:
     return table([heads, *cells], flexible, right)
+
+
+def _before(values: dict[str, Any]) -> str:
+    """What a change replaced besides the text, which stands a line above."""
+    named = {name: value for name, value in values.items() if name not in _SHOWN_ELSEWHERE}
+    return ", ".join(f"{name} {'-' if value is None else value}" for name, value in named.items())
 
 
 def _relation(relation: dict[str, Any]) -> str:

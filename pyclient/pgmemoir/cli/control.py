@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -25,7 +24,7 @@ def stats(app: App, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        cells = [[name, one_line(_number(value))] for name, value in found.items()]
+        cells = [[name, one_line(_told(value))] for name, value in found.items()]
         click.echo(table([["name", "value"], *cells], flexible=1, right=set()))
 
 
@@ -98,11 +97,17 @@ def _switch(text: str) -> tuple[str, bool]:
     return name.strip(), _SWITCH[value.lower()]
 
 
-def _number(value: Any) -> str:
-    """A number, or an object of them, for people; a dash where nothing was measured."""
-    if value is None:
-        return "-"
-    return str(value) if isinstance(value, int | float) else json.dumps(value, ensure_ascii=False)
+def _told(value: Any) -> str:
+    """A number, or an object or a list of them, for people; a dash where there is none."""
+    if isinstance(value, list):
+        return ", ".join(map(_told, value)) or "-"
+    if isinstance(value, dict):
+        parts = [
+            f"{name} ({_told(each)})" if isinstance(each, dict) else f"{name} {_told(each)}"
+            for name, each in value.items()
+        ]
+        return ", ".join(parts) or "-"
+    return "-" if value is None else str(value)
 
 
 COMMANDS = (stats, settings, sessions)
