@@ -85,10 +85,10 @@ def test_show_keeps_lines_and_drops_what_drives_a_terminal(memoir: Call) -> None
 
 
 def test_history_tells_what_happened(memoir: Call) -> None:
-    memoir("edit", "1", "--content", "Ada uses Helix", "--reason", "she said so")
+    memoir("edit", "1", "--content", "Ada uses Helix", "--importance", "0.9", "--reason", "new")
     rows = memoir("history", "1").stdout.splitlines()
     assert [row[18:24].strip() for row in rows] == ["action", "------", "ADD", "UPDATE"]
-    assert rows[3].endswith("user  Ada uses Helix  she said so")
+    assert rows[3].endswith("user  Ada uses Helix  importance 0.8  new")
     (_, update) = json.loads(memoir("history", "1", "--json").stdout)
     assert (type(update["change_id"]), update["old_values"]["content"]) == (str, TEXTS[0])
 
@@ -169,6 +169,7 @@ def test_settings_are_shown_and_changed(memoir: Call) -> None:
 def test_stats_are_numbers_by_name(memoir: Call) -> None:
     assert ["memories", "3"] in columns(memoir("stats").stdout, 0, 1)
     assert ["recall_p50_ms", "-"] in columns(memoir("stats").stdout, 0, 1)
+    assert "fact (memories 3, importance 0.8)" in memoir("stats").stdout
     assert json.loads(memoir("stats", "--json").stdout)["by_kind"]["fact"]["memories"] == 3
 
 

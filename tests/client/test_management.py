@@ -15,6 +15,7 @@ from pgmemoir import (
     AsyncMemoir,
     BadText,
     Memoir,
+    MissingUser,
     NotFound,
     NotPossible,
     OutOfRange,
@@ -306,6 +307,32 @@ def test_numbers_are_told_by_name(open_client: Open) -> None:
     stored(memory)
     told = memory.stats()
     assert (told["memories"], told["by_status"], told["recall_p50_ms"]) == (3, {"active": 3}, None)
+
+
+def test_a_purged_memory_is_gone(open_client: Open, db: psycopg.Connection) -> None:
+    memory = open_client(embedder=None)
+    one, two, _ = stored(memory)
+    memory.supersede(one, two)
+    would = memory.purge(one, two, dry_run=True)
+    assert {"memory": 2, "revision": 1}.items() <= {row.table: row.rows for row in would}.items()
+    assert len(statuses(db)) == 3
+    memory.purge(one, two)
+    assert statuses(db) == ["active"]
+
+
+def test_of_a_purged_user_nothing_is_left(open_client: Open, db: psycopg.Connection) -> None:
+    stored(open_client(user="bob", embedder=None), TEXTS[:1])
+    memory = open_client(user="ada", embedder=None)
+    stored(memory)
+    assert {row.table: row.rows for row in memory.purge_user(dry_run=True)}["memory"] == 3
+    memory.purge_user()
+    assert memory.list_memories(status=None) == []
+    assert len(statuses(db)) == 1
+
+
+def test_nobody_is_purged_by_default(tx: psycopg.Connection) -> None:
+    with pytest.raises(MissingUser):
+        Memoir(tx, embedder=None).purge_user()
 
 
 def test_entities_are_listed(open_client: Open, db: psycopg.Connection) -> None:
