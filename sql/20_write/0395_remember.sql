@@ -93,7 +93,7 @@ BEGIN
     IF model.notify THEN
         PERFORM _notify(user_id, 'created', ARRAY(
             SELECT o.memory_id FROM unnest(outcomes) AS o
-            WHERE o.action IN ('ADD', 'SUPERSEDE') ORDER BY o.memory_id));
+            WHERE o.action IN ('ADD', 'SUPERSEDE', 'PENDING') ORDER BY o.memory_id));
     END IF;
     RETURN outcomes;
 END $$;
