@@ -396,12 +396,11 @@ def timeline(said: Sequence[Period]) -> list[Period]:
 
     Each ends what was true when it begins, and ends itself where what was known already begins. Of
     two that begin at once the one told later begins a microsecond later. What is true already at
-    that time, or is the newest anyway, is not told anew.
+    that time is not told anew.
     """
     slot: list[Period] = []
     for new in said:
-        same = [each for each in slot if each.text == new.text]
-        if any(each is slot[-1] or _holds(each, new.begins) for each in same):
+        if any(each.text == new.text and _holds(each, new.begins) for each in slot):
             continue
         begins = new.begins
         while any(each.begins == begins for each in slot):
@@ -417,4 +416,5 @@ def timeline(said: Sequence[Period]) -> list[Period]:
 
 
 def _holds(period: Period, at: datetime) -> bool:
-    return period.begins <= at and (period.ends is None or at < period.ends)
+    begins = period.begins - timedelta(milliseconds=1)
+    return begins <= at and (period.ends is None or at < period.ends)
