@@ -363,3 +363,32 @@ def test_undo_of_a_decision_about_several_brings_all_of_them_back(tx, action):
         "active",
         "forgotten",
     ]
+
+
+@pytest.mark.parametrize("subject", [None, "user.drink"])
+@pytest.mark.parametrize("action", ["UPDATE", "REPLACE", "SUPERSEDE", "DELETE", "MERGE"])
+def test_what_waits_takes_the_place_of_what_it_was_about_once_confirmed(tx, action, subject):
+    id_ = remember(tx, "drinks tea", subject=subject)
+    settings(tx, confirm=True)
+    (row,) = apply(tx, {"action": action, "memory_id": id_, "content": "never drinks coffee"})
+    (done,) = call(tx, "confirm", memory_id=row.memory_id)
+    assert (done.action, done.other_ids) == ("SUPERSEDE", [id_])
+    assert [stored(tx, each)[1] for each in (id_, row.memory_id)] == ["superseded", "active"]
+
+
+def test_a_confirmation_is_undone_with_what_it_superseded(tx):
+    ids = [remember(tx, "drinks tea"), remember(tx, "likes espresso")]
+    settings(tx, confirm=True)
+    (row,) = apply(tx, {"action": "MERGE", "memory_ids": ids, "content": "drinks all sorts"})
+    call(tx, "confirm", memory_id=row.memory_id)
+    call(tx, "undo", memory_id=row.memory_id)
+    states = [stored(tx, id_)[1] for id_ in (*ids, row.memory_id)]
+    assert states == ["active", "active", "pending"]
+
+
+def test_what_is_kept_beside_waits_and_supersedes_nothing(tx):
+    id_ = remember(tx, "drinks tea", subject="user.drink")
+    settings(tx, confirm=True)
+    (row,) = apply(tx, {"action": "KEEP_BOTH", "memory_id": id_, "content": "likes espresso"})
+    call(tx, "confirm", memory_id=row.memory_id)
+    assert [stored(tx, each)[1] for each in (id_, row.memory_id)] == ["active", "active"]

@@ -72,11 +72,13 @@ STEPS = st.one_of(
     step("forget", ONE),
     step("restore", ONE),
     step("undo", ONE),
+    step("confirm", ONE),
+    step("reject", ONE),
     step("undo_run", {"run_id": CHOICE}),
     step("set_settings", {"settings": st.booleans().map(lambda on: Jsonb({"confirm": on}))}),
 )
 # Of which status the memories of a step are; active ones where nothing else is said.
-STATUS = {"restore": "forgotten", "forget": "%", "undo": "%"}
+STATUS = {"restore": "forgotten", "confirm": "pending", "reject": "pending", "undo": "%"}
 
 ROWS = """SELECT md5(string_agg(r.row, '' ORDER BY r.row)) FROM (
     SELECT m::text FROM memoir.memory AS m
