@@ -164,6 +164,15 @@ def test_a_merge_in_a_slot_takes_the_slot_over(tx):
     assert value(tx, subject, row.memory_id) == "user.framework"
 
 
+def test_what_a_merge_of_several_does_not_say_is_as_in_them(tx):
+    one = remember(tx, "drinks tea", "preference", importance=0.4, confidence=0.9)
+    two = remember(tx, "likes espresso", "fact", importance=0.7, confidence=0.5)
+    decision = {"action": "MERGE", "memory_ids": [one, two], "content": "drinks tea and espresso"}
+    (row,) = apply(tx, decision | {"confidence": 0.3})
+    values = "SELECT kind, importance, confidence FROM memoir.memory WHERE memory_id = %s"
+    assert tx.execute(values, (row.memory_id,)).fetchone() == ("preference", 0.7, 0.5)
+
+
 def test_keep_both_adds_beside_and_relates(tx):
     id_ = remember(tx, "drinks tea", "preference", subject="user.drink")
     (row,) = apply(tx, {"action": "keep_both", "memory_id": id_, "content": "drinks coffee"})
