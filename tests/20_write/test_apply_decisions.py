@@ -353,7 +353,13 @@ def test_undo_run_takes_back_all_decisions_of_a_call(tx):
         {"action": "SUPERSEDE", "memory_id": two, "content": "lives in Rome"},
         {"action": "ADD", "content": "has a cat"},
     )
-    call(tx, "undo_run", run_id=rows[0].run_id)
+    undone = call(tx, "undo_run", run_id=rows[0].run_id)
+    assert {(row.line, row.status) for row in undone} == {
+        ("drinks tea", "active"),
+        ("lives in Oslo", "active"),
+        ("lives in Rome", "forgotten"),
+        ("has a cat", "forgotten"),
+    }
     assert [stored(tx, id_) for id_ in (one, two)] == [
         ("drinks tea", "active"),
         ("lives in Oslo", "active"),
