@@ -12,8 +12,10 @@ CREATE OR REPLACE FUNCTION _redact_part(content text, rule text, kind text, proo
 AS $$
 BEGIN
     IF proof IS NULL THEN
-        RETURN regexp_replace(content, rule, CASE WHEN rule ~ '^(?:\(\?i\))?\((?!\?)' THEN '\1' ELSE '' END
-                                             || '[redacted:' || kind || ']', 'g');
+        RETURN regexp_replace(
+            content, rule,
+            CASE WHEN rule ~ '^(?:\(\?i\))?\((?!\?)' THEN '\1' ELSE '' END
+                || '[redacted:' || kind || ']', 'g');
     END IF;
     RETURN (
         SELECT string_agg(p.rest || CASE
