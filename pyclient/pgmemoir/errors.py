@@ -137,6 +137,18 @@ class NotInstalled(MemoirError):
     sqlstate = "ME013"
 
 
+class NotPossible(MemoirError):
+    """The state of a memory does not allow it: a live one cannot be restored."""
+
+    sqlstate = "ME014"
+
+
+class SchemaMismatch(MemoirError):
+    """A JSON document does not fit its schema."""
+
+    sqlstate = "ME015"
+
+
 _BY_SQLSTATE: dict[str, type[MemoirError]] = {
     error.sqlstate: error
     for error in (
@@ -153,6 +165,8 @@ _BY_SQLSTATE: dict[str, type[MemoirError]] = {
         BadTimestamp,
         NotFound,
         NotInstalled,
+        NotPossible,
+        SchemaMismatch,
     )
 }
 

@@ -117,6 +117,15 @@ BEGIN
     END IF;
 END $$;
 
+-- What listeners are told of a change; old_status NULL: it is the same still.
+CREATE OR REPLACE FUNCTION _event_of(status text, old_status text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN old_status IS NULL THEN 'updated'
+                WHEN status = 'superseded' THEN 'superseded'
+                WHEN status IN ('forgotten', 'archived') THEN 'forgotten'
+                WHEN old_status = 'pending' THEN 'created'
+                ELSE 'restored' END;
+
 -- Sets values of memories (an object of columns for each) and writes their revisions; what has the
 -- values already is left alone. embedding stands for that of the trace: a new text that comes
 -- without one has none. change_id NULL: every memory is a change of its own. Returns the ids of
@@ -185,6 +194,11 @@ BEGIN
                                 FROM unnest(ids) WITH ORDINALITY AS i (id, place)
                                 JOIN unnest(memory_ids, new_values) AS n (id, asked) USING (id)
                                 ORDER BY i.place)::halfvec[]);
+    PERFORM _notify(user_id, e.event, array_agg(e.memory_id))
+    FROM (SELECT c.memory_id, _event_of(c.status, o.old ->> 'status') AS event
+          FROM unnest(changed) AS c JOIN unnest(ids, olds) AS o (memory_id, old) USING (memory_id)
+         ) AS e
+    GROUP BY e.event;
     RETURN ids;
 END $$;
 

@@ -84,14 +84,9 @@ BEGIN
         PERFORM _refresh_profile(user_id);
     END IF;
     IF model.notify THEN
-        PERFORM _notify(user_id, e.event, array_agg(o.memory_id ORDER BY o.memory_id))
-        FROM unnest(outcomes) AS o
-        JOIN (VALUES ('ADD', 'created'), ('SUPERSEDE', 'created'), ('UPDATE', 'updated'))
-                 AS e (action, event) USING (action)
-        GROUP BY e.event;
-        PERFORM _notify(user_id, 'superseded', array_agg(s.id ORDER BY s.id))
-        FROM unnest(outcomes) AS o, unnest(o.other_ids) AS s (id)
-        WHERE o.action = 'SUPERSEDE';
+        PERFORM _notify(user_id, 'created', ARRAY(
+            SELECT o.memory_id FROM unnest(outcomes) AS o
+            WHERE o.action IN ('ADD', 'SUPERSEDE') ORDER BY o.memory_id));
     END IF;
     RETURN outcomes;
 END $$;

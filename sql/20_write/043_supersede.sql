@@ -1,0 +1,76 @@
+-- Says that one stored memory takes the place of another, from its own beginning on.
+-- The older one leaves recall and keeps its row: as_of finds it for its time.
+
+-- The memory, if its status allows what is to be done with it.
+CREATE OR REPLACE FUNCTION _check_status(
+    user_id text, memory_id bigint, allowed text[], done text) RETURNS memory
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    found_memory memory;
+BEGIN
+    PERFORM _check_memory(user_id, memory_id);
+    SELECT m.* INTO found_memory
+    FROM memory AS m
+    WHERE m.user_id = _check_status.user_id AND m.memory_id = _check_status.memory_id;
+    IF found_memory.status <> ALL (allowed) THEN
+        RAISE EXCEPTION 'memory % is %: it cannot be %', memory_id, found_memory.status, done
+            USING ERRCODE = 'ME014',
+                  DETAIL = 'It can be while it is ' || array_to_string(allowed, ' or '),
+                  HINT = CASE found_memory.status
+                      WHEN 'forgotten' THEN format('memoir.restore(%s) brings it back.', memory_id)
+                      WHEN 'archived' THEN format('memoir.restore(%s) brings it back.', memory_id)
+                      WHEN 'pending' THEN format('memoir.confirm(%s) takes it up.', memory_id)
+                      ELSE format('SELECT * FROM memoir.history(%s) tells how it came to be so.',
+                                  memory_id) END;
+    END IF;
+    RETURN found_memory;
+END $$;
+
+-- The older one ends where the newer begins, or now if that began earlier.
+CREATE OR REPLACE FUNCTION _supersede(
+    user_id text, older memory, newer memory, author text, reason text, run_id bigint,
+    change_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM _end_at(
+        user_id, older.memory_id,
+        CASE WHEN newer.valid_from > older.valid_from THEN newer.valid_from
+             ELSE greatest(now(), older.valid_from + interval '1 microsecond') END,
+        greatest(newer.created_at, older.created_at), author,
+        coalesce(reason, format('memory %s takes its place', newer.memory_id)), run_id, change_id);
+    INSERT INTO relation (user_id, from_id, to_id, type, strength)
+    VALUES (_supersede.user_id, newer.memory_id, older.memory_id, 'supersedes', 1)
+    ON CONFLICT DO NOTHING;
+END $$;
+
+CREATE OR REPLACE FUNCTION supersede(
+    memory_id bigint, by_id bigint, reason text DEFAULT NULL, user_id text DEFAULT NULL,
+    author text DEFAULT 'user')
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+BEGIN
+    IF memory_id = by_id THEN
+        RAISE EXCEPTION 'memory % cannot supersede itself', memory_id
+            USING ERRCODE = 'ME014',
+                  HINT = 'Pass the older one and the newer one: memoir.supersede(12, 15).';
+    END IF;
+    PERFORM _lock_user(owner);
+    PERFORM _supersede(
+        owner, _check_status(owner, memory_id, '{active}', 'superseded'),
+        _check_status(owner, by_id, '{active}', 'taken in its place'), author, reason, NULL,
+        _next_change());
+END $$;
+
+COMMENT ON FUNCTION supersede(bigint, bigint, text, text, text) IS
+    'Says that memory by_id takes the place of memory_id, which ends where the other begins '
+    '(valid_until) and is recalled only as_of a time before. reason, author: kept in the revision. '
+    'undo() takes it back. Errors: ME006 user, ME012 no such memory of this user, ME014 one of '
+    'them is not active, or both are the same. Source: D4 5.8.';

@@ -1,0 +1,54 @@
+-- Everything that happened to a memory, oldest first, with its text at each time.
+-- The row of the memory tells how it began; every change since has a revision.
+CREATE OR REPLACE FUNCTION history(memory_id bigint, user_id text DEFAULT NULL)
+    RETURNS TABLE (changed_at timestamptz, action text, author text, reason text, content text,
+                   old_values jsonb, other_ids bigint[], undone boolean, change_id bigint,
+                   run_id bigint)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+BEGIN
+    PERFORM _check_memory(owner, history.memory_id);
+    RETURN QUERY
+    WITH step AS MATERIALIZED (
+        SELECT r.revision_id, r.created_at, r.action, r.author, r.reason, r.old_values,
+               r.change_id, r.run_id,
+               EXISTS (SELECT FROM revision AS u
+                       WHERE u.user_id = owner AND u.memory_id = r.memory_id
+                         AND u.undoes = r.change_id) AS undone
+        FROM revision AS r
+        WHERE r.user_id = owner AND r.memory_id = history.memory_id
+        UNION ALL
+        SELECT 0, m.recorded_at, 'ADD', m.origin, NULL, NULL, 0, NULL,
+               EXISTS (SELECT FROM revision AS u
+                       WHERE u.user_id = owner AND u.memory_id = m.memory_id AND u.undoes = 0)
+        FROM memory AS m
+        WHERE m.user_id = owner AND m.memory_id = history.memory_id
+          AND NOT EXISTS (SELECT FROM revision AS r
+                          WHERE r.user_id = owner AND r.memory_id = m.memory_id
+                            AND r.action = 'ADD')
+    )
+    SELECT s.created_at, s.action, s.author, s.reason,
+           coalesce((SELECT l.old_values ->> 'content' FROM step AS l
+                     WHERE l.revision_id > s.revision_id AND l.old_values ? 'content'
+                     ORDER BY l.revision_id LIMIT 1),
+                    (SELECT m.content FROM memory AS m
+                     WHERE m.user_id = owner AND m.memory_id = history.memory_id)),
+           s.old_values - 'embedding',
+           ARRAY(SELECT DISTINCT r.memory_id FROM revision AS r
+                 WHERE r.user_id = owner AND r.change_id = s.change_id
+                   AND r.memory_id <> history.memory_id
+                 ORDER BY r.memory_id),
+           s.undone, nullif(s.change_id, 0), s.run_id
+    FROM step AS s
+    ORDER BY s.revision_id;
+END $$;
+
+COMMENT ON FUNCTION history(bigint, text) IS
+    'What happened to a memory, oldest first: when, action (ADD, UPDATE, SUPERSEDE, FORGET, ...), '
+    'author, reason, content (its text from then on), old_values (what the change replaced), '
+    'other_ids (memories the same decision changed), undone, change_id and run_id. Errors: ME006 '
+    'user, ME012 no such memory of this user.';

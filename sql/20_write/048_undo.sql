@@ -1,0 +1,121 @@
+-- Takes back the last change of a memory, with all that was changed by the same decision: a memory
+-- that was superseded is active again, and the one that superseded it forgotten. Nothing is lost by
+-- it: what an undo takes away is in the history, too.
+
+-- The last change of a memory that was not taken back; 0: that it was added; NULL: none.
+CREATE OR REPLACE FUNCTION _open_change(user_id text, memory_id bigint) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT c.change_id
+        FROM (
+            SELECT r.change_id, r.revision_id FROM revision AS r
+            WHERE r.user_id = _open_change.user_id AND r.memory_id = _open_change.memory_id
+              AND r.action NOT IN ('UNDO', 'NOOP')
+            UNION ALL
+            SELECT 0, 0
+            WHERE NOT EXISTS (
+                SELECT FROM revision AS r
+                WHERE r.user_id = _open_change.user_id AND r.memory_id = _open_change.memory_id
+                  AND r.action = 'ADD')
+        ) AS c
+        WHERE NOT EXISTS (
+            SELECT FROM revision AS u
+            WHERE u.user_id = _open_change.user_id AND u.memory_id = _open_change.memory_id
+              AND u.undoes = c.change_id)
+        ORDER BY c.revision_id DESC LIMIT 1);
+END $$;
+
+-- A memory of a change that was changed again since; NULL: none, the change can be taken back.
+CREATE OR REPLACE FUNCTION _changed_since(user_id text, change_id bigint) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT r.memory_id FROM revision AS r
+        WHERE r.user_id = _changed_since.user_id AND r.change_id = _changed_since.change_id
+          AND _open_change(r.user_id, r.memory_id) IS DISTINCT FROM r.change_id
+        LIMIT 1);
+END $$;
+
+CREATE OR REPLACE FUNCTION _undo_change(
+    user_id text, change_id bigint, author text, run_id bigint) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    step record;
+    ids bigint[] := '{}';
+BEGIN
+    FOR step IN
+        SELECT r.memory_id, r.action, r.old_values FROM revision AS r
+        WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
+        ORDER BY r.revision_id DESC
+    LOOP
+        ids := ids || _revise(
+            user_id, ARRAY[step.memory_id],
+            ARRAY[coalesce(step.old_values, jsonb_build_object('status', 'forgotten',
+                                                               'retired_at', now()))],
+            'UNDO', author, 'undone: ' || step.action, run_id, NULL, change_id);
+    END LOOP;
+    DELETE FROM relation AS r
+    WHERE r.user_id = _undo_change.user_id AND r.type = 'supersedes'
+      AND r.from_id = ANY (ids) AND r.to_id = ANY (ids);
+    RETURN ids;
+END $$;
+
+CREATE OR REPLACE FUNCTION undo(
+    memory_id bigint, user_id text DEFAULT NULL, author text DEFAULT 'user')
+    RETURNS TABLE (undone_id bigint, action text, line text, status text)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    change bigint;
+    since bigint;
+    ids bigint[];
+BEGIN
+    PERFORM _check_memory(owner, undo.memory_id);
+    PERFORM _lock_user(owner);
+    change := _open_change(owner, undo.memory_id);
+    since := _changed_since(owner, change);
+    IF change IS NULL THEN
+        RAISE EXCEPTION 'memory % has nothing to undo', undo.memory_id
+            USING ERRCODE = 'ME014',
+                  HINT = format('SELECT * FROM memoir.history(%s) shows what was undone.',
+                                undo.memory_id);
+    ELSIF since IS NOT NULL THEN
+        RAISE EXCEPTION 'memory % was changed with memory %, which was changed again since',
+                undo.memory_id, since
+            USING ERRCODE = 'ME014', HINT = format('SELECT * FROM memoir.undo(%s) first.', since);
+    ELSIF change = 0 THEN
+        ids := _revise(
+            owner, ARRAY[undo.memory_id],
+            ARRAY[jsonb_build_object('status', 'forgotten', 'retired_at', now())],
+            'UNDO', author, 'undone: ADD', NULL, NULL, 0);
+    ELSE
+        ids := _undo_change(owner, change, author, NULL);
+    END IF;
+    RETURN QUERY
+    SELECT m.memory_id, r.reason, _line(m.content, 200), m.status
+    FROM unnest(ids) WITH ORDINALITY AS i (id, place)
+    JOIN memory AS m ON m.user_id = owner AND m.memory_id = i.id
+    CROSS JOIN LATERAL (SELECT r.reason FROM revision AS r
+                        WHERE r.user_id = owner AND r.memory_id = i.id
+                        ORDER BY r.revision_id DESC LIMIT 1) AS r
+    ORDER BY i.place;
+END $$;
+
+COMMENT ON FUNCTION undo(bigint, text, text) IS
+    'Takes back the last change of a memory; again, the one before it; at last that it was added, '
+    'which forgets it. What the same decision changed goes back with it: a superseded memory is '
+    'active again. Returns a row for each memory: undone_id, action (what was undone), its first '
+    '200 characters and its status now. Errors: ME006 user, ME012 no such memory of this user, '
+    'ME014 nothing to undo, another memory of the decision was changed since, or another has taken '
+    'its place.';

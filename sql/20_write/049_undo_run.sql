@@ -1,0 +1,43 @@
+-- Takes back everything one run did to the memories of a user: a maintenance, a consolidation.
+-- What was changed since stays as it is, and is said.
+CREATE OR REPLACE FUNCTION undo_run(
+    run_id bigint, user_id text DEFAULT NULL, author text DEFAULT 'user')
+    RETURNS TABLE (undone_id bigint, action text, line text, status text)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    own_run CONSTANT bigint := _next_run();
+    change bigint;
+    since bigint;
+BEGIN
+    PERFORM _lock_user(owner);
+    IF NOT EXISTS (SELECT FROM revision AS r
+                   WHERE r.user_id = owner AND r.run_id = undo_run.run_id) THEN
+        RAISE EXCEPTION 'user "%" has no run %', owner, coalesce(undo_run.run_id::text, 'NULL')
+            USING ERRCODE = 'ME012',
+                  HINT = 'maintain() and apply_decisions() return the run_id; history() shows it.';
+    END IF;
+    FOR change IN
+        SELECT r.change_id FROM revision AS r
+        WHERE r.user_id = owner AND r.run_id = undo_run.run_id AND r.action <> 'UNDO'
+        GROUP BY r.change_id ORDER BY max(r.revision_id) DESC
+    LOOP
+        since := _changed_since(owner, change);
+        RETURN QUERY
+        SELECT m.memory_id, CASE WHEN since IS NULL THEN 'undone' ELSE 'left: changed since' END,
+               _line(m.content, 200), m.status
+        FROM unnest(CASE WHEN since IS NULL
+                         THEN _undo_change(owner, change, author, own_run)
+                         ELSE ARRAY[since] END) AS i (id)
+        JOIN memory AS m ON m.user_id = owner AND m.memory_id = i.id;
+    END LOOP;
+END $$;
+
+COMMENT ON FUNCTION undo_run(bigint, text, text) IS
+    'Takes back all changes of one run (run_id of maintain or apply_decisions) to the memories of '
+    'a user, the last one first. Returns a row for each memory: undone_id, action (undone, or '
+    'left: changed since), its first 200 characters and its status now. Errors: ME006 user, ME012 '
+    'no such run of this user.';
