@@ -292,7 +292,8 @@ COMMENT ON COLUMN redaction_rule.matches IS
 COMMENT ON COLUMN redaction_rule.context IS
     'What must stand right before the secret, and stays; empty: anything may.';
 COMMENT ON COLUMN redaction_rule.pattern IS
-    'A regular expression of PostgreSQL, without back references; it may not match an empty text.';
+    'A regular expression of PostgreSQL; groups are written (?:...), and it may not match an empty '
+    'text. On long texts looking back more than one character is slow.';
 COMMENT ON COLUMN redaction_rule.any_case IS 'Context and pattern match in any case.';
 COMMENT ON COLUMN redaction_rule.proof IS
     'What else must hold of the secret. card: the check digit by Luhn. chinese_id: '

@@ -1,6 +1,7 @@
 -- What is redacted before anything is stored. Prefixes of keys are those their vendors document.
--- The sign of a list is one that all of it have, so that a text is looked through once for the list:
--- for a long word, and where there is one, as in most texts about programs, for how keys begin.
+-- The sign of a list is one that all of it have, so that a text is looked through once for all of
+-- it: for a long word, and where there is one, as in most texts about programs, for beginnings of
+-- keys.
 
 INSERT INTO redaction_rule (name, kind, pattern, sign, description)
 SELECT r.name, 'api_key', r.pattern, ARRAY[

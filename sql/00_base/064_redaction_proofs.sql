@@ -49,7 +49,8 @@ CREATE OR REPLACE FUNCTION _is_secret_value(secret text) RETURNS boolean
             '[].,:;!?)}]*$'
         AND secret !~ '^(?:[xX*.#_-]+|<[^>]*>?|\$[A-Z_][A-Z0-9_]*|\$[{(].*|%[A-Za-z_]+%|\{\{.*)$'
         AND secret !~ '^(?:await )?[A-Za-z_][A-Za-z0-9_]*(?:[.][A-Za-z_][A-Za-z0-9_]*)*[(\[]'
-        AND secret !~ '^[A-Za-z_]+(?:[.][A-Za-z_]+)+$|^(?:os|process|self|this|settings|config|env)[.]'
+        AND secret !~ '^[A-Za-z_]+(?:[.][A-Za-z_]+)+$'
+        AND secret !~ '^(?:os|process|self|this|settings|config|env)[.][A-Za-z_]'
         AND secret !~ '^(?:~|[.]{1,2})?/(?:$|home|Users|usr|etc|var|tmp|opt|run|root|mnt|srv|app|'
             'data|work|workspace|secrets)|^(?:~|[.]{1,2})/';
 
