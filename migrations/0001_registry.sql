@@ -309,6 +309,7 @@ CREATE TABLE prompt (
     language text NOT NULL,
     version int NOT NULL,
     template text NOT NULL,
+    input text,
     answer_schema jsonb,
     active boolean NOT NULL DEFAULT true,
     PRIMARY KEY (kind, language, version)
@@ -316,6 +317,14 @@ CREATE TABLE prompt (
 COMMENT ON TABLE prompt IS
     'What models are told: the prompts of jobs, with the JSON schema of the answer, and the '
     'system_prompt of an agent that has the tools. The highest active version counts.';
+COMMENT ON COLUMN prompt.template IS
+    'The system message of a job. {{name}} stands for a value of the job; {{caution}} for the '
+    'prompt of that kind, which every job that reads what others wrote begins with.';
+COMMENT ON COLUMN prompt.input IS
+    'The user message of a job: the material, {{name}} by {{name}}, which never is an instruction.';
+COMMENT ON COLUMN prompt.answer_schema IS
+    'What finish() takes for an answer. Every property is required and no other allowed, as strict '
+    'schemas of OpenAI want it.';
 
 CREATE TABLE source (
     name text PRIMARY KEY,

@@ -2,3 +2,4 @@
 DROP TABLE access;
 DROP TABLE retrieval;
 DROP TABLE job;
+DROP TABLE job_kind;

@@ -56,7 +56,7 @@ DECLARE
     ids CONSTANT bigint[] := ARRAY(SELECT c.memory_id FROM unnest(changed) AS c);
     taken record;
 BEGIN
-    SELECT c.memory_id, m.memory_id AS by, m.content_hash = c.content_hash AS same, m.subject
+    SELECT c.memory_id, m.memory_id AS other_id, m.content_hash = c.content_hash AS same, m.subject
     INTO taken
     FROM unnest(changed) AS c
     JOIN memory AS m
@@ -69,13 +69,13 @@ BEGIN
           AND tstzrange(m.valid_from, m.valid_until) && tstzrange(c.valid_from, c.valid_until))
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'memory % is in the way of memory %', taken.by, taken.memory_id
+        RAISE EXCEPTION 'memory % is in the way of memory %', taken.other_id, taken.memory_id
             USING ERRCODE = 'ME014',
                   DETAIL = CASE WHEN taken.same THEN 'It has the same text.'
                                 ELSE format('It fills subject "%s" at the same time.',
                                             taken.subject) END,
                   HINT = format('SELECT * FROM memoir.history(%s) tells how it came there; '
-                                'memoir.forget(%s) takes it away.', taken.by, taken.by);
+                                'memoir.forget(%s) takes it away.', taken.other_id, taken.other_id);
     END IF;
 END $$;
 
@@ -123,7 +123,7 @@ CREATE OR REPLACE FUNCTION _event_of(status text, old_status text) RETURNS text
     RETURN CASE WHEN old_status IS NULL THEN 'updated'
                 WHEN status = 'superseded' THEN 'superseded'
                 WHEN status IN ('forgotten', 'archived') THEN 'forgotten'
-                WHEN old_status = 'pending' THEN 'created'
+                WHEN old_status = 'pending' THEN 'updated'
                 ELSE 'restored' END;
 
 -- Sets values of memories (an object of columns for each) and writes their revisions; what has the

@@ -1,0 +1,13 @@
+-- Undoes 0012_jobs.sql.
+DELETE FROM prompt WHERE kind = 'caution' OR kind IN (SELECT name FROM job_kind);
+DELETE FROM job_kind WHERE name IN (
+    'embed', 'keywords', 'extract', 'reflect', 'consolidate', 'compress', 'archive',
+    'rolling_summary', 'expand');
+DROP TABLE query_expansion;
+DROP INDEX memory_text;
+DROP INDEX trace_without_vector;
+DELETE FROM setting WHERE name IN (
+    'job_notify', 'job_attempts', 'job_backoff_seconds', 'job_backoff_factor',
+    'job_backoff_limit_seconds', 'embed_batch', 'embed_split_after', 'reflect_tokens',
+    'similar_memories', 'summary_memories', 'summary_length');
+DROP TYPE claimed_job;

@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Many writers at once for one user, who say the same things and take them back.
+
+See the README beside this file: what they do, what must hold at the end, and what it came to.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+import psycopg
+from common import PRODUCTION, opened, percentile, scalar
+
+USER = "shared"
+
+# A state that another writer changed meanwhile is an answer, not an error.
+REFUSALS = {"ME012", "ME014"}
+
+_THINGS = ("tea", "vim", "Oslo", "chess", "Rust", "jazz", "skiing", "ramen", "cats", "sailing")
+_SUBJECTS = ("user.editor", "user.city", "user.language")
+_PAST = datetime(2025, 1, 1, tzinfo=UTC)
+
+# Where a memory comes back, what is stored for a user is not as it should be.
+_FAULTS = {
+    "the same text twice": """
+        SELECT min(memory_id) AS memory_id FROM memoir.memory
+        WHERE user_id = %(user)s AND status IN ('active', 'pending')
+        GROUP BY kind, subject, session_id, position, btrim(content, E' \\t\\r\\n')
+        HAVING count(*) > 1""",
+    "one of two active in a slot": """
+        SELECT min(memory_id) FROM memoir.memory
+        WHERE user_id = %(user)s AND status = 'active' AND subject IS NOT NULL AND position IS NULL
+        GROUP BY kind, subject HAVING count(*) > 1""",
+    "one of two true in a slot at the same time": """
+        SELECT a.memory_id FROM memoir.memory AS a JOIN memoir.memory AS b
+          ON b.user_id = a.user_id AND b.kind = a.kind AND b.subject = a.subject
+         AND b.memory_id > a.memory_id
+         AND tstzrange(a.valid_from, a.valid_until) && tstzrange(b.valid_from, b.valid_until)
+        WHERE a.user_id = %(user)s AND a.status IN ('active', 'superseded')
+          AND b.status IN ('active', 'superseded') AND a.position IS NULL AND b.position IS NULL""",
+    "retired and yet active, or neither": """
+        SELECT memory_id FROM memoir.memory
+        WHERE user_id = %(user)s
+          AND (retired_at IS NULL) <> (status IN ('active', 'pending'))""",
+    "active without one active trace, or the reverse": """
+        SELECT m.memory_id FROM memoir.memory AS m
+        WHERE m.user_id = %(user)s AND (m.status = 'active')::int <> (
+            SELECT count(*) FROM memoir.trace AS t JOIN memoir.embedding_model AS e
+              ON e.model_id = t.model AND e.active
+            WHERE t.user_id = m.user_id AND t.memory_id = m.memory_id AND t.active)""",
+    "a trace with other words than its memory": """
+        SELECT m.memory_id
+        FROM memoir.memory AS m
+        JOIN memoir.trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
+        JOIN memoir.embedding_model AS e ON e.model_id = t.model
+        JOIN memoir.kind AS k ON k.name = m.kind
+        CROSS JOIN memoir._word_vector(
+            m.content, concat_ws(' ', m.speaker, m.subject), e.term_limit) AS w
+        WHERE m.user_id = %(user)s
+          AND (t.line, t.terms::text, t.importance, t.kind) <> (
+              memoir._line(m.content, e.line_length), w.terms::text, m.importance, k.kind_id)""",
+}
+_ALL_FAULTS = " UNION ALL ".join(
+    f"SELECT '{fault}', f.memory_id::text FROM ({query}) AS f (memory_id)"
+    for fault, query in _FAULTS.items()
+)
+
+# Texts that nothing remembers any more.
+_LOST = """SELECT 'lost', g.text FROM unnest(%(texts)s::text[]) AS g (text)
+WHERE NOT EXISTS (SELECT FROM memoir.memory AS m
+                  WHERE m.user_id = %(user)s AND m.content = g.text)
+  AND NOT EXISTS (SELECT FROM memoir.revision AS r
+                  WHERE r.user_id = %(user)s
+                    AND (r.old_values ->> 'content' = g.text OR strpos(r.reason, g.text) > 0))"""
+_WRONG = f"{_ALL_FAULTS} UNION ALL {_LOST}".encode()
+
+
+def faults(conn: psycopg.Connection[Any], user: str, texts: Iterable[str] = ()) -> list[str]:
+    """What is wrong with the memory of a user.
+
+    Args:
+        texts: what was told to it, every one of which must be found somewhere.
+    """
+    rows = conn.execute(_WRONG, {"user": user, "texts": list(texts)})
+    return [f"{fault}: {what}" for fault, what in rows]
+
+
+@dataclass
+class Writer:
+    """One of the writers: does one random thing after the other until it is told to stop.
+
+    Attributes:
+        times: milliseconds of the calls that were carried out.
+        actions: what came of them, counted; refusals by their code.
+        texts: what was told to memory.
+        errors: what should not have happened.
+    """
+
+    conn: psycopg.Connection[Any]
+    source: random.Random
+    times: list[float] = field(default_factory=list)
+    actions: Counter[str] = field(default_factory=Counter)
+    texts: set[str] = field(default_factory=set)
+    errors: list[str] = field(default_factory=list)
+    _ids: list[int] = field(default_factory=list)
+
+    def run(self, until: Callable[[], bool]) -> None:
+        """Do things until it is time."""
+        things = (self._say,) * 8 + (self._fill,) * 5 + (self._batch, self._decide) * 2
+        while not until():
+            doing = self.source.choice((*things, *self._takes_back()))
+            start = time.perf_counter()
+            try:
+                doing()
+            except psycopg.Error as error:
+                self._refused(error)
+            else:
+                self.times.append((time.perf_counter() - start) * 1000)
+
+    def _refused(self, error: psycopg.Error) -> None:
+        if error.sqlstate in REFUSALS:
+            self.actions[error.sqlstate] += 1
+        else:
+            self.errors.append(f"{error.sqlstate} {error.diag.message_primary}")
+
+    def _takes_back(self) -> Sequence[Callable[[], None]]:
+        return (self._forget, self._restore, self._undo) * 2 if self._ids else ()
+
+    def _call(self, statement: str, told: Sequence[str], **values: Any) -> None:
+        """A call that answers with rows of action and memory_id."""
+        for action, memory_id in self.conn.execute(statement.encode(), values):
+            self.actions[action] += 1
+            self._ids += [memory_id] if memory_id else []
+        self.texts.update(told)
+        del self._ids[:-40]
+
+    def _fact(self) -> str:
+        """One of few sentences, with or without words that make it nearly another."""
+        thing, more = self.source.choice(_THINGS), self.source.choice(("", " a lot", " on Sundays"))
+        return f"The user enjoys {thing} with friends and family at home{more}"
+
+    def _time(self) -> datetime:
+        return _PAST + timedelta(days=self.source.randrange(500))
+
+    def _say(self) -> None:
+        text = self._fact()
+        self._call(
+            "SELECT action, memory_id FROM memoir.remember(%(text)s, 'fact', %(user)s)",
+            [text], text=text, user=USER,
+        )  # fmt: skip
+
+    def _fill(self) -> None:
+        text = f"It is {self.source.choice(_THINGS)}"
+        self._call(
+            "SELECT action, memory_id FROM memoir.remember(%(text)s, 'preference', %(user)s,"
+            " subject => %(subject)s, valid_from => %(at)s)",
+            [text], text=text, user=USER, subject=self.source.choice(_SUBJECTS),
+            at=self.source.choice((None, self._time())),
+        )  # fmt: skip
+
+    def _batch(self) -> None:
+        texts = [self._fact() for _ in range(5)]
+        memories: list[dict[str, str]] = [{"content": text, "kind": "fact"} for text in texts]
+        memories.append({"content": texts[0], "subject": self.source.choice(_SUBJECTS)})
+        self._call(
+            "SELECT action, memory_id FROM memoir.remember_many(%(memories)s, NULL, %(user)s)",
+            texts, memories=json.dumps(memories), user=USER,
+        )  # fmt: skip
+
+    def _decide(self) -> None:
+        text, id_ = self._fact(), str(self.source.choice(self._ids or [0]))
+        decision = self.source.choice(
+            (
+                {"action": "ADD", "content": text, "kind": "fact"},
+                {"action": "UPDATE", "memory_id": id_, "content": text},
+                {"action": "SUPERSEDE", "memory_id": id_, "content": text},
+                {"action": "KEEP_BOTH", "memory_id": id_, "content": text},
+                {"action": "MERGE", "content": text, "memory_ids":
+                    [id_, *self.source.sample(self._ids, min(1, len(self._ids)))]},
+            )
+        )  # fmt: skip
+        self._call(
+            "SELECT action, memory_id FROM memoir.apply_decisions(%(decisions)s, %(user)s)",
+            [text], decisions=json.dumps([decision]), user=USER,
+        )  # fmt: skip
+
+    def _take_back(self, call: str) -> None:
+        statement = f"SELECT memoir.{call}(%(id)s, user_id => %(user)s)"
+        values = {"id": self.source.choice(self._ids), "user": USER}
+        self.conn.execute(statement.encode(), values)
+        self.actions[call] += 1
+
+    def _forget(self) -> None:
+        self._take_back("forget")
+
+    def _restore(self) -> None:
+        self._take_back("restore")
+
+    def _undo(self) -> None:
+        self._take_back("undo")
+
+
+def write_at_once(dsn: str, writers: int, seconds: float, seed: int) -> list[Writer]:
+    """Let writers loose on one user's memory, each on a connection of its own."""
+    crowd = [
+        Writer(psycopg.connect(dsn, autocommit=True), random.Random(seed * 1000 + number))
+        for number in range(writers)
+    ]
+    barrier = threading.Barrier(writers)
+
+    def work(writer: Writer) -> None:
+        barrier.wait()
+        end = time.monotonic() + seconds
+        with writer.conn:
+            writer.run(lambda: time.monotonic() > end)
+
+    with ThreadPoolExecutor(writers) as pool:
+        list(pool.map(work, crowd))
+    return crowd
+
+
+@click.command()
+@click.option("--writers", default=16, show_default=True, help="How many write at once.")
+@click.option("--seconds", default=60.0, show_default=True, help="For how long.")
+@click.option("--seed", default=1, show_default=True, help="Another seed, other things they do.")
+@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
+@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def main(
+    writers: int, seconds: float, seed: int, version: str, dsn: str | None, as_json: bool
+) -> None:
+    """Let writers loose on one user's memory and see what they left; exit 1 if it is not right."""
+    with opened(dsn, int(version), settings=PRODUCTION) as place:
+        crowd = write_at_once(place.dsn, writers, seconds, seed)
+        with place.connect() as conn:
+            texts = sorted(set().union(*(writer.texts for writer in crowd)))
+            result = {
+                "server_version": scalar(conn, "SHOW server_version"),
+                "writers": writers,
+                "seconds": seconds,
+                "memories": scalar(conn, "SELECT count(*) FROM memoir.memory"),
+                "revisions": scalar(conn, "SELECT count(*) FROM memoir.revision"),
+                **summed(crowd, seconds),
+                "faults": faults(conn, USER, texts),
+            }
+    click.echo(json.dumps(result) if as_json else report(result))
+    if result["faults"] or result["errors"]:
+        raise SystemExit(1)
+
+
+def summed(crowd: Sequence[Writer], seconds: float) -> dict[str, Any]:
+    """What all writers did together."""
+    times = [time for writer in crowd for time in writer.times]
+    actions = sum((writer.actions for writer in crowd), Counter[str]())
+    return {
+        "calls": len(times),
+        "calls_per_second": len(times) / seconds,
+        "p50_ms": percentile(times, 50),
+        "p95_ms": percentile(times, 95),
+        "slowest_ms": max(times),
+        "actions": dict(sorted(actions.items())),
+        "errors": [error for writer in crowd for error in writer.errors],
+    }
+
+
+def report(result: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    counted = ", ".join(f"{action} {count}" for action, count in result["actions"].items())
+    wrong = [*dict.fromkeys(result["errors"]), *result["faults"]]
+    return "\n".join(
+        (
+            f"PostgreSQL {result['server_version'].split()[0]}, {result['writers']} writers of one"
+            f" user's memory, {result['seconds']:g} s",
+            f"{result['calls']} calls, {result['calls_per_second']:.0f} a second:"
+            f" p50 {result['p50_ms']:.1f} ms, p95 {result['p95_ms']:.1f},"
+            f" slowest {result['slowest_ms']:.0f}",
+            f"left: {result['memories']} memories, {result['revisions']} revisions",
+            f"what came of it: {counted}",
+            f"errors: {len(result['errors'])}, faults: {len(result['faults'])}",
+            *wrong[:20],
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

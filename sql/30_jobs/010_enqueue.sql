@@ -1,0 +1,90 @@
+-- Puts a job into the queue, in the caller's transaction: it is there when its cause is, and only
+-- then. Nobody waits here: with a unique index on dedup_key a second writer would wait for the
+-- first one's commit, so equal keys are looked for now and made one by claim().
+CREATE OR REPLACE FUNCTION _check_job_kind(kind text) RETURNS job_kind
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    found_kind job_kind;
+BEGIN
+    SELECT k.* INTO found_kind FROM job_kind AS k WHERE k.name = _check_job_kind.kind;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'unknown kind of job "%"', kind
+            USING ERRCODE = 'ME002',
+                  DETAIL = (SELECT 'Kinds: ' || string_agg(k.name, ', ' ORDER BY k.name)
+                            FROM job_kind AS k),
+                  HINT = 'SELECT name, description FROM memoir.job_kind lists them; '
+                         'a new kind is a row there.';
+    END IF;
+    RETURN found_kind;
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_run_at(run_at timestamptz) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF NOT isfinite(run_at) THEN
+        RAISE EXCEPTION 'a job cannot wait until %', run_at
+            USING ERRCODE = 'ME011', HINT = 'Pass a time, or NULL for now.';
+    END IF;
+    RETURN coalesce(run_at, now());
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_dedup_key(dedup_key text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF length(dedup_key) NOT BETWEEN 1 AND 500 THEN
+        RAISE EXCEPTION 'dedup_key has % characters, not 1 to 500', length(dedup_key)
+            USING ERRCODE = 'ME008', HINT = 'Pass the name of what the job is about, or NULL.';
+    END IF;
+    RETURN dedup_key;
+END $$;
+
+CREATE OR REPLACE FUNCTION enqueue(
+    kind text, payload jsonb DEFAULT '{}', user_id text DEFAULT NULL, dedup_key text DEFAULT NULL,
+    run_at timestamptz DEFAULT NULL, priority int DEFAULT 0)
+    RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    of_kind CONSTANT job_kind := _check_job_kind(kind);
+    given CONSTANT jsonb := _redact_json(coalesce(payload, '{}'));
+    key CONSTANT text := _check_dedup_key(dedup_key);
+    id bigint;
+BEGIN
+    PERFORM _check_json(given, of_kind.payload_schema, 'the payload');
+    IF key IS NOT NULL THEN
+        SELECT j.job_id INTO id
+        FROM job AS j
+        WHERE j.user_id = owner AND j.kind = of_kind.name AND j.dedup_key = key
+          AND j.status = 'waiting'
+        ORDER BY j.job_id LIMIT 1;
+        IF FOUND THEN
+            RETURN id;
+        END IF;
+    END IF;
+    INSERT INTO job AS j (user_id, kind, payload, dedup_key, run_at, priority)
+    VALUES (owner, of_kind.name, given, key, _check_run_at(run_at), coalesce(priority, 0))
+    RETURNING j.job_id INTO id;
+    IF (SELECT s.value = 'true' FROM setting AS s WHERE s.name = 'job_notify') THEN
+        PERFORM pg_notify('memoir_jobs', of_kind.name);
+    END IF;
+    RETURN id;
+END $$;
+
+COMMENT ON FUNCTION enqueue(text, jsonb, text, text, timestamptz, int) IS
+    'Enqueues a job in the caller''s transaction and returns its job_id; where a job of the same '
+    'user, kind and dedup_key (1 to 500 characters) is waiting, nothing happens and its job_id is '
+    'returned. kind: a row of job_kind. payload: a JSON object that fits the payload_schema of the '
+    'kind. run_at: not before then, NULL: now. priority: higher first among the jobs of a user. '
+    'Sends NOTIFY memoir_jobs with the kind (setting job_notify), as a hint: a worker has to poll. '
+    'Errors: ME002 kind, ME006 user, ME008 dedup_key, ME011 run_at, ME015 payload.';

@@ -1,0 +1,69 @@
+-- What becomes of a claimed job: handed out, done, or failed; then it waits, each time longer, or
+-- is dead. Half of every wait is drawn by lot: what failed together does not come back together.
+CREATE OR REPLACE FUNCTION _job_number(name text) RETURNS float8
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (SELECT s.value::float8 FROM setting AS s WHERE s.name = _job_number.name);
+END $$;
+
+CREATE OR REPLACE FUNCTION _backoff(attempts int) RETURNS interval
+    LANGUAGE plpgsql VOLATILE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN make_interval(secs =>
+        least(_job_number('job_backoff_seconds')
+              * _job_number('job_backoff_factor') ^ least(greatest(attempts, 1) - 1, 30),
+              _job_number('job_backoff_limit_seconds')) * (0.5 + random() / 2));
+END $$;
+
+-- Why an attempt failed, as it is kept: without secrets, and no longer than one can read.
+CREATE OR REPLACE FUNCTION _kept_error(error text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN left(coalesce(nullif(btrim(_redact(left(error, 5000))), ''), 'no reason given'), 500);
+END $$;
+
+-- The job row is locked. A pause that the model asked for is no fault of the job: the attempt does
+-- not count.
+CREATE OR REPLACE FUNCTION _fail_job(
+    failed job, error text, at timestamptz, pause interval DEFAULT NULL) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    counted CONSTANT int := failed.attempts - (pause IS NOT NULL)::int;
+    outcome CONSTANT text :=
+        CASE WHEN counted >= _job_number('job_attempts') THEN 'dead' ELSE 'waiting' END;
+BEGIN
+    UPDATE job AS j
+    SET status = outcome, attempts = counted, worker = NULL,
+        error = _kept_error(_fail_job.error),
+        run_at = CASE outcome WHEN 'dead' THEN 'infinity'
+                      ELSE at + coalesce(pause, _backoff(counted)) END
+    WHERE j.user_id = failed.user_id AND j.job_id = failed.job_id;
+    RETURN outcome;
+END $$;
+
+-- The job rows are locked.
+CREATE OR REPLACE FUNCTION _jobs_done(user_id text, job_ids bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+AS $$
+BEGIN
+    UPDATE job AS j
+    SET status = 'done', error = NULL, finished_at = now()
+    WHERE j.user_id = _jobs_done.user_id AND j.job_id = ANY (job_ids);
+END $$;
+
+-- A job as its worker gets it.
+CREATE OR REPLACE FUNCTION _hand_out(claimed job, texts text[] DEFAULT NULL) RETURNS claimed_job
+    LANGUAGE sql IMMUTABLE
+    RETURN ROW(claimed.job_id, claimed.user_id, claimed.kind, claimed.payload, claimed.attempts,
+               NULL, NULL, texts)::claimed_job;

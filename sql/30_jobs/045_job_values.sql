@@ -1,0 +1,180 @@
+-- What the prompt of a job is filled with, one function a kind. Each returns the values by name;
+-- ids it shows the model as listed, which are all that the answer may name; and NULL where nothing
+-- is left to do: the memory is gone, the session is empty, memory is off.
+-- Active memories as a model reads them, in the order of the ids.
+CREATE OR REPLACE FUNCTION _memories_told(user_id text, memory_ids bigint[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+                   'id', m.memory_id::text, 'kind', m.kind, 'date', m.valid_from::date,
+                   'subject', m.subject, 'importance', m.importance,
+                   'content', left(m.content, 4000))) ORDER BY i.place)
+        FROM unnest(memory_ids) WITH ORDINALITY AS i (id, place), LATERAL (
+            SELECT m.* FROM memory AS m
+            WHERE m.user_id = _memories_told.user_id AND m.memory_id = i.id
+              AND m.status = 'active'
+            OFFSET 0) AS m);
+END $$;
+
+CREATE OR REPLACE FUNCTION _conversation(
+    user_id text, session_id text, max_messages int, max_tokens int) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF _writing_refused(user_id, session_id) IS NOT NULL THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+                   'role', w.role, 'speaker', w.speaker,
+                   'time', to_char(w.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
+                   'content', w.content, 'data', nullif(w.data, '{}'))) ORDER BY w.turn)
+        FROM session_window(session_id, max_messages, max_tokens, user_id) AS w);
+END $$;
+
+CREATE OR REPLACE FUNCTION _keywords_values(user_id text, payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT jsonb_build_object(
+                   'memory', _material(jsonb_strip_nulls(jsonb_build_object(
+                       'kind', m.kind, 'summary', m.summary, 'content', left(m.content, 8000)))),
+                   'language', _language_of(m.content))
+        FROM memory AS m
+        WHERE m.user_id = _keywords_values.user_id
+          AND m.memory_id = (payload ->> 'memory_id')::bigint AND m.status = 'active');
+END $$;
+
+CREATE OR REPLACE FUNCTION _extract_values(user_id text, payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    said CONSTANT jsonb := _conversation(user_id, payload ->> 'session_id', NULL, NULL);
+BEGIN
+    RETURN CASE WHEN said IS NOT NULL THEN
+        jsonb_build_object('conversation', _material_lines(said),
+                           'language', _language_of(said::text)) END;
+END $$;
+
+-- Memories like what the session was about are found as a recall would find them, by its words.
+CREATE OR REPLACE FUNCTION _reflect_values(user_id text, payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    said CONSTANT jsonb := _conversation(
+        user_id, payload ->> 'session_id', 1000, _job_number('reflect_tokens')::int);
+    asked CONSTANT text := (
+        SELECT left(string_agg(s.message ->> 'content', ' '), 4000)
+        FROM jsonb_array_elements(said) AS s (message) WHERE s.message ->> 'role' = 'user');
+    alike bigint[];
+    told jsonb;
+BEGIN
+    IF said IS NULL THEN
+        RETURN NULL;
+    END IF;
+    alike := ARRAY(
+        SELECT e.memory_id
+        FROM memory_explain(query_text => asked, user_id => _reflect_values.user_id) AS e
+        WHERE e.memory_id IS NOT NULL AND e.kind <> 'turn'
+        ORDER BY e.score DESC NULLS LAST, e.memory_id
+        LIMIT _job_number('similar_memories')::int);
+    told := coalesce(_memories_told(user_id, alike), '[]');
+    RETURN jsonb_build_object(
+        'conversation', _material_lines(said), 'memories', _material_lines(told),
+        'listed', jsonb_path_query_array(told, '$[*].id'), 'language', _language_of(said::text));
+END $$;
+
+CREATE OR REPLACE FUNCTION _consolidate_values(user_id text, payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    told CONSTANT jsonb := _memories_told(user_id, _payload_ids(payload));
+BEGIN
+    RETURN CASE WHEN jsonb_array_length(told) = 2 THEN
+        jsonb_build_object('older', _material(told -> 0), 'newer', _material(told -> 1),
+                           'language', _language_of(told::text)) END;
+END $$;
+
+-- Fewer than three are not worth compressing (D1 4.1).
+CREATE OR REPLACE FUNCTION _compress_values(user_id text, payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    told CONSTANT jsonb := _memories_told(user_id, _payload_ids(payload));
+BEGIN
+    RETURN CASE WHEN jsonb_array_length(told) >= 3 THEN
+        jsonb_build_object('memories', _material_lines(told),
+                           'listed', jsonb_path_query_array(told, '$[*].id'),
+                           'language', _language_of(told::text)) END;
+END $$;
+
+CREATE OR REPLACE FUNCTION _archive_values(user_id text, payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    told CONSTANT jsonb := (
+        SELECT jsonb_agg(jsonb_build_object(
+                   'time', to_char(e.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
+                   'type', e.type, 'payload', left(e.payload::text, 2000))
+               ORDER BY e.created_at, e.event_id)
+        FROM event AS e
+        WHERE e.user_id = _archive_values.user_id
+          AND e.event_id = ANY (ARRAY(
+              SELECT i.id::bigint
+              FROM jsonb_array_elements_text(_archive_values.payload -> 'event_ids') AS i (id))));
+BEGIN
+    RETURN CASE WHEN told IS NOT NULL AND _writing_refused(user_id, NULL) IS NULL THEN
+        jsonb_build_object('events', _material_lines(told),
+                           'language', _language_of(told::text)) END;
+END $$;
+
+CREATE OR REPLACE FUNCTION _rolling_summary_values(user_id text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    told CONSTANT jsonb := _memories_told(user_id, ARRAY(
+        SELECT m.memory_id
+        FROM memory AS m
+        WHERE m.user_id = _rolling_summary_values.user_id AND m.status = 'active'
+          AND m.kind <> 'turn'
+        ORDER BY m.created_at DESC, m.memory_id DESC
+        LIMIT _job_number('summary_memories')::int));
+BEGIN
+    RETURN CASE WHEN told IS NOT NULL AND _writing_refused(user_id, NULL) IS NULL THEN
+        jsonb_build_object(
+            'memories', _material_lines(told), 'language', _language_of(told::text),
+            'summary', _material(to_jsonb(coalesce(
+                (SELECT p.rolling_summary FROM profile AS p
+                 WHERE p.user_id = _rolling_summary_values.user_id), '')))) END;
+END $$;
+
+CREATE OR REPLACE FUNCTION _job_values(claimed job) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN CASE claimed.kind
+        WHEN 'keywords' THEN _keywords_values(claimed.user_id, claimed.payload)
+        WHEN 'extract' THEN _extract_values(claimed.user_id, claimed.payload)
+        WHEN 'reflect' THEN _reflect_values(claimed.user_id, claimed.payload)
+        WHEN 'consolidate' THEN _consolidate_values(claimed.user_id, claimed.payload)
+        WHEN 'compress' THEN _compress_values(claimed.user_id, claimed.payload)
+        WHEN 'archive' THEN _archive_values(claimed.user_id, claimed.payload)
+        WHEN 'rolling_summary' THEN _rolling_summary_values(claimed.user_id)
+        WHEN 'expand' THEN jsonb_build_object(
+            'query', _material(claimed.payload -> 'query'),
+            'language', _language_of(claimed.payload ->> 'query'))
+    END;
+END $$;

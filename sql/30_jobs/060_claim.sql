@@ -1,0 +1,156 @@
+-- Hands jobs of one user to a worker, for the time of a lease: whoever is killed with them loses
+-- them to the next. Rows of one user only are locked, and those another worker has are passed by.
+CREATE OR REPLACE FUNCTION _check_claim(n int, worker text, lease interval) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF n IS NULL OR n NOT BETWEEN 1 AND 1000 THEN
+        RAISE EXCEPTION 'n must be 1 to 1000 jobs, not %', n
+            USING ERRCODE = 'ME008', HINT = 'Claim as many as you can finish within the lease.';
+    END IF;
+    IF worker IS NULL OR btrim(worker) = '' OR length(worker) > 200 THEN
+        RAISE EXCEPTION 'a worker needs a name of 1 to 200 characters, not "%"', left(worker, 40)
+            USING ERRCODE = 'ME008',
+                  HINT = 'Pass a name no other worker has, such as host, process and a number.';
+    END IF;
+    IF lease IS NULL OR lease < interval '1 second' OR lease > interval '1 day' THEN
+        RAISE EXCEPTION 'a lease takes 1 second to 1 day, not %', lease
+            USING ERRCODE = 'ME008', HINT = 'Leave it out: 5 minutes.';
+    END IF;
+END $$;
+
+-- Takes up to n jobs that are there. One whose workers were lost as often as a job may fail is
+-- dead.
+CREATE OR REPLACE FUNCTION _take_jobs(
+    user_id text, n int, worker text, kinds text[], at timestamptz, until timestamptz)
+    RETURNS SETOF job
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    most CONSTANT int := _job_number('job_attempts');
+BEGIN
+    RETURN QUERY
+    WITH next AS MATERIALIZED (
+        SELECT j.job_id, j.run_at, j.attempts >= most AS spent
+        FROM job AS j
+        WHERE j.user_id = _take_jobs.user_id AND j.status <> 'done' AND j.run_at <= at
+          AND (kinds IS NULL OR j.kind = ANY (kinds))
+        ORDER BY j.priority DESC, j.run_at, j.job_id
+        LIMIT n
+        FOR NO KEY UPDATE SKIP LOCKED
+    ), taken AS (
+        UPDATE job AS j
+        SET status = CASE WHEN x.spent THEN 'dead' ELSE 'running' END,
+            run_at = CASE WHEN x.spent THEN 'infinity' ELSE until END,
+            worker = CASE WHEN x.spent THEN NULL ELSE _take_jobs.worker END,
+            error = CASE WHEN x.spent THEN 'its worker did not come back' ELSE j.error END,
+            attempts = j.attempts + (NOT x.spent)::int
+        FROM next AS x
+        WHERE j.user_id = _take_jobs.user_id AND j.job_id = x.job_id
+        RETURNING j.*
+    )
+    SELECT t.* FROM taken AS t JOIN next AS x ON x.job_id = t.job_id
+    WHERE NOT x.spent
+    ORDER BY t.priority DESC, x.run_at, t.job_id;
+END $$;
+
+-- Of jobs with one dedup_key the first is worked on and the others are done with it; those that
+-- another worker has just taken stay his.
+CREATE OR REPLACE FUNCTION _absorb_duplicates(user_id text, taken job[]) RETURNS job[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    first_ids CONSTANT bigint[] := ARRAY(
+        SELECT min(t.job_id) FROM unnest(taken) AS t
+        WHERE t.dedup_key IS NOT NULL GROUP BY t.kind, t.dedup_key);
+    doubles bigint[] := ARRAY(
+        SELECT t.job_id FROM unnest(taken) AS t
+        WHERE t.dedup_key IS NOT NULL AND t.job_id <> ALL (first_ids));
+BEGIN
+    IF first_ids = '{}' THEN
+        RETURN taken;
+    END IF;
+    doubles := doubles || ARRAY(
+        SELECT j.job_id
+        FROM unnest(taken) AS t
+        JOIN job AS j ON j.kind = t.kind AND j.dedup_key = t.dedup_key
+        WHERE j.user_id = _absorb_duplicates.user_id AND j.status = 'waiting'
+          AND t.job_id = ANY (first_ids)
+        FOR NO KEY UPDATE OF j SKIP LOCKED);
+    PERFORM _jobs_done(user_id, doubles);
+    RETURN ARRAY(SELECT t FROM unnest(taken) AS t WHERE t.job_id <> ALL (doubles));
+END $$;
+
+-- The words for the chat model; one that cannot be put into words has failed. NULL: nothing to do.
+CREATE OR REPLACE FUNCTION _claimed_prompt(claimed job, at timestamptz)
+    RETURNS claimed_job
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    result claimed_job;
+BEGIN
+    result := _job_prompt(claimed);
+    IF result IS NULL THEN
+        PERFORM _jobs_done(claimed.user_id, ARRAY[claimed.job_id]);
+    END IF;
+    RETURN result;
+EXCEPTION WHEN OTHERS THEN
+    PERFORM _fail_job(claimed, SQLERRM, at);
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION claim(
+    user_id text, n int, worker text, kinds text[] DEFAULT NULL,
+    lease interval DEFAULT '5 minutes', at timestamptz DEFAULT NULL)
+    RETURNS SETOF claimed_job
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+AS $$
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    moment CONSTANT timestamptz := coalesce(at, now());
+    until CONSTANT timestamptz := moment + lease;
+    taken job[];
+    each job;
+    result claimed_job;
+    room int := n;
+BEGIN
+    PERFORM _check_claim(n, worker, lease);
+    taken := _absorb_duplicates(owner, ARRAY(
+        SELECT t FROM _take_jobs(owner, n, worker, kinds, moment, until) AS t));
+    FOREACH each IN ARRAY taken LOOP
+        result := CASE (SELECT k.needs FROM job_kind AS k WHERE k.name = each.kind)
+                      WHEN 'nothing' THEN _hand_out(each)
+                      WHEN 'chat' THEN _claimed_prompt(each, moment)
+                      ELSE _claimed_texts(each) END;
+        IF result.job_id IS NOT NULL THEN
+            room := room - 1;
+            RETURN NEXT result;
+        END IF;
+    END LOOP;
+    IF kinds IS NULL OR 'embed' = ANY (kinds) THEN
+        RETURN QUERY SELECT t.* FROM _next_embed_jobs(owner, room, worker, until) AS t;
+    END IF;
+END $$;
+
+COMMENT ON FUNCTION claim(text, int, text, text[], interval, timestamptz) IS
+    'Takes up to n (1 to 1000) jobs of a user for a worker and returns them as rows of type '
+    'claimed_job, higher priority first, then those that wait longest: the messages and the JSON '
+    'schema of the answer where a chat model is needed, the texts where vectors are (one embed job '
+    'holds up to setting embed_batch memories). worker: a name no other worker has. kinds: only '
+    'these, NULL: all. lease (1 second to 1 day): when it ends before finish(), fail() or '
+    'extend_lease(), the job can be claimed again; that too is a failed attempt. at: as of then, '
+    'NULL: now. Commit before the work begins. Jobs that another worker is just claiming are '
+    'passed by. Errors: ME006 user, ME008 n, worker or lease.';

@@ -1,0 +1,180 @@
+-- What the answer of a chat model does, one function a kind of job. They run in a subtransaction of
+-- finish(): an error undoes all of it and is the reason why the attempt failed. Memories change
+-- through remember_many() and apply_decisions() alone, which delete nothing and keep what was
+-- before.
+
+-- {"key": ..., "value": ...} pairs as an object: a strict schema knows no object of free keys.
+CREATE OR REPLACE FUNCTION _pairs(pairs jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (SELECT jsonb_object_agg(p.pair ->> 'key', p.pair ->> 'value')
+            FROM jsonb_array_elements(pairs) AS p (pair));
+
+CREATE OR REPLACE FUNCTION _decide_all(finished job, decisions jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM apply_decisions(decisions, user_id => finished.user_id, author => 'model',
+                            session_id => finished.payload ->> 'session_id')
+    WHERE jsonb_array_length(decisions) > 0;
+END $$;
+
+-- New memories about which nothing was decided go the way of remember(): its rules tell what was
+-- said before.
+CREATE OR REPLACE FUNCTION _remember_all(finished job, memories jsonb, learned_at timestamptz)
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM remember_many((
+        SELECT jsonb_agg(m.memory || jsonb_build_object(
+                   'source', 'model', 'session_id', finished.payload -> 'session_id',
+                   'created_at', learned_at) ORDER BY m.place)
+        FROM jsonb_array_elements(memories) WITH ORDINALITY AS m (memory, place)),
+        user_id => finished.user_id)
+    WHERE jsonb_array_length(memories) > 0;
+END $$;
+
+-- The answer speaks only of memories it was shown: an id may have been suggested by the material.
+CREATE OR REPLACE FUNCTION _check_listed(finished job, ids jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    unknown CONSTANT text := (
+        SELECT min(i.id) FROM jsonb_array_elements_text(ids) AS i (id)
+        WHERE NOT finished.payload -> 'listed' ? i.id);
+BEGIN
+    IF unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'the answer names memory %, which it was not shown', left(unknown, 40)
+            USING ERRCODE = 'ME012', HINT = 'Only ids that stand in the messages may be named.';
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION _apply_keywords(finished job, answer jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM set_keywords((finished.payload ->> 'memory_id')::bigint, array_agg(k.word), 'llm',
+                         finished.user_id, array_agg(k.weight))
+    FROM jsonb_to_recordset(answer -> 'keywords') AS k (word text, weight float8)
+    HAVING count(*) > 0;
+END $$;
+
+CREATE OR REPLACE FUNCTION _apply_extract(finished job, answer jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM _remember_all(finished, (
+        SELECT jsonb_agg(m.memory || jsonb_build_object('data', _pairs(m.memory -> 'data'))
+                         ORDER BY m.place)
+        FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place)),
+        NULL);
+END $$;
+
+-- Of the values of a decision only those stay that its action knows.
+CREATE OR REPLACE FUNCTION _apply_reflect(finished job, answer jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM _check_listed(finished, jsonb_path_query_array(
+        answer, '$.decisions[*] ? (@.action != "ADD").memory_id'));
+    PERFORM _decide_all(finished, (
+        SELECT jsonb_agg((CASE d.decision ->> 'action'
+                              WHEN 'ADD' THEN d.decision - 'memory_id'
+                              WHEN 'UPDATE' THEN d.decision - 'kind'
+                              ELSE d.decision - '{kind,content,subject,importance}'::text[] END
+                          - 'data')
+                         || CASE d.decision ->> 'action' WHEN 'NOOP' THEN '{}' ELSE
+                                jsonb_build_object('data', _pairs(d.decision -> 'data')) END
+                         ORDER BY d.place)
+        FROM jsonb_array_elements(answer -> 'decisions') WITH ORDINALITY AS d (decision, place)));
+END $$;
+
+CREATE OR REPLACE FUNCTION _apply_consolidate(finished job, answer jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    older CONSTANT text := finished.payload #>> '{memory_ids,0}';
+    newer CONSTANT text := finished.payload #>> '{memory_ids,1}';
+BEGIN
+    PERFORM _decide_all(finished, jsonb_build_array(
+        CASE answer ->> 'action'
+            WHEN 'replace' THEN jsonb_build_object(
+                'action', 'SUPERSEDE', 'memory_id', older, 'by', newer)
+            WHEN 'merge' THEN jsonb_build_object(
+                'action', 'MERGE', 'memory_ids', jsonb_build_array(older, newer),
+                'content', answer -> 'content')
+            WHEN 'noop' THEN jsonb_build_object(
+                'action', 'SUPERSEDE', 'memory_id', newer, 'by', older)
+            ELSE jsonb_build_object('action', 'NOOP', 'memory_id', newer) END
+        || jsonb_build_object('reason', answer -> 'reason')));
+END $$;
+
+-- A merge archives its sources and links to them. One that the answer leaves out stays as it is.
+CREATE OR REPLACE FUNCTION _apply_compress(finished job, answer jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    made CONSTANT int := jsonb_array_length(answer -> 'memories');
+BEGIN
+    IF made NOT BETWEEN 1 AND 3 THEN
+        RAISE EXCEPTION 'compressed to % memories', made
+            USING ERRCODE = 'ME015', HINT = 'Make one to three of them.';
+    END IF;
+    PERFORM _check_listed(finished, jsonb_path_query_array(
+        answer, '$.memories[*].source_ids[*]'));
+    PERFORM _decide_all(finished, (
+        SELECT jsonb_agg(jsonb_build_object(
+                   'action', 'MERGE', 'memory_ids', m.memory -> 'source_ids',
+                   'content', m.memory -> 'content', 'reason', 'compressed',
+                   'importance', greatest((m.memory ->> 'importance')::float8, s.importance))
+               ORDER BY m.place)
+        FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place),
+             LATERAL (SELECT max(o.importance) AS importance
+                      FROM memory AS o
+                      WHERE o.user_id = finished.user_id
+                        AND m.memory -> 'source_ids' ? o.memory_id::text) AS s));
+END $$;
+
+-- What is kept of old events was learned when they happened.
+CREATE OR REPLACE FUNCTION _apply_archive(finished job, answer jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM _remember_all(
+        finished,
+        jsonb_build_array(jsonb_build_object(
+            'kind', 'general', 'content', answer -> 'summary',
+            'data', jsonb_strip_nulls(jsonb_build_object(
+                'summary_of', 'events', 'from', finished.payload -> 'from',
+                'until', finished.payload -> 'until'))))
+        || (answer -> 'memories'),
+        (finished.payload ->> 'until')::timestamptz);
+END $$;
+
+CREATE OR REPLACE FUNCTION _apply_answer(finished job, answer jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM _check_json(answer, _answer_schema(finished), 'the answer');
+    CASE finished.kind
+        WHEN 'keywords' THEN PERFORM _apply_keywords(finished, answer);
+        WHEN 'extract' THEN PERFORM _apply_extract(finished, answer);
+        WHEN 'reflect' THEN PERFORM _apply_reflect(finished, answer);
+        WHEN 'consolidate' THEN PERFORM _apply_consolidate(finished, answer);
+        WHEN 'compress' THEN PERFORM _apply_compress(finished, answer);
+        WHEN 'archive' THEN PERFORM _apply_archive(finished, answer);
+        WHEN 'rolling_summary' THEN
+            PERFORM set_rolling_summary(answer ->> 'summary', finished.user_id);
+        WHEN 'expand' THEN PERFORM _apply_expand(finished, answer);
+    END CASE;
+END $$;

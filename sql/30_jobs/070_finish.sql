@@ -1,0 +1,76 @@
+-- Brings the result of a job: checked, applied and done in one transaction, or not at all.
+-- Said twice it does no more than once, and who lost his lease to another changes nothing.
+CREATE OR REPLACE FUNCTION _lock_job(user_id text, job_id bigint) RETURNS job
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+AS $$
+DECLARE
+    locked job;
+BEGIN
+    SELECT j.* INTO locked
+    FROM job AS j
+    WHERE j.user_id = _lock_job.user_id AND j.job_id = _lock_job.job_id
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'user "%" has no job %', user_id, coalesce(job_id::text, 'NULL')
+            USING ERRCODE = 'ME012', HINT = 'Pass job_id and user_id as claim() returned them.';
+    END IF;
+    RETURN locked;
+END $$;
+
+-- What a worker that no longer has the job is told; NULL: he has it. A lease that has ended and
+-- that nobody took over is still his.
+CREATE OR REPLACE FUNCTION _not_his(locked job, worker text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN locked.status = 'done' THEN 'done already'
+                WHEN locked.status <> 'running' OR locked.worker <> worker THEN 'lost' END;
+
+CREATE OR REPLACE FUNCTION finish(
+    job_id bigint, answer jsonb DEFAULT NULL, user_id text DEFAULT NULL, worker text DEFAULT NULL,
+    embeddings halfvec[] DEFAULT NULL)
+    RETURNS text
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    finished CONSTANT job := _lock_job(owner, job_id);
+    refused CONSTANT text := _not_his(finished, worker);
+    needs text;
+BEGIN
+    IF refused IS NOT NULL THEN
+        RETURN refused;
+    END IF;
+    needs := (SELECT k.needs FROM job_kind AS k WHERE k.name = finished.kind);
+    IF needs <> 'nothing' THEN
+        BEGIN
+            IF needs = 'chat' THEN
+                PERFORM _apply_answer(finished, answer);
+            ELSE
+                PERFORM _apply_embed(finished, answer, embeddings);
+            END IF;
+        EXCEPTION
+            WHEN transaction_rollback OR insufficient_resources OR operator_intervention
+                OR system_error OR internal_error THEN
+                RAISE;
+            WHEN OTHERS THEN
+                RETURN CASE _fail_job(finished, SQLERRM, now())
+                           WHEN 'dead' THEN 'dead' ELSE 'failed' END;
+        END;
+    END IF;
+    PERFORM _jobs_done(owner, ARRAY[job_id]);
+    RETURN 'done';
+END $$;
+
+COMMENT ON FUNCTION finish(bigint, jsonb, text, text, halfvec[]) IS
+    'Brings the result of a claimed job, applies it and returns what happened: done; done already '
+    '(nothing is applied twice); lost (the lease ended and another worker has it: nothing is '
+    'applied); failed (the answer does not fit its schema or cannot be applied: nothing of it is, '
+    'the reason is in job_errors and the job waits for its next attempt); dead (that was the '
+    'last). answer: the JSON the model gave, as of answer_schema. embeddings: of an embed job, one '
+    'vector a text in the order of texts, NULL for a text that the model refused, with answer '
+    '{"errors": [{"text": 2, "error": "too long"}]}: that text is tried again by itself. worker: '
+    'who claimed it; NULL: not compared. Errors: ME006 user, ME012 no such job of this user.';

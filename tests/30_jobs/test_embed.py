@@ -1,0 +1,201 @@
+"""Memories without a vector are the queue of the embedding model."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from tests.jobs import claim, enqueue, fail, finish, job, ready
+from tests.rows import call, recall, remember, remember_all, value
+
+LATER = datetime.now(UTC) + timedelta(days=2)
+
+
+def vectors(conn):
+    """Content of the memories with a vector, and the vector."""
+    rows = conn.execute(
+        "SELECT m.content, t.embedding::text FROM memoir.memory AS m"
+        " JOIN memoir.trace AS t USING (user_id, memory_id)"
+        " WHERE t.embedding IS NOT NULL ORDER BY m.memory_id"
+    )
+    return dict(rows.fetchall())
+
+
+def errors(*places):
+    return {"errors": [{"text": place, "error": "too long"} for place in places]}
+
+
+def test_a_memory_without_a_vector_is_ready_and_gets_it(tx):
+    remember(tx, "tea")
+    assert value(tx, "SELECT count(*) FROM memoir.job") == 0
+    assert ready(tx) == [("default", 1)]
+    (taken,) = claim(tx)
+    assert (taken.kind, taken.texts, taken.attempts) == ("embed", ["tea"], 1)
+    assert finish(tx, taken.job_id, embeddings=["[1,0]"], worker="w1") == "done"
+    assert vectors(tx) == {"tea": "[1,0]"}
+    assert (ready(tx), claim(tx)) == ([], [])
+
+
+def test_a_memory_with_a_vector_waits_for_none(tx):
+    remember(tx, "tea", embedding="[1,0]")
+    assert (ready(tx), claim(tx)) == ([], [])
+
+
+def test_vectors_are_taken_in_the_order_of_the_texts(tx):
+    remember_all(tx, ["tea", "milk", "sugar"])
+    (taken,) = claim(tx)
+    assert taken.texts == ["tea", "milk", "sugar"]
+    finish(tx, taken.job_id, embeddings=["[1,0]", "[0,1]", "[1,1]"])
+    assert vectors(tx) == {"tea": "[1,0]", "milk": "[0,1]", "sugar": "[1,1]"}
+    assert recall(tx, query_vec="[0,1]").memory_ids != []
+
+
+def test_a_job_holds_fifty_memories_and_a_worker_gets_as_many_jobs_as_it_asks_for(tx):
+    remember_all(tx, [f"note {n}" for n in range(120)])
+    taken = claim(tx, 2)
+    assert [len(each.texts) for each in taken] == [50, 50]
+    assert ready(tx) == [("default", 20)]
+    assert [len(each.texts) for each in claim(tx, 5, "w2")] == [20]
+    assert ready(tx) == []
+
+
+def test_two_workers_get_different_memories(db, dsn):
+    remember_all(db, [f"note {n}" for n in range(70)])
+    with psycopg.connect(dsn) as first, psycopg.connect(dsn) as second:
+        one, two = claim(first, 1)[0].texts, claim(second, 1, "w2")[0].texts
+    assert (len(one), len(two), len({*one, *two})) == (50, 20, 70)
+
+
+def test_the_same_text_is_embedded_once(tx):
+    for session in ("a", "b", "c"):
+        remember(tx, "ok", "turn", session_id=session, turn=0)
+    (taken,) = claim(tx)
+    assert taken.texts == ["ok"]
+    finish(tx, taken.job_id, embeddings=["[1,0]"])
+    assert value(tx, "SELECT count(*) FROM memoir.trace WHERE embedding IS NOT NULL") == 3
+    remember(tx, "ok", "turn", session_id="d", turn=0)
+    assert claim(tx) == []
+    assert value(tx, "SELECT count(*) FROM memoir.trace WHERE embedding IS NOT NULL") == 4
+
+
+def test_how_often_a_vector_was_there_already_is_told(tx):
+    for session in "abc":
+        remember(tx, "ok", "turn", session_id=session, turn=0)
+    (taken,) = claim(tx)
+    finish(tx, taken.job_id, embeddings=["[1,0]"])
+    remember(tx, "ok", "turn", session_id="d", turn=0)
+    claim(tx)
+    (found, _) = call(tx, "cache_stats")
+    assert found == ("embeddings", 4, 3, 1, 0.75)
+
+
+def test_a_vector_of_another_user_is_not_taken_over(tx):
+    remember(tx, "ok", user_id="ada", embedding="[1,0]")
+    remember(tx, "ok", user_id="bob")
+    assert claim(tx, user_id="bob")[0].texts == ["ok"]
+
+
+def test_a_text_that_changed_meanwhile_waits_for_its_own_vector(tx):
+    memory_id = remember(tx, "tea")
+    (taken,) = claim(tx)
+    change = "UPDATE memoir.memory SET content = 'coffee' WHERE memory_id = %s"
+    tx.execute(change, (memory_id,))
+    assert finish(tx, taken.job_id, embeddings=["[1,0]"]) == "done"
+    assert vectors(tx) == {}
+    assert claim(tx)[0].texts == ["coffee"]
+
+
+def test_a_text_that_is_refused_does_not_keep_the_others(tx):
+    remember_all(tx, ["tea", "too long", "milk"])
+    (taken,) = claim(tx)
+    given = ["[1,0]", None, "[0,1]"]
+    assert finish(tx, taken.job_id, answer=errors(2), embeddings=given) == "done"
+    assert vectors(tx) == {"tea": "[1,0]", "milk": "[0,1]"}
+    assert claim(tx) == []
+    (again,) = claim(tx, at=LATER)
+    assert (again.texts, again.attempts) == (["too long"], 2)
+    assert job(tx, again.job_id, "error") == "too long"
+
+
+def test_a_text_that_is_always_refused_is_dead_in_the_end_and_the_next_are_embedded(tx):
+    remember(tx, "too long")
+    for n in range(8):
+        (taken,) = claim(tx, at=LATER + timedelta(days=n))
+        said = finish(tx, taken.job_id, answer=errors(1), embeddings=[None])
+    assert said == "dead"
+    remember(tx, "tea")
+    (taken,) = claim(tx, at=LATER + timedelta(days=9))
+    assert taken.texts == ["tea"]
+
+
+def test_a_batch_that_fails_holds_back_the_others_then_goes_apart(tx):
+    remember_all(tx, [f"note {n}" for n in range(52)])
+    for days in range(2):
+        (taken,) = claim(tx, 1, at=LATER + timedelta(days=days))
+        fail(tx, taken.job_id, "500", at=LATER + timedelta(days=days))
+        assert claim(tx, at=LATER + timedelta(days=days)) == []
+    assert [len(each.texts) for each in claim(tx, 1, at=LATER + timedelta(days=2))] == [2]
+    apart = claim(tx, 100, "w2", at=LATER + timedelta(days=2))
+    assert [len(each.texts) for each in apart] == [1] * 50
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "reason"),
+    [
+        (None, "0 embeddings for 2 texts"),
+        (["[1,0]"], "1 embeddings for 2 texts"),
+        (["[1,0]", "[1,0,0]"], "the vector has 3 dimensions, this database holds 2"),
+        (["[1,0]", "[0,0]"], "the vector is zero"),
+    ],
+)
+def test_vectors_that_do_not_fit_are_a_failed_attempt(tx, embeddings, reason):
+    remember_all(tx, ["tea", "milk"])
+    (taken,) = claim(tx)
+    assert finish(tx, taken.job_id, embeddings=embeddings) == "failed"
+    assert vectors(tx) == {}
+    assert job(tx, taken.job_id, "(status, error)") == ("waiting", reason)
+
+
+def test_an_answer_that_is_no_list_of_errors_is_a_failed_attempt(tx):
+    remember_all(tx, ["tea", "milk"])
+    (taken,) = claim(tx)
+    said = finish(tx, taken.job_id, answer={"error": 3}, embeddings=["[1,0]", None])
+    assert (said, vectors(tx)) == ("failed", {})
+
+
+def test_a_memory_purged_meanwhile_is_no_error(tx):
+    remember(tx, "tea")
+    (taken,) = claim(tx)
+    tx.execute("DELETE FROM memoir.memory")
+    assert finish(tx, taken.job_id, embeddings=["[1,0]"]) == "done"
+
+
+def test_a_job_whose_memories_are_gone_is_done_without_a_worker(tx):
+    remember(tx, "tea")
+    (taken,) = claim(tx)
+    fail(tx, taken.job_id)
+    tx.execute("DELETE FROM memoir.memory")
+    assert claim(tx, at=LATER) == []
+    assert job(tx, taken.job_id, "status") == "done"
+
+
+def test_memories_can_be_enqueued_by_name(tx):
+    memory_id = remember(tx, "tea")
+    enqueue(tx, "embed", payload={"memory_ids": [str(memory_id)]})
+    assert [each.texts for each in claim(tx)] == [["tea"]]
+
+
+def test_a_worker_without_an_embedding_model_does_not_see_them(tx):
+    remember(tx, "tea")
+    assert ready(tx, kinds=["keywords"]) == []
+    assert claim(tx, kinds=["keywords"]) == []
+
+
+def test_memories_without_a_vector_are_counted_as_waiting(tx):
+    remember_all(tx, ["tea", "milk"])
+    overview = "SELECT waiting, running FROM memoir.job_overview WHERE kind = 'embed'"
+    assert tx.execute(overview).fetchall() == [(2, 0)]
+    claim(tx)
+    assert tx.execute(overview).fetchall() == [(0, 1)]
+    assert call(tx, "ready_users") == []
