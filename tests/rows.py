@@ -183,3 +183,8 @@ SELECT %(user)s, m.memory_id, e.model_id, k.kind_id, m.created_at, 0.5, 5, 2,
 FROM made AS m, memoir.embedding_model AS e, memoir.kind AS k
 WHERE e.active AND k.name = 'fact'
 """
+
+
+def without_vector(conn: psycopg.Connection) -> int:
+    """How many memories have no vector."""
+    return value(conn, "SELECT count(*) FROM memoir.trace WHERE active AND embedding IS NULL")

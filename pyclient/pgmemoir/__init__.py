@@ -6,6 +6,7 @@
 ...     print(memory.context("which database is staging on?"))
 """
 
+from .cache import CacheInfo
 from .calls import Detail, Explained, Found, Maintained, NewMemory, Recall, Remembered
 from .client import AsyncMemoir, Memoir
 from .embedders import (
@@ -41,6 +42,7 @@ __all__ = [
     "BadText",
     "BadTimestamp",
     "BudgetOutOfRange",
+    "CacheInfo",
     "Detail",
     "DimensionMismatch",
     "Embedder",

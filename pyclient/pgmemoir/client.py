@@ -25,6 +25,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from . import calls, evaluation
+from .cache import CacheInfo, QueryCache
 from .calls import (
     Call,
     Calls,
@@ -103,7 +104,7 @@ class _Steps:
         self._keeps_writes = keeps_writes
         self._calls: Calls | None = None
         self._model_known = False
-        self._query_vectors: dict[str, str] = {}
+        self.query_vectors = QueryCache(QUERY_CACHE)
         self._selective_modes: frozenset[str] | None = None
         self._warned = False
         self._paused_until = 0.0
@@ -166,11 +167,13 @@ class _Steps:
             if progress:
                 progress(len(result))
         if sum(done.action == "ADD" for done in result) >= COUNT_FROM:
-            yield calls.maintain(self._user, build_up_to=None if self._keeps_writes() else 0)
+            yield calls.tend_recall(self._user, None if self._keeps_writes() else 0)
         return result
 
-    def maintain(self, everybody: bool, build_up_to: int | None) -> _Plan[list[Maintained]]:
-        call = calls.maintain(self._user, everybody, build_up_to)
+    def maintain(
+        self, everybody: bool, build_up_to: int | None, dry_run: bool
+    ) -> _Plan[list[Maintained]]:
+        call = calls.maintain(self._user, everybody, build_up_to, dry_run)
         return cast(list[Maintained], (yield call))
 
     def add_event(self, type: str, payload: dict[str, Any], at: datetime | None) -> _Plan[int]:
@@ -279,14 +282,14 @@ class _Steps:
 
     def _query_vector(self, text: str) -> _Plan[str | None]:
         """The vector of a question in text form, None when it is blank or none can be had."""
-        if text not in self._query_vectors:
-            if not text.strip():
-                return None
+        if not text.strip() or self._chosen_embedder() is None:
+            return None
+        vector = self.query_vectors.get(text)
+        if vector is None:
             (vector,) = yield from self._embed([text], writing=False)
-            if vector is None:
-                return None
-            self._keep_query(text, vector)
-        return self._query_vectors[text]
+            if vector is not None:
+                self.query_vectors.put(text, vector)
+        return vector
 
     def _text_to_embed(self, query: str, mode: str | None) -> _Plan[str]:
         """The question, without names and common words in a mode that leaves them out."""
@@ -295,12 +298,6 @@ class _Steps:
         if mode not in self._selective_modes or self._chosen_embedder() is None:
             return query
         return cast(str, (yield calls.embedding_text(query, mode, self._user)))
-
-    def _keep_query(self, query: str, vector: str) -> None:
-        """Agents ask the same again, in another mode or a turn later: embed it once."""
-        if len(self._query_vectors) >= QUERY_CACHE:
-            del self._query_vectors[next(iter(self._query_vectors))]
-        self._query_vectors[query] = vector
 
     def _embed(self, texts: list[str], writing: bool) -> _Plan[list[str | None]]:
         """Vectors in text form, or None for each when the embedder cannot be reached."""
@@ -385,6 +382,10 @@ class Memoir:
         if self._own and self._conn is not None:
             self._conn.close()
             self._conn = None
+
+    def cache_info(self) -> CacheInfo:
+        """How many questions found their vector kept: ``hit_rate`` is to be above 0.7 (D2 6)."""
+        return self._steps.query_vectors.info()
 
     def context(
         self,
@@ -523,19 +524,24 @@ class Memoir:
         """
         return self._run(self._steps.remember_many(memories, progress))
 
-    def maintain(self, everybody: bool = False, build_up_to: int | None = None) -> list[Maintained]:
-        """Count words, and build or drop the indexes of a user with many memories.
+    def maintain(
+        self, everybody: bool = False, build_up_to: int | None = None, dry_run: bool = False
+    ) -> list[Maintained]:
+        """The daily upkeep: forget what has had its time, tidy logs, keep recall fast, report.
+
+        It is one transaction: with very many memories use the command ``memoir maintain``.
 
         Args:
             everybody: every user of the database; default this one.
             build_up_to: builds indexes of up to so many memories at once, during which writers
                 wait; default the setting ``ann_inline``. The command ``memoir maintain`` makes
                 nobody wait.
+            dry_run: only tell what would be done.
 
         Returns:
             what was done, and what is left to the command.
         """
-        return self._run(self._steps.maintain(everybody, build_up_to))
+        return self._run(self._steps.maintain(everybody, build_up_to, dry_run))
 
     def add_event(self, type: str, payload: dict[str, Any], at: datetime | None = None) -> int:
         """Append an event and return its id.
@@ -666,6 +672,10 @@ class AsyncMemoir:
             await self._conn.close()
             self._conn = None
 
+    def cache_info(self) -> CacheInfo:
+        """See `Memoir.cache_info`; not to be awaited."""
+        return self._steps.query_vectors.info()
+
     async def context(
         self,
         query: str | None = None,
@@ -769,10 +779,10 @@ class AsyncMemoir:
         return await self._run(self._steps.remember_many(memories, progress))
 
     async def maintain(
-        self, everybody: bool = False, build_up_to: int | None = None
+        self, everybody: bool = False, build_up_to: int | None = None, dry_run: bool = False
     ) -> list[Maintained]:
         """See `Memoir.maintain`."""
-        return await self._run(self._steps.maintain(everybody, build_up_to))
+        return await self._run(self._steps.maintain(everybody, build_up_to, dry_run))
 
     async def add_event(
         self, type: str, payload: dict[str, Any], at: datetime | None = None

@@ -5,20 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import psycopg
 from psycopg.rows import tuple_row
 
-from . import __version__, migrations, prerequisites
+from . import __version__, jobs, migrations, prerequisites
 from .client import Memoir
 from .embedders import Embedder
 from .errors import INSTALL_HINT, MemoirError, translate
+from .models import ChatModel
 
 # D2 and D4 promise a recall under this at p95.
 SLOW_RECALL_MS = 200.0
+# A job that waits for so long says that no worker runs.
+LONG_WAIT = timedelta(hours=1)
 # Without these the other checks could only fail too.
 _NEEDED = ("server", "pgvector", "migrations", "version")
+# Upkeep is daily: a recall not counted for longer than this says that nobody calls it.
+LATE_UPKEEP_DAYS = 2
 # Users that one line names.
 _SHOWN = 3
 _QUESTION = "what should I know before I start?"
@@ -35,13 +41,17 @@ class Check:
 
 
 def examine(
-    conn: psycopg.Connection[Any], embedder: Embedder | None, user: str | None = None
+    conn: psycopg.Connection[Any],
+    embedder: Embedder | None,
+    user: str | None = None,
+    chat: ChatModel | None = None,
 ) -> Iterator[Check]:
     """Check one thing after the other; stops where the rest cannot work.
 
     Args:
         conn: in autocommit; nothing is written but the record of one recall.
         embedder: the one in use, or None.
+        chat: the chat model in use, or None; it is not asked anything.
         user: whose memory the timed recall asks.
     """
     steps: dict[str, Callable[[], Check]] = {
@@ -53,6 +63,8 @@ def examine(
         "model": lambda: _model(conn, embedder),
         "memories": lambda: _memories(conn),
         "indexes": lambda: _indexes(conn),
+        "upkeep": lambda: _upkeep(conn),
+        "jobs": lambda: _jobs(conn, chat),
         "recall": lambda: _recall(conn, user),
     }
     for name, step in steps.items():
@@ -168,7 +180,7 @@ def _memories(conn: psycopg.Connection[Any]) -> Check:
     )
     text = f"{total} active, {bare} without a vector"
     if bare:
-        hint = "Those are recalled by words alone."
+        hint = "Those are recalled by words alone. Run: memoir worker, or memoir backfill"
         return Check("memories", "warn", text, hint)
     return Check("memories", "ok", text)
 
@@ -200,6 +212,40 @@ def _indexes(conn: psycopg.Connection[Any]) -> Check:
         return Check("indexes", "warn", "; ".join(parts), "Run: memoir maintain")
     text = f"{indexed} users have their own" if indexed else "nobody has so many memories"
     return Check("indexes", "ok", text)
+
+
+def _upkeep(conn: psycopg.Connection[Any]) -> Check:
+    """Somebody calls maintain once a day."""
+    days, cron = _row(
+        conn,
+        "SELECT coalesce(extract(epoch FROM now() - min(created_at)) / 86400, 0)::float8,"
+        " EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'pg_cron')"
+        " FROM memoir.retrieval WHERE NOT counted",
+    )
+    if days <= LATE_UPKEEP_DAYS:
+        return Check("upkeep", "ok", "nothing is overdue")
+    hint = "Run it once a day: memoir maintain"
+    if cron:
+        hint = "SELECT cron.schedule('memoir', '0 3 * * *', 'CALL memoir.maintain_all()');"
+    return Check("upkeep", "warn", f"nobody has called maintain for {days:.0f} days", hint)
+
+
+def _jobs(conn: psycopg.Connection[Any], chat: ChatModel | None) -> Check:
+    """Work that waits for a model: whether there is one, and a worker."""
+    standing = jobs.standing(conn)
+    waiting, dead = (sum(getattr(s, state) for s in standing) for state in ("waiting", "dead"))
+    text = f"{waiting} waiting, {dead} dead, chat model {chat.name if chat else 'none'}"
+    if dead:
+        hint = "See memoir.job_errors for why; SELECT memoir.retry_dead(); tries them again."
+        return Check("jobs", "warn", text, hint)
+    if chat is None and any(s.waiting for s in standing if s.needs == "chat"):
+        hint = "They wait without harm. Set MEMOIR_CHAT_MODEL, and run: memoir worker"
+        return Check("jobs", "warn", text, hint)
+    oldest = min((s.oldest for s in standing if s.oldest), default=None)
+    if oldest and datetime.now(UTC) - oldest > LONG_WAIT:
+        hint = f"The oldest waits since {oldest:%Y-%m-%d %H:%M}. Run: memoir worker"
+        return Check("jobs", "warn", text, hint)
+    return Check("jobs", "ok", text)
 
 
 def _some(texts: list[str]) -> str:

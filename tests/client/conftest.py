@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -51,6 +52,8 @@ class Awaited:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._client, name)
+        if not inspect.iscoroutinefunction(method):
+            return method
         return lambda *args, **kwargs: self._runner.run(method(*args, **kwargs))
 
 

@@ -310,7 +310,8 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert {check["state"] for check in checks} == {"ok"}
     assert done.exit_code == 0
     names = ["server", "pgvector", "migrations", "version", "embedder", "model", "memories"]
-    assert [check["name"] for check in checks] == [*names, "indexes", "recall"]
+    expected = [*names, "indexes", "upkeep", "jobs", "recall"]
+    assert [check["name"] for check in checks] == expected
 
 
 def test_doctor_warns_of_memories_without_vectors(memoir: Call) -> None:
@@ -318,6 +319,32 @@ def test_doctor_warns_of_memories_without_vectors(memoir: Call) -> None:
     done = memoir("doctor")
     assert "warn  memories    1 active, 1 without a vector" in done.stdout
     assert done.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("status = 'waiting'", "warn  jobs        1 waiting, 0 dead, chat model none"),
+        ("status = 'dead'", "warn  jobs        0 waiting, 1 dead, chat model none"),
+        ("status = 'done'", "ok    jobs        0 waiting, 0 dead, chat model none"),
+    ],
+)
+def test_doctor_tells_how_the_jobs_stand(
+    memoir: Call, db: psycopg.Connection, change: str, said: str
+) -> None:
+    db.execute("SELECT memoir.enqueue('rolling_summary')")
+    db.execute(f"UPDATE memoir.job SET {change}")
+    assert said in memoir("doctor").stdout
+
+
+def test_doctor_misses_the_worker(
+    memoir: Call, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMOIR_CHAT_MODEL", "m")
+    db.execute("SELECT memoir.enqueue('rolling_summary')")
+    assert "ok    jobs        1 waiting, 0 dead, chat model openai/m" in memoir("doctor").stdout
+    db.execute("UPDATE memoir.job SET created_at = '2026-01-02 03:04+00'")
+    assert "The oldest waits since 2026-01-02 03:04. Run: memoir worker" in memoir("doctor").stdout
 
 
 def test_doctor_finds_the_embedder_that_does_not_fit(dsn: str, db: psycopg.Connection) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.openai_server import Fault, OpenAIServer, Reply, duplicate_ids, reset, status, truncated
 
 from pgmemoir import (
     DimensionMismatch,
@@ -20,18 +21,13 @@ from pgmemoir import (
     default_embedder,
 )
 
-from .local_server import LocalServer
 
+class Api(OpenAIServer):
+    """A server whose vectors tell the length of their text."""
 
-def three_dimensions(request: dict[str, Any]) -> tuple[int, Any]:
-    """A vector that tells the length of its text."""
-    vectors = [[float(len(text)), 1.0, 0.0] for text in request["input"]]
-    data = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(vectors)]
-    return 200, {"object": "list", "model": request["model"], "data": data, "usage": {}}
-
-
-class Api(LocalServer):
-    """A server of embeddings."""
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = lambda text, _: [float(len(text)), 1.0, 0.0]
 
     def embedder(self, model: str = "custom", **options: Any) -> OpenAIEmbedder:
         return OpenAIEmbedder(model, base_url=self.url, api_key="none", retries=0, **options)
@@ -39,7 +35,7 @@ class Api(LocalServer):
 
 @pytest.fixture
 def api() -> Iterator[Api]:
-    with Api(three_dimensions) as made:
+    with Api() as made:
         yield made
 
 
@@ -92,7 +88,7 @@ def test_wordllama_leaves_the_logging_of_the_application_alone() -> None:
 def test_openai_is_asked_for_floats(api: Api) -> None:
     assert api.embedder().embed(["four", "eleven char"]) == [[4, 1, 0], [11, 1, 0]]
     expected = {"input": ["four", "eleven char"], "model": "custom", "encoding_format": "float"}
-    assert api.requests == [expected]
+    assert api.embeddings == [expected]
 
 
 def test_openai_learns_the_dimensions_of_an_unknown_model(api: Api) -> None:
@@ -104,57 +100,68 @@ def test_openai_learns_the_dimensions_of_an_unknown_model(api: Api) -> None:
 
 def test_openai_is_asked_for_the_dimensions_that_were_chosen(api: Api) -> None:
     api.embedder(dimensions=3).embed(["x"])
-    assert api.requests[0]["dimensions"] == 3
+    assert api.embeddings[0]["dimensions"] == 3
 
 
 def test_answers_out_of_order_are_put_in_order(api: Api) -> None:
-    def backwards(request: dict[str, Any]) -> tuple[int, Any]:
-        status, reply = three_dimensions(request)
-        reply["data"].reverse()
-        return status, reply
-
-    api.answer = backwards
+    api.fail(lambda reply: Reply({**reply.body, "data": reply.body["data"][::-1]}))
     assert api.embedder().embed(["a", "bb", "ccc"]) == [[1, 1, 0], [2, 1, 0], [3, 1, 0]]
 
 
 def test_many_texts_are_sent_in_batches(api: Api) -> None:
     vectors = api.embedder().embed(["x"] * 600)
-    assert [len(request["input"]) for request in api.requests] == [256, 256, 88]
+    assert [len(request["input"]) for request in api.embeddings] == [256, 256, 88]
     assert len(vectors) == 600
 
 
 def test_long_texts_are_sent_in_smaller_batches(api: Api) -> None:
     api.embedder().embed(["x" * 10_000] * 50)
-    assert [len(request["input"]) for request in api.requests] == [37, 13]
-    assert len(api.requests[0]["input"][0]) == 4000
+    assert [len(request["input"]) for request in api.embeddings] == [37, 13]
+    assert len(api.embeddings[0]["input"][0]) == 4000
 
 
 def test_blank_texts_are_not_sent(api: Api) -> None:
     assert api.embedder().embed(["", "ab", " "]) == [[0, 0, 0], [2, 1, 0], [0, 0, 0]]
-    assert api.requests[0]["input"] == ["ab"]
+    assert api.embeddings[0]["input"] == ["ab"]
 
 
 @pytest.mark.parametrize(
-    "reply",
+    "fault",
     [
-        (500, {"error": {"message": "overloaded"}}),
-        (429, {"error": {"message": "rate limit"}}),
-        (401, {"error": {"message": "wrong key"}}),
-        (200, {"object": "list", "data": []}),
-        (200, {"surprise": True}),
-        (200, b"<html>"),
+        status(500),
+        status(429),
+        status(401),
+        reset,
+        truncated,
+        lambda _: Reply({"object": "list", "data": []}),
+        lambda _: Reply({"surprise": True}),
+        lambda _: Reply(b"<html>"),
     ],
 )
-def test_an_api_that_does_not_answer_is_unavailable(api: Api, reply: tuple[int, Any]) -> None:
-    api.answer = lambda _: reply
+def test_an_api_that_does_not_answer_is_unavailable(api: Api, fault: Fault) -> None:
+    api.fail(fault)
     with pytest.raises(EmbedderUnavailable, match="openai/custom"):
         api.embedder().embed(["x"])
 
 
 def test_an_api_that_answers_too_little_is_unavailable(api: Api) -> None:
-    api.answer = lambda request: three_dimensions({**request, "input": ["one"]})
+    api.fail(lambda reply: Reply({**reply.body, "data": reply.body["data"][:1]}))
     with pytest.raises(EmbedderUnavailable, match="1 vectors for 2 texts"):
         api.embedder().embed(["one", "two"])
+
+
+def test_vectors_of_the_same_text_twice_are_unavailable(api: Api) -> None:
+    api.fail(duplicate_ids)
+    with pytest.raises(EmbedderUnavailable, match="vectors of other texts than were sent"):
+        api.embedder().embed(["one", "two"])
+
+
+def test_the_pause_an_api_asks_for_is_passed_on(api: Api) -> None:
+    api.fail(status(429, retry_after="7", message="none of this is shown"))
+    with pytest.raises(EmbedderUnavailable) as caught:
+        api.embedder().embed(["x"])
+    assert str(caught.value) == "openai/custom: HTTP 429, test_error"
+    assert caught.value.retry_after == 7
 
 
 def test_a_refused_connection_is_unavailable() -> None:
@@ -177,7 +184,7 @@ def test_other_dimensions_than_expected_are_an_error(api: Api) -> None:
 def test_a_client_recalls_by_words_while_the_api_is_down(
     api: Api, dsn: str, recwarn: pytest.WarningsRecorder
 ) -> None:
-    api.answer = lambda _: (500, {"error": {"message": "overloaded"}})
+    api.always = status(500)
     with Memoir(dsn, embedder=api.embedder()) as memory:
         memory.remember("the session cookie is called harbor_sid")
         assert "harbor_sid" in memory.context("what is the session cookie called?")

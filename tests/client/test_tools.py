@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from click.testing import Result
 from openai import BadRequestError, OpenAI
+from tests.openai_server import Body, OpenAIServer
 
 from pgmemoir import (
     BadText,
@@ -22,28 +23,23 @@ from pgmemoir import (
 )
 
 from .conftest import Letters, Unreachable
-from .local_server import LocalServer
 
 Open = Callable[..., Any]
 Cli = Callable[..., Result]
 
 
-class Model(LocalServer):
+class Model(OpenAIServer):
     """A chat model that calls the tool ``wants`` at the first turn, and then quotes its answer.
 
     It refuses what OpenAI's API refuses: other forms of tools, and messages out of order.
     """
 
     def __init__(self) -> None:
-        super().__init__(self.respond)
+        super().__init__()
         self.wants: tuple[str, str] = ("search_memories", "{}")
         self.client = OpenAI(base_url=self.url, api_key="none", max_retries=0)
 
-    def respond(self, body: dict[str, Any]) -> tuple[int, Any]:
-        refusal = self.refusal(body)
-        return (400, {"error": {"message": refusal}}) if refusal else (200, self.reply(body))
-
-    def refusal(self, body: dict[str, Any]) -> str | None:
+    def refusal(self, body: Body) -> str | None:
         """What is wrong with the tools of a request."""
         for tool in body["tools"]:
             function = tool["function"]
@@ -60,23 +56,16 @@ class Model(LocalServer):
                 return f"the parameters of {function['name']} are no schema"
         return None
 
-    def reply(self, body: dict[str, Any]) -> dict[str, Any]:
+    def message(self, body: Body) -> Body:
         """A tool call, or the answer that quotes the last tool's."""
         last = body["messages"][-1]
+        if last["role"] == "tool":
+            content = "According to memory: " + last["content"]
+            return {"role": "assistant", "content": content}
         name, arguments = self.wants
         called = {"name": name, "arguments": arguments}
-        message = (
-            {"role": "assistant", "content": "According to memory: " + last["content"]}
-            if last["role"] == "tool"
-            else {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [{"id": "call_1", "type": "function", "function": called}],
-            }
-        )
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        head = {"id": "chat_1", "object": "chat.completion", "created": 1, "model": body["model"]}
-        return {**head, "choices": [choice]}
+        calls = [{"id": "call_1", "type": "function", "function": called}]
+        return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
 @pytest.fixture
@@ -110,7 +99,7 @@ def test_a_model_searches_over_http(model: Model, dsn: str) -> None:
         memory.remember("the session cookie is called harbor_sid")
         answer = converse(model, memory, "what was the name of our cookie?")
     assert "harbor_sid" in answer
-    assert "search_memories" in model.requests[0]["messages"][0]["content"]
+    assert "search_memories" in model.chats[0]["messages"][0]["content"]
 
 
 def test_a_model_writes_over_http_and_the_call_is_counted(

@@ -1,6 +1,6 @@
 """The command ``memoir``; `main` is its click group."""
 
-from . import conversation, database, demo, doctor, evaluate, memory, upkeep
+from . import backfill, conversation, database, demo, doctor, evaluate, memory, upkeep, worker
 from .app import main
 
 for _command in (
@@ -11,6 +11,8 @@ for _command in (
     *demo.COMMANDS,
     *evaluate.COMMANDS,
     *upkeep.COMMANDS,
+    *worker.COMMANDS,
+    *backfill.COMMANDS,
 ):
     main.add_command(_command)
 

@@ -9,6 +9,7 @@ import psycopg
 
 from ..doctor import Check, examine
 from ..embedders import default_embedder
+from ..models import default_chat_model
 from .app import FAILED, App, explain_error
 from .output import print_json
 
@@ -19,7 +20,7 @@ from .output import print_json
 def doctor(app: App, as_json: bool) -> None:
     """Check everything a recall needs.
 
-    Server, pgvector, migrations, embedder, memories, and a recall. Exit code 1 on a failure.
+    Server, pgvector, migrations, embedder, memories, jobs, and a recall. Exit code 1 on a failure.
     """
     checks = []
     for check in _checks(app):
@@ -43,7 +44,7 @@ def _checks(app: App) -> Iterator[Check]:
         yield Check("connection", "fail", report.message, report.hint)
         return
     with conn:
-        yield from examine(conn, embedder, app.user)
+        yield from examine(conn, embedder, app.user, default_chat_model())
 
 
 COMMANDS = (doctor,)

@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -66,11 +66,18 @@ def _fields(item: Any) -> dict[str, Any]:
     return fields
 
 
-def progress_bar(length: int, label: str) -> Any:
-    """A bar on stderr, silent where nobody watches."""
+def progress_bar(length: int, label: str, more: Callable[[], str] | None = None) -> Any:
+    """A bar on stderr with the time that is left, silent where nobody watches.
+
+    Args:
+        more: what to write behind it.
+    """
     watched = sys.stderr.isatty()
     return click.progressbar(
-        length=length, label=label, file=sys.stderr if watched else io.StringIO()
+        length=length,
+        label=label,
+        file=sys.stderr if watched else io.StringIO(),
+        item_show_func=None if more is None else lambda _: more(),
     )
 
 

@@ -1,0 +1,220 @@
+"""`backfill` gives vectors to the memories that have none: after an import, or an outage.
+
+It goes through them in the order of an index, a batch at a time, and every batch is stored before
+the next begins: killed at any point it has lost one batch, and the next run goes on behind it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import psycopg
+
+from . import calls
+from .calls import Calls, half_vector, half_vectors
+from .embedders import MAX_CHARACTERS, Embedder, EmbedderUnavailable
+from .errors import MemoirError, UnusableVector, translate
+from .openai_api import Fault
+from .statements import rows, together
+
+# D0 2.4.
+BATCH = 50
+PAUSE = 1.0
+
+# How long to wait when the embedder gives nothing, before its texts are tried one by one.
+_WAITS = (1.0, 4.0, 15.0, 60.0)
+# So many of those without a vector, one after the other, and the embedder is gone.
+_MISSES = 5
+
+_BACKLOG = b"SELECT users, memories, tokens FROM memoir.vector_backlog(%s::text, %s::int)"
+_NEXT = b"""SELECT owner, memory_id, content, text_hash
+FROM memoir.memories_without_vector(%s::int, %s::text, %s::bigint, %s::text)"""
+_USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
+_SET = """SELECT memoir.set_embeddings(%s::bigint[], %b::{vector}[], %s::text, %s::bigint[])"""
+
+
+class EmbedderGone(MemoirError):
+    """The embedder failed too often in a row; what is left waits for another run."""
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """Memories without a vector: of how many users, and about how many tokens."""
+
+    users: int
+    memories: int
+    tokens: int
+
+    def cost(self, price: float) -> float:
+        """What a model takes for them.
+
+        Args:
+            price: of a million tokens.
+        """
+        return self.tokens * price / 1_000_000
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What became of one batch.
+
+    Attributes:
+        done: memories that have their vectors now.
+        failures: why the others have not, by memory id.
+    """
+
+    done: int
+    failures: dict[int, str]
+
+
+@dataclass(frozen=True)
+class _Bare:
+    """A memory without a vector."""
+
+    owner: str
+    memory_id: int
+    content: str
+    text_hash: int
+
+
+def backlog(conn: psycopg.Connection[Any], user: str | None) -> Backlog:
+    """What a backfill of this user, or of everybody, has before it."""
+    (row,) = rows(conn, _BACKLOG, (user, MAX_CHARACTERS))
+    return Backlog(*row)
+
+
+def backfill(
+    conn: psycopg.Connection[Any],
+    embedder: Embedder,
+    user: str | None = None,
+    *,
+    batch: int = BATCH,
+    pause: float = PAUSE,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Batch]:
+    """Embed what has no vector; yields after each batch, when it is stored.
+
+    Args:
+        conn: in autocommit.
+        user: whose memories; None: everybody's.
+        batch: memories of one request.
+        pause: seconds between two requests.
+
+    Raises:
+        EmbedderGone: the embedder gives no vectors.
+        MemoirError: another model filled this database.
+    """
+    try:
+        run = _Run(conn, embedder, sleep)
+        after: tuple[str | None, int | None] = (None, None)
+        while bare := [_Bare(*row) for row in rows(conn, _NEXT, (batch, *after, user))]:
+            if after != (None, None):
+                sleep(pause)
+            yield run.fill(bare)
+            after = (bare[-1].owner, bare[-1].memory_id)
+    except psycopg.Error as error:
+        raise translate(error) from error
+
+
+class _Run:
+    """One backfill."""
+
+    def __init__(
+        self, conn: psycopg.Connection[Any], embedder: Embedder, sleep: Callable[[float], None]
+    ) -> None:
+        self._conn = conn
+        self._embedder = embedder
+        self._sleep = sleep
+        self._model_named = False
+        self._misses = 0
+        find = calls.find_vector_type()
+        schema, self._vector_oid = find.parse(rows(conn, find.statement, find.params))
+        self._set = _SET.format(vector=Calls(schema).vector_type).encode()
+
+    def fill(self, bare: Sequence[_Bare]) -> Batch:
+        """Embed these memories and store their vectors."""
+        vectors: dict[str, bytes] = {}
+        reasons: dict[str, str] = {}
+        for text, made in self._embedded(list(dict.fromkeys(one.content for one in bare))):
+            if isinstance(made, str):
+                reasons[text] = made
+            else:
+                vectors[text] = made
+        failures = {o.memory_id: reasons[o.content] for o in bare if o.content in reasons}
+        return Batch(self._store(bare, vectors), failures)
+
+    def _embedded(
+        self, texts: list[str], waits: Sequence[float] = _WAITS
+    ) -> Iterator[tuple[str, bytes | str]]:
+        """Each text with its vector, or with the reason why it has none."""
+        try:
+            made = self._ask(texts, waits)
+        except MemoirError:
+            raise
+        except Exception as error:
+            if len(texts) == 1:
+                yield texts[0], self._missed(error)
+                return
+            for text in texts:  # one of them may be at fault, but which?
+                yield from self._embedded([text], waits=())
+        else:
+            self._misses = 0
+            for text, vector in zip(texts, made, strict=True):
+                yield text, _usable(vector)
+
+    def _ask(self, texts: list[str], waits: Sequence[float]) -> list[list[float]]:
+        """The embedder's answer; asked again after each wait, unless it finds fault with a text."""
+        for wait in waits:
+            try:
+                return self._embedder.embed(texts)
+            except MemoirError:
+                raise
+            except Exception as error:
+                if _fault(error) == "request":
+                    raise
+                asked = getattr(error, "retry_after", None)
+                self._sleep(wait if asked is None else asked)
+        return self._embedder.embed(texts)
+
+    def _missed(self, error: Exception) -> str:
+        """Why a text has no vector; too often in a row, and it is not the texts."""
+        reason = str(error) or type(error).__name__
+        self._misses += _fault(error) != "request"
+        if _fault(error) == "server" or self._misses == _MISSES:
+            raise EmbedderGone(
+                f"no vectors: {reason}",
+                hint="What is done is stored. Run memoir backfill again when it answers.",
+            )
+        return reason
+
+    def _store(self, bare: Sequence[_Bare], vectors: dict[str, bytes]) -> int:
+        if not vectors:
+            return 0
+        if not self._model_named:
+            rows(self._conn, _USE_MODEL, (self._embedder.name, self._embedder.dimensions))
+            self._model_named = True
+        statements = []
+        for owner, group in groupby(bare, key=lambda one: one.owner):
+            its = [one for one in group if one.content in vectors]
+            ids, hashes = [one.memory_id for one in its], [one.text_hash for one in its]
+            array = half_vectors([vectors[one.content] for one in its], self._vector_oid)
+            statements.append((self._set, (ids, array, owner, hashes)))
+        return sum(int(answer[0][0]) for answer in together(self._conn, statements))
+
+
+def _usable(vector: Sequence[float]) -> bytes | str:
+    """A vector to store, or why there is none."""
+    if not any(vector):
+        return "the model returned no vector"
+    try:
+        return half_vector(vector)
+    except UnusableVector as error:
+        return error.message
+
+
+def _fault(error: Exception) -> Fault:
+    return error.fault if isinstance(error, EmbedderUnavailable) else "unknown"

@@ -1,0 +1,67 @@
+"""The vectors of the last questions: agents ask the same again, in another mode or a turn later."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """How often the vector of a question was at hand (``hits``) and was not.
+
+    ``size`` of at most ``limit`` vectors are kept.
+    """
+
+    hits: int
+    misses: int
+    size: int
+    limit: int
+
+    @property
+    def hit_rate(self) -> float | None:
+        """Share of hits, None before the first question."""
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else None
+
+
+class QueryCache:
+    """Vectors in text form by the text they were made of; what was not asked for longest goes.
+
+    Threads may share it.
+
+    Args:
+        limit: how many it keeps. 256 of 1536 dimensions take 4 MB.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._vectors: OrderedDict[str, str] = OrderedDict()
+        self._lock = threading.Lock()
+        self._hits = 0
+        self._misses = 0
+
+    def get(self, text: str) -> str | None:
+        """The vector of a text, None when it is to be made."""
+        with self._lock:
+            vector = self._vectors.get(text)
+            if vector is None:
+                self._misses += 1
+            else:
+                self._hits += 1
+                self._vectors.move_to_end(text)
+            return vector
+
+    def put(self, text: str, vector: str) -> None:
+        """Keep a vector."""
+        with self._lock:
+            self._vectors[text] = vector
+            self._vectors.move_to_end(text)
+            if len(self._vectors) > self._limit:
+                self._vectors.popitem(last=False)
+
+    def info(self) -> CacheInfo:
+        """What it has done so far."""
+        with self._lock:
+            return CacheInfo(self._hits, self._misses, len(self._vectors), self._limit)

@@ -1,0 +1,97 @@
+"""``memoir backfill``."""
+
+from __future__ import annotations
+
+import time
+
+import click
+import psycopg
+
+from ..backfill import BATCH, PAUSE, backfill, backlog
+from ..embedders import default_embedder
+from ..errors import MemoirError
+from .app import FAILED, App
+from .output import one_line, progress_bar
+
+# The command waits by itself for a server that asks it to.
+_TIMEOUT = 120.0
+
+
+@click.command("backfill")
+@click.option("--user", help="Whose memory, as memoir --user; default everybody's.")
+@click.option(
+    "--batch",
+    type=click.IntRange(1, 256),
+    default=BATCH,
+    show_default=True,
+    help="Memories of a request.",
+)
+@click.option(
+    "--pause",
+    type=click.FloatRange(0, 3600),
+    default=PAUSE,
+    show_default=True,
+    help="Seconds between two requests.",
+)
+@click.option("--dry-run", is_flag=True, help="Count and estimate, embed nothing.")
+@click.option("--price", type=click.FloatRange(0), help="Of a million tokens: estimate the cost.")
+@click.pass_obj
+def backfill_command(
+    app: App, user: str | None, batch: int, pause: float, dry_run: bool, price: float | None
+) -> None:
+    """Give vectors to the memories that have none.
+
+    A batch is stored before the next begins. Stopped or killed, the next run goes on where this one
+    was. A memory that cannot be embedded is named with the reason, and the rest goes on.
+
+    Exit code 1 when a memory could not be embedded.
+    """
+    user = app.user if user is None else user
+    with psycopg.connect(app.address, autocommit=True, prepare_threshold=None) as conn:
+        waiting = backlog(conn, user)
+        click.echo(
+            f"without a vector: {waiting.memories:,} memories, {waiting.users:,} users, "
+            f"about {waiting.tokens:,} tokens"
+            + ("" if price is None else f", {waiting.cost(price):.4f} at {price:g} a million")
+        )
+        if not dry_run and waiting.memories:
+            _run(conn, user, batch, pause, waiting.memories)
+
+
+def _run(
+    conn: psycopg.Connection[tuple[object, ...]],
+    user: str | None,
+    batch: int,
+    pause: float,
+    memories: int,
+) -> None:
+    embedder = default_embedder(timeout=_TIMEOUT, retries=0)
+    if embedder is None:
+        raise MemoirError(
+            "there is no embedder",
+            hint="Set OPENAI_API_KEY, or pip install 'pgmemoir[local]'.",
+        )
+    done, failed, start = 0, 0, time.monotonic()
+    try:
+        with progress_bar(memories, "embedding", lambda: _rate(done, start)) as bar:
+            for filled in backfill(conn, embedder, user, batch=batch, pause=pause):
+                done += filled.done
+                failed += len(filled.failures)
+                for memory_id, reason in filled.failures.items():
+                    click.echo(f"memory {memory_id}: {one_line(reason)}")
+                bar.update(filled.done + len(filled.failures))
+    except KeyboardInterrupt:
+        raise MemoirError(
+            f"stopped after {done:,} memories",
+            hint="They are stored. Run memoir backfill again for the rest.",
+        ) from None
+    click.echo(f"{done:,} embedded, {failed:,} failed, {_rate(done, start)}")
+    if failed:
+        raise click.exceptions.Exit(FAILED)
+
+
+def _rate(done: int, start: float) -> str:
+    return f"{done / max(time.monotonic() - start, 1e-3):,.0f} a second"
+
+
+COMMANDS = (backfill_command,)

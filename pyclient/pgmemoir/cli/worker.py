@@ -1,0 +1,96 @@
+"""``memoir worker``."""
+
+from __future__ import annotations
+
+import json
+import signal
+from types import FrameType
+
+import click
+
+from ..embedders import default_embedder
+from ..models import default_chat_model
+from ..worker import Options, Worker
+from .app import FAILED, App
+
+# A batch of embeddings may take long on a machine without an accelerator. The queue repeats what
+# failed, so the client does not.
+_TIMEOUT = 120.0
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Do what waits, then end.")
+@click.option(
+    "--kinds", metavar="KIND,...", help="Only jobs of these kinds, for example embed,extract."
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 256),
+    default=Options.concurrency,
+    show_default=True,
+    help="Chat jobs at once.",
+)
+@click.option(
+    "--poll",
+    type=click.FloatRange(0.1, 3600),
+    default=Options.poll,
+    show_default=True,
+    help="Seconds after which an idle worker looks again.",
+)
+@click.option("--model", help="The chat model (MEMOIR_CHAT_MODEL).")
+@click.option("--name", default="", help="Its name in the queue. Default: host and process.")
+@click.option(
+    "--lease",
+    type=click.FloatRange(1, 86_400),
+    default=Options.lease,
+    show_default=True,
+    help="Seconds after which the jobs of a killed worker are handed out again.",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(0, 3600),
+    default=Options.grace,
+    show_default=True,
+    help="Seconds that jobs under way have to end after SIGTERM.",
+)
+@click.pass_obj
+def worker(
+    app: App,
+    once: bool,
+    kinds: str | None,
+    concurrency: int,
+    poll: float,
+    model: str | None,
+    name: str,
+    lease: float,
+    grace: float,
+) -> None:
+    """Do the jobs that need a model.
+
+    Vectors for new memories by the embedder (MEMOIR_EMBEDDER, OPENAI_API_KEY), everything else by
+    the chat model, when there is one. Any number of workers may run. Ctrl-C or SIGTERM lets it end
+    what it has begun; a second one does not. Each job is a line of JSON on stderr, without content.
+
+    Exit code 1 with --once when an attempt failed.
+    """
+    wanted = None if kinds is None else [kind.strip() for kind in kinds.split(",")]
+    serves = Worker(
+        app.address,
+        default_embedder(timeout=_TIMEOUT, retries=0),
+        default_chat_model(model),
+        Options(name, wanted, concurrency, poll, lease, grace),
+        lambda entry: click.echo(json.dumps(entry), err=True),
+    )
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        serves.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    done = serves.run(once)
+    if once and done.failed:
+        raise click.exceptions.Exit(FAILED)
+
+
+COMMANDS = (worker,)

@@ -1,0 +1,178 @@
+"""The queue of jobs as one worker sees it: ``ready_users``, ``claim``, ``finish`` and ``fail``.
+
+Calls about many users go together: one transaction and one round trip for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from . import calls
+from .calls import Calls
+from .statements import Statement, rows, together
+
+# The longest wait that fail() takes.
+_LONGEST_WAIT = timedelta(days=1)
+
+_KINDS = b"SELECT name FROM memoir.job_kind WHERE needs = %s ORDER BY name"
+_BATCH = b"SELECT value::int FROM memoir.setting WHERE name = 'embed_batch'"
+_READY = b"SELECT user_id, waiting FROM memoir.ready_users(%s::int, %s::text[])"
+_MODEL = b"SELECT dimensions FROM memoir.embedding_model WHERE active AND name = %s"
+_USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
+_CLAIM = b"""SELECT job_id, user_id, kind, attempts, messages, answer_schema, texts
+FROM memoir.claim(%s::text, %s::int, %s::text, %s::text[], %s::interval)"""
+_FINISH = """SELECT memoir.finish(%s::bigint, %s::jsonb, user_id => %s::text, worker => %s::text,
+    embeddings => %b::{vector}[])"""
+_FAIL = b"""SELECT memoir.fail(%s::bigint, %s::text, user_id => %s::text, worker => %s::text,
+    retry_after => %s::interval)"""
+_EXTEND = b"SELECT memoir.extend_lease(%s::bigint, %s::text, %s::interval, user_id => %s::text)"
+_STANDING = b"SELECT kind, needs, waiting, dead, oldest FROM memoir.job_overview ORDER BY kind"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A claimed job: ``texts`` to embed, or ``messages`` and ``schema`` for a chat model."""
+
+    job_id: int
+    user: str
+    kind: str
+    attempts: int
+    messages: list[dict[str, Any]] | None
+    schema: dict[str, Any] | None
+    texts: list[str] | None
+
+
+@dataclass(frozen=True)
+class Finish:
+    """The result of a job: the answer of a chat model, or vectors as of `calls.half_vector`."""
+
+    job: Job
+    answer: Any = None
+    vectors: list[bytes | None] | None = None
+
+
+@dataclass(frozen=True)
+class Fail:
+    """An attempt that failed.
+
+    ``retry_after`` are the seconds for which the model is away: the attempt does not count.
+    """
+
+    job: Job
+    reason: str
+    retry_after: float | None = None
+
+
+Result = Finish | Fail
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How many jobs of a kind wait, and how many are dead; ``needs`` embedding, chat or nothing.
+
+    ``oldest`` is since when the first of them waits.
+    """
+
+    kind: str
+    needs: str
+    waiting: int
+    dead: int
+    oldest: datetime | None
+
+
+class Jobs:
+    """The queue for one worker.
+
+    Args:
+        conn: in autocommit.
+        worker: a name no other worker has.
+        lease: seconds after which a job of a worker that was killed is handed out again.
+    """
+
+    def __init__(self, conn: psycopg.Connection[Any], worker: str, lease: float) -> None:
+        self._conn = conn
+        self._worker = worker
+        self._lease = timedelta(seconds=lease)
+        find = calls.find_vector_type()
+        schema, self._vector_oid = find.parse(rows(conn, find.statement, find.params))
+        self._finish = _FINISH.format(vector=Calls(schema).vector_type).encode()
+        ((self.embed_batch,),) = rows(conn, _BATCH)
+
+    def kinds(self, needs: str) -> list[str]:
+        """Kinds of jobs that need this: embedding or chat."""
+        return [name for (name,) in rows(self._conn, _KINDS, (needs,))]
+
+    def ready_users(self, limit: int, kinds: Sequence[str]) -> list[tuple[str, int]]:
+        """Users with jobs of these kinds, who waits longest first, and about how many they have."""
+        return [(user, number) for user, number in rows(self._conn, _READY, (limit, list(kinds)))]
+
+    def claim(
+        self,
+        wanted: Iterable[tuple[str, int]],
+        kinds: Sequence[str],
+        model: tuple[str, int] | None = None,
+    ) -> list[Job]:
+        """Take jobs of users, each user with the number of jobs to take at most.
+
+        Args:
+            model: name and dimensions of the embedder, for jobs that embed.
+
+        Raises:
+            psycopg.Error: ME009, when another model fills this database by now.
+        """
+        statements: list[Statement] = [] if model is None else [(_USE_MODEL, model)]
+        statements += [
+            (_CLAIM, (user, number, self._worker, list(kinds), self._lease))
+            for user, number in wanted
+        ]
+        answers = together(self._conn, statements)
+        return [Job(*row) for found in answers[0 if model is None else 1 :] for row in found]
+
+    def dimensions(self, model: str) -> int | None:
+        """Of the vectors that this model filled the database with; None when it did not yet."""
+        found = rows(self._conn, _MODEL, (model,))
+        return found[0][0] if found else None
+
+    def use_model(self, name: str, dimensions: int) -> None:
+        """Name the embedding model of the database; `ModelMismatch` when it is another."""
+        rows(self._conn, _USE_MODEL, (name, dimensions))
+
+    def report(self, results: Sequence[Result]) -> list[str]:
+        """Bring results, all or none of them; what became of each job.
+
+        Returns:
+            done, done already, lost (another worker has it), failed or waiting (it comes back),
+            or dead.
+        """
+        answers = together(self._conn, [self._said(result) for result in results])
+        return [str(answer[0][0]) for answer in answers]
+
+    def extend(self, jobs: Iterable[Job]) -> None:
+        """Keep jobs for another lease."""
+        together(
+            self._conn,
+            [(_EXTEND, (job.job_id, self._worker, self._lease, job.user)) for job in jobs],
+        )
+
+    def _said(self, result: Result) -> Statement:
+        job = result.job
+        if isinstance(result, Fail):
+            wait = result.retry_after
+            pause = None if wait is None else min(timedelta(seconds=wait), _LONGEST_WAIT)
+            return _FAIL, (job.job_id, result.reason, job.user, self._worker, pause)
+        vectors = None
+        if result.vectors is not None:
+            vectors = calls.half_vectors(result.vectors, self._vector_oid)
+        answer = None if result.answer is None else Jsonb(result.answer)
+        return self._finish, (job.job_id, answer, job.user, self._worker, vectors)
+
+
+def standing(conn: psycopg.Connection[Any]) -> list[Standing]:
+    """How the queue stands, by kind of job."""
+    return [Standing(*row) for row in rows(conn, _STANDING)]

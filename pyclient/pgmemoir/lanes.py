@@ -1,0 +1,238 @@
+"""What is done with claimed jobs: texts go to the embedder, messages to the chat model.
+
+A lane is the way of the jobs of one model: how many are under way, and how long it stands still
+when the model does not answer. Whatever happens in it, every job comes out with a result.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from math import ceil
+from typing import Protocol
+
+from .calls import half_vector
+from .embedders import OPENAI_BATCH, Embedder, EmbedderUnavailable
+from .errors import MemoirError, UnusableVector
+from .jobs import Fail, Finish, Job, Result
+from .models import BadAnswer, ChatModel, ModelUnavailable
+
+# Two requests to the embedder are under way: while the model works on one, the answer of the other
+# is stored and the next is made ready, which hides that time.
+REQUESTS = 2
+
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+# A server may ask for more; it is asked again after this.
+_LONGEST_REQUEST = 3600.0
+
+
+class Pause:
+    """How long a model is left alone when it did not answer: longer each time, drawn by lot."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next = _FIRST_PAUSE
+        self._until = 0.0
+
+    def begin(self, retry_after: float | None = None) -> float:
+        """Leave it alone for as long as it asks, else for the next pause; returns the seconds."""
+        with self._lock:
+            seconds = self._next * random.uniform(0.5, 1) if retry_after is None else retry_after
+            seconds = min(seconds, _LONGEST_REQUEST)
+            self._next = min(2 * self._next, _LONGEST_PAUSE)
+            self._until = max(self._until, time.monotonic() + seconds)
+            return seconds
+
+    def end(self) -> None:
+        """It answered."""
+        with self._lock:
+            self._next = _FIRST_PAUSE
+
+    def left(self) -> float:
+        """Seconds until it may be asked."""
+        with self._lock:
+            return max(0.0, self._until - time.monotonic())
+
+
+class Lane(Protocol):
+    """The way of the jobs of one model.
+
+    ``kinds`` are the kinds of its jobs. ``ready`` are users who may have some, and how many.
+    """
+
+    kinds: Sequence[str]
+    pause: Pause
+    ready: deque[tuple[str, int]]
+
+    def room(self, tasks: int) -> int:
+        """How much may be claimed while so many tasks are under way."""
+        ...
+
+    def size(self, job: Job) -> int:
+        """How much of the room a job takes."""
+        ...
+
+    def next_users(self, room: int) -> list[tuple[str, int]]:
+        """The next of ``ready``, with how many jobs of each are to fill the room."""
+        ...
+
+    def model(self) -> tuple[str, int] | None:
+        """Name and dimensions of an embedding model, once they are known."""
+        ...
+
+    def tasks(self, jobs: Sequence[Job]) -> Sequence[Sequence[Job]]:
+        """Jobs, put together as they are worked on."""
+        ...
+
+    def work(self, jobs: Sequence[Job]) -> list[Result]:
+        """Ask the model for the jobs of a task; one result each. Runs in a thread."""
+        ...
+
+
+class EmbedLane:
+    """Texts of many users in few requests.
+
+    Args:
+        batch: how many texts a job holds at most.
+    """
+
+    def __init__(self, embedder: Embedder, kinds: Sequence[str], batch: int) -> None:
+        self.kinds = kinds
+        self.pause = Pause()
+        self.ready: deque[tuple[str, int]] = deque()
+        self._embedder = embedder
+        self._batch = batch
+
+    def room(self, tasks: int) -> int:
+        """One request, which the last job may overfill; none when enough are under way."""
+        return OPENAI_BATCH - self._batch + 1 if tasks < REQUESTS else 0
+
+    def size(self, job: Job) -> int:
+        """Its texts."""
+        return len(job.texts or ())
+
+    def next_users(self, room: int) -> list[tuple[str, int]]:
+        """Each with what waits of him, in turns when that is more than there is room for."""
+        found = []
+        while room > 0 and self.ready:
+            user, waiting = self.ready.popleft()
+            number = ceil(min(waiting, room) / self._batch)
+            left = waiting - number * self._batch
+            found.append((user, number))
+            room -= waiting - max(0, left)
+            if left > 0:
+                self.ready.append((user, left))
+        return found
+
+    def model(self) -> tuple[str, int] | None:
+        """The embedder's; the dimensions of some are known after their first answer."""
+        dimensions = self._embedder.dimensions
+        return (self._embedder.name, dimensions) if dimensions else None
+
+    def tasks(self, jobs: Sequence[Job]) -> Sequence[Sequence[Job]]:
+        """All in one."""
+        return [jobs] if jobs else []
+
+    def work(self, jobs: Sequence[Job]) -> list[Result]:
+        """The vectors of all texts, by one call of the embedder."""
+        wait = None
+        try:
+            vectors = iter(self._embedder.embed([text for job in jobs for text in job.texts or ()]))
+            self.pause.end()
+            return [_embedded(job, [next(vectors) for _ in job.texts or ()]) for job in jobs]
+        except EmbedderUnavailable as error:
+            if error.fault == "request" and len(jobs) > 1:  # one text is at fault, but whose?
+                return [result for job in jobs for result in self.work([job])]
+            reason = str(error)
+            wait = _pause(self.pause, error)
+        except MemoirError as error:
+            reason = error.message
+            self.pause.begin()
+        except Exception as error:
+            reason = f"{self._embedder.name}: {type(error).__name__}"
+            self.pause.begin()
+        return [Fail(job, reason, wait) for job in jobs]
+
+
+class ChatLane:
+    """Questions for a chat model, several at once.
+
+    Args:
+        most: how many.
+    """
+
+    def __init__(self, chat: ChatModel, kinds: Sequence[str], most: int) -> None:
+        self.kinds = kinds
+        self.pause = Pause()
+        self.ready: deque[tuple[str, int]] = deque()
+        self._chat = chat
+        self._most = most
+
+    def room(self, tasks: int) -> int:
+        """As many as are not under way."""
+        return self._most - tasks
+
+    def size(self, _job: Job) -> int:
+        """One question."""
+        return 1
+
+    def next_users(self, room: int) -> list[tuple[str, int]]:
+        """One question a user, in turns."""
+        found: list[tuple[str, int]] = []
+        while room > len(found) and self.ready:
+            user, waiting = self.ready.popleft()
+            found.append((user, 1))
+            if waiting > 1:
+                self.ready.append((user, waiting - 1))
+        return found
+
+    def model(self) -> tuple[str, int] | None:
+        """No embedding model."""
+        return None
+
+    def tasks(self, jobs: Sequence[Job]) -> Sequence[Sequence[Job]]:
+        """Each by itself."""
+        return [[job] for job in jobs]
+
+    def work(self, jobs: Sequence[Job]) -> list[Result]:
+        """The answer to each."""
+        return [self._answered(job) for job in jobs]
+
+    def _answered(self, job: Job) -> Result:
+        try:
+            answer = self._chat.answer(job.messages or [], job.schema, job.kind)
+        except ModelUnavailable as error:
+            return Fail(job, str(error), _pause(self.pause, error))
+        except BadAnswer as error:
+            self.pause.end()
+            return Fail(job, str(error))
+        except Exception as error:
+            self.pause.begin()
+            return Fail(job, f"{self._chat.name}: {type(error).__name__}")
+        self.pause.end()
+        return Finish(job, answer.value)
+
+
+def _pause(pause: Pause, error: EmbedderUnavailable | ModelUnavailable) -> float | None:
+    """Leave the model alone; the seconds, when the jobs are not what it failed at."""
+    if error.fault == "request":
+        return None
+    seconds = pause.begin(error.retry_after)
+    return seconds if error.fault == "server" else None
+
+
+def _embedded(job: Job, vectors: Sequence[list[float]]) -> Finish:
+    """A job with its vectors; a text whose vector is of no use comes back by itself."""
+    usable: list[bytes | None] = []
+    errors = []
+    for place, vector in enumerate(vectors, 1):
+        try:
+            usable.append(half_vector(vector) if any(vector) else None)
+        except UnusableVector as error:
+            usable.append(None)
+            errors.append({"text": place, "error": error.message})
+    return Finish(job, {"errors": errors} if errors else None, usable)

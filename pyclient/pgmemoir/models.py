@@ -1,0 +1,225 @@
+"""Chat models, for the jobs that need one: messages and a JSON schema in, JSON out.
+
+The messages and the schema come from the database with a job, and what fits the schema is decided
+there again when the answer is stored. Here an answer is JSON that PostgreSQL can keep, or an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from .calls import check_json
+from .errors import BadText
+from .openai_api import Api, ApiFailure, Fault
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletion
+
+Message = dict[str, Any]
+Schema = dict[str, Any]
+
+# A model that reasons over a long conversation takes minutes.
+TIMEOUT = 120.0
+
+_SCHEMA_IN_WORDS = """Answer with one JSON object and nothing else. It must fit this JSON schema:
+{schema}"""
+
+
+class ModelUnavailable(Exception):
+    """The model gives no answer now; ``retry_after``: seconds it asks to wait, or None."""
+
+    def __init__(
+        self, reason: str, fault: Fault = "unknown", retry_after: float | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.fault = fault
+        self.retry_after = retry_after
+
+
+class BadAnswer(Exception):
+    """The model answered this question with what is no use, or not at all; others may do."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model said, as a JSON value, and the tokens it counted (0: it did not say)."""
+
+    value: Any
+    input_tokens: int
+    output_tokens: int
+
+
+class ChatModel(Protocol):
+    """What a worker needs of a chat model. Threads share it."""
+
+    @property
+    def name(self) -> str: ...
+
+    def answer(self, messages: Sequence[Message], schema: Schema | None, kind: str) -> Answer:
+        """The answer to the messages.
+
+        Args:
+            messages: with role and content, as OpenAI's.
+            schema: of the answer; None: any JSON object.
+            kind: what is asked, a word that names the schema.
+
+        Raises:
+            ModelUnavailable: no answer can be had now.
+            BadAnswer: the model refused, stopped half way, or wrote no JSON.
+        """
+        ...
+
+
+class OpenAIChat:
+    """A chat model of OpenAI's, or of any server that speaks the same protocol.
+
+    Args:
+        model: default ``MEMOIR_CHAT_MODEL``.
+        base_url: default ``OPENAI_BASE_URL``, else OpenAI's own.
+        api_key: default ``OPENAI_API_KEY``.
+        timeout: seconds for one request.
+        retries: how often a failed request is repeated; a worker leaves that to the queue.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        retries: int = 0,
+    ) -> None:
+        self.model = model
+        self._api = Api(base_url, api_key, timeout, retries)
+        self._knows_schemas = True
+        self._lock = threading.Lock()
+        self._input_tokens = 0
+        self._output_tokens = 0
+
+    @property
+    def name(self) -> str:
+        """``openai/<model>``."""
+        return f"openai/{self.model}"
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """How many the server counted so far, of all questions and of all answers."""
+        with self._lock:
+            return self._input_tokens, self._output_tokens
+
+    def answer(self, messages: Sequence[Message], schema: Schema | None, kind: str) -> Answer:
+        """See `ChatModel.answer`."""
+        try:
+            completion = self._ask(messages, schema, kind)
+        except ApiFailure as error:
+            reason = f"{self.name}: {error}"
+            if error.fault == "request":
+                raise BadAnswer(reason) from None
+            raise ModelUnavailable(reason, error.fault, error.retry_after) from None
+        asked, given = self._count(completion)
+        try:
+            return Answer(_json(_content(completion)), asked, given)
+        except BadAnswer as error:
+            raise BadAnswer(f"{self.name}: {error}") from None
+
+    def _ask(self, messages: Sequence[Message], schema: Schema | None, kind: str) -> ChatCompletion:
+        """With the schema where the server takes one, in words where it does not."""
+        if schema is None or not self._knows_schemas:
+            return self._request(_with_schema(messages, schema), {"type": "json_object"})
+        named = {"name": kind, "schema": schema, "strict": _is_strict(schema)}
+        try:
+            return self._request(messages, {"type": "json_schema", "json_schema": named})
+        except ApiFailure as error:
+            if error.fault != "request":
+                raise
+        answer = self._request(_with_schema(messages, schema), {"type": "json_object"})
+        self._knows_schemas = False
+        return answer
+
+    def _request(
+        self, messages: Sequence[Message], response_format: dict[str, Any]
+    ) -> ChatCompletion:
+        # What the client takes is a union of dozens of typed dictionaries.
+        sent: Any = {"messages": list(messages), "response_format": response_format}
+        completion: ChatCompletion = self._api.ask(
+            lambda client: client.chat.completions.create(model=self.model, **sent)
+        )
+        return completion
+
+    def _count(self, completion: ChatCompletion) -> tuple[int, int]:
+        usage = getattr(completion, "usage", None)
+        asked = getattr(usage, "prompt_tokens", None) or 0
+        given = getattr(usage, "completion_tokens", None) or 0
+        with self._lock:
+            self._input_tokens += asked
+            self._output_tokens += given
+        return asked, given
+
+
+def default_chat_model(model: str | None = None) -> ChatModel | None:
+    """The chat model of that name, else of ``MEMOIR_CHAT_MODEL``; None when neither is set.
+
+    There is no default: what a model costs is for the user to choose.
+    """
+    model = (model or os.environ.get("MEMOIR_CHAT_MODEL", "")).strip()
+    return OpenAIChat(model) if model else None
+
+
+def _is_strict(schema: Any) -> bool:
+    """Whether a model can be held to it: OpenAI takes objects alone that list all they have."""
+    if isinstance(schema, list):
+        return all(map(_is_strict, schema))
+    if not isinstance(schema, dict):
+        return True
+    if "properties" in schema or schema.get("type") == "object":
+        listed = set(schema.get("properties", ())) == set(schema.get("required", ()))
+        if not listed or schema.get("additionalProperties") is not False:
+            return False
+    return all(map(_is_strict, schema.values()))
+
+
+def _with_schema(messages: Sequence[Message], schema: Schema | None) -> list[Message]:
+    text = json.dumps(schema or {"type": "object"}, ensure_ascii=False)
+    return [*messages, {"role": "system", "content": _SCHEMA_IN_WORDS.format(schema=text)}]
+
+
+def _content(completion: ChatCompletion) -> str:
+    """The text of an answer that is whole."""
+    try:
+        choice = completion.choices[0]
+        message, ending = choice.message, choice.finish_reason
+        content, refusal = message.content, message.refusal
+    except (AttributeError, IndexError, TypeError):
+        raise BadAnswer("not a chat answer") from None
+    if refusal or ending == "content_filter":
+        raise BadAnswer("the model refused")
+    if ending == "length":
+        raise BadAnswer("the answer was cut off")
+    if not isinstance(content, str) or not content.strip():
+        raise BadAnswer("the answer is empty")
+    return content
+
+
+def _json(content: str) -> Any:
+    """The JSON of an answer, also from within the fence that small models put around it."""
+    text = content.strip()
+    if text.startswith("```") and text.endswith("```"):
+        text = text[3:-3].removeprefix("json")
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+        check_json(value, "the answer")
+    except (ValueError, RecursionError):
+        raise BadAnswer("the answer is not JSON") from None
+    except BadText:
+        raise BadAnswer("the answer holds what PostgreSQL cannot store") from None
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

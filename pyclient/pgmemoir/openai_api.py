@@ -1,0 +1,130 @@
+"""What models of embeddings and of chat share of OpenAI's protocol: the way there, and failures.
+
+A failure is told in our own words with the HTTP status and the API's error code. What the server
+writes beside them is left out: servers quote keys and texts, and errors end in logs and in tables.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable
+from email.utils import mktime_tz, parsedate_tz
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, OpenAI, OpenAIError
+
+T = TypeVar("T")
+
+# A code is a word like rate_limit_exceeded; a server may put a sentence there.
+_CODE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+Fault = Literal["request", "server", "unknown"]
+"""Whose fault a failure is: that of the request, which fails again while others succeed; that of
+the server or of what leads to it, which answers nobody now; or it cannot be told: a text may be
+what makes a server fail or take too long."""
+
+# Anything else that is no success, such as 500, is of unknown cause.
+_FAULTS: dict[int, Fault] = {
+    **dict.fromkeys((400, 413, 422), "request"),
+    **dict.fromkeys((401, 402, 403, 404, 429, 503), "server"),
+}
+# Of httpx: nothing was sent yet.
+_NOT_REACHED = frozenset(("ConnectError", "ConnectTimeout"))
+
+
+class ApiFailure(Exception):
+    """A request without an answer; ``retry_after``: seconds the server asks to wait, or None."""
+
+    def __init__(
+        self, reason: str, fault: Fault = "unknown", retry_after: float | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.fault = fault
+        self.retry_after = retry_after
+
+
+class Api:
+    """A server of OpenAI's protocol, connected to at the first request; threads may share it.
+
+    Args:
+        base_url: default ``OPENAI_BASE_URL``, else OpenAI's own.
+        api_key: default ``OPENAI_API_KEY``.
+        timeout: seconds for one request.
+        retries: how often a failed request is repeated here, after the pause the server asks for.
+    """
+
+    def __init__(
+        self, base_url: str | None, api_key: str | None, timeout: float, retries: int
+    ) -> None:
+        self._base_url = base_url or os.environ.get("OPENAI_BASE_URL")
+        self._api_key = api_key or os.environ.get("OPENAI_API_KEY")
+        self._timeout = timeout
+        self._retries = retries
+        self._client: OpenAI | None = None
+        self._lock = threading.Lock()
+
+    def ask(self, request: Callable[[OpenAI], T]) -> T:
+        """Carry out a request.
+
+        Raises:
+            ApiFailure: no key, no connection, no time left, or the API refused.
+        """
+        import openai
+
+        try:
+            return request(self._connect())
+        except openai.OpenAIError as error:
+            raise _failure(error) from None  # its cause may quote what was sent
+        except ValueError:
+            raise ApiFailure("the reply is not JSON") from None
+
+    def _connect(self) -> OpenAI:
+        import openai
+
+        with self._lock:
+            if self._client is None:
+                if not self._api_key:
+                    raise ApiFailure("OPENAI_API_KEY is not set", "server")
+                self._client = openai.OpenAI(
+                    api_key=self._api_key,
+                    base_url=self._base_url,
+                    timeout=self._timeout,
+                    max_retries=self._retries,
+                )
+            return self._client
+
+
+def _failure(error: OpenAIError) -> ApiFailure:
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        return _refusal(error)
+    if isinstance(error, openai.APIConnectionError):
+        if type(error.__cause__).__name__ in _NOT_REACHED:
+            return ApiFailure("no connection", "server")
+        is_late = isinstance(error, openai.APITimeoutError)
+        return ApiFailure("no answer in time" if is_late else "connection lost")
+    return ApiFailure(type(error).__name__)
+
+
+def _refusal(error: APIStatusError) -> ApiFailure:
+    code = error.code or error.type
+    known = isinstance(code, str) and _CODE.fullmatch(code)
+    return ApiFailure(
+        f"HTTP {error.status_code}, {code}" if known else f"HTTP {error.status_code}",
+        _FAULTS.get(error.status_code, "unknown"),
+        seconds_to_wait(error.response.headers.get("retry-after")),
+    )
+
+
+def seconds_to_wait(header: Any) -> float | None:
+    """The seconds of a Retry-After, which names them or the time to come back; None: neither."""
+    try:
+        return max(0.0, float(header))
+    except (TypeError, ValueError):
+        pass
+    date = parsedate_tz(header) if isinstance(header, str) else None
+    return None if date is None else max(0.0, mktime_tz(date) - time.time())

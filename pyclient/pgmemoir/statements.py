@@ -1,0 +1,32 @@
+"""Statements on a connection that may be set up for other rows than ours, and many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from .calls import HalfVectors, HalfVectorsDumper, Row
+
+Statement = tuple[bytes, Row]
+"""A statement and its parameters."""
+
+
+def rows(conn: psycopg.Connection[Any], statement: bytes, params: Row = ()) -> list[Row]:
+    """The rows of one statement."""
+    return _send(conn, (statement, params)).fetchall()
+
+
+def together(conn: psycopg.Connection[Any], statements: Sequence[Statement]) -> list[list[Row]]:
+    """The rows of each statement: one transaction, and one round trip for all of them."""
+    with conn.pipeline(), conn.transaction():
+        cursors = [_send(conn, statement) for statement in statements]
+    return [cursor.fetchall() for cursor in cursors]
+
+
+def _send(conn: psycopg.Connection[Any], statement: Statement) -> psycopg.Cursor[Row]:
+    cursor = psycopg.Cursor(conn, row_factory=tuple_row)
+    cursor.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
+    return cursor.execute(*statement)

@@ -1,0 +1,377 @@
+"""`Worker` takes jobs from the queue, asks the models, and brings the results back.
+
+One thread talks to the database, on one connection; the models are asked in threads of their own.
+So a model that hangs holds up nothing but its job, and a lost connection loses no answer: it is
+brought when PostgreSQL is back. What a killed worker had is handed out again after its lease.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import select
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from queue import SimpleQueue
+from typing import Any
+
+import psycopg
+
+from .embedders import Embedder, OpenAIEmbedder
+from .errors import MemoirError, translate
+from .jobs import Fail, Job, Jobs, Result
+from .lanes import ChatLane, EmbedLane, Lane
+from .models import ChatModel
+
+Log = Callable[[dict[str, Any]], None]
+"""Takes one entry of the log. None holds a text, a name or a secret."""
+
+# Users that are asked for at once.
+_USERS = 256
+_FIRST_RECONNECT = 0.25
+_LONGEST_RECONNECT = 10.0
+# The server is away, starts, stops, is a standby by now or short of something: another connection
+# may do what this one could not.
+_PASSING = (psycopg.OperationalError, psycopg.InternalError)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a worker works.
+
+    Attributes:
+        name: no other worker has it.
+        kinds: kinds of jobs it takes; None: all that its models can do.
+        concurrency: chat jobs at once.
+        poll: seconds after which an idle worker looks again, whatever it was told.
+        lease: seconds after which the jobs of a killed worker are handed out again.
+        grace: seconds that jobs under way have to end when the worker is stopped.
+    """
+
+    name: str = ""
+    kinds: Sequence[str] | None = None
+    concurrency: int = 4
+    poll: float = 5.0
+    lease: float = 300.0
+    grace: float = 25.0
+
+
+@dataclass(eq=False)
+class _Task:
+    """Jobs that a thread works on."""
+
+    lane: Lane
+    jobs: Sequence[Job]
+    began: float
+
+
+@dataclass
+class Summary:
+    """How many jobs were done, and how many attempts failed."""
+
+    done: int = 0
+    failed: int = 0
+
+
+class Worker:
+    """Works until it is stopped.
+
+    Args:
+        dsn: where to connect.
+        embedder: for jobs that embed; None leaves them to others.
+        chat: for jobs that ask a chat model; None leaves them waiting.
+        log: takes the entries of the log.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        embedder: Embedder | None,
+        chat: ChatModel | None,
+        options: Options,
+        log: Log,
+    ) -> None:
+        self._dsn = dsn
+        self._embedder = embedder
+        self._chat = chat
+        self._options = options
+        self._name = options.name or f"{socket.gethostname()}-{os.getpid()}"
+        self._log = log
+        self._lanes: list[Lane] = []
+        self._running: set[_Task] = set()
+        self._worked: SimpleQueue[tuple[_Task, list[Result]]] = SimpleQueue()
+        self._unsaid: deque[tuple[_Task, list[Result]]] = deque()
+        self._hinted = False
+        self._summary = Summary()
+        self._model_named = False
+        self._stop_at: float | None = None
+        self._extend_at = 0.0
+        self._woken, self._waker = socket.socketpair()
+        self._woken.setblocking(False)
+        self._waker.setblocking(False)
+
+    def stop(self) -> None:
+        """Claim nothing more, and end with what is under way. A signal handler may call it."""
+        self._stop_at = time.monotonic() + self._options.grace
+        self._wake()
+
+    def run(self, once: bool = False) -> Summary:
+        """Work.
+
+        Args:
+            once: until nothing is left that can be claimed now.
+
+        Raises:
+            MemoirError: nothing can be done here: pgmemoir is not installed, another model filled
+                this database, or no model is there for a kind that was asked for.
+            psycopg.Error: the database cannot be reached at the start, or with ``once``.
+        """
+        try:
+            self._connect()
+            self._lanes = self._make_lanes()
+        except psycopg.Error as error:
+            raise translate(error) from error
+        try:
+            self._work(once)
+        finally:
+            self._release()
+            self._conn.close()
+            self._say("stop", done=self._summary.done, failed=self._summary.failed)
+        return self._summary
+
+    def _work(self, once: bool) -> None:
+        while True:
+            try:
+                self._report()
+                self._extend()
+                self._claim()
+                if self._is_over() or (once and not self._running):
+                    return
+                self._wait()
+            except psycopg.Error as error:
+                if once or not isinstance(error, _PASSING):
+                    raise translate(error) from error
+                if not self._reconnect(error):
+                    return
+
+    def _is_over(self) -> bool:
+        """Stopped, and nothing is under way or no time is left for it."""
+        if self._stop_at is None:
+            return False
+        return not self._running or time.monotonic() >= self._stop_at
+
+    def _connect(self) -> None:
+        self._conn = psycopg.connect(
+            self._dsn,
+            autocommit=True,
+            prepare_threshold=None,  # works through a pooler of transactions
+            application_name=f"pgmemoir {self._name}",
+        )
+        # What a crash of the server takes back it takes back whole: the job waits again and
+        # nothing of its answer is stored. So no commit has to wait for the disk.
+        self._conn.execute("SET synchronous_commit = off")
+        self._conn.add_notify_handler(self._hint)
+        self._conn.execute("LISTEN memoir_jobs")
+        self._jobs = Jobs(self._conn, self._name, self._options.lease)
+
+    def _make_lanes(self) -> list[Lane]:
+        """One for each model, with the kinds of jobs that it does."""
+        kinds = {needs: self._kinds(needs) for needs in ("embedding", "chat")}
+        lanes: list[Lane] = []
+        if self._embedder is not None and kinds["embedding"]:
+            lanes.append(self._embed_lane(self._embedder, kinds["embedding"]))
+        if self._chat is not None and kinds["chat"]:
+            lanes.append(ChatLane(self._chat, kinds["chat"], self._options.concurrency))
+        served = {kind for lane in lanes for kind in lane.kinds}
+        left = sorted({*kinds["embedding"], *kinds["chat"]} - served)
+        if not lanes or (self._options.kinds is not None and left):
+            raise MemoirError(
+                f"no model for jobs of kind {', '.join(left)}" if left else "no kind of jobs to do",
+                hint="Set MEMOIR_CHAT_MODEL and OPENAI_API_KEY, or MEMOIR_EMBEDDER.",
+            )
+        self._say("start", kinds=sorted(served), without_model=left)
+        return lanes
+
+    def _embed_lane(self, embedder: Embedder, kinds: Sequence[str]) -> EmbedLane:
+        known = self._jobs.dimensions(embedder.name)
+        if known is not None and isinstance(embedder, OpenAIEmbedder):
+            embedder.expect(known)
+        return EmbedLane(embedder, kinds, self._jobs.embed_batch)
+
+    def _kinds(self, needs: str) -> list[str]:
+        """The kinds that need this, of those that were asked for."""
+        asked = self._options.kinds
+        return [kind for kind in self._jobs.kinds(needs) if asked is None or kind in asked]
+
+    def _claim(self) -> None:
+        """Start tasks while there is room for them and somebody waits."""
+        self._hinted = False
+        if self._stop_at is not None:
+            return
+        for lane in self._lanes:
+            while not lane.pause.left():
+                tasks = sum(task.lane is lane for task in self._running)
+                jobs = self._next_jobs(lane, lane.room(tasks))
+                if not jobs:
+                    break
+                for together in lane.tasks(jobs):
+                    self._start(_Task(lane, together, time.monotonic()))
+
+    def _next_jobs(self, lane: Lane, room: int) -> list[Job]:
+        """Jobs to fill the room, of the users who wait longest."""
+        found: list[Job] = []
+        asked = False
+        while room > 0:
+            if not lane.ready:
+                if asked:
+                    break
+                users = self._jobs.ready_users(_USERS, lane.kinds)
+                random.shuffle(users)  # other workers have the same list
+                lane.ready.extend(users)
+                asked = True
+            jobs = self._jobs.claim(lane.next_users(room), lane.kinds, lane.model())
+            room -= sum(lane.size(job) for job in jobs)
+            found += jobs
+        return found
+
+    def _start(self, task: _Task) -> None:
+        def work() -> None:
+            try:
+                results = task.lane.work(task.jobs)
+            except Exception as error:
+                results = [Fail(job, type(error).__name__) for job in task.jobs]
+            self._worked.put((task, results))
+            self._wake()
+
+        self._running.add(task)
+        # A daemon: a model that never answers must not keep the process from ending.
+        threading.Thread(target=work, daemon=True).start()
+
+    def _report(self) -> None:
+        """Bring the results that are there."""
+        while not self._worked.empty():
+            self._unsaid.append(self._worked.get())
+        while self._unsaid:
+            task, results = self._unsaid[0]
+            self._name_model(task.lane)
+            outcomes = self._bring(results)
+            self._unsaid.popleft()
+            self._running.discard(task)
+            for result, outcome in zip(results, outcomes, strict=True):
+                self._say_job(task, result, outcome)
+            if (pause := task.lane.pause.left()) > 0:
+                self._say("pause", kinds=list(task.lane.kinds), seconds=round(pause, 1))
+
+    def _name_model(self, lane: Lane) -> None:
+        """Say once whose vectors these are: some embedders know after their first answer."""
+        model = lane.model()
+        if model is not None and not self._model_named:
+            self._jobs.use_model(*model)
+            self._model_named = True
+
+    def _bring(self, results: Sequence[Result]) -> list[str]:
+        """All at once; where one of them is refused, one by one."""
+        try:
+            return self._jobs.report(results)
+        except psycopg.Error as error:
+            if self._conn.closed:
+                raise
+            if len(results) == 1:
+                return [self._bring_refused(results[0], error)]
+        return [outcome for result in results for outcome in self._bring([result])]
+
+    def _bring_refused(self, result: Result, error: psycopg.Error) -> str:
+        """A result that PostgreSQL refused is an attempt that failed; of a job that is there."""
+        reason = error.diag.message_primary or type(error).__name__
+        try:
+            return self._jobs.report([Fail(result.job, reason)])[0]
+        except psycopg.Error as again:
+            if self._conn.closed:
+                raise
+            return again.sqlstate or "refused"  # its lease ends
+
+    def _extend(self) -> None:
+        """Keep what is under way for longer than a third of a lease."""
+        now = time.monotonic()
+        if now < self._extend_at:
+            return
+        self._extend_at = now + self._options.lease / 3
+        self._jobs.extend(job for task in self._running for job in task.jobs)
+
+    def _release(self) -> None:
+        """Give back what was not ended in time, without an attempt counted."""
+        jobs = [job for task in self._running for job in task.jobs]
+        if not jobs:
+            return
+        with suppress(psycopg.Error):
+            self._bring([Fail(job, "the worker stopped", retry_after=0.0) for job in jobs])
+
+    def _wait(self) -> None:
+        """Until a result is there, a job is enqueued, or it is time to look."""
+        now = time.monotonic()
+        waits = [self._options.poll, self._extend_at - now]
+        waits += [left for lane in self._lanes if (left := lane.pause.left())]
+        waits += [] if self._stop_at is None else [self._stop_at - now]
+        if not self._hinted and self._sleep(min(waits), self._conn.fileno()):
+            # Something was sent: a notification, or that the server goes away.
+            self._conn.pgconn.consume_input()
+            while self._conn.pgconn.notifies():
+                self._hinted = True
+
+    def _hint(self, _notify: psycopg.Notify) -> None:
+        """Told while another statement ran."""
+        self._hinted = True
+
+    def _sleep(self, seconds: float, *descriptors: int) -> bool:
+        """Until then, or until woken; whether there is something to read from a descriptor."""
+        watched = [self._woken.fileno(), *descriptors]
+        found, _, _ = select.select(watched, [], [], max(0.0, seconds))
+        if watched[0] in found:
+            self._woken.recv(4096)
+        return any(descriptor in found for descriptor in descriptors)
+
+    def _wake(self) -> None:
+        with suppress(BlockingIOError):  # as many marks as fit there are enough
+            self._waker.send(b".")
+
+    def _reconnect(self, error: psycopg.Error) -> bool:
+        """Until the database is back, or the worker is stopped; whether it is back."""
+        self._say("database lost", error=error.sqlstate or type(error).__name__)
+        wait = _FIRST_RECONNECT
+        while not self._is_over():
+            self._conn.close()
+            self._sleep(wait * random.uniform(0.5, 1))
+            wait = min(2 * wait, _LONGEST_RECONNECT)
+            with suppress(*_PASSING):
+                self._connect()
+                self._say("database back")
+                return True
+        return False
+
+    def _say_job(self, task: _Task, result: Result, outcome: str) -> None:
+        entry: dict[str, Any] = {
+            "job": str(result.job.job_id),
+            "kind": result.job.kind,
+            "user": hashlib.sha256(result.job.user.encode()).hexdigest()[:12],
+            "attempt": result.job.attempts,
+            "ms": round((time.monotonic() - task.began) * 1000),
+            "outcome": outcome,
+        }
+        if isinstance(result, Fail):
+            entry["reason"] = result.reason
+        if outcome.startswith("done"):
+            self._summary.done += 1
+        elif outcome != "lost":
+            self._summary.failed += 1
+        self._say("job", **entry)
+
+    def _say(self, event: str, **fields: Any) -> None:
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._log({"at": at, "worker": self._name, "event": event, **fields})

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""What the worker adds to the time of the embedding model.
+
+See the README beside this file. The model is the server of the tests, in a process of its own: it
+takes a set time for a request and works on one at a time, so its own time is a sum. What the worker
+does meanwhile costs nothing; what the model waits for is the overhead.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import psycopg
+from common import opened, scalar
+
+from pgmemoir import OpenAIEmbedder
+from pgmemoir.worker import Options, Worker
+
+BAR = 0.10
+
+_SERVER = Path(__file__).resolve().parents[2] / "tests/openai_server.py"
+
+_FILL = """SELECT memoir.remember_many(
+    (SELECT jsonb_agg(jsonb_build_object('kind', 'fact', 'content', format(
+        'note %%s of %%s: %%s', n, u, repeat(md5(n::text || u), %(length)s / 33))))
+     FROM generate_series(1, %(each)s) AS n),
+    user_id => 'user ' || u)
+FROM generate_series(1, %(users)s) AS u"""
+
+
+@contextmanager
+def model(dims: int, seconds: float) -> Iterator[str]:
+    """The URL of a model in a process of its own."""
+    command = [sys.executable, str(_SERVER), "--dimensions", str(dims), "--seconds", str(seconds)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def spent(url: str) -> dict[str, float]:
+    """Requests the model had, and how long it worked on them."""
+    with urllib.request.urlopen(url) as answer:
+        found: dict[str, float] = json.load(answer)
+        return found
+
+
+def measure(dsn: str, url: str, dims: int) -> dict[str, Any]:
+    """Let a worker embed everything that waits."""
+    embedder = OpenAIEmbedder("bench", dims, url, "none", timeout=120, retries=0)
+    embedder.embed(["warm up"])  # imports the client, connects
+    before = spent(url)
+    worker = Worker(dsn, embedder, None, Options(), lambda _: None)
+    start, cpu = time.perf_counter(), time.process_time()
+    worker.run(once=True)
+    wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+    after = spent(url)
+    own = after["seconds"] - before["seconds"]
+    return {
+        "requests": round(after["requests"] - before["requests"]),
+        "wall_s": wall,
+        "model_s": own,
+        "overhead": wall / own - 1,
+        "worker_cpu_s": cpu,
+    }
+
+
+@click.command()
+@click.option("--memories", default=10_000, show_default=True, help="Memories without a vector.")
+@click.option("--users", default=100, show_default=True, help="Users they belong to.")
+@click.option("--length", default=200, show_default=True, help="Characters of a memory, about.")
+@click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
+@click.option("--seconds", default=0.5, show_default=True, help="Of the model for a request.")
+@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
+@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def main(
+    memories: int,
+    users: int,
+    length: int,
+    dims: int,
+    seconds: float,
+    version: str,
+    dsn: str | None,
+    as_json: bool,
+) -> None:
+    """Time a worker beside its model."""
+    with opened(dsn, int(version)) as place, model(dims, seconds) as url:
+        with place.connect() as conn:
+            fill(conn, memories, users, length)
+            server = str(scalar(conn, "SHOW server_version"))
+        result = {
+            "memories": memories,
+            "users": users,
+            "dims": dims,
+            "server_version": server,
+            **measure(place.dsn, url, dims),
+        }
+    click.echo(json.dumps(result) if as_json else report(result))
+
+
+def fill(conn: psycopg.Connection[Any], memories: int, users: int, length: int) -> None:
+    """Memories without vectors, the same number for each user."""
+    each = {"each": memories // users, "users": users, "length": length}
+    conn.execute(_FILL, each).fetchall()
+
+
+def report(result: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    verdict = "kept" if result["overhead"] <= BAR else "NOT kept"
+    return "\n".join(
+        (
+            f"{result['memories']} memories of {result['users']} users, {result['dims']}"
+            f" dimensions, PostgreSQL {result['server_version'].split()[0]}",
+            f"{result['requests']} requests: the model worked {result['model_s']:.2f} s,"
+            f" everything took {result['wall_s']:.2f} s",
+            f"overhead of the worker {result['overhead']:.1%},"
+            f" its own CPU time {result['worker_cpu_s']:.2f} s",
+            f"bar for the overhead: {BAR:.0%}, {verdict}",
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+-- Gives many memories of a user their vectors, from whoever made them: a backfill.
+-- A vector of a text that was changed while the model worked on it is left out: the memory goes on
+-- waiting for that of its new text.
+CREATE OR REPLACE FUNCTION set_embeddings(
+    memory_ids bigint[], embeddings halfvec[], user_id text DEFAULT NULL,
+    text_hashes bigint[] DEFAULT NULL)
+    RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    model embedding_model;
+    ids bigint[];
+    vectors halfvec[];
+BEGIN
+    IF cardinality(embeddings) IS DISTINCT FROM cardinality(memory_ids)
+       OR cardinality(text_hashes) <> cardinality(memory_ids) THEN
+        RAISE EXCEPTION '% memory_ids with % embeddings and % text_hashes',
+                coalesce(cardinality(memory_ids), 0), coalesce(cardinality(embeddings), 0),
+                coalesce(cardinality(text_hashes)::text, 'no')
+            USING ERRCODE = 'ME008',
+                  HINT = 'Pass as many of each, NULL for a memory whose vector is not to be set.';
+    END IF;
+    model := _admitting_model((
+        SELECT v.embedding FROM unnest(embeddings) AS v (embedding)
+        WHERE v.embedding IS NOT NULL LIMIT 1));
+    SELECT array_agg(g.memory_id), array_agg(_check_vector(g.embedding, model.dimensions))
+    INTO ids, vectors
+    FROM unnest(memory_ids, embeddings, text_hashes) AS g (memory_id, embedding, text_hash)
+    JOIN memory AS m ON m.user_id = owner AND m.memory_id = g.memory_id
+    WHERE g.embedding IS NOT NULL
+      AND (g.text_hash IS NULL OR g.text_hash = _text_hash(m.content));
+    RETURN CASE WHEN ids IS NULL THEN 0
+                ELSE _store_vectors(owner, model.model_id, ids, vectors, false) END;
+END $$;
+
+COMMENT ON FUNCTION set_embeddings(bigint[], halfvec[], text, bigint[]) IS
+    'Sets the vectors of memories that have none and returns how many it set; those of others, and '
+    'of memories this user does not have, are left out. embeddings: one a memory_id, NULL: not '
+    'this one. text_hashes: as memories_without_vector() gave them; where the text is another by '
+    'now nothing is set. Errors: ME003 dimensions, ME004 zero vector, ME006 user, ME008 arrays of '
+    'different lengths. Source: D0 2.4.';

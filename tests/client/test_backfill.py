@@ -1,0 +1,247 @@
+"""``memoir backfill``: vectors for what has none, batch by batch."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner, Result
+from tests.openai_server import Fault, OpenAIServer, Reply, reset, status, wrong_dimension
+from tests.rows import call, remember_all, value, without_vector
+
+from pgmemoir import DimensionMismatch, ModelMismatch, OpenAIEmbedder, cli
+from pgmemoir.backfill import Backlog, Batch, EmbedderGone, backfill, backlog
+
+Run = Callable[..., list[Batch]]
+
+
+@pytest.fixture
+def api() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as made:
+        yield made
+
+
+@pytest.fixture
+def run(db: psycopg.Connection, api: OpenAIServer) -> Run:
+    """Backfills; the sleeps are kept instead of slept."""
+
+    def run(**options: Any) -> list[Batch]:
+        embedder = OpenAIEmbedder("m", base_url=api.url, api_key="none", retries=0)
+        sleeps = run.__dict__.setdefault("sleeps", [])
+        return list(backfill(db, embedder, sleep=sleeps.append, **options))
+
+    return run
+
+
+@pytest.fixture
+def memoir(dsn: str, api: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    for name, setting in openai_settings(api).items():
+        monkeypatch.setenv(name, setting)
+    return lambda *arguments: CliRunner().invoke(
+        cli.main, ["--dsn", dsn, "backfill", "--pause", "0", *arguments]
+    )
+
+
+def openai_settings(api: OpenAIServer) -> dict[str, str]:
+    return {
+        "MEMOIR_EMBEDDER": "openai",
+        "MEMOIR_EMBED_MODEL": "m",
+        "OPENAI_API_KEY": "none",
+        "OPENAI_BASE_URL": api.url,
+    }
+
+
+def notes(conn: psycopg.Connection, count: int, user: str = "ada") -> list[int]:
+    """Memories without vectors."""
+    return remember_all(conn, [f"{user} note {number}" for number in range(count)], user=user)
+
+
+def test_every_memory_gets_its_vector(db: psycopg.Connection, run: Run) -> None:
+    notes(db, 7)
+    notes(db, 5, "bob")
+    assert run(batch=5) == [Batch(5, {}), Batch(5, {}), Batch(2, {})]
+    assert without_vector(db) == 0
+
+
+def test_a_memory_gets_the_vector_of_its_text(
+    db: psycopg.Connection, run: Run, api: OpenAIServer
+) -> None:
+    api.embed = lambda text, _: [float(len(text)), 1.0]
+    notes(db, 12)
+    run(batch=5)
+    wrong = (
+        "SELECT count(*) FROM memoir.trace WHERE embedding::text <> '[' || length(line) || ',1]'"
+    )
+    assert value(db, wrong) == 0
+
+
+def test_what_has_a_vector_is_skipped(db: psycopg.Connection, run: Run, api: OpenAIServer) -> None:
+    notes(db, 3)
+    run()
+    notes(db, 2, "bob")
+    assert run() == [Batch(2, {})]
+    assert api.embeddings[-1]["input"] == ["bob note 0", "bob note 1"]
+
+
+def test_one_user_can_be_chosen(db: psycopg.Connection, run: Run) -> None:
+    notes(db, 3)
+    notes(db, 2, "bob")
+    assert run(user="bob") == [Batch(2, {})]
+    assert without_vector(db) == 3
+
+
+def test_between_two_batches_is_a_pause(db: psycopg.Connection, run: Run) -> None:
+    notes(db, 11)
+    run(batch=5, pause=0.25)
+    assert run.__dict__["sleeps"] == [0.25, 0.25]
+
+
+def test_the_same_text_is_embedded_once_in_a_batch(
+    db: psycopg.Connection, run: Run, api: OpenAIServer
+) -> None:
+    for user in ("ada", "bob"):
+        remember_all(db, ["tea, please"], user=user)
+    assert run() == [Batch(2, {})]
+    assert api.embeddings[0]["input"] == ["tea, please"]
+
+
+@pytest.mark.parametrize("fault", [status(400), status(500), reset])
+def test_a_text_that_fails_is_named_and_the_rest_goes_on(
+    db: psycopg.Connection, run: Run, api: OpenAIServer, fault: Fault
+) -> None:
+    ids = notes(db, 12)
+    api.always = lambda reply: (
+        fault(reply) if "ada note 3" in api.embeddings[-1]["input"] else reply
+    )
+    filled = run(batch=5)
+    assert [batch.done for batch in filled] == [4, 5, 2]
+    assert [list(batch.failures) for batch in filled] == [[ids[3]], [], []]
+    assert without_vector(db) == 1
+
+
+def test_it_waits_as_long_as_it_is_asked_to(
+    db: psycopg.Connection, run: Run, api: OpenAIServer
+) -> None:
+    notes(db, 3)
+    api.fail(status(429, retry_after="7"), status(500))
+    assert run() == [Batch(3, {})]
+    assert run.__dict__["sleeps"] == [7, 4]
+
+
+@pytest.mark.parametrize("fault", [status(500), status(503), status(401), reset])
+def test_when_nothing_answers_it_ends_and_keeps_what_is_done(
+    db: psycopg.Connection, run: Run, api: OpenAIServer, fault: Fault
+) -> None:
+    notes(db, 12)
+    api.fail(lambda reply: reply)
+    api.always = fault
+    with pytest.raises(EmbedderGone):
+        run(batch=5)
+    assert without_vector(db) == 7
+    api.always = None
+    assert sum(batch.done for batch in run(batch=5)) == 7
+
+
+def test_vectors_of_other_dimensions_are_an_error(
+    db: psycopg.Connection, run: Run, api: OpenAIServer
+) -> None:
+    notes(db, 12)
+    api.fail(lambda reply: reply, wrong_dimension)
+    with pytest.raises(DimensionMismatch):
+        run(batch=5)
+    assert without_vector(db) == 7
+
+
+def test_the_model_of_another_database_is_refused(db: psycopg.Connection, run: Run) -> None:
+    db.execute("SELECT memoir.use_model('another', 8)")
+    notes(db, 3)
+    with pytest.raises(ModelMismatch):
+        run()
+    assert without_vector(db) == 3
+
+
+def test_a_text_changed_meanwhile_waits_for_its_own_vector(
+    db: psycopg.Connection, run: Run, api: OpenAIServer
+) -> None:
+    first, _ = notes(db, 2)
+
+    def change(reply: Reply) -> Reply:
+        db.execute("UPDATE memoir.memory SET content = 'changed' WHERE memory_id = %s", (first,))
+        return reply
+
+    api.fail(change)
+    assert run() == [Batch(1, {})]
+    assert without_vector(db) == 1
+
+
+def test_the_backlog_is_counted_and_priced(db: psycopg.Connection) -> None:
+    notes(db, 3)
+    notes(db, 2, "bob")
+    waiting = backlog(db, None)
+    tokens = value(db, "SELECT sum(memoir.estimate_tokens(content)) FROM memoir.memory")
+    assert waiting == Backlog(users=2, memories=5, tokens=tokens)
+    assert waiting.cost(1_000_000) == tokens
+    assert backlog(db, "bob").memories == 2
+
+
+def test_a_dry_run_embeds_nothing(
+    db: psycopg.Connection, memoir: Callable[..., Result], api: OpenAIServer
+) -> None:
+    notes(db, 3)
+    done = memoir("--dry-run", "--price", "20000")
+    assert done.stdout == (
+        "without a vector: 3 memories, 1 users, about 12 tokens, 0.2400 at 20000 a million\n"
+    )
+    assert (done.exit_code, api.embeddings) == (0, [])
+
+
+def test_the_command_tells_what_it_did(
+    db: psycopg.Connection, memoir: Callable[..., Result]
+) -> None:
+    notes(db, 3)
+    done = memoir()
+    assert done.stdout.splitlines()[1].startswith("3 embedded, 0 failed, ")
+    assert memoir().stdout == "without a vector: 0 memories, 0 users, about 0 tokens\n"
+
+
+def test_the_command_fails_when_a_memory_did(
+    db: psycopg.Connection, memoir: Callable[..., Result], api: OpenAIServer
+) -> None:
+    (only,) = notes(db, 1)
+    api.fail(status(400))
+    done = memoir()
+    assert f"memory {only}: openai/m: HTTP 400, test_error\n" in done.stdout
+    assert done.exit_code == 1
+
+
+def test_killed_it_goes_on_where_it_was(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer
+) -> None:
+    notes(db, 40)
+    program = [sys.executable, "-c", "from pgmemoir.cli import main; main()"]
+    command = [*program, "--dsn", dsn, "backfill", "--batch", "5", "--pause", "0.05"]
+    settings = {**os.environ, **openai_settings(api)}
+    process = subprocess.Popen(command, env=settings)
+    while without_vector(db) > 25:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    left = without_vector(db)
+    api.embeddings.clear()
+    subprocess.run(command, env=settings, check=True)
+    assert (without_vector(db), sum(len(body["input"]) for body in api.embeddings)) == (0, left)
+
+
+def test_pages_go_across_users(db: psycopg.Connection) -> None:
+    ids = notes(db, 2) + notes(db, 2, "bob")
+    page = call(db, "memories_without_vector", n=3)
+    assert [row.memory_id for row in page] == ids[:3]
+    last = page[-1]
+    rest = call(db, "memories_without_vector", after_user=last.owner, after_id=last.memory_id)
+    assert [(row.owner, row.memory_id) for row in rest] == [("bob", ids[3])]

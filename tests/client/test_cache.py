@@ -1,0 +1,79 @@
+"""The vectors of questions that a client keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from pgmemoir import CacheInfo, client
+from pgmemoir.cache import QueryCache
+
+from .conftest import Letters, Unreachable
+
+Open = Callable[..., Any]
+
+
+def test_what_was_not_asked_for_longest_goes() -> None:
+    cache = QueryCache(2)
+    cache.put("a", "[1]")
+    cache.put("b", "[2]")
+    cache.get("a")
+    cache.put("c", "[3]")
+    assert [cache.get(text) for text in "abc"] == ["[1]", None, "[3]"]
+
+
+def test_hits_and_misses_are_counted() -> None:
+    cache = QueryCache(2)
+    assert cache.info().hit_rate is None
+    cache.get("a")
+    cache.put("a", "[1]")
+    assert [cache.get("a") for _ in range(3)] == ["[1]"] * 3
+    assert cache.info() == CacheInfo(hits=3, misses=1, size=1, limit=2)
+    assert cache.info().hit_rate == 0.75
+
+
+def test_threads_share_it() -> None:
+    cache = QueryCache(3)
+
+    def use(number: int) -> None:
+        cache.get(str(number % 5))
+        cache.put(str(number % 5), "[1]")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(use, range(2000)))
+    info = cache.info()
+    assert (info.hits + info.misses, info.size) == (2000, 3)
+
+
+def test_a_client_tells_how_often_it_had_the_vector(open_client: Open, letters: Letters) -> None:
+    memory = open_client(embedder=letters)
+    for mode in ("plan", "execute", "debug", "chat"):
+        memory.context("where is the invoice?", mode)
+    assert letters.texts == ["where is the invoice?"]
+    assert memory.cache_info().hit_rate == 0.75
+
+
+def test_no_more_are_kept_than_the_limit(
+    open_client: Open, letters: Letters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "QUERY_CACHE", 2)
+    memory = open_client(embedder=letters)
+    for query in ("one", "two", "three", "one"):
+        memory.context(query)
+    assert letters.texts == ["one", "two", "three", "one"]
+
+
+def test_a_question_without_an_embedder_is_not_counted(open_client: Open) -> None:
+    memory = open_client(embedder=None)
+    memory.context("where is the invoice?")
+    assert memory.cache_info().misses == 0
+
+
+@pytest.mark.filterwarnings("ignore::pgmemoir.EmbedderUnavailable")
+def test_no_vector_is_no_vector_kept(open_client: Open, unreachable: Unreachable) -> None:
+    memory = open_client(embedder=unreachable)
+    memory.context("where is the invoice?")
+    assert (memory.cache_info().misses, memory.cache_info().size) == (1, 0)

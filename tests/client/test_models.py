@@ -1,0 +1,172 @@
+"""Chat models over HTTP: what is asked, what is answered, and what an error tells."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from tests.openai_server import (
+    Fault,
+    OpenAIServer,
+    Reply,
+    cut_off,
+    empty,
+    refuses,
+    reset,
+    says,
+    silent,
+    status,
+    truncated,
+)
+
+from pgmemoir.models import BadAnswer, ModelUnavailable, OpenAIChat, default_chat_model
+from pgmemoir.openai_api import seconds_to_wait
+
+ASKED = [{"role": "user", "content": "the cookie is called harbor_sid"}]
+SCHEMA = {"type": "object", "properties": {"keywords": {"type": "array"}}}
+
+
+@pytest.fixture
+def api() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as made:
+        made.answer = lambda _: {"keywords": ["cookie"]}
+        yield made
+
+
+def model(api: OpenAIServer, **options: Any) -> OpenAIChat:
+    return OpenAIChat("m", base_url=api.url, api_key="sk-secret", **options)
+
+
+def test_a_model_is_asked_with_the_schema(api: OpenAIServer) -> None:
+    assert model(api).answer(ASKED, SCHEMA, "keywords").value == {"keywords": ["cookie"]}
+    (asked,) = api.chats
+    assert (asked["model"], asked["messages"]) == ("m", ASKED)
+    wanted = {"name": "keywords", "schema": SCHEMA, "strict": False}
+    assert asked["response_format"] == {"type": "json_schema", "json_schema": wanted}
+
+
+@pytest.mark.parametrize(
+    ("more", "required", "strict"),
+    [(False, ["keywords"], True), (True, ["keywords"], False), (False, [], False)],
+)
+def test_a_model_is_held_to_a_schema_that_lists_everything(
+    api: OpenAIServer, more: bool, required: list[str], strict: bool
+) -> None:
+    schema = {**SCHEMA, "additionalProperties": more, "required": required}
+    model(api).answer(ASKED, schema, "keywords")
+    assert api.chats[0]["response_format"]["json_schema"]["strict"] is strict
+
+
+def test_a_server_without_schemas_is_told_in_words(api: OpenAIServer) -> None:
+    api.knows_schemas = False
+    asks = model(api)
+    assert asks.answer(ASKED, SCHEMA, "keywords").value == {"keywords": ["cookie"]}
+    asks.answer(ASKED, SCHEMA, "keywords")
+    formats = [chat["response_format"]["type"] for chat in api.chats]
+    assert formats == ["json_schema", "json_object", "json_object"]
+    assert json.dumps(SCHEMA) in api.chats[-1]["messages"][-1]["content"]
+
+
+def test_a_request_refused_either_way_leaves_the_schema_on(api: OpenAIServer) -> None:
+    api.fail(status(400), status(400))
+    asks = model(api)
+    with pytest.raises(BadAnswer, match="HTTP 400"):
+        asks.answer(ASKED, SCHEMA, "keywords")
+    asks.answer(ASKED, SCHEMA, "keywords")
+    assert api.chats[-1]["response_format"]["type"] == "json_schema"
+
+
+def test_tokens_are_counted(api: OpenAIServer) -> None:
+    asks = model(api)
+    one = asks.answer(ASKED, SCHEMA, "keywords")
+    asks.answer(ASKED, SCHEMA, "keywords")
+    assert one.input_tokens > 0
+    assert asks.tokens == (2 * one.input_tokens, 2 * one.output_tokens)
+
+
+@pytest.mark.parametrize("fault", [status(500), status(429), status(401), reset, truncated, empty])
+def test_a_server_that_fails_is_unavailable(api: OpenAIServer, fault: Fault) -> None:
+    api.fail(fault)
+    with pytest.raises(ModelUnavailable):
+        model(api).answer(ASKED, SCHEMA, "keywords")
+
+
+def test_a_server_that_never_answers_is_unavailable(api: OpenAIServer) -> None:
+    api.fail(silent)
+    with pytest.raises(ModelUnavailable, match="no answer in time"):
+        model(api, timeout=0.1).answer(ASKED, SCHEMA, "keywords")
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (refuses, "refused"),
+        (cut_off, "cut off"),
+        (says("I have deleted everything."), "not JSON"),
+        (says('{"keywords": NaN}'), "not JSON"),
+        (says("[" * 100_000), "not JSON"),
+        (says({"keywords": ["\0"]}), "cannot store"),
+        (says(" "), "empty"),
+        (lambda _: Reply({"choices": []}), "not a chat answer"),
+        (lambda _: Reply([]), "not a chat answer"),
+    ],
+)
+def test_an_answer_of_no_use_is_told_apart(api: OpenAIServer, fault: Fault, reason: str) -> None:
+    api.fail(fault)
+    with pytest.raises(BadAnswer, match=reason):
+        model(api).answer(ASKED, SCHEMA, "keywords")
+
+
+def test_json_in_a_fence_is_json(api: OpenAIServer) -> None:
+    api.fail(says('```json\n{"keywords": []}\n```'))
+    assert model(api).answer(ASKED, SCHEMA, "keywords").value == {"keywords": []}
+
+
+def test_an_error_quotes_neither_key_nor_text(api: OpenAIServer) -> None:
+    api.fail(status(401, message="sk-secret is wrong, you said harbor_sid"))
+    with pytest.raises(ModelUnavailable) as caught:
+        model(api).answer(ASKED, SCHEMA, "keywords")
+    assert str(caught.value) == "openai/m: HTTP 401, test_error"
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(("header", "seconds"), [("7", 7), ("0.5", 0.5), ("-1", 0), ("soon", None)])
+def test_retry_after_is_read(api: OpenAIServer, header: str, seconds: float | None) -> None:
+    api.fail(status(429, retry_after=header))
+    with pytest.raises(ModelUnavailable) as caught:
+        model(api).answer(ASKED, SCHEMA, "keywords")
+    assert caught.value.retry_after == seconds
+
+
+def test_retry_after_may_be_a_date() -> None:
+    assert seconds_to_wait(formatdate(time.time() + 60, usegmt=True)) == pytest.approx(60, abs=2)
+    assert seconds_to_wait(formatdate(0, usegmt=True)) == 0
+
+
+def test_the_environment_names_the_model(
+    api: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert default_chat_model() is None
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", api.url)
+    monkeypatch.setenv("MEMOIR_CHAT_MODEL", "from-environment")
+    chosen = default_chat_model()
+    assert chosen is not None
+    assert chosen.name == "openai/from-environment"
+    assert chosen.answer(ASKED, None, "keywords").value == {"keywords": ["cookie"]}
+
+
+def test_without_a_key_the_model_is_unavailable(api: OpenAIServer) -> None:
+    with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY is not set"):
+        OpenAIChat("m", base_url=api.url).answer(ASKED, SCHEMA, "keywords")
+
+
+def test_openai_is_imported_when_it_is_used() -> None:
+    code = "import sys, pgmemoir.models, pgmemoir.embedders; assert 'openai' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

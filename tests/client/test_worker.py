@@ -1,0 +1,558 @@
+"""``memoir worker``: every job is done once, whatever the models, the worker or PostgreSQL do."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import Result
+from tests.jobs import enqueue
+from tests.openai_server import (
+    Body,
+    Fault,
+    OpenAIServer,
+    Reply,
+    cut_off,
+    duplicate_ids,
+    empty,
+    refuses,
+    reset,
+    says,
+    silent,
+    status,
+    truncated,
+    wrong_dimension,
+)
+from tests.rows import remember, remember_all, value, without_vector
+
+from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, migrations
+from pgmemoir import server as embedded
+from pgmemoir.models import OpenAIChat
+from pgmemoir.worker import Options, Worker
+
+Log = list[dict[str, Any]]
+Work = Callable[..., Log]
+
+KEYWORDS = {"keywords": [{"word": "tea", "weight": 0.9}]}
+
+
+@pytest.fixture
+def api() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as made:
+        made.answer = lambda _: KEYWORDS
+        yield made
+
+
+def worker(
+    dsn: str, api: OpenAIServer, log: Log, chat: bool = True, timeout: float = 20, **options: Any
+) -> Worker:
+    where = {"base_url": api.url, "api_key": "sk-secret", "timeout": timeout}
+    return Worker(
+        dsn,
+        OpenAIEmbedder("m", retries=0, **where),
+        OpenAIChat("m", **where) if chat else None,
+        Options(**options),
+        log.append,
+    )
+
+
+@pytest.fixture
+def work(dsn: str, api: OpenAIServer) -> Work:
+    """Does what waits; the entries of the log."""
+
+    def work(**options: Any) -> Log:
+        log: Log = []
+        worker(dsn, api, log, **options).run(once=True)
+        return log
+
+    return work
+
+
+@contextmanager
+def working(dsn: str, api: OpenAIServer, **options: Any) -> Iterator[tuple[Worker, Log]]:
+    """A worker in a thread, stopped at the end."""
+    log: Log = []
+    runs = worker(dsn, api, log, **{"poll": 0.05, "grace": 5.0, **options})
+    thread = threading.Thread(target=runs.run)
+    thread.start()
+    try:
+        yield runs, log
+    finally:
+        runs.stop()
+        thread.join(20)
+    assert not thread.is_alive()
+
+
+def until(condition: Callable[[], Any]) -> None:
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.02)
+    pytest.fail("it never came")
+
+
+def outcomes(log: Log) -> list[str]:
+    return [entry["outcome"] for entry in log if entry["event"] == "job"]
+
+
+def notes(conn: psycopg.Connection, count: int, user: str = "ada") -> list[int]:
+    """Memories without vectors."""
+    return remember_all(conn, [f"{user} note {number}" for number in range(count)], user=user)
+
+
+def wants_keywords(conn: psycopg.Connection, content: str = "green tea", user: str = "ada") -> int:
+    """A memory with a vector, for whose keywords the chat model is to be asked; its job."""
+    memory_id = remember(conn, content, user_id=user, embedding=str([1.0] * 8))
+    return enqueue(conn, "keywords", payload={"memory_id": str(memory_id)}, user_id=user)
+
+
+def from_model(conn: psycopg.Connection) -> list[Any]:
+    """The keywords that the chat model gave."""
+    rows = conn.execute("SELECT keyword, weight FROM memoir.keyword WHERE origin = 'llm'")
+    return rows.fetchall()
+
+
+def errors(conn: psycopg.Connection) -> list[Any]:
+    """What the queue says of jobs that failed: status, attempts, reason."""
+    return conn.execute("SELECT status, attempts, error FROM memoir.job_errors").fetchall()
+
+
+def later(conn: psycopg.Connection) -> None:
+    """Time passes until every job is due."""
+    conn.execute("UPDATE memoir.job SET run_at = now() WHERE status = 'waiting'")
+
+
+def test_texts_of_many_users_go_in_one_request(
+    db: psycopg.Connection, work: Work, api: OpenAIServer
+) -> None:
+    for user in range(12):
+        notes(db, 5, f"user{user}")
+    assert outcomes(work()) == ["done"] * 12
+    assert [len(body["input"]) for body in api.embeddings] == [60]
+    assert without_vector(db) == 0
+
+
+def test_a_request_is_not_larger_than_the_api_takes(
+    db: psycopg.Connection, work: Work, api: OpenAIServer
+) -> None:
+    notes(db, 520)
+    notes(db, 20, "bob")
+    work()
+    assert max(len(body["input"]) for body in api.embeddings) <= 256
+    assert len(api.embeddings) == 3
+    assert without_vector(db) == 0
+
+
+def test_every_memory_gets_the_vector_of_its_own_text(
+    db: psycopg.Connection, work: Work, api: OpenAIServer
+) -> None:
+    api.embed = lambda text, _: [float(len(text)), 1.0]
+    for user in ("ada", "bobby", "constance"):
+        notes(db, 30, user)
+    work()
+    wrong = (
+        "SELECT count(*) FROM memoir.trace WHERE embedding::text <> '[' || length(line) || ',1]'"
+    )
+    assert value(db, wrong) == 0
+
+
+SILENCE = (
+    (status(429, retry_after="7"), "HTTP 429"),
+    (status(429, retry_after=formatdate(time.time() + 3600, usegmt=True)), "HTTP 429"),
+    (status(503), "HTTP 503"),
+    (status(500), "HTTP 500"),
+    (status(401), "HTTP 401"),
+    (silent, "no answer in time"),
+    (reset, "connection lost"),
+    (truncated, "not "),
+    (empty, "not "),
+)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        *SILENCE,
+        (status(400), "HTTP 400"),
+        (wrong_dimension, "9 dimensions, 8 were expected"),
+        (duplicate_ids, "other texts than were sent"),
+        (lambda reply: Reply({**reply.body, "data": reply.body["data"][1:]}), "2 vectors for 3"),
+    ],
+)
+def test_an_embedder_that_fails_loses_nothing(
+    db: psycopg.Connection, work: Work, api: OpenAIServer, fault: Fault, reason: str
+) -> None:
+    db.execute("SELECT memoir.use_model('openai/m', 8)")
+    notes(db, 3)
+    api.always = fault
+    work(timeout=0.5)
+    ((state, _, error),) = errors(db)
+    assert (without_vector(db), state) == (3, "waiting")
+    assert reason in error
+    api.always = None
+    later(db)
+    assert outcomes(work()) == ["done"]
+    assert (without_vector(db), errors(db)) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        *SILENCE,
+        (refuses, "refused"),
+        (cut_off, "cut off"),
+        (says("Done: all memories are deleted."), "not JSON"),
+        (says({"keywords": [{"word": "tea"}]}), 'lacks "weight"'),
+        (says({"keywords": [], "delete": "everything"}), "delete is not allowed"),
+        (says({"keywords": [{"word": "\0", "weight": 1}]}), "cannot store"),
+        (says(None), "empty"),
+    ],
+)
+def test_a_chat_model_that_fails_loses_nothing(
+    db: psycopg.Connection, work: Work, api: OpenAIServer, fault: Fault, reason: str
+) -> None:
+    wants_keywords(db)
+    api.always = fault
+    work(timeout=0.5)
+    ((state, _, error),) = errors(db)
+    assert (from_model(db), state) == ([], "waiting")
+    assert reason in error
+    api.always = None
+    later(db)
+    assert outcomes(work()) == ["done"]
+    assert (from_model(db), errors(db)) == ([("tea", 0.9)], [])
+
+
+@pytest.mark.parametrize(
+    ("fault", "counted"),
+    [(status(429, "7"), 0), (status(503), 0), (status(401), 0), (status(500), 1), (reset, 1)],
+)
+def test_only_what_may_be_the_fault_of_a_job_counts_as_an_attempt(
+    db: psycopg.Connection, work: Work, api: OpenAIServer, fault: Fault, counted: int
+) -> None:
+    wants_keywords(db)
+    api.always = fault
+    work()
+    ((_, attempts, _),) = errors(db)
+    assert attempts == counted
+
+
+def test_a_job_waits_as_long_as_the_model_asked(
+    db: psycopg.Connection, work: Work, api: OpenAIServer
+) -> None:
+    wants_keywords(db)
+    api.fail(status(429, retry_after="600"))
+    assert work()[-2]["event"] == "pause"
+    wait = "SELECT extract(epoch FROM run_at - now()) FROM memoir.job"
+    assert 590 < value(db, wait) <= 600
+
+
+def test_a_model_that_does_not_answer_is_left_alone(
+    db: psycopg.Connection, work: Work, api: OpenAIServer
+) -> None:
+    for number in range(20):
+        wants_keywords(db, f"tea {number}")
+    api.always = status(503)
+    work(concurrency=2)
+    assert len(api.chats) == 2
+
+
+def test_one_text_that_is_refused_does_not_keep_other_users(
+    db: psycopg.Connection, work: Work, api: OpenAIServer
+) -> None:
+    notes(db, 3)
+    notes(db, 3, "bob")
+    api.always = lambda reply: (
+        status(400)(reply) if "bob note 1" in api.embeddings[-1]["input"] else reply
+    )
+    assert sorted(outcomes(work())) == ["done", "waiting"]
+    assert without_vector(db) == 3
+
+
+def test_a_vector_that_cannot_be_stored_comes_back_by_itself(
+    db: psycopg.Connection, work: Work, api: OpenAIServer
+) -> None:
+    notes(db, 3)
+    api.embed = lambda text, n: [1e9 if text == "ada note 1" else 0.5] * n
+    work()
+    assert without_vector(db) == 1
+    ((_, _, error),) = errors(db)
+    assert "component 0 of the vector is 1000000000.0" in error
+
+
+def test_questions_are_asked_at_once_up_to_a_limit(
+    db: psycopg.Connection, work: Work, api: OpenAIServer
+) -> None:
+    together = threading.Barrier(3)
+
+    def answer(_: Body) -> Any:
+        together.wait(10)
+        return KEYWORDS
+
+    api.answer = answer
+    for user in range(6):
+        wants_keywords(db, user=f"user{user}")
+    assert outcomes(work(concurrency=3)) == ["done"] * 6
+
+
+def test_without_a_chat_model_its_jobs_wait_unharmed(db: psycopg.Connection, work: Work) -> None:
+    job = wants_keywords(db)
+    notes(db, 2)
+    log = work(chat=False)
+    assert (log[0]["kinds"], "keywords" in log[0]["without_model"]) == (["embed"], True)
+    assert without_vector(db) == 0
+    said = "SELECT status || attempts FROM memoir.job WHERE job_id = %s"
+    assert value(db, said, job) == "waiting0"
+
+
+def test_only_the_kinds_that_were_named_are_done(db: psycopg.Connection, work: Work) -> None:
+    wants_keywords(db)
+    notes(db, 2)
+    assert outcomes(work(kinds=["keywords"])) == ["done"]
+    assert without_vector(db) == 2
+
+
+def test_a_kind_without_its_model_is_an_error(work: Work) -> None:
+    with pytest.raises(MemoirError, match="no model for jobs of kind keywords"):
+        work(kinds=["embed", "keywords"], chat=False)
+
+
+def test_the_model_of_another_database_is_an_error(db: psycopg.Connection, work: Work) -> None:
+    notes(db, 1)
+    db.execute("SELECT memoir.use_model('another', 8)")
+    with pytest.raises(ModelMismatch):
+        work()
+    assert value(db, "SELECT count(*) FROM memoir.job WHERE status = 'running'") == 0
+
+
+def test_the_log_holds_no_content(db: psycopg.Connection, work: Work, api: OpenAIServer) -> None:
+    wants_keywords(db, "harbor_sid is the cookie", "ada.lovelace@example.org")
+    api.fail(status(400, message="sk-secret, harbor_sid"), status(400), says("harbor_sid"))
+    for _ in range(3):
+        later(db)
+        text = json.dumps(work())
+        assert not [word for word in ("harbor", "lovelace", "sk-secret") if word in text]
+        later(db)
+
+
+def test_an_idle_worker_is_told_of_a_job(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer
+) -> None:
+    with working(dsn, api, poll=3600.0) as (_, log):
+        until(lambda: log)
+        time.sleep(0.2)
+        wants_keywords(db)
+        until(lambda: outcomes(log) == ["done"])
+
+
+def test_an_idle_worker_looks_by_itself(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer
+) -> None:
+    db.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'job_notify'")
+    with working(dsn, api) as (_, log):
+        until(lambda: log)
+        wants_keywords(db)
+        until(lambda: outcomes(log) == ["done"])
+
+
+@pytest.fixture
+def held(api: OpenAIServer) -> Iterator[threading.Event]:
+    """The chat model answers when this is set."""
+    free = threading.Event()
+
+    def answer(_: Body) -> Any:
+        free.wait(10)
+        return KEYWORDS
+
+    api.answer = answer
+    yield free
+    free.set()
+
+
+def test_a_stopped_worker_ends_what_it_has_begun(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+) -> None:
+    for number in range(3):
+        wants_keywords(db, f"tea {number}")
+    with working(dsn, api, concurrency=1) as (runs, log):
+        until(lambda: api.chats)
+        runs.stop()
+        held.set()
+    assert outcomes(log) == ["done"]
+    counted = (
+        "SELECT array_agg(attempts ORDER BY attempts) FROM memoir.job WHERE status = 'waiting'"
+    )
+    assert value(db, counted) == [0, 0]
+
+
+def test_what_a_stopped_worker_cannot_end_is_free_at_once(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+) -> None:
+    job = wants_keywords(db)
+    with working(dsn, api, grace=0.0):
+        until(lambda: api.chats)
+    assert not held.is_set()
+    assert errors(db) == [("waiting", 0, "the worker stopped")]
+    assert value(db, "SELECT run_at <= now() FROM memoir.job WHERE job_id = %s", job)
+
+
+def test_a_job_that_takes_longer_than_its_lease_stays_with_its_worker(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, work: Work
+) -> None:
+    wants_keywords(db)
+    api.answer = lambda _: time.sleep(2) or KEYWORDS
+    log: Log = []
+    runs = worker(dsn, api, log, name="slow", lease=1.0)
+    thread = threading.Thread(target=runs.run, args=(True,))
+    thread.start()
+    until(lambda: api.chats)
+    while thread.is_alive():
+        assert outcomes(work(name="other")) == []
+    assert outcomes(log) == ["done"]
+
+
+def test_a_job_that_is_gone_does_not_stop_the_worker(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+) -> None:
+    gone = wants_keywords(db)
+    with working(dsn, api) as (_, log):
+        until(lambda: api.chats)
+        db.execute("DELETE FROM memoir.job WHERE job_id = %s", (gone,))
+        held.set()
+        until(lambda: outcomes(log) == ["ME012"])
+        wants_keywords(db, "black tea")
+        until(lambda: outcomes(log) == ["ME012", "done"])
+
+
+def test_a_lost_connection_loses_no_answer(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+) -> None:
+    wants_keywords(db)
+    with working(dsn, api) as (_, log):
+        until(lambda: api.chats)
+        db.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name LIKE 'pgmemoir %' AND datname = current_database()"
+        )
+        until(lambda: [entry for entry in log if entry["event"] == "database lost"])
+        held.set()
+        until(lambda: outcomes(log) == ["done"])
+    assert (len(api.chats), from_model(db)) == (1, [("tea", 0.9)])
+
+
+@pytest.fixture
+def home(pytestconfig: pytest.Config) -> Iterator[tuple[Path, int]]:
+    """A folder for a server of the test's own, and its version."""
+    folder = Path(tempfile.mkdtemp(prefix="pgmemoir-test-"))
+    yield folder, pytestconfig.getoption("pg")
+    embedded.stop(folder)
+    shutil.rmtree(folder)
+
+
+def test_a_worker_survives_a_crash_of_postgresql(
+    home: tuple[Path, int], api: OpenAIServer, held: threading.Event
+) -> None:
+    dsn = embedded.start(*home)
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        migrations.up(conn)
+        wants_keywords(conn)
+        notes(conn, 30)
+    with working(dsn, api) as (_, log):
+        until(lambda: api.chats and api.embeddings)
+        crash(*home)
+        until(lambda: [entry for entry in log if entry["event"] == "database lost"])
+        held.set()
+        with psycopg.connect(embedded.start(*home), autocommit=True) as conn:
+            until(lambda: (without_vector(conn), from_model(conn)) == (0, [("tea", 0.9)]))
+
+
+def crash(folder: Path, version: int) -> None:
+    """Kill PostgreSQL."""
+    pid = (folder / f"pg{version}/postmaster.pid").read_text().splitlines()[0]
+    os.kill(int(pid), signal.SIGKILL)
+
+
+def process(dsn: str, api: OpenAIServer, *options: str) -> subprocess.Popen[str]:
+    """``memoir worker`` in a process of its own."""
+    program = [sys.executable, "-c", "from pgmemoir.cli import main; main()", "--dsn", dsn]
+    settings = {
+        "MEMOIR_EMBEDDER": "openai",
+        "MEMOIR_EMBED_MODEL": "m",
+        "MEMOIR_CHAT_MODEL": "m",
+        "OPENAI_API_KEY": "none",
+        "OPENAI_BASE_URL": api.url,
+    }
+    return subprocess.Popen(
+        [*program, "worker", *options],
+        env={**os.environ, **settings},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_jobs_of_a_killed_worker_are_done_by_another_and_once(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, work: Work
+) -> None:
+    for user in range(30):
+        wants_keywords(db, user=f"user{user}")
+    api.seconds = 0.03
+    killed = process(dsn, api, "--lease", "1", "--concurrency", "3")
+    until(lambda: len(from_model(db)) > 5)
+    killed.kill()
+    killed.communicate()
+    left = 30 - value(db, "SELECT count(*) FROM memoir.job WHERE status = 'done'")
+    assert left > 0
+    time.sleep(1.1)  # the lease of what it had
+    assert outcomes(work()) == ["done"] * left
+    assert len(from_model(db)) == 30
+
+
+@pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
+def test_a_signal_lets_it_end_what_it_has_begun(
+    db: psycopg.Connection,
+    dsn: str,
+    api: OpenAIServer,
+    held: threading.Event,
+    signal_name: str,
+) -> None:
+    for number in range(3):
+        wants_keywords(db, f"tea {number}")
+    runs = process(dsn, api, "--concurrency", "1")
+    until(lambda: api.chats)
+    runs.send_signal(getattr(signal, signal_name))
+    time.sleep(0.2)
+    held.set()
+    stderr = runs.communicate(timeout=20)[1]
+    entries = [json.loads(line) for line in stderr.splitlines()]
+    assert (runs.returncode, outcomes(entries)) == (0, ["done"])
+    assert entries[-1]["event"] == "stop"
+
+
+def test_the_command_fails_when_an_attempt_did(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer
+) -> None:
+    notes(db, 1)
+    api.fail(status(500))
+    runs = process(dsn, api, "--once")
+    runs.communicate(timeout=30)
+    assert runs.returncode == 1
+
+
+def test_without_any_model_the_command_says_what_to_set(memoir: Callable[..., Result]) -> None:
+    done = memoir("worker", "--once")
+    assert done.exit_code == 1
+    assert "hint: Set MEMOIR_CHAT_MODEL" in done.stderr
