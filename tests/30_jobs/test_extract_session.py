@@ -9,14 +9,9 @@ from tests.rows import call, refused
 
 
 def talk(conn, *roles, session="s"):
-    """Messages of these roles; what _extract_if_due makes of those of the user."""
+    """Messages of these roles."""
     for role in roles:
-        content = f"{role} says"
-        (row,) = call(conn, "message_add", session_id=session, role=role, content=content)
-        if role == "user":
-            conn.execute(
-                "SELECT memoir._extract_if_due('default', %s, %s)", (session, row.message_add)
-            )
+        call(conn, "message_add", session_id=session, role=role, content=f"{role} says")
 
 
 def jobs(conn):
@@ -40,21 +35,22 @@ def test_every_window_is_extracted_even_where_the_model_is_slow(tx):
 def test_who_switched_extraction_off_is_left_alone(tx):
     call(tx, "set_settings", settings={"auto_extract": False})
     talk(tx, *["user"] * 6)
-    tx.execute("SELECT memoir._reflect_at_end('default', 's')")
+    call(tx, "session_end", session_id="s")
     assert jobs(tx) == []
 
 
 def test_a_temporary_session_is_not_read(tx):
     call(tx, "session_start", session_id="s", temporary=True)
     talk(tx, *["user"] * 6)
-    assert jobs(tx) == []
     assert refused(tx, "extract_session", session_id="s").sqlstate == "ME014"
+    call(tx, "session_end", session_id="s")
+    assert jobs(tx) == []
 
 
 def test_the_end_of_a_session_is_reflected_on_once(tx):
     talk(tx, "user")
     for _ in range(2):
-        tx.execute("SELECT memoir._reflect_at_end('default', 's')")
+        call(tx, "session_end", session_id="s")
     assert jobs(tx) == [("reflect", {"session_id": "s"})]
 
 
