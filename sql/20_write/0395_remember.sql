@@ -71,7 +71,7 @@ BEGIN
             SELECT g.memory_id FROM unnest(plain) AS g WHERE _may_repeat(g))) AS d;
     END IF;
     FOR place IN 1 .. cardinality(given) LOOP
-        CONTINUE WHEN outcomes[place] IS NOT NULL;
+        CONTINUE WHEN outcomes[place].action IS NOT NULL;
         IF _has_slot(given[place]) THEN
             outcomes[place] := _fill_slot(user_id, model, given[place]);
             CONTINUE;
