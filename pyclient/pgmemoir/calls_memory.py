@@ -418,8 +418,8 @@ def decided_text(decision: Any) -> str:
     """The text of a decision that is embedded, "" where there is none."""
     if not isinstance(decision, Mapping):
         return ""
-    texts = (decision.get("content"), decision.get("merged_content"))
-    return next((text for text in texts if isinstance(text, str)), "")
+    said = (decision.get("content"), decision.get("merged_content"))
+    return next((text for text in said if isinstance(text, str)), "")
 
 
 def apply_decisions(

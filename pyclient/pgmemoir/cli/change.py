@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -229,7 +229,10 @@ def undo(app: App, memory_id: int | None, run_id: int | None, as_json: bool) -> 
     if (memory_id is None) == (run_id is None):
         raise click.UsageError("give the ID of a memory, or --run with the id of a run")
     with app.memoir() as memory:
-        rows = memory.undo_run(run_id) if run_id is not None else memory.undo(memory_id or 0)
+        if run_id is None:
+            rows = memory.undo(cast(int, memory_id))
+        else:
+            rows = memory.undo_run(run_id)
     if as_json:
         print_json(rows)
     else:
