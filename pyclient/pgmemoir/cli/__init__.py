@@ -9,6 +9,7 @@ from . import (
     demo,
     doctor,
     evaluate,
+    look,
     memory,
     purge,
     upkeep,
@@ -18,6 +19,7 @@ from .app import main
 
 for _module in (
     memory,
+    look,
     change,
     purge,
     control,
