@@ -122,4 +122,4 @@ def test_context_and_sign_are_checked_too(tx, context, sign):
 def test_every_look_is_shared(tx):
     looks = value(tx, "SELECT count(DISTINCT look) FROM memoir._compiled_rules()")
     expressions = value(tx, "SELECT count(*) FROM memoir._compiled_rules()")
-    assert (looks, expressions <= 24) == (3, True)
+    assert (looks, expressions <= 16) == (3, True)
