@@ -29,6 +29,8 @@ CREATE OR REPLACE FUNCTION _take_jobs(
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
+    SET enable_hashjoin = off
+    SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
