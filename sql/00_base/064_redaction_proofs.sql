@@ -49,9 +49,8 @@ CREATE OR REPLACE FUNCTION _is_secret_value(secret text) RETURNS boolean
             '[].,:;!?)}]*$'
         AND secret !~ '^(?:[xX*.#_-]+|<[^>]*>?|\$[A-Z_][A-Z0-9_]*|\$[{(].*|%[A-Za-z_]+%|\{\{.*)$'
         AND secret !~ '^(?:await )?[A-Za-z_][A-Za-z0-9_]*(?:[.][A-Za-z_][A-Za-z0-9_]*)*[(\[]'
-        AND secret !~ '^(?:os|process|self|this|settings|config|cfg|conf|env|args|opts|options|'
-            'params|req|request|res|response|ctx|context|user|data|props|state|var|vars|local|'
-            'secrets|module)[.][A-Za-z_]'
+        AND secret !~ '^[A-Za-z_]+(?:[.][A-Za-z_]+)+$'
+        AND secret !~ '^(?:os|process|self|this|settings|config|env)[.][A-Za-z_]'
         AND secret !~ '^(?:~|[.]{1,2})?/(?:$|home|Users|usr|etc|var|tmp|opt|run|root|mnt|srv|app|'
             'data|work|workspace|secrets)|^(?:~|[.]{1,2})/';
 

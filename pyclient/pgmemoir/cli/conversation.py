@@ -7,8 +7,8 @@ from typing import BinaryIO
 
 import click
 
-from ..client import COUNT_FROM
 from ..importer import parse
+from ..steps import COUNT_FROM
 from .app import App
 from .output import progress_bar
 from .upkeep import index_loaded
