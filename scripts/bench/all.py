@@ -45,6 +45,7 @@ SYNTHETIC = (
     "writes.py --rows 1000 --batches 5",
     "writers.py --seconds 10",
     "maintain.py --rows 5000",
+    "workers.py --jobs 2000 --rounds 1",
     "memory.py --rows 3000",
     "memory.py --users 25 --rows 120 --dims 1536",
 )
