@@ -39,7 +39,7 @@ from tests.openai_server import (
 )
 from tests.rows import remember, remember_all, value, without_vector
 
-from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, migrations
+from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, UnknownKind, migrations
 from pgmemoir import server as embedded
 from pgmemoir.models import OpenAIChat
 from pgmemoir.worker import Options, Worker
@@ -329,6 +329,11 @@ def test_only_the_kinds_that_were_named_are_done(db: psycopg.Connection, work: W
 def test_a_kind_without_its_model_is_an_error(work: Work) -> None:
     with pytest.raises(MemoirError, match="no model for jobs of kind keywords"):
         work(kinds=["embed", "keywords"], chat=False)
+
+
+def test_an_unknown_kind_is_an_error(work: Work) -> None:
+    with pytest.raises(UnknownKind, match="no jobs of kind nonsense"):
+        work(kinds=["embed", "nonsense"])
 
 
 def test_the_model_of_another_database_is_an_error(db: psycopg.Connection, work: Work) -> None:
