@@ -66,8 +66,13 @@ CREATE UNLOGGED TABLE retrieval (
     token_budget int NOT NULL,
     elapsed_ms float8 NOT NULL,
     used_ids bigint[],
+    counted boolean NOT NULL DEFAULT false,
     PRIMARY KEY (user_id, retrieval_id)
 );
+CREATE INDEX retrieval_uncounted ON retrieval (user_id, retrieval_id) WHERE NOT counted;
+-- Of an unlogged table the sequence would begin anew after a crash, and the ids with it: those of
+-- the folded recalls would come again.
+ALTER SEQUENCE retrieval_retrieval_id_seq SET LOGGED;
 COMMENT ON TABLE retrieval IS
     'One row a recall: the newest part of the retrieval log (view retrieval_log), folded into '
     'events of type memory_retrieval by maintain.';
@@ -79,6 +84,8 @@ COMMENT ON COLUMN retrieval.chosen IS
     'Which candidates are in the block: places in ids, in the order they were chosen.';
 COMMENT ON COLUMN retrieval.used_ids IS
     'Which memories the agent used, by mark_used; NULL: no feedback.';
+COMMENT ON COLUMN retrieval.counted IS
+    'maintain has counted its memories in table access.';
 
 CREATE TABLE access (
     user_id text NOT NULL,
@@ -89,8 +96,8 @@ CREATE TABLE access (
     FOREIGN KEY (user_id, memory_id) REFERENCES memory ON DELETE CASCADE
 );
 COMMENT ON TABLE access IS
-    'How often and when last a memory was recalled; folded from the log by maintain, never written '
-    'by recall.';
+    'How often and when last a memory was shown to an agent, in the block of a recall or in the '
+    'answer of a tool; counted from the logs by maintain, never written by recall.';
 
 -- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
 ALTER TABLE job ENABLE ROW LEVEL SECURITY;

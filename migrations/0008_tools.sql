@@ -95,8 +95,10 @@ CREATE UNLOGGED TABLE tool_call (
     memory_ids bigint[] NOT NULL,
     total_found int,
     elapsed_ms float8 NOT NULL,
+    counted boolean NOT NULL DEFAULT false,
     PRIMARY KEY (user_id, tool_call_id)
 );
+CREATE INDEX tool_call_uncounted ON tool_call (user_id, tool_call_id) WHERE NOT counted;
 COMMENT ON TABLE tool_call IS
     'One row a call of a tool by an agent (view tool_calls counts them). Unlogged, as retrieval '
     'is: a crash may cost the newest rows. A call that failed leaves none.';
@@ -104,6 +106,8 @@ COMMENT ON COLUMN tool_call.arguments IS 'As given; of a long one the first 200 
 COMMENT ON COLUMN tool_call.memory_ids IS 'The memories in the answer, in its order.';
 COMMENT ON COLUMN tool_call.total_found IS
     'What a search found in all; NULL for other tools.';
+COMMENT ON COLUMN tool_call.counted IS
+    'maintain has counted its memories in table access.';
 
 -- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
 ALTER TABLE tool_call ENABLE ROW LEVEL SECURITY;

@@ -135,6 +135,12 @@ def tx(
         pytest.fail("the test ended the shared transaction: it needs the fixture db")
 
 
+@pytest.fixture
+def side_by_side(tx: psycopg.Connection) -> None:
+    """Near-duplicates are stored beside each other, as two users' would be."""
+    tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
+
+
 def _address(conn: psycopg.Connection) -> str:
     """A connection string that psql of any version understands."""
     info = conn.info

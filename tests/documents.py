@@ -113,6 +113,30 @@ D4_RECALL = """
 """
 
 
+D4_LIFETIMES = """
+| 维度 | 生命周期 | 遗忘策略 |
+|------|---------|---------|
+| **核心记忆** | 长期（永久） | 不遗忘，除非用户删除 |
+| **工作记忆** | 中期（30天） | 按访问频率衰减 |
+| **临时记忆** | 短期（7天） | 快速衰减 |
+"""
+
+D4_FORGETTING = """
+相关性 = 时间衰减系数 × (1 + 访问频率权重) × 重要性权重
+- 时间衰减系数 = exp(-0.01 × 天数)
+- 访问频率权重 = log(1 + 访问次数)
+- 重要性权重 = importance (0-1)
+- 相关性 < 0.1：标记为已遗忘
+- 相关性 < 0.3：降低重要性评分
+- 相关性 > 0.7：视为活跃记忆
+"""
+
+D3_ARCHIVE = """
+- **30 天后**：LLM 生成摘要 → 重要内容提升为长期记忆
+- **60 天后**：删除原始日志文件
+"""
+
+
 def table(markdown: str) -> list[list[str]]:
     """The cells of a Markdown table without its rule, header first."""
     rows = [line.strip("| ").split(" | ") for line in markdown.strip().splitlines()]

@@ -81,15 +81,17 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Maintained:
-    """One thing that upkeep did for a user with so many memories, or left to ``memoir maintain``.
+    """One thing that upkeep did, with so many memories of a user (None: of all).
 
-    ``action`` is words counted, index built, index dropped, unusable index dropped, or of nobody
-    left-over index dropped; what is left ends in ": memoir maintain".
+    ``action`` is as the comment of ``memoir.maintain`` lists them: forgotten, words counted,
+    contradiction, report, ...; what is left to the command ends in ": memoir maintain". ``details``
+    has ids, numbers and reasons.
     """
 
     user: str | None
     action: str
     memories: int | None
+    details: dict[str, Any] | None = None
 
     @property
     def left(self) -> str | None:
@@ -361,9 +363,17 @@ _ADD_EVENT = b"""SELECT memoir.event_add(%s::text, %s::jsonb, user_id => %s::tex
 
 _MARK_USED = b"SELECT memoir.mark_used(%s::bigint, %s::bigint[], user_id => %s::text)"
 
-_MAINTAIN = b"""SELECT user_id, action, memories FROM memoir.maintain(
-    CASE WHEN NOT %s::boolean THEN memoir._resolve_user(%s::text) END,
-    coalesce(%s::bigint, (SELECT value::bigint FROM memoir.setting WHERE name = 'ann_inline')))"""
+_WHOSE = "CASE WHEN NOT %s::boolean THEN memoir._resolve_user(%s::text) END"
+_BUILD_UP_TO = """coalesce(%s::bigint,
+    (SELECT value::bigint FROM memoir.setting WHERE name = 'ann_inline'))"""
+
+_MAINTAIN = f"""SELECT user_id, action, memories, details FROM memoir.maintain(
+    {_WHOSE}, {_BUILD_UP_TO}, dry_run => %s::boolean)""".encode()
+
+_MAINTAIN_ALL = f"CALL memoir.maintain_all({_WHOSE}, build_up_to => 0)".encode()
+
+_TEND_RECALL = f"""SELECT user_id, action, memories, details
+FROM memoir._tend_recall({_WHOSE}, {_BUILD_UP_TO})""".encode()
 
 _SELECTIVE_MODES = b"""SELECT coalesce(array_agg(name), '{}') FROM memoir.mode
 WHERE common_share IS NOT NULL"""
@@ -493,10 +503,23 @@ def mark_used(retrieval_id: int, memory_ids: list[int], user: str | None) -> Cal
 
 
 def maintain(
-    user: str | None, everybody: bool = False, build_up_to: int | None = None
+    user: str | None,
+    everybody: bool = False,
+    build_up_to: int | None = None,
+    dry_run: bool = False,
 ) -> Call[list[Maintained]]:
     """``memoir.maintain``: what was done, and what is left to the command."""
-    return Call(_MAINTAIN, (everybody, user, build_up_to), _maintained)
+    return Call(_MAINTAIN, (everybody, user, build_up_to, dry_run), _maintained)
+
+
+def maintain_all(user: str | None, everybody: bool) -> Call[list[Maintained]]:
+    """``memoir.maintain_all``: the same in many transactions, outside one of the caller."""
+    return Call(_MAINTAIN_ALL, (everybody, user), _maintained_all)
+
+
+def tend_recall(user: str | None, build_up_to: int | None = None) -> Call[list[Maintained]]:
+    """The part of ``memoir.maintain`` that many new memories call for: words and indexes."""
+    return Call(_TEND_RECALL, (False, user, build_up_to), _maintained)
 
 
 def use_model(name: str, dimensions: int) -> Call[None]:
@@ -785,6 +808,13 @@ def _remembered(rows: list[Row]) -> Remembered:
 
 def _maintained(rows: list[Row]) -> list[Maintained]:
     return [Maintained(*row) for row in rows]
+
+
+def _maintained_all(rows: list[Row]) -> list[Maintained]:
+    ((report,),) = rows
+    return [
+        Maintained(row["user_id"], row["action"], row["memories"], row["details"]) for row in report
+    ]
 
 
 def _all_remembered(rows: list[Row]) -> list[Remembered]:

@@ -167,11 +167,13 @@ class _Steps:
             if progress:
                 progress(len(result))
         if sum(done.action == "ADD" for done in result) >= COUNT_FROM:
-            yield calls.maintain(self._user, build_up_to=None if self._keeps_writes() else 0)
+            yield calls.tend_recall(self._user, None if self._keeps_writes() else 0)
         return result
 
-    def maintain(self, everybody: bool, build_up_to: int | None) -> _Plan[list[Maintained]]:
-        call = calls.maintain(self._user, everybody, build_up_to)
+    def maintain(
+        self, everybody: bool, build_up_to: int | None, dry_run: bool
+    ) -> _Plan[list[Maintained]]:
+        call = calls.maintain(self._user, everybody, build_up_to, dry_run)
         return cast(list[Maintained], (yield call))
 
     def add_event(self, type: str, payload: dict[str, Any], at: datetime | None) -> _Plan[int]:
@@ -522,19 +524,24 @@ class Memoir:
         """
         return self._run(self._steps.remember_many(memories, progress))
 
-    def maintain(self, everybody: bool = False, build_up_to: int | None = None) -> list[Maintained]:
-        """Count words, and build or drop the indexes of a user with many memories.
+    def maintain(
+        self, everybody: bool = False, build_up_to: int | None = None, dry_run: bool = False
+    ) -> list[Maintained]:
+        """The daily upkeep: forget what has had its time, tidy logs, keep recall fast, report.
+
+        It is one transaction: with very many memories use the command ``memoir maintain``.
 
         Args:
             everybody: every user of the database; default this one.
             build_up_to: builds indexes of up to so many memories at once, during which writers
                 wait; default the setting ``ann_inline``. The command ``memoir maintain`` makes
                 nobody wait.
+            dry_run: only tell what would be done.
 
         Returns:
             what was done, and what is left to the command.
         """
-        return self._run(self._steps.maintain(everybody, build_up_to))
+        return self._run(self._steps.maintain(everybody, build_up_to, dry_run))
 
     def add_event(self, type: str, payload: dict[str, Any], at: datetime | None = None) -> int:
         """Append an event and return its id.
@@ -772,10 +779,10 @@ class AsyncMemoir:
         return await self._run(self._steps.remember_many(memories, progress))
 
     async def maintain(
-        self, everybody: bool = False, build_up_to: int | None = None
+        self, everybody: bool = False, build_up_to: int | None = None, dry_run: bool = False
     ) -> list[Maintained]:
         """See `Memoir.maintain`."""
-        return await self._run(self._steps.maintain(everybody, build_up_to))
+        return await self._run(self._steps.maintain(everybody, build_up_to, dry_run))
 
     async def add_event(
         self, type: str, payload: dict[str, Any], at: datetime | None = None

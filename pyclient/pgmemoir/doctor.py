@@ -23,6 +23,8 @@ SLOW_RECALL_MS = 200.0
 LONG_WAIT = timedelta(hours=1)
 # Without these the other checks could only fail too.
 _NEEDED = ("server", "pgvector", "migrations", "version")
+# Upkeep is daily: a recall not counted for longer than this says that nobody calls it.
+LATE_UPKEEP_DAYS = 2
 # Users that one line names.
 _SHOWN = 3
 _QUESTION = "what should I know before I start?"
@@ -61,6 +63,7 @@ def examine(
         "model": lambda: _model(conn, embedder),
         "memories": lambda: _memories(conn),
         "indexes": lambda: _indexes(conn),
+        "upkeep": lambda: _upkeep(conn),
         "jobs": lambda: _jobs(conn, chat),
         "recall": lambda: _recall(conn, user),
     }
@@ -209,6 +212,22 @@ def _indexes(conn: psycopg.Connection[Any]) -> Check:
         return Check("indexes", "warn", "; ".join(parts), "Run: memoir maintain")
     text = f"{indexed} users have their own" if indexed else "nobody has so many memories"
     return Check("indexes", "ok", text)
+
+
+def _upkeep(conn: psycopg.Connection[Any]) -> Check:
+    """Somebody calls maintain once a day."""
+    days, cron = _row(
+        conn,
+        "SELECT coalesce(extract(epoch FROM now() - min(created_at)) / 86400, 0)::float8,"
+        " EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'pg_cron')"
+        " FROM memoir.retrieval WHERE NOT counted",
+    )
+    if days <= LATE_UPKEEP_DAYS:
+        return Check("upkeep", "ok", "nothing is overdue")
+    hint = "Run it once a day: memoir maintain"
+    if cron:
+        hint = "SELECT cron.schedule('memoir', '0 3 * * *', 'CALL memoir.maintain_all()');"
+    return Check("upkeep", "warn", f"nobody has called maintain for {days:.0f} days", hint)
 
 
 def _jobs(conn: psycopg.Connection[Any], chat: ChatModel | None) -> Check:

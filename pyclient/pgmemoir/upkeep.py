@@ -1,8 +1,9 @@
-"""`maintain` does what ``memoir.maintain`` leaves to the command: own indexes, nobody waiting.
+"""`maintain` is the daily upkeep, and `tend_recall` what many new memories call for.
 
-CREATE INDEX CONCURRENTLY runs outside a transaction, so that memories can be written meanwhile.
-Whatever stops it (Ctrl-C, a crash) leaves an index that nobody uses: recall goes on comparing all
-memories, and the next run drops the index and builds it again.
+The server commits in between (``memoir.maintain_all``). Here is what it leaves to the command: the
+indexes of users with many memories. CREATE INDEX CONCURRENTLY runs outside a transaction, so that
+memories can be written meanwhile. Whatever stops it (Ctrl-C, a crash) leaves an index that nobody
+uses: recall goes on comparing all memories, and the next run drops the index and builds it again.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class LeftUndone(MemoirError):
 
 
 def maintain(dsn: str, user: str | None, everybody: bool, watch: Watch) -> Iterator[Maintained]:
-    """Count words, and build, drop and repair own indexes; yields each thing when it is done.
+    """Everything that is due; yields each thing when it is done, and the report last.
 
     Args:
         dsn: where to connect, not through a pooler that gives every transaction another session.
@@ -59,11 +60,29 @@ def maintain(dsn: str, user: str | None, everybody: bool, watch: Watch) -> Itera
     Raises:
         LeftUndone: after everything else, when indexes are left.
     """
+    yield from _upkeep(dsn, calls.maintain_all(user, everybody), everybody, watch)
+
+
+def planned(dsn: str, user: str | None, everybody: bool) -> list[Maintained]:
+    """What `maintain` would do; changes nothing."""
+    call = calls.maintain(user, everybody, build_up_to=0, dry_run=True)
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        cur = conn.cursor(row_factory=tuple_row)
+        return call.parse(cur.execute(call.statement, call.params).fetchall())
+
+
+def tend_recall(dsn: str, user: str | None, watch: Watch) -> Iterator[Maintained]:
+    """Count the words of a user and build his indexes; otherwise as `maintain`."""
+    yield from _upkeep(dsn, calls.tend_recall(user, build_up_to=0), False, watch)
+
+
+def _upkeep(
+    dsn: str, call: calls.Call[list[Maintained]], everybody: bool, watch: Watch
+) -> Iterator[Maintained]:
     with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as conn:
         cur = conn.cursor(row_factory=tuple_row)
         _settle(cur)
         may_build = value(cur, _MAY_BUILD)
-        call = calls.maintain(user, everybody, build_up_to=0)
         rows = call.parse(cur.execute(call.statement, call.params).fetchall())
         if may_build:
             yield from _indexes(cur, dsn, rows, everybody, watch)

@@ -44,6 +44,7 @@ SYNTHETIC = (
     "growth.py --max 3000 --questions 30",
     "writes.py --rows 1000 --batches 5",
     "worker.py --memories 2500 --users 25",
+    "maintain.py --rows 5000",
     "memory.py --rows 3000",
     "memory.py --users 25 --rows 120 --dims 1536",
 )

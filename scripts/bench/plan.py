@@ -95,7 +95,7 @@ def _call_copy(conn: psycopg.Connection[Any], recall: Statement) -> None:
     """What the public recall does, with the copy."""
     vector, mode, budget, query, user, _session, _as_of = recall.params
     conn.execute(
-        "SELECT pg_temp._recall(%s, %s::halfvec, %s, %s, %s, 'infinity')",
+        "SELECT pg_temp._recall(%s, %s::halfvec, %s, %s, %s, 'infinity', '')",
         (user, vector, mode, budget, query),
     )
 

@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -30,71 +30,69 @@ _THINGS = ("tea", "vim", "Oslo", "chess", "Rust", "jazz", "skiing", "ramen", "ca
 _SUBJECTS = ("user.editor", "user.city", "user.language")
 _PAST = datetime(2025, 1, 1, tzinfo=UTC)
 
-# Where a row comes back, the memory of a user is not what it should be. {user} is he.
-FAULTS = {
+# Where a memory comes back, what is stored for a user is not as it should be.
+_FAULTS = {
     "the same text twice": """
-        SELECT min(memory_id) FROM memoir.memory
+        SELECT min(memory_id) AS memory_id FROM memoir.memory
         WHERE user_id = %(user)s AND status IN ('active', 'pending')
         GROUP BY kind, subject, session_id, position, btrim(content, E' \\t\\r\\n')
         HAVING count(*) > 1""",
-    "two active in a slot": """
+    "one of two active in a slot": """
         SELECT min(memory_id) FROM memoir.memory
         WHERE user_id = %(user)s AND status = 'active' AND subject IS NOT NULL AND position IS NULL
         GROUP BY kind, subject HAVING count(*) > 1""",
-    "two true in a slot at the same time": """
+    "one of two true in a slot at the same time": """
         SELECT a.memory_id FROM memoir.memory AS a JOIN memoir.memory AS b
           ON b.user_id = a.user_id AND b.kind = a.kind AND b.subject = a.subject
          AND b.memory_id > a.memory_id
          AND tstzrange(a.valid_from, a.valid_until) && tstzrange(b.valid_from, b.valid_until)
         WHERE a.user_id = %(user)s AND a.status IN ('active', 'superseded')
           AND b.status IN ('active', 'superseded') AND a.position IS NULL AND b.position IS NULL""",
-    "a superseded one still open": """
-        SELECT memory_id FROM memoir.memory
-        WHERE user_id = %(user)s AND status = 'superseded' AND valid_until IS NULL""",
-    "known no longer, yet active": """
+    "retired and yet active, or neither": """
         SELECT memory_id FROM memoir.memory
         WHERE user_id = %(user)s
           AND (retired_at IS NULL) <> (status IN ('active', 'pending'))""",
-    "an active trace of one that is not, or none of one that is": """
+    "active without one active trace, or the reverse": """
         SELECT m.memory_id FROM memoir.memory AS m
         WHERE m.user_id = %(user)s AND (m.status = 'active')::int <> (
-            SELECT count(*) FROM memoir.trace AS t, memoir.embedding_model AS e
-            WHERE t.user_id = m.user_id AND t.memory_id = m.memory_id AND t.active
-              AND e.active AND t.model = e.model_id)""",
-    "a trace with words that are not the memory's": """
+            SELECT count(*) FROM memoir.trace AS t JOIN memoir.embedding_model AS e
+              ON e.model_id = t.model AND e.active
+            WHERE t.user_id = m.user_id AND t.memory_id = m.memory_id AND t.active)""",
+    "a trace with other words than its memory": """
         SELECT m.memory_id
         FROM memoir.memory AS m
         JOIN memoir.trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
-        JOIN memoir.embedding_model AS e ON e.model_id = t.model,
-             memoir._word_vector(m.content, concat_ws(' ', m.speaker, m.subject), e.term_limit)
-                 AS w
+        JOIN memoir.embedding_model AS e ON e.model_id = t.model
+        JOIN memoir.kind AS k ON k.name = m.kind
+        CROSS JOIN memoir._word_vector(
+            m.content, concat_ws(' ', m.speaker, m.subject), e.term_limit) AS w
         WHERE m.user_id = %(user)s
-          AND (t.line <> memoir._line(m.content, e.line_length) OR t.terms::text <> w.terms::text
-               OR t.importance <> m.importance)""",
+          AND (t.line, t.terms::text, t.importance, t.kind) <> (
+              memoir._line(m.content, e.line_length), w.terms::text, m.importance, k.kind_id)""",
 }
+_ALL_FAULTS = " UNION ALL ".join(
+    f"SELECT '{fault}', f.memory_id::text FROM ({query}) AS f (memory_id)"
+    for fault, query in _FAULTS.items()
+)
 
 # Texts that nothing remembers any more.
-_LOST = """SELECT g.text FROM unnest(%(texts)s::text[]) AS g (text)
+_LOST = """SELECT 'lost', g.text FROM unnest(%(texts)s::text[]) AS g (text)
 WHERE NOT EXISTS (SELECT FROM memoir.memory AS m
                   WHERE m.user_id = %(user)s AND m.content = g.text)
   AND NOT EXISTS (SELECT FROM memoir.revision AS r
                   WHERE r.user_id = %(user)s
-                    AND (r.old_values ->> 'content' = g.text
-                         OR strpos(r.reason, g.text) > 0))"""
+                    AND (r.old_values ->> 'content' = g.text OR strpos(r.reason, g.text) > 0))"""
+_WRONG = f"{_ALL_FAULTS} UNION ALL {_LOST}".encode()
 
 
-def faults(conn: psycopg.Connection[Any], user: str, texts: Sequence[str] = ()) -> list[str]:
+def faults(conn: psycopg.Connection[Any], user: str, texts: Iterable[str] = ()) -> list[str]:
     """What is wrong with the memory of a user.
 
     Args:
         texts: what was told to it, every one of which must be found somewhere.
     """
-    found = []
-    for fault, query in FAULTS.items():
-        ids = conn.execute(query.encode(), {"user": user}).fetchall()
-        found += [f"{fault}: {', '.join(str(row[0]) for row in ids)}"] if ids else []
-    lost = conn.execute(_LOST.encode(), {"user": user, "texts": list(texts)}).fetchall()
-    return found + [f"lost: {text}" for (text,) in lost]
+    rows = conn.execute(_WRONG, {"user": user, "texts": list(texts)})
+    return [f"{fault}: {what}" for fault, what in rows]
 
 
 @dataclass

@@ -1,7 +1,8 @@
 -- What every change of stored memories begins with: the user's profile row, locked until the end of
 -- the transaction. Two changes of one user never wait for each other crosswise, and what one
 -- decides by is what the other left. A row, not a key: it works on a cluster, too.
--- A write that only adds memories does not take it.
+-- A write that only adds memories does not take it. Who takes it does so before all he writes:
+-- with it he may wait for those who only add, and they must not wait for him.
 CREATE OR REPLACE FUNCTION _lock_user(user_id text) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -15,14 +16,12 @@ BEGIN
     END IF;
 END $$;
 
--- The lock, if nobody has it: for those who must not wait.
+-- The lock, if nobody has it: for those who must not wait. The row is there already.
 CREATE OR REPLACE FUNCTION _try_lock_user(user_id text) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    INSERT INTO profile AS p (user_id) VALUES (_try_lock_user.user_id)
-    ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
     PERFORM FROM profile AS p WHERE p.user_id = _try_lock_user.user_id
     FOR NO KEY UPDATE SKIP LOCKED;
     RETURN FOUND;

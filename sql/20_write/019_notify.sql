@@ -1,6 +1,8 @@
 -- Says on channel memoir what a write did to memories, when the transaction commits (SPEC 8).
 -- At most 100 ids a message: with a user_id of 200 characters that is 3.6 kB of the 8 kB a payload
--- may have. Listeners hear of it, others poll view outbox.
+-- may have. PostgreSQL lets one transaction at a time commit with a notification: 16 writers store
+-- 600 memories/s instead of 1,300 (1,000 instead of 1,750 with synchronous_commit off), one alone
+-- pays 50 µs of 800. Who needs more sets setting notify to false and polls view outbox.
 CREATE OR REPLACE FUNCTION _notify(user_id text, event text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

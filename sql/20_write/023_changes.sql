@@ -123,7 +123,7 @@ CREATE OR REPLACE FUNCTION _event_of(status text, old_status text) RETURNS text
     RETURN CASE WHEN old_status IS NULL THEN 'updated'
                 WHEN status = 'superseded' THEN 'superseded'
                 WHEN status IN ('forgotten', 'archived') THEN 'forgotten'
-                WHEN old_status = 'pending' THEN 'created'
+                WHEN old_status = 'pending' THEN 'updated'
                 ELSE 'restored' END;
 
 -- Sets values of memories (an object of columns for each) and writes their revisions; what has the

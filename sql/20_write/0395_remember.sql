@@ -12,6 +12,11 @@ CREATE OR REPLACE FUNCTION _may_repeat(given new_memory) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN given.subject IS NULL AND given.position IS NULL AND given.status = 'active';
 
+-- Whether storing it changes more than its own rows.
+CREATE OR REPLACE FUNCTION _needs_lock(given new_memory) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN _has_slot(given) OR given.in_profile OR given.valid_until IS NOT NULL;
+
 -- What an agent or a model adds waits until it is confirmed, where the user wants that.
 CREATE OR REPLACE FUNCTION _remember(user_id text, model embedding_model, given new_memory[])
     RETURNS outcome[]
@@ -30,8 +35,13 @@ DECLARE
     near_id bigint;
     outcomes outcome[] := array_fill(NULL::outcome, ARRAY[cardinality(given)]);
 BEGIN
+    IF EXISTS (SELECT FROM unnest(given) AS g WHERE _needs_lock(g)) THEN
+        PERFORM _lock_user(user_id);
+    END IF;
     SELECT p.memory_on, p.confirm INTO holder FROM profile AS p WHERE p.user_id = _remember.user_id;
-    IF NOT holder.memory_on THEN
+    IF NOT FOUND THEN
+        INSERT INTO profile (user_id) VALUES (_remember.user_id) ON CONFLICT DO NOTHING;
+    ELSIF NOT holder.memory_on THEN
         RETURN array_fill(_outcome('NOOP', NULL, 'memory is off'), ARRAY[cardinality(given)]);
     END IF;
     temporary := _open_sessions(user_id, ARRAY(
@@ -60,9 +70,6 @@ BEGIN
                 THEN _outcome('PENDING', plain[number].memory_id, 'it waits to be confirmed')
             ELSE _outcome('ADD', plain[number].memory_id, 'new') END;
     END LOOP;
-    IF slot_places <> '{}' THEN
-        PERFORM _lock_user(user_id);
-    END IF;
     FOR number IN 1 .. cardinality(slot_places) LOOP
         outcomes[slot_places[number]] := _fill_slot(user_id, model, given[slot_places[number]]);
     END LOOP;
@@ -86,7 +93,7 @@ BEGIN
     IF model.notify THEN
         PERFORM _notify(user_id, 'created', ARRAY(
             SELECT o.memory_id FROM unnest(outcomes) AS o
-            WHERE o.action IN ('ADD', 'SUPERSEDE') ORDER BY o.memory_id));
+            WHERE o.action IN ('ADD', 'SUPERSEDE', 'PENDING') ORDER BY o.memory_id));
     END IF;
     RETURN outcomes;
 END $$;

@@ -39,11 +39,11 @@ BEGIN
     IF sources IS NOT NULL THEN
         PERFORM _check_memory(owner, s.id) FROM unnest(sources) AS s (id);
     END IF;
-    SELECT o.action, o.memory_id, o.reason, o.other_ids INTO action, memory_id, reason, other_ids
-    FROM unnest(_remember(owner, model, ARRAY[given])) AS o;
-    IF memory_id <> given.memory_id AND (tags <> '{}' OR sources <> '{}') THEN
+    IF tags <> '{}' OR sources <> '{}' THEN
         PERFORM _lock_user(owner);
     END IF;
+    SELECT o.action, o.memory_id, o.reason, o.other_ids INTO action, memory_id, reason, other_ids
+    FROM unnest(_remember(owner, model, ARRAY[given])) AS o;
     IF tags <> '{}' AND memory_id IS NOT NULL THEN
         PERFORM _write_keywords(
             owner, array_fill(memory_id, ARRAY[cardinality(tags)]), tags, NULL, 'user_tag');

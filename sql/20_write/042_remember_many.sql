@@ -140,6 +140,7 @@ DECLARE
     known_dimensions CONSTANT int := (
         SELECT coalesce(m.dimensions, vector_dims(first_vector))
         FROM embedding_model AS m WHERE m.active);
+    model embedding_model;
     given new_memory[];
     outcomes outcome[];
     ids bigint[];
@@ -154,7 +155,9 @@ BEGIN
     IF cardinality(given) = 0 THEN
         RETURN;
     END IF;
-    outcomes := _remember(owner, _admitting_model(first_vector), given);
+    model := _admitting_model(first_vector);
+    PERFORM _lock_user(owner);
+    outcomes := _remember(owner, model, given);
     ids := ARRAY(SELECT o.memory_id
                  FROM unnest(outcomes) WITH ORDINALITY AS o (action, memory_id, reason, others, n)
                  ORDER BY o.n);

@@ -17,12 +17,13 @@ BEGIN
         PERFORM _lock_user(owner);
     END IF;
     stored := _check_status(owner, memory_id, '{forgotten,archived}', 'restored');
-    SELECT jsonb_build_object('status', r.old_values -> 'status',
-                              'retired_at', r.old_values -> 'retired_at')
-    INTO before
+    SELECT r.old_values INTO before
     FROM revision AS r
     WHERE r.user_id = owner AND r.memory_id = memory_id AND r.old_values ? 'status'
     ORDER BY r.revision_id DESC LIMIT 1;
+    -- What kept its value is not among the old ones.
+    before := (SELECT jsonb_object_agg(o.key, o.value)
+               FROM jsonb_each(before) AS o WHERE o.key IN ('status', 'retired_at'));
     before := coalesce(before, '{"status": "active", "retired_at": null}');
     line := _line(stored.content, 200);
     old_status := stored.status;

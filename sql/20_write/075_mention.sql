@@ -44,6 +44,7 @@ DECLARE
     mentioned bigint;
 BEGIN
     PERFORM _check_memory(owner, mention.memory_id);
+    PERFORM _lock_user(owner);
     INSERT INTO entity AS e (user_id, name, type)
     VALUES (owner, given_name, of_type)
     ON CONFLICT (user_id, name_key, type) DO NOTHING

@@ -11,6 +11,7 @@ DECLARE
     key CONSTANT text := lower(_entity_name(entity));
     of_type CONSTANT text := lower(_entity_name(coalesce(type, 'thing')));
 BEGIN
+    PERFORM _lock_user(owner);
     DELETE FROM mention AS m
     USING entity AS e
     WHERE e.user_id = owner AND e.name_key = key AND e.type = of_type

@@ -147,25 +147,3 @@ BEGIN
                   HINT = 'Make one decision of them, or apply them one call after the other.';
     END IF;
 END $$;
-
--- Only active memories are decided about: what is gone may be so by an earlier decision.
-CREATE OR REPLACE FUNCTION _check_active(user_id text, memory_ids bigint[]) RETURNS void
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-DECLARE
-    bad memory;
-BEGIN
-    SELECT m.* INTO bad
-    FROM memory AS m
-    WHERE m.user_id = _check_active.user_id AND m.memory_id = ANY (memory_ids)
-      AND m.status <> 'active'
-    ORDER BY m.memory_id
-    LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'memory % is %', bad.memory_id, bad.status
-            USING ERRCODE = 'ME014',
-                  HINT = format('SELECT * FROM memoir.history(%s) tells what became of it.',
-                                bad.memory_id);
-    END IF;
-END $$;

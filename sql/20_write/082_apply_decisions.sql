@@ -76,34 +76,29 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
--- Active memories end where their successor begins, but no earlier than they began. A successor
--- that turned out to be history already ends nothing.
-CREATE OR REPLACE FUNCTION _end_all(
-    user_id text, memory_ids bigint[], by_id bigint, author text, reason text, at timestamptz,
-    run_id bigint, change_id bigint) RETURNS outcome
+-- Memories are superseded by another, unless it turned out to be history itself.
+CREATE OR REPLACE FUNCTION _supersede_all(
+    user_id text, memory_ids bigint[], by_id bigint, author text, reason text, run_id bigint,
+    change_id bigint) RETURNS outcome
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    successor memory;
+    newer memory;
 BEGIN
     IF by_id = ANY (memory_ids) THEN
         RAISE EXCEPTION 'memory % cannot supersede itself', by_id
             USING ERRCODE = 'ME014', HINT = 'Say what is true now in other words, or NOOP.';
     END IF;
-    SELECT m.* INTO STRICT successor
+    SELECT m.* INTO STRICT newer
     FROM memory AS m
-    WHERE m.user_id = _end_all.user_id AND m.memory_id = by_id;
-    IF successor.status <> 'active' THEN
+    WHERE m.user_id = _supersede_all.user_id AND m.memory_id = by_id;
+    IF newer.status <> 'active' THEN
         RETURN _outcome('ADD', by_id, 'what is true now is newer', memory_ids);
     END IF;
-    PERFORM _end_at(
-        m.user_id, m.memory_id,
-        greatest(successor.valid_from, m.valid_from + interval '1 microsecond'), at, author,
-        coalesce(reason, format('memory %s follows', by_id)), run_id, change_id)
+    PERFORM _supersede(m.user_id, m, newer, author, reason, run_id, change_id)
     FROM memory AS m
-    WHERE m.user_id = _end_all.user_id AND m.memory_id = ANY (memory_ids) AND m.status = 'active';
-    PERFORM _link(user_id, by_id, memory_ids, 'supersedes', 1);
+    WHERE m.user_id = _supersede_all.user_id AND m.memory_id = ANY (memory_ids);
     RETURN _outcome('SUPERSEDE', by_id, coalesce(reason, 'it was decided'), memory_ids);
 END $$;
 
@@ -198,8 +193,7 @@ DECLARE
 BEGIN
     IF action = 'MERGE' THEN
         PERFORM _retire(user_id, targets, 'archived', 'MERGE', given.origin,
-                        coalesce(reason, format('merged into memory %s', given.memory_id)), at,
-                        run_id, change_id);
+                        coalesce(reason, 'merged'), at, run_id, change_id);
     END IF;
     result := _add_decided(user_id, model, given, reason, run_id, change_id);
     CASE action
@@ -213,8 +207,8 @@ BEGIN
                             targets);
             result := _outcome('MERGE', result.memory_id, coalesce(reason, 'merged'), targets);
         ELSE
-            result := _end_all(user_id, targets, result.memory_id, given.origin, reason, at,
-                               run_id, change_id);
+            result := _supersede_all(user_id, targets, result.memory_id, given.origin, reason,
+                                     run_id, change_id);
     END CASE;
     RETURN result;
 END $$;
@@ -233,8 +227,8 @@ DECLARE
     changed bigint[];
 BEGIN
     IF action = 'SUPERSEDE' THEN
-        RETURN _end_all(user_id, targets, _said_id(decision -> 'by'), author, reason, at, run_id,
-                        change_id);
+        RETURN _supersede_all(user_id, targets, _said_id(decision -> 'by'), author, reason,
+                              run_id, change_id);
     ELSIF action = 'DELETE' THEN
         PERFORM _retire(user_id, targets, 'forgotten', 'FORGET', author, reason, at, run_id,
                         change_id);
@@ -287,7 +281,8 @@ DECLARE
     given new_memory;
     result outcome;
 BEGIN
-    PERFORM _check_active(user_id, targets || _said_id(decision -> 'by'));
+    PERFORM _check_status(user_id, i, '{active}', 'decided about')
+    FROM unnest(targets || _said_id(decision -> 'by')) AS i WHERE i IS NOT NULL;
     SELECT m.* INTO stored
     FROM memory AS m
     WHERE m.user_id = _apply_decision.user_id AND m.memory_id = targets[1];
@@ -327,7 +322,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    said CONSTANT jsonb := _decisions_in_words(decisions);
+    said CONSTANT jsonb := _redact_json(_decisions_in_words(decisions));
     moment CONSTANT timestamptz := coalesce(_check_time(at, 'at'), now());
     model embedding_model;
     waits boolean;
@@ -342,6 +337,7 @@ BEGIN
     PERFORM _check_decisions(said);
     PERFORM _check_vectors(embeddings, jsonb_array_length(said));
     PERFORM _check_session(session_id);
+    model := _admitting_model((SELECT e FROM unnest(embeddings) AS e WHERE e IS NOT NULL LIMIT 1));
     PERFORM _lock_user(owner);
     PERFORM _check_named(owner, said);
     refusal := _writing_refused(owner, session_id);
@@ -351,10 +347,9 @@ BEGIN
         FROM generate_series(1, jsonb_array_length(said)) AS p;
         RETURN;
     END IF;
-    model := _admitting_model((SELECT e FROM unnest(embeddings) AS e WHERE e IS NOT NULL LIMIT 1));
     waits := author IN ('agent', 'model')
              AND (SELECT p.confirm FROM profile AS p WHERE p.user_id = owner);
-    PERFORM _open_sessions(owner, ARRAY[session_id]);
+    PERFORM _open_sessions(owner, array_remove(ARRAY[session_id], NULL));
     run_id := _next_run();
     place := 0;
     WHILE place < jsonb_array_length(said) LOOP
@@ -368,6 +363,10 @@ BEGIN
                JOIN kind AS k ON k.name = m.kind AND k.layer = 'profile') THEN
         PERFORM _refresh_profile(owner);
     END IF;
+    PERFORM _notify(owner, 'created', ARRAY(
+        SELECT DISTINCT r.memory_id
+        FROM revision AS r
+        WHERE r.user_id = owner AND r.run_id = apply_decisions.run_id AND r.action = 'ADD'));
     RETURN QUERY
     SELECT r.place::int, r.action, r.memory_id, r.other_ids, r.reason, apply_decisions.run_id
     FROM unnest(results) WITH ORDINALITY AS r (action, memory_id, reason, other_ids, place);

@@ -16,10 +16,10 @@ BEGIN
     INSERT INTO session AS s (user_id, session_id, temporary, data, started_at)
     VALUES (owner, coalesce(session_start.session_id, gen_random_uuid()::text),
             coalesce(session_start.temporary, _writing_refused(owner, NULL) IS NOT NULL),
-            coalesce(session_start.data, '{}'), coalesce(at, now()))
+            coalesce(_redact_json(session_start.data), '{}'), coalesce(at, now()))
     ON CONFLICT (user_id, session_id) DO UPDATE
     SET temporary = coalesce(session_start.temporary, s.temporary),
-        data = coalesce(session_start.data, s.data), ended_at = NULL
+        data = coalesce(_redact_json(session_start.data), s.data), ended_at = NULL
     RETURNING s.session_id, s.temporary, s.started_at, s.xmax = 0
     INTO session_id, temporary, started_at, is_new;
 END $$;

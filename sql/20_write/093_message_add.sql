@@ -45,7 +45,7 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     said_at CONSTANT timestamptz := coalesce(_check_time(created_at, 'created_at'), now());
-    said CONSTANT text := coalesce(content, '');
+    said CONSTANT text := coalesce(_redact(content), '');
     turn int;
 BEGIN
     session_id := _check_session(coalesce(session_id, ''));
@@ -57,7 +57,10 @@ BEGIN
     INSERT INTO message (user_id, session_id, position, role, speaker, content, tokens, data,
                          created_at)
     VALUES (owner, message_add.session_id, turn, message_add.role, message_add.speaker, said,
-            estimate_tokens(said), coalesce(message_add.data, '{}'), said_at);
+            estimate_tokens(said), coalesce(_redact_json(message_add.data), '{}'), said_at);
+    IF role = 'user' THEN
+        PERFORM _extract_if_due(owner, session_id, turn);
+    END IF;
     RETURN turn;
 END $$;
 
@@ -67,5 +70,6 @@ COMMENT ON FUNCTION message_add(text, text, text, text, text, timestamptz, jsonb
     'finds memories, not messages. role: user, assistant, system or tool. content: its text; may '
     'be empty where data tells. speaker: a name. created_at: when it was said, 1970 to a day from '
     'now; NULL: now. data: an object that tells what else a turn was: tool, arguments, success, '
-    'error. Errors: ME006 user, ME007 text, ME008 session_id, role or data, ME011 time. Source: D4 '
-    '5.2, 8.1.';
+    'error. What is secret in both is redacted first. After every setting extract_every messages '
+    'of the user a job is enqueued that draws memories from them. Errors: ME006 user, ME007 text, '
+    'ME008 session_id, role or data, ME011 time. Source: D4 5.2, 8.1.';

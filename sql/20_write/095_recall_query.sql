@@ -22,7 +22,7 @@ BEGIN
           AND m.role IN ('user', 'assistant') AND m.content <> ''
         ORDER BY m.position DESC
         LIMIT context_limit + 1);
-    message := _check_text(coalesce(message, said[1], ''), 'the message');
+    message := _check_text(coalesce(_redact(message), said[1], ''), 'the message');
     -- Whether the message was added to the session first is the caller's choice.
     IF said[1] = message THEN
         said := said[2:];
@@ -38,5 +38,5 @@ COMMENT ON FUNCTION recall_query(text, text, text) IS
     'The text to embed and to pass to recall() as query_text for the current message of a '
     'conversation: the message, then the 3 messages of user and assistant before it (setting '
     'recall_context), oldest first, a line each, cut to setting line_length. message: the current '
-    'one, whether it was added to the session already or not; NULL: the last one added. Errors: '
-    'ME006 user, ME007 no message. Source: D4 5.3.';
+    'one, whether it was added to the session already or not; NULL: the last one added. What is '
+    'secret in it is redacted. Errors: ME006 user, ME007 no message. Source: D4 5.3.';

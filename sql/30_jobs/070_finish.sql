@@ -1,5 +1,6 @@
--- Brings the result of a job: checked, applied and done in one transaction, or not at all.
--- Said twice it does no more than once, and who lost his lease to another changes nothing.
+-- Brings the result of a job: checked, applied and done in one transaction, or not at all. Said
+-- twice it does no more than once, and who lost his lease to another changes nothing. What may
+-- change stored memories locks the user first, as all do.
 CREATE OR REPLACE FUNCTION _lock_job(user_id text, job_id bigint) RETURNS job
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -37,14 +38,21 @@ CREATE OR REPLACE FUNCTION finish(
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    finished CONSTANT job := _lock_job(owner, job_id);
-    refused CONSTANT text := _not_his(finished, worker);
-    needs text;
+    needs CONSTANT text := (
+        SELECT k.needs FROM job AS j JOIN job_kind AS k ON k.name = j.kind
+        WHERE j.user_id = owner AND j.job_id = finish.job_id);
+    finished job;
+    refused text;
 BEGIN
+    -- As _lock_user() does, but for the row it makes: an attempt that fails leaves nothing.
+    IF needs = 'chat' THEN
+        PERFORM FROM profile AS p WHERE p.user_id = owner FOR NO KEY UPDATE;
+    END IF;
+    finished := _lock_job(owner, job_id);
+    refused := _not_his(finished, worker);
     IF refused IS NOT NULL THEN
         RETURN refused;
     END IF;
-    needs := (SELECT k.needs FROM job_kind AS k WHERE k.name = finished.kind);
     IF needs <> 'nothing' THEN
         BEGIN
             IF needs = 'chat' THEN

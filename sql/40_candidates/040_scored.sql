@@ -67,13 +67,17 @@ BEGIN
                    THEN 'not valid yet'
                END AS gone
         FROM (SELECT a.* FROM trace AS a
-              WHERE pool IS NULL
+              WHERE pool IS NULL AND _scored.as_of = 'infinity'
                 AND a.user_id = _scored.user_id AND a.model = _scored.model AND a.active
               UNION ALL
               SELECT a.* FROM trace AS a
-              WHERE a.user_id = _scored.user_id AND a.memory_id = ANY (pool)
-                AND a.model = _scored.model AND a.active) AS t
-        WHERE t.created_at <= _scored.as_of
+              WHERE _scored.as_of = 'infinity'
+                AND a.user_id = _scored.user_id AND a.memory_id = ANY (pool)
+                AND a.model = _scored.model AND a.active
+              UNION ALL
+              SELECT a.*
+              FROM _known_then(_scored.user_id, _scored.model, _scored.as_of, pool) AS a
+              WHERE _scored.as_of <> 'infinity') AS t
         OFFSET 0
     ), alike AS NOT MATERIALIZED (
         SELECT b.id, b.kind, b.created_at, b.cost, b.brief_cost, b.terms, b.term_count, b.line,

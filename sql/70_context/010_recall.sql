@@ -1,13 +1,13 @@
 -- One recall of one user, from question to block: settings, words, candidates, selection, text.
 -- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole
--- beside the user's rows. No vector is '[65504]', no text is '', as_of 'infinity' is live: all that
--- is active, aged to now. One statement a step: each costs 10-20 µs besides its rows. A user with
+-- beside the user's rows. No vector is '[65504]', no text and no session are '', as_of 'infinity' is
+-- live: all that is active, aged to now. One statement a step: each costs 10-20 µs besides its rows. A user with
 -- indexes of his own (number > 0) has only those memories compared that they find (_near_rows).
 -- random_page_cost: where one user fills the table in order, the planner would rather read and sort
 -- the table than read the covering index (1.4 times as slow at 11,000 memories).
 CREATE OR REPLACE FUNCTION _recall(
     user_id text, query_vec halfvec, mode text, budget int, query_text text, as_of timestamptz,
-    OUT block text, OUT memory_ids bigint[], OUT tokens int, OUT candidates int,
+    session_id text, OUT block text, OUT memory_ids bigint[], OUT tokens int, OUT candidates int,
     OUT retrieval_id bigint)
     LANGUAGE plpgsql STRICT
     SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
@@ -76,6 +76,8 @@ BEGIN
            m.answer_weight AS answer, m.session_weight,
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings, m.heading_costs,
            m.model_id, m.dimensions, m.log_recalls, m.fast AND as_of = 'infinity' AS fast,
+           coalesce(p.memory_on, true) AS memory_on,
+           coalesce(p.show_references, false) AS show_references,
            coalesce(p.ann, 0) AS number,
            coalesce(p.counted, 0) AS counted, coalesce(p.counted_up_to, 0) AS counted_up_to,
            p.ann = 0 AND p.narrow_for = coalesce(m.dimensions, 0) AS none_wide,
@@ -137,6 +139,15 @@ BEGIN
        OR vector_dims(query) <> setup.dimensions OR l2_norm(query) = 0
     THEN
         PERFORM _check_recall(mode, budget, query, setup.dimensions, at);
+    END IF;
+    IF NOT setup.memory_on OR session_id <> '' AND EXISTS (
+        SELECT FROM session AS s
+        WHERE s.user_id = _recall.user_id AND s.session_id = _recall.session_id AND s.temporary)
+    THEN
+        memory_ids := '{}';
+        candidates := 0;
+        SELECT e.block, e.tokens INTO block, tokens FROM _empty_block(budget) AS e;
+        RETURN;
     END IF;
 
     question := setup.question;
@@ -437,6 +448,12 @@ BEGIN
         IF derived THEN
             SELECT p.* INTO makers, sources FROM _provenance(user_id, ids) AS p;
         END IF;
+        IF setup.show_references THEN
+            SELECT array_agg(r.cost + _reference_cost(r.id)),
+                   array_agg(r.brief_cost + _reference_cost(r.id))
+            INTO costs, brief_costs
+            FROM unnest(ids, costs, brief_costs) AS r (id, cost, brief_cost);
+        END IF;
         selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts,
                              setup.heading_costs, smallest, setup.mmr_lambda, setup.mmr_lines,
                              setup.duplicate_at, setup.line_limit, budget - profile_cost, makers,
@@ -464,7 +481,9 @@ BEGIN
             slots[kinds[place]] := slot;
             groups[slot] := setup.kind_headings[kinds[place]] || E'\n';
         END IF;
-        groups[slot] := groups[slot] || '- ' || line || E'\n';
+        groups[slot] := groups[slot] || '- '
+            || CASE WHEN setup.show_references THEN _reference(ids[place]) ELSE '' END
+            || line || E'\n';
         IF ids[place] > 0 THEN
             memory_ids := memory_ids || ids[place];
         END IF;
@@ -472,12 +491,7 @@ BEGIN
     block := profile_text || array_to_string(groups, '');
     tokens := _whole_tokens(profile_cost + selection.spent);
     IF block = '' THEN
-        block := '(no relevant memory)';
-        tokens := estimate_tokens(block);
-        IF tokens > budget THEN
-            block := '';
-            tokens := 0;
-        END IF;
+        SELECT e.block, e.tokens INTO block, tokens FROM _empty_block(budget) AS e;
     END IF;
     candidates := coalesce(cardinality(ids), 0);
 

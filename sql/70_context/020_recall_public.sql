@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION recall(
     LANGUAGE sql
     RETURN _recall(_resolve_user(user_id), coalesce(query_vec, '[65504]'), coalesce(mode, ''),
                    coalesce(budget, -2147483648), coalesce(query_text, ''),
-                   coalesce(as_of, 'infinity'));
+                   coalesce(as_of, 'infinity'), coalesce(session_id, ''));
 
 COMMENT ON FUNCTION recall(halfvec, text, int, text, text, text, timestamptz) IS
     'Recalls memory for a question. query_vec: its vector, or NULL to recall by words alone; '
@@ -18,8 +18,8 @@ COMMENT ON FUNCTION recall(halfvec, text, int, text, text, text, timestamptz) IS
     'memories come. mode: how it is weighted: execute (default), plan, debug, chat, conversation, '
     'balanced, search, implicit, assistant, or another row of table mode; for conversation '
     'query_vec is best the vector of embedding_text(). budget: 1 to 100000 estimated tokens. '
-    'session_id: the conversation the question belongs to; it changes nothing yet. as_of: as if '
-    'asked then (NULL: now). Returns the block, the ids of the memories in it (best first; goals '
-    'and capabilities of the profile are not among them), tokens used, how many candidates went to '
-    'selection, and the id of the log row (NULL when read only or not logged). Errors: ME001 mode, '
-    'ME003 and ME004 vector, ME005 budget, ME006 user, ME011 time.';
+    'session_id: the conversation the question belongs to; in a temporary one nothing is recalled. '
+    'as_of: as if asked then (NULL: now). Returns the block, the ids of the memories in it (best '
+    'first; goals and capabilities of the profile are not among them), tokens used, how many '
+    'candidates went to selection, and the id of the log row (NULL when read only or not logged). '
+    'Errors: ME001 mode, ME003 and ME004 vector, ME005 budget, ME006 user, ME011 time.';

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION memory_context(
     LANGUAGE sql
     RETURN (_recall(_resolve_user(user_id), coalesce(query_vec, '[65504]'), coalesce(mode, ''),
                     coalesce(budget, -2147483648), coalesce(query_text, ''),
-                    coalesce(as_of, 'infinity'))).block;
+                    coalesce(as_of, 'infinity'), coalesce(session_id, ''))).block;
 
 COMMENT ON FUNCTION memory_context(halfvec, text, int, text, text, text, timestamptz) IS
     'The block of memory for the next prompt: at most budget estimated tokens (default 800), never '

@@ -135,9 +135,9 @@ BEGIN
            _whole_tokens(s.cost),
            CASE
                WHEN s.id = ANY (profile_ids) THEN 'profile'
+               WHEN o.outcome > 0 THEN 'in block'
                WHEN s.id > 0 AND s.id <> ALL (pool) OR s.id = ANY (edges)
                    THEN 'not near the question'
-               WHEN o.outcome > 0 THEN 'in block'
                WHEN s.obstacle IS NOT NULL THEN s.obstacle
                WHEN o.id IS NULL AND settings.extra_lines > 0 THEN 'beyond the line limit'
                WHEN o.id IS NULL THEN 'beyond the candidate limit'
@@ -185,10 +185,12 @@ BEGIN
            WHERE o.user_id = owner AND only_memory IS NULL
            ORDER BY o.user_id DESC, o.memory_id DESC
            LIMIT CASE WHEN large THEN 1000 END)) AS m
-    WHERE (m.status <> 'active' OR m.created_at > known_until
+    WHERE (m.status <> 'active' AND (m.status IN ('superseded', 'archived')
+                                     AND m.retired_at > known_until) IS NOT TRUE
+           OR m.created_at > known_until
            OR NOT EXISTS (SELECT FROM trace AS t
                           WHERE t.user_id = owner AND t.memory_id = m.memory_id
-                            AND t.model = model.model_id AND t.active))
+                            AND t.model = model.model_id AND (t.active OR m.status <> 'active')))
     ORDER BY 1 NULLS LAST, 11 DESC NULLS LAST, 3, 4
     LIMIT 1000;
 END $$;

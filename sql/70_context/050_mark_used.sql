@@ -19,6 +19,9 @@ BEGIN
     WHERE r.user_id = owner AND r.retrieval_id = mark_used.retrieval_id
     RETURNING cardinality(r.used_ids) INTO number;
     IF NOT FOUND THEN
+        number := _mark_used_event(owner, retrieval_id, memory_ids);
+    END IF;
+    IF number IS NULL THEN
         RAISE EXCEPTION 'user "%" has no retrieval %', owner, mark_used.retrieval_id
             USING ERRCODE = 'ME012',
                   HINT = 'Pass the retrieval_id that recall() returned, and the same user.';
@@ -30,3 +33,26 @@ COMMENT ON FUNCTION mark_used(bigint, bigint[], text) IS
     'Records which memories of a recall were used; calls add up. Ids that were not in the block '
     'are ignored. Returns how many of its memories are marked. An empty array records that none '
     'was. Error: ME012 no such retrieval of this user.';
+
+-- The same for a recall that maintain has folded into an event; NULL: there is none.
+CREATE OR REPLACE FUNCTION _mark_used_event(
+    user_id text, retrieval_id bigint, memory_ids bigint[]) RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    number int;
+BEGIN
+    UPDATE event AS e
+    SET payload = jsonb_set(e.payload, '{used}', (
+        SELECT coalesce(jsonb_agg(u.id::text ORDER BY u.id), '[]')
+        FROM (SELECT DISTINCT (i.line ->> 'memory_id')::bigint AS id
+              FROM jsonb_array_elements(e.payload -> 'injected') AS i (line)
+              WHERE (i.line ->> 'memory_id')::bigint = ANY (memory_ids)
+                 OR e.payload -> 'used' ? (i.line ->> 'memory_id')) AS u))
+    WHERE e.user_id = user_id AND e.type = 'memory_retrieval'
+      AND (e.payload ->> 'retrieval_id')::bigint = retrieval_id
+    RETURNING jsonb_array_length(e.payload -> 'used') INTO number;
+    RETURN number;
+END $$;

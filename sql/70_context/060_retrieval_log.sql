@@ -1,9 +1,9 @@
 -- The retrieval log: every recall with the payload D0 3.2 asks for.
 -- A log row keeps the scores; their parts are worked out here, from the age of the memory then, for
 -- the modes where the score is relevance x decay x weight (mode.fast); memory_explain has the rest.
--- The newest part is table retrieval; what maintain has folded stands among the events of type
--- memory_retrieval.
-CREATE OR REPLACE VIEW retrieval_log WITH (security_invoker = true) AS
+-- The newest part is table retrieval (_kept_recalls); what maintain has folded stands among the
+-- events of type memory_retrieval.
+CREATE OR REPLACE VIEW _kept_recalls WITH (security_invoker = true) AS
 SELECT r.user_id, r.retrieval_id, r.created_at,
        jsonb_build_object(
            'query', r.query,
@@ -47,7 +47,11 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
        || CASE WHEN r.as_of IS NULL THEN '{}'
                ELSE jsonb_build_object('as_of', r.as_of) END AS payload
 FROM retrieval AS r
-LEFT JOIN mode AS rules ON rules.name = r.mode
+LEFT JOIN mode AS rules ON rules.name = r.mode;
+
+CREATE OR REPLACE VIEW retrieval_log WITH (security_invoker = true) AS
+SELECT r.user_id, r.retrieval_id, r.created_at, r.payload
+FROM _kept_recalls AS r
 UNION ALL
 SELECT e.user_id, (e.payload ->> 'retrieval_id')::bigint, e.created_at, e.payload - 'retrieval_id'
 FROM event AS e

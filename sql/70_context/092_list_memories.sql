@@ -3,7 +3,7 @@
 -- asked for vanishes from it, and the sort that is left is a plain column. Of a million memories
 -- index memory_created gives the newest 50 in 1.4 ms; other sorts read all of them (400 ms), as a
 -- search for a word that none has (770 ms).
-CREATE OR REPLACE FUNCTION _check_status(status text[]) RETURNS text[]
+CREATE OR REPLACE FUNCTION _check_statuses(status text[]) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
 AS $$
@@ -59,7 +59,7 @@ DECLARE
     came CONSTANT record := _read_cursor(after, sorted_by);
     after_time CONSTANT timestamptz := _time_of(CASE WHEN sorted_by <> 'importance'
                                                      THEN came.key END);
-    only_status CONSTANT text[] := _check_status(status);
+    only_status CONSTANT text[] := _check_statuses(status);
     only_kinds CONSTANT text[] := (
         SELECT array_agg((_check_kind(k.name)).name) FROM unnest(kinds) AS k (name));
     patterns CONSTANT text[] := nullif(_patterns(search), '{}');

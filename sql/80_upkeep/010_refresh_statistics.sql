@@ -1,6 +1,13 @@
 -- Counts in how many memories of a user each word occurs, so that recall counts only what came
 -- later. Recall is exact with or without it (but for memories of a transaction that was open during
 -- the count: the next one has them); at 550 memories it saves 0.4 ms a recall.
+--
+-- Who changes memories locks the profile row first (_lock_user), so counting, which takes seconds
+-- for 1,000,000 memories, goes before the lock and only writing after it. What was counted holds
+-- when nothing left recall or changed meanwhile; else it is counted once more, now with the lock:
+-- 10,000 memories take less than half a second. With more it is given up: who changes that often
+-- would lose exact statistics at once. Of a user with indexes of his own (profile.ann) the
+-- statistics need not be exact.
 CREATE OR REPLACE FUNCTION refresh_statistics(user_id text DEFAULT NULL) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -8,48 +15,87 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     in_model smallint;
-    newest bigint;
-    number int;
     size int;
+    newest bigint;
+    mark record;
+    terms int[];
+    dfs int[];
+    narrow boolean;
+    number smallint;
+    told jsonb;
+    locked boolean := false;
 BEGIN
     SELECT e.model_id, coalesce(e.dimensions, 0) INTO STRICT in_model, size
     FROM embedding_model AS e WHERE e.active;
-    INSERT INTO profile AS p (user_id) VALUES (owner)
-    ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
-    PERFORM 1 FROM profile AS p WHERE p.user_id = owner FOR UPDATE;
-    SELECT max(t.memory_id), count(*) INTO newest, number
-    FROM trace AS t WHERE t.user_id = owner AND t.model = in_model AND t.active;
-    DELETE FROM term AS t WHERE t.user_id = owner;
-    INSERT INTO term (user_id, term, df)
-    SELECT owner, split_part(entry, ':', 1)::int, count(*)
-    FROM trace AS t,
-         unnest(string_to_array(split_part(ltrim(t.terms::text, '{'), '}', 1), ',')) AS entry
-    WHERE t.user_id = owner AND t.model = in_model AND t.active AND t.memory_id <= newest
-    GROUP BY 2;
-    UPDATE profile AS p
-    SET counted = number, counted_up_to = coalesce(newest, 0), updated_at = now(),
-        expansions = (SELECT max(m.expansions) FROM mode AS m),
-        expanding = ARRAY(SELECT DISTINCT e.lead FROM expansion AS e
-                          JOIN term AS t ON t.user_id = owner AND t.term = e.added),
+    number := coalesce((SELECT p.ann FROM profile AS p WHERE p.user_id = owner), 0);
+    LOOP
+        newest := coalesce((SELECT max(t.memory_id) FROM trace AS t
+                            WHERE t.user_id = owner AND t.model = in_model AND t.active), 0);
+        mark := _counted_mark(owner, in_model, newest);
+        SELECT array_agg(c.term), array_agg(c.df) INTO terms, dfs
+        FROM (SELECT split_part(entry, ':', 1)::int AS term, count(*)::int AS df
+              FROM trace AS t,
+                   unnest(string_to_array(split_part(ltrim(t.terms::text, '{'), '}', 1), ','))
+                       AS entry
+              WHERE t.user_id = owner AND t.model = in_model AND t.active
+                AND t.memory_id <= newest
+              GROUP BY 1
+              ORDER BY 1) AS c;
         -- A vector that comes later must not make one wide, nor a trace of another model.
-        narrow_for = CASE WHEN NOT EXISTS (
+        narrow := number = 0 AND NOT EXISTS (
             SELECT FROM trace AS t
             WHERE t.user_id = owner AND t.active
               AND (t.model <> in_model
-                   OR t.wide OR _fills_entry(size, t.term_count, t.line, owner)))
-            THEN size ELSE -1 END,
+                   OR t.wide OR _fills_entry(size, t.term_count, t.line, owner)));
+        told := CASE WHEN number > 0 THEN (SELECT to_jsonb(s) FROM _summary(owner) AS s) END;
+        EXIT WHEN locked;
+        PERFORM _lock_user(owner);
+        locked := true;
+        EXIT WHEN number > 0 OR mark = _counted_mark(owner, in_model, newest);
+        IF mark.memories > 10000 THEN
+            RETURN NULL;
+        END IF;
+    END LOOP;
+
+    DELETE FROM term AS t
+    WHERE t.user_id = owner
+      AND NOT EXISTS (SELECT FROM unnest(terms) AS c (term) WHERE c.term = t.term);
+    INSERT INTO term AS t (user_id, term, df)
+    SELECT owner, c.term, c.df FROM unnest(terms, dfs) AS c (term, df)
+    ON CONFLICT ON CONSTRAINT term_pkey DO UPDATE SET df = excluded.df WHERE t.df <> excluded.df;
+    UPDATE profile AS p
+    SET counted = mark.memories, counted_up_to = newest, updated_at = now(),
+        expansions = (SELECT max(m.expansions) FROM mode AS m),
+        expanding = ARRAY(SELECT DISTINCT e.lead FROM expansion AS e
+                          JOIN term AS t ON t.user_id = owner AND t.term = e.added),
+        narrow_for = CASE WHEN narrow THEN size ELSE -1 END,
         some_expire = EXISTS (SELECT FROM memory AS m
                               WHERE m.user_id = owner AND m.valid_until IS NOT NULL
-                                AND m.status = 'active')
+                                AND m.status = 'active'),
+        overview = told
     WHERE p.user_id = owner;
-    UPDATE profile AS p
-    SET overview = (SELECT to_jsonb(s) FROM _summary(owner) AS s WHERE p.ann > 0)
-    WHERE p.user_id = owner AND (p.ann > 0 OR p.overview IS NOT NULL);
-    RETURN number;
+    RETURN mark.memories;
+END $$;
+
+-- What is counted, so that it can be told whether it still is there: how many memories, which
+-- (their sum), and the last change of any.
+CREATE OR REPLACE FUNCTION _counted_mark(
+    owner text, in_model smallint, newest bigint,
+    OUT memories int, OUT ids numeric, OUT last_change bigint)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT count(*), coalesce(sum(t.memory_id), 0),
+           (SELECT max(r.revision_id) FROM revision AS r WHERE r.user_id = owner)
+    INTO memories, ids, last_change
+    FROM trace AS t
+    WHERE t.user_id = owner AND t.model = in_model AND t.active AND t.memory_id <= newest;
 END $$;
 
 COMMENT ON FUNCTION refresh_statistics(text) IS
     'Counts the words of a user''s memories anew and returns how many memories were counted. '
+    'NULL: of more than 10,000 some changed meanwhile, so nothing is counted; try again later. '
     'Changes the speed of recall, never its result. Call it after loading many memories.';
 
 -- A counted memory that leaves recall takes the statistics with it: recall counts for itself until

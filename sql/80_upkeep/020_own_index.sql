@@ -123,6 +123,7 @@ DECLARE
 BEGIN
     BEGIN
         LOCK TABLE trace IN SHARE MODE;
+        PERFORM _lock_user(user_id);
     EXCEPTION WHEN lock_not_available THEN
         RETURN false;
     END;
@@ -161,14 +162,17 @@ END $$;
 -- Takes a user's indexes away: from here on all his memories are compared. False: table busy.
 CREATE OR REPLACE FUNCTION _drop_own_index(user_id text, number int) RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET lock_timeout = '500ms'
 AS $$
 BEGIN
+    PERFORM _lock_user(user_id);
     IF NOT _drop_indexes(_own_indexes(number)) THEN
         RETURN false;
     END IF;
     PERFORM _use_own_index(user_id, 0);
     RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN false;
 END $$;
 
 -- The vectors of another model are in no index yet.

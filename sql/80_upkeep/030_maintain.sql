@@ -1,131 +1,167 @@
--- Upkeep that changes how fast a recall is and not what is stored: who has indexes of his own, and
--- word statistics. Indexes first: LOCK TABLE must not wait for a writer that waits for a profile.
-
--- What the sizes of users call for. The gain that earns an index is above the one that keeps it, so
--- that nobody gets and loses it in turn. repair: his indexes cannot be used; earned: and he would
--- get new ones.
-CREATE OR REPLACE FUNCTION _index_plan(only_user text)
-    RETURNS TABLE (owner text, action text, earned boolean, memories bigint, newest bigint,
-                   number smallint)
+-- The daily upkeep of D4 6.2: everything that is due, in steps, each of one user. What is due is
+-- asked for all users at once and without a lock; the steps then lock the user, in the order of
+-- their names, so that two runs never wait for each other crosswise.
+CREATE OR REPLACE FUNCTION _upkeep_plan(phase int, only_user text, run upkeep_run)
+    RETURNS TABLE (owner text, step text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET plan_cache_mode = force_custom_plan
+    SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
-DECLARE
-    gain CONSTANT float8 := (SELECT s.value::float8 FROM setting AS s WHERE s.name = 'ann_gain');
 BEGIN
-    RETURN QUERY
-    SELECT c.user_id,
-           CASE WHEN c.broken THEN 'repair'
-                WHEN c.number = 0 AND c.earned THEN 'build'
-                WHEN c.number > 0
-                     AND _exact_cost(c.memories) < 0.7 * gain * _indexed_cost(c.memories)
-                THEN 'drop' END,
-           c.earned, c.memories, c.newest, c.number
-    FROM (
-        SELECT s.*, b.user_id IS NOT NULL AS broken,
-               s.vectors AND _exact_cost(s.memories) > gain * _indexed_cost(s.memories) AS earned
+    IF phase = 1 THEN
+        -- Till it commits recalls wait, so not in a transaction of the caller.
+        RETURN QUERY SELECT NULL, '_tend_partitions'
+                     WHERE only_user IS NULL AND run.most IS NOT NULL;
+        RETURN QUERY
+        SELECT d.owner, d.step
         FROM (
-            SELECT t.user_id, count(*) AS memories, max(t.memory_id) AS newest,
-                   max(coalesce(p.ann, 0))::smallint AS number,
-                   bool_or(e.dimensions IS NOT NULL) AS vectors
-            FROM embedding_model AS e
-            JOIN trace AS t ON t.model = e.model_id AND t.active
-            LEFT JOIN profile AS p ON p.user_id = t.user_id
-            WHERE e.active AND (only_user IS NULL OR t.user_id = only_user)
-            GROUP BY t.user_id
+            SELECT DISTINCT r.user_id, 1, '_count_access' FROM retrieval AS r WHERE NOT r.counted
+            UNION
+            SELECT c.user_id, 1, '_count_access' FROM tool_call AS c WHERE NOT c.counted
             UNION ALL
-            -- Who has nothing left.
-            SELECT p.user_id, 0, NULL, p.ann, true FROM profile AS p
-            WHERE p.ann > 0 AND (only_user IS NULL OR p.user_id = only_user)
-              AND NOT EXISTS (SELECT FROM trace AS t JOIN embedding_model AS e
-                              ON e.active AND e.model_id = t.model
-                              WHERE t.user_id = p.user_id AND t.active)
-        ) AS s
-        LEFT JOIN _without_indexes(only_user) AS b ON b.user_id = s.user_id
-    ) AS c;
+            SELECT DISTINCT m.user_id, 2, '_age' FROM memory AS m
+            WHERE m.status = 'active' AND m.lifetime <> 'core'
+            UNION ALL
+            SELECT DISTINCT r.user_id, 3, '_fold_log' FROM retrieval AS r
+            WHERE r.created_at < run.at - _days('replay_days')
+            UNION ALL
+            SELECT DISTINCT e.user_id, 4, '_archive_events' FROM event AS e
+            WHERE e.created_at < run.at - _days('archive_days') AND e.type <> 'memory_retrieval'
+            UNION ALL
+            (SELECT e.user_id, 5, '_delete_old' FROM event AS e
+             WHERE e.created_at < run.at - _days('delete_days')
+             UNION
+             SELECT c.user_id, 5, '_delete_old' FROM tool_call AS c
+             WHERE c.created_at < run.at - _days('delete_days')
+             UNION
+             SELECT j.user_id, 5, '_delete_old' FROM job AS j WHERE j.status = 'done')
+        ) AS d (owner, place, step)
+        WHERE only_user IS NULL OR d.owner = only_user
+        ORDER BY d.owner, d.place;
+    ELSIF phase = 2 THEN
+        RETURN QUERY SELECT NULL, '_tend_left_over' WHERE only_user IS NULL;
+        RETURN QUERY
+        SELECT p.owner, '_tend_indexes' FROM _index_plan(only_user) AS p
+        WHERE p.action IS NOT NULL
+        ORDER BY p.action DESC, p.memories DESC, p.owner;
+    ELSE
+        RETURN QUERY SELECT u.owner, '_count_words' FROM _uncounted(only_user) AS u;
+        RETURN QUERY
+        SELECT DISTINCT m.user_id, '_report_contradictions' FROM memory AS m
+        WHERE m.status = 'active' AND (only_user IS NULL OR m.user_id = only_user)
+        ORDER BY 1;
+        RETURN QUERY SELECT only_user, '_report_quality';
+    END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION maintain(only_user text DEFAULT NULL, build_up_to bigint DEFAULT NULL)
-    RETURNS TABLE (user_id text, action text, memories bigint)
+-- The last step. It runs when everything else is done, for one user or (NULL) all.
+CREATE OR REPLACE FUNCTION _report_quality(user_id text, run upkeep_run, after bigint)
+    RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    details := _quality(user_id, run.at);
+    action := 'report';
+    memories := coalesce((details #>> '{status,active}')::bigint, 0);
+    RETURN NEXT;
+END $$;
+
+-- Checks the arguments of a run and gives it a number. Only what changes nothing may look ahead.
+CREATE OR REPLACE FUNCTION _new_run(
+    only_user text, at timestamptz, dry_run boolean, most int, build_up_to bigint)
+    RETURNS upkeep_run
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    run upkeep_run;
+BEGIN
+    IF only_user IS NOT NULL THEN
+        PERFORM _resolve_user(only_user);
+    END IF;
+    run.at := coalesce(at, now());
+    run.dry_run := coalesce(dry_run, false);
+    IF NOT run.dry_run THEN
+        PERFORM _check_time(run.at, 'at');
+        run.run_id := _next_run();
+    END IF;
+    run.most := most;
+    run.build_up_to := coalesce(
+        build_up_to,
+        CASE WHEN only_user IS NULL
+             THEN (SELECT s.value::bigint FROM setting AS s WHERE s.name = 'ann_inline') END,
+        9223372036854775807);
+    RETURN run;
+END $$;
+
+-- One step, or as much of it as one transaction takes.
+CREATE OR REPLACE FUNCTION _upkeep_step(
+    step text, user_id text, run upkeep_run, after bigint DEFAULT 0)
+    RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY EXECUTE format('SELECT * FROM %I($1, $2, $3)', step) USING user_id, run, after;
+END $$;
+
+-- What a batch of new memories calls for, and no more: after a load by the client.
+CREATE OR REPLACE FUNCTION _tend_recall(only_user text, build_up_to bigint)
+    RETURNS TABLE (user_id text, action text, memories bigint, details jsonb)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 DECLARE
-    most CONSTANT int := (SELECT s.value::int FROM setting AS s WHERE s.name = 'ann_limit');
-    at_once CONSTANT bigint := coalesce(
-        build_up_to,
-        CASE WHEN only_user IS NULL
-             THEN (SELECT s.value::bigint FROM setting AS s WHERE s.name = 'ann_inline') END,
-        9223372036854775807);
-    may_build CONSTANT boolean := at_once > 0 AND _owns_tables()
-        AND pg_try_advisory_xact_lock(_index_lock());
-    indexed bigint := (SELECT count(*) FROM profile AS p WHERE p.ann > 0);
-    planned record;
+    run CONSTANT upkeep_run := _new_run(only_user, NULL, false, NULL, build_up_to);
 BEGIN
-    IF only_user IS NOT NULL THEN
-        PERFORM _resolve_user(only_user);
-    END IF;
-    IF may_build AND only_user IS NULL THEN
-        PERFORM _compile_near_rows();
-        IF _left_over_indexes() <> '{}' AND _drop_indexes(_left_over_indexes()) THEN
-            action := 'left-over index dropped';
-            RETURN NEXT;
-        END IF;
-    END IF;
-    FOR planned IN SELECT p.* FROM _index_plan(only_user) AS p
-                   WHERE p.action IS NOT NULL
-                   ORDER BY p.action DESC, p.memories DESC, p.owner
-    LOOP
-        user_id := planned.owner;
-        memories := planned.memories;
-        action := planned.action || ' index: memoir maintain';
-        IF planned.action IN ('repair', 'drop') THEN
-            indexed := indexed - 1;
-            IF may_build AND _drop_own_index(user_id, planned.number) THEN
-                action := CASE planned.action WHEN 'drop' THEN 'index dropped'
-                              ELSE 'unusable index dropped' END;
-            END IF;
-            RETURN NEXT;
-        END IF;
-        IF planned.earned AND planned.action <> 'drop' AND indexed < most THEN
-            indexed := indexed + 1;
-            action := 'build index: memoir maintain';
-            IF may_build AND memories <= at_once AND _build_own_index(user_id, memories) THEN
-                action := 'index built';
-            END IF;
-            RETURN NEXT;
-        END IF;
-    END LOOP;
-
-    FOR user_id, memories IN
-        SELECT p.owner, p.memories
-        FROM _index_plan(only_user) AS p
-        LEFT JOIN profile AS f ON f.user_id = p.owner
-        WHERE p.memories > 0
-          -- Recall of a user with indexes does not count what is newer: 1 % may be.
-          AND CASE WHEN p.number > 0 AND f.counted > 0
-                   THEN abs(p.memories - f.counted) > p.memories / 100
-                   ELSE p.memories <> coalesce(f.counted, 0)
-                        OR p.newest > coalesce(f.counted_up_to, 0)
-                        OR f.expansions <> (SELECT max(m.expansions) FROM mode AS m) END
-        ORDER BY p.memories DESC, p.owner
-    LOOP
-        PERFORM refresh_statistics(user_id);
-        action := 'words counted';
-        RETURN NEXT;
+    FOR phase IN 2..3 LOOP
+        RETURN QUERY
+        SELECT p.owner, s.action, s.memories, s.details
+        FROM _upkeep_plan(phase, only_user, run) AS p,
+             LATERAL _upkeep_step(p.step, p.owner, run) AS s
+        WHERE p.step IN ('_tend_left_over', '_tend_indexes', '_count_words')
+          AND s.action IS NOT NULL;
     END LOOP;
 END $$;
 
-COMMENT ON FUNCTION maintain(text, bigint) IS
-    'Upkeep of all users, or of one: counts the words of who has new memories, and gives users '
-    'with many memories (from about 4,700 on) an approximate index and a word index of their own, '
-    'or takes them away again when few are left or they cannot be used. Returns a row for each '
-    'thing done: user_id, action (words counted, index built, index dropped, unusable index '
-    'dropped, without a user left-over index dropped, or what is left to the command memoir '
-    'maintain), memories. build_up_to: it builds '
-    'indexes of up to so many memories itself, and writers wait meanwhile; default setting '
-    'ann_inline, and for one user no limit; 0 leaves indexes alone. Left to the command is also '
-    'what another session builds now, or what a busy table does not allow. Changes how fast a '
-    'recall is, not what is stored. Needs the owner of the tables for indexes. Errors: ME006 user.';
+CREATE OR REPLACE FUNCTION maintain(
+    only_user text DEFAULT NULL, build_up_to bigint DEFAULT NULL, dry_run boolean DEFAULT false,
+    at timestamptz DEFAULT NULL)
+    RETURNS TABLE (user_id text, action text, memories bigint, details jsonb)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    run CONSTANT upkeep_run := _new_run(only_user, at, dry_run, NULL, build_up_to);
+BEGIN
+    FOR phase IN 1..3 LOOP
+        RETURN QUERY
+        SELECT p.owner, s.action, s.memories, s.details
+        FROM _upkeep_plan(phase, only_user, run) AS p,
+             LATERAL _upkeep_step(p.step, p.owner, run) AS s
+        WHERE s.action IS NOT NULL;
+    END LOOP;
+END $$;
+
+COMMENT ON FUNCTION maintain(text, bigint, boolean, timestamptz) IS
+    'The daily upkeep, of all users or of one, in one transaction; with very many memories call '
+    'maintain_all() or the command memoir maintain, which commit in between. Returns a row for '
+    'each thing done: user_id (NULL: of all), action, memories (how many), details. Actions: '
+    'access counted (from the logs of recalls and tools), forgotten and importance lowered (as '
+    'memory_relevance says; importance x 0.9 at most once a day, not below 0.2; details have why, '
+    'the first 100 ids, and run_id, which undo_run() takes back), recalls folded (older than 7 '
+    'days, into events), archive queued (events older than 30 days), old rows deleted (events '
+    'older than 60 days that are archived or of the log, tool calls, jobs done), words counted, '
+    'index built, index dropped, unusable index dropped, left-over index dropped, or what is left '
+    'to the command memoir maintain, contradiction (see contradictions()), and last report: of the '
+    'memories how many are active, steady, fading, '
+    'forgettable or kept by relevance, how many have which status, how many active ones have no '
+    'vector, and the share with keywords. The numbers are rows of table setting. build_up_to: it '
+    'builds indexes of up to so many memories itself, and writers wait meanwhile; default setting '
+    'ann_inline, and for one user no limit; 0 leaves indexes alone. dry_run: nothing is changed, '
+    'the rows tell what would be. at: the clock, 1970 to a day from now (NULL: now), in a dry run '
+    'any time. Safe to run twice at once and to be stopped at any point. Indexes and partitions '
+    'need the owner of the tables. Errors: ME006 user, ME011 at. Source: D4 6, D3 4.6.';

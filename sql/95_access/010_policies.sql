@@ -12,11 +12,6 @@ BEGIN
         WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
         ORDER BY c.relname
     LOOP
-        EXECUTE format(
-            '%s POLICY own_rows ON %s USING (user_id = current_setting(''memoir.user_id'', true))',
-            CASE WHEN EXISTS (SELECT FROM pg_policy AS p
-                              WHERE p.polrelid = owned AND p.polname = 'own_rows')
-                 THEN 'ALTER' ELSE 'CREATE' END,
-            owned);
+        PERFORM _own_rows(owned);
     END LOOP;
 END $$;

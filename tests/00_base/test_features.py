@@ -7,6 +7,8 @@ import hashlib
 import pytest
 from tests.rows import add_mode, call, candidate_scores, explain, recall, remember, say, value
 
+pytestmark = pytest.mark.usefixtures("side_by_side")
+
 SIX = ["one", "two", "three", "four", "five", "six"]
 
 
@@ -40,8 +42,9 @@ def test_a_speaker_who_is_the_subject_too_is_named_once(tx):
 
 def test_features_make_no_near_duplicates(tx):
     mode = add_mode(tx, word_weight=1, name_boost=0.3)
-    for word in SIX:
-        remember(tx, f"{word}?", "turn", speaker="Ann", subject="Bob", session_id="a")
+    for turn, word in enumerate(SIX):
+        place = {"session_id": "a", "turn": turn}
+        remember(tx, f"{word}?", "turn", speaker="Ann", subject="Bob", **place)
     assert len(recall(tx, " ".join(SIX), mode=mode).memory_ids) == 6
 
 

@@ -321,3 +321,45 @@ def test_a_goal_that_is_decided_is_in_the_profile(tx):
     goal = {"action": "ADD", "kind": "okr", "content": "ship v1"}
     apply(tx, goal | {"data": {"title": "ship v1", "status": "in_progress"}})
     assert "ship v1" in value(tx, "SELECT snippet FROM memoir.profile")
+
+
+def test_a_secret_is_redacted_wherever_a_decision_has_it(tx):
+    id_ = remember(tx, "drinks tea")
+    secret = "sk-proj-" + "aB3dE6gH" * 6
+    apply(
+        tx,
+        {"action": "ADD", "content": f"the key is {secret}", "summary": secret, "reason": secret},
+        {"action": "NOOP", "memory_id": id_, "content": secret},
+    )
+    stored = "SELECT (SELECT json_agg(m) FROM memoir.memory AS m)::text"
+    revised = "SELECT (SELECT json_agg(r) FROM memoir.revision AS r)::text"
+    assert secret not in value(tx, stored) + value(tx, revised)
+
+
+def test_undo_run_takes_back_all_decisions_of_a_call(tx):
+    one, two = remember(tx, "drinks tea"), remember(tx, "lives in Oslo")
+    rows = apply(
+        tx,
+        {"action": "UPDATE", "memory_id": one, "content": "drinks coffee"},
+        {"action": "SUPERSEDE", "memory_id": two, "content": "lives in Rome"},
+        {"action": "ADD", "content": "has a cat"},
+    )
+    call(tx, "undo_run", run_id=rows[0].run_id)
+    assert [stored(tx, id_) for id_ in (one, two)] == [
+        ("drinks tea", "active"),
+        ("lives in Oslo", "active"),
+    ]
+    assert [stored(tx, rows[n].memory_id)[1] for n in (1, 2)] == ["forgotten", "forgotten"]
+
+
+@pytest.mark.parametrize("action", ["MERGE", "SUPERSEDE"])
+def test_undo_of_a_decision_about_several_brings_all_of_them_back(tx, action):
+    ids = [remember(tx, "drinks tea"), remember(tx, "likes espresso")]
+    decision = {"action": action, "memory_ids": ids, "content": "drinks tea and espresso"}
+    (row,) = apply(tx, decision)
+    call(tx, "undo", memory_id=row.memory_id)
+    assert [stored(tx, id_)[1] for id_ in (*ids, row.memory_id)] == [
+        "active",
+        "active",
+        "forgotten",
+    ]

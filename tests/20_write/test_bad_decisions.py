@@ -103,7 +103,8 @@ def test_only_active_memories_are_decided_about(tx, status):
     id_ = remember(tx, "likes chess")
     tx.execute("UPDATE memoir.memory SET status = %s WHERE memory_id = %s", (status, id_))
     found = said(tx, {"action": "UPDATE", "memory_id": id_, "content": "x"})
-    assert found == ("ME014", f"decisions[1]: memory {id_} is {status}")
+    assert found[0] == "ME014"
+    assert found[1].startswith(f"decisions[1]: memory {id_} is {status}")
 
 
 def test_one_memory_is_changed_once_in_a_call(tx):
@@ -123,7 +124,8 @@ def test_a_later_decision_does_not_change_what_an_earlier_one_ended(tx):
     id_ = remember(tx, "uses Vue", subject="user.framework")
     newer = GOOD | {"content": "uses React", "subject": "user.framework"}
     found = said(tx, newer, {"action": "UPDATE", "memory_id": id_, "content": "uses Vue 3"})
-    assert found == ("ME014", f"decisions[2]: memory {id_} is superseded")
+    assert found[0] == "ME014"
+    assert found[1].startswith(f"decisions[2]: memory {id_} is superseded")
 
 
 def test_an_update_does_not_make_two_of_the_same(tx):

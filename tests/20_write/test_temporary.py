@@ -81,6 +81,14 @@ def test_of_many_memories_those_of_a_temporary_session_are_not_written(temporary
     assert value(temporary, "SELECT count(*) FROM memoir.memory WHERE content = 'milk'") == 0
 
 
+def test_decisions_in_a_temporary_session_are_not_carried_out(temporary):
+    before = row_counts(temporary)
+    decisions = Jsonb([{"action": "ADD", "content": "coffee is black", "kind": "fact"}])
+    (done,) = call(temporary, "apply_decisions", decisions=decisions, session_id="s")
+    assert (done.action, done.memory_id, done.reason) == ("NOOP", None, TEMPORARY)
+    assert row_counts(temporary) == before
+
+
 def test_recall_in_a_temporary_session_finds_nothing_and_is_not_logged(temporary):
     answer = recall(temporary, "tea", session_id="s")
     assert (answer.block, answer.memory_ids, answer.retrieval_id) == (NOTHING, [], None)
@@ -107,6 +115,9 @@ def test_with_memory_off_nothing_is_remembered(off):
     assert (done.action, done.memory_id, done.reason) == ("NOOP", None, OFF)
     done = call(off, "memory_write", content="coffee is black")[0]
     assert (done.action, done.key, done.reason) == ("NOOP", None, OFF)
+    decisions = Jsonb([{"action": "ADD", "content": "coffee is black", "kind": "fact"}])
+    (done,) = call(off, "apply_decisions", decisions=decisions)
+    assert (done.action, done.memory_id, done.reason) == ("NOOP", None, OFF)
     assert row_counts(off) == before
 
 

@@ -8,6 +8,8 @@ import pytest
 from tests import oracle
 from tests.rows import NOW, ago, call, candidate_scores, explain, remember, remember_all, value
 
+pytestmark = pytest.mark.usefixtures("side_by_side")
+
 WORDS = ["tea", "milk", "sugar", "lemon", "cup", "running", "红茶", "橙汁", "柠檬茶", "8080"]
 MEMORIES = [
     "tea with milk",

@@ -9,6 +9,8 @@ import pytest
 from tests import oracle
 from tests.rows import MODES, NOW, OTHER_MODES, ago, explain, recall, remember, sentences
 
+pytestmark = pytest.mark.usefixtures("side_by_side")
+
 EXACT = 1e-9
 KINDS = ("task", "learning", "okr", "preference", "fact", "command_output", "general", "procedural")
 QUESTION = sentences(1, 6, seed=7)[0]

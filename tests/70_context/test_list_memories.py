@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.rows import NOW, ago, call, refused, remember
 
 SORTS = ["created", "updated", "importance", "accessed"]
@@ -147,12 +145,6 @@ def test_a_page_goes_on_where_its_last_memory_is_gone(tx):
     first = call(tx, "list_memories", page_size=2)
     tx.execute("DELETE FROM memoir.memory WHERE memory_id = %s", (int(first[-1].key),))
     assert contents(tx, after=first[-1].next) == ["tea 2", "tea 3"]
-
-
-@given(micros=st.lists(st.integers(0, 4 * 10**15), min_size=2, max_size=5, unique=True))
-def test_a_place_in_a_list_is_exact_to_the_microsecond(tx, micros):
-    values = "SELECT memoir._time_of(memoir._micros(t)) = t FROM memoir._time_of(%s) AS t"
-    assert all(tx.execute(values, (float(m),)).fetchone()[0] for m in micros)
 
 
 @pytest.mark.parametrize(

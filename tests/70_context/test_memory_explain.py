@@ -19,6 +19,8 @@ from tests.rows import (
     sentences,
 )
 
+pytestmark = pytest.mark.usefixtures("side_by_side")
+
 
 def reasons(conn, query_text=None, **more):
     """Reason by content."""

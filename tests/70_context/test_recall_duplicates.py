@@ -19,6 +19,8 @@ from tests.rows import (
     value,
 )
 
+pytestmark = pytest.mark.usefixtures("side_by_side")
+
 
 def test_two_memories_of_the_same_words_give_one_line(tx):
     remember(tx, "the tea is green", created_at=ago(days=1))

@@ -24,6 +24,8 @@ from tests.rows import (
     say,
 )
 
+pytestmark = pytest.mark.usefixtures("side_by_side")
+
 WORDS = ["tea", "milk", "lemon", "paris", "train", "dog", "red", "茶", "北京"]
 SPEAKERS = ["Ann", "Bob", "小明", None]
 STORE = """
@@ -53,7 +55,7 @@ def memory_of(source, turn, dimensions=3, wide=0.1):
     return {
         "content": f"{text} {turn}{source.choice(['?', '.', ' yesterday'])}",
         "kind": "turn" if is_turn else "fact",
-        "subject": source.choice([None, None, "Bob"]),
+        "subject": source.choice([None, None, f"bob.{turn}"]),
         "session": session,
         "turn": turn * source.randint(1, 3) if is_turn and session else None,
         "speaker": source.choice(SPEAKERS) if is_turn else None,

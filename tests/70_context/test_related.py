@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.rows import call, refused, remember, remember_all
 
+pytestmark = pytest.mark.usefixtures("side_by_side")
+
 
 def related(conn, memory_id, **more):
     """The rows of related()."""

@@ -310,7 +310,8 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert {check["state"] for check in checks} == {"ok"}
     assert done.exit_code == 0
     names = ["server", "pgvector", "migrations", "version", "embedder", "model", "memories"]
-    assert [check["name"] for check in checks] == [*names, "indexes", "jobs", "recall"]
+    expected = [*names, "indexes", "upkeep", "jobs", "recall"]
+    assert [check["name"] for check in checks] == expected
 
 
 def test_doctor_warns_of_memories_without_vectors(memoir: Call) -> None:

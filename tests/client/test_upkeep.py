@@ -26,6 +26,7 @@ GRANTS = """
 CREATE ROLE app LOGIN;
 GRANT USAGE ON SCHEMA memoir TO app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA memoir TO app;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA memoir TO app;
 ALTER ROLE app SET memoir.user_id = 'default';
 """
 
@@ -54,16 +55,26 @@ def indexes(conn: psycopg.Connection) -> list[tuple[str, bool]]:
 
 def done(result: Result) -> list[list[str]]:
     """The rows of the table that was printed."""
-    return [line.split("  ") for line in result.stdout.splitlines()[2:]]
+    return [line.split("  ") for line in result.stdout.splitlines()[2:-2]]
 
 
 def test_the_command_prints_what_it_did(memoir: Call, many: psycopg.Connection) -> None:
-    result = memoir("maintain")
-    assert result.stdout == (
-        "user     done           memories\n"
-        "-------  -------------  --------\n"
-        "default  index built          30\n"
-        "default  words counted        30\n"
+    many.execute(
+        "UPDATE memoir.memory SET created_at = '2020-01-01', lifetime = 'temporary'"
+        " WHERE content = 'note7 word7'"
+    )
+    result = memoir("maintain", "--user", "default")
+    assert (
+        result.stdout
+        == """
+user     done           memories  because
+-------  -------------  --------  ---------------------------------------------
+default  index built          29
+default  forgotten             1  a temporary memory not used for 7 days; run 1
+default  words counted        29
+status: 29 active, 1 forgotten; 0 without a vector; 0.0% with keywords
+relevance: 29 steady
+""".lstrip()
     )
     assert indexes(many) == [
         (f"memoir.trace_{index}_1", True) for index in ("leading", "near", "words")
@@ -74,7 +85,27 @@ def test_the_command_prints_what_it_did(memoir: Call, many: psycopg.Connection) 
 @pytest.mark.usefixtures("many")
 def test_a_second_run_has_nothing_to_do(memoir: Call) -> None:
     memoir("maintain")
-    assert memoir("maintain").stdout == "nothing to do\n"
+    assert (
+        memoir("maintain").stdout
+        == """
+nothing to do
+status: 30 active; 0 without a vector; 0.0% with keywords
+relevance: 30 steady
+""".lstrip()
+    )
+
+
+def test_a_dry_run_changes_nothing(memoir: Call, many: psycopg.Connection) -> None:
+    assert "build index: memoir maintain" in memoir("maintain", "--dry-run").stdout
+    assert indexes(many) == []
+    assert value(many, "SELECT count(*) FROM memoir.profile") == 0
+
+
+def test_json_has_the_report(memoir: Call, many: psycopg.Connection) -> None:
+    rows = json.loads(memoir("maintain", "--user", "default", "--json").stdout)
+    assert [row["action"] for row in rows] == ["index built", "words counted", "report"]
+    assert rows[-1]["details"]["relevance"] == {"steady": 30}
+    assert value(many, "SELECT ann FROM memoir.profile") == 1
 
 
 def test_the_command_drops_what_is_not_earned(memoir: Call, many: psycopg.Connection) -> None:
@@ -243,11 +274,11 @@ def test_storing_many_at_once_indexes_the_user(
 ) -> None:
     memory = open_client(user="ada", embedder=None)
     memory.remember_many([{"content": f"hello {n}"} for n in range(40)])
-    assert memory.maintain() == []
+    assert [row.action for row in memory.maintain()] == ["report"]
     assert value(many, "SELECT ann FROM memoir.profile WHERE user_id = 'ada'") == 1
     everybody = memory.maintain(everybody=True, build_up_to=0)
     assert everybody[0] == Maintained("default", "build index: memoir maintain", 30)
-    assert [each.left for each in everybody] == ["build", None]
+    assert [each.left for each in everybody] == ["build", None, None]
 
 
 def test_in_the_callers_transaction_no_index_is_built(many: psycopg.Connection, dsn: str) -> None:
@@ -287,6 +318,17 @@ def test_doctor_tells_of_a_left_over_index(memoir: Call, many: psycopg.Connectio
     assert index_line(memoir)[1] == "1 of an interrupted or running build"
     memoir("maintain")
     assert index_line(memoir)[:2] == ["ok", "nobody has so many memories"]
+
+
+def test_doctor_tells_when_nobody_calls_maintain(memoir: Call, many: psycopg.Connection) -> None:
+    found(many, "note9")
+    assert "upkeep      nothing is overdue" in memoir("doctor").stdout
+    many.execute("UPDATE memoir.retrieval SET created_at = now() - interval '5 days'")
+    said = memoir("doctor").stdout
+    assert "nobody has called maintain for 5 days" in said
+    assert "Run it once a day: memoir maintain" in said
+    memoir("maintain")
+    assert "nothing is overdue" in memoir("doctor").stdout
 
 
 @pytest.mark.usefixtures("many")

@@ -37,7 +37,7 @@ from tests.openai_server import (
     truncated,
     wrong_dimension,
 )
-from tests.rows import remember, remember_all, value, without_vector
+from tests.rows import remember, remember_all, until, value, without_vector
 
 from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, UnknownKind, migrations
 from pgmemoir import server as embedded
@@ -95,14 +95,6 @@ def working(dsn: str, api: OpenAIServer, **options: Any) -> Iterator[tuple[Worke
         runs.stop()
         thread.join(20)
     assert not thread.is_alive()
-
-
-def until(condition: Callable[[], Any]) -> None:
-    for _ in range(1000):
-        if condition():
-            return
-        time.sleep(0.02)
-    pytest.fail("it never came")
 
 
 def outcomes(log: Log) -> list[str]:

@@ -93,6 +93,8 @@ def test_every_plpgsql_function_pins_its_search_path(tx):
     loose = tx.execute(
         "SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang"
         " WHERE p.pronamespace = 'memoir'::regnamespace AND l.lanname = 'plpgsql'"
+        # One that commits cannot: it names the schema instead.
+        " AND p.prokind <> 'p'"
         " AND coalesce(p.proconfig::text, '') NOT LIKE '%search_path=memoir, %'"
     )
     assert loose.fetchall() == []

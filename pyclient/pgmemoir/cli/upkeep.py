@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -11,7 +12,7 @@ from .. import upkeep
 from ..calls import Maintained
 from ..errors import MemoirError
 from .app import App
-from .output import fit, one_line, progress_bar, table
+from .output import fit, one_line, print_json, progress_bar, table
 
 _STEPS = 1000
 _LABEL = 40
@@ -19,30 +20,35 @@ _LABEL = 40
 
 @click.command()
 @click.option("--user", help="Whose memory, as memoir --user; default everybody's.")
+@click.option("--dry-run", is_flag=True, help="Change nothing, tell what would be done.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def maintain(app: App, user: str | None) -> None:
-    """Keep recall fast: count words, and index users with many memories.
+def maintain(app: App, user: str | None, dry_run: bool, as_json: bool) -> None:
+    """Forget what has had its time, tidy logs, keep recall fast, and report.
 
     Nobody waits for it: memories can be stored and recalled meanwhile. Stopped halfway nothing is
-    lost, and the next run goes on. Run it now and then, and after loading many memories.
+    lost, and the next run goes on. Run it once a day, and after loading many memories.
     """
     user = app.user if user is None else user
     done: list[Maintained] = []
     try:
-        done.extend(upkeep.maintain(app.address, user, user is None, _watch))
-        if not done:
-            click.echo("nothing to do")
+        if dry_run:
+            done = upkeep.planned(app.address, user, user is None)
+        else:
+            done.extend(upkeep.maintain(app.address, user, user is None, _watch))
     except KeyboardInterrupt:
         raise _stopped() from None
     finally:
-        if done:
+        if as_json:
+            print_json(done)
+        else:
             _show(done)
 
 
 def index_loaded(app: App) -> None:
     """Index the user of this call when many memories were stored; silent when there is no need."""
     try:
-        for row in upkeep.maintain(app.address, app.user, False, _watch):
+        for row in upkeep.tend_recall(app.address, app.user, _watch):
             if row.action != "words counted":
                 click.echo(f"{row.action} for {row.memories:,} memories")
     except upkeep.LeftUndone as error:
@@ -59,12 +65,45 @@ def _stopped() -> MemoirError:
 
 
 def _show(done: list[Maintained]) -> None:
-    """Print what was done as a table."""
-    cells = [["user", "done", "memories"]]
-    for row in done:
+    """Print what was done as a table, and the report."""
+    things = [row for row in done if row.action != "report"]
+    cells = [["user", "done", "memories", "because"]]
+    for row in things:
         memories = "" if row.memories is None else f"{row.memories:,}"
-        cells.append([one_line(row.user or ""), row.action, memories])
-    click.echo(table(cells, flexible=0, right={2}))
+        cells.append([one_line(row.user or ""), row.action, memories, _because(row)])
+    if things:
+        click.echo(table(cells, flexible=3, right={2}))
+    elif done:
+        click.echo("nothing to do")
+    for row in done:
+        if row.action == "report" and row.details:
+            click.echo(_report(row.details))
+
+
+def _because(row: Maintained) -> str:
+    """Why, and what numbers and names there are."""
+    details = row.details or {}
+    parts = [details.get("why", ""), details.get("table", "")]
+    if row.action == "contradiction":
+        parts.append(", ".join(details["ids"]))
+    parts += [f"{count:,} {name}" for name, count in details.items() if isinstance(count, int)]
+    if "run_id" in details:
+        parts.append(f"run {details['run_id']}")
+    return one_line("; ".join(filter(None, parts)).replace("tool_calls", "tool calls"))
+
+
+def _report(details: dict[str, Any]) -> str:
+    """The quality report in two lines."""
+    lines = []
+    for name in ("status", "relevance"):
+        counts = sorted(details[name].items(), key=lambda each: -each[1])
+        told = ", ".join(f"{count:,} {word}" for word, count in counts)
+        lines.append(f"{name}: {told or 'no memories'}")
+    coverage = details["keyword_coverage"]
+    if coverage is not None:
+        lines[0] += f"; {details['without_vector']:,} without a vector"
+        lines[0] += f"; {coverage:.1%} with keywords"
+    return "\n".join(lines)
 
 
 @contextmanager

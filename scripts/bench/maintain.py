@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""How long the daily upkeep takes, step by step, and how long it makes a writer wait.
+
+See the README beside this file: what is stored, and what it came to.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+import psycopg
+from common import Database, opened, percentile, scalar
+from filled import Amount, Filled, name_of, settings_for, sized
+from psycopg.types.json import Jsonb
+
+# Seconds for everything, and for what waits meanwhile.
+BARS = {"total_s": 60.0, "longest_wait_s": 1.0}
+
+# A day's dirt: memories that have had their time and memories that fade, recalls not yet counted
+# and recalls to fold, events to archive and events to delete.
+_AGED = b"""
+UPDATE memoir.memory SET lifetime = 'temporary', created_at = now() - interval '8 days'
+WHERE memory_id % 20 = 0 AND lifetime = 'core';
+UPDATE memoir.memory SET lifetime = 'working', importance = 0.28, created_at = now()
+WHERE memory_id % 20 = 12;
+INSERT INTO memoir.retrieval (user_id, created_at, mode, query, ids, kinds, score, weights, chosen,
+                              token_used, token_budget, elapsed_ms)
+SELECT m.user_id, now() - (m.memory_id % 2) * interval '8 days', 'execute', 'a question',
+       ARRAY(SELECT m.memory_id - n FROM generate_series(0, 19) AS n), array_fill(8, ARRAY[20]),
+       array_fill(0.5, ARRAY[20]), array_fill(1.0, ARRAY[17]), '{1,2,3,4,5,6,7,8,9,10}', 400, 800, 1
+FROM memoir.memory AS m WHERE m.memory_id % 20 = 7 AND m.memory_id > 20;
+INSERT INTO memoir.event (user_id, type, payload, created_at, line, cost, terms, term_count)
+SELECT user_id, CASE WHEN n > 500 THEN 'memory_retrieval' ELSE 'daily_note' END,
+       jsonb_build_object('n', n, 'retrieval_id', -n), now() - interval '61 days', 'a note', 5,
+       '{}/536870912', 0
+FROM (SELECT DISTINCT user_id FROM memoir.memory ORDER BY 1 LIMIT 10) AS u,
+     generate_series(1, 1000) AS n;
+ANALYZE"""
+_RUN = b"""SELECT r::text FROM memoir._new_run(NULL, NULL, false,
+    (SELECT value::int FROM memoir.setting WHERE name = 'maintain_batch'), 0) AS r"""
+_PLAN = b"SELECT memoir._upkeep_list(%s, NULL, %s::memoir.upkeep_run)"
+_BATCH = b"SELECT * FROM memoir._upkeep_batch(%s, %s::memoir.upkeep_run, %s, %s)"
+_WRITE = b"SELECT memory_id FROM memoir.remember(%s, 'fact', %s)"
+_CHANGE = b"SELECT memoir.update_memory(%s, importance => random(), user_id => %s)"
+
+
+# Steps that only read, or lock nothing while they take long.
+_UNLOCKED = ("_count_words", "_report_contradictions", "_report_quality")
+
+
+class Writer:
+    """Somebody who stores and changes memories, one every 20 ms, and how long each takes.
+
+    A change locks the user as upkeep does; storing something new does not.
+    """
+
+    def __init__(self, place: Database, user: str) -> None:
+        self._place, self._user = place, user
+        self._ended = threading.Event()
+        self.seconds: list[float] = []
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Beside what happens meanwhile."""
+        thread = threading.Thread(target=self._write)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+
+    def _write(self) -> None:
+        with self._place.connect() as conn:
+            written: Any = None
+            while not self._ended.wait(0.02):
+                start = time.perf_counter()
+                if written:
+                    conn.execute(_CHANGE, (written[0], self._user))
+                    written = None
+                else:
+                    content = f"written beside the upkeep, number {len(self.seconds)}"
+                    written = conn.execute(_WRITE, (content, self._user)).fetchone()
+                self.seconds.append(time.perf_counter() - start)
+
+
+def run(conn: psycopg.Connection[Any]) -> tuple[dict[str, float], float, list[dict[str, Any]]]:
+    """As ``memoir.maintain_all()`` does it: seconds by step, the longest locked one, the report."""
+    steps: dict[str, float] = {}
+    longest, report = 0.0, []
+    (upkeep,) = conn.execute(_RUN).fetchone() or ()
+    for phase in (1, 2, 3):
+        start = time.perf_counter()
+        (plan,) = conn.execute(_PLAN, (phase, upkeep)).fetchone() or ()
+        steps["_upkeep_plan"] = steps.get("_upkeep_plan", 0) + time.perf_counter() - start
+        for planned in plan:
+            after, done = 0, []
+            while after is not None:
+                start = time.perf_counter()
+                row = conn.execute(_BATCH, (Jsonb(planned), upkeep, after, Jsonb(done))).fetchone()
+                seconds = time.perf_counter() - start
+                after, done = row or (None, [])
+                steps[planned["step"]] = steps.get(planned["step"], 0) + seconds
+                if planned["step"] not in _UNLOCKED:
+                    longest = max(longest, seconds)
+            report += done
+    return steps, longest, report
+
+
+@click.command()
+@sized(100_000)
+@click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
+@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
+@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def main(
+    users: int, rows: int, dims: int, seed: int, version: str, dsn: str | None, as_json: bool
+) -> None:
+    """Time the upkeep of synthetic memories, beside a writer."""
+    amount = Amount(users, rows, dims, seed=seed)
+    with opened(dsn, int(version), settings=settings_for(amount, None)) as place:
+        filled = Filled(place, seed, dims)
+        filled.fill(amount)
+        filled.conn.execute(_AGED)
+        writer = Writer(place, name_of(0))
+        with writer.writing():
+            start = time.perf_counter()
+            steps, longest, report = run(filled.conn)
+            total = time.perf_counter() - start
+        again = time.perf_counter()
+        run(filled.conn)
+        result: dict[str, Any] = {
+            "users": users,
+            "rows": rows,
+            "dims": dims,
+            "server_version": scalar(filled.conn, "SHOW server_version"),
+            "total_s": total,
+            "longest_batch_s": longest,
+            "longest_wait_s": max(writer.seconds),
+            "median_write_s": percentile(writer.seconds, 50),
+            "writes": len(writer.seconds),
+            "second_run_s": time.perf_counter() - again,
+            "steps": {name.strip("_"): seconds for name, seconds in steps.items()},
+            "done": summed(report),
+        }
+        filled.close()
+    click.echo(json.dumps(result) if as_json else told(result))
+
+
+def summed(report: list[dict[str, Any]]) -> dict[str, int]:
+    """How many memories each action was about, over all users."""
+    done: dict[str, int] = {}
+    for row in report:
+        if row["action"] == "report" or "memoir maintain" in row["action"]:
+            continue
+        done[row["action"]] = done.get(row["action"], 0) + (row["memories"] or 0)
+    return done
+
+
+def told(result: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    lines = [
+        f"PostgreSQL {result['server_version'].split()[0]}, {result['users']} users of"
+        f" {result['rows']:,} memories, {result['dims']} dimensions",
+        "",
+        f"{'step':<24}{'seconds':>9}",
+    ]
+    lines += [f"{name:<24}{seconds:>9.2f}" for name, seconds in result["steps"].items()]
+    lines += [
+        f"{'total':<24}{result['total_s']:>9.2f}",
+        f"{'again, nothing to do':<24}{result['second_run_s']:>9.2f}",
+        "",
+        ", ".join(f"{count:,} {action}" for action, count in result["done"].items() if count),
+        f"longest batch {result['longest_batch_s']:.2f} s; a writer of the same user"
+        f" waited {result['longest_wait_s']:.2f} s at most,"
+        f" {1000 * result['median_write_s']:.1f} ms as a rule",
+    ]
+    for name, bar in BARS.items():
+        verdict = "kept" if result[name] <= bar else "NOT kept"
+        lines.append(f"bar for {name}: {bar:g}, {verdict}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

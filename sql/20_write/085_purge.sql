@@ -1,0 +1,105 @@
+-- Deletes one memory for good: the row, all that hangs on it (found by the foreign keys), and its
+-- words where else they were kept. Its id stays in logs, where it says nothing any more. Forgetting
+-- keeps a memory out of recall; purging is for what must not exist.
+
+-- Where a memory is: tables, and the conditions that find the rows ($1 user, $2 memory). What hangs
+-- on it goes with it; the words are deleted before, while it still tells where they are.
+CREATE OR REPLACE FUNCTION _places_of_memory()
+    RETURNS TABLE (place text, hangs boolean, condition text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    VALUES
+        ('term', false,
+         'x.df = 1 AND x.term IN (SELECT unnest(_places(t.terms)) FROM trace AS t '
+         'WHERE t.user_id = $1 AND t.memory_id = $2)'),
+        ('message', false,
+         'EXISTS (SELECT FROM memory AS m WHERE m.user_id = $1 AND m.memory_id = $2 '
+         'AND m.session_id = x.session_id AND m.position = x.position AND m.content = x.content)'),
+        ('tool_call', false, 'x.tool = ''memory_write'' AND $2 = ANY (x.memory_ids)'),
+        ('entity', false,
+         'EXISTS (SELECT FROM mention AS n WHERE n.user_id = $1 AND n.entity_id = x.entity_id '
+         'AND n.memory_id = $2) AND NOT EXISTS (SELECT FROM mention AS n WHERE n.user_id = $1 '
+         'AND n.entity_id = x.entity_id AND n.memory_id <> $2)'),
+        ('memory', true, 'x.memory_id = $2');
+    RETURN QUERY
+    SELECT f.conrelid::regclass::text, true,
+           string_agg(format('x.%I = $2', a.attname), ' OR ' ORDER BY a.attname)
+    FROM pg_constraint AS f
+    JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = f.conkey[2]
+    WHERE f.confrelid = 'memory'::regclass AND f.contype = 'f'
+    GROUP BY f.conrelid
+    ORDER BY 1;
+END $$;
+
+CREATE OR REPLACE FUNCTION purge(
+    memory_id bigint, user_id text DEFAULT NULL, dry_run boolean DEFAULT false)
+    RETURNS TABLE (table_name text, rows bigint)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    made_from_it bigint[];
+    place text;
+    condition text;
+BEGIN
+    IF NOT dry_run THEN
+        PERFORM _lock_user(owner);
+    END IF;
+    IF NOT EXISTS (SELECT FROM memory AS m
+                   WHERE m.user_id = owner AND m.memory_id = memory_id) THEN
+        RAISE EXCEPTION 'user "%" has no memory %', owner, coalesce(memory_id::text, 'NULL')
+            USING ERRCODE = 'ME012',
+                  HINT = 'SELECT memory_id, content FROM memoir.memory lists what there is.';
+    END IF;
+    FOR table_name, condition IN SELECT p.place, p.condition FROM _places_of_memory() AS p LOOP
+        EXECUTE format('SELECT count(*) FROM %s AS x WHERE x.user_id = $1 AND (%s)', table_name,
+                       condition)
+        INTO rows USING owner, memory_id;
+        IF rows > 0 THEN
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+    table_name := 'profile.rolling_summary';
+    rows := 1;
+    IF EXISTS (SELECT FROM profile AS p
+               WHERE p.user_id = owner AND p.rolling_summary IS NOT NULL) THEN
+        RETURN NEXT;
+    END IF;
+    IF dry_run THEN
+        RETURN;
+    END IF;
+
+    made_from_it := ARRAY(
+        SELECT r.from_id FROM relation AS r
+        WHERE r.user_id = owner AND r.to_id = memory_id AND r.type = 'derived_from');
+    FOR place, condition IN
+        SELECT p.place, p.condition FROM _places_of_memory() AS p WHERE NOT p.hangs
+    LOOP
+        EXECUTE format('DELETE FROM %s AS x WHERE x.user_id = $1 AND (%s)', place, condition)
+        USING owner, memory_id;
+    END LOOP;
+    DELETE FROM memory AS m WHERE m.user_id = owner AND m.memory_id = memory_id;
+    PERFORM _mark_derived(owner, made_from_it);
+    PERFORM _refresh_profile(owner);
+    UPDATE profile AS p
+    SET rolling_summary = NULL,
+        overview = CASE WHEN p.overview IS NOT NULL
+                        THEN (SELECT to_jsonb(s) FROM _summary(owner) AS s) END
+    WHERE p.user_id = owner;
+    PERFORM _notify(owner, 'deleted', ARRAY[memory_id]);
+END $$;
+
+COMMENT ON FUNCTION purge(bigint, text, boolean) IS
+    'Deletes a memory for good, whatever its status: the row with its vector, keywords, relations, '
+    'mentions, revisions and counts, the message it was, entities that no other memory mentions, '
+    'words of the statistics that only it had, its place in the profile, and the rolling summary, '
+    'which may tell of it (a new one is made of what is left). Cannot be undone: forget() can. '
+    'Logs keep its id. Memories made from it, and what was merged with it, stay. Returns a row for '
+    'each table with rows deleted: table_name, rows. dry_run: deletes nothing, returns the same. '
+    'Until VACUUM and a new backup the bytes are still on disk. Errors: ME006 user, ME012 no such '
+    'memory of this user. Source: D4 6.3.';

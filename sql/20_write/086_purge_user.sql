@@ -1,0 +1,101 @@
+-- Deletes everything of a user. The tables are found in the catalogue by their column user_id, so
+-- that none is forgotten; who refers to another table goes before it. His own indexes and the
+-- functions made for them have his name in them, too.
+
+-- Tables with rows of users, in an order in which they can be emptied.
+CREATE OR REPLACE FUNCTION _user_tables() RETURNS SETOF regclass
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    waiting oid[] := ARRAY(
+        SELECT c.oid
+        FROM pg_class AS c
+        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
+        WHERE c.relnamespace = current_schema()::regnamespace
+          AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+        ORDER BY c.relname);
+    free oid[];
+BEGIN
+    WHILE waiting <> '{}' LOOP
+        free := ARRAY(
+            SELECT w.oid FROM unnest(waiting) WITH ORDINALITY AS w (oid, place)
+            WHERE NOT EXISTS (SELECT FROM pg_constraint AS f
+                              WHERE f.contype = 'f' AND f.confrelid = w.oid
+                                AND f.conrelid = ANY (waiting) AND f.conrelid <> w.oid)
+            ORDER BY w.place);
+        RETURN QUERY SELECT u.oid::regclass FROM unnest(free) AS u (oid);
+        waiting := ARRAY(SELECT w.oid FROM unnest(waiting) AS w (oid) WHERE w.oid <> ALL (free));
+    END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION purge_user(user_id text, dry_run boolean DEFAULT false)
+    RETURNS TABLE (table_name text, rows bigint)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    ids bigint[];
+    number smallint;
+BEGIN
+    IF user_id IS NULL THEN
+        RAISE EXCEPTION 'user_id is missing: whose memory shall be deleted for good?'
+            USING ERRCODE = 'ME006', HINT = 'SELECT * FROM memoir.purge_user(''alice'', true);';
+    END IF;
+    PERFORM _resolve_user(user_id);
+    IF NOT dry_run THEN
+        PERFORM _lock_user(user_id);
+    END IF;
+    ids := ARRAY(SELECT m.memory_id FROM memory AS m WHERE m.user_id = user_id
+                 ORDER BY m.memory_id);
+    number := coalesce((SELECT p.ann FROM profile AS p WHERE p.user_id = user_id), 0);
+    FOR table_name IN SELECT t::text FROM _user_tables() AS t LOOP
+        EXECUTE format(CASE WHEN dry_run THEN 'SELECT count(*) FROM %s WHERE user_id = $1'
+                            ELSE 'WITH gone AS (DELETE FROM %s WHERE user_id = $1 RETURNING 1) '
+                                 'SELECT count(*) FROM gone' END, table_name)
+        INTO rows USING user_id;
+        IF rows > 0 THEN
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+    IF number > 0 THEN
+        RETURN QUERY SELECT * FROM _purge_own_indexes(number, dry_run);
+    END IF;
+    IF NOT dry_run THEN
+        PERFORM _notify(user_id, 'deleted', ids);
+    END IF;
+END $$;
+
+-- The indexes of a user without a profile, and his branches of the functions that use them. What a
+-- busy table or a role that does not own it leaves, maintain() takes away.
+CREATE OR REPLACE FUNCTION _purge_own_indexes(number int, dry_run boolean)
+    RETURNS TABLE (table_name text, rows bigint)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    names CONSTANT name[] := _own_indexes(number);
+    dropped boolean := true;
+BEGIN
+    IF NOT dry_run THEN
+        dropped := _owns_tables();
+        IF dropped THEN
+            PERFORM _compile_near_rows();
+            dropped := _drop_indexes(names);
+        END IF;
+    END IF;
+    table_name := CASE WHEN dropped THEN 'own indexes' ELSE 'own indexes left: memoir maintain' END;
+    rows := cardinality(names);
+    RETURN NEXT;
+END $$;
+
+COMMENT ON FUNCTION purge_user(text, boolean) IS
+    'Deletes everything of a user for good: memories with all that belongs to them, profile and '
+    'settings, sessions and messages, events, jobs, logs, gold sets, statistics, and the indexes '
+    'made for him alone. Cannot be undone. user_id: must be given, there is no default. dry_run: '
+    'deletes nothing, returns the same. Returns a row for each table: table_name, rows; a row own '
+    'indexes left: memoir maintain means that the table was busy or this role does not own it: '
+    'until maintain has run, their definitions have his name. Samples of his rows stay in the '
+    'planner''s statistics until ANALYZE, bytes on disk until VACUUM, and backups as long as you '
+    'keep them. Error: ME006 user.';

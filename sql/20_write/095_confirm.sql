@@ -1,0 +1,115 @@
+-- A candidate that the user confirms is remembered: it takes its place in its slot, or beside the
+-- memory that says nearly the same, as remember() would have given it at once. No row goes: a
+-- candidate was seen, so one that adds nothing is superseded by the one that says it already.
+
+-- The candidate at its place in time; it ends the memory before it.
+CREATE OR REPLACE FUNCTION _confirm_in_slot(candidate memory) RETURNS outcome
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    change CONSTANT bigint := _next_change();
+    place record;
+BEGIN
+    place := _place(candidate.user_id, candidate.kind, candidate.subject, candidate.created_at,
+                    candidate.valid_from, candidate.valid_until);
+    PERFORM _end_at(candidate.user_id, place.before_id, place.valid_from, candidate.created_at,
+                    'user', format('memory %s follows', candidate.memory_id), NULL, change);
+    PERFORM _revise(candidate.user_id, ARRAY[candidate.memory_id],
+                    ARRAY[to_jsonb(place) - '{before_id,after_id}'::text[]],
+                    'CONFIRM', 'user', NULL, NULL, change);
+    INSERT INTO relation (user_id, from_id, to_id, type, strength)
+    SELECT candidate.user_id, r.from_id, r.to_id, 'supersedes', 1
+    FROM (VALUES (candidate.memory_id, place.before_id), (place.after_id, candidate.memory_id))
+             AS r (from_id, to_id)
+    WHERE r.from_id IS NOT NULL AND r.to_id IS NOT NULL
+    ON CONFLICT DO NOTHING;
+    RETURN CASE
+        WHEN place.after_id IS NOT NULL
+            THEN _outcome('CONFIRM', candidate.memory_id,
+                          format('memory %s follows it', place.after_id), ARRAY[place.after_id])
+        WHEN place.before_id IS NOT NULL
+            THEN _outcome('SUPERSEDE', candidate.memory_id, 'newer on the same subject',
+                          ARRAY[place.before_id])
+        ELSE _outcome('CONFIRM', candidate.memory_id, 'confirmed') END;
+END $$;
+
+-- The candidate beside the memory that says nearly the same: of two of which one contains the
+-- other, that one stays.
+CREATE OR REPLACE FUNCTION _confirm_beside(candidate memory) RETURNS outcome
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    change CONSTANT bigint := _next_change();
+    model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
+    stored memory;
+    decision record;
+    kept_id bigint := candidate.memory_id;
+    ended_id bigint;
+BEGIN
+    PERFORM _revise(candidate.user_id, ARRAY[candidate.memory_id],
+                    ARRAY['{"status": "active"}'::jsonb], 'CONFIRM', 'user', NULL, NULL, change);
+    SELECT m.* INTO stored
+    FROM _near_duplicates(candidate.user_id, model, ARRAY[candidate.memory_id]) AS d
+    JOIN memory AS m ON m.user_id = candidate.user_id AND m.memory_id = d.near_id
+    WHERE candidate.position IS NULL;
+    IF NOT FOUND THEN
+        RETURN _outcome('CONFIRM', kept_id, 'confirmed');
+    END IF;
+    decision := _decide(stored.content, candidate.content);
+    ended_id := stored.memory_id;
+    IF decision.action = 'NOOP' THEN
+        kept_id := stored.memory_id;
+        ended_id := candidate.memory_id;
+    END IF;
+    INSERT INTO relation (user_id, from_id, to_id, type, strength)
+    VALUES (candidate.user_id, kept_id, ended_id, coalesce(decision.relation, 'supersedes'),
+            CASE WHEN decision.relation IS NULL THEN 1 ELSE 0.9 END)
+    ON CONFLICT DO NOTHING;
+    IF decision.action = 'ADD' THEN
+        RETURN _outcome('CONFIRM', kept_id, 'confirmed; a stored one is like it', ARRAY[ended_id]);
+    END IF;
+    PERFORM _retire(candidate.user_id, ARRAY[ended_id], 'superseded', 'SUPERSEDE', 'user',
+                    format('memory %s says so', kept_id), now(), NULL, change);
+    IF decision.action = 'NOOP' THEN
+        RETURN _outcome('NOOP', kept_id, 'a stored memory says so already', ARRAY[ended_id]);
+    END IF;
+    RETURN _outcome('SUPERSEDE', kept_id, 'it says more than the stored one', ARRAY[ended_id]);
+END $$;
+
+CREATE OR REPLACE FUNCTION confirm(
+    INOUT memory_id bigint, user_id text DEFAULT NULL,
+    OUT action text, OUT reason text, OUT other_ids bigint[])
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
+    candidate memory;
+    done outcome;
+BEGIN
+    PERFORM _lock_user(owner);
+    candidate := _check_status(owner, memory_id, '{pending}', 'confirmed');
+    IF candidate.subject IS NOT NULL AND candidate.position IS NULL THEN
+        done := _confirm_in_slot(candidate);
+    ELSE
+        done := _confirm_beside(candidate);
+    END IF;
+    memory_id := done.memory_id;
+    action := done.action;
+    reason := done.reason;
+    other_ids := done.other_ids;
+END $$;
+
+COMMENT ON FUNCTION confirm(bigint, text) IS
+    'Confirms a pending memory: it is recalled from now on, and decided about as by remember(). '
+    'Returns memory_id, the memory that holds it now; action: CONFIRM; SUPERSEDE (it is newer on '
+    'its subject, or says more than a stored one, which has ended); NOOP (a stored one says so '
+    'already, this one is superseded); reason; other_ids: memories it superseded, that follow it, '
+    'or that it is like; of NOOP itself. list_memories(status => ''{pending}'') lists what waits. '
+    'Errors: ME006 user, ME012 no such memory of this user, ME014 it is not pending. Source: D4 '
+    '4.4.';

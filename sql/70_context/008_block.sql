@@ -1,0 +1,19 @@
+-- What a block of memory has besides the lines: the words for nothing, and references.
+-- A reference is the id of the memory before its line, for an answer to cite (D4 4.2).
+CREATE OR REPLACE FUNCTION _empty_block(budget int, OUT block text, OUT tokens int)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT CASE WHEN fits THEN words ELSE '' END,
+           CASE WHEN fits THEN estimate_tokens(words) ELSE 0 END
+    FROM (SELECT words, estimate_tokens(words) <= budget AS fits
+          FROM (VALUES ('(no relevant memory)')) AS n (words)) AS e;
+END;
+
+-- Of an event there is none: its id is negative.
+CREATE OR REPLACE FUNCTION _reference(id bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN id > 0 THEN '[' || id || '] ' ELSE '' END;
+
+CREATE OR REPLACE FUNCTION _reference_cost(id bigint) RETURNS float8
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN _token_cost(_reference(id));

@@ -1,0 +1,74 @@
+-- Counts in table access what agents were shown (D2 3.3.2: how often and when last recalled): the
+-- memories in the blocks of recalls, and those in the answers of tools; memory_write shows nothing.
+-- The logs are appended to by recall, which must not wait for a counter; a row is counted once,
+-- because its mark and the count are of one transaction. Where a crash empties the unlogged logs,
+-- what was counted stays counted.
+CREATE OR REPLACE FUNCTION _count_access(user_id text, run upkeep_run, after bigint)
+    RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    recalls bigint[];
+    calls bigint[];
+BEGIN
+    IF run.dry_run THEN
+        recalls := ARRAY(SELECT r.retrieval_id FROM retrieval AS r
+                         WHERE r.user_id = user_id AND NOT r.counted);
+        calls := ARRAY(SELECT c.tool_call_id FROM tool_call AS c
+                       WHERE c.user_id = user_id AND NOT c.counted);
+    ELSE
+        PERFORM _lock_user(user_id);
+        -- What mark_used() writes at this moment waits for the next time.
+        recalls := ARRAY(SELECT r.retrieval_id FROM retrieval AS r
+                         WHERE r.user_id = user_id AND NOT r.counted
+                         ORDER BY r.retrieval_id LIMIT run.most FOR UPDATE SKIP LOCKED);
+        calls := ARRAY(SELECT c.tool_call_id FROM tool_call AS c
+                       WHERE c.user_id = user_id AND NOT c.counted
+                       ORDER BY c.tool_call_id LIMIT run.most FOR UPDATE SKIP LOCKED);
+        UPDATE retrieval AS r SET counted = true
+        WHERE r.user_id = user_id AND r.retrieval_id = ANY (recalls);
+        UPDATE tool_call AS c SET counted = true
+        WHERE c.user_id = user_id AND c.tool_call_id = ANY (calls);
+        INSERT INTO access AS a (user_id, memory_id, count, last_at)
+        SELECT user_id, s.memory_id, s.count, s.last_at
+        FROM _shown(user_id, recalls, calls) AS s
+        JOIN memory AS m ON m.user_id = user_id AND m.memory_id = s.memory_id
+        ORDER BY s.memory_id
+        FOR KEY SHARE OF m
+        ON CONFLICT ON CONSTRAINT access_pkey DO UPDATE
+        SET count = a.count + excluded.count, last_at = greatest(a.last_at, excluded.last_at);
+        next := CASE WHEN greatest(cardinality(recalls), cardinality(calls)) = run.most THEN 0 END;
+    END IF;
+    IF recalls <> '{}' OR calls <> '{}' THEN
+        action := 'access counted';
+        memories := (SELECT count(*) FROM _shown(user_id, recalls, calls));
+        details := jsonb_build_object('recalls', cardinality(recalls),
+                                      'tool_calls', cardinality(calls));
+        RETURN NEXT;
+    END IF;
+END $$;
+
+-- What these recalls and tool calls have shown; memories purged since are among it.
+CREATE OR REPLACE FUNCTION _shown(user_id text, recalls bigint[], calls bigint[])
+    RETURNS TABLE (memory_id bigint, count int, last_at timestamptz)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN QUERY
+    SELECT s.id, count(*)::int, max(s.shown_at)
+    FROM (
+        SELECT r.ids[abs(c.place)] AS id, r.created_at AS shown_at
+        FROM retrieval AS r, unnest(r.chosen) AS c (place)
+        WHERE r.user_id = user_id AND r.retrieval_id = ANY (recalls)
+        UNION ALL
+        SELECT i.id, t.created_at
+        FROM tool_call AS t, unnest(t.memory_ids) AS i (id)
+        WHERE t.user_id = user_id AND t.tool_call_id = ANY (calls) AND t.tool <> 'memory_write'
+    ) AS s
+    WHERE s.id > 0
+    GROUP BY s.id;
+END $$;

@@ -1,0 +1,110 @@
+-- Old events (D3 4.6). After 30 days they are queued to be summarised, and what matters in them
+-- remembered: that takes a model. After 60 days they are deleted, but those of a user only once
+-- their job is done: with no model, or a broken one, they stay. The log's own events
+-- (memory_retrieval) are nobody's words and just go.
+CREATE OR REPLACE FUNCTION _archive_events(user_id text, run upkeep_run, after bigint)
+    RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    until CONSTANT timestamptz := run.at - _days('archive_days');
+    size CONSTANT int := (SELECT s.value::int FROM setting AS s WHERE s.name = 'archive_events');
+    events int := 0;
+    jobs int := 0;
+    part record;
+    job_id bigint;
+BEGIN
+    IF NOT run.dry_run THEN
+        PERFORM _lock_user(user_id);
+    END IF;
+    FOR part IN
+        SELECT array_agg(o.event_id ORDER BY o.created_at, o.event_id) AS ids,
+               min(o.created_at) AS first_at, max(o.created_at) AS last_at
+        FROM (
+            SELECT e.event_id, e.created_at,
+                   (row_number() OVER (ORDER BY e.created_at, e.event_id) - 1) / size AS number
+            FROM event AS e
+            WHERE e.user_id = user_id AND e.created_at < until AND e.type <> 'memory_retrieval'
+              AND NOT EXISTS (SELECT FROM job AS j
+                              WHERE j.user_id = user_id AND j.job_id = e.archive_job)
+            ORDER BY e.created_at, e.event_id
+            LIMIT run.most
+        ) AS o
+        GROUP BY o.number
+        ORDER BY o.number
+    LOOP
+        IF NOT run.dry_run THEN
+            INSERT INTO job AS j (user_id, kind, payload, dedup_key)
+            VALUES (user_id, 'archive', jsonb_build_object('event_ids', part.ids::text[]),
+                    'from event ' || part.ids[1])
+            RETURNING j.job_id INTO job_id;
+            UPDATE event AS e SET archive_job = job_id
+            WHERE e.user_id = user_id AND e.event_id = ANY (part.ids)
+              AND e.created_at BETWEEN part.first_at AND part.last_at;
+        END IF;
+        events := events + cardinality(part.ids);
+        jobs := jobs + 1;
+    END LOOP;
+    IF events > 0 THEN
+        action := 'archive queued';
+        details := jsonb_build_object('events', events, 'jobs', jobs);
+        next := CASE WHEN events = run.most AND NOT run.dry_run THEN 0 END;
+        RETURN NEXT;
+    END IF;
+END $$;
+
+-- Deletes old events, tool calls and jobs. A job that archived events stays while one of them does:
+-- it is what says that they are archived.
+CREATE OR REPLACE FUNCTION _delete_old(user_id text, run upkeep_run, after bigint)
+    RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    until CONSTANT timestamptz := run.at - _days('delete_days');
+    ids bigint[];
+BEGIN
+    ids := ARRAY(SELECT e.event_id FROM event AS e
+                 WHERE e.user_id = user_id AND e.created_at < until
+                   AND (e.type = 'memory_retrieval'
+                        OR e.archive_job IN (SELECT j.job_id FROM job AS j
+                                             WHERE j.user_id = user_id AND j.status = 'done'))
+                 ORDER BY e.created_at, e.event_id LIMIT run.most);
+    IF NOT run.dry_run THEN
+        DELETE FROM event AS e
+        WHERE e.user_id = user_id AND e.event_id = ANY (ids) AND e.created_at < until;
+    END IF;
+    details := jsonb_build_object('events', cardinality(ids));
+    next := CASE WHEN cardinality(ids) = run.most THEN 0 END;
+
+    ids := ARRAY(SELECT c.tool_call_id FROM tool_call AS c
+                 WHERE c.user_id = user_id AND c.created_at < until
+                   AND (c.counted OR run.dry_run) LIMIT run.most);
+    IF NOT run.dry_run THEN
+        DELETE FROM tool_call AS c WHERE c.user_id = user_id AND c.tool_call_id = ANY (ids);
+    END IF;
+    details := details || jsonb_build_object('tool_calls', cardinality(ids));
+    next := CASE WHEN next = 0 OR cardinality(ids) = run.most THEN 0 END;
+
+    ids := ARRAY(SELECT j.job_id FROM job AS j
+                 WHERE j.user_id = user_id AND j.status = 'done'
+                   AND j.created_at < run.at - _days('job_days')
+                   AND NOT EXISTS (SELECT FROM event AS e
+                                   WHERE e.user_id = user_id AND e.archive_job = j.job_id)
+                 LIMIT run.most);
+    IF NOT run.dry_run THEN
+        DELETE FROM job AS j WHERE j.user_id = user_id AND j.job_id = ANY (ids);
+    END IF;
+    details := details || jsonb_build_object('jobs', cardinality(ids));
+    next := CASE WHEN next = 0 OR cardinality(ids) = run.most THEN 0 END;
+
+    SELECT jsonb_object_agg(d.key, d.value) INTO details
+    FROM jsonb_each(details) AS d WHERE d.value <> '0';
+    IF details IS NOT NULL THEN
+        action := 'old rows deleted';
+        RETURN NEXT;
+    END IF;
+END $$;

@@ -1,0 +1,121 @@
+-- Events lie in a table a month, so that a month whose events are all to go is dropped, not
+-- deleted row by row. Tables are made for this month and the next two; whatever belongs to none of
+-- them (imported history, events of months in which nobody called maintain) is in event_default.
+-- A table is made empty and then attached: for that the server reads event_default, once, under a
+-- lock that recalls wait for. It is left for another time where that table is large or busy.
+
+-- The policy of every table of user data (sql/95_access).
+CREATE OR REPLACE FUNCTION _own_rows(owned regclass) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    EXECUTE format(
+        '%s POLICY own_rows ON %s USING (user_id = current_setting(''memoir.user_id'', true))',
+        CASE WHEN EXISTS (SELECT FROM pg_policy AS p
+                          WHERE p.polrelid = owned AND p.polname = 'own_rows')
+             THEN 'ALTER' ELSE 'CREATE' END,
+        owned);
+END $$;
+
+CREATE OR REPLACE FUNCTION _add_partition(month timestamptz) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET lock_timeout = '500ms'
+AS $$
+DECLARE
+    name CONSTANT name := _partition_name(month);
+BEGIN
+    IF pg_relation_size('event_default') > 256 * 1024 * 1024 THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('CREATE TABLE %I (LIKE event INCLUDING DEFAULTS INCLUDING CONSTRAINTS '
+                   'INCLUDING STORAGE)', name);
+    EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+    PERFORM _own_rows(name::text::regclass);
+    EXECUTE format('ALTER TABLE event ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+                   name, month, _month_after(month));
+    RETURN true;
+EXCEPTION WHEN lock_not_available OR check_violation THEN
+    -- The table is busy, or event_default has events of that month already.
+    RETURN false;
+END $$;
+
+CREATE OR REPLACE FUNCTION _month_after(month timestamptz) RETURNS timestamptz
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (month AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC';
+
+CREATE OR REPLACE FUNCTION _partition_name(month timestamptz) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN to_char(month AT TIME ZONE 'UTC', '"event_"YYYY"_"MM');
+
+-- Drops the table of a month, if all its events may go. 256 MB are looked through in less than a
+-- second; the events of a larger table are deleted in batches till it is small or empty.
+CREATE OR REPLACE FUNCTION _drop_partition(name name) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET lock_timeout = '500ms'
+AS $$
+DECLARE
+    left_over boolean;
+BEGIN
+    IF pg_relation_size(name::text::regclass) > 256 * 1024 * 1024 THEN
+        RETURN false;
+    END IF;
+    LOCK TABLE ONLY event IN ACCESS EXCLUSIVE MODE;
+    EXECUTE format('SELECT EXISTS (SELECT FROM %I AS e WHERE e.type <> ''memory_retrieval'' '
+                   'AND ((e.user_id, e.archive_job) IN (SELECT j.user_id, j.job_id FROM job AS j '
+                   'WHERE j.status = ''done'')) IS NOT TRUE)', name)
+    INTO left_over;
+    IF NOT left_over THEN
+        EXECUTE format('DROP TABLE %I', name);
+    END IF;
+    RETURN NOT left_over;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN false;
+END $$;
+
+-- The tables of months that end before a time.
+CREATE OR REPLACE FUNCTION _old_partitions(until timestamptz) RETURNS SETOF name
+    LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT c.relname
+    FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'event'::regclass AND c.relname ~ '^event_[0-9]{4}_[0-9]{2}$'
+      AND _month_after((replace(substring(c.relname FROM 7), '_', '-') || '-01 00:00:00+00')
+                       ::timestamptz) <= until
+    ORDER BY c.relname;
+END;
+
+-- The step of upkeep; it is of no user.
+CREATE OR REPLACE FUNCTION _tend_partitions(user_id text, run upkeep_run, after bigint)
+    RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    this_month CONSTANT timestamptz := date_trunc('month', run.at, 'UTC');
+    month timestamptz := this_month;
+    name name;
+BEGIN
+    IF NOT _owns_tables() THEN
+        RETURN;
+    END IF;
+    FOR name IN SELECT p.* FROM _old_partitions(run.at - _days('delete_days')) AS p (old) LOOP
+        IF _drop_partition(name) THEN
+            action := 'partition dropped';
+            details := jsonb_build_object('table', name);
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+    WHILE month <= this_month + interval '70 days' LOOP
+        name := _partition_name(month);
+        IF to_regclass(format('%I.%I', current_schema(), name)) IS NULL
+           AND _add_partition(month)
+        THEN
+            action := 'partition added';
+            details := jsonb_build_object('table', name);
+            RETURN NEXT;
+        END IF;
+        month := _month_after(month);
+    END LOOP;
+END $$;

@@ -1,0 +1,80 @@
+"""Sixteen connections write to the memory of one user: no error, nothing twice, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+from tests.rows import value
+from writers import USER, faults, write_at_once
+
+WRITERS = 16
+
+
+def at_once(dsn, statement, parameters):
+    """What sixteen connections say to the same statement at the same moment: value or error."""
+    barrier = threading.Barrier(WRITERS)
+
+    def work(number):
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            barrier.wait()
+            try:
+                return value(conn, statement, *parameters(number))
+            except psycopg.Error as error:
+                return error.sqlstate
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        return list(pool.map(work, range(WRITERS)))
+
+
+def test_whatever_sixteen_writers_do_memory_stays_true_and_whole(db, dsn):
+    crowd = write_at_once(dsn, WRITERS, seconds=3, seed=1)
+    assert [error for writer in crowd for error in writer.errors] == []
+    texts = set().union(*(writer.texts for writer in crowd))
+    assert faults(db, USER, texts) == []
+
+
+def test_the_same_fact_said_sixteen_times_at_once_is_stored_once(db, dsn):
+    remember = "SELECT action FROM memoir.remember('drinks tea', 'fact')"
+    actions = at_once(dsn, remember, lambda _: ())
+    assert sorted(actions) == ["ADD"] + ["NOOP"] * 15
+    assert value(db, "SELECT count(*) FROM memoir.memory") == 1
+
+
+def test_of_sixteen_values_of_a_slot_one_is_true_and_all_are_kept(db, dsn):
+    remember = "SELECT memory_id FROM memoir.remember(%s, 'fact', subject => 'user.city')"
+    ids = at_once(dsn, remember, lambda number: (f"lives at number {number}",))
+    assert len(set(ids)) == 16
+    assert value(db, "SELECT count(*) FROM memoir.memory WHERE status = 'active'") == 1
+    assert faults(db, "default") == []
+
+
+def test_batches_that_overlap_crosswise_do_not_wait_for_each_other(db, dsn):
+    texts = [f"fact number {number}" for number in range(60)]
+
+    def batch(number):
+        given = texts if number % 2 else texts[::-1]
+        return (json.dumps([{"content": text, "kind": "fact"} for text in given]),)
+
+    added = "SELECT count(*) FROM memoir.remember_many(%s) WHERE action = 'ADD'"
+    assert sum(at_once(dsn, added, batch)) == 60
+    assert value(db, "SELECT count(*) FROM memoir.memory") == 60
+
+
+def test_one_of_sixteen_who_forget_does(db, dsn):
+    id_ = value(db, "SELECT memory_id FROM memoir.remember('drinks tea')")
+    forget = "SELECT new_status FROM memoir.forget(%s)"
+    assert sorted(at_once(dsn, forget, lambda _: (id_,))) == ["ME014"] * 15 + ["forgotten"]
+
+
+def test_one_of_sixteen_decisions_about_a_memory_is_carried_out(db, dsn):
+    id_ = value(db, "SELECT memory_id FROM memoir.remember('drinks tea')")
+    apply = "SELECT action FROM memoir.apply_decisions(%s)"
+
+    def decision(number):
+        text = f"drinks {number} cups"
+        return (json.dumps([{"action": "SUPERSEDE", "memory_id": id_, "content": text}]),)
+
+    assert sorted(at_once(dsn, apply, decision)) == ["ME014"] * 15 + ["SUPERSEDE"]

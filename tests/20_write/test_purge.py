@@ -1,0 +1,219 @@
+"""Purging: nothing of a memory, or of a user, is left."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg.sql import SQL, Identifier
+from tests.rows import add_event, call, fill, recall, refused, remember, row_counts, say, value
+
+# Rows of one user for tables that no call below fills, by what the table needs.
+BY_HAND = {
+    "job": "INSERT INTO memoir.job (user_id, kind, payload) VALUES (%(user)s, 'reflect',"
+    " jsonb_build_object('session_id', %(word)s::text))",
+    "query_expansion": "INSERT INTO memoir.query_expansion (user_id, query_hash, query, expansion)"
+    " VALUES (%(user)s, '', %(word)s, '{}')",
+}
+
+
+def user_tables(conn):
+    """All tables with rows of users, partitions aside."""
+    rows = conn.execute(
+        "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
+        " AND a.attname = 'user_id' WHERE c.relnamespace = 'memoir'::regnamespace"
+        " AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY 1"
+    )
+    return [name for (name,) in rows]
+
+
+def live(conn, user, word):
+    """Do everything a user does, with a word of his own in all of it."""
+    says = {"user_id": user}
+    one = remember(conn, f"{word} likes tea", subject="drink", **says)
+    other = remember(conn, f"{word} goes to school", keywords=[word], sources=[one], **says)
+    remember(conn, f"{word} shall rest", "okr", data={"status": "pending"}, **says)
+    recall(conn, word, **says)
+    remember(conn, f"{word} drinks milk now", subject="drink", **says)
+    call(conn, "mention", memory_id=one, entity=word, **says)
+    call(conn, "relate", from_id=one, to_id=other, type="supports", **says)
+    call(conn, "forget", memory_id=other, reason=word, **says)
+    call(conn, "restore", memory_id=other, **says)
+    add_event(conn, "alert", {"said": word}, **says)
+    say(conn, f"{word} session", f"{word} said", **says)
+    call(conn, "message_add", session_id=f"{word} talk", role="user", content=word, **says)
+    call(conn, "call_tool", name="memory_write", arguments={"content": f"{word} sleeps"}, **says)
+    call(conn, "gold_add", gold_set=word, query=word, relevant_ids=[one], **says)
+    for name in set(BY_HAND) & set(user_tables(conn)):
+        conn.execute(BY_HAND[name], {"user": user, "word": word})
+    call(conn, "maintain", only_user=user)
+    recall(conn, f"{word} again", **says)
+    return one
+
+
+def traces_of(conn, word):
+    """Where a word still is: tables, definitions of indexes and functions."""
+    found = [
+        name
+        for name in user_tables(conn)
+        if value(
+            conn,
+            SQL("SELECT count(*) FROM memoir.{} AS t WHERE t::text ILIKE %s")
+            .format(Identifier(name))
+            .as_string(conn),
+            f"%{word}%",
+        )
+    ]
+    definitions = (
+        "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class c ON c.oid = indrelid"
+        " WHERE c.relnamespace = 'memoir'::regnamespace"
+        " AND pg_get_indexdef(indexrelid) ILIKE %(word)s",
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'memoir'::regnamespace"
+        " AND prosrc ILIKE %(word)s",
+    )
+    for statement in definitions:
+        found += [name for (name,) in conn.execute(statement, {"word": f"%{word}%"})]
+    return found
+
+
+def test_nothing_is_left_of_a_purged_user_and_all_of_another(tx):
+    for user, word in (("Xanthippe", "Zanzibar"), ("bob", "Tuvalu")):
+        live(tx, user, word)
+    tables = user_tables(tx)
+    empty = "SELECT count(*) FROM memoir.{} WHERE user_id = 'Xanthippe'"
+    assert [name for name in tables if not value(tx, empty.format(name))] == []
+    before = row_counts(tx)
+    rows = dict(call(tx, "purge_user", user_id="Xanthippe"))
+    assert set(rows) == set(tables)
+    after = row_counts(tx)
+    assert {name: before[name] - after[name] for name in tables} == rows
+    assert (traces_of(tx, "Zanzibar"), traces_of(tx, "Xanthippe")) == ([], [])
+    assert "Tuvalu likes tea" in traces(tx, "bob")
+
+
+def traces(conn, user):
+    rows = conn.execute("SELECT content FROM memoir.memory WHERE user_id = %s", (user,))
+    return [content for (content,) in rows]
+
+
+def test_a_dry_run_tells_the_same_and_deletes_nothing(tx):
+    live(tx, "ada", "Zanzibar")
+    before = row_counts(tx)
+    planned = call(tx, "purge_user", user_id="ada", dry_run=True)
+    assert row_counts(tx) == before
+    assert call(tx, "purge_user", user_id="ada") == planned
+
+
+def test_the_indexes_of_a_large_user_go_too(tx):
+    tx.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    fill(tx, 30, "Zanzibar")
+    call(tx, "maintain")
+    assert len(traces_of(tx, "Zanzibar")) > 5
+    assert call(tx, "purge_user", user_id="Zanzibar")[-1] == ("own indexes", 3)
+    assert traces_of(tx, "Zanzibar") == []
+    assert value(tx, "SELECT count(*) FROM pg_class WHERE relname ~ '^trace_near_'") == 0
+
+
+def test_indexes_of_a_busy_table_are_left_to_maintain(db, dsn):
+    db.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    fill(db, 30, "Zanzibar")
+    call(db, "maintain")
+    with psycopg.connect(dsn) as reader:
+        reader.execute("SELECT FROM memoir.trace")
+        said = call(db, "purge_user", user_id="Zanzibar")[-1]
+        assert said == ("own indexes left: memoir maintain", 3)
+    call(db, "maintain")
+    assert traces_of(db, "Zanzibar") == []
+
+
+def test_a_user_without_anything_leaves_no_trace_of_the_call(tx):
+    assert call(tx, "purge_user", user_id="nobody") in ([], [("profile", 1)])
+    assert traces_of(tx, "nobody") == []
+
+
+@pytest.mark.parametrize("user", [None, "", "  ", "x" * 201])
+def test_a_user_must_be_named(tx, user):
+    tx.execute("SET LOCAL memoir.user_id = 'ada'")
+    remember(tx, "tea")
+    assert refused(tx, "purge_user", user_id=user).sqlstate == "ME006"
+    assert value(tx, "SELECT count(*) FROM memoir.memory") == 1
+
+
+def test_a_purged_memory_is_gone_with_all_that_hangs_on_it(tx):
+    one = live(tx, "ada", "Zanzibar")
+    tx.execute("UPDATE memoir.profile SET rolling_summary = 'Zanzibar'")
+    rows = dict(call(tx, "purge", memory_id=one, user_id="ada"))
+    hanging = {"memory", "trace", "keyword", "relation", "mention", "revision", "gold_relevant"}
+    assert hanging | {"access", "entity", "term", "profile.rolling_summary"} <= set(rows)
+    assert "Zanzibar likes tea" not in traces(tx, "ada")
+    for table in ("memory", "trace", "keyword", "revision", "access", "gold_relevant", "mention"):
+        assert value(tx, f"SELECT count(*) FROM memoir.{table} WHERE memory_id = {one}") == 0
+    assert value(tx, "SELECT count(*) FROM memoir.entity") == 0
+
+
+def test_its_words_go_where_else_they_were(tx):
+    live(tx, "ada", "unrelated")
+    memory_id = remember(tx, "Zanzibar", "turn", user_id="ada", session_id="talk", turn=0)
+    call(tx, "message_add", session_id="talk", role="user", content="Zanzibar", user_id="ada")
+    written = {"content": "Zanzibar is far", "category": "okr"}
+    answer = call(tx, "call_tool", name="memory_write", arguments=written, user_id="ada")[0]
+    for each in (memory_id, int(answer.call_tool["key"])):
+        call(tx, "purge", memory_id=each, user_id="ada")
+    assert traces_of(tx, "Zanzibar") == []
+
+
+def test_a_goal_leaves_the_profile(tx):
+    goal = remember(tx, "Zanzibar", "okr", data={"status": "pending"})
+    assert "Zanzibar" in recall(tx, mode="plan").block
+    call(tx, "purge", memory_id=goal)
+    assert "Zanzibar" not in recall(tx, mode="plan").block
+
+
+def test_what_was_made_from_it_stays_and_is_recalled(tx):
+    (turn,) = say(tx, "s", "I live in Zanzibar")
+    fact = remember(tx, "she lives on an island", sources=[turn])
+    call(tx, "purge", memory_id=turn)
+    assert recall(tx, "island").memory_ids == [fact]
+    assert value(tx, "SELECT derived FROM memoir.trace") is False
+
+
+def test_a_dry_run_of_a_memory_tells_the_same(tx):
+    one = live(tx, "ada", "Zanzibar")
+    before = row_counts(tx)
+    planned = call(tx, "purge", memory_id=one, user_id="ada", dry_run=True)
+    assert row_counts(tx) == before
+    assert call(tx, "purge", memory_id=one, user_id="ada") == planned
+
+
+@pytest.mark.parametrize("status", ["forgotten", "superseded", "archived", "pending"])
+def test_a_memory_of_any_status_can_be_purged(tx, status):
+    memory_id = remember(tx, "tea")
+    tx.execute("UPDATE memoir.memory SET status = %s", (status,))
+    call(tx, "purge", memory_id=memory_id)
+    assert row_counts(tx)["memory"] == 0
+
+
+def test_of_another_user_nothing_is_purged(tx):
+    memory_id = remember(tx, "tea", user_id="ada")
+    said = refused(tx, "purge", memory_id=memory_id, user_id="bob")
+    assert (said.sqlstate, said.message_primary) == (
+        "ME012",
+        f'user "bob" has no memory {memory_id}',
+    )
+    assert refused(tx, "purge", memory_id=None).sqlstate == "ME012"
+
+
+def test_recall_counts_exactly_afterwards(tx):
+    ids = [remember(tx, text) for text in ("tea at five", "tea and milk", "cold milk")]
+    call(tx, "refresh_statistics")
+    call(tx, "purge", memory_id=ids[0])
+    late = recall(tx, "tea milk")
+    call(tx, "refresh_statistics")
+    assert recall(tx, "tea milk").block == late.block
+
+
+def test_listeners_hear_of_it(db):
+    memory_id = remember(db, "tea")
+    db.execute("LISTEN memoir")
+    call(db, "purge", memory_id=memory_id)
+    (said,) = db.notifies(timeout=1, stop_after=1)
+    assert '"event": "deleted"' in said.payload

@@ -1,0 +1,146 @@
+"""Slots, validity, and what a recall of the past finds."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rows import ago, call, explain, found, remember, value
+
+VUE, REACT, SVELTE = "builds with Vue", "builds with React", "builds with Svelte"
+
+
+def choose(conn, content, days, **more):
+    """What became of a framework named so many days ago."""
+    said = {"kind": "preference", "subject": "user.framework", "created_at": ago(days=days)}
+    return call(conn, "remember", content=content, **(said | more))[0]
+
+
+def slot(conn):
+    """The memories of the slot in time: content, status, begin and end in days ago."""
+    rows = conn.execute(
+        "SELECT content, status, valid_from, valid_until FROM memoir.memory"
+        " WHERE subject = 'user.framework' AND status <> 'forgotten' ORDER BY valid_from"
+    )
+    return [(text, status, days(begin), days(end)) for text, status, begin, end in rows]
+
+
+def days(time):
+    """How many days ago it was."""
+    return None if time is None else (ago() - time).days
+
+
+def known(conn, days_ago):
+    """What a recall of that time has."""
+    return found(conn, "builds", as_of=ago(days=days_ago))
+
+
+def test_a_newer_preference_closes_the_older_one(tx):
+    choose(tx, VUE, 30)
+    second = choose(tx, REACT, 10)
+    assert (second.action, second.reason) == ("SUPERSEDE", "newer on the same subject")
+    assert slot(tx) == [(VUE, "superseded", 30, 10), (REACT, "active", 10, None)]
+
+
+def test_the_newer_one_is_linked_to_what_it_supersedes(tx):
+    first, second = choose(tx, VUE, 30), choose(tx, REACT, 10)
+    assert second.other_ids == [first.memory_id]
+    link = "SELECT (from_id, to_id, type)::text FROM memoir.relation"
+    assert value(tx, link) == f"({second.memory_id},{first.memory_id},supersedes)"
+
+
+def test_recall_has_the_newest_and_a_recall_of_the_past_the_one_of_then(tx):
+    choose(tx, VUE, 30)
+    choose(tx, REACT, 10)
+    assert found(tx, "builds") == [REACT]
+    assert [known(tx, at) for at in (31, 20, 10, 5)] == [[], [VUE], [REACT], [REACT]]
+
+
+def test_a_fact_that_arrives_late_takes_its_place_in_the_past(tx):
+    choose(tx, VUE, 30)
+    react = choose(tx, REACT, 10)
+    late = choose(tx, SVELTE, 1, valid_from=ago(days=20))
+    assert (late.action, late.other_ids) == ("ADD", [react.memory_id])
+    assert slot(tx) == [
+        (VUE, "superseded", 30, 20),
+        (SVELTE, "superseded", 20, 10),
+        (REACT, "active", 10, None),
+    ]
+    assert found(tx, "builds") == [REACT]
+
+
+def test_what_was_not_known_then_is_not_recalled_as_of_then(tx):
+    choose(tx, VUE, 30)
+    choose(tx, REACT, 10, valid_from=ago(days=20))
+    assert known(tx, 15) == [VUE]
+    assert known(tx, 5) == [REACT]
+
+
+def test_the_oldest_may_arrive_last(tx):
+    choose(tx, REACT, 10)
+    choose(tx, VUE, 30)
+    assert slot(tx) == [(VUE, "superseded", 30, 10), (REACT, "active", 10, None)]
+    assert known(tx, 20) == [VUE]
+
+
+def test_of_two_of_the_same_moment_the_later_one_wins(tx):
+    choose(tx, VUE, 10)
+    choose(tx, REACT, 10)
+    assert found(tx, "builds") == [REACT]
+    lasted = "SELECT extract(microseconds FROM valid_until - valid_from) FROM memoir.memory"
+    assert value(tx, f"{lasted} WHERE status = 'superseded'") == 1
+
+
+def test_a_slot_is_one_of_its_kind_whatever_its_case(tx):
+    choose(tx, VUE, 30)
+    assert choose(tx, REACT, 10, subject=" User.Framework ").action == "SUPERSEDE"
+    assert choose(tx, SVELTE, 5, kind="goal").action == "ADD"
+    assert choose(tx, SVELTE, 5, user_id="ada").action == "ADD"
+
+
+def test_the_same_again_in_a_slot_is_not_stored(tx):
+    first = choose(tx, VUE, 30)
+    again = choose(tx, VUE, 10)
+    assert (again.action, again.memory_id) == ("NOOP", first.memory_id)
+    choose(tx, REACT, 5)
+    assert choose(tx, VUE, 20).action == "NOOP"
+    assert choose(tx, VUE, 1).action == "SUPERSEDE"
+
+
+def test_turns_have_no_slot(tx):
+    for turn in range(2):
+        done = choose(tx, f"I use {turn}", 1, kind="turn", turn=turn, session_id="s")
+        assert done.action == "ADD"
+
+
+def test_a_memory_ends_when_it_was_said_to(tx):
+    remember(tx, "the build is red", valid_from=ago(days=5), valid_until=ago(days=2))
+    assert found(tx, "build") == []
+    assert explain(tx, "build")[0].reason == "expired"
+    remember(tx, "the deploy is frozen", valid_until="2999-01-01")
+    assert found(tx, "deploy") == ["the deploy is frozen"]
+
+
+def test_what_is_rewritten_is_recalled_as_of_then_as_it_was(tx):
+    memory_id = remember(tx, "the port is 8080", created_at=ago(days=30))
+    call(tx, "update_memory", memory_id=memory_id, content="the port is 9090")
+    assert found(tx, "port") == ["the port is 9090"]
+    assert found(tx, "port 8080", as_of=ago(days=5)) == ["the port is 8080"]
+
+
+def test_what_is_forgotten_is_not_recalled_as_of_a_time_before(tx):
+    memory_id = remember(tx, "the port is 8080", created_at=ago(days=30))
+    call(tx, "forget", memory_id=memory_id)
+    assert found(tx, "port", as_of=ago(days=5)) == []
+
+
+def test_explain_of_the_past_has_a_superseded_memory_once(tx):
+    first = choose(tx, VUE, 30)
+    choose(tx, REACT, 10)
+    rows = explain(tx, "builds", as_of=ago(days=20))
+    assert (rows[0].memory_id, rows[0].reason) == (first.memory_id, "in block")
+    assert len({r.memory_id for r in rows}) == len(rows) == 2
+
+
+@pytest.mark.parametrize("size", [201, 3000])
+def test_a_subject_has_200_characters_at_most(tx, size):
+    with pytest.raises(Exception, match=f"subject has {size} characters"):
+        remember(tx, "tea", subject="x" * size)

@@ -1,0 +1,162 @@
+"""Whatever is done to a memory, in whatever order: it stays true, and nothing is lost."""
+
+from __future__ import annotations
+
+import psycopg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from psycopg.types.json import Jsonb
+from tests.rows import ago, call
+from writers import faults
+
+USER = "ann"
+
+TEXTS = st.sampled_from(
+    (
+        "uses vim",
+        "uses vim every day",
+        "does not use vim any more",
+        "lives in Oslo with two cats",
+        "lives in Oslo with two cats and a dog",
+        "住在奥斯陆",
+        "住在奥斯陆的市中心",
+    )
+)
+KINDS = st.sampled_from(("fact", "preference"))
+SUBJECTS = st.sampled_from((None, "user.editor", "user.city"))
+DAYS = st.none() | st.integers(1, 6).map(lambda days: ago(days=days))
+VECTORS = st.sampled_from((None, "[1,0,0]", "[0.99,0.1,0]", "[0,1,0]"))
+# A memory by its number among those there are of the status that a step wants.
+CHOICE = st.integers(0, 9)
+
+
+def step(name, required=None, **optional):
+    """A call of a function with these arguments."""
+    return st.tuples(st.just(name), st.fixed_dictionaries(required or {}, optional=optional))
+
+
+def decision(action, required, **optional):
+    return st.fixed_dictionaries({"action": st.just(action), **required}, optional=optional)
+
+
+NEW = {"content": TEXTS, "kind": KINDS, "subject": SUBJECTS}
+ONE = {"memory_id": CHOICE}
+SEVERAL = {"memory_ids": st.lists(CHOICE, min_size=1, max_size=3, unique=True)}
+DECISIONS = st.one_of(
+    decision("ADD", NEW),
+    decision("UPDATE", {**ONE, "content": TEXTS}, subject=SUBJECTS),
+    decision("DELETE", SEVERAL, content=TEXTS),
+    decision("NOOP", SEVERAL, content=TEXTS),
+    decision("SUPERSEDE", {**SEVERAL, "content": TEXTS}, kind=KINDS, subject=SUBJECTS),
+    decision("SUPERSEDE", {**ONE, "by": CHOICE}),
+    decision("REPLACE", {**ONE, "content": TEXTS}),
+    decision("MERGE", {**SEVERAL, "content": TEXTS}, kind=KINDS),
+    decision("KEEP_BOTH", {**ONE, "content": TEXTS}, subject=SUBJECTS),
+)
+REMEMBER = step(
+    "remember",
+    NEW,
+    created_at=DAYS,
+    valid_from=DAYS,
+    valid_until=st.just(ago(days=0)),
+    embedding=VECTORS,
+    source=st.sampled_from(("user", "model")),
+    summary=st.just("in short"),
+)
+STEPS = st.one_of(
+    REMEMBER,
+    step("apply_decisions", {"decisions": st.lists(DECISIONS, min_size=1, max_size=2)}),
+    step("supersede", {"memory_id": CHOICE, "by_id": CHOICE}),
+    step("update_memory", ONE, content=TEXTS, kind=KINDS, subject=SUBJECTS, embedding=VECTORS),
+    step("forget", ONE),
+    step("restore", ONE),
+    step("undo", ONE),
+    step("undo_run", {"run_id": CHOICE}),
+    step("set_settings", {"settings": st.booleans().map(lambda on: Jsonb({"confirm": on}))}),
+)
+# Of which status the memories of a step are; active ones where nothing else is said.
+STATUS = {"restore": "forgotten", "forget": "%", "undo": "%"}
+
+ROWS = """SELECT md5(string_agg(r.row, '' ORDER BY r.row)) FROM (
+    SELECT m::text FROM memoir.memory AS m
+    UNION ALL SELECT t::text FROM memoir.trace AS t
+    UNION ALL SELECT k::text FROM memoir.keyword AS k
+    UNION ALL SELECT r::text FROM memoir.relation AS r
+    UNION ALL SELECT v::text FROM memoir.revision AS v
+    UNION ALL SELECT p::text FROM memoir.profile AS p
+) AS r (row)"""
+
+
+class Memory:
+    """The memory of one user: what was told to it, and what is done to it."""
+
+    def __init__(self, conn):
+        self.conn, self.told = conn, set()
+
+    def numbers(self, query, *parameters):
+        return [number for (number,) in self.conn.execute(query, parameters)] or [0]
+
+    def rows(self):
+        """What is stored, in short."""
+        return self.conn.execute(ROWS).fetchone()
+
+    def do(self, name, arguments):
+        """One step; what is refused has an error of ours and changes nothing."""
+        given = self.chosen(name, arguments)
+        before = self.rows()
+        try:
+            with self.conn.transaction():
+                call(self.conn, name, user_id=USER, **_sent(given))
+        except psycopg.Error as error:
+            refusal = error.sqlstate
+        else:
+            refusal = None
+            self.told.update(_texts(name, given))
+        assert refusal is None or (refusal.startswith("ME") and self.rows() == before)
+        return refusal
+
+    def chosen(self, name, arguments):
+        """The arguments with memories and runs for numbers."""
+        ids = self.numbers(
+            "SELECT m.memory_id FROM memoir.memory AS m WHERE m.status LIKE %s"
+            " ORDER BY m.memory_id",
+            STATUS.get(name, "active"),
+        )
+        runs = self.numbers(
+            "SELECT DISTINCT run_id FROM memoir.revision WHERE run_id IS NOT NULL ORDER BY run_id"
+        )
+
+        def choose(key, value):
+            if key == "decisions":
+                return [{k: choose(k, v) for k, v in each.items()} for each in value]
+            if key in {"memory_id", "by_id", "by"}:
+                return ids[value % len(ids)]
+            if key == "memory_ids":
+                return list({ids[each % len(ids)] for each in value})
+            return runs[value % len(runs)] if key == "run_id" else value
+
+        return {key: choose(key, value) for key, value in arguments.items()}
+
+
+def _sent(given):
+    return {key: Jsonb(value) if key == "decisions" else value for key, value in given.items()}
+
+
+def _texts(name, given):
+    """The texts that a call asks to remember."""
+    asked = given["decisions"] if name == "apply_decisions" else [given]
+    return [each["content"] for each in asked if "content" in each]
+
+
+@settings(max_examples=100)
+@given(
+    said=st.lists(REMEMBER, min_size=2, max_size=5),
+    steps=st.lists(STEPS, min_size=3, max_size=15),
+)
+def test_memory_stays_true_and_whole_whatever_is_done_to_it(tx, said, steps):
+    with tx.transaction(force_rollback=True):
+        tx.execute("SELECT memoir.use_model('small', 3)")
+        memory = Memory(tx)
+        for name, arguments in said + steps:
+            memory.do(name, arguments)
+            assert faults(tx, USER, memory.told) == [], (name, arguments)

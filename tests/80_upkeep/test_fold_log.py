@@ -1,0 +1,113 @@
+"""Old recalls become events; what the log says of them stays the same."""
+
+from __future__ import annotations
+
+from tests.rows import add_event, call, recall, refused, remember, value
+
+
+def aged(conn, days):
+    conn.execute(
+        "UPDATE memoir.retrieval SET created_at = created_at - %s * interval '24 hours'", (days,)
+    )
+
+
+def fold(conn, days=8, **more):
+    """Let all recalls be so many days older, and maintain."""
+    aged(conn, days)
+    return [row.details for row in call(conn, "maintain", **more) if row.action == "recalls folded"]
+
+
+def log(conn):
+    return conn.execute("SELECT * FROM memoir.retrieval_log ORDER BY retrieval_id").fetchall()
+
+
+def views(conn):
+    names = (
+        "kinds_injected",
+        "token_utilisation",
+        "hit_rate",
+        "recall_latency",
+        "suggested_weights",
+    )
+    return [
+        conn.execute(f"SELECT * FROM memoir.{name} ORDER BY 1, 2, 3").fetchall() for name in names
+    ]
+
+
+def recalls(conn):
+    """Two recalls of two memories and an event, one with feedback; the id of the first."""
+    memory_id = remember(conn, "green tea", "task")
+    remember(conn, "tea house", "fact")
+    add_event(conn, "alert", {"tea": 1})
+    first = recall(conn, "tea").retrieval_id
+    second = recall(conn, "tea", mode="implicit", budget=100).retrieval_id
+    call(conn, "mark_used", retrieval_id=second, memory_ids=[memory_id])
+    return first
+
+
+def test_the_log_says_the_same_before_and_after(tx):
+    recalls(tx)
+    aged(tx, 8)
+    before = log(tx)
+    assert fold(tx, 0) == [{"recalls": 2}]
+    assert log(tx) == before
+    assert value(tx, "SELECT count(*) FROM memoir.retrieval") == 0
+
+
+def test_so_do_the_views(tx):
+    recalls(tx)
+    aged(tx, 8)
+    before = views(tx)
+    fold(tx, 0)
+    assert views(tx) == before
+    assert all(before[:4])
+
+
+def test_the_newest_stay_to_be_replayed(tx):
+    recalls(tx)
+    assert fold(tx, 6.9) == []
+    assert len(call(tx, "replay", since=None)) == 2
+    assert fold(tx, 0.2) == [{"recalls": 2}]
+    assert call(tx, "replay", since=None) == []
+
+
+def test_folding_counts_first(tx):
+    recalls(tx)
+    fold(tx)
+    assert value(tx, "SELECT sum(count) FROM memoir.access") == 4
+
+
+def test_feedback_on_a_folded_recall_is_recorded(tx):
+    retrieval_id = recalls(tx)
+    fold(tx)
+    one, other = value(tx, "SELECT array_agg(memory_id ORDER BY memory_id) FROM memoir.memory")
+    for memory_ids, marked in (([other, 999], 1), ([one], 2), ([], 2)):
+        arguments = {"retrieval_id": retrieval_id, "memory_ids": memory_ids}
+        assert call(tx, "mark_used", **arguments)[0].mark_used == marked
+    said = "SELECT payload -> 'used' FROM memoir.retrieval_log WHERE retrieval_id = %s"
+    assert value(tx, said, retrieval_id) == [str(one), str(other)]
+
+
+def test_of_a_folded_recall_another_user_gives_no_feedback(tx):
+    retrieval_id = recalls(tx)
+    fold(tx)
+    arguments = {"retrieval_id": retrieval_id, "memory_ids": [1]}
+    assert refused(tx, "mark_used", user_id="bob", **arguments).sqlstate == "ME012"
+
+
+def test_a_folded_recall_is_no_event_to_recall(tx):
+    recalls(tx)
+    fold(tx)
+    tx.execute("UPDATE memoir.event SET created_at = now() WHERE type = 'memory_retrieval'")
+    assert "memory_retrieval" not in recall(tx, "tea").block
+
+
+def test_the_ids_of_recalls_survive_a_crash(tx):
+    statement = "SELECT relpersistence FROM pg_class WHERE relname = 'retrieval_retrieval_id_seq'"
+    assert value(tx, statement) == "p"
+
+
+def test_a_dry_run_folds_nothing(tx):
+    recalls(tx)
+    assert fold(tx, dry_run=True) == [{"recalls": 2}]
+    assert value(tx, "SELECT count(*) FROM memoir.retrieval") == 2

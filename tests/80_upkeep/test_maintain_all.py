@@ -1,0 +1,172 @@
+"""maintain() in small transactions: the same result, and stopped halfway nothing is lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import psycopg
+import pytest
+from psycopg import errors
+from tests.rows import NOW, ago, call, recall, refused, remember, row_counts, value
+
+
+def set_to(conn, **settings):
+    for name, setting in settings.items():
+        conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (str(setting), name))
+
+
+def notes(conn, count, user="default", days=8):
+    """Store temporary memories that were made so many days ago."""
+    conn.execute(
+        "SELECT memoir.remember('note ' || n || md5(n::text), 'context', %s, created_at => %s)"
+        " FROM generate_series(1, %s) AS n",
+        (user, ago(days=days), count),
+    )
+
+
+def run(conn, **more):
+    """The report of a run: (user, action, memories) of each row but the last."""
+    names = "".join(f"{name} => %({name})s, " for name in more)
+    report = value_of(conn, f"CALL memoir.maintain_all({names}at => %(at)s)", {"at": NOW, **more})
+    assert report[-1]["action"] == "report"
+    rows = [row for row in report[:-1] if not row["action"].startswith("partition")]
+    return [(row["user_id"], row["action"], row["memories"]) for row in rows]
+
+
+def value_of(conn, statement, values):
+    (row,) = conn.execute(statement, values).fetchall()
+    return row[0]
+
+
+def forgotten(conn):
+    return value(conn, "SELECT count(*) FROM memoir.memory WHERE status = 'forgotten'")
+
+
+def test_it_does_what_maintain_does(db):
+    for user in ("ada", "bob"):
+        notes(db, 10, user)
+        remember(db, "tea at five", user_id=user)
+    planned = [row[:3] for row in call(db, "maintain", at=NOW, dry_run=True)]
+    assert [row[1] for row in planned[:2]] == ["forgotten", "forgotten"]
+    assert run(db) == [
+        ("ada", "forgotten", 10),
+        ("bob", "forgotten", 10),
+        ("ada", "words counted", 1),
+        ("bob", "words counted", 1),
+    ]
+    assert run(db) == []
+
+
+def test_batches_of_a_step_are_told_as_one(db):
+    set_to(db, maintain_batch=3)
+    notes(db, 10)
+    for _ in range(8):
+        recall(db, "nothing like it")
+    report = value_of(db, "CALL memoir.maintain_all(at => %s)", (NOW,))
+    rows = {row["action"]: row for row in report}
+    assert rows["access counted"]["details"] == {"recalls": 8, "tool_calls": 0}
+    assert rows["forgotten"]["memories"] == len(rows["forgotten"]["details"]["ids"]) == 10
+    assert forgotten(db) == 10
+
+
+def test_one_run_has_one_number(db):
+    set_to(db, maintain_batch=3)
+    notes(db, 10)
+    run(db)
+    statement = "SELECT count(DISTINCT run_id) || ' ' || count(*) FROM memoir.revision"
+    assert value(db, statement) == "1 10"
+
+
+def test_one_user_alone(db):
+    notes(db, 3, "ada"), notes(db, 3, "bob")
+    assert run(db, only_user="ada") == [("ada", "forgotten", 3)]
+
+
+def test_it_needs_no_search_path_and_no_transaction(db):
+    db.execute("SET search_path = pg_catalog")
+    assert run(db) == []
+    with pytest.raises(errors.InvalidTransactionTermination), db.transaction():
+        run(db)
+
+
+def test_an_empty_user_is_refused(db):
+    with pytest.raises(psycopg.Error) as caught:
+        run(db, only_user="")
+    assert caught.value.sqlstate == "ME006"
+
+
+def test_each_batch_is_committed(db, dsn):
+    set_to(db, maintain_batch=5)
+    notes(db, 20)
+    ids = value(db, "SELECT array_agg(memory_id ORDER BY memory_id) FROM memoir.memory")
+    with psycopg.connect(dsn) as writer:
+        writer.execute("SELECT FROM memoir.memory WHERE memory_id = %s FOR UPDATE", (ids[12],))
+        thread = threading.Thread(target=run, args=(psycopg.connect(dsn, autocommit=True),))
+        thread.start()
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        until(lambda: value(db, waiting) == 1)
+        assert forgotten(db) == 10
+    thread.join()
+    assert forgotten(db) == 20
+
+
+def until(condition):
+    for _ in range(500):
+        if condition():
+            return
+        time.sleep(0.01)
+    pytest.fail("never came true")
+
+
+def test_killed_halfway_nothing_is_lost_and_the_next_run_goes_on(db, dsn):
+    set_to(db, maintain_batch=5)
+    notes(db, 20)
+    before = row_counts(db)["memory"]
+    ids = value(db, "SELECT array_agg(memory_id ORDER BY memory_id) FROM memoir.memory")
+    with psycopg.connect(dsn) as writer:
+        writer.execute("SELECT FROM memoir.memory WHERE memory_id = %s FOR UPDATE", (ids[12],))
+        victim = psycopg.connect(dsn, autocommit=True)
+        thread = threading.Thread(target=dies, args=(victim,))
+        thread.start()
+        until(lambda: forgotten(db) == 10)
+        assert value(db, "SELECT pg_terminate_backend(%s, 5000)", victim.info.backend_pid)
+        thread.join()
+    assert (forgotten(db), row_counts(db)["memory"]) == (10, before)
+    assert run(db)[0] == ("default", "forgotten", 10)
+    assert value(db, "SELECT count(*) FROM memoir.revision") == 20
+
+
+def dies(conn):
+    with pytest.raises(psycopg.OperationalError):
+        run(conn)
+
+
+def test_several_at_once_do_each_thing_once(db, dsn):
+    set_to(db, maintain_batch=3)
+    for user in ("ada", "bob", "eve"):
+        notes(db, 20, user)
+    threads = [
+        threading.Thread(target=run, args=(psycopg.connect(dsn, autocommit=True),))
+        for _ in range(3)
+    ]
+    threads.append(
+        threading.Thread(
+            target=lambda: call(psycopg.connect(dsn, autocommit=True), "maintain", at=NOW)
+        )
+    )
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert value(db, "SELECT count(*) FROM memoir.revision") == forgotten(db) == 60
+
+
+def test_a_writer_of_another_user_does_not_wait(db, dsn):
+    notes(db, 3, "ada")
+    with psycopg.connect(dsn) as other:
+        call(other, "maintain", at=NOW)
+        db.execute("SET lock_timeout = '1ms'")
+        assert remember(db, "tea at five", user_id="bob")
+        assert recall(db, "tea", user_id="bob").memory_ids != []
+        assert refused(db, "supersede", memory_id=1, by_id=2, user_id="ada").sqlstate == "55P03"

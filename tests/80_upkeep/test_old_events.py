@@ -1,0 +1,140 @@
+"""Events are archived after 30 days and deleted after 60, but never unread by an archive job."""
+
+from __future__ import annotations
+
+import re
+
+from tests.documents import D3_ARCHIVE
+from tests.rows import NOW, add_event, ago, call, recall, row_counts, value
+
+
+def event(conn, days, **more):
+    return add_event(conn, "daily_note", {"n": days}, created_at=ago(days=days), **more)
+
+
+def maintain(conn, **more):
+    """What was done about old rows, by action."""
+    rows = call(conn, "maintain", **{"at": NOW, **more})
+    return {
+        row.action: row.details
+        for row in rows
+        if row.action in ("archive queued", "old rows deleted")
+    }
+
+
+def finish(conn, at=NOW):
+    conn.execute("UPDATE memoir.job SET status = 'done', created_at = %s", (at,))
+
+
+def events(conn):
+    rows = conn.execute("SELECT event_id FROM memoir.event ORDER BY event_id")
+    return [event_id for (event_id,) in rows]
+
+
+def test_the_numbers_are_those_of_the_document(tx):
+    days = "SELECT array_agg(value::int ORDER BY name) FROM memoir.setting WHERE name = ANY (%s)"
+    found = value(tx, days, ["archive_days", "delete_days"])
+    assert found == [int(day) for day in re.findall(r"(\d+) 天后", D3_ARCHIVE)] == [30, 60]
+
+
+def test_events_older_than_30_days_are_queued_once(tx):
+    old, older, _ = event(tx, 31), event(tx, 45), event(tx, 29)
+    assert maintain(tx) == {"archive queued": {"events": 2, "jobs": 1}}
+    job = tx.execute("SELECT user_id, kind, payload FROM memoir.job").fetchall()
+    assert job == [("default", "archive", {"event_ids": [str(older), str(old)]})]
+    assert maintain(tx) == {}
+
+
+def test_a_job_has_no_more_than_100_events(tx):
+    tx.execute(
+        "SELECT memoir.event_add('note', '{}', created_at => %s) FROM generate_series(1, 250)",
+        (ago(days=40),),
+    )
+    assert maintain(tx)["archive queued"] == {"events": 250, "jobs": 3}
+
+
+def test_an_event_is_deleted_after_60_days_once_it_is_archived(tx):
+    event(tx, 61), event(tx, 59)
+    maintain(tx)
+    assert maintain(tx) == {}
+    finish(tx)
+    assert maintain(tx) == {"old rows deleted": {"events": 1}}
+    assert len(events(tx)) == 1
+
+
+def test_without_a_model_nothing_is_deleted(tx):
+    event(tx, 5000)
+    maintain(tx)
+    for status in ("waiting", "running", "dead"):
+        tx.execute("UPDATE memoir.job SET status = %s", (status,))
+        assert maintain(tx) == {}
+    assert len(events(tx)) == 1
+
+
+def test_an_event_whose_job_is_gone_is_queued_again(tx):
+    event(tx, 61)
+    maintain(tx)
+    tx.execute("DELETE FROM memoir.job")
+    assert maintain(tx) == {"archive queued": {"events": 1, "jobs": 1}}
+
+
+def test_an_event_that_comes_late_is_archived_before_it_is_deleted(tx):
+    event(tx, 61)
+    maintain(tx)
+    finish(tx)
+    late = event(tx, 70)
+    assert maintain(tx) == {
+        "archive queued": {"events": 1, "jobs": 1},
+        "old rows deleted": {"events": 1},
+    }
+    assert events(tx) == [late]
+
+
+def test_folded_recalls_go_without_being_archived(tx):
+    recall(tx, "tea")
+    tx.execute("UPDATE memoir.retrieval SET created_at = now() - interval '61 days'")
+    maintain(tx, at=None)
+    assert maintain(tx, at=None) == {"old rows deleted": {"events": 1}}
+    assert value(tx, "SELECT count(*) FROM memoir.retrieval_log") == 0
+
+
+def test_old_tool_calls_are_deleted(tx):
+    call(tx, "call_tool", name="summary", arguments={})
+    tx.execute("UPDATE memoir.tool_call SET created_at = now() - interval '61 days'")
+    assert maintain(tx, at=None) == {"old rows deleted": {"tool_calls": 1}}
+
+
+def test_jobs_done_for_a_week_are_deleted_but_those_that_vouch_for_events(tx):
+    event(tx, 40)
+    maintain(tx)
+    finish(tx, ago(days=8))
+    assert maintain(tx) == {}
+    tx.execute("DELETE FROM memoir.event")
+    assert maintain(tx) == {"old rows deleted": {"jobs": 1}}
+    assert value(tx, "SELECT count(*) FROM memoir.job") == 0
+
+
+def test_jobs_that_are_not_done_stay(tx):
+    event(tx, 40)
+    maintain(tx)
+    tx.execute("UPDATE memoir.job SET created_at = %s, status = 'dead'", (ago(days=500),))
+    tx.execute("DELETE FROM memoir.event")
+    assert maintain(tx) == {}
+
+
+def test_a_dry_run_tells_the_same_and_writes_nothing(tx):
+    event(tx, 61), event(tx, 31)
+    maintain(tx)
+    finish(tx)
+    event(tx, 31)
+    before = row_counts(tx)
+    planned = maintain(tx, dry_run=True)
+    assert row_counts(tx) == before
+    assert maintain(tx) == planned != {}
+
+
+def test_users_have_jobs_of_their_own(tx):
+    event(tx, 31, user_id="ada"), event(tx, 31, user_id="bob")
+    maintain(tx)
+    jobs = tx.execute("SELECT user_id FROM memoir.job ORDER BY user_id").fetchall()
+    assert jobs == [("ada",), ("bob",)]
