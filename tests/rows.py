@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -188,3 +189,12 @@ WHERE e.active AND k.name = 'fact'
 def without_vector(conn: psycopg.Connection) -> int:
     """How many memories have no vector."""
     return value(conn, "SELECT count(*) FROM memoir.trace WHERE active AND embedding IS NULL")
+
+
+def until(condition: Callable[[], Any]) -> None:
+    """Wait for what another thread or process does."""
+    for _ in range(1500):
+        if condition():
+            return
+        time.sleep(0.02)
+    pytest.fail("it never came")

@@ -25,7 +25,7 @@ from typing import Any
 import psycopg
 
 from .embedders import Embedder, OpenAIEmbedder
-from .errors import MemoirError, translate
+from .errors import MemoirError, UnknownKind, translate
 from .jobs import Fail, Job, Jobs, Result
 from .lanes import ChatLane, EmbedLane, Lane
 from .models import ChatModel
@@ -184,6 +184,7 @@ class Worker:
     def _make_lanes(self) -> list[Lane]:
         """One for each model, with the kinds of jobs that it does."""
         kinds = {needs: self._kinds(needs) for needs in ("embedding", "chat")}
+        self._check_asked({kind for known in kinds.values() for kind in known})
         lanes: list[Lane] = []
         if self._embedder is not None and kinds["embedding"]:
             lanes.append(self._embed_lane(self._embedder, kinds["embedding"]))
@@ -193,7 +194,7 @@ class Worker:
         left = sorted({*kinds["embedding"], *kinds["chat"]} - served)
         if not lanes or (self._options.kinds is not None and left):
             raise MemoirError(
-                f"no model for jobs of kind {', '.join(left)}" if left else "no kind of jobs to do",
+                f"no model for jobs of kind {', '.join(left)}",
                 hint="Set MEMOIR_CHAT_MODEL and OPENAI_API_KEY, or MEMOIR_EMBEDDER.",
             )
         self._say("start", kinds=sorted(served), without_model=left)
@@ -209,6 +210,14 @@ class Worker:
         """The kinds that need this, of those that were asked for."""
         asked = self._options.kinds
         return [kind for kind in self._jobs.kinds(needs) if asked is None or kind in asked]
+
+    def _check_asked(self, known: set[str]) -> None:
+        unknown = sorted(set(self._options.kinds or ()) - known)
+        if unknown:
+            raise UnknownKind(
+                f"no jobs of kind {', '.join(unknown)} that a model does",
+                hint="SELECT name FROM memoir.job_kind WHERE needs <> 'nothing' lists them.",
+            )
 
     def _claim(self) -> None:
         """Start tasks while there is room for them and somebody waits."""

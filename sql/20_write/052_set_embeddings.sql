@@ -30,7 +30,7 @@ BEGIN
     FROM unnest(memory_ids, embeddings, text_hashes) AS g (memory_id, embedding, text_hash)
     JOIN memory AS m ON m.user_id = owner AND m.memory_id = g.memory_id
     WHERE g.embedding IS NOT NULL
-      AND (g.text_hash IS NULL OR g.text_hash = _text_hash(m.content));
+      AND (g.text_hash IS NULL OR g.text_hash = _text_hash(owner, m.content));
     RETURN CASE WHEN ids IS NULL THEN 0
                 ELSE _store_vectors(owner, model.model_id, ids, vectors, false) END;
 END $$;

@@ -24,7 +24,7 @@ BEGIN
         PERFORM _resolve_user(whose);
     END IF;
     RETURN QUERY
-    SELECT m.user_id, m.memory_id, m.content, _text_hash(m.content)
+    SELECT m.user_id, m.memory_id, m.content, _text_hash(m.user_id, m.content)
     FROM (SELECT t.user_id, t.memory_id
           FROM trace AS t
           WHERE t.active AND t.embedding IS NULL AND t.model = in_use

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +12,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from tests.openai_server import Fault, OpenAIServer, Reply, reset, status, wrong_dimension
-from tests.rows import call, remember_all, value, without_vector
+from tests.rows import call, remember_all, until, value, without_vector
 
 from pgmemoir import DimensionMismatch, ModelMismatch, OpenAIEmbedder, cli
 from pgmemoir.backfill import Backlog, Batch, EmbedderGone, backfill, backlog
@@ -228,8 +227,7 @@ def test_killed_it_goes_on_where_it_was(
     command = [*program, "--dsn", dsn, "backfill", "--batch", "5", "--pause", "0.05"]
     settings = {**os.environ, **openai_settings(api)}
     process = subprocess.Popen(command, env=settings)
-    while without_vector(db) > 25:
-        time.sleep(0.01)
+    until(lambda: without_vector(db) <= 25)
     process.kill()
     process.wait()
     left = without_vector(db)

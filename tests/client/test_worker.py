@@ -37,9 +37,9 @@ from tests.openai_server import (
     truncated,
     wrong_dimension,
 )
-from tests.rows import remember, remember_all, value, without_vector
+from tests.rows import remember, remember_all, until, value, without_vector
 
-from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, migrations
+from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, UnknownKind, migrations
 from pgmemoir import server as embedded
 from pgmemoir.models import OpenAIChat
 from pgmemoir.worker import Options, Worker
@@ -95,14 +95,6 @@ def working(dsn: str, api: OpenAIServer, **options: Any) -> Iterator[tuple[Worke
         runs.stop()
         thread.join(20)
     assert not thread.is_alive()
-
-
-def until(condition: Callable[[], Any]) -> None:
-    for _ in range(1000):
-        if condition():
-            return
-        time.sleep(0.02)
-    pytest.fail("it never came")
 
 
 def outcomes(log: Log) -> list[str]:
@@ -329,6 +321,11 @@ def test_only_the_kinds_that_were_named_are_done(db: psycopg.Connection, work: W
 def test_a_kind_without_its_model_is_an_error(work: Work) -> None:
     with pytest.raises(MemoirError, match="no model for jobs of kind keywords"):
         work(kinds=["embed", "keywords"], chat=False)
+
+
+def test_an_unknown_kind_is_an_error(work: Work) -> None:
+    with pytest.raises(UnknownKind, match="no jobs of kind nonsense"):
+        work(kinds=["embed", "nonsense"])
 
 
 def test_the_model_of_another_database_is_an_error(db: psycopg.Connection, work: Work) -> None:
