@@ -34,7 +34,8 @@ BEGIN
              SELECT c.user_id, 5, '_delete_old' FROM tool_call AS c
              WHERE c.created_at < run.at - _days('delete_days')
              UNION
-             SELECT j.user_id, 5, '_delete_old' FROM job AS j WHERE j.status = 'done')
+             SELECT j.user_id, 5, '_delete_old' FROM job AS j
+             WHERE j.status = 'done' AND j.finished_at < run.at - _days('job_days'))
         ) AS d (owner, place, step)
         WHERE only_user IS NULL OR d.owner = only_user
         ORDER BY d.owner, d.place;
