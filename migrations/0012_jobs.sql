@@ -68,8 +68,8 @@ INSERT INTO job_kind (name, needs, payload_schema, description) VALUES
      'Up to five keywords of a memory with weights (D2 8.1).'),
     ('extract', 'chat',
      '{"type": "object", "required": ["session_id"], "properties": {
-         "session_id": {"type": "string"}}}',
-     'New memories from the last messages of a session (D1 4.1, D4 5.2).'),
+         "session_id": {"type": "string"}, "until_turn": {"type": ["integer", "null"]}}}',
+     'New memories from the last messages of a session, or those up to a turn (D1 4.1, D4 5.2).'),
     ('reflect', 'chat',
      '{"type": "object", "required": ["session_id"], "properties": {
          "session_id": {"type": "string"}}}',

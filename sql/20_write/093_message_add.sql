@@ -58,6 +58,9 @@ BEGIN
                          created_at)
     VALUES (owner, message_add.session_id, turn, message_add.role, message_add.speaker, said,
             estimate_tokens(said), coalesce(_redact_json(message_add.data), '{}'), said_at);
+    IF role = 'user' THEN
+        PERFORM _extract_if_due(owner, session_id, turn);
+    END IF;
     RETURN turn;
 END $$;
 
@@ -67,5 +70,6 @@ COMMENT ON FUNCTION message_add(text, text, text, text, text, timestamptz, jsonb
     'finds memories, not messages. role: user, assistant, system or tool. content: its text; may '
     'be empty where data tells. speaker: a name. created_at: when it was said, 1970 to a day from '
     'now; NULL: now. data: an object that tells what else a turn was: tool, arguments, success, '
-    'error. What is secret in both is redacted first. Errors: ME006 user, ME007 text, ME008 '
-    'session_id, role or data, ME011 time. Source: D4 5.2, 8.1.';
+    'error. What is secret in both is redacted first. After every setting extract_every messages '
+    'of the user a job is enqueued that draws memories from them. Errors: ME006 user, ME007 text, '
+    'ME008 session_id, role or data, ME011 time. Source: D4 5.2, 8.1.';

@@ -16,7 +16,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION session_window(
     session_id text, max_messages int DEFAULT NULL, max_tokens int DEFAULT NULL,
-    user_id text DEFAULT NULL)
+    user_id text DEFAULT NULL, until_turn int DEFAULT NULL)
     RETURNS TABLE (
         turn int, role text, speaker text, content text, data jsonb, tokens int,
         created_at timestamptz)
@@ -44,6 +44,7 @@ BEGIN
         SELECT m.*, row_number() OVER newer AS number, sum(m.tokens) OVER newer AS total
         FROM (SELECT m.* FROM message AS m
               WHERE m.user_id = owner AND m.session_id = session_window.session_id
+                AND m.position <= coalesce(until_turn, 2147483647)
               ORDER BY m.position DESC
               LIMIT message_limit) AS m
         WINDOW newer AS (ORDER BY m.position DESC)
@@ -52,9 +53,10 @@ BEGIN
     ORDER BY w.position;
 END $$;
 
-COMMENT ON FUNCTION session_window(text, int, int, text) IS
+COMMENT ON FUNCTION session_window(text, int, int, text, int) IS
     'The newest messages of a session, oldest first, none left out between: turn, role, speaker, '
     'content, data, tokens, created_at. max_messages: 1 to 1000, NULL: setting extract_messages '
     '(10). max_tokens: 1 to 1000000 estimated tokens of all contents together, NULL: setting '
-    'extract_tokens (4000); a last message that is over by itself is cut and ends in …. No rows '
-    'for a session without messages. Errors: ME006 user, ME008 number. Source: D4 5.2, 8.1.';
+    'extract_tokens (4000); a last message that is over by itself is cut and ends in …. '
+    'until_turn: the window ends with this one, NULL: with the newest. No rows for a session '
+    'without messages. Errors: ME006 user, ME008 number. Source: D4 5.2, 8.1.';

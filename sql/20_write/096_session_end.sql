@@ -1,5 +1,5 @@
--- Closes a session; a second time changes nothing. What was said in a temporary one is deleted: it
--- was kept for the window alone.
+-- Closes a session; a second time changes nothing. Its reflection is enqueued. What was said in a
+-- temporary one is deleted: it was kept for the window alone.
 CREATE OR REPLACE FUNCTION session_end(
     session_id text, user_id text DEFAULT NULL, at timestamptz DEFAULT NULL,
     OUT action text, OUT ended_at timestamptz, OUT messages int, OUT deleted int)
@@ -31,11 +31,13 @@ BEGIN
         WHERE found_session.temporary
           AND m.user_id = owner AND m.session_id = session_end.session_id;
         GET DIAGNOSTICS deleted = ROW_COUNT;
+        PERFORM _reflect_at_end(owner, session_id);
     END IF;
 END $$;
 
 COMMENT ON FUNCTION session_end(text, text, timestamptz) IS
     'Ends a session and returns what was done: action END, or NOOP where it had ended; ended_at; '
     'messages, how many it has had; deleted, how many of them were deleted, because it is '
-    'temporary. at: when it ended, NULL: now. A further message opens it again. Errors: ME006 '
-    'user, ME011 at, ME012 no such session of this user. Source: D4 4.4, 5.2.';
+    'temporary. at: when it ended, NULL: now. A further message opens it again. A job is enqueued '
+    'that reflects on the whole of it (D3 4.1). Errors: ME006 user, ME011 at, ME012 no such '
+    'session of this user. Source: D4 4.4, 5.2.';

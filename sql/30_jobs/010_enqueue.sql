@@ -57,7 +57,7 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     of_kind CONSTANT job_kind := _check_job_kind(kind);
-    given CONSTANT jsonb := _redact_json(coalesce(payload, '{}'));
+    given CONSTANT jsonb := coalesce(payload, '{}');
     key CONSTANT text := _check_dedup_key(dedup_key);
     id bigint;
 BEGIN

@@ -35,16 +35,32 @@ CREATE OR REPLACE FUNCTION _payload_ids(payload jsonb) RETURNS bigint[]
                       AS i (id, place)
                  ORDER BY i.place);
 
--- Memories that an embed job holds, running, waiting or dead.
+-- Memories that embed jobs hold: running, waiting, or dead while the text is still the one that
+-- failed. NULL: all of them, because a batch failed and waits; a model that is down gets one batch
+-- a user to fail.
 CREATE OR REPLACE FUNCTION _held_by_jobs(user_id text) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
 AS $$
 BEGIN
+    IF EXISTS (SELECT FROM job AS j
+               WHERE j.user_id = _held_by_jobs.user_id AND j.kind = 'embed'
+                 AND j.status = 'waiting'
+                 AND jsonb_path_exists(j.payload, '$.hashes[*] ? (@ != $.hashes[0])')) THEN
+        RETURN NULL;
+    END IF;
     RETURN ARRAY(
-        SELECT m.memory_id
-        FROM job AS j, unnest(_payload_ids(j.payload)) AS m (memory_id)
-        WHERE j.user_id = _held_by_jobs.user_id AND j.kind = 'embed' AND j.status <> 'done');
+        SELECT h.memory_id::bigint
+        FROM job AS j,
+             ROWS FROM (jsonb_array_elements_text(j.payload -> 'memory_ids'),
+                        jsonb_array_elements_text(j.payload -> 'hashes')) AS h (memory_id, hash)
+        WHERE j.user_id = _held_by_jobs.user_id AND j.kind = 'embed' AND j.status <> 'done'
+          AND (j.status <> 'dead' OR EXISTS (
+                  SELECT FROM memory AS m
+                  WHERE m.user_id = j.user_id AND m.memory_id = h.memory_id::bigint
+                    AND _text_hash(m.user_id, m.content) = h.hash::bigint)));
 END $$;
 
 -- Users with memories that wait for a vector, and since when the first of them does.

@@ -145,8 +145,9 @@ BEGIN
     GROUP BY h.place;
 END $$;
 
--- An embed job that was there already, with its texts as they are now. NULL: nothing is left to do.
--- One that failed again and again becomes a job a text.
+-- An embed job that was there already, with its texts as they are now. NULL: nothing is left to do,
+-- or nothing for a model that is no longer in use. One that failed again and again becomes a job a
+-- text.
 CREATE OR REPLACE FUNCTION _claimed_texts(claimed job) RETURNS claimed_job
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -154,16 +155,15 @@ AS $$
 #variable_conflict use_column
 DECLARE
     ids CONSTANT bigint[] := _payload_ids(claimed.payload);
-    model CONSTANT smallint := coalesce(
-        (claimed.payload ->> 'model')::smallint,
-        (SELECT e.model_id FROM embedding_model AS e WHERE e.active));
-    known int;
+    model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
+    known int := coalesce((claimed.payload -> 'known')::int, 0);
     texts text[];
 BEGIN
-    known := coalesce((claimed.payload ->> 'known')::int, 0)
-             + _copy_known_vectors(claimed.user_id, model, ids);
-    SELECT t.payload || jsonb_build_object('known', known), t.texts INTO claimed.payload, texts
-    FROM _texts_of(claimed.user_id, model, ids) AS t;
+    IF coalesce((claimed.payload -> 'model')::smallint, model) = model THEN
+        known := known + _copy_known_vectors(claimed.user_id, model, ids);
+        SELECT t.payload || jsonb_build_object('known', known), t.texts INTO claimed.payload, texts
+        FROM _texts_of(claimed.user_id, model, ids) AS t;
+    END IF;
     IF cardinality(texts) > 1 AND claimed.attempts > _job_number('embed_split_after') THEN
         PERFORM _embed_apart(
             claimed, array_fill('one of its batch failed: ' || coalesce(claimed.error, 'its worker '
@@ -180,8 +180,6 @@ BEGIN
 END $$;
 
 -- New jobs, each of the next memories of the user that wait for a vector and that no job holds.
--- While a batch waits after it failed no other is made: a model that is down gets one batch a user
--- to fail, not all of them.
 CREATE OR REPLACE FUNCTION _next_embed_jobs(
     user_id text, n int, worker text, until timestamptz) RETURNS SETOF claimed_job
     LANGUAGE plpgsql
@@ -197,12 +195,6 @@ DECLARE
     given record;
     made job;
 BEGIN
-    IF EXISTS (SELECT FROM job AS j
-               WHERE j.user_id = _next_embed_jobs.user_id AND j.kind = 'embed'
-                 AND j.status = 'waiting' AND jsonb_array_length(j.payload -> 'memory_ids') > 1)
-    THEN
-        RETURN;
-    END IF;
     WHILE n > 0 LOOP
         ids := _next_without_vector(user_id, model, _job_number('embed_batch')::int);
         EXIT WHEN ids = '{}';

@@ -20,12 +20,12 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION _conversation(
-    user_id text, session_id text, max_messages int, max_tokens int) RETURNS jsonb
+    user_id text, payload jsonb, max_messages int, max_tokens int) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF _writing_refused(user_id, session_id) IS NOT NULL THEN
+    IF _writing_refused(user_id, payload ->> 'session_id') IS NOT NULL THEN
         RETURN NULL;
     END IF;
     RETURN (
@@ -33,7 +33,8 @@ BEGIN
                    'role', w.role, 'speaker', w.speaker,
                    'time', to_char(w.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
                    'content', w.content, 'data', nullif(w.data, '{}'))) ORDER BY w.turn)
-        FROM session_window(session_id, max_messages, max_tokens, user_id) AS w);
+        FROM session_window(payload ->> 'session_id', max_messages, max_tokens, user_id,
+                            (payload ->> 'until_turn')::int) AS w);
 END $$;
 
 CREATE OR REPLACE FUNCTION _keywords_values(user_id text, payload jsonb) RETURNS jsonb
@@ -56,7 +57,7 @@ CREATE OR REPLACE FUNCTION _extract_values(user_id text, payload jsonb) RETURNS 
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    said CONSTANT jsonb := _conversation(user_id, payload ->> 'session_id', NULL, NULL);
+    said CONSTANT jsonb := _conversation(user_id, payload, NULL, NULL);
 BEGIN
     RETURN CASE WHEN said IS NOT NULL THEN
         jsonb_build_object('conversation', _material_lines(said),
@@ -70,7 +71,7 @@ CREATE OR REPLACE FUNCTION _reflect_values(user_id text, payload jsonb) RETURNS 
 AS $$
 DECLARE
     said CONSTANT jsonb := _conversation(
-        user_id, payload ->> 'session_id', 1000, _job_number('reflect_tokens')::int);
+        user_id, payload, 1000, _job_number('reflect_tokens')::int);
     asked CONSTANT text := (
         SELECT left(string_agg(s.message ->> 'content', ' '), 4000)
         FROM jsonb_array_elements(said) AS s (message) WHERE s.message ->> 'role' = 'user');

@@ -42,7 +42,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    asked CONSTANT text := left(btrim(query, E' \t\r\n'), 1000);
+    asked CONSTANT text := left(_redact(btrim(query, E' \t\r\n')), 1000);
     known jsonb;
 BEGIN
     IF coalesce(asked, '') = '' THEN

@@ -129,11 +129,40 @@ def test_a_text_that_is_always_refused_is_dead_in_the_end_and_the_next_are_embed
     assert taken.texts == ["tea"]
 
 
+def test_a_refused_text_that_was_corrected_is_embedded(tx):
+    memory_id = remember(tx, "too long")
+    (taken,) = claim(tx)
+    tx.execute("UPDATE memoir.job SET attempts = 8")
+    assert finish(tx, taken.job_id, answer=errors(1), embeddings=[None]) == "dead"
+    assert ready(tx) == []
+    call(tx, "update_memory", memory_id=memory_id, content="short")
+    assert [each.texts for each in claim(tx)] == [["short"]]
+
+
+def test_one_refused_text_of_many_memories_holds_back_no_other(tx):
+    for session in "ab":
+        remember(tx, "too long", "turn", session_id=session, turn=0)
+    (taken,) = claim(tx)
+    finish(tx, taken.job_id, answer=errors(1), embeddings=[None])
+    remember(tx, "tea")
+    assert [each.texts for each in claim(tx)] == [["tea"]]
+
+
+def test_a_job_for_a_model_that_is_no_longer_in_use_is_done(tx):
+    remember(tx, "tea")
+    (taken,) = claim(tx)
+    fail(tx, taken.job_id)
+    tx.execute("UPDATE memoir.job SET payload = payload || '{\"model\": 7}'")
+    claim(tx, at=LATER)
+    assert job(tx, taken.job_id, "status") == "done"
+
+
 def test_a_batch_that_fails_holds_back_the_others_then_goes_apart(tx):
     remember_all(tx, [f"note {n}" for n in range(52)])
     for days in range(2):
         (taken,) = claim(tx, 1, at=LATER + timedelta(days=days))
         fail(tx, taken.job_id, "500", at=LATER + timedelta(days=days))
+        assert ready(tx) == []
         assert claim(tx, at=LATER + timedelta(days=days)) == []
     assert [len(each.texts) for each in claim(tx, 1, at=LATER + timedelta(days=2))] == [2]
     apart = claim(tx, 100, "w2", at=LATER + timedelta(days=2))

@@ -119,7 +119,7 @@ def test_a_job_about_a_memory_that_is_gone_is_done_without_a_model(tx):
 
 def test_the_window_of_a_session_is_its_last_messages(tx):
     for turn in range(12):
-        call(tx, "message_add", session_id="s", role="user", content=f"I say {turn}")
+        call(tx, "message_add", session_id="s", role="assistant", content=f"I say {turn}")
     claimed = chat_job(tx, "extract", {"session_id": "s"})
     said = claimed.messages[1]["content"].splitlines()[1:-1]
     assert [json.loads(line)["content"] for line in said] == [f"I say {n}" for n in range(2, 12)]

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """How many jobs workers get through, against a bare table, and what is left when they are killed.
 
-See the README beside this file: what is compared, and what it came to. It is not called queue.py:
-that name is the standard library's.
+See the README beside this file: what is compared, and what it came to.
 """
 
 from __future__ import annotations

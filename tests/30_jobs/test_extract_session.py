@@ -1,0 +1,65 @@
+"""When a conversation is read for what is worth remembering."""
+
+from __future__ import annotations
+
+import json
+
+from tests.jobs import claim
+from tests.rows import call, refused
+
+
+def talk(conn, *roles, session="s"):
+    """Messages of these roles."""
+    for role in roles:
+        call(conn, "message_add", session_id=session, role=role, content=f"{role} says")
+
+
+def jobs(conn):
+    return conn.execute("SELECT kind, payload FROM memoir.job ORDER BY job_id").fetchall()
+
+
+def test_five_complete_rounds_are_extracted_when_the_sixth_begins(tx):
+    talk(tx, *["user", "assistant"] * 5)
+    assert jobs(tx) == []
+    talk(tx, "user", "assistant")
+    assert jobs(tx) == [("extract", {"session_id": "s", "until_turn": 9})]
+
+
+def test_every_window_is_extracted_even_where_the_model_is_slow(tx):
+    talk(tx, *["user", "assistant"] * 11)
+    windows = [each.messages[1]["content"] for each in claim(tx, kinds=["extract"])]
+    assert [len(window.splitlines()) - 2 for window in windows] == [10, 10]
+    assert json.loads(windows[1].splitlines()[1])["role"] == "user"
+
+
+def test_who_switched_extraction_off_is_left_alone(tx):
+    call(tx, "set_settings", settings={"auto_extract": False})
+    talk(tx, *["user"] * 6)
+    call(tx, "session_end", session_id="s")
+    assert jobs(tx) == []
+
+
+def test_a_temporary_session_is_not_read(tx):
+    call(tx, "session_start", session_id="s", temporary=True)
+    talk(tx, *["user"] * 6)
+    assert refused(tx, "extract_session", session_id="s").sqlstate == "ME014"
+    call(tx, "session_end", session_id="s")
+    assert jobs(tx) == []
+
+
+def test_the_end_of_a_session_is_reflected_on_once(tx):
+    talk(tx, "user")
+    for _ in range(2):
+        call(tx, "session_end", session_id="s")
+    assert jobs(tx) == [("reflect", {"session_id": "s"})]
+
+
+def test_an_extraction_can_be_asked_for(tx):
+    call(tx, "set_settings", settings={"auto_extract": False})
+    talk(tx, "user")
+    call(tx, "extract_session", session_id="s")
+    assert jobs(tx) == [("extract", {"session_id": "s"})]
+
+
+def test_a_session_without_messages_cannot_be_extracted(tx):
+    assert refused(tx, "extract_session", session_id="s").sqlstate == "ME012"
