@@ -273,7 +273,7 @@ CREATE TABLE redaction_rule (
     pattern text NOT NULL,
     any_case boolean NOT NULL DEFAULT false,
     proof text CHECK (proof IN ('card', 'chinese_id', 'us_ssn', 'value', 'mixed')),
-    sign text,
+    sign text[] CHECK (sign <> '{}'),
     enabled boolean NOT NULL DEFAULT true,
     description text NOT NULL DEFAULT '',
     CONSTRAINT a_name_is_all_of_its_rule CHECK (
@@ -292,16 +292,17 @@ COMMENT ON COLUMN redaction_rule.matches IS
 COMMENT ON COLUMN redaction_rule.context IS
     'What must stand right before the secret, and stays; empty: anything may.';
 COMMENT ON COLUMN redaction_rule.pattern IS
-    'A regular expression of PostgreSQL, without back references; it may not match an empty text.';
+    'A regular expression of PostgreSQL; groups are written (?:...), and it may not match an empty '
+    'text. On long texts looking back more than one character is slow.';
 COMMENT ON COLUMN redaction_rule.any_case IS 'Context and pattern match in any case.';
 COMMENT ON COLUMN redaction_rule.proof IS
     'What else must hold of the secret. card: the check digit by Luhn. chinese_id: '
     'date and check digit. us_ssn: no number that is never given out. value: no '
     'placeholder, word or expression of a program. mixed: a digit, or capitals inside.';
 COMMENT ON COLUMN redaction_rule.sign IS
-    'A simple regular expression that every text with a match has: only such texts are searched, '
-    'and rules with the same sign share the look. It may begin with (?i). NULL: context and '
-    'pattern themselves, a look of their own at all that is written or asked.';
+    'Simple regular expressions that every text with a match has, the cheapest first: only such '
+    'texts are searched, and rules with the same sign share the look. They may begin with (?i). '
+    'NULL: context and pattern themselves, a look of their own at all that is written or asked.';
 
 CREATE TABLE prompt (
     kind text NOT NULL,

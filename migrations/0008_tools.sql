@@ -102,7 +102,8 @@ CREATE INDEX tool_call_uncounted ON tool_call (user_id, tool_call_id) WHERE NOT 
 COMMENT ON TABLE tool_call IS
     'One row a call of a tool by an agent (view tool_calls counts them). Unlogged, as retrieval '
     'is: a crash may cost the newest rows. A call that failed leaves none.';
-COMMENT ON COLUMN tool_call.arguments IS 'As given; of a long one the first 200 characters.';
+COMMENT ON COLUMN tool_call.arguments IS
+    'As given, but redacted; of a long one the first 200 characters.';
 COMMENT ON COLUMN tool_call.memory_ids IS 'The memories in the answer, in its order.';
 COMMENT ON COLUMN tool_call.total_found IS
     'What a search found in all; NULL for other tools.';

@@ -1,9 +1,16 @@
--- What is redacted before anything is stored. A name is written in any case and may be the end of a
--- longer one: DB_PASSWORD, clientSecret. Prefixes of keys are those their vendors document; a sign
--- is one that every key of the list has, so that a text is looked through once for all of them.
+-- What is redacted before anything is stored. Prefixes of keys are those their vendors document.
+-- The sign of a list is one that all of it have, so that a text is looked through once for all of
+-- it: for a long word, and where there is one, as in most texts about programs, for beginnings of
+-- keys.
 
 INSERT INTO redaction_rule (name, kind, pattern, sign, description)
-SELECT r.name, 'api_key', r.pattern, '[A-Za-z0-9_-]{16}', r.description
+SELECT r.name, 'api_key', r.pattern, ARRAY[
+           '[A-Za-z0-9_-]{16}',
+           'sk-|gh[opsur]_|github_pat|gl[a-z]{2,5}-|AKI[AD]|A[SB]IA|ACCA|AKLT|LTA[IK]|AIza|ya29'
+           '|GOCSPX|xox|xapp|[rs]k_|whsec|SK[0-9a-f]{4}|SG\.|key-|npm_|pypi|gems_|dckr|hf_|api_org'
+           '|r8_|gsk_|xai-|pplx|_v1_|[0-9a-f]{8}\.[0-9A-Za-z]{8}|Q~|dapi|shp[acps]|sq0|:AA'
+           '|\.[A-Za-z0-9_-]{6}\.|AT(?:AT|CT|BB)|ntn_|lin_|figd|gls?[ac]_|NRAK|ntry|hv[bsr]\.|atlas'
+           '|pul-|pscale|sb(?:p|_s)|AGE-S|eyJ|[Ss]ig|SIG|-Security|hook'], r.description
 FROM (VALUES
     ('openai', '(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]*[A-Za-z0-9]{20}[A-Za-z0-9_-]*',
      'OpenAI, Anthropic (sk-ant-), DeepSeek, OpenRouter, Moonshot and others whose keys begin sk-'),
@@ -57,22 +64,23 @@ FROM (VALUES
     ('age', 'AGE-SECRET-KEY-1[A-Z0-9]{16,}', 'age')
 ) AS r (name, pattern, description);
 
-INSERT INTO redaction_rule (name, kind, context, pattern, any_case, sign, description)
-SELECT r.name, 'token', r.context, r.pattern, r.any_case, '[A-Za-z0-9_-]{16}', r.description
+INSERT INTO redaction_rule (name, kind, context, pattern, sign, description)
+SELECT r.name, 'token', r.context, r.pattern,
+       (SELECT o.sign FROM redaction_rule AS o WHERE o.name = 'openai'), r.description
 FROM (VALUES
-    ('jwt', '', 'eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)*', false,
+    ('jwt', '', 'eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)*',
      'JSON Web Token, signed or encrypted'),
-    ('signed_url', '[?&](?:sig|X-Amz-Signature|X-Amz-Security-Token)=', '[A-Za-z0-9%+/=_-]{20,}',
-     true, 'Signatures of Azure and Amazon in an address'),
+    ('signed_url', '[?&](?:[Ss]ig|SIG|X-Amz-Signature|X-Amz-Security-Token)=',
+     '[A-Za-z0-9%+/=_-]{20,}', 'Signatures of Azure and Amazon in an address'),
     ('web_hook',
      'hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/[0-9]+/',
-     '[A-Za-z0-9_/-]{20,}', true, 'Addresses of Slack and Discord')
-) AS r (name, context, pattern, any_case, description);
+     '[A-Za-z0-9_/-]{20,}', 'Addresses of Slack and Discord')
+) AS r (name, context, pattern, description);
 
 INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
 SELECT r.name, r.kind, r.context, r.pattern, r.proof,
-       '-----BEGIN|://[^\s/@]*:[^\s/]*@|-u[ =]|-user[ =]|[0-9](?:[ -]?[0-9]){8}',
-       r.description
+       ARRAY['-----BEGIN|://[^\s/@]*:[^\s/]*@|-u[ =]|-user[ =]|(?:[Bb]earer|BEARER|[Bb]asic)[ \t]'
+             '|[0-9](?:[ -]?[0-9]){8}'], r.description
 FROM (VALUES
     ('private_key', 'private_key', '',
      '-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:[^-]|-{1,4}[^-])*-----END [A-Z0-9 ]*'
@@ -82,6 +90,8 @@ FROM (VALUES
      'postgres://user:password@host'),
     ('login', 'password', '(?<![A-Za-z0-9-])(?:-u|--user)[ =]["'']?[\w.@-]+:', '[^\s"'']{4,}',
      'value', 'curl -u user:password'),
+    ('authorization_header', 'authorization', '\m(?:[Bb]earer|BEARER|[Bb]asic)[ \t]+',
+     '[A-Za-z0-9._~+/-]{8,}=*', 'mixed', 'HTTP: Authorization: Bearer ..., Basic ...'),
     ('card', 'card', '',
      '(?<![0-9A-Za-z_.])(?:'
      '(?:4[0-9]{3}|5[1-5][0-9]{2}|2(?:22[1-9]|2[3-9][0-9]|[3-6][0-9]{2}|7[01][0-9]|720)|35[0-9]{2}'
@@ -98,29 +108,23 @@ FROM (VALUES
      'Social security number of the United States')
 ) AS r (name, kind, context, pattern, proof, description);
 
-INSERT INTO redaction_rule
-    (name, kind, matches, context, pattern, any_case, proof, sign, description)
-SELECT r.name, r.kind, r.matches, r.context, r.pattern, r.matches = 'text', r.proof,
-       '(?i)key|pass[wpc]|pwd|secret|credential|token|authori|ssn|social s|bearer[ \t]|basic[ \t]'
-       '|密|口令|令牌|私钥', r.description
+INSERT INTO redaction_rule (name, kind, matches, pattern, sign, description)
+SELECT r.name, r.kind, 'name', r.pattern,
+       ARRAY['(?i)key|pass[wpc]|pwd|secret|credential|token|authori|ssn|social s|密|口令|令牌|私钥'],
+       r.description
 FROM (VALUES
-    ('authorization_header', 'authorization', 'text', '\m(?:bearer|basic)[ \t]+',
-     '[A-Za-z0-9._~+/-]{8,}=*', 'mixed', 'HTTP: Authorization: Bearer ..., Basic ...'),
-    ('name_api_key', 'api_key', 'name', '',
-     '(?:api|access|account|auth|shared|encryption|signing|master)[ _-]?key', NULL,
+    ('name_api_key', 'api_key',
+     '(?:api|access|account|auth|shared|encryption|signing|master)[ _-]?key',
      'api_key, AccountKey, aws_secret_access_key'),
-    ('name_authorization', 'authorization', 'name', '', 'authorization', NULL,
-     'HTTP header, JSON key'),
-    ('name_password', 'password', 'name', '', 'pass(?:word|wd|phrase|code)|pwd|密码|密碼|口令', NULL,
+    ('name_authorization', 'authorization', 'authorization', 'HTTP header, JSON key'),
+    ('name_password', 'password', 'pass(?:word|wd|phrase|code)|pwd|密码|密碼|口令',
      'password, DB_PASSWD, 密码'),
-    ('name_private_key', 'private_key', 'name', '', 'private[ _-]?key|私钥', NULL,
-     'private_key, 私钥'),
-    ('name_secret', 'secret', 'name', '', 'secret(?:[ _-]?key)?|credentials?|密钥', NULL,
+    ('name_private_key', 'private_key', 'private[ _-]?key|私钥', 'private_key, 私钥'),
+    ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?|密钥',
      'client_secret, SECRET_KEY, 密钥'),
-    ('name_ssn', 'id_number', 'name', '', '\mssn|social security number', NULL,
-     'SSN in other forms'),
-    ('name_token', 'token', 'name', '', 'token|令牌', NULL, 'access_token, 令牌')
-) AS r (name, kind, matches, context, pattern, proof, description);
+    ('name_ssn', 'id_number', '\mssn|social security number', 'SSN in other forms'),
+    ('name_token', 'token', 'token|令牌', 'access_token, 令牌')
+) AS r (name, kind, pattern, description);
 
 INSERT INTO redaction_rule (name, kind, pattern, enabled, description) VALUES
     ('email', 'email', '[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}', false,

@@ -24,7 +24,7 @@ INSERT INTO setting VALUES
     ('delete_days', '60',
      'Events older than this are deleted, those of users once they are archived (D3 4.6).'),
     ('job_days', '7', 'Jobs that were done so long ago are deleted.'),
-    ('maintain_batch', '2000',
+    ('maintain_batch', '500',
      'So many rows memoir.maintain_all() and the command look at in one transaction.'),
     ('statements_compared', '2000',
      'Among so many of the newest statements of a user contradictions by wording are looked for.');

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import psycopg
 from tests.documents import (
@@ -380,3 +380,41 @@ def ndcg_at(places: Sequence[int | None], grades: Sequence[float], k: int) -> fl
             gain -= loss / math.log2(1 + last)
     best = sorted(grades, reverse=True)[:k]
     return gain / sum(grade / math.log2(1 + place) for place, grade in enumerate(best, 1))
+
+
+@dataclass
+class Period:
+    """What a slot held from one moment to another; None: until now."""
+
+    text: str
+    begins: datetime
+    ends: datetime | None = None
+
+
+def timeline(said: Sequence[Period]) -> list[Period]:
+    """What a slot held, in order, after it was told these in turn (D4 5.8).
+
+    Each ends what was true when it begins, and ends itself where what was known already begins. Of
+    two that begin at once the one told later begins a microsecond later. What is true already at
+    that time is not told anew.
+    """
+    slot: list[Period] = []
+    for new in said:
+        if any(each.text == new.text and _holds(each, new.begins) for each in slot):
+            continue
+        begins = new.begins
+        while any(each.begins == begins for each in slot):
+            begins += timedelta(microseconds=1)
+        for each in slot:
+            if each.begins < begins and (each.ends is None or each.ends > begins):
+                each.ends = begins
+        later = [each.begins for each in slot if each.begins > begins]
+        ends = min([*later, *([new.ends] if new.ends else [])], default=None)
+        slot.append(Period(new.text, begins, ends))
+        slot.sort(key=lambda each: each.begins)
+    return slot
+
+
+def _holds(period: Period, at: datetime) -> bool:
+    begins = period.begins - timedelta(milliseconds=1)
+    return begins <= at and (period.ends is None or at < period.ends)

@@ -7,33 +7,32 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import partial
+from datetime import datetime
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, cast
 
 from psycopg import adapt, pq, sql
 from psycopg.types.json import Jsonb
 
-from .errors import (
-    BadText,
-    BadTimestamp,
-    BudgetOutOfRange,
-    MemoirError,
-    NotInstalled,
-    OutOfRange,
-    UnusableVector,
+from .checks import (
+    check_json,
+    clean_text,
+    dumps,
+    finite_number,
+    jsonb,
+    texts,
+    utc,
+    whole_number,
 )
+from .errors import BadText, BudgetOutOfRange, NotInstalled, OutOfRange, UnusableVector
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
 
-# The largest finite halfvec component, and the largest integer of PostgreSQL.
+# The largest finite halfvec component.
 _LARGEST_HALF = 65504.0
-_LARGEST_INT = 2**31 - 1
 
 
 class _HasToList(Protocol):
@@ -72,11 +71,21 @@ class Recall:
 
 @dataclass(frozen=True)
 class Remembered:
-    """What became of a text: ``action`` is ADD, or NOOP when it was known already."""
+    """What became of a text.
+
+    Attributes:
+        action: ADD; SUPERSEDE, where it is newer on its subject; UPDATE, where a stored memory
+            says less and has this text now; NOOP, where it was known already; PENDING, where it
+            waits for `Memoir.confirm`.
+        memory_id: the memory that holds it now; None while memory is off or the session temporary.
+        reason: why, in a few words.
+        other_ids: memories it superseded, that follow it, or that it is like.
+    """
 
     action: str
-    memory_id: int
+    memory_id: int | None
     reason: str
+    other_ids: list[int]
 
 
 @dataclass(frozen=True)
@@ -192,8 +201,9 @@ class Fields(TypedDict, total=False):
     """What a memory may carry besides its text and kind.
 
     ``subject`` names the slot it fills ("user.editor"); ``importance`` and ``confidence`` are
-    0..1; ``created_at`` without a time zone is UTC; ``vector`` replaces the embedder; ``keywords``
-    are tags; ``sources`` are the ids of memories it was made from.
+    0..1; ``created_at`` is when it was said, ``valid_from`` and ``valid_until`` when it is true,
+    without a time zone UTC; ``vector`` replaces the embedder; ``keywords`` are tags; ``sources``
+    are the ids of memories it was made from.
     """
 
     subject: str | None
@@ -209,6 +219,8 @@ class Fields(TypedDict, total=False):
     vector: VectorLike | None
     keywords: list[str] | None
     sources: list[int] | None
+    valid_from: datetime | None
+    valid_until: datetime | None
 
 
 class NewMemory(Fields, total=False):
@@ -244,7 +256,7 @@ class Question:
             query=clean_text(query, "the query"),
             vector=None if vector is None else vector_text(vector),
             mode=clean_text(mode, "the mode"),
-            budget=_whole_number(budget, "the budget", BudgetOutOfRange),
+            budget=whole_number(budget, "the budget", BudgetOutOfRange),
             session=clean_text(session, "the session"),
             as_of=utc(as_of, "as_of"),
         )
@@ -282,12 +294,12 @@ class Search:
             query=cast(str, clean_text(query, "the query")),
             vector=None if vector is None else vector_text(vector),
             search_mode=cast(str, clean_text(search_mode, "search_mode")),
-            keywords=_texts(keywords, "keywords"),
-            memory_types=_texts(memory_types, "memory_types"),
+            keywords=texts(keywords, "keywords"),
+            memory_types=texts(memory_types, "memory_types"),
             time_from=utc(time_from, "time_from"),
             time_until=utc(time_until, "time_until"),
-            max_results=_whole_number(max_results, "max_results", OutOfRange),
-            min_relevance_score=_number(min_relevance_score, "min_relevance_score"),
+            max_results=whole_number(max_results, "max_results"),
+            min_relevance_score=finite_number(min_relevance_score, "min_relevance_score"),
         )
 
 
@@ -327,14 +339,15 @@ _EXPLAIN = f"""SELECT place, kind, memory_id, event_id, content, relevance, cosi
     priority, boost, neighbours, session, matched, via
 FROM memoir.memory_explain({_ARGUMENTS})"""
 
-_REMEMBER = """SELECT action, memory_id, reason
+_REMEMBER = """SELECT action, memory_id, reason, other_ids
 FROM memoir.remember(%s::text, %s::text, user_id => %s::text, subject => %s::text,
     importance => %s::float8, data => %s::jsonb, summary => %s::text, embedding => {vector},
     created_at => %s::timestamptz, session_id => %s::text, turn => %s::int,
     speaker => %s::text, source => %s::text, confidence => %s::float8,
-    keywords => %s::text[], sources => %s::bigint[])"""
+    keywords => %s::text[], sources => %s::bigint[], valid_from => %s::timestamptz,
+    valid_until => %s::timestamptz)"""
 
-_REMEMBER_MANY = """SELECT action, memory_id, reason
+_REMEMBER_MANY = """SELECT action, memory_id, reason, other_ids
 FROM memoir.remember_many(%s::jsonb, {vectors}[], user_id => %s::text) ORDER BY place"""
 
 _SEARCH = """SELECT key, kind, relevance, score, preview, summary, created_at, keywords, metadata,
@@ -427,7 +440,7 @@ class Calls:
             user,
             memory.get("subject"),
             memory.get("importance"),
-            _jsonb(memory.get("data")),
+            jsonb(memory.get("data")),
             memory.get("summary"),
             vector,
             memory.get("created_at"),
@@ -438,6 +451,8 @@ class Calls:
             memory.get("confidence"),
             memory.get("keywords"),
             memory.get("sources"),
+            memory.get("valid_from"),
+            memory.get("valid_until"),
         )
         return Call(self._remember, params, _remembered)
 
@@ -445,9 +460,13 @@ class Calls:
         self, memories: list[NewMemory], vectors: list[bytes | None], user: str | None
     ) -> Call[list[Remembered]]:
         """``memoir.remember_many``; ``memories`` come from `checked`, a `half_vector` for each."""
-        fields = Jsonb([_fields(memory) for memory in memories], dumps=_dumps)
-        params = (fields, half_vectors(vectors, self._vector_oid), user)
+        fields = Jsonb([_fields(memory) for memory in memories], dumps=dumps)
+        params = (fields, self.array(vectors), user)
         return Call(self._remember_many, params, _all_remembered)
+
+    def array(self, vectors: Sequence[bytes | None]) -> HalfVectors:
+        """Each a `half_vector`, as one parameter."""
+        return half_vectors(vectors, self._vector_oid)
 
     def search(self, search: Search, user: str | None) -> Call[list[Found]]:
         """``memoir.search_memories``: the best memories, one by one."""
@@ -469,13 +488,14 @@ class Calls:
         self, name: str, arguments: dict[str, Any], vector: str | None, user: str | None
     ) -> Call[dict[str, Any]]:
         """``memoir.call_tool``; ``arguments`` come from `tool_arguments`."""
-        params = (clean_text(name, "the name"), _jsonb(arguments), user, vector)
+        params = (clean_text(name, "the name"), jsonb(arguments), user, vector)
         return Call(self._call_tool, params, _first)
 
 
-def memory_detail(key: str, user: str | None) -> Call[Detail]:
+def memory_detail(key: int | str, user: str | None) -> Call[Detail]:
     """``memoir.get_memory_detail``: one memory, whole."""
-    return Call(_DETAIL, (clean_text(key, "the key"), user), _detail)
+    text = str(key) if isinstance(key, int) else clean_text(key, "the key")
+    return Call(_DETAIL, (text, user), _detail)
 
 
 def tools(language: str) -> Call[list[dict[str, Any]]]:
@@ -493,7 +513,7 @@ def add_event(
 ) -> Call[int]:
     """``memoir.event_add``: the id of the event."""
     check_json(payload, "the payload")
-    params = (clean_text(type, "the type"), _jsonb(payload), user, utc(at, "at"))
+    params = (clean_text(type, "the type"), jsonb(payload), user, utc(at, "at"))
     return Call(_ADD_EVENT, params, _scalar)
 
 
@@ -564,9 +584,11 @@ def checked(memory: NewMemory) -> NewMemory:
     for keyword in keywords or []:
         clean_text(keyword, "a keyword")
     result["created_at"] = utc(memory.get("created_at"), "created_at")
-    result["importance"] = _number(memory.get("importance"), "importance")
-    result["confidence"] = _number(memory.get("confidence"), "confidence")
-    result["turn"] = _whole_number(memory.get("turn"), "turn", OutOfRange)
+    result["valid_from"] = utc(memory.get("valid_from"), "valid_from")
+    result["valid_until"] = utc(memory.get("valid_until"), "valid_until")
+    result["importance"] = finite_number(memory.get("importance"), "importance")
+    result["confidence"] = finite_number(memory.get("confidence"), "confidence")
+    result["turn"] = whole_number(memory.get("turn"), "turn")
     return result
 
 
@@ -654,68 +676,6 @@ def given_vector(memory: Mapping[str, Any]) -> str | None:
     return None if vector is None else vector_text(vector)
 
 
-def clean_text(text: str | None, where: str) -> str | None:
-    """The text, when PostgreSQL can store it.
-
-    Args:
-        text: None stays None.
-        where: names it in the error.
-
-    Raises:
-        BadText: it is not a string, or holds a NUL or half a surrogate pair.
-    """
-    if text is None:
-        return None
-    if not isinstance(text, str):
-        raise BadText(f"{where} is {type(text).__name__}, not text")
-    if "\0" in text:
-        raise BadText(
-            f"{where} holds a NUL character at position {text.index(chr(0))}",
-            hint="PostgreSQL stores every character except NUL: remove it.",
-        )
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise BadText(
-            f"{where} is not valid Unicode at position {error.start}",
-            hint="Decode the text with the encoding it was written in.",
-        ) from error
-    return text
-
-
-def check_json(value: Any, where: str) -> None:
-    """Check every string of a JSON value as `clean_text` does, and that it is JSON at all."""
-    try:
-        _check_strings(value, where)
-        _dumps(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadText(f"{where} cannot be written as JSON: {error}") from error
-
-
-def utc(time: datetime | None, where: str) -> datetime | None:
-    """The time with a time zone: without one it is taken as UTC."""
-    if time is None or (isinstance(time, datetime) and time.tzinfo):
-        return time
-    if not isinstance(time, datetime):
-        raise BadTimestamp(f"{where} is {time!r}, not a datetime")
-    return time.replace(tzinfo=UTC)
-
-
-_dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False)
-
-
-def _check_strings(value: Any, where: str) -> None:
-    if isinstance(value, str):
-        clean_text(value, where)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            clean_text(str(key), f"a key of {where}")
-            _check_strings(item, f"{where}.{key}")
-    elif isinstance(value, list | tuple):
-        for place, item in enumerate(value):
-            _check_strings(item, f"{where}[{place}]")
-
-
 def _numbers(vector: VectorLike) -> list[float]:
     """The components as floats."""
     if hasattr(vector, "to_list"):
@@ -737,48 +697,14 @@ def _fits_half(number: float) -> bool:
     return -_LARGEST_HALF <= number <= _LARGEST_HALF
 
 
-def _texts(values: Iterable[str] | None, where: str) -> list[str] | None:
-    if values is None:
-        return None
-    if isinstance(values, str):
-        raise BadText(f"{where} is one text, not a list of them")
-    return [cast(str, clean_text(value, where)) for value in values]
-
-
-def _number(value: float | None, where: str) -> float | None:
-    if value is None:
-        return None
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise OutOfRange(f"{where} is {value!r}, not a number") from error
-    if not math.isfinite(number):
-        raise OutOfRange(f"{where} is {number}, not a finite number")
-    return number
-
-
-def _whole_number(value: int | None, where: str, kind: type[MemoirError]) -> int | None:
-    if value is None:
-        return None
-    try:
-        number = operator.index(value)
-    except TypeError as error:
-        raise kind(f"{where} is {value!r}, not a whole number") from error
-    if abs(number) > _LARGEST_INT:
-        raise kind(f"{where} is {number}, too large for an integer")
-    return number
-
-
 def _fields(memory: NewMemory) -> dict[str, Any]:
     """A memory as ``memoir.remember_many`` takes it; a kind of None is an error there."""
     given = {**memory, "session_id": memory.get("session"), "session": None, "vector": None}
-    if (created_at := memory.get("created_at")) is not None:
-        given["created_at"] = created_at.isoformat()
-    return {name: value for name, value in given.items() if value is not None or name == "kind"}
-
-
-def _jsonb(value: dict[str, Any] | None) -> Jsonb | None:
-    return None if value is None else Jsonb(value, dumps=_dumps)
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in given.items()
+        if value is not None or name == "kind"
+    }
 
 
 def _arguments(question: Question, user: str | None) -> Row:

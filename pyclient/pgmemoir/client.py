@@ -1,8 +1,7 @@
 """`Memoir` and `AsyncMemoir`: memory for an agent, in its PostgreSQL.
 
-What a method does is written once, in `_Steps`, as a generator that asks for a database call, a
-batch of calls or an embedding, and goes on with the answer. The two clients differ only in how
-they carry a step out.
+What a method does is written once, in `steps`; the two clients differ only in how they carry a
+step out.
 """
 
 from __future__ import annotations
@@ -10,26 +9,19 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
-import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, Unpack, cast
+from typing import Any, Self, TypeVar, Unpack, cast
 
 import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from . import calls, evaluation
-from .cache import CacheInfo, QueryCache
+from .cache import CacheInfo
 from .calls import (
     Call,
-    Calls,
-    Detail,
     Explained,
     Fields,
     Found,
@@ -43,300 +35,17 @@ from .calls import (
     Search,
     VectorLike,
 )
-from .embedders import Embedder, EmbedderUnavailable, default_embedder, wanted_embedder
-from .errors import MemoirError, translate
-from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
+from .calls_memory import Applied, Changes, Id
+from .checks import clean_text
+from .errors import translate
+from .evaluation import Evaluation, GoldQuestion, Replayed
+from .management import AsyncManagement, Management
+from .steps import DEFAULT, Batch, Embed, EmbedderChoice, Plan, Steps
 
 T = TypeVar("T")
 
-BATCH = 256
-# Memories of one statement, and about how many bytes of text and vectors.
-MEMORIES = 1000
-MEMORY_BYTES = 8 * 2**20
-# New memories in one call from which counting words anew is worth its time.
-COUNT_FROM = 32
-# Seconds without another attempt after the embedder failed: a dead server must not cost every
-# recall its timeout.
-EMBEDDER_PAUSE = 30.0
-# Questions whose vectors a client keeps.
-QUERY_CACHE = 256
 
-
-class DefaultEmbedder:
-    """The type of `DEFAULT`: choose the embedder at the first text."""
-
-
-DEFAULT: Final = DefaultEmbedder()
-
-EmbedderChoice = Embedder | DefaultEmbedder | None
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """Calls sent together; all of them take effect or none does."""
-
-    calls: list[Call[Any]]
-
-
-@dataclass(frozen=True)
-class _Embed:
-    """Texts to embed."""
-
-    embedder: Embedder
-    texts: list[str]
-
-
-_Plan = Generator[Call[Any] | _Batch | _Embed, Any, T]
-
-
-class _Steps:
-    """What both clients do.
-
-    Args:
-        keeps_writes: False while the caller may still roll back what is written now.
-    """
-
-    def __init__(
-        self, user: str | None, embedder: EmbedderChoice, keeps_writes: Callable[[], bool]
-    ) -> None:
-        self._user = calls.clean_text(user, "the user")
-        self._embedder = embedder
-        self._keeps_writes = keeps_writes
-        self._calls: Calls | None = None
-        self._model_known = False
-        self.query_vectors = QueryCache(QUERY_CACHE)
-        self._selective_modes: frozenset[str] | None = None
-        self._warned = False
-        self._paused_until = 0.0
-
-    def recall(self, question: Question) -> _Plan[Recall]:
-        known = yield from self._known_calls()
-        question = yield from self._with_vector(question)
-        return cast(Recall, (yield known.recall(question, self._user)))
-
-    def explain(self, question: Question) -> _Plan[list[Explained]]:
-        known = yield from self._known_calls()
-        question = yield from self._with_vector(question)
-        return cast(list[Explained], (yield known.explain(question, self._user)))
-
-    def search(self, search: Search) -> _Plan[list[Found]]:
-        known = yield from self._known_calls()
-        if search.vector is None and search.search_mode != "keyword":
-            search = replace(search, vector=(yield from self._query_vector(search.query)))
-        return cast(list[Found], (yield known.search(search, self._user)))
-
-    def memory_detail(self, key: str) -> _Plan[Detail]:
-        return cast(Detail, (yield calls.memory_detail(key, self._user)))
-
-    def tools(self, language: str) -> _Plan[list[dict[str, Any]]]:
-        return cast(list[dict[str, Any]], (yield calls.tools(language)))
-
-    def system_prompt(self, language: str) -> _Plan[str]:
-        return cast(str, (yield calls.system_prompt(language)))
-
-    def call_tool(self, name: str, arguments: dict[str, Any] | str | None) -> _Plan[dict[str, Any]]:
-        given = calls.tool_arguments(arguments)
-        known = yield from self._known_calls()
-        text = calls.tool_text(given)
-        vector = None
-        if text is not None and text == given.get("query"):
-            vector = yield from self._query_vector(text)
-        elif text is not None:
-            (vector,) = yield from self._embed([text], writing=True)
-        return cast(dict[str, Any], (yield known.call_tool(name, given, vector, self._user)))
-
-    def remember(self, memory: NewMemory) -> _Plan[Remembered]:
-        checked = calls.checked(memory)
-        known = yield from self._known_calls()
-        vector = calls.given_vector(checked)
-        text = checked.get("content") or ""
-        if vector is None and text.strip():
-            (vector,) = yield from self._embed([text], writing=True)
-        return cast(Remembered, (yield known.remember(checked, vector, self._user)))
-
-    def remember_many(
-        self, memories: Iterable[NewMemory], progress: Callable[[int], None] | None
-    ) -> _Plan[list[Remembered]]:
-        result: list[Remembered] = []
-        for batch in _memory_batches(memories):
-            call = yield from self._remember_call(batch, len(result))
-            try:
-                result += yield call
-            except MemoirError as error:
-                raise error.of_memory(len(result)) from error
-            if progress:
-                progress(len(result))
-        if sum(done.action == "ADD" for done in result) >= COUNT_FROM:
-            yield calls.tend_recall(self._user, None if self._keeps_writes() else 0)
-        return result
-
-    def maintain(
-        self, everybody: bool, build_up_to: int | None, dry_run: bool
-    ) -> _Plan[list[Maintained]]:
-        call = calls.maintain(self._user, everybody, build_up_to, dry_run)
-        return cast(list[Maintained], (yield call))
-
-    def add_event(self, type: str, payload: dict[str, Any], at: datetime | None) -> _Plan[int]:
-        return cast(int, (yield calls.add_event(type, payload, at, self._user)))
-
-    def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> _Plan[int]:
-        retrieval = recall.retrieval_id if isinstance(recall, Recall) else recall
-        if retrieval is None:
-            return 0
-        return cast(int, (yield calls.mark_used(retrieval, list(memory_ids), self._user)))
-
-    def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> _Plan[int]:
-        known = yield from self._known_calls()
-        count = 0
-        for batch in _batches(questions):
-            vectors = [calls.given_vector(question) for question in batch]
-            missing = [i for i, vector in enumerate(vectors) if vector is None]
-            texts = [batch[i].get("query") or "" for i in missing]
-            made = yield from self._embed(texts, writing=True)
-            for place, vector in zip(missing, made, strict=True):
-                vectors[place] = vector
-            ready = zip(batch, vectors, strict=True)
-            yield _Batch(
-                [
-                    evaluation.gold_add(known.vector_type, gold_set, question, vector, self._user)
-                    for question, vector in ready
-                ]
-            )
-            count += len(batch)
-        return count
-
-    def evaluate(
-        self, gold_set: str, modes: Sequence[str], budgets: Sequence[int], k: int
-    ) -> _Plan[list[Evaluation]]:
-        known = yield from self._known_calls()
-        asked = cast(list[Asked], (yield evaluation.gold_queries(gold_set, self._user)))
-        made: dict[str, str | None] = {}
-        result: list[Evaluation] = []
-        for mode in modes:
-            vectors = yield from self._gold_vectors(asked, mode, made)
-            result += yield _Batch(
-                [
-                    evaluation.evaluate(
-                        known.vector_type, gold_set, mode, budget, k, vectors, self._user
-                    )
-                    for budget in budgets
-                ]
-            )
-        return result
-
-    def replay(
-        self, since: datetime | None, settings: dict[str, Any], mode: str | None
-    ) -> _Plan[list[Replayed]]:
-        return cast(list[Replayed], (yield evaluation.replay(since, settings, mode, self._user)))
-
-    def _gold_vectors(
-        self, asked: list[Asked], mode: str, made: dict[str, str | None]
-    ) -> _Plan[list[str | None] | None]:
-        """Vectors for the questions that have none stored, or not the one that the mode wants.
-
-        Args:
-            made: vectors by text, to be filled, so that no text is embedded twice.
-        """
-        if self._chosen_embedder() is None:
-            return None
-        texts: list[str | None] = []
-        for question in asked:
-            text = yield from self._text_to_embed(question.query, mode)
-            texts.append(None if question.has_vector and text == question.query else text)
-        missing = sorted({text for text in texts if text is not None and text not in made})
-        made |= zip(missing, (yield from self._embed(missing, writing=False)), strict=True)
-        return [None if text is None else made[text] for text in texts]
-
-    def _known_calls(self) -> _Plan[Calls]:
-        """The calls that carry vectors, once it is known where the type halfvec lives."""
-        if self._calls is None:
-            self._calls = Calls(*(yield calls.find_vector_type()))
-        return self._calls
-
-    def _remember_call(self, memories: list[NewMemory], done: int) -> _Plan[Call[list[Remembered]]]:
-        """One call for a batch, each memory with its own vector or else the one of its text."""
-        checked: list[NewMemory] = []
-        vectors: list[bytes | None] = []
-        for place, memory in enumerate(memories, 1):
-            try:
-                checked.append(calls.checked(memory))
-                given = memory.get("vector")
-                vectors.append(None if given is None else calls.half_vector(given))
-            except MemoirError as error:
-                raise error.of_memory(done, place) from error
-        known = yield from self._known_calls()
-        texts = [memory.get("content") or "" for memory in checked]
-        places = [i for i, text in enumerate(texts) if vectors[i] is None and text.strip()]
-        if places:
-            made = yield from self._vectors([texts[i] for i in places], writing=True)
-            for at, vector in zip(places, made, strict=True):
-                vectors[at] = None if vector is None else calls.half_vector(vector)
-        return known.remember_many(checked, vectors, self._user)
-
-    def _with_vector(self, question: Question) -> _Plan[Question]:
-        """The question with the vector of its text, unless it has one or none can be had."""
-        if question.vector is not None or not (question.query and question.query.strip()):
-            return question
-        text = yield from self._text_to_embed(question.query, question.mode)
-        return replace(question, vector=(yield from self._query_vector(text)))
-
-    def _query_vector(self, text: str) -> _Plan[str | None]:
-        """The vector of a question in text form, None when it is blank or none can be had."""
-        if not text.strip() or self._chosen_embedder() is None:
-            return None
-        vector = self.query_vectors.get(text)
-        if vector is None:
-            (vector,) = yield from self._embed([text], writing=False)
-            if vector is not None:
-                self.query_vectors.put(text, vector)
-        return vector
-
-    def _text_to_embed(self, query: str, mode: str | None) -> _Plan[str]:
-        """The question, without names and common words in a mode that leaves them out."""
-        if self._selective_modes is None:
-            self._selective_modes = frozenset((yield calls.selective_modes()))
-        if mode not in self._selective_modes or self._chosen_embedder() is None:
-            return query
-        return cast(str, (yield calls.embedding_text(query, mode, self._user)))
-
-    def _embed(self, texts: list[str], writing: bool) -> _Plan[list[str | None]]:
-        """Vectors in text form, or None for each when the embedder cannot be reached."""
-        vectors = yield from self._vectors(texts, writing)
-        return [None if vector is None else calls.vector_text(vector) for vector in vectors]
-
-    def _vectors(self, texts: list[str], writing: bool) -> _Plan[list[VectorLike | None]]:
-        """Vectors, None for a text that has none, or for each without an embedder."""
-        embedder = self._chosen_embedder()
-        if not texts or embedder is None or time.monotonic() < self._paused_until:
-            return [None] * len(texts)
-        try:
-            vectors = yield _Embed(embedder, texts)
-        except MemoirError:
-            raise
-        except Exception as error:
-            self._paused_until = time.monotonic() + EMBEDDER_PAUSE
-            self._warn(str(error) or type(error).__name__)
-            return [None] * len(texts)
-        if not self._model_known or (writing and not self._keeps_writes()):
-            yield calls.use_model(embedder.name, embedder.dimensions)
-            self._model_known = True
-        return [vector if any(vector) else None for vector in vectors]
-
-    def _chosen_embedder(self) -> Embedder | None:
-        if isinstance(self._embedder, DefaultEmbedder):
-            self._embedder = default_embedder()
-            if self._embedder is None and wanted_embedder() != "none":
-                self._warn("set OPENAI_API_KEY, or install pgmemoir[local]")
-        return self._embedder
-
-    def _warn(self, reason: str) -> None:
-        if not self._warned:
-            self._warned = True
-            message = f"no embedder, memory goes by words alone: {reason}"
-            warnings.warn(message, EmbedderUnavailable, stacklevel=2)
-
-
-class Memoir:
+class Memoir(Management):
     """The memory of one user in one database.
 
     Args:
@@ -364,7 +73,8 @@ class Memoir:
         self._own = given is None
         self._conn = given
         self._lock = threading.RLock()
-        self._steps = _Steps(user, embedder, lambda: _keeps_writes(given))
+        self._user = clean_text(user, "the user")
+        self._steps = Steps(self._user, embedder, lambda: _keeps_writes(given))
 
     def __enter__(self) -> Self:
         return self
@@ -476,10 +186,6 @@ class Memoir:
         )
         return self._run(self._steps.search(search))
 
-    def memory_detail(self, key: str) -> Detail:
-        """The whole memory of a search result; `NotFound` when the user has none of that key."""
-        return self._run(self._steps.memory_detail(key))
-
     def tools(self, language: str = "en") -> list[dict[str, Any]]:
         """The tools of an agent, as ``tools`` of OpenAI's chat completions; en or zh."""
         return self._run(self._steps.tools(language))
@@ -499,7 +205,7 @@ class Memoir:
         return self._run(self._steps.call_tool(name, arguments))
 
     def remember(self, content: str, kind: str = "general", **fields: Unpack[Fields]) -> Remembered:
-        """Store one memory; an exact duplicate is left alone (NOOP).
+        """Store one memory and decide what it means for those stored before: see `Remembered`.
 
         Args:
             content: the text, at most 10 MB; its first 4000 characters are embedded.
@@ -523,6 +229,45 @@ class Memoir:
             progress: called after each batch with the number stored so far.
         """
         return self._run(self._steps.remember_many(memories, progress))
+
+    def update(
+        self,
+        memory_id: Id,
+        *,
+        reason: str | None = None,
+        author: str = "user",
+        **changes: Unpack[Changes],
+    ) -> str:
+        """Change a stored memory in place; a new text is embedded.
+
+        Args:
+            memory_id: an active or pending memory; its id stays.
+            reason, author: why and by whom, for its history.
+            changes: see `calls_memory.Changes`.
+
+        Returns:
+            UPDATE, or NOOP when it was so already.
+        """
+        return self._run(self._steps.update(memory_id, changes, reason, author))
+
+    def apply_decisions(
+        self,
+        decisions: Iterable[Mapping[str, Any]] | str,
+        *,
+        author: str = "model",
+        session: str | None = None,
+        at: datetime | None = None,
+    ) -> list[Applied]:
+        """Carry out decisions about memories, all of them or none; texts are embedded.
+
+        Args:
+            decisions: dictionaries that satisfy ``memoir.decision_schema()``, or the JSON text a
+                model wrote.
+            author: who decided. Where the user confirms first, what agent and model decide waits.
+            session: the conversation they are from.
+            at: when that became known, without a time zone UTC; default now.
+        """
+        return self._run(self._steps.apply_decisions(decisions, author, session, at))
 
     def maintain(
         self, everybody: bool = False, build_up_to: int | None = None, dry_run: bool = False
@@ -597,7 +342,10 @@ class Memoir:
         """
         return self._run(self._steps.replay(since, settings or {}, mode))
 
-    def _run(self, plan: _Plan[T]) -> T:
+    def _do(self, call: Call[T]) -> T:
+        return cast(T, self._perform(call))
+
+    def _run(self, plan: Plan[T]) -> T:
         """Carry out the steps of a plan and return its result."""
         try:
             step = next(plan)
@@ -611,8 +359,8 @@ class Memoir:
         except StopIteration as done:
             return cast(T, done.value)
 
-    def _perform(self, step: Call[Any] | _Batch | _Embed) -> Any:
-        if isinstance(step, _Embed):
+    def _perform(self, step: Call[Any] | Batch | Embed) -> Any:
+        if isinstance(step, Embed):
             return step.embedder.embed(step.texts)
         with self._lock:
             conn = self._connection()
@@ -635,7 +383,7 @@ class Memoir:
         return self._conn
 
 
-class AsyncMemoir:
+class AsyncMemoir(AsyncManagement):
     """`Memoir` for asyncio: the same arguments and methods, to be awaited.
 
     The embedder runs in a thread. Tasks may share a client; they take turns at the database.
@@ -653,7 +401,8 @@ class AsyncMemoir:
         self._own = given is None
         self._conn = given
         self._lock = asyncio.Lock()
-        self._steps = _Steps(user, embedder, lambda: _keeps_writes(given))
+        self._user = clean_text(user, "the user")
+        self._steps = Steps(self._user, embedder, lambda: _keeps_writes(given))
 
     async def __aenter__(self) -> Self:
         return self
@@ -745,10 +494,6 @@ class AsyncMemoir:
         )
         return await self._run(self._steps.search(search))
 
-    async def memory_detail(self, key: str) -> Detail:
-        """See `Memoir.memory_detail`."""
-        return await self._run(self._steps.memory_detail(key))
-
     async def tools(self, language: str = "en") -> list[dict[str, Any]]:
         """See `Memoir.tools`."""
         return await self._run(self._steps.tools(language))
@@ -777,6 +522,28 @@ class AsyncMemoir:
     ) -> list[Remembered]:
         """See `Memoir.remember_many`."""
         return await self._run(self._steps.remember_many(memories, progress))
+
+    async def update(
+        self,
+        memory_id: Id,
+        *,
+        reason: str | None = None,
+        author: str = "user",
+        **changes: Unpack[Changes],
+    ) -> str:
+        """See `Memoir.update`."""
+        return await self._run(self._steps.update(memory_id, changes, reason, author))
+
+    async def apply_decisions(
+        self,
+        decisions: Iterable[Mapping[str, Any]] | str,
+        *,
+        author: str = "model",
+        session: str | None = None,
+        at: datetime | None = None,
+    ) -> list[Applied]:
+        """See `Memoir.apply_decisions`."""
+        return await self._run(self._steps.apply_decisions(decisions, author, session, at))
 
     async def maintain(
         self, everybody: bool = False, build_up_to: int | None = None, dry_run: bool = False
@@ -817,7 +584,10 @@ class AsyncMemoir:
         """See `Memoir.replay`."""
         return await self._run(self._steps.replay(since, settings or {}, mode))
 
-    async def _run(self, plan: _Plan[T]) -> T:
+    async def _do(self, call: Call[T]) -> T:
+        return cast(T, await self._perform(call))
+
+    async def _run(self, plan: Plan[T]) -> T:
         try:
             step = next(plan)
             while True:
@@ -830,8 +600,8 @@ class AsyncMemoir:
         except StopIteration as done:
             return cast(T, done.value)
 
-    async def _perform(self, step: Call[Any] | _Batch | _Embed) -> Any:
-        if isinstance(step, _Embed):
+    async def _perform(self, step: Call[Any] | Batch | Embed) -> Any:
+        if isinstance(step, Embed):
             return await asyncio.to_thread(step.embedder.embed, step.texts)
         async with self._lock:
             conn = await self._connection()
@@ -878,34 +648,6 @@ def _keeps_writes(given: psycopg.Connection[Any] | psycopg.AsyncConnection[Any] 
     if given is None:
         return True
     return given.autocommit and given.info.transaction_status == TransactionStatus.IDLE
-
-
-def _batches(items: Iterable[T]) -> Iterator[list[T]]:
-    source = iter(items)
-    while batch := list(islice(source, BATCH)):
-        yield batch
-
-
-def _memory_batches(memories: Iterable[NewMemory]) -> Iterator[list[NewMemory]]:
-    """Batches of at most `MEMORIES`, and of `MEMORY_BYTES` where one memory alone is not more."""
-    batch: list[NewMemory] = []
-    size = 0
-    for memory in memories:
-        more = _size(memory)
-        if batch and (len(batch) == MEMORIES or size + more > MEMORY_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(memory)
-        size += more
-    if batch:
-        yield batch
-
-
-def _size(memory: NewMemory) -> int:
-    """About how many bytes a memory takes on its way, without its `data`."""
-    content, vector = memory.get("content"), memory.get("vector")
-    dimensions = len(vector) if isinstance(vector, Sized) else 1000
-    return (3 * len(content) if isinstance(content, str) else 0) + 2 * dimensions
 
 
 # Cursors of our own class and rows: the caller's connection may be set up for others.

@@ -14,7 +14,8 @@ from typing import Any, TypedDict
 
 from psycopg.types.json import Jsonb
 
-from .calls import Call, Question, VectorLike, check_json, clean_text, utc
+from .calls import Call, Question, VectorLike
+from .checks import check_json, clean_text, utc
 from .errors import BadText
 
 _SHAPE = 'A line is like {"query": "which editor?", "relevant": [12, "I use Vim."]}'

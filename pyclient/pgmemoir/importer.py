@@ -15,7 +15,8 @@ from datetime import UTC, datetime, timedelta
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
-from .calls import NewMemory, clean_text
+from .calls import NewMemory
+from .checks import clean_text
 from .errors import BadText, MemoirError
 
 _TEXT = ("content", "text", "message")

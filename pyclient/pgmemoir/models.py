@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from .calls import check_json
+from .checks import check_json
 from .errors import BadText
 from .openai_api import Api, ApiFailure, Fault
 

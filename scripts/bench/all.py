@@ -43,8 +43,10 @@ SYNTHETIC = (
     "latency.py --users 50 --rows 120 --dims 1536",
     "growth.py --max 3000 --questions 30",
     "writes.py --rows 1000 --batches 5",
+    "writers.py --seconds 10",
     "worker.py --memories 2500 --users 25",
     "maintain.py --rows 5000",
+    "workers.py --jobs 2000 --rounds 1",
     "memory.py --rows 3000",
     "memory.py --users 25 --rows 120 --dims 1536",
 )

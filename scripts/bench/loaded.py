@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from common import ROUNDS, Floor, Statement, interleaved, scalar, vector_schema
@@ -125,18 +125,18 @@ class Loaded:
         """Note the turns; the memory of each."""
         memory_of = {}
         for place, each in zip(places, done, strict=True):
-            turn = self._data.turns[place]
-            self._stored[user][each.memory_id] = Stored(turn.text, frozenset((turn.dia_id,)))
-            memory_of[turn.dia_id] = each.memory_id
+            turn, memory_id = self._data.turns[place], cast(int, each.memory_id)
+            self._stored[user][memory_id] = Stored(turn.text, frozenset((turn.dia_id,)))
+            memory_of[turn.dia_id] = memory_id
         return memory_of
 
     def _keep_facts(self, user: str, places: list[int], done: list[Remembered]) -> None:
         """Note the facts; one that is told twice in a session is one memory."""
         stored = self._stored[user]
         for place, each in zip(places, done, strict=True):
-            fact = self._facts[place]
-            told = stored[each.memory_id].turns if each.memory_id in stored else frozenset()
-            stored[each.memory_id] = Stored(fact.text, told | set(fact.sources))
+            fact, memory_id = self._facts[place], cast(int, each.memory_id)
+            told = stored[memory_id].turns if memory_id in stored else frozenset()
+            stored[memory_id] = Stored(fact.text, told | set(fact.sources))
 
     def question_vectors(self, mode: str, places: Sequence[int]) -> dict[int, Sequence[float]]:
         """The vectors that go with questions in a mode, by place."""

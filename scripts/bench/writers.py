@@ -64,8 +64,10 @@ _FAULTS = {
         JOIN memoir.trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
         JOIN memoir.embedding_model AS e ON e.model_id = t.model
         JOIN memoir.kind AS k ON k.name = m.kind
-        CROSS JOIN memoir._word_vector(
-            m.content, concat_ws(' ', m.speaker, m.subject), e.term_limit) AS w
+        CROSS JOIN memoir._word_vector(m.content, concat_ws(' ', m.speaker, m.subject, (
+            SELECT string_agg(n.name, ' ')
+            FROM memoir.mention AS o JOIN memoir.entity AS n USING (user_id, entity_id)
+            WHERE o.user_id = m.user_id AND o.memory_id = m.memory_id)), e.term_limit) AS w
         WHERE m.user_id = %(user)s
           AND (t.line, t.terms::text, t.importance, t.kind) <> (
               memoir._line(m.content, e.line_length), w.terms::text, m.importance, k.kind_id)""",
@@ -116,9 +118,10 @@ class Writer:
 
     def run(self, until: Callable[[], bool]) -> None:
         """Do things until it is time."""
-        things = (self._say,) * 8 + (self._fill,) * 5 + (self._batch, self._decide) * 2
+        adds = [self._say] * 8 + [self._fill] * 5 + [self._batch] * 2
+        changes = [self._forget, self._restore, self._undo, self._decide, self._decide, self._tie]
         while not until():
-            doing = self.source.choice((*things, *self._takes_back()))
+            doing = self.source.choice(adds + changes if self._ids else adds)
             start = time.perf_counter()
             try:
                 doing()
@@ -132,9 +135,6 @@ class Writer:
             self.actions[error.sqlstate] += 1
         else:
             self.errors.append(f"{error.sqlstate} {error.diag.message_primary}")
-
-    def _takes_back(self) -> Sequence[Callable[[], None]]:
-        return (self._forget, self._restore, self._undo) * 2 if self._ids else ()
 
     def _call(self, statement: str, told: Sequence[str], **values: Any) -> None:
         """A call that answers with rows of action and memory_id."""
@@ -177,37 +177,50 @@ class Writer:
             texts, memories=json.dumps(memories), user=USER,
         )  # fmt: skip
 
+    def _id(self) -> int:
+        """A memory of this writer's, which others may have changed since."""
+        return self.source.choice(self._ids)
+
     def _decide(self) -> None:
-        text, id_ = self._fact(), str(self.source.choice(self._ids or [0]))
+        text, id_ = self._fact(), str(self._id())
         decision = self.source.choice(
             (
-                {"action": "ADD", "content": text, "kind": "fact"},
-                {"action": "UPDATE", "memory_id": id_, "content": text},
-                {"action": "SUPERSEDE", "memory_id": id_, "content": text},
-                {"action": "KEEP_BOTH", "memory_id": id_, "content": text},
-                {"action": "MERGE", "content": text, "memory_ids":
-                    [id_, *self.source.sample(self._ids, min(1, len(self._ids)))]},
+                {"action": "ADD", "kind": "fact"},
+                {"action": "UPDATE", "memory_id": id_},
+                {"action": "SUPERSEDE", "memory_id": id_},
+                {"action": "KEEP_BOTH", "memory_id": id_},
+                {"action": "MERGE", "memory_ids": list({id_, str(self._id())})},
             )
-        )  # fmt: skip
+        )
         self._call(
             "SELECT action, memory_id FROM memoir.apply_decisions(%(decisions)s, %(user)s)",
-            [text], decisions=json.dumps([decision]), user=USER,
+            [text], decisions=json.dumps([{"content": text, **decision}]), user=USER,
         )  # fmt: skip
 
-    def _take_back(self, call: str) -> None:
-        statement = f"SELECT memoir.{call}(%(id)s, user_id => %(user)s)"
-        values = {"id": self.source.choice(self._ids), "user": USER}
-        self.conn.execute(statement.encode(), values)
+    def _change(self, call: str, **more: Any) -> None:
+        names = "".join(f", {name} => %({name})s" for name in more)
+        statement = f"SELECT memoir.{call}(%(id)s, user_id => %(user)s{names})"
+        self.conn.execute(statement.encode(), {"id": self._id(), "user": USER, **more})
         self.actions[call] += 1
 
     def _forget(self) -> None:
-        self._take_back("forget")
+        self._change("forget")
 
     def _restore(self) -> None:
-        self._take_back("restore")
+        self._change("restore")
 
     def _undo(self) -> None:
-        self._take_back("undo")
+        self._change("undo")
+
+    def _tie(self) -> None:
+        """What hangs on a memory: a name, a vector, a relation."""
+        call, more = self.source.choice(
+            (
+                ("mention", {"entity": self.source.choice(_THINGS)}),
+                ("set_embedding", {"embedding": str([self.source.random(), 1.0])}),
+            )
+        )
+        self._change(call, **more)
 
 
 def write_at_once(dsn: str, writers: int, seconds: float, seed: int) -> list[Writer]:

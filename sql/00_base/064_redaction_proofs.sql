@@ -34,7 +34,7 @@ CREATE OR REPLACE FUNCTION _is_us_ssn(secret text) RETURNS boolean
     RETURN secret !~ '^(?:000|666|9)|^...-00|0000$';
 
 -- What is assigned to "password" and is none: a word of a sentence or a schema, a placeholder, a
--- variable or call of a program, a path ($PWD).
+-- variable or call of a program, a path ($PWD). Two expressions, not six: see _compile_redaction.
 CREATE OR REPLACE FUNCTION _is_secret_value(secret text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN length(secret) >= 4
@@ -44,16 +44,16 @@ CREATE OR REPLACE FUNCTION _is_secret_value(secret text) RETURNS boolean
             'expired|expires|wrong|correct|incorrect|strong|weak|unknown|default|example|'
             'placeholder|here|there|this|that|these|those|what|when|where|which|with|from|your|'
             'yours|must|should|shall|will|would|cannot|field|value|input|above|below|sent|stored|'
-            'saved|hashed|encrypted|plain|plaintext|same|only|also|then|please|'
+            'saved|hashed|encrypted|plain|plaintext|same|only|also|then|please|flag|option|'
             '(?:[a-z0-9]+[_-])*(?:password|passwd|pwd|passphrase|passcode|token|secret|key|apikey))'
             '[].,:;!?)}]*$'
-        AND secret !~ '^(?:[xX*.#_-]+|<[^>]*>?|\$[A-Z_][A-Z0-9_]*|\$[{(].*|%[A-Za-z_]+%|\{\{.*)$'
-        AND secret !~ '^(?:await )?[A-Za-z_][A-Za-z0-9_]*(?:[.][A-Za-z_][A-Za-z0-9_]*)*[(\[]'
-        AND secret !~ '^(?:os|process|self|this|settings|config|cfg|conf|env|args|opts|options|'
-            'params|req|request|res|response|ctx|context|user|data|props|state|var|vars|local|'
-            'secrets|module)[.][A-Za-z_]'
-        AND secret !~ '^(?:~|[.]{1,2})?/(?:$|home|Users|usr|etc|var|tmp|opt|run|root|mnt|srv|app|'
-            'data|work|workspace|secrets)|^(?:~|[.]{1,2})/';
+        AND secret !~ (
+            '^(?:[xX*.#_-]+|<[^>]*>?|\$[A-Z_][A-Z0-9_]*|\$[{(].*|%[A-Za-z_]+%|\{\{.*'
+            '|[A-Za-z_]+(?:[.][A-Za-z_]+)+)$'
+            '|^(?:await )?[A-Za-z_][A-Za-z0-9_]*(?:[.][A-Za-z_][A-Za-z0-9_]*)*[(\[]'
+            '|^(?:os|process|self|this|settings|config|env)[.][A-Za-z_]'
+            '|^(?:~|[.]{1,2})?/(?:$|home|Users|usr|etc|var|tmp|opt|run|root|mnt|srv|app|data|work|'
+            'secrets)|^(?:~|[.]{1,2})/');
 
 CREATE OR REPLACE FUNCTION _is_mixed(secret text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -3,8 +3,22 @@
 -- with the text alone. What is redacted already, [redacted:kind], is no text any more: what stands
 -- before it and behind it is looked at by itself.
 
--- rule: two groups, what stays and what goes, or none, and all goes. kind NULL: what stays begins
--- with the name of it.
+-- The kind of a secret, or what the words before it call it.
+CREATE OR REPLACE FUNCTION _kind_of(kind text, words text) RETURNS text
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN coalesce(kind, _named_kind(words), 'secret');
+END $$;
+
+-- rule: two groups, what stays and what goes, or none, and all goes. kind NULL: it is called so in
+-- what stays.
+CREATE OR REPLACE FUNCTION _has_context(rule text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN left(rule, 1) = '(' AND substr(rule, 2, 1) <> '?'
+        OR left(rule, 5) = '(?i)(' AND substr(rule, 6, 1) <> '?';
+
 CREATE OR REPLACE FUNCTION _redact_part(content text, rule text, kind text, proof text)
     RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -12,18 +26,19 @@ CREATE OR REPLACE FUNCTION _redact_part(content text, rule text, kind text, proo
 AS $$
 BEGIN
     IF proof IS NULL THEN
-        RETURN regexp_replace(content, rule, CASE WHEN rule ~ '^(?:\(\?i\))?\((?!\?)' THEN '\1' ELSE '' END
-                                             || '[redacted:' || kind || ']', 'g');
+        RETURN regexp_replace(
+            content, rule,
+            CASE WHEN _has_context(rule) THEN '\1' ELSE '' END || '[redacted:' || kind || ']', 'g');
     END IF;
     RETURN (
         SELECT string_agg(p.rest || CASE
                    WHEN p.secret IS NULL THEN ''
                    WHEN _is_proven(proof, p.secret) THEN
-                       p.stays || '[redacted:' || coalesce(kind, _named_kind(p.stays)) || ']'
+                       p.stays || '[redacted:' || _kind_of(kind, p.stays) || ']'
                    ELSE p.stays || p.secret END, '' ORDER BY p.place)
         FROM (
-            SELECT r.rest, r.place, coalesce(r.match[2], r.match[1]) AS secret,
-                   CASE WHEN r.match[2] IS NULL THEN '' ELSE r.match[1] END AS stays
+            SELECT r.rest, r.place, r.match[cardinality(r.match)] AS secret,
+                   CASE WHEN _has_context(rule) THEN r.match[1] ELSE '' END AS stays
             FROM ROWS FROM (regexp_split_to_table(content, rule),
                             regexp_matches(content, rule, 'g')) WITH ORDINALITY
                  AS r (rest, match, place)

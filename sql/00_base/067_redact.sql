@@ -20,6 +20,20 @@ CREATE OR REPLACE FUNCTION _redact(content text) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE WHEN _has_sign(content) THEN _redact_signed(content) ELSE content END;
 
+-- The beginning of a text for a log, at a bounded cost. A secret that the cut at 2,000 characters
+-- halves would not be known: the 300 before it are not shown, where so much was redacted.
+CREATE OR REPLACE FUNCTION _redact_cut(content text, most int) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT left(c.head, least(most, greatest(length(c.head) - 300, 0)))
+    FROM (SELECT _redact(left(content, 2000)) AS head OFFSET 0) AS c;
+END;
+
+CREATE OR REPLACE FUNCTION _redact_head(content text, most int) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE WHEN octet_length(content) <= 2000 THEN left(_redact(content), most)
+                ELSE _redact_cut(content, most) END;
+
 CREATE OR REPLACE FUNCTION redact(content text) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN _redact(content);

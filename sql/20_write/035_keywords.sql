@@ -82,9 +82,9 @@ BEGIN ATOMIC
          ) AS k;
 END;
 
--- Keywords as they are stored: trimmed, in lower case, each once.
+-- Keywords as they are stored: redacted, trimmed, in lower case, each once.
 CREATE OR REPLACE FUNCTION _check_keywords(keywords text[], most int) RETURNS text[]
-    LANGUAGE plpgsql IMMUTABLE
+    LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
@@ -94,7 +94,8 @@ BEGIN
     IF keywords IS NULL THEN
         RETURN '{}';
     END IF;
-    folded := ARRAY(SELECT DISTINCT lower(btrim(k, E' \t\r\n')) FROM unnest(keywords) AS k);
+    folded := ARRAY(
+        SELECT DISTINCT lower(btrim(_redact(k), E' \t\r\n')) FROM unnest(keywords) AS k);
     SELECT coalesce(k, 'NULL') INTO bad
     FROM unnest(folded) AS k WHERE coalesce(length(k) NOT BETWEEN 1 AND 100, true) LIMIT 1;
     IF FOUND THEN

@@ -26,7 +26,7 @@ BEGIN
     PERFORM _check_share(w, 'the weight of a keyword') FROM unnest(weights) AS w;
     PERFORM _check_memory(owner, memory_id);
     SELECT array_agg(c.keyword), array_agg(c.weight) INTO chosen, chosen_weights
-    FROM (SELECT lower(btrim(u.keyword, E' \t\r\n')) AS keyword, max(u.weight) AS weight
+    FROM (SELECT lower(btrim(_redact(u.keyword), E' \t\r\n')) AS keyword, max(u.weight) AS weight
           FROM unnest(keywords, weights) AS u (keyword, weight) GROUP BY 1) AS c;
     DELETE FROM keyword AS k
     WHERE k.user_id = owner AND k.memory_id = memory_id AND k.origin = origin;

@@ -28,10 +28,12 @@ DECLARE
     holder record;
     temporary text[];
     plain new_memory[] := '{}';
-    plain_places int[] := '{}';
-    slot_places int[] := '{}';
+    slots boolean := false;
     known bigint[];
     like_others bigint[];
+    stale bigint[] := '{}';
+    number int := 0;
+    stored_id bigint;
     near_id bigint;
     outcomes outcome[] := array_fill(NULL::outcome, ARRAY[cardinality(given)]);
 BEGIN
@@ -53,38 +55,51 @@ BEGIN
         IF given[place].session_id = ANY (temporary) THEN
             outcomes[place] := _outcome('NOOP', NULL, 'the session is temporary');
         ELSIF _has_slot(given[place]) THEN
-            slot_places := slot_places || place;
+            slots := true;
         ELSE
             plain := plain || given[place];
-            plain_places := plain_places || place;
         END IF;
     END LOOP;
 
     IF plain <> '{}' THEN
         known := _store(user_id, model, plain);
     END IF;
-    FOR number IN 1 .. cardinality(plain) LOOP
-        outcomes[plain_places[number]] := CASE
-            WHEN known[number] IS NOT NULL THEN _said_again(user_id, known[number], plain[number])
-            WHEN plain[number].status = 'pending'
-                THEN _outcome('PENDING', plain[number].memory_id, 'it waits to be confirmed')
-            ELSE _outcome('ADD', plain[number].memory_id, 'new') END;
-    END LOOP;
-    FOR number IN 1 .. cardinality(slot_places) LOOP
-        outcomes[slot_places[number]] := _fill_slot(user_id, model, given[slot_places[number]]);
-    END LOOP;
-    -- Again for each: what it is like may be gone, or be another, after the one before it.
-    IF model.consolidate THEN
+    -- Which are like others is asked for all at once, where no slot is filled in between.
+    IF model.consolidate AND NOT slots THEN
         SELECT array_agg(d.memory_id) INTO like_others
         FROM _near_duplicates(user_id, model.model_id, ARRAY(
             SELECT g.memory_id FROM unnest(plain) AS g WHERE _may_repeat(g))) AS d;
     END IF;
-    FOR number IN 1 .. CASE WHEN like_others IS NULL THEN 0 ELSE cardinality(plain) END LOOP
-        CONTINUE WHEN plain[number].memory_id <> ALL (like_others);
+    FOR place IN 1 .. cardinality(given) LOOP
+        CONTINUE WHEN outcomes[place].action IS NOT NULL;
+        IF _has_slot(given[place]) THEN
+            outcomes[place] := _fill_slot(user_id, model, given[place]);
+            CONTINUE;
+        END IF;
+        number := number + 1;
+        stored_id := known[number];
+        -- What it was found to be is gone, or has another text: it is looked at anew.
+        IF stored_id = ANY (stale) THEN
+            stored_id := (_store(user_id, model, ARRAY[given[place]]))[1];
+            like_others := like_others || given[place].memory_id;
+        END IF;
+        IF stored_id IS NOT NULL THEN
+            outcomes[place] := _said_again(user_id, stored_id, given[place]);
+            CONTINUE;
+        END IF;
+        outcomes[place] := CASE given[place].status
+            WHEN 'pending'
+            THEN _outcome('PENDING', given[place].memory_id, 'it waits to be confirmed')
+            ELSE _outcome('ADD', given[place].memory_id, 'new') END;
+        CONTINUE WHEN NOT (model.consolidate AND _may_repeat(given[place])
+                           AND (slots OR given[place].memory_id = ANY (like_others)));
         SELECT d.near_id INTO near_id
-        FROM _near_duplicates(user_id, model.model_id, ARRAY[plain[number].memory_id]) AS d;
+        FROM _near_duplicates(user_id, model.model_id, ARRAY[given[place].memory_id]) AS d;
         IF FOUND THEN
-            outcomes[plain_places[number]] := _settle(user_id, plain[number], near_id);
+            outcomes[place] := _settle(user_id, given[place], near_id);
+            IF outcomes[place].memory_id <> given[place].memory_id THEN
+                stale := stale || given[place].memory_id || near_id;
+            END IF;
         END IF;
     END LOOP;
     IF EXISTS (SELECT FROM unnest(given) AS g WHERE g.in_profile) THEN

@@ -100,9 +100,11 @@ BEGIN
     FROM memory AS m
     WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind AND m.subject = given.subject
       AND m.content_hash = given.content_hash
-      AND (m.status IN ('active', 'pending')
-           OR m.status = 'superseded'
-              AND given.valid_from >= m.valid_from AND given.valid_from < m.valid_until)
+      -- Of two of one moment the later one began a little later.
+      AND (m.status = 'pending'
+           OR m.status IN ('active', 'superseded')
+              AND given.valid_from >= m.valid_from - interval '1 millisecond'
+              AND (given.valid_from < m.valid_until) IS NOT FALSE)
     ORDER BY m.valid_from DESC LIMIT 1;
     IF FOUND THEN
         RETURN _said_again(user_id, known, given);

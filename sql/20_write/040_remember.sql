@@ -32,9 +32,13 @@ DECLARE
     of_kind CONSTANT kind := _check_kind(kind);
     tags CONSTANT text[] := _check_keywords(keywords, 50);
     model CONSTANT embedding_model := _admitting_model(embedding);
+    -- What _new_memory uses twice is redacted before, else it could not become an expression here.
+    said CONSTANT text := _redact(content);
+    slot CONSTANT text := _redact(subject);
     given CONSTANT new_memory := _new_memory(
-        of_kind, model.text_limit, content, subject, importance, data, summary, embedding,
-        created_at, session_id, turn, speaker, source, confidence, valid_from, valid_until);
+        of_kind, model.text_limit, said, slot, importance, _redact_json(data), _redact(summary),
+        embedding, created_at, session_id, turn, _redact(speaker), source, confidence, valid_from,
+        valid_until);
 BEGIN
     IF sources IS NOT NULL THEN
         PERFORM _check_memory(owner, s.id) FROM unnest(sources) AS s (id);

@@ -53,10 +53,12 @@ DECLARE
     result new_memory[];
 BEGIN
     WITH said AS MATERIALIZED (
-        SELECT r.content, CASE WHEN e.memory ? 'kind' THEN r.kind ELSE 'general' END AS kind,
-               r.subject, r.importance, r.data, r.summary, e.embedding, r.created_at,
-               r.session_id, r.turn, r.speaker, r.source, r.confidence, r.valid_from,
-               r.valid_until, e.place
+        SELECT _redact(r.content) AS content,
+               CASE WHEN e.memory ? 'kind' THEN r.kind ELSE 'general' END AS kind,
+               _redact(r.subject) AS subject, r.importance, _redact_json(r.data) AS data,
+               _redact(r.summary) AS summary, e.embedding, r.created_at, r.session_id, r.turn,
+               _redact(r.speaker) AS speaker, r.source, r.confidence, r.valid_from, r.valid_until,
+               e.place
         FROM ROWS FROM (jsonb_array_elements(memories), unnest(embeddings))
                  WITH ORDINALITY AS e (memory, embedding, place),
              jsonb_to_record(e.memory) AS r (
@@ -116,7 +118,7 @@ BEGIN
             RAISE EXCEPTION 'memory %: %', place, message
                 USING ERRCODE = code,
                       DETAIL = coalesce(nullif(explanation, ''),
-                                        left((memories -> place - 1)::text, 200)),
+                                        left(_redact_json(memories -> place - 1)::text, 200)),
                       HINT = coalesce(nullif(advice, ''),
                                       'Nothing of this batch is stored. Correct this memory.');
         END;

@@ -12,6 +12,7 @@ DECLARE
     own_run CONSTANT bigint := _next_run();
     change bigint;
     since bigint;
+    ids bigint[];
 BEGIN
     PERFORM _lock_user(owner);
     IF NOT EXISTS (SELECT FROM revision AS r
@@ -26,13 +27,14 @@ BEGIN
         GROUP BY r.change_id ORDER BY max(r.revision_id) DESC
     LOOP
         since := _changed_since(owner, change);
+        ids := CASE WHEN since IS NULL THEN _undo_change(owner, change, author, own_run)
+                    ELSE ARRAY[since] END;
         RETURN QUERY
         SELECT m.memory_id, CASE WHEN since IS NULL THEN 'undone' ELSE 'left: changed since' END,
                _line(m.content, 200), m.status
-        FROM unnest(CASE WHEN since IS NULL
-                         THEN _undo_change(owner, change, author, own_run)
-                         ELSE ARRAY[since] END) AS i (id)
-        JOIN memory AS m ON m.user_id = owner AND m.memory_id = i.id;
+        FROM unnest(ids) WITH ORDINALITY AS i (id, place)
+        JOIN memory AS m ON m.user_id = owner AND m.memory_id = i.id
+        ORDER BY i.place;
     END LOOP;
 END $$;
 

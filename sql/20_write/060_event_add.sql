@@ -10,7 +10,8 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     happened_at CONSTANT timestamptz := coalesce(created_at, now());
-    text_line CONSTANT text := _line(format('[%s] %s', type, left(payload::text, 200)), 320);
+    told CONSTANT jsonb := _redact_json(payload);
+    text_line CONSTANT text := _line(format('[%s] %s', type, left(told::text, 200)), 320);
     term_list CONSTANT int[] := _terms(text_line);
     new_id bigint;
 BEGIN
@@ -22,7 +23,7 @@ BEGIN
     END IF;
     PERFORM _check_time(happened_at, 'created_at');
     INSERT INTO event AS e (user_id, type, payload, created_at, line, cost, terms, term_count)
-    VALUES (owner, type, payload, happened_at, text_line,
+    VALUES (owner, type, told, happened_at, text_line,
             _token_cost('- ' || text_line || E'\n'),
             _term_set(term_list, '{}'),
             cardinality(term_list))
@@ -32,5 +33,6 @@ END $$;
 
 COMMENT ON FUNCTION event_add(text, jsonb, text, timestamptz) IS
     'Appends an event and returns its id. type: task_failed, task_completed, alert, layer2_health '
-    'and escalation are recalled; others are kept. created_at: 1970 to a day from now. Errors: '
-    'ME006 user, ME010 type or payload, ME011 time. Source: D0 1.5.';
+    'and escalation are recalled; others are kept. payload: stored redacted, as redact() does. '
+    'created_at: 1970 to a day from now. Errors: ME006 user, ME010 type or payload, ME011 time. '
+    'Source: D0 1.5.';

@@ -105,16 +105,17 @@ BEGIN
            n.role = 'target' AND d.decision ->> 'action' NOT IN ('NOOP', 'KEEP_BOTH')
     FROM jsonb_array_elements(decisions) WITH ORDINALITY AS d (decision, place),
          LATERAL (
-             SELECT 'target' AS role, d.decision -> 'memory_id' AS id
+             SELECT 'target' AS role, d.decision -> 'memory_id' AS id, 0 AS number
              UNION ALL
-             SELECT 'target', t.id FROM jsonb_array_elements(d.decision -> 'memory_ids') AS t (id)
+             SELECT 'target', t.id, t.number
+             FROM jsonb_array_elements(d.decision -> 'memory_ids') WITH ORDINALITY AS t (id, number)
              UNION ALL
-             SELECT 'successor', d.decision -> 'by'
+             SELECT 'successor', d.decision -> 'by', 0
              UNION ALL
-             SELECT 'source', s.id FROM jsonb_array_elements(d.decision -> 'sources') AS s (id)
+             SELECT 'source', s.id, 0 FROM jsonb_array_elements(d.decision -> 'sources') AS s (id)
          ) AS n
     WHERE n.id IS NOT NULL
-    ORDER BY d.place;
+    ORDER BY d.place, n.number;
 END $$;
 
 -- Memories that decisions name must be the user's, and one that a decision changes must not be

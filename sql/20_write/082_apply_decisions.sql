@@ -14,8 +14,29 @@ BEGIN
     RETURN (decision ->> key)::timestamptz;
 END $$;
 
--- The new memory of a decision. What it does not say is as in the stored one that it follows: kind,
--- importance and confidence, and the slot where it takes that over.
+-- The memories a decision is about, as one: the first, with the greatest importance, the mean of
+-- the confidences and the slot that one of them fills. All NULL when there is none.
+CREATE OR REPLACE FUNCTION _followed(user_id text, memory_ids bigint[]) RETURNS memory
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    stored memory;
+BEGIN
+    SELECT m.* INTO stored
+    FROM memory AS m
+    WHERE m.user_id = _followed.user_id AND m.memory_id = memory_ids[1];
+    IF cardinality(memory_ids) > 1 THEN
+        SELECT max(m.importance), avg(m.confidence), coalesce(stored.subject, min(m.subject))
+        INTO stored.importance, stored.confidence, stored.subject
+        FROM memory AS m
+        WHERE m.user_id = _followed.user_id AND m.memory_id = ANY (memory_ids);
+    END IF;
+    RETURN stored;
+END $$;
+
+-- The new memory of a decision. What it does not say is as in the one that it follows, but the slot
+-- of one that is kept.
 CREATE OR REPLACE FUNCTION _decided_memory(
     model embedding_model, decision jsonb, stored memory, embedding halfvec, author text,
     session_id text, at timestamptz) RETURNS new_memory
@@ -31,11 +52,11 @@ DECLARE
                       THEN stored.subject END),
         coalesce((decision -> 'importance')::float8, stored.importance), decision -> 'data',
         decision ->> 'summary', _check_vector(embedding, model.dimensions), at, session_id, NULL,
-        decision ->> 'speaker', author,
+        coalesce(decision ->> 'speaker', stored.speaker), author,
         coalesce((decision -> 'confidence')::float8, stored.confidence),
         _said_time(decision, 'valid_from'), _said_time(decision, 'valid_until'));
 BEGIN
-    given.lifetime := coalesce(decision ->> 'lifetime', given.lifetime);
+    given.lifetime := coalesce(decision ->> 'lifetime', stored.lifetime, given.lifetime);
     RETURN given;
 END $$;
 
@@ -102,8 +123,7 @@ BEGIN
     RETURN _outcome('SUPERSEDE', by_id, coalesce(reason, 'it was decided'), memory_ids);
 END $$;
 
--- The values a decision gives a stored memory. A summary of the old text goes with it; a merge
--- takes the mean of both confidences (D1 4.1).
+-- The values a decision gives a stored memory. A summary of the old text goes with it.
 CREATE OR REPLACE FUNCTION _decided_values(
     model embedding_model, decision jsonb, stored memory, embedding halfvec) RETURNS jsonb
     LANGUAGE plpgsql STABLE
@@ -132,10 +152,6 @@ BEGIN
             'valid_until', _check_until(
                 coalesce(_said_time(decision, 'valid_until'), stored.valid_until, 'infinity'),
                 coalesce(_said_time(decision, 'valid_from'), stored.valid_from)));
-    END IF;
-    IF decision ? 'confidence' AND decision ->> 'action' = 'MERGE' THEN
-        said := said || jsonb_build_object(
-            'confidence', (stored.confidence + (decision -> 'confidence')::float8) / 2);
     END IF;
     RETURN said;
 END $$;
@@ -277,20 +293,23 @@ DECLARE
         SELECT n.memory_id FROM _named_memories(jsonb_build_array(decision)) AS n
         WHERE n.role = 'target');
     change CONSTANT bigint := _next_change();
-    stored memory;
+    stored CONSTANT memory := _followed(user_id, targets);
     given new_memory;
     result outcome;
 BEGIN
     PERFORM _check_status(user_id, i, '{active}', 'decided about')
     FROM unnest(targets || _said_id(decision -> 'by')) AS i WHERE i IS NOT NULL;
-    SELECT m.* INTO stored
-    FROM memory AS m
-    WHERE m.user_id = _apply_decision.user_id AND m.memory_id = targets[1];
     IF decision ->> 'action' = 'NOOP' THEN
         RETURN _noted(user_id, decision, targets, author, run_id, change);
     ELSIF waits AND NOT decision ? 'content' THEN
         RETURN _outcome('NOOP', targets[1], 'nothing is changed before the user confirms it');
-    ELSIF NOT waits AND (
+    END IF;
+    -- A merge takes the mean of both confidences (D1 4.1).
+    IF decision ->> 'action' = 'MERGE' AND decision ? 'confidence' THEN
+        decision := decision || jsonb_build_object(
+            'confidence', (stored.confidence + (decision -> 'confidence')::float8) / 2);
+    END IF;
+    IF NOT waits AND (
         NOT decision ? 'content' OR decision ->> 'action' IN ('UPDATE', 'REPLACE')
         OR decision ->> 'action' = 'MERGE' AND cardinality(targets) = 1)
     THEN
@@ -358,6 +377,7 @@ BEGIN
             run_id, waits);
         place := place + 1;
     END LOOP;
+    place := NULL;
     IF EXISTS (SELECT FROM unnest(results) AS r
                JOIN memory AS m ON m.user_id = owner AND m.memory_id = r.memory_id
                JOIN kind AS k ON k.name = m.kind AND k.layer = 'profile') THEN

@@ -2,6 +2,27 @@
 -- memory that says nearly the same, as remember() would have given it at once. No row goes: a
 -- candidate was seen, so one that adds nothing is superseded by the one that says it already.
 
+-- A confirmed candidate takes the place of what it was proposed for (apply_decisions): these ids.
+CREATE OR REPLACE FUNCTION _supersede_proposed(
+    user_id text, memory_id bigint, change_id bigint) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    newer CONSTANT memory := _check_status(user_id, memory_id, '{active,superseded}', 'confirmed');
+    ids CONSTANT bigint[] := ARRAY(
+        SELECT m.memory_id
+        FROM relation AS r
+        JOIN memory AS m ON m.user_id = r.user_id AND m.memory_id = r.to_id
+        WHERE r.user_id = _supersede_proposed.user_id AND r.from_id = newer.memory_id
+          AND r.type = 'supersedes' AND m.status = 'active' AND newer.status = 'active');
+BEGIN
+    PERFORM _supersede(m.user_id, m, newer, 'user', NULL, NULL, change_id)
+    FROM memory AS m
+    WHERE m.user_id = _supersede_proposed.user_id AND m.memory_id = ANY (ids);
+    RETURN ids;
+END $$;
+
 -- The candidate at its place in time; it ends the memory before it.
 CREATE OR REPLACE FUNCTION _confirm_in_slot(candidate memory) RETURNS outcome
     LANGUAGE plpgsql
@@ -11,6 +32,7 @@ AS $$
 DECLARE
     change CONSTANT bigint := _next_change();
     place record;
+    ended bigint[];
 BEGIN
     place := _place(candidate.user_id, candidate.kind, candidate.subject, candidate.created_at,
                     candidate.valid_from, candidate.valid_until);
@@ -25,13 +47,16 @@ BEGIN
              AS r (from_id, to_id)
     WHERE r.from_id IS NOT NULL AND r.to_id IS NOT NULL
     ON CONFLICT DO NOTHING;
+    ended := _supersede_proposed(candidate.user_id, candidate.memory_id, change);
     RETURN CASE
         WHEN place.after_id IS NOT NULL
             THEN _outcome('CONFIRM', candidate.memory_id,
                           format('memory %s follows it', place.after_id), ARRAY[place.after_id])
         WHEN place.before_id IS NOT NULL
             THEN _outcome('SUPERSEDE', candidate.memory_id, 'newer on the same subject',
-                          ARRAY[place.before_id])
+                          place.before_id || ended)
+        WHEN ended <> '{}'
+            THEN _outcome('SUPERSEDE', candidate.memory_id, 'as it was proposed', ended)
         ELSE _outcome('CONFIRM', candidate.memory_id, 'confirmed') END;
 END $$;
 
@@ -49,9 +74,14 @@ DECLARE
     decision record;
     kept_id bigint := candidate.memory_id;
     ended_id bigint;
+    ended bigint[];
 BEGIN
     PERFORM _revise(candidate.user_id, ARRAY[candidate.memory_id],
                     ARRAY['{"status": "active"}'::jsonb], 'CONFIRM', 'user', NULL, NULL, change);
+    ended := _supersede_proposed(candidate.user_id, kept_id, change);
+    IF ended <> '{}' THEN
+        RETURN _outcome('SUPERSEDE', kept_id, 'as it was proposed', ended);
+    END IF;
     SELECT m.* INTO stored
     FROM _near_duplicates(candidate.user_id, model, ARRAY[candidate.memory_id]) AS d
     JOIN memory AS m ON m.user_id = candidate.user_id AND m.memory_id = d.near_id
@@ -108,8 +138,8 @@ END $$;
 COMMENT ON FUNCTION confirm(bigint, text) IS
     'Confirms a pending memory: it is recalled from now on, and decided about as by remember(). '
     'Returns memory_id, the memory that holds it now; action: CONFIRM; SUPERSEDE (it is newer on '
-    'its subject, or says more than a stored one, which has ended); NOOP (a stored one says so '
-    'already, this one is superseded); reason; other_ids: memories it superseded, that follow it, '
-    'or that it is like; of NOOP itself. list_memories(status => ''{pending}'') lists what waits. '
-    'Errors: ME006 user, ME012 no such memory of this user, ME014 it is not pending. Source: D4 '
-    '4.4.';
+    'its subject, says more than a stored one or was proposed for it, and that one has ended); '
+    'NOOP (a stored one says so already, this one is superseded); reason; other_ids: memories it '
+    'superseded, that follow it, or that it is like; of NOOP itself. list_memories(status => '
+    '''{pending}'') lists what waits. Errors: ME006 user, ME012 no such memory of this user, ME014 '
+    'it is not pending. Source: D4 4.4.';

@@ -29,6 +29,8 @@ CREATE OR REPLACE FUNCTION _take_jobs(
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
+    SET enable_hashjoin = off
+    SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -72,14 +74,15 @@ DECLARE
     first_ids CONSTANT bigint[] := ARRAY(
         SELECT min(t.job_id) FROM unnest(taken) AS t
         WHERE t.dedup_key IS NOT NULL GROUP BY t.kind, t.dedup_key);
-    doubles bigint[] := ARRAY(
-        SELECT t.job_id FROM unnest(taken) AS t
-        WHERE t.dedup_key IS NOT NULL AND t.job_id <> ALL (first_ids));
+    doubles bigint[];
 BEGIN
     IF first_ids = '{}' THEN
         RETURN taken;
     END IF;
-    doubles := doubles || ARRAY(
+    doubles := ARRAY(
+        SELECT t.job_id FROM unnest(taken) AS t
+        WHERE t.dedup_key IS NOT NULL AND t.job_id <> ALL (first_ids)
+    ) || ARRAY(
         SELECT j.job_id
         FROM unnest(taken) AS t
         JOIN job AS j ON j.kind = t.kind AND j.dedup_key = t.dedup_key
@@ -122,6 +125,7 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     moment CONSTANT timestamptz := coalesce(at, now());
     until CONSTANT timestamptz := moment + lease;
+    needs CONSTANT jsonb := (SELECT jsonb_object_agg(k.name, k.needs) FROM job_kind AS k);
     taken job[];
     each job;
     result claimed_job;
@@ -131,7 +135,7 @@ BEGIN
     taken := _absorb_duplicates(owner, ARRAY(
         SELECT t FROM _take_jobs(owner, n, worker, kinds, moment, until) AS t));
     FOREACH each IN ARRAY taken LOOP
-        result := CASE (SELECT k.needs FROM job_kind AS k WHERE k.name = each.kind)
+        result := CASE needs ->> each.kind
                       WHEN 'nothing' THEN _hand_out(each)
                       WHEN 'chat' THEN _claimed_prompt(each, moment)
                       ELSE _claimed_texts(each) END;

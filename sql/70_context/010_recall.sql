@@ -1,8 +1,9 @@
 -- One recall of one user, from question to block: settings, words, candidates, selection, text.
 -- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole
--- beside the user's rows. No vector is '[65504]', no text and no session are '', as_of 'infinity' is
--- live: all that is active, aged to now. One statement a step: each costs 10-20 µs besides its rows. A user with
--- indexes of his own (number > 0) has only those memories compared that they find (_near_rows).
+-- beside the user's rows. No vector is '[65504]', no text and no session are '', as_of 'infinity'
+-- is live: all that is active, aged to now. One statement a step: each costs 10-20 µs besides its
+-- rows. A user with indexes of his own (number > 0) has only those memories compared that they find
+-- (_near_rows).
 -- random_page_cost: where one user fills the table in order, the planner would rather read and sort
 -- the table than read the covering index (1.4 times as slow at 11,000 memories).
 CREATE OR REPLACE FUNCTION _recall(
@@ -504,7 +505,7 @@ BEGIN
             token_used, token_budget, elapsed_ms)
         VALUES (
             _recall.user_id, started, nullif(as_of, 'infinity'), _recall.mode,
-            left(query_text, 200), coalesce(ids, '{}'), coalesce(kinds, '{}'),
+            _redact_head(query_text, 200), coalesce(ids, '{}'), coalesce(kinds, '{}'),
             coalesce(scores, '{}'), setup.kind_weights, selection.chosen, tokens, budget,
             1000 * date_part('epoch', clock_timestamp() - started))
         RETURNING r.retrieval_id INTO retrieval_id;

@@ -36,10 +36,9 @@ BEGIN
         ORDER BY o.number
     LOOP
         IF NOT run.dry_run THEN
-            INSERT INTO job AS j (user_id, kind, payload, dedup_key)
-            VALUES (user_id, 'archive', jsonb_build_object('event_ids', part.ids::text[]),
-                    'from event ' || part.ids[1])
-            RETURNING j.job_id INTO job_id;
+            -- Without a dedup_key: it must be a job with exactly these events.
+            job_id := enqueue('archive', jsonb_build_object('event_ids', part.ids::text[]),
+                              user_id);
             UPDATE event AS e SET archive_job = job_id
             WHERE e.user_id = user_id AND e.event_id = ANY (part.ids)
               AND e.created_at BETWEEN part.first_at AND part.last_at;
@@ -91,7 +90,7 @@ BEGIN
 
     ids := ARRAY(SELECT j.job_id FROM job AS j
                  WHERE j.user_id = user_id AND j.status = 'done'
-                   AND j.created_at < run.at - _days('job_days')
+                   AND j.finished_at < run.at - _days('job_days')
                    AND NOT EXISTS (SELECT FROM event AS e
                                    WHERE e.user_id = user_id AND e.archive_job = j.job_id)
                  LIMIT run.most);

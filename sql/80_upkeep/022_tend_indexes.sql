@@ -123,11 +123,11 @@ BEGIN
     END IF;
 END $$;
 
--- The step of upkeep that counts words. Where somebody is writing, next time will do.
+-- The step of upkeep that counts words.
 CREATE OR REPLACE FUNCTION _count_words(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET lock_timeout = '500ms'
+    SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_variable
 BEGIN
@@ -136,6 +136,4 @@ BEGIN
         action := 'words counted';
         RETURN NEXT;
     END IF;
-EXCEPTION WHEN lock_not_available THEN
-    RETURN;
 END $$;

@@ -34,7 +34,8 @@ BEGIN
              SELECT c.user_id, 5, '_delete_old' FROM tool_call AS c
              WHERE c.created_at < run.at - _days('delete_days')
              UNION
-             SELECT j.user_id, 5, '_delete_old' FROM job AS j WHERE j.status = 'done')
+             SELECT j.user_id, 5, '_delete_old' FROM job AS j
+             WHERE j.status = 'done' AND j.finished_at < run.at - _days('job_days'))
         ) AS d (owner, place, step)
         WHERE only_user IS NULL OR d.owner = only_user
         ORDER BY d.owner, d.place;
@@ -95,15 +96,24 @@ BEGIN
     RETURN run;
 END $$;
 
--- One step, or as much of it as one transaction takes.
+-- One step, or as much of it as one transaction takes. A user whom somebody else has locked for
+-- long, say by an open transaction, is left to the next run. In a transaction that holds other
+-- users the wait is short, half of deadlock_timeout, so that nobody is cancelled.
 CREATE OR REPLACE FUNCTION _upkeep_step(
     step text, user_id text, run upkeep_run, after bigint DEFAULT 0)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET lock_timeout = '500ms'
 AS $$
 BEGIN
+    IF run.most IS NOT NULL THEN
+        PERFORM set_config('lock_timeout', '10s', true);
+    END IF;
     RETURN QUERY EXECUTE format('SELECT * FROM %I($1, $2, $3)', step) USING user_id, run, after;
+EXCEPTION WHEN lock_not_available THEN
+    action := 'left to the next run';
+    details := jsonb_build_object('why', 'somebody is writing', 'step', ltrim(step, '_'));
+    RETURN NEXT;
 END $$;
 
 -- What a batch of new memories calls for, and no more: after a load by the client.
@@ -156,10 +166,10 @@ COMMENT ON FUNCTION maintain(text, bigint, boolean, timestamptz) IS
     'days, into events), archive queued (events older than 30 days), old rows deleted (events '
     'older than 60 days that are archived or of the log, tool calls, jobs done), words counted, '
     'index built, index dropped, unusable index dropped, left-over index dropped, or what is left '
-    'to the command memoir maintain, contradiction (see contradictions()), and last report: of the '
-    'memories how many are active, steady, fading, '
-    'forgettable or kept by relevance, how many have which status, how many active ones have no '
-    'vector, and the share with keywords. The numbers are rows of table setting. build_up_to: it '
+    'to the command memoir maintain, contradiction (see contradictions()), left to the next run '
+    '(somebody kept the user locked), and last report: of the memories how many are active, '
+    'steady, fading, forgettable or kept by relevance, how many have which status, how many active '
+    'ones have no vector, and the share with keywords. The numbers are rows of table setting. build_up_to: it '
     'builds indexes of up to so many memories itself, and writers wait meanwhile; default setting '
     'ann_inline, and for one user no limit; 0 leaves indexes alone. dry_run: nothing is changed, '
     'the rows tell what would be. at: the clock, 1970 to a day from now (NULL: now), in a dry run '

@@ -13,6 +13,7 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     relevant CONSTANT bigint[] :=
         relevant_ids || _ids_of_content(owner, gold_add.relevant_content);
+    question CONSTANT text := _redact(query);
     hash bytea;
     in_model smallint;
     new_id bigint;
@@ -23,7 +24,7 @@ BEGIN
         RAISE EXCEPTION 'the name of a gold set has at most 200 characters, not %', length(gold_set)
             USING ERRCODE = 'ME007', HINT = 'Choose a short name such as ''support''.';
     END IF;
-    hash := sha256(convert_to(query, 'UTF8'));
+    hash := sha256(convert_to(question, 'UTF8'));
     SELECT g.gold_id INTO new_id
     FROM gold AS g
     WHERE g.user_id = owner AND g.gold_set = gold_add.gold_set AND g.query_hash = hash;
@@ -33,7 +34,7 @@ BEGIN
     END IF;
 
     INSERT INTO gold AS g (user_id, gold_set, query, query_hash, query_vec, model)
-    VALUES (owner, gold_add.gold_set, gold_add.query, hash, gold_add.query_vec, in_model)
+    VALUES (owner, gold_add.gold_set, question, hash, gold_add.query_vec, in_model)
     ON CONFLICT (user_id, gold_set, query_hash) DO UPDATE
     SET query_vec = coalesce(EXCLUDED.query_vec, g.query_vec),
         model = coalesce(EXCLUDED.model, g.model)

@@ -133,9 +133,13 @@ BEGIN
             owner, started, called.name,
             (SELECT coalesce(jsonb_object_agg(
                         e.name,
-                        CASE WHEN length(e.value #>> '{}') > 200
-                             THEN to_jsonb(left(e.value #>> '{}', 200)) ELSE e.value END), '{}')
-             FROM jsonb_each(given) AS e (name, value)),
+                        CASE WHEN jsonb_typeof(e.value) = 'string'
+                             THEN to_jsonb(_redact_head(e.value #>> '{}', 200))
+                             WHEN length(r.value::text) > 200
+                             THEN to_jsonb(left(r.value::text, 200)) ELSE r.value END), '{}')
+             FROM jsonb_each(given) AS e (name, value), LATERAL (
+                 SELECT CASE WHEN jsonb_typeof(e.value) <> 'string'
+                             THEN _redact_json(e.value) END AS value OFFSET 0) AS r),
             ARRAY(SELECT (k.value #>> '{}')::bigint
                   FROM jsonb_path_query(jsonb_build_array(answer) || coalesce(
                            answer -> 'results', '[]'), 'lax $[*].key') AS k (value)

@@ -158,6 +158,7 @@ KEPT = [
     "password = os.environ['DB_PASSWORD']",
     "password = getpass()",
     "api_key=settings.api_key",
+    "JOIN known AS k ON k.token = a.word",
     "api_key=api_key, token=access_token",
     "password=****",
     "password: None",

@@ -93,6 +93,6 @@ def test_to_redact_twice_is_to_redact_once(tx, document):
 
 
 def test_a_document_may_be_deep(tx):
-    deep = "[" * 3000 + json.dumps(KEY) + "]" * 3000
+    deep = "[" * 3000 + '"a\\n", ' + json.dumps(KEY) + "]" * 3000
     left = value(tx, "SELECT memoir._redact_json(%s::jsonb)::text", deep)
     assert left == deep.replace(KEY, "[redacted:api_key]")

@@ -164,6 +164,15 @@ def test_a_merge_in_a_slot_takes_the_slot_over(tx):
     assert value(tx, subject, row.memory_id) == "user.framework"
 
 
+def test_what_a_merge_of_several_does_not_say_is_as_in_them(tx):
+    one = remember(tx, "drinks tea", "preference", importance=0.4, confidence=0.9)
+    two = remember(tx, "likes espresso", "fact", importance=0.7, confidence=0.5)
+    decision = {"action": "MERGE", "memory_ids": [one, two], "content": "drinks tea and espresso"}
+    (row,) = apply(tx, decision | {"confidence": 0.3})
+    values = "SELECT kind, importance, confidence FROM memoir.memory WHERE memory_id = %s"
+    assert tx.execute(values, (row.memory_id,)).fetchone() == ("preference", 0.7, 0.5)
+
+
 def test_keep_both_adds_beside_and_relates(tx):
     id_ = remember(tx, "drinks tea", "preference", subject="user.drink")
     (row,) = apply(tx, {"action": "keep_both", "memory_id": id_, "content": "drinks coffee"})
@@ -344,7 +353,13 @@ def test_undo_run_takes_back_all_decisions_of_a_call(tx):
         {"action": "SUPERSEDE", "memory_id": two, "content": "lives in Rome"},
         {"action": "ADD", "content": "has a cat"},
     )
-    call(tx, "undo_run", run_id=rows[0].run_id)
+    undone = call(tx, "undo_run", run_id=rows[0].run_id)
+    assert {(row.line, row.status) for row in undone} == {
+        ("drinks tea", "active"),
+        ("lives in Oslo", "active"),
+        ("lives in Rome", "forgotten"),
+        ("has a cat", "forgotten"),
+    }
     assert [stored(tx, id_) for id_ in (one, two)] == [
         ("drinks tea", "active"),
         ("lives in Oslo", "active"),
@@ -363,3 +378,32 @@ def test_undo_of_a_decision_about_several_brings_all_of_them_back(tx, action):
         "active",
         "forgotten",
     ]
+
+
+@pytest.mark.parametrize("subject", [None, "user.drink"])
+@pytest.mark.parametrize("action", ["UPDATE", "REPLACE", "SUPERSEDE", "DELETE", "MERGE"])
+def test_what_waits_takes_the_place_of_what_it_was_about_once_confirmed(tx, action, subject):
+    id_ = remember(tx, "drinks tea", subject=subject)
+    settings(tx, confirm=True)
+    (row,) = apply(tx, {"action": action, "memory_id": id_, "content": "never drinks coffee"})
+    (done,) = call(tx, "confirm", memory_id=row.memory_id)
+    assert (done.action, done.other_ids) == ("SUPERSEDE", [id_])
+    assert [stored(tx, each)[1] for each in (id_, row.memory_id)] == ["superseded", "active"]
+
+
+def test_a_confirmation_is_undone_with_what_it_superseded(tx):
+    ids = [remember(tx, "drinks tea"), remember(tx, "likes espresso")]
+    settings(tx, confirm=True)
+    (row,) = apply(tx, {"action": "MERGE", "memory_ids": ids, "content": "drinks all sorts"})
+    call(tx, "confirm", memory_id=row.memory_id)
+    call(tx, "undo", memory_id=row.memory_id)
+    states = [stored(tx, id_)[1] for id_ in (*ids, row.memory_id)]
+    assert states == ["active", "active", "pending"]
+
+
+def test_what_is_kept_beside_waits_and_supersedes_nothing(tx):
+    id_ = remember(tx, "drinks tea", subject="user.drink")
+    settings(tx, confirm=True)
+    (row,) = apply(tx, {"action": "KEEP_BOTH", "memory_id": id_, "content": "likes espresso"})
+    call(tx, "confirm", memory_id=row.memory_id)
+    assert [stored(tx, each)[1] for each in (id_, row.memory_id)] == ["active", "active"]

@@ -120,7 +120,7 @@ def test_the_same_again_does_not_replace_a_vector(tx):
 
 def test_a_forgotten_memory_may_be_said_again(tx):
     first = remember(tx, "tea is green")
-    tx.execute("UPDATE memoir.memory SET status = 'forgotten' WHERE memory_id = %s", (first,))
+    call(tx, "forget", memory_id=first)
     assert call(tx, "remember", content="tea is green", kind="fact")[0].action == "ADD"
 
 

@@ -6,7 +6,8 @@ import psycopg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
-from tests.rows import ago, call
+from tests.oracle import Period, timeline
+from tests.rows import ago, call, remember
 from writers import faults
 
 USER = "ann"
@@ -71,11 +72,13 @@ STEPS = st.one_of(
     step("forget", ONE),
     step("restore", ONE),
     step("undo", ONE),
+    step("confirm", ONE),
+    step("reject", ONE),
     step("undo_run", {"run_id": CHOICE}),
     step("set_settings", {"settings": st.booleans().map(lambda on: Jsonb({"confirm": on}))}),
 )
 # Of which status the memories of a step are; active ones where nothing else is said.
-STATUS = {"restore": "forgotten", "forget": "%", "undo": "%"}
+STATUS = {"restore": "forgotten", "confirm": "pending", "reject": "pending", "undo": "%"}
 
 ROWS = """SELECT md5(string_agg(r.row, '' ORDER BY r.row)) FROM (
     SELECT m::text FROM memoir.memory AS m
@@ -160,3 +163,38 @@ def test_memory_stays_true_and_whole_whatever_is_done_to_it(tx, said, steps):
         for name, arguments in said + steps:
             memory.do(name, arguments)
             assert faults(tx, USER, memory.told) == [], (name, arguments)
+
+
+PERIODS = st.builds(
+    Period,
+    st.sampled_from(("vim", "emacs", "nano")),
+    st.integers(2, 9).map(lambda days: ago(days=days)),
+    st.sampled_from((None, None, ago(days=1))),
+)
+
+
+@given(said=st.lists(PERIODS, max_size=8))
+def test_a_slot_is_the_timeline_of_what_was_said_whenever_it_arrives(tx, said):
+    with tx.transaction(force_rollback=True):
+        for each in said:
+            times = {"valid_from": each.begins, "valid_until": each.ends}
+            remember(tx, each.text, subject="user.editor", created_at=ago(days=9), **times)
+        slot = "SELECT content, valid_from, valid_until FROM memoir.memory ORDER BY valid_from"
+        assert [Period(*row) for row in tx.execute(slot)] == timeline(said)
+
+
+@given(said=st.lists(REMEMBER, min_size=2, max_size=8), at=st.integers(0, 12).map(lambda n: n / 2))
+def test_a_recall_of_any_time_has_one_value_of_a_slot(tx, said, at):
+    with tx.transaction(force_rollback=True):
+        tx.execute("SELECT memoir.use_model('small', 3)")
+        memory = Memory(tx)
+        for name, arguments in said:
+            memory.do(name, {"valid_until": None, **arguments})
+        (seen,) = call(tx, "recall", query_text="住在 vim", user_id=USER, as_of=ago(days=at))
+        slots = tx.execute(
+            "SELECT m.kind, m.subject FROM memoir.retrieval AS r"
+            " JOIN memoir.memory AS m ON m.memory_id = ANY (r.ids)"
+            " WHERE r.retrieval_id = %s AND m.subject IS NOT NULL",
+            (seen.retrieval_id,),
+        ).fetchall()
+        assert len(slots) == len(set(slots))

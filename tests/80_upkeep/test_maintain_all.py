@@ -162,6 +162,16 @@ def test_several_at_once_do_each_thing_once(db, dsn):
     assert value(db, "SELECT count(*) FROM memoir.revision") == forgotten(db) == 60
 
 
+def test_a_user_whom_somebody_keeps_locked_is_left_to_the_next_run(db, dsn):
+    notes(db, 3, "ada"), notes(db, 3, "bob")
+    with psycopg.connect(dsn) as writer:
+        writer.execute("SELECT memoir._lock_user('ada')")
+        rows = call(db, "maintain", at=NOW)
+        told = {row[:2] for row in rows if row.action in ("left to the next run", "forgotten")}
+        assert told == {("ada", "left to the next run"), ("bob", "forgotten")}
+    assert run(db)[0] == ("ada", "forgotten", 3)
+
+
 def test_a_writer_of_another_user_does_not_wait(db, dsn):
     notes(db, 3, "ada")
     with psycopg.connect(dsn) as other:

@@ -23,7 +23,7 @@ def maintain(conn, **more):
 
 
 def finish(conn, at=NOW):
-    conn.execute("UPDATE memoir.job SET status = 'done', created_at = %s", (at,))
+    conn.execute("UPDATE memoir.job SET status = 'done', finished_at = %s", (at,))
 
 
 def events(conn):

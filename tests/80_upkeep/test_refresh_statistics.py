@@ -91,6 +91,7 @@ def test_scores_are_the_same_with_memories_added_after(tx):
 
 
 def test_a_memory_of_a_transaction_open_during_a_count_waits_for_the_next(db, dsn):
+    remember(db, "coffee")
     with psycopg.connect(dsn) as slow:
         remember(slow, "tea milk")
         remember_all(db, ["tea", "sugar"])

@@ -29,6 +29,26 @@ def test_what_is_stored_already_is_not_written_again(tx):
     assert (done.action, done.key) == ("NOOP", str(known))
 
 
+def test_what_says_more_becomes_the_text_of_what_says_less(tx):
+    first = write(tx, "Ada drinks tea", embedding="[1,0]")
+    more = write(tx, "Ada drinks tea daily", embedding="[1,0]")
+    assert (more.action, more.key) == ("UPDATE", first.key)
+    assert value(tx, "SELECT content FROM memoir.memory") == "Ada drinks tea daily"
+
+
+def test_it_waits_where_the_user_confirms_first(tx):
+    tx.execute("""SELECT memoir.set_settings('{"confirm": true}')""")
+    done = write(tx, "The user likes early flights")
+    status = value(tx, "SELECT status FROM memoir.memory")
+    assert (done.action, status, done.key is not None) == ("PENDING", "pending", True)
+
+
+def test_nothing_is_written_while_memory_is_off(tx):
+    tx.execute("""SELECT memoir.set_settings('{"memory": false}')""")
+    done = write(tx, "The user likes early flights")
+    assert (done.action, done.key, done.reason) == ("NOOP", None, "memory is off")
+
+
 def test_with_a_vector_it_is_found_by_meaning(tx):
     write(tx, "green tea", category="fact", embedding="[1,0]")
     assert found(tx, query_vec="[1,0]") == ["green tea"]

@@ -39,14 +39,18 @@ def test_a_tool_that_is_not_offered_is_not_mentioned(tx):
 
 def test_the_newest_active_version_is_used(tx):
     tx.execute(
-        "INSERT INTO memoir.prompt VALUES ('system_prompt', 'en', 2, 'Two.', NULL, true),"
-        " ('system_prompt', 'en', 3, 'Three.', NULL, false)"
+        "INSERT INTO memoir.prompt (kind, language, version, template, active)"
+        " VALUES ('system_prompt', 'en', 2, 'Two.', true),"
+        " ('system_prompt', 'en', 3, 'Three.', false)"
     )
     assert prompt(tx) == "Two."
 
 
 def test_a_language_of_ones_own_is_a_row(tx):
-    tx.execute("INSERT INTO memoir.prompt VALUES ('system_prompt', 'de', 1, 'Hallo.', NULL, true)")
+    tx.execute(
+        "INSERT INTO memoir.prompt (kind, language, version, template)"
+        " VALUES ('system_prompt', 'de', 1, 'Hallo.')"
+    )
     assert prompt(tx, "de_AT") == "Hallo."
     assert value(tx, "SELECT memoir.tool_schemas('de')") == value(
         tx, "SELECT memoir.tool_schemas()"

@@ -145,6 +145,14 @@ def test_a_longer_file_adds_what_is_new(memoir: Call, chat: Path) -> None:
     assert memoir("import", str(chat)).stdout.startswith("1 messages stored, 4 known already")
 
 
+def test_an_import_says_that_memory_is_off(memoir: Call, chat: Path) -> None:
+    memoir("settings", "memory=off")
+    assert memoir("import", str(chat)).stdout == (
+        "0 messages stored, 0 known already, 0 without text, 1 sessions; "
+        "4 not stored: memory is off\n"
+    )
+
+
 def test_a_malformed_file_stores_nothing(memoir: Call, chat: Path, db: psycopg.Connection) -> None:
     chat.write_text('{"text": "good"}\n{"text": "bad", "ts": "never"}\n')
     done = memoir("import", str(chat))

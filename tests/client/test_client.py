@@ -20,6 +20,7 @@ from pgmemoir import (
     BudgetOutOfRange,
     DimensionMismatch,
     EmbedderUnavailable,
+    Memoir,
     MissingUser,
     ModelMismatch,
     NotInstalled,
@@ -28,8 +29,8 @@ from pgmemoir import (
     UnknownMode,
     UnusableVector,
     embedders,
+    steps,
 )
-from pgmemoir import client as client_module
 
 OpenClient = Callable[..., Any]
 
@@ -80,7 +81,7 @@ def test_a_question_is_embedded_once(open_client: OpenClient, letters: Any) -> N
 def test_many_memories_are_stored_in_order(
     open_client: OpenClient, letters: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_module, "MEMORIES", 256)
+    monkeypatch.setattr(steps, "MEMORIES", 256)
     memory = open_client(embedder=letters)
     counts: list[int] = []
     done = memory.remember_many(
@@ -91,13 +92,12 @@ def test_many_memories_are_stored_in_order(
     assert sorted({item.memory_id for item in done}) == [item.memory_id for item in done]
 
 
-@pytest.mark.parametrize(("number", "counted"), [(40, 40), (3, None)])
+@pytest.mark.parametrize(("number", "counted"), [(40, 40), (3, 0)])
 def test_many_new_memories_have_their_words_counted(
-    open_client: OpenClient, db: psycopg.Connection, number: int, counted: int | None
+    open_client: OpenClient, db: psycopg.Connection, number: int, counted: int
 ) -> None:
     open_client(embedder=None).remember_many({"content": f"fact {i}"} for i in range(number))
-    found = db.execute("SELECT counted FROM memoir.profile").fetchone()
-    assert (found and found[0]) == counted
+    assert db.execute("SELECT counted FROM memoir.profile").fetchone() == (counted,)
 
 
 def test_a_batch_is_stored_whole_or_not_at_all(
@@ -123,7 +123,7 @@ def test_a_batch_is_stored_whole_or_not_at_all(
 def test_an_error_names_the_memory_among_all(
     open_client: OpenClient, monkeypatch: pytest.MonkeyPatch, bad: Any, error: type
 ) -> None:
-    monkeypatch.setattr(client_module, "MEMORIES", 2)
+    monkeypatch.setattr(steps, "MEMORIES", 2)
     many = [{"content": f"good {i}", "vector": [1.0, 0.0]} for i in range(3)]
     with pytest.raises(error, match=r"^memory 4: "):
         open_client(embedder=None).remember_many([*many, bad])
@@ -132,7 +132,7 @@ def test_an_error_names_the_memory_among_all(
 def test_a_batch_of_large_memories_is_small(
     open_client: OpenClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_module, "MEMORY_BYTES", 100_000)
+    monkeypatch.setattr(steps, "MEMORY_BYTES", 100_000)
     counts: list[int] = []
     large = ({"content": f"{i} " + "tea " * 5000} for i in range(3))
     open_client(embedder=None).remember_many(large, counts.append)
@@ -252,7 +252,7 @@ def test_an_unreachable_embedder_is_left_alone_for_a_while(
 def test_an_embedder_that_comes_back_is_used_again(
     open_client: OpenClient, unreachable: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_module, "EMBEDDER_PAUSE", 0.0)
+    monkeypatch.setattr(steps, "EMBEDDER_PAUSE", 0.0)
     memory = open_client(embedder=unreachable)
     with pytest.warns(EmbedderUnavailable):
         memory.context("first")
@@ -375,7 +375,7 @@ def test_nothing_heavy_is_imported_with_the_package() -> None:
 
 
 def test_a_database_without_memoir_names_the_command_to_run(empty_dsn: str) -> None:
-    with client_module.Memoir(empty_dsn, embedder=None) as memory:
+    with Memoir(empty_dsn, embedder=None) as memory:
         with pytest.raises(NotInstalled) as caught:
             memory.context("anything")
         assert "memoir" in str(caught.value.hint)
@@ -386,7 +386,7 @@ def test_a_database_with_vector_but_without_memoir_names_it_too(
 ) -> None:
     empty_db.execute("CREATE EXTENSION vector")
     with (
-        client_module.Memoir(empty_dsn, embedder=None) as memory,
+        Memoir(empty_dsn, embedder=None) as memory,
         pytest.raises(NotInstalled, match="not installed"),
     ):
         memory.context("anything")

@@ -1,19 +1,38 @@
 """The command ``memoir``; `main` is its click group."""
 
-from . import backfill, conversation, database, demo, doctor, evaluate, memory, upkeep, worker
+from . import (
+    backfill,
+    change,
+    control,
+    conversation,
+    database,
+    demo,
+    doctor,
+    evaluate,
+    look,
+    memory,
+    purge,
+    upkeep,
+    worker,
+)
 from .app import main
 
-for _command in (
-    *memory.COMMANDS,
-    *conversation.COMMANDS,
-    *database.COMMANDS,
-    *doctor.COMMANDS,
-    *demo.COMMANDS,
-    *evaluate.COMMANDS,
-    *upkeep.COMMANDS,
-    *worker.COMMANDS,
-    *backfill.COMMANDS,
+for _module in (
+    memory,
+    look,
+    change,
+    purge,
+    control,
+    conversation,
+    database,
+    doctor,
+    demo,
+    evaluate,
+    upkeep,
+    worker,
+    backfill,
 ):
-    main.add_command(_command)
+    for _command in _module.COMMANDS:
+        main.add_command(_command)
 
 __all__ = ["main"]

@@ -7,8 +7,8 @@ from typing import BinaryIO
 
 import click
 
-from ..client import COUNT_FROM
 from ..importer import parse
+from ..steps import COUNT_FROM
 from .app import App
 from .output import progress_bar
 from .upkeep import index_loaded
@@ -32,9 +32,11 @@ def import_conversation(app: App, file: BinaryIO, session: str | None) -> None:
     ):
         done = memory.remember_many(conversation.turns, lambda count: bar.update(count - bar.pos))
     added = sum(result.action == "ADD" for result in done)
+    refused = [result.reason for result in done if result.memory_id is None]
     click.echo(
-        f"{added} messages stored, {len(done) - added} known already, "
+        f"{added} messages stored, {len(done) - added - len(refused)} known already, "
         f"{conversation.skipped} without text, {len(conversation.sessions)} sessions"
+        + (f"; {len(refused)} not stored: {refused[0]}" if refused else "")
     )
     if added >= COUNT_FROM:
         index_loaded(app)

@@ -10,7 +10,15 @@ import click
 
 from ..calls import Fields
 from .app import App
-from .output import explain_table, found_table, parse_object, parse_time, print_json, read_text
+from .output import (
+    explain_table,
+    found_table,
+    outcome,
+    parse_object,
+    parse_time,
+    print_json,
+    read_text,
+)
 
 _MODES = "How it is weighted: execute, plan, debug, chat, conversation, ... (table mode)."
 
@@ -39,6 +47,8 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--summary", help="A short form, used when only that fits.")
 @click.option("--data", "data_text", metavar="JSON", help="A JSON object kept with it.")
 @click.option("--at", type=parse_time, metavar="TIME", help="When it was; default now.")
+@click.option("--valid-from", type=parse_time, metavar="TIME", help="Since when it is true.")
+@click.option("--valid-until", type=parse_time, metavar="TIME", help="Until when it is true.")
 @click.option("--session", help="The conversation it comes from.")
 @click.option("--source", help="Where it comes from.")
 @click.option("--keyword", "keywords", multiple=True, help="A tag; may be given again.")
@@ -54,6 +64,8 @@ def remember(
     summary: str | None,
     data_text: str | None,
     at: datetime | None,
+    valid_from: datetime | None,
+    valid_until: datetime | None,
     session: str | None,
     source: str | None,
     keywords: tuple[str, ...],
@@ -67,6 +79,8 @@ def remember(
         "summary": summary,
         "data": None if data_text is None else parse_object(data_text, "--data"),
         "created_at": at,
+        "valid_from": valid_from,
+        "valid_until": valid_until,
         "session": session,
         "source": source,
         "keywords": list(keywords) or None,
@@ -78,7 +92,7 @@ def remember(
     if as_json:
         print_json(done)
     else:
-        click.echo(f"{done.action} memory {done.memory_id}: {done.reason}")
+        click.echo(outcome(done))
 
 
 @click.command()

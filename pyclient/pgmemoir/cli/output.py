@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ..calls import Explained, Found
+from ..calls import Explained, Found, Remembered
 
 # Columns of a table that goes into a file or a pipe.
 _WIDTH_WITHOUT_TERMINAL = 160
@@ -31,6 +31,13 @@ def parse_time(value: str) -> datetime:
             f"{value!r} is not a time like 2025-03-01 or 2025-03-01T09:30+02:00"
         ) from error
     return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def outcome(done: Remembered) -> str:
+    """What became of a text, as a line."""
+    memory = "" if done.memory_id is None else f" memory {done.memory_id}"
+    others = f" (memory {', '.join(map(str, done.other_ids))})" if done.other_ids else ""
+    return f"{done.action}{memory}: {done.reason}{others}"
 
 
 def read_text(value: str) -> str:
@@ -50,14 +57,14 @@ def parse_object(text: str, what: str) -> dict[str, Any]:
 
 
 def print_json(value: Any) -> None:
-    """Dataclasses, and lists of them, as JSON."""
+    """Dataclasses, objects, and lists of them, as JSON."""
     plain = [_fields(item) for item in value] if isinstance(value, list) else _fields(value)
     click.echo(json.dumps(plain, ensure_ascii=False, indent=2, default=datetime.isoformat))
 
 
 def _fields(item: Any) -> dict[str, Any]:
-    """The fields of a dataclass; ids are text, because they may pass 2^53 (JavaScript's limit)."""
-    fields = asdict(item)
+    """The fields of one of them; ids are text, because they may pass 2^53 (JavaScript's limit)."""
+    fields = dict(item) if isinstance(item, dict) else asdict(item)
     for name, value in fields.items():
         if name.endswith("_ids"):
             fields[name] = [str(each) for each in value]
@@ -156,8 +163,16 @@ def _explain_cells(row: Explained) -> list[str]:
 
 def one_line(text: str) -> str:
     """White space as single blanks; no control characters, which could drive the terminal."""
-    words = " ".join(text.split())
-    return "".join(c for c in words if unicodedata.category(c) not in ("Cc", "Cf"))
+    return _printable(" ".join(text.split()))
+
+
+def lines(text: str) -> str:
+    """The text with its lines as they are; no control characters either."""
+    return "\n".join(map(_printable, text.expandtabs(4).splitlines()))
+
+
+def _printable(line: str) -> str:
+    return "".join(c for c in line if unicodedata.category(c) not in ("Cc", "Cf"))
 
 
 def _plain(value: int | None) -> str:

@@ -1,0 +1,139 @@
+"""What can be checked, and put into PostgreSQL's terms, before anything is sent."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, cast
+
+from psycopg.types.json import Jsonb
+
+from .errors import BadText, BadTimestamp, MemoirError, NotFound, OutOfRange
+
+# The largest integer and the largest bigint of PostgreSQL.
+_LARGEST_INT = 2**31 - 1
+_LARGEST_ID = 2**63 - 1
+
+
+def clean_text(text: str | None, where: str) -> str | None:
+    """The text, when PostgreSQL can store it.
+
+    Args:
+        text: None stays None.
+        where: names it in the error.
+
+    Raises:
+        BadText: it is not a string, or holds a NUL or half a surrogate pair.
+    """
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise BadText(f"{where} is {type(text).__name__}, not text")
+    if "\0" in text:
+        raise BadText(
+            f"{where} holds a NUL character at position {text.index(chr(0))}",
+            hint="PostgreSQL stores every character except NUL: remove it.",
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadText(
+            f"{where} is not valid Unicode at position {error.start}",
+            hint="Decode the text with the encoding it was written in.",
+        ) from error
+    return text
+
+
+def check_json(value: Any, where: str) -> None:
+    """Check every string of a JSON value as `clean_text` does, and that it is JSON at all."""
+    try:
+        _check_strings(value, where)
+        dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadText(f"{where} cannot be written as JSON: {error}") from error
+
+
+def utc(time: datetime | None, where: str) -> datetime | None:
+    """The time with a time zone: without one it is taken as UTC."""
+    if time is None or (isinstance(time, datetime) and time.tzinfo):
+        return time
+    if not isinstance(time, datetime):
+        raise BadTimestamp(f"{where} is {time!r}, not a datetime")
+    return time.replace(tzinfo=UTC)
+
+
+dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+
+
+def _check_strings(value: Any, where: str) -> None:
+    if isinstance(value, str):
+        clean_text(value, where)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            clean_text(str(key), f"a key of {where}")
+            _check_strings(item, f"{where}.{key}")
+    elif isinstance(value, list | tuple):
+        for place, item in enumerate(value):
+            _check_strings(item, f"{where}[{place}]")
+
+
+def texts(values: Iterable[str] | None, where: str) -> list[str] | None:
+    """A list of texts, each as `clean_text` has it; one text alone is refused."""
+    if values is None:
+        return None
+    if isinstance(values, str):
+        raise BadText(f"{where} is one text, not a list of them")
+    return [cast(str, clean_text(value, where)) for value in values]
+
+
+def finite_number(value: float | None, where: str) -> float | None:
+    """The value as a float; neither NaN nor infinity."""
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise OutOfRange(f"{where} is {value!r}, not a number") from error
+    if not math.isfinite(number):
+        raise OutOfRange(f"{where} is {number}, not a finite number")
+    return number
+
+
+def whole_number(value: int | None, where: str, kind: type[MemoirError] = OutOfRange) -> int | None:
+    """The value as an integer of PostgreSQL; an error is of that kind."""
+    if value is None:
+        return None
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise kind(f"{where} is {value!r}, not a whole number") from error
+    if abs(number) > _LARGEST_INT:
+        raise kind(f"{where} is {number}, too large for an integer")
+    return number
+
+
+def jsonb(value: dict[str, Any] | list[Any] | None) -> Jsonb | None:
+    """A JSON value as a parameter; it was checked by `check_json`."""
+    return None if value is None else Jsonb(value, dumps=dumps)
+
+
+def memory_id(value: int | str) -> int:
+    """The id of a memory: a number, or the text that JSON has for it."""
+    try:
+        number = int(value) if isinstance(value, str) else operator.index(value)
+    except (TypeError, ValueError) as error:
+        raise OutOfRange(
+            f"{value!r} is no id of a memory", hint="Ids are whole numbers: memoir list shows them."
+        ) from error
+    if abs(number) > _LARGEST_ID:
+        raise NotFound(f"no memory has the id {number}", hint="memoir list shows the ids.")
+    return number
+
+
+def memory_ids(values: Iterable[int | str]) -> list[int]:
+    """Ids as `memory_id` has them, each once."""
+    return list(dict.fromkeys(map(memory_id, values)))

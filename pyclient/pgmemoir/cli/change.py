@@ -1,0 +1,183 @@
+"""``memoir edit``, ``forget``, ``undo`` and the others that change what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import click
+
+from ..calls_memory import Changed, Changes, Undone
+from .app import App
+from .options import AS_JSON, DRY_RUN, ID, IDS, REASON
+from .output import one_line, outcome, parse_object, print_json, read_text, table
+
+
+@click.command()
+@ID
+@click.option("--content", help="Its text (- reads it from stdin).")
+@click.option("--summary", help='A short form; "" takes it away.')
+@click.option("--importance", type=float, help="0 to 1.")
+@click.option("--confidence", type=float, help="0 to 1.")
+@click.option("--kind", help="task, learning, fact, ...")
+@click.option("--subject", help='The slot it fills; "" takes it away.')
+@click.option("--lifetime", help="core, working (30 days) or temporary (7 days).")
+@click.option("--data", "data_text", metavar="JSON", help="A JSON object instead of the old one.")
+@REASON
+@AS_JSON
+@click.pass_obj
+def edit(
+    app: App,
+    memory_id: int,
+    content: str | None,
+    summary: str | None,
+    importance: float | None,
+    confidence: float | None,
+    kind: str | None,
+    subject: str | None,
+    lifetime: str | None,
+    data_text: str | None,
+    reason: str | None,
+    as_json: bool,
+) -> None:
+    """Change a memory in place; memoir undo brings back what was."""
+    changes: Changes = {
+        "content": None if content is None else read_text(content),
+        "summary": summary,
+        "importance": importance,
+        "confidence": confidence,
+        "kind": kind,
+        "subject": subject,
+        "lifetime": lifetime,
+        "data": None if data_text is None else parse_object(data_text, "--data"),
+    }
+    if all(value is None for value in changes.values()):
+        raise click.UsageError("nothing to change: give --content, --importance, ...")
+    with app.memoir() as memory:
+        action = memory.update(memory_id, reason=reason, **changes)
+    if as_json:
+        print_json({"action": action, "memory_id": memory_id})
+    else:
+        click.echo(f"{action} memory {memory_id}")
+
+
+@click.command()
+@ID
+@click.argument("by_id", metavar="NEWER", type=int)
+@REASON
+@AS_JSON
+@click.pass_obj
+def supersede(app: App, memory_id: int, by_id: int, reason: str | None, as_json: bool) -> None:
+    """Say that memory NEWER takes the place of memory ID."""
+    with app.memoir() as memory:
+        memory.supersede(memory_id, by_id, reason=reason)
+    if as_json:
+        print_json({"memory_id": memory_id, "by_id": by_id})
+    else:
+        click.echo(f"memory {by_id} takes the place of memory {memory_id}")
+
+
+@click.command()
+@IDS
+@REASON
+@DRY_RUN
+@AS_JSON
+@click.pass_obj
+def forget(
+    app: App, memory_ids: tuple[int, ...], reason: str | None, dry_run: bool, as_json: bool
+) -> None:
+    """Take memories out of recall; memoir restore brings them back.
+
+    They stay stored and listed. All of them are forgotten, or none.
+    """
+    with app.memoir() as memory:
+        rows = memory.forget(*memory_ids, reason=reason, dry_run=dry_run)
+    _show_changed(rows, dry_run, as_json)
+
+
+@click.command()
+@IDS
+@REASON
+@DRY_RUN
+@AS_JSON
+@click.pass_obj
+def restore(
+    app: App, memory_ids: tuple[int, ...], reason: str | None, dry_run: bool, as_json: bool
+) -> None:
+    """Bring back forgotten or archived memories, all of them or none."""
+    with app.memoir() as memory:
+        rows = memory.restore(*memory_ids, reason=reason, dry_run=dry_run)
+    _show_changed(rows, dry_run, as_json)
+
+
+@click.command()
+@click.argument("memory_id", metavar="[ID]", type=int, required=False)
+@click.option("--run", "run_id", type=int, help="All of one upkeep or call of apply_decisions.")
+@AS_JSON
+@click.pass_obj
+def undo(app: App, memory_id: int | None, run_id: int | None, as_json: bool) -> None:
+    """Take back the last change of a memory, or all changes of a run.
+
+    What the same decision changed goes back with it: a superseded memory is active again. Called
+    again it takes back the change before, at last that the memory was added.
+    """
+    if (memory_id is None) == (run_id is None):
+        raise click.UsageError("give the ID of a memory, or --run with the id of a run")
+    with app.memoir() as memory:
+        rows = memory.undo(cast(int, memory_id)) if run_id is None else memory.undo_run(run_id)
+    if as_json:
+        print_json(rows)
+    else:
+        click.echo(undone_table(rows))
+
+
+@click.command()
+@IDS
+@AS_JSON
+@click.pass_obj
+def confirm(app: App, memory_ids: tuple[int, ...], as_json: bool) -> None:
+    """Take up pending memories, all of them or none.
+
+    memoir list --status pending lists what waits.
+    """
+    with app.memoir() as memory:
+        rows = memory.confirm(*memory_ids)
+    if as_json:
+        print_json(rows)
+    else:
+        click.echo("\n".join(map(outcome, rows)))
+
+
+@click.command()
+@IDS
+@REASON
+@AS_JSON
+@click.pass_obj
+def reject(app: App, memory_ids: tuple[int, ...], reason: str | None, as_json: bool) -> None:
+    """Forget pending memories, all of them or none."""
+    with app.memoir() as memory:
+        memory.reject(*memory_ids, reason=reason)
+    if as_json:
+        print_json([{"memory_id": each} for each in memory_ids])
+    else:
+        click.echo("\n".join(f"rejected memory {each}" for each in memory_ids))
+
+
+def undone_table(rows: Sequence[Undone]) -> str:
+    """A line a memory, with what it is now."""
+    cells = [[str(row.memory_id), row.action, row.status, one_line(row.line)] for row in rows]
+    return table([["id", "what", "now", "content"], *cells], flexible=3, right={0})
+
+
+def _show_changed(rows: Sequence[Changed], dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        print_json(rows)
+        return
+    heads = ["id", "was", "would be" if dry_run else "is", "content"]
+    cells = [
+        [str(row.memory_id), row.old_status, row.new_status, one_line(row.line)] for row in rows
+    ]
+    click.echo(table([heads, *cells], flexible=3, right={0}))
+
+
+COMMANDS = (edit, supersede, forget, restore, undo, confirm, reject)

@@ -1,0 +1,113 @@
+"""``memoir stats``, ``settings`` and ``sessions``: what a memory is like, and what it may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..calls_session import ListedSession
+from .app import App
+from .options import AFTER, AS_JSON, LIMIT
+from .output import one_line, print_json, table
+
+_SWITCH = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
+
+
+@click.command()
+@AS_JSON
+@click.pass_obj
+def stats(app: App, as_json: bool) -> None:
+    """Show the numbers of a user's memory."""
+    with app.memoir() as memory:
+        found = memory.stats()
+    if as_json:
+        print_json(found)
+    else:
+        cells = [[name, one_line(_told(value))] for name, value in found.items()]
+        click.echo(table([["name", "value"], *cells], flexible=1, right=set()))
+
+
+@click.command()
+@click.argument("changes", metavar="[NAME=on|off]...", nargs=-1)
+@AS_JSON
+@click.pass_obj
+def settings(app: App, changes: tuple[str, ...], as_json: bool) -> None:
+    """Show what the user decided about his memory, or change it.
+
+    memory: whether memory is read and written at all. auto_extract: whether memories are drawn
+    from conversations without asking. confirm: whether what an agent or a model adds waits for
+    memoir confirm. show_references: whether blocks name the ids of their memories.
+
+    memoir settings confirm=on auto_extract=off
+    """
+    given = dict(map(_switch, changes))
+    with app.memoir() as memory:
+        found = memory.set_settings(**given) if given else memory.settings()
+    if as_json:
+        print_json(found)
+    else:
+        cells = [[name, "on" if value else "off"] for name, value in found.items()]
+        click.echo(table([["setting", "value"], *cells], flexible=0, right=set()))
+
+
+@click.command()
+@click.option("--open", "only_open", is_flag=True, help="Only sessions that have not ended.")
+@LIMIT
+@AFTER
+@AS_JSON
+@click.pass_obj
+def sessions(app: App, only_open: bool, limit: int, after: str | None, as_json: bool) -> None:
+    """List sessions, the latest begun first."""
+    with app.memoir() as memory:
+        rows = memory.sessions(is_open=only_open or None, page_size=limit, after=after)
+    if as_json:
+        print_json(rows)
+    elif rows:
+        click.echo(session_table(rows))
+        if len(rows) == limit:
+            click.echo(f"{limit} listed; the list goes on with --after {rows[-1].next}")
+    else:
+        click.echo("no sessions")
+
+
+def session_table(rows: list[ListedSession]) -> str:
+    """A line a session."""
+    heads = ["session", "begun", "ended", "messages", "tokens", "memories", ""]
+    cells = [
+        [
+            one_line(row.session_id),
+            f"{row.started_at:%Y-%m-%d %H:%M}",
+            f"{row.ended_at:%Y-%m-%d %H:%M}" if row.ended_at else "",
+            str(row.messages),
+            str(row.tokens),
+            str(row.memories),
+            "temporary" if row.temporary else "",
+        ]
+        for row in rows
+    ]
+    return table([heads, *cells], flexible=0, right={3, 4, 5})
+
+
+def _switch(text: str) -> tuple[str, bool]:
+    """``name=on``."""
+    name, _, value = text.partition("=")
+    if value.lower() not in _SWITCH:
+        raise click.BadParameter(f"{text!r} is not a setting like confirm=on")
+    return name.strip(), _SWITCH[value.lower()]
+
+
+def _told(value: Any) -> str:
+    """A number, or an object or a list of them, for people; a dash where there is none."""
+    if isinstance(value, list):
+        return ", ".join(map(_told, value)) or "-"
+    if isinstance(value, dict):
+        parts = [
+            f"{name} ({_told(each)})" if isinstance(each, dict) else f"{name} {_told(each)}"
+            for name, each in value.items()
+        ]
+        return ", ".join(parts) or "-"
+    return "-" if value is None else str(value)
+
+
+COMMANDS = (stats, settings, sessions)

@@ -1,0 +1,191 @@
+"""``memoir list``, ``show`` and ``history``: looking through what is stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+from ..calls import Detail
+from ..calls_memory import Listed, Revision
+from .app import App
+from .options import AFTER, AS_JSON, ID, LIMIT
+from .output import fit, lines, one_line, parse_time, print_json, table
+
+# Columns for what was before a change, and the values of it that are not shown there.
+_LONGEST_BEFORE = 32
+_SHOWN_ELSEWHERE = ("content", "retired_at")
+
+
+@click.command("list")
+@click.option("--kind", "kinds", multiple=True, help="Only these kinds (repeat it).")
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    default=("active",),
+    show_default=True,
+    help="pending, active, superseded, archived, forgotten (repeat it), or all.",
+)
+@click.option("--since", type=parse_time, metavar="TIME", help="Made at this time or later.")
+@click.option("--until", type=parse_time, metavar="TIME", help="Made at this time or before.")
+@click.option("--search", help="Words that are in it; memoir search goes by meaning.")
+@click.option("--subject", help="The slot it fills.")
+@click.option("--session", help="The conversation it comes from.")
+@click.option(
+    "--sort", default="created", show_default=True, help="created, updated, importance, accessed."
+)
+@LIMIT
+@AFTER
+@AS_JSON
+@click.pass_obj
+def list_command(
+    app: App,
+    kinds: tuple[str, ...],
+    statuses: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    search: str | None,
+    subject: str | None,
+    session: str | None,
+    sort: str,
+    limit: int,
+    after: str | None,
+    as_json: bool,
+) -> None:
+    """List memories, the newest first."""
+    with app.memoir() as memory:
+        rows = memory.list_memories(
+            kinds=kinds or None,
+            status=None if "all" in statuses else statuses,
+            since=since,
+            until=until,
+            search=search,
+            subject=subject,
+            session=session,
+            sort=sort,
+            page_size=limit,
+            after=after,
+        )
+    if as_json:
+        print_json(rows)
+    elif rows:
+        click.echo(listed_table(rows))
+        if len(rows) == limit:
+            click.echo(f"{limit} listed; the list goes on with --after {rows[-1].next}")
+    else:
+        click.echo("no such memories")
+
+
+@click.command()
+@ID
+@AS_JSON
+@click.pass_obj
+def show(app: App, memory_id: int, as_json: bool) -> None:
+    """Show one memory, whole."""
+    with app.memoir() as memory:
+        found = memory.memory_detail(memory_id)
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(detail_text(found))
+
+
+@click.command()
+@ID
+@AS_JSON
+@click.pass_obj
+def history(app: App, memory_id: int, as_json: bool) -> None:
+    """Show what happened to a memory, oldest first."""
+    with app.memoir() as memory:
+        rows = memory.history(memory_id)
+    if as_json:
+        print_json(rows)
+    else:
+        click.echo(history_table(rows))
+
+
+def listed_table(rows: Sequence[Listed]) -> str:
+    """A line a memory."""
+    cells = [
+        [
+            row.key,
+            row.kind,
+            row.status,
+            f"{row.importance:.2f}",
+            f"{row.created_at:%Y-%m-%d}",
+            one_line(row.preview),
+        ]
+        for row in rows
+    ]
+    heads = ["id", "kind", "status", "import", "created", "content"]
+    return table([heads, *cells], flexible=5, right={0, 3})
+
+
+def detail_text(row: Detail) -> str:
+    """The text, and below it what else is known, a line each."""
+    place = f"turn {row.turn}" if row.turn is not None else None
+    parts = {
+        "summary": row.summary,
+        "subject": row.subject,
+        "importance": f"{row.importance:g}",
+        "confidence": f"{row.confidence:g}",
+        "keywords": ", ".join(row.keywords),
+        "said": _joined(row.speaker, row.session_id, place),
+        "created": f"{_minute(row.created_at)} by {row.origin}",
+        "true": _span(row.valid_from, row.valid_until),
+        "recalled": f"{row.access_count} times" if row.access_count else None,
+        "data": row.data and json.dumps(row.data, ensure_ascii=False),
+        "relations": _joined(*map(_relation, row.relations)),
+        "entities": _joined(*(f"{each['name']} ({each['type']})" for each in row.entities)),
+    }
+    told = [f"{name:<11} {one_line(str(value))}" for name, value in parts.items() if value]
+    head = f"memory {row.key}, {row.kind}, {row.status}"
+    return "\n".join([head, "", lines(row.content), "", *told])
+
+
+def history_table(rows: Sequence[Revision]) -> str:
+    """A line for each thing that happened: the text from then on, what else was before, and why."""
+    cells = [
+        [
+            _minute(row.changed_at),
+            row.action + (" (undone)" if row.undone else ""),
+            one_line(row.author),
+            one_line(row.content),
+            fit(one_line(_before(row.old_values or {})), _LONGEST_BEFORE),
+            one_line(row.reason or ""),
+        ]
+        for row in rows
+    ]
+    heads = ["when", "action", "by", "text", "before", "because"]
+    return table([heads, *cells], flexible=3, right=set())
+
+
+def _before(values: dict[str, Any]) -> str:
+    """What a change replaced besides the text, which stands a line above."""
+    named = {name: value for name, value in values.items() if name not in _SHOWN_ELSEWHERE}
+    return ", ".join(f"{name} {'-' if value is None else value}" for name, value in named.items())
+
+
+def _relation(relation: dict[str, Any]) -> str:
+    if relation["direction"] == "to":
+        return f"{relation['type']} {relation['key']}"
+    return f"{relation['key']} {relation['type']} it"
+
+
+def _joined(*parts: str | None) -> str:
+    return ", ".join(filter(None, parts))
+
+
+def _minute(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M}"
+
+
+def _span(start: datetime, end: datetime | None) -> str:
+    return f"{_minute(start)} to {_minute(end)}" if end else f"since {_minute(start)}"
+
+
+COMMANDS = (list_command, show, history)

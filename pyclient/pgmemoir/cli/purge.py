@@ -1,0 +1,88 @@
+"""``memoir purge``: deleting for good, which asks first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from ..calls_memory import Deleted
+from ..client import Memoir
+from .app import App
+from .options import AS_JSON
+from .output import one_line, print_json, table
+
+
+@click.command()
+@click.argument("memory_ids", metavar="[ID...]", type=int, nargs=-1)
+@click.option("--user-data", is_flag=True, help="Everything of the user named by memoir --user.")
+@click.option("--dry-run", is_flag=True, help="Delete nothing, show what would be deleted.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@AS_JSON
+@click.pass_obj
+def purge(
+    app: App,
+    memory_ids: tuple[int, ...],
+    user_data: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Delete memories for good, or everything of a user.
+
+    It cannot be undone: memoir forget can. Shows what there is, and asks before it deletes.
+    """
+    if bool(memory_ids) == user_data:
+        raise click.UsageError("give the ids of memories, or --user-data")
+    if user_data and app.user is None:
+        raise click.UsageError("whose? memoir --user NAME purge --user-data")
+    if not (dry_run or yes or _watched()):
+        raise click.UsageError("nobody is there to be asked: add --yes to delete, or --dry-run")
+    with app.memoir() as memory:
+        rows = _purge(memory, memory_ids, dry_run=True)
+        if rows and not dry_run:
+            if not yes:
+                _ask(memory, memory_ids, rows, app.user)
+            rows = _purge(memory, memory_ids, dry_run=False)
+    if as_json:
+        print_json(rows)
+    elif not rows:
+        click.echo("nothing to delete")
+    elif dry_run or yes:
+        click.echo(deleted_table(rows))
+    else:
+        click.echo("deleted")
+
+
+def _watched() -> bool:
+    """Whether somebody is there to be asked."""
+    return sys.stdin.isatty()
+
+
+def _purge(memory: Memoir, memory_ids: Sequence[int], dry_run: bool) -> list[Deleted]:
+    if memory_ids:
+        return memory.purge(*memory_ids, dry_run=dry_run)
+    return memory.purge_user(dry_run=dry_run)
+
+
+def _ask(
+    memory: Memoir, memory_ids: Sequence[int], found: Sequence[Deleted], user: str | None
+) -> None:
+    """Show what would go, and stop unless it is wanted; a user's name has to be typed."""
+    for each in memory_ids:
+        click.echo(f"memory {each}: {one_line(memory.memory_detail(each).content)}", err=True)
+    click.echo(deleted_table(found), err=True)
+    if memory_ids:
+        click.confirm("Delete this for good?", abort=True, err=True)
+    elif click.prompt(f"Type {user} to delete all of it for good", err=True) != user:
+        raise click.Abort
+
+
+def deleted_table(rows: Sequence[Deleted]) -> str:
+    """A line a table."""
+    cells = [["table", "rows"], *([row.table, f"{row.rows:,}"] for row in rows)]
+    return table(cells, flexible=0, right={1})
+
+
+COMMANDS = (purge,)
