@@ -52,6 +52,7 @@ BEGIN
 END $$;
 
 -- Gives traces their vectors, in the order of their ids; only those without one unless overwrite.
+-- What stands for no slot and is no turn is to be compared by them (table uncompared).
 CREATE OR REPLACE FUNCTION _store_vectors(
     user_id text, model smallint, memory_ids bigint[], embeddings halfvec[], overwrite boolean)
     RETURNS int
@@ -59,22 +60,37 @@ CREATE OR REPLACE FUNCTION _store_vectors(
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    number int;
+    stored bigint[];
 BEGIN
     PERFORM FROM trace AS t
     WHERE t.user_id = _store_vectors.user_id AND t.memory_id = ANY (memory_ids)
     ORDER BY t.memory_id FOR NO KEY UPDATE;
-    UPDATE trace AS t
-    SET embedding = v.embedding,
-        wide = _is_wide(v.embedding, t.term_count, t.line, t.user_id)
-    FROM (
-        SELECT DISTINCT ON (g.memory_id) g.memory_id, g.embedding
-        FROM unnest(memory_ids, embeddings) WITH ORDINALITY AS g (memory_id, embedding, place)
-        WHERE g.embedding IS NOT NULL
-        ORDER BY g.memory_id, g.place
-    ) AS v
-    WHERE t.user_id = _store_vectors.user_id AND t.memory_id = v.memory_id
-      AND t.model = _store_vectors.model AND (overwrite OR t.embedding IS NULL);
-    GET DIAGNOSTICS number = ROW_COUNT;
-    RETURN number;
+    WITH changed AS (
+        UPDATE trace AS t
+        SET embedding = v.embedding,
+            wide = _is_wide(v.embedding, t.term_count, t.line, t.user_id)
+        FROM (
+            SELECT DISTINCT ON (g.memory_id) g.memory_id, g.embedding
+            FROM unnest(memory_ids, embeddings) WITH ORDINALITY
+                 AS g (memory_id, embedding, place)
+            WHERE g.embedding IS NOT NULL
+            ORDER BY g.memory_id, g.place
+        ) AS v
+        WHERE t.user_id = _store_vectors.user_id AND t.memory_id = v.memory_id
+          AND t.model = _store_vectors.model AND (overwrite OR t.embedding IS NULL)
+        RETURNING t.memory_id
+    )
+    SELECT array_agg(c.memory_id ORDER BY c.memory_id) INTO stored FROM changed AS c;
+    INSERT INTO uncompared (user_id, memory_id)
+    SELECT _store_vectors.user_id, s.id
+    FROM unnest(stored) AS s (id), LATERAL (
+        SELECT FROM memory AS m
+        WHERE m.user_id = _store_vectors.user_id AND m.memory_id = s.id AND m.status = 'active'
+          AND m.subject IS NULL AND m.position IS NULL
+        OFFSET 0) AS m
+    WHERE (SELECT e.active AND e.consolidate FROM embedding_model AS e
+           WHERE e.model_id = _store_vectors.model)
+    ORDER BY s.id
+    ON CONFLICT DO NOTHING;
+    RETURN coalesce(cardinality(stored), 0);
 END $$;
