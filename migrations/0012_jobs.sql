@@ -33,6 +33,7 @@ INSERT INTO setting VALUES
     ('similar_memories', '20', 'How many stored memories a reflection is shown to decide about.'),
     ('summary_memories', '50', 'How many memories a rolling summary is made of, the newest.'),
     ('summary_length', '4000', 'Longest rolling summary, in characters.'),
+    ('answer_limit', '50', 'An answer with more memories, decisions or words is refused.'),
     ('nightly_jobs', '20',
      'So many jobs of a kind that nobody asked for a user has at most, waiting or dead.'),
     ('compress_days', '90', 'Days without access after which memories are compressed (D1 4.1).'),

@@ -14,7 +14,8 @@ DROP INDEX trace_without_vector;
 DELETE FROM setting WHERE name IN (
     'job_notify', 'job_attempts', 'job_backoff_seconds', 'job_backoff_factor',
     'job_backoff_limit_seconds', 'embed_batch', 'embed_split_after', 'reflect_tokens',
-    'similar_memories', 'summary_memories', 'summary_length', 'nightly_jobs', 'compress_days',
+    'similar_memories', 'summary_memories', 'summary_length', 'answer_limit',
+    'nightly_jobs', 'compress_days',
     'compress_accesses', 'compress_least', 'compress_most', 'compress_tokens', 'summary_changes',
     'keyword_jobs');
 DROP TYPE claimed_job;
