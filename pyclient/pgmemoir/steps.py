@@ -325,6 +325,9 @@ class Steps:
         embedder = self._chosen_embedder()
         if not texts or embedder is None or time.monotonic() < self._paused_until:
             return [None] * len(texts)
+        if not getattr(embedder, "local", False):
+            # No secret leaves for a model elsewhere.
+            texts = cast(list[str], (yield calls.redacted(texts)))
         try:
             vectors = yield Embed(embedder, texts)
         except MemoirError:
