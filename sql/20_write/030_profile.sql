@@ -1,8 +1,8 @@
 -- The profile part of a block: what the agent is after and what it can do. Loaded, never searched
 -- (D0 1.5). Made when a goal or a capability changes, so that recall only reads it.
 
--- Goals and capabilities as they were at a time: of each column that changed since, the oldest value
--- replaced since.
+-- Goals and capabilities as they were at a time: of each column that changed since, the oldest
+-- value that was replaced.
 CREATE OR REPLACE FUNCTION _profile_memories(user_id text, known_until timestamptz)
     RETURNS SETOF memory
     LANGUAGE plpgsql STABLE
