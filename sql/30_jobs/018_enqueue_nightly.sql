@@ -33,7 +33,8 @@ BEGIN
     FOR n IN 1 .. jobs LOOP
         PERFORM _ask_about_pair(user_id, older[n], newer[n]);
     END LOOP;
-    DELETE FROM uncompared AS u WHERE u.user_id = user_id AND u.memory_id <= compared;
+    DELETE FROM uncompared AS u
+    WHERE u.user_id = user_id AND u.memory_id = ANY (ids) AND u.memory_id <= compared;
     next := CASE WHEN cardinality(ids) = run.most AND jobs < room THEN compared END;
 END $$;
 
