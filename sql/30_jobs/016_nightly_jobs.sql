@@ -74,7 +74,7 @@ DECLARE
         (SELECT p.summarised_at FROM profile AS p
          WHERE p.user_id = _rolling_summary_jobs.user_id), '-infinity');
 BEGIN
-    IF room < _job_number('nightly_jobs') THEN
+    IF room = 0 OR room < _job_number('nightly_jobs') THEN
         RETURN;  -- one waits, or is dead
     END IF;
     RETURN QUERY

@@ -187,6 +187,13 @@ def test_a_summary_is_made_anew_when_enough_has_changed(tx):
     assert nightly(tx) == []
 
 
+def test_who_wants_none_of_it_has_none(tx):
+    set_to(tx, nightly_jobs=0, keyword_jobs="true")
+    facts(tx, 10)
+    ages(tx, 91)
+    assert nightly(tx) == []
+
+
 def test_keywords_are_asked_for_only_where_somebody_wants_that(tx):
     facts(tx, 2)
     assert nightly(tx) == []
