@@ -15,12 +15,23 @@ BEGIN
         PERFORM _resolve_user(whose);
     END IF;
     RETURN QUERY
-    SELECT count(DISTINCT t.user_id), count(*),
+    SELECT count(DISTINCT m.user_id), count(*),
            coalesce(sum(estimate_tokens(left(m.content, characters))), 0)::bigint
-    FROM trace AS t
-    JOIN memory AS m ON m.user_id = t.user_id AND m.memory_id = t.memory_id
-    WHERE t.model = wanted AND t.active AND t.embedding IS NULL
-      AND (whose IS NULL OR t.user_id = whose);
+    FROM (
+        SELECT m.user_id, m.content
+        FROM trace AS t
+        JOIN memory AS m ON m.user_id = t.user_id AND m.memory_id = t.memory_id
+        WHERE t.model = wanted AND t.active AND t.embedding IS NULL
+          AND (whose IS NULL OR t.user_id = whose)
+        UNION ALL
+        -- A model that was just added has no traces of them yet.
+        SELECT m.user_id, m.content
+        FROM memory AS m
+        WHERE m.status = 'active' AND (whose IS NULL OR m.user_id = whose)
+          AND NOT EXISTS (SELECT FROM trace AS t
+                          WHERE t.user_id = m.user_id AND t.memory_id = m.memory_id
+                            AND t.model = wanted)
+    ) AS m;
 END $$;
 
 COMMENT ON FUNCTION vector_backlog(text, int, text) IS
