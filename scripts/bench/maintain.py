@@ -42,7 +42,7 @@ SELECT user_id, CASE WHEN n > 500 THEN 'memory_retrieval' ELSE 'daily_note' END,
 FROM (SELECT DISTINCT user_id FROM memoir.memory ORDER BY 1 LIMIT 10) AS u,
      generate_series(1, 1000) AS n;
 ANALYZE"""
-_RUN = b"""SELECT r::text FROM memoir._new_run(NULL, NULL, false,
+_RUN = """SELECT r::text FROM memoir._new_run(NULL, NULL, false,
     (SELECT value::int FROM memoir.setting WHERE name = 'maintain_batch'), 0) AS r"""
 _PLAN = b"SELECT memoir._upkeep_list(%s, NULL, %s::memoir.upkeep_run)"
 _BATCH = b"SELECT * FROM memoir._upkeep_batch(%s, %s::memoir.upkeep_run, %s, %s)"
@@ -93,19 +93,21 @@ class Writer:
 def run(conn: psycopg.Connection[Any]) -> tuple[dict[str, float], float, list[dict[str, Any]]]:
     """As ``memoir.maintain_all()`` does it: seconds by step, the longest locked one, the report."""
     steps: dict[str, float] = {}
-    longest, report = 0.0, []
-    (upkeep,) = conn.execute(_RUN).fetchone() or ()
+    longest = 0.0
+    report: list[dict[str, Any]] = []
+    upkeep = scalar(conn, _RUN)
     for phase in (1, 2, 3):
         start = time.perf_counter()
-        (plan,) = conn.execute(_PLAN, (phase, upkeep)).fetchone() or ()
+        (plan,) = conn.execute(_PLAN, (phase, upkeep)).fetchall()[0]
         steps["_upkeep_plan"] = steps.get("_upkeep_plan", 0) + time.perf_counter() - start
         for planned in plan:
-            after, done = 0, []
+            after: int | None = 0
+            done: list[dict[str, Any]] = []
             while after is not None:
                 start = time.perf_counter()
-                row = conn.execute(_BATCH, (Jsonb(planned), upkeep, after, Jsonb(done))).fetchone()
+                given = (Jsonb(planned), upkeep, after, Jsonb(done))
+                after, done = conn.execute(_BATCH, given).fetchall()[0]
                 seconds = time.perf_counter() - start
-                after, done = row or (None, [])
                 steps[planned["step"]] = steps.get(planned["step"], 0) + seconds
                 if planned["step"] not in _UNLOCKED:
                     longest = max(longest, seconds)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pgmemoir import CacheInfo, client
+from pgmemoir import CacheInfo, steps
 from pgmemoir.cache import QueryCache
 
 from .conftest import Letters, Unreachable
@@ -59,7 +59,7 @@ def test_a_client_tells_how_often_it_had_the_vector(open_client: Open, letters: 
 def test_no_more_are_kept_than_the_limit(
     open_client: Open, letters: Letters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "QUERY_CACHE", 2)
+    monkeypatch.setattr(steps, "QUERY_CACHE", 2)
     memory = open_client(embedder=letters)
     for query in ("one", "two", "three", "one"):
         memory.context(query)

@@ -1,0 +1,197 @@
+"""supersede, update_memory, forget, restore, history, undo: nothing is lost, all is told."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from tests.rows import ago, call, found, recall, refused, remember, value
+
+
+def status(conn, memory_id):
+    """Status of a memory."""
+    return value(conn, "SELECT status FROM memoir.memory WHERE memory_id = %s", memory_id)
+
+
+def steps(conn, memory_id):
+    """Actions of the history of a memory."""
+    return [row.action for row in call(conn, "history", memory_id=memory_id)]
+
+
+@pytest.fixture
+def tea(tx):
+    """The id of a memory about tea."""
+    return remember(tx, "tea is green", embedding="[1,0,0]", summary="tea", keywords=["drinks"])
+
+
+def test_a_forgotten_memory_is_not_recalled_and_keeps_its_row(tx, tea):
+    (row,) = call(tx, "forget", memory_id=tea, reason="wrong")
+    assert tuple(row) == (tea, "tea is green", "active", "forgotten")
+    assert found(tx, "tea") == []
+    assert recall(tx, query_vec="[1,0,0]").memory_ids == []
+    assert status(tx, tea) == "forgotten"
+
+
+def test_a_restored_memory_is_recalled_again_with_its_vector(tx, tea):
+    call(tx, "forget", memory_id=tea)
+    (row,) = call(tx, "restore", memory_id=tea)
+    assert (row.old_status, row.new_status) == ("forgotten", "active")
+    assert recall(tx, query_vec="[1,0,0]").memory_ids == [tea]
+    assert steps(tx, tea) == ["ADD", "FORGET", "RESTORE"]
+
+
+@pytest.mark.parametrize("function", ["forget", "restore"])
+def test_a_dry_run_tells_and_changes_nothing(tx, tea, function):
+    if function == "restore":
+        call(tx, "forget", memory_id=tea)
+    before = status(tx, tea)
+    (row,) = call(tx, function, memory_id=tea, dry_run=True)
+    assert (row.old_status, status(tx, tea)) == (before, before)
+    assert row.new_status != before
+
+
+def test_a_memory_is_restored_to_what_it_was(tx):
+    old = remember(tx, "uses Vue", subject="user.ui", created_at=ago(days=9))
+    remember(tx, "uses React", subject="user.ui", created_at=ago(days=2))
+    call(tx, "forget", memory_id=old)
+    (row,) = call(tx, "restore", memory_id=old)
+    assert row.new_status == "superseded"
+    assert found(tx, "uses", as_of=ago(days=5)) == ["uses Vue"]
+
+
+def test_a_memory_whose_place_is_taken_stays_forgotten(tx):
+    old = remember(tx, "uses Vue", subject="user.ui")
+    call(tx, "forget", memory_id=old)
+    new = remember(tx, "uses React", subject="user.ui")
+    said = refused(tx, "restore", memory_id=old)
+    assert (said.sqlstate, said.message_detail) == (
+        "ME014",
+        'It fills subject "user.ui" at the same time.',
+    )
+    assert f"memoir.forget({new})" in said.message_hint
+
+
+def test_the_same_text_again_keeps_the_forgotten_one_away(tx, tea):
+    call(tx, "forget", memory_id=tea)
+    remember(tx, "tea is green")
+    assert refused(tx, "restore", memory_id=tea).message_detail == "It has the same text."
+
+
+def test_a_superseded_memory_ends_where_the_other_begins(tx):
+    old, new = (remember(tx, c, created_at=ago(days=d)) for c, d in (("tea", 9), ("milk", 2)))
+    call(tx, "supersede", memory_id=old, by_id=new, reason="moved on")
+    assert value(tx, "SELECT valid_until FROM memoir.memory WHERE memory_id = %s", old) == ago(
+        days=2
+    )
+    assert (found(tx, "tea"), found(tx, "tea", as_of=ago(days=5))) == ([], ["tea"])
+
+
+def test_one_that_began_later_is_superseded_now(tx):
+    old, new = remember(tx, "tea"), remember(tx, "milk", created_at=ago(days=9))
+    call(tx, "supersede", memory_id=old, by_id=new)
+    lasted = "SELECT valid_until - valid_from FROM memoir.memory WHERE memory_id = %s"
+    assert value(tx, lasted, old) == timedelta(microseconds=1)
+
+
+def test_an_update_changes_text_words_keywords_and_lets_the_vector_go(tx, tea):
+    assert call(tx, "update_memory", memory_id=tea, content="coffee is black")[0][0] == "UPDATE"
+    assert (found(tx, "tea"), found(tx, "coffee")) == ([], ["coffee is black"])
+    assert recall(tx, query_vec="[1,0,0]").memory_ids == []
+    words = "SELECT array_agg(keyword ORDER BY keyword) FROM memoir.keyword"
+    assert value(tx, words) == ["black", "coffee", "drinks"]
+
+
+@pytest.mark.parametrize(
+    ("change", "column", "stored"),
+    [
+        ({"importance": 0.1}, "importance", 0.1),
+        ({"confidence": 0.2}, "confidence", 0.2),
+        ({"summary": " "}, "summary", None),
+        ({"subject": "Drink "}, "subject", "drink"),
+        ({"kind": "tasks"}, "kind", "task"),
+        ({"lifetime": "working"}, "lifetime", "working"),
+        ({"data": {"cups": 2}}, "data", {"cups": 2}),
+    ],
+    ids=str,
+)
+def test_an_update_changes_what_it_names_and_undo_brings_it_back(tx, tea, change, column, stored):
+    row = f"SELECT to_jsonb(m) - 'updated_at' FROM memoir.memory AS m WHERE memory_id = {tea}"
+    before = value(tx, row)
+    call(tx, "update_memory", memory_id=tea, **change)
+    assert value(tx, row) == before | {
+        column: stored,
+        "content_hash": value(tx, row)["content_hash"],
+    }
+    call(tx, "undo", memory_id=tea)
+    assert value(tx, row) == before
+
+
+def test_an_update_that_changes_nothing_says_so_and_leaves_no_revision(tx, tea):
+    assert call(tx, "update_memory", memory_id=tea, content="tea is green")[0][0] == "NOOP"
+    assert steps(tx, tea) == ["ADD"]
+
+
+def test_undo_of_an_update_brings_back_text_and_vector(tx, tea):
+    call(tx, "update_memory", memory_id=tea, content="coffee is black")
+    (row,) = call(tx, "undo", memory_id=tea)
+    assert tuple(row) == (tea, "undone: UPDATE", "tea is green", "active")
+    assert recall(tx, query_vec="[1,0,0]").memory_ids == [tea]
+
+
+def test_undo_of_a_memory_that_was_only_added_forgets_it(tx, tea):
+    (row,) = call(tx, "undo", memory_id=tea)
+    assert (row.action, row.status) == ("undone: ADD", "forgotten")
+    assert "nothing to undo" in refused(tx, "undo", memory_id=tea).message_primary
+
+
+def test_undo_of_a_newer_preference_brings_back_the_older_one(tx):
+    old = remember(tx, "uses Vue", subject="user.ui", created_at=ago(days=9))
+    new = remember(tx, "uses React", subject="user.ui", created_at=ago(days=2))
+    rows = call(tx, "undo", memory_id=new)
+    assert [(r.undone_id, r.status) for r in rows] == [(new, "forgotten"), (old, "active")]
+    assert found(tx, "uses") == ["uses Vue"]
+    assert value(tx, "SELECT count(*) FROM memoir.relation") == 0
+
+
+def test_undo_goes_back_step_by_step(tx, tea):
+    for content in ("one tea", "two teas"):
+        call(tx, "update_memory", memory_id=tea, content=content)
+    undone = [call(tx, "undo", memory_id=tea)[0].line for _ in range(2)]
+    assert undone == ["one tea", "tea is green"]
+    assert [r.undone for r in call(tx, "history", memory_id=tea)][:3] == [False, True, True]
+
+
+def test_undo_of_what_another_change_built_on_is_refused(tx):
+    old = remember(tx, "uses Vue", subject="user.ui", created_at=ago(days=9))
+    new = remember(tx, "uses React", subject="user.ui", created_at=ago(days=2))
+    call(tx, "update_memory", memory_id=new, content="uses React 19")
+    assert f"memoir.undo({new}) first" in refused(tx, "undo", memory_id=old).message_hint
+
+
+def test_the_history_tells_who_when_why_and_what_was(tx, tea):
+    call(tx, "update_memory", memory_id=tea, importance=0.1, reason="asked her", author="bob")
+    added, changed = call(tx, "history", memory_id=tea)
+    assert (added.action, added.author, added.content) == ("ADD", "user", "tea is green")
+    assert (changed.author, changed.reason) == ("bob", "asked her")
+    assert changed.old_values == {"importance": 0.8}
+
+
+def test_a_run_is_undone_whole_but_for_what_was_changed_since(tx):
+    ids = [remember(tx, word) for word in ("tea", "milk", "bread")]
+    run = value(tx, "SELECT memoir._next_run()")
+    tx.execute(
+        "SELECT memoir._retire('default', %s, 'archived', 'ARCHIVE', 'maintain', 'old', now(), %s)",
+        (ids, run),
+    )
+    call(tx, "restore", memory_id=ids[1])
+    rows = call(tx, "undo_run", run_id=run)
+    assert {(r.undone_id, r.action) for r in rows} == {
+        (ids[0], "undone"),
+        (ids[1], "left: changed since"),
+        (ids[2], "undone"),
+    }
+    assert [status(tx, i) for i in ids] == ["active"] * 3
+
+
+def test_a_run_of_another_user_is_not_there(tx):
+    assert refused(tx, "undo_run", run_id=1, user_id="ada").sqlstate == "ME012"
