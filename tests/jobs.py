@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -56,3 +57,8 @@ def chat_job(conn: psycopg.Connection, kind: str, payload: dict[str, Any], **mor
 def answered(conn: psycopg.Connection, claimed: Any, answer: Any) -> str:
     """Finish a claimed job with the answer of a chat model; what happened."""
     return finish(conn, claimed.job_id, answer=Jsonb(answer), user_id=claimed.user_id, worker="w1")
+
+
+def soon() -> datetime:
+    """A time when a lease of five minutes has ended, and one of an hour has not."""
+    return datetime.now(UTC) + timedelta(minutes=6)

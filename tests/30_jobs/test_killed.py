@@ -5,12 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime, timedelta
 
-from tests.jobs import add_kind, claim, enqueue, finish
+from tests.jobs import add_kind, claim, enqueue, finish, soon
 from tests.rows import value
-
-SOON = datetime.now(UTC) + timedelta(minutes=6)
 
 # Claims five jobs, brings two results, and is killed with the third in an open transaction.
 WORKER = """
@@ -56,7 +53,7 @@ def test_jobs_of_a_killed_worker_are_done_by_the_next_each_of_them_once(db, dsn)
     ids = [enqueue(db) for _ in range(7)]
     kill_a_worker(db, dsn)
     assert [each.job_id for each in claim(db, worker="w2", lease="1 hour")] == ids[5:]
-    assert [each.job_id for each in claim(db, worker="w3", at=SOON)] == ids[2:5]
+    assert [each.job_id for each in claim(db, worker="w3", at=soon())] == ids[2:5]
     assert [finish(db, each, worker="w3") for each in ids[2:5]] == ["done"] * 3
     assert [finish(db, each, worker="w2") for each in ids[5:]] == ["done"] * 2
     assert [finish(db, each, worker="victim") for each in ids] == ["done already"] * 7

@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
-from tests.jobs import add_kind, claim, enqueue, fail, finish, job, ready
+from tests.jobs import add_kind, claim, enqueue, fail, finish, job, ready, soon
 from tests.rows import call, refused, row_counts, value
 
-SOON = datetime.now(UTC) + timedelta(minutes=6)
 LATER = datetime.now(UTC) + timedelta(days=1)
 
 
@@ -42,15 +41,15 @@ def test_a_claimed_job_is_nobody_elses_until_its_lease_ends(queue):
     job_id = enqueue(queue)
     claim(queue)
     assert (ready(queue), claim(queue, worker="w2")) == ([], [])
-    assert ready(queue, at=SOON) == [("default", 1)]
-    (taken,) = claim(queue, worker="w2", at=SOON)
+    assert ready(queue, at=soon()) == [("default", 1)]
+    (taken,) = claim(queue, worker="w2", at=soon())
     assert (taken.job_id, taken.attempts) == (job_id, 2)
 
 
 def test_a_worker_whose_lease_another_has_changes_nothing(queue):
     job_id = enqueue(queue)
     claim(queue)
-    claim(queue, worker="w2", at=SOON)
+    claim(queue, worker="w2", at=soon())
     assert finish(queue, job_id, worker="w1") == "lost"
     assert fail(queue, job_id, worker="w1") == "lost"
     assert job(queue, job_id, "status") == "running"
@@ -69,7 +68,7 @@ def test_a_lease_can_be_extended_by_who_has_it(queue):
     more = {"job_id": job_id, "lease": "1 hour"}
     assert call(queue, "extend_lease", worker="w2", **more)[0].extend_lease is False
     assert call(queue, "extend_lease", worker="w1", **more)[0].extend_lease is True
-    assert claim(queue, worker="w2", at=SOON) == []
+    assert claim(queue, worker="w2", at=soon()) == []
 
 
 def test_a_failed_job_waits_longer_each_time_and_is_dead_after_eight(queue):
@@ -149,9 +148,9 @@ def test_a_worker_claims_only_the_kinds_it_can_do(queue):
 
 
 def test_a_job_is_not_claimed_before_its_time(queue):
-    enqueue(queue, run_at=SOON)
+    enqueue(queue, run_at=soon())
     assert (ready(queue), claim(queue)) == ([], [])
-    assert ready(queue, at=SOON) == [("default", 1)]
+    assert ready(queue, at=soon()) == [("default", 1)]
 
 
 def test_who_waits_longest_is_ready_first(queue):
