@@ -363,7 +363,10 @@ _DETAIL = b"""SELECT key, kind, content, summary, data, subject, importance, con
 FROM memoir.get_memory_detail(%s::text, user_id => %s::text)"""
 
 _CALL_TOOL = """SELECT memoir.call_tool(%s::text, %s::jsonb, user_id => %s::text,
-    query_vec => {vector})"""
+    query_vec => {vector}, session_id => %s::text)"""
+
+_REDACTED = b"""SELECT coalesce(array_agg(memoir.redact(text) ORDER BY place), '{}')
+FROM unnest(%s::text[]) WITH ORDINALITY AS t (text, place)"""
 
 _TOOLS = b"SELECT memoir.tool_schemas(%s::text)"
 
@@ -485,10 +488,16 @@ class Calls:
         return Call(self._search, params, _found)
 
     def call_tool(
-        self, name: str, arguments: dict[str, Any], vector: str | None, user: str | None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        vector: str | None,
+        user: str | None,
+        session: str | None,
     ) -> Call[dict[str, Any]]:
         """``memoir.call_tool``; ``arguments`` come from `tool_arguments`."""
-        params = (clean_text(name, "the name"), jsonb(arguments), user, vector)
+        within = None if session is None else clean_text(session, "the session")
+        params = (clean_text(name, "the name"), jsonb(arguments), user, vector, within)
         return Call(self._call_tool, params, _first)
 
 
@@ -496,6 +505,11 @@ def memory_detail(key: int | str, user: str | None) -> Call[Detail]:
     """``memoir.get_memory_detail``: one memory, whole."""
     text = str(key) if isinstance(key, int) else clean_text(key, "the key")
     return Call(_DETAIL, (text, user), _detail)
+
+
+def redacted(texts: list[str]) -> Call[list[str]]:
+    """``memoir.redact`` of each text, in order; what cannot be stored anyway stays as it is."""
+    return Call(_REDACTED, ([text.replace("\0", "") for text in texts],), _first)
 
 
 def tools(language: str) -> Call[list[dict[str, Any]]]:

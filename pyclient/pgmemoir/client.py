@@ -194,15 +194,18 @@ class Memoir(Management):
         """Instructions for an agent that has the `tools`; en or zh."""
         return self._run(self._steps.system_prompt(language))
 
-    def call_tool(self, name: str, arguments: dict[str, Any] | str | None = None) -> dict[str, Any]:
+    def call_tool(
+        self, name: str, arguments: dict[str, Any] | str | None = None, session: str | None = None
+    ) -> dict[str, Any]:
         """Carry out a tool call of a model and return the answer, which is JSON.
 
         Args:
             name: one of `tools`.
             arguments: a dictionary, or the JSON text as the model wrote it. The text in it
                 (``query`` or ``content``) is embedded.
+            session: the conversation; in a temporary one the answer is empty.
         """
-        return self._run(self._steps.call_tool(name, arguments))
+        return self._run(self._steps.call_tool(name, arguments, session))
 
     def remember(self, content: str, kind: str = "general", **fields: Unpack[Fields]) -> Remembered:
         """Store one memory and decide what it means for those stored before: see `Remembered`.
@@ -503,10 +506,10 @@ class AsyncMemoir(AsyncManagement):
         return await self._run(self._steps.system_prompt(language))
 
     async def call_tool(
-        self, name: str, arguments: dict[str, Any] | str | None = None
+        self, name: str, arguments: dict[str, Any] | str | None = None, session: str | None = None
     ) -> dict[str, Any]:
         """See `Memoir.call_tool`."""
-        return await self._run(self._steps.call_tool(name, arguments))
+        return await self._run(self._steps.call_tool(name, arguments, session))
 
     async def remember(
         self, content: str, kind: str = "general", **fields: Unpack[Fields]

@@ -49,7 +49,8 @@ class Embedder(Protocol):
     """What a client needs of an embedding model.
 
     ``name`` identifies the model in the database: two models whose vectors must not be compared
-    have different names. ``dimensions`` is exact at the latest after the first `embed`.
+    have different names. ``dimensions`` is exact at the latest after the first `embed`. One with
+    a true attribute ``local`` keeps texts on this machine; others get them without secrets.
     """
 
     @property
@@ -71,6 +72,7 @@ class WordLlamaEmbedder:
     """wordllama's 256 dimensions: static vectors, in its wheel, no network, many languages."""
 
     name = "wordllama-256"
+    local = True
     dimensions = 256
 
     def __init__(self) -> None:

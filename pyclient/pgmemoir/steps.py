@@ -118,7 +118,9 @@ class Steps:
     def system_prompt(self, language: str) -> Plan[str]:
         return cast(str, (yield calls.system_prompt(language)))
 
-    def call_tool(self, name: str, arguments: dict[str, Any] | str | None) -> Plan[dict[str, Any]]:
+    def call_tool(
+        self, name: str, arguments: dict[str, Any] | str | None, session: str | None
+    ) -> Plan[dict[str, Any]]:
         given = calls.tool_arguments(arguments)
         known = yield from self._known_calls()
         text = calls.tool_text(given)
@@ -127,7 +129,8 @@ class Steps:
             vector = yield from self._query_vector(text)
         elif text is not None:
             (vector,) = yield from self._embed([text], writing=True)
-        return cast(dict[str, Any], (yield known.call_tool(name, given, vector, self._user)))
+        answer = yield known.call_tool(name, given, vector, self._user, session)
+        return cast(dict[str, Any], answer)
 
     def remember(self, memory: NewMemory) -> Plan[Remembered]:
         checked = calls.checked(memory)
@@ -322,6 +325,9 @@ class Steps:
         embedder = self._chosen_embedder()
         if not texts or embedder is None or time.monotonic() < self._paused_until:
             return [None] * len(texts)
+        if not getattr(embedder, "local", False):
+            # No secret leaves for a model elsewhere.
+            texts = cast(list[str], (yield calls.redacted(texts)))
         try:
             vectors = yield Embed(embedder, texts)
         except MemoirError:

@@ -1,5 +1,30 @@
 -- The profile part of a block: what the agent is after and what it can do. Loaded, never searched
 -- (D0 1.5). Made when a goal or a capability changes, so that recall only reads it.
+
+-- Goals and capabilities as they were at a time: of each column that changed since, the oldest
+-- value that was replaced.
+CREATE OR REPLACE FUNCTION _profile_memories(user_id text, known_until timestamptz)
+    RETURNS SETOF memory
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT t.*
+    FROM memory AS m
+    CROSS JOIN LATERAL jsonb_populate_record(m, (
+        SELECT coalesce(jsonb_object_agg(v.key, v.value), '{}')
+        FROM (SELECT DISTINCT ON (e.key) e.key, e.value
+              FROM revision AS r, jsonb_each(r.old_values) AS e
+              WHERE r.user_id = m.user_id AND r.memory_id = m.memory_id
+                AND r.created_at > known_until
+              ORDER BY e.key, r.revision_id) AS v)) AS t
+    WHERE m.user_id = _profile_memories.user_id AND m.kind IN ('okr', 'capability')
+      AND m.status <> 'forgotten' AND m.created_at <= known_until
+      AND t.status = 'active' AND (t.valid_until <= known_until) IS NOT TRUE;
+END $$;
+
 CREATE OR REPLACE FUNCTION _profile_snippet(user_id text, known_until timestamptz,
                                             OUT snippet text, OUT memory_ids bigint[])
     LANGUAGE plpgsql STABLE
@@ -18,9 +43,9 @@ BEGIN
                 _line(coalesce(m.data ->> 'title', m.summary, m.content), 200)
                 || coalesce(format(' (%s, %s%%)', m.data ->> 'status',
                                    coalesce(m.data ->> 'progress', '0')), '') AS line
-         FROM memory AS m JOIN kind AS k ON k.name = m.kind
-         WHERE m.user_id = _profile_snippet.user_id AND m.kind = 'okr' AND m.status = 'active'
-           AND m.created_at <= known_until AND m.data ->> 'status' IN ('in_progress', 'pending')
+         FROM _profile_memories(_profile_snippet.user_id, known_until) AS m
+         JOIN kind AS k ON k.name = m.kind
+         WHERE m.kind = 'okr' AND m.data ->> 'status' IN ('in_progress', 'pending')
          WINDOW goals AS (ORDER BY _number(m.data -> 'priority') NULLS LAST,
                                    _number(m.data -> 'progress') DESC NULLS LAST,
                                    m.created_at, m.memory_id)
@@ -29,9 +54,9 @@ BEGIN
         (SELECT m.memory_id, 2, k.heading,
                 row_number() OVER (ORDER BY m.importance DESC, m.created_at DESC, m.memory_id),
                 _line(coalesce(m.summary, m.data ->> 'title', m.content), 80)
-         FROM memory AS m JOIN kind AS k ON k.name = m.kind
-         WHERE m.user_id = _profile_snippet.user_id AND m.kind = 'capability'
-           AND m.status = 'active' AND m.created_at <= known_until)
+         FROM _profile_memories(_profile_snippet.user_id, known_until) AS m
+         JOIN kind AS k ON k.name = m.kind
+         WHERE m.kind = 'capability')
         ORDER BY part, place
     LOOP
         CONTINUE WHEN entry.part = 2

@@ -53,13 +53,14 @@ BEGIN
         UPDATE profile AS p SET some_expire = true
         WHERE p.user_id = _store.user_id AND NOT p.some_expire;
     END IF;
-    IF known IS NOT NULL AND EXISTS (SELECT FROM unnest(given) AS g WHERE g.embedding IS NOT NULL)
+    IF EXISTS (SELECT FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
+               WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL)
     THEN
         PERFORM _lock_user(user_id);
-        PERFORM _store_vectors(user_id, model.model_id, v.ids, v.embeddings, false)
-        FROM (SELECT array_agg(u.known), array_agg(u.embedding)
-              FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
-              WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL) AS v (ids, embeddings);
+        PERFORM _store_vectors(user_id, model.model_id, array_agg(u.known),
+                               array_agg(u.embedding), false)
+        FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
+        WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL;
     END IF;
     RETURN known;
 END $$;

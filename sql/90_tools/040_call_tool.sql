@@ -75,7 +75,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION call_tool(
     name text, arguments jsonb DEFAULT '{}', user_id text DEFAULT NULL,
-    query_vec halfvec DEFAULT NULL)
+    query_vec halfvec DEFAULT NULL, session_id text DEFAULT NULL)
     RETURNS jsonb
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -89,6 +89,7 @@ DECLARE
     given jsonb;
     passed text;
     answer jsonb;
+    refusal CONSTANT text := _writing_refused(owner, call_tool.session_id);
 BEGIN
     SELECT t.* INTO called FROM tool AS t WHERE t.name = call_tool.name AND t.offered;
     SELECT p.* INTO code
@@ -104,6 +105,9 @@ BEGIN
                   HINT = 'SELECT memoir.tool_schemas() describes them.';
     END IF;
     given := _check_tool_arguments(called.name, code.proname, coalesce(arguments, '{}'));
+    IF refusal IS NOT NULL THEN
+        RETURN jsonb_build_object('results', '[]'::jsonb, 'reason', refusal);
+    END IF;
 
     SELECT string_agg(format(
                CASE WHEN a.json_type = 'array'
@@ -150,9 +154,11 @@ BEGIN
     RETURN answer;
 END $$;
 
-COMMENT ON FUNCTION call_tool(text, jsonb, text, halfvec) IS
+COMMENT ON FUNCTION call_tool(text, jsonb, text, halfvec, text) IS
     'Calls a tool as a model asks for it and returns its answer as a JSON object. name: a tool of '
     'tool_schemas(). arguments: a JSON object that satisfies its schema; null is the same as left '
-    'out. user_id: whose memory. query_vec: vector of the query or the content, or NULL. A '
-    'successful call is logged (view tool_calls). Errors: ME012 unknown tool, ME008 an argument is '
-    'unknown, missing or of the wrong type, ME006 user, and those of the tool. Source: D2 3.4.1.';
+    'out. user_id: whose memory. query_vec: vector of the query or the content, or NULL. '
+    'session_id: the conversation; in a temporary one, and with memory off, the answer is empty '
+    'and says why. A successful call is logged (view tool_calls). Errors: ME012 unknown tool, '
+    'ME008 an argument is unknown, missing or of the wrong type, ME006 user, and those of the '
+    'tool. Source: D2 3.4.1.';

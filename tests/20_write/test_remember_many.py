@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import psycopg
@@ -117,6 +118,12 @@ def rows_of(conn, user):
     }, place
 
 
+def outcome(row, place):
+    """What became of a memory, with places for ids."""
+    reason = re.sub(r"(?<=memory )\d+", lambda found: str(place[int(found[0])]), row.reason)
+    return row.action, reason, place[row.memory_id], [place[i] for i in row.other_ids]
+
+
 def forget(conn):
     """Leave nothing of these two users."""
     for table in ("memory", "session", "profile"):
@@ -137,8 +144,8 @@ def test_it_does_what_remember_does_with_each_in_turn(tx, before, batch):
     answers = many(tx, *[m for m, _ in ready], user_id="bob", embeddings=vectors)
     (ann, ann_place), (bob, bob_place) = rows_of(tx, "ann"), rows_of(tx, "bob")
     assert bob == ann
-    assert [(r.place, r.action, r.reason, bob_place[r.memory_id]) for r in answers] == [
-        (place, r.action, r.reason, ann_place[r.memory_id]) for place, r in enumerate(said, 1)
+    assert [(r.place, *outcome(r, bob_place)) for r in answers] == [
+        (place, *outcome(r, ann_place)) for place, r in enumerate(said, 1)
     ]
     forget(tx)
 

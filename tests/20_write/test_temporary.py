@@ -139,3 +139,14 @@ def test_memory_of_another_user_stays_on(off):
 def test_memory_that_is_on_again_recalls_what_was_stored_before(off):
     call(off, "set_settings", settings={"memory": True})
     assert "tea is green" in recall(off, "tea").block
+
+
+@pytest.mark.parametrize("tool", ["search_memories", "memory_search", "summary", "memory_write"])
+def test_tools_answer_nothing_in_a_temporary_session_and_with_memory_off(temporary, tool):
+    said = {"summary": {}, "memory_write": {"content": "tea"}}.get(tool, {"query": "tea"})
+    before = row_counts(temporary)
+    answer = call(temporary, "call_tool", name=tool, arguments=said, session_id="s")[0].call_tool
+    assert answer == {"results": [], "reason": TEMPORARY}
+    assert row_counts(temporary) == before
+    switch_off(temporary)
+    assert call(temporary, "call_tool", name=tool, arguments=said)[0].call_tool["reason"] == OFF

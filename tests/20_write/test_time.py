@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import ago, call, explain, found, remember, value
+from tests.rows import ago, call, explain, found, recall, remember, value
 
 VUE, REACT, SVELTE = "builds with Vue", "builds with React", "builds with Svelte"
 
@@ -124,6 +124,15 @@ def test_what_is_rewritten_is_recalled_as_of_then_as_it_was(tx):
     call(tx, "update_memory", memory_id=memory_id, content="the port is 9090")
     assert found(tx, "port") == ["the port is 9090"]
     assert found(tx, "port 8080", as_of=ago(days=5)) == ["the port is 8080"]
+
+
+def test_a_goal_of_the_past_stands_as_it_was(db):
+    goal = {"title": "Tea", "status": "in_progress", "progress": 40}
+    remember(db, "grow tea", "okr", data=goal, created_at=ago(days=30))
+    before = value(db, "SELECT now()")
+    remember(db, "grow tea", "okr", data={**goal, "progress": 60})
+    blocks = [recall(db, "what?", as_of=at).block for at in (None, before, ago(days=40))]
+    assert ["60%" in blocks[0], "40%" in blocks[1], "Tea" in blocks[2]] == [True, True, False]
 
 
 def test_what_is_forgotten_is_not_recalled_as_of_a_time_before(tx):

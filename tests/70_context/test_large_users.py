@@ -79,6 +79,15 @@ def test_the_past_is_what_was_known_then(large, mode, days):
     assert [sorted(ids) for (ids,) in own] == [sorted(ids) for (ids,) in exact]
 
 
+def test_what_was_superseded_since_is_a_memory_of_the_past(large):
+    ids = "SELECT memory_id FROM memoir.memory WHERE strpos(content, %s) > 0"
+    old, new = (value(large, ids, f"day {day} ") for day in (2, 0))
+    call(large, "supersede", memory_id=old, by_id=new)
+    times = (None, NOW, NOW - timedelta(days=1))
+    blocks = [call(large, "recall", **ASKED, as_of=at)[0].block for at in times]
+    assert ["day 2" in block for block in blocks] == [False, False, True]
+
+
 def test_what_is_not_valid_yet_is_no_memory_of_the_past(large):
     asked = {**ASKED, "as_of": NOW}
     large.execute("UPDATE memoir.memory SET valid_from = now() WHERE content LIKE '%day 3%'")

@@ -11,6 +11,7 @@ GRANTS = """
 CREATE ROLE app;
 GRANT USAGE ON SCHEMA memoir TO app;
 GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA memoir TO app;
+GRANT UPDATE (updated_at) ON memoir.profile TO app;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA memoir TO app;
 """
 OWNED = """

@@ -390,3 +390,25 @@ def test_a_database_with_vector_but_without_memoir_names_it_too(
         pytest.raises(NotInstalled, match="not installed"),
     ):
         memory.context("anything")
+
+
+class Elsewhere:
+    """An embedder that is not on this machine, and keeps what it was sent."""
+
+    name, dimensions = "elsewhere", 2
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        self.sent += texts
+        return [[1.0, 0.0] for _ in texts]
+
+
+def test_no_secret_is_sent_to_a_model_elsewhere(dsn: str) -> None:
+    embedder = Elsewhere()
+    with Memoir(dsn, embedder=embedder) as memory:
+        memory.remember("the wifi password is hunter2")
+        memory.recall("my password is hunter2, what do you know of it?")
+    assert embedder.sent[0] == "the wifi password is [redacted:password]"
+    assert not any("hunter2" in text for text in embedder.sent)
