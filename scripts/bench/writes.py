@@ -37,8 +37,8 @@ from synthetic import Corpus, Memories
 from pgmemoir.calls import HalfVectors, HalfVectorsDumper, vector_text
 from pgmemoir.cli.output import progress_bar
 
-# Of the last the worst case counts.
-BARS = {"single": 2.0, "batch": 1.5, "same": 3.0}
+# Of the same rows the worst case counts.
+BARS = {"single": 2.0, "batch": 1.5, "same": 3.0, "same_async": 3.0}
 # Whether a commit waits for the disk: what the figures' names end with.
 _DURABLE = {"": "on", "_async": "off"}
 
@@ -248,7 +248,7 @@ def against_same_rows(
     rows: int,
     held: Sequence[int],
 ) -> dict[str, Any]:
-    """The figures of every case, durable and not, and the worst ratio of those that only add."""
+    """The figures of every case, and the worst ratio of those that only add."""
     same, every = SameRows(conn, seed, dims), cases(held)
     result: dict[str, Any] = {"held": list(held)}
     with progress_bar(len(every) * len(_DURABLE) * rows, "storing, and the same rows") as bar:
@@ -258,8 +258,11 @@ def against_same_rows(
                     found = figures(same.timed(case, server, rows, _WARM))
                 result |= {f"{case.name}{ending}_{key}": each for key, each in found.items()}
                 bar.update(rows)
-    ratios = [value for key, value in result.items() if key.endswith("_ratio_p50")]
-    return {**result, "same_ratio_p50": max(value for value in ratios if value is not None)}
+    for ending in _DURABLE:
+        adding = [case.name for case in every if case.action == "ADD"]
+        worst = max(result[f"{name}{ending}_ratio_p50"] for name in adding)
+        result[f"same{ending}_ratio_p50"] = worst
+    return result
 
 
 @click.command()
@@ -343,8 +346,9 @@ def report(result: Mapping[str, Any]) -> str:
         "",
     ]
     for name, bar in BARS.items():
-        verdict = "kept" if result[f"{name}_ratio_p50"] <= bar else "NOT kept"
-        lines.append(f"bar for the ratio, {name}: {bar}, {verdict}")
+        ratio = result[f"{name}_ratio_p50"]
+        verdict = "kept" if ratio <= bar else "NOT kept"
+        lines.append(f"bar for the ratio, {name}: {bar}, {verdict} ({ratio:.2f})")
     lines.append(
         f"first call on a new connection: {result['first_call_ms']:.1f},"
         f" first batch: {result['first_batch_call_ms']:.1f}"
