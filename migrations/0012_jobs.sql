@@ -32,7 +32,21 @@ INSERT INTO setting VALUES
     ('reflect_tokens', '24000', 'How much of a session a reflection reads, its end, in tokens.'),
     ('similar_memories', '20', 'How many stored memories a reflection is shown to decide about.'),
     ('summary_memories', '50', 'How many memories a rolling summary is made of, the newest.'),
-    ('summary_length', '4000', 'Longest rolling summary, in characters.');
+    ('summary_length', '4000', 'Longest rolling summary, in characters.'),
+    ('answer_limit', '50', 'An answer with more memories, decisions or words is refused.'),
+    ('nightly_jobs', '20',
+     'So many jobs of a kind that nobody asked for a user has at most, waiting or dead.'),
+    ('compress_days', '90', 'Days without access after which memories are compressed (D1 4.1).'),
+    ('compress_accesses', '5', 'Those that were shown as often or more are not (D1 4.1).'),
+    ('compress_least', '3', 'Fewer memories of a kind are not worth compressing (D1 4.1).'),
+    ('compress_most', '100', 'So many memories at most go into one compress job.'),
+    ('compress_tokens', '24000', 'And so many tokens of them.'),
+    ('summary_changes', '10',
+     'A rolling summary is made anew when so many memories were stored since the last one.'),
+    ('keyword_jobs', 'false',
+     'Whether a model is asked for the keywords of each new memory, besides those found by rule: '
+     'a question a memory, for keywords that only search_memories() and the search for '
+     'near-duplicates read.');
 
 -- Memories without a vector; those that come with one leave no entry. 16 µs of the 507 that storing
 -- one takes.
@@ -41,6 +55,21 @@ CREATE INDEX trace_without_vector ON trace (user_id, model, memory_id)
 -- Memories of one user with the same text, which need one vector: equality is all it can answer, so
 -- that no query by user_id takes it for its own.
 CREATE INDEX memory_text ON memory (hashtextextended(content, hashtextextended(user_id, 0)));
+
+-- 30 µs a vector. Without a foreign key: who stores a vector must not wait for the row of a memory
+-- that is just being purged, which waits for the vector.
+CREATE TABLE uncompared (
+    user_id text NOT NULL,
+    memory_id bigint NOT NULL,
+    PRIMARY KEY (user_id, memory_id)
+);
+ALTER TABLE uncompared ENABLE ROW LEVEL SECURITY;
+COMMENT ON TABLE uncompared IS
+    'Memories whose vector came after they were stored: enqueue_nightly() looks for others that '
+    'say nearly the same, as remember() does where the vector comes with the text.';
+
+ALTER TABLE profile ADD summarised_at timestamptz;
+COMMENT ON COLUMN profile.summarised_at IS 'When rolling_summary was last set.';
 
 CREATE TABLE query_expansion (
     user_id text NOT NULL CHECK (user_id <> '' AND length(user_id) <= 200),

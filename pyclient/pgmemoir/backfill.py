@@ -30,11 +30,13 @@ _WAITS = (1.0, 4.0, 15.0, 60.0)
 # So many of those without a vector, one after the other, and the embedder is gone.
 _MISSES = 5
 
-_BACKLOG = b"SELECT users, memories, tokens FROM memoir.vector_backlog(%s::text, %s::int)"
+_BACKLOG = b"""SELECT users, memories, tokens
+FROM memoir.vector_backlog(%s::text, %s::int, %s::text)"""
 _NEXT = b"""SELECT owner, memory_id, content, text_hash
-FROM memoir.memories_without_vector(%s::int, %s::text, %s::bigint, %s::text)"""
+FROM memoir.memories_without_vector(%s::int, %s::text, %s::bigint, %s::text, %s::text)"""
 _USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
-_SET = """SELECT memoir.set_embeddings(%s::bigint[], %b::{vector}[], %s::text, %s::bigint[])"""
+_SET = """SELECT memoir.set_embeddings(
+    %s::bigint[], %b::{vector}[], %s::text, %s::bigint[], %s::text)"""
 
 
 class EmbedderGone(MemoirError):
@@ -81,9 +83,9 @@ class _Bare:
     text_hash: int
 
 
-def backlog(conn: psycopg.Connection[Any], user: str | None) -> Backlog:
+def backlog(conn: psycopg.Connection[Any], user: str | None, model: str | None = None) -> Backlog:
     """What a backfill of this user, or of everybody, has before it."""
-    (row,) = rows(conn, _BACKLOG, (user, MAX_CHARACTERS))
+    (row,) = rows(conn, _BACKLOG, (user, MAX_CHARACTERS, model))
     return Backlog(*row)
 
 
@@ -92,6 +94,7 @@ def backfill(
     embedder: Embedder,
     user: str | None = None,
     *,
+    model: str | None = None,
     batch: int = BATCH,
     pause: float = PAUSE,
     sleep: Callable[[float], None] = time.sleep,
@@ -101,6 +104,8 @@ def backfill(
     Args:
         conn: in autocommit.
         user: whose memories; None: everybody's.
+        model: the embedder's name, when it is to follow the model in use or to be filled whether it
+            is in use or not; None: it has to be the one in use.
         batch: memories of one request.
         pause: seconds between two requests.
 
@@ -109,9 +114,9 @@ def backfill(
         MemoirError: another model filled this database.
     """
     try:
-        run = _Run(conn, embedder, sleep)
+        run = _Run(conn, embedder, model is not None, sleep)
         after: tuple[str | None, int | None] = (None, None)
-        while bare := [_Bare(*row) for row in rows(conn, _NEXT, (batch, *after, user))]:
+        while bare := [_Bare(*row) for row in rows(conn, _NEXT, (batch, *after, user, model))]:
             if after != (None, None):
                 sleep(pause)
             yield run.fill(bare)
@@ -124,12 +129,16 @@ class _Run:
     """One backfill."""
 
     def __init__(
-        self, conn: psycopg.Connection[Any], embedder: Embedder, sleep: Callable[[float], None]
+        self,
+        conn: psycopg.Connection[Any],
+        embedder: Embedder,
+        model_named: bool,
+        sleep: Callable[[float], None],
     ) -> None:
         self._conn = conn
         self._embedder = embedder
         self._sleep = sleep
-        self._model_named = False
+        self._model_named = model_named
         self._misses = 0
         find = calls.find_vector_type()
         schema, self._vector_oid = find.parse(rows(conn, find.statement, find.params))
@@ -187,7 +196,7 @@ class _Run:
         if _fault(error) == "server" or self._misses == _MISSES:
             raise EmbedderGone(
                 f"no vectors: {reason}",
-                hint="What is done is stored. Run memoir backfill again when it answers.",
+                hint="What is done is stored. Run it again when it answers.",
             )
         return reason
 
@@ -197,12 +206,14 @@ class _Run:
         if not self._model_named:
             rows(self._conn, _USE_MODEL, (self._embedder.name, self._embedder.dimensions))
             self._model_named = True
+        # By its name: somebody may go over to another model at any time.
+        name = self._embedder.name
         statements = []
         for owner, group in groupby(bare, key=lambda one: one.owner):
             its = [one for one in group if one.content in vectors]
             ids, hashes = [one.memory_id for one in its], [one.text_hash for one in its]
             array = half_vectors([vectors[one.content] for one in its], self._vector_oid)
-            statements.append((self._set, (ids, array, owner, hashes)))
+            statements.append((self._set, (ids, array, owner, hashes, name)))
         return sum(int(answer[0][0]) for answer in together(self._conn, statements))
 
 

@@ -15,6 +15,7 @@ from . import __version__, jobs, migrations, prerequisites
 from .client import Memoir
 from .embedders import Embedder
 from .errors import INSTALL_HINT, MemoirError, translate
+from .model import models
 from .models import ChatModel
 
 # D2 and D4 promise a recall under this at p95.
@@ -166,8 +167,10 @@ def _model(conn: psycopg.Connection[Any], embedder: Embedder | None) -> Check:
     if name is None:
         return Check("model", "ok", "no model has filled this database yet")
     text = f"{name} filled this database, {dimensions} dimensions"
+    others = [f"{one.name} {one.state}" for one in models(conn) if one.state != "in use"]
+    text += "".join(f"; {other}" for other in others)
     if embedder and (embedder.name, embedder.dimensions or dimensions) != (name, dimensions):
-        hint = "Use that embedder: MEMOIR_EMBEDDER, MEMOIR_EMBED_MODEL, MEMOIR_EMBED_DIMENSIONS."
+        hint = "Use that embedder (MEMOIR_EMBEDDER, MEMOIR_EMBED_MODEL), or memoir model --help."
         return Check("model", "fail", f"{text}; the embedder is {embedder.name}", hint)
     return Check("model", "ok", text)
 

@@ -47,6 +47,9 @@ COUNT_FROM = 32
 EMBEDDER_PAUSE = 30.0
 # Questions whose vectors a client keeps.
 QUERY_CACHE = 256
+# Seconds after which a client says its model's name again: the database may have gone over to
+# another, whose vectors have as many dimensions.
+MODEL_CHECK = 30.0
 
 
 class DefaultEmbedder:
@@ -90,7 +93,7 @@ class Steps:
         self._embedder = embedder
         self._keeps_writes = keeps_writes
         self._calls: Calls | None = None
-        self._model_known = False
+        self._name_model_at = 0.0
         self.query_vectors = QueryCache(QUERY_CACHE)
         self._selective_modes: frozenset[str] | None = None
         self._warned = False
@@ -301,7 +304,9 @@ class Steps:
         if not text.strip() or self._chosen_embedder() is None:
             return None
         vector = self.query_vectors.get(text)
-        if vector is None:
+        if vector is not None:
+            yield from self._name_model(writing=False)
+        else:
             (vector,) = yield from self._embed([text], writing=False)
             if vector is not None:
                 self.query_vectors.put(text, vector)
@@ -336,10 +341,16 @@ class Steps:
             self._paused_until = time.monotonic() + EMBEDDER_PAUSE
             self._warn(str(error) or type(error).__name__)
             return [None] * len(texts)
-        if not self._model_known or (writing and not self._keeps_writes()):
-            yield calls.use_model(embedder.name, embedder.dimensions)
-            self._model_known = True
+        yield from self._name_model(writing)
         return [vector if any(vector) else None for vector in vectors]
+
+    def _name_model(self, writing: bool) -> Plan[None]:
+        """Say whose vectors these are: refused when another model is in use."""
+        embedder = self._chosen_embedder()
+        unkept = writing and not self._keeps_writes()
+        if embedder is not None and (unkept or time.monotonic() >= self._name_model_at):
+            yield calls.use_model(embedder.name, embedder.dimensions)
+            self._name_model_at = time.monotonic() + MODEL_CHECK
 
     def _chosen_embedder(self) -> Embedder | None:
         if isinstance(self._embedder, DefaultEmbedder):

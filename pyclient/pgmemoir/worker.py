@@ -110,7 +110,6 @@ class Worker:
         self._unsaid: deque[tuple[_Task, list[Result]]] = deque()
         self._hinted = False
         self._summary = Summary()
-        self._model_named = False
         self._stop_at: float | None = None
         self._extend_at = 0.0
         self._woken, self._waker = socket.socketpair()
@@ -279,11 +278,13 @@ class Worker:
                 self._say("pause", kinds=list(task.lane.kinds), seconds=round(pause, 1))
 
     def _name_model(self, lane: Lane) -> None:
-        """Say once whose vectors these are: some embedders know after their first answer."""
+        """Say whose vectors these are: some embedders know after their first answer.
+
+        Each time: the database may have gone over to another model meanwhile.
+        """
         model = lane.model()
-        if model is not None and not self._model_named:
+        if model is not None:
             self._jobs.use_model(*model)
-            self._model_named = True
 
     def _bring(self, results: Sequence[Result]) -> list[str]:
         """All at once; where one of them is refused, one by one."""

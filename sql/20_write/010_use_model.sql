@@ -1,6 +1,39 @@
--- Names the embedding model of this database, once.
--- Vectors of two models do not compare; a client with another model is told so before it writes
--- or asks.
+-- Names the embedding model of this database, once; another follows it by add_model() and
+-- switch_model(). Vectors of two models do not compare; a client with another model is told so
+-- before it writes or asks.
+CREATE OR REPLACE FUNCTION _check_model(name text, dimensions int, asked text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF coalesce(btrim(name), '') = '' OR dimensions IS NULL
+       OR dimensions NOT BETWEEN 1 AND 4000 THEN
+        RAISE EXCEPTION 'a model needs a name and 1 to 4000 dimensions, not "%" with %',
+                name, dimensions
+            USING ERRCODE = 'ME008',
+                  HINT = format('SELECT memoir.%s(''text-embedding-3-small'', 1536);', asked);
+    END IF;
+END $$;
+
+-- A model by its name; NULL: the one in use.
+CREATE OR REPLACE FUNCTION _known_model(name text) RETURNS embedding_model
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    found_model embedding_model;
+BEGIN
+    SELECT m.* INTO found_model FROM embedding_model AS m
+    WHERE CASE WHEN _known_model.name IS NULL THEN m.active ELSE m.name = _known_model.name END;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no model "%"', name
+            USING ERRCODE = 'ME009',
+                  HINT = 'SELECT * FROM memoir.models() lists them; '
+                         'memoir.add_model(name, dimensions) adds one.';
+    END IF;
+    RETURN found_model;
+END $$;
+
 CREATE OR REPLACE FUNCTION use_model(name text, dimensions int) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -12,20 +45,21 @@ BEGIN
     IF current.name = use_model.name AND current.dimensions = use_model.dimensions THEN
         RETURN;
     END IF;
-    IF coalesce(btrim(name), '') = '' OR dimensions IS NULL
-       OR dimensions NOT BETWEEN 1 AND 4000 THEN
-        RAISE EXCEPTION 'a model needs a name and 1 to 4000 dimensions, not "%" with %',
-                name, dimensions
-            USING ERRCODE = 'ME008',
-                  HINT = 'SELECT memoir.use_model(''text-embedding-3-small'', 1536);';
-    END IF;
+    PERFORM _check_model(name, dimensions, 'use_model');
     IF coalesce(current.name, use_model.name) <> use_model.name
        OR coalesce(current.dimensions, use_model.dimensions) <> use_model.dimensions THEN
         RAISE EXCEPTION
                 'this database was filled by model "%" with % dimensions, not by "%" with %',
                 coalesce(current.name, 'unnamed'), current.dimensions, name, dimensions
             USING ERRCODE = 'ME009',
-                  HINT = 'Use that model, or a database of its own for this one.';
+                  HINT = CASE
+                      WHEN EXISTS (SELECT FROM embedding_model AS m
+                                   WHERE m.name = use_model.name AND NOT m.dropping)
+                      THEN format('Use that model. This one is to follow it: memoir model fill, '
+                                  'then SELECT memoir.switch_model(%L);', name)
+                      ELSE format('Use that model, or go over to this one: SELECT '
+                                  'memoir.add_model(%L, %s); then memoir model fill.',
+                                  name, dimensions) END;
     END IF;
     UPDATE embedding_model AS m
     SET name = use_model.name, dimensions = use_model.dimensions
@@ -34,8 +68,8 @@ END $$;
 
 COMMENT ON FUNCTION use_model(text, int) IS
     'Names the embedding model of this database: name and dimensions (1 to 4000). The first call '
-    'or the first vector decides; a later call with another model raises ME009. Call it when a '
-    'client starts.';
+    'or the first vector decides; a later call with another model raises ME009: add_model() and '
+    'switch_model() go over to it. Call it when a client starts.';
 
 -- The active model, once the vector is found to fit it; the first vector decides the dimensions.
 CREATE OR REPLACE FUNCTION _admitting_model(embedding halfvec) RETURNS embedding_model

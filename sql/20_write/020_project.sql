@@ -22,7 +22,8 @@ CREATE OR REPLACE FUNCTION _brief(
                          THEN _line(content, brief_length) END);
 
 -- The memories are new: they have no relations and mention nothing. A name of one is that of its
--- speaker or its subject. model: a row of embedding_model.
+-- speaker or its subject. model: the row of embedding_model whose vectors they come with; beside
+-- another, which is to follow it or was before it, they are without.
 CREATE OR REPLACE FUNCTION _project(user_id text, model embedding_model, made new_memory[])
     RETURNS void
     LANGUAGE plpgsql
@@ -33,25 +34,33 @@ BEGIN
     INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance,
                        session, position, asks, cost, brief_cost, term_count, terms,
                        embedding, line, brief, active, wide)
-    SELECT _project.user_id, n.memory_id, model.model_id, n.kind_id, n.created_at, n.importance,
+    SELECT _project.user_id, n.memory_id, e.model_id, n.kind_id, n.created_at, n.importance,
            CASE WHEN n.session_id IS NULL THEN 0
                 ELSE (SELECT s.number FROM session AS s
                       WHERE s.user_id = _project.user_id AND s.session_id = n.session_id) END,
            CASE WHEN n.session_id IS NULL THEN -1 ELSE coalesce(n.position, -1) END,
-           w.asks, _token_cost('- ' || n.line || E'\n'), _token_cost('- ' || n.brief || E'\n'),
-           w.term_count, w.terms, n.embedding, n.line, n.brief, n.status = 'active',
-           _is_wide(n.embedding, w.term_count, n.line, _project.user_id)
+           n.asks, _token_cost('- ' || n.line || E'\n'), _token_cost('- ' || n.brief || E'\n'),
+           n.term_count, n.terms, v.embedding, n.line, n.brief, n.status = 'active',
+           _is_wide(v.embedding, n.term_count, n.line, _project.user_id)
     FROM (
-        SELECT l.*, _brief(l.content, l.summary, l.line, model.line_length,
-                           model.brief_length) AS brief
-        FROM (SELECT m.*, _line(m.content, model.line_length) AS line,
-                     concat_ws(' ', m.speaker, m.subject) AS names
-              FROM unnest(made) AS m OFFSET 0) AS l
+        SELECT b.*, w.asks, w.term_count, w.terms
+        FROM (SELECT l.*, _brief(l.content, l.summary, l.line, model.line_length,
+                                 model.brief_length) AS brief
+              FROM (SELECT m.*, _line(m.content, model.line_length) AS line,
+                           concat_ws(' ', m.speaker, m.subject) AS names
+                    FROM unnest(made) AS m OFFSET 0) AS l
+              OFFSET 0) AS b,
+             _word_vector(b.content, b.names, model.term_limit) AS w
         OFFSET 0
-    ) AS n, _word_vector(n.content, n.names, model.term_limit) AS w;
+    ) AS n
+    CROSS JOIN embedding_model AS e
+    CROSS JOIN LATERAL (SELECT CASE WHEN e.model_id = model.model_id THEN n.embedding
+                               END AS embedding) AS v
+    WHERE NOT e.dropping;
 END $$;
 
 -- Gives traces their vectors, in the order of their ids; only those without one unless overwrite.
+-- What stands for no slot and is no turn is to be compared by them (table uncompared).
 CREATE OR REPLACE FUNCTION _store_vectors(
     user_id text, model smallint, memory_ids bigint[], embeddings halfvec[], overwrite boolean)
     RETURNS int
@@ -59,22 +68,37 @@ CREATE OR REPLACE FUNCTION _store_vectors(
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    number int;
+    stored bigint[];
 BEGIN
     PERFORM FROM trace AS t
     WHERE t.user_id = _store_vectors.user_id AND t.memory_id = ANY (memory_ids)
     ORDER BY t.memory_id FOR NO KEY UPDATE;
-    UPDATE trace AS t
-    SET embedding = v.embedding,
-        wide = _is_wide(v.embedding, t.term_count, t.line, t.user_id)
-    FROM (
-        SELECT DISTINCT ON (g.memory_id) g.memory_id, g.embedding
-        FROM unnest(memory_ids, embeddings) WITH ORDINALITY AS g (memory_id, embedding, place)
-        WHERE g.embedding IS NOT NULL
-        ORDER BY g.memory_id, g.place
-    ) AS v
-    WHERE t.user_id = _store_vectors.user_id AND t.memory_id = v.memory_id
-      AND t.model = _store_vectors.model AND (overwrite OR t.embedding IS NULL);
-    GET DIAGNOSTICS number = ROW_COUNT;
-    RETURN number;
+    WITH changed AS (
+        UPDATE trace AS t
+        SET embedding = v.embedding,
+            wide = _is_wide(v.embedding, t.term_count, t.line, t.user_id)
+        FROM (
+            SELECT DISTINCT ON (g.memory_id) g.memory_id, g.embedding
+            FROM unnest(memory_ids, embeddings) WITH ORDINALITY
+                 AS g (memory_id, embedding, place)
+            WHERE g.embedding IS NOT NULL
+            ORDER BY g.memory_id, g.place
+        ) AS v
+        WHERE t.user_id = _store_vectors.user_id AND t.memory_id = v.memory_id
+          AND t.model = _store_vectors.model AND (overwrite OR t.embedding IS NULL)
+        RETURNING t.memory_id
+    )
+    SELECT array_agg(c.memory_id ORDER BY c.memory_id) INTO stored FROM changed AS c;
+    INSERT INTO uncompared (user_id, memory_id)
+    SELECT _store_vectors.user_id, s.id
+    FROM unnest(stored) AS s (id), LATERAL (
+        SELECT FROM memory AS m
+        WHERE m.user_id = _store_vectors.user_id AND m.memory_id = s.id AND m.status = 'active'
+          AND m.subject IS NULL AND m.position IS NULL
+        OFFSET 0) AS m
+    WHERE (SELECT e.active AND e.consolidate FROM embedding_model AS e
+           WHERE e.model_id = _store_vectors.model)
+    ORDER BY s.id
+    ON CONFLICT DO NOTHING;
+    RETURN coalesce(cardinality(stored), 0);
 END $$;

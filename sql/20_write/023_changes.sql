@@ -80,7 +80,8 @@ BEGIN
 END $$;
 
 -- Shows changed memories to recall: their traces, what is made from a text, the profile. olds: the
--- values before; embeddings: the new ones of those whose old values have one.
+-- values before; embeddings: the new ones of those whose old values have one, by the model. The
+-- vector another model made of a text that is another now is none.
 CREATE OR REPLACE FUNCTION _show_changes(
     user_id text, model smallint, memory_ids bigint[], olds jsonb[], embeddings halfvec[])
     RETURNS void
@@ -97,8 +98,10 @@ DECLARE
 BEGIN
     UPDATE trace AS t
     SET active = m.status = 'active', importance = m.importance, kind = k.kind_id,
-        embedding = CASE WHEN NOT c.old ? 'embedding' THEN t.embedding
-                         WHEN t.model = _show_changes.model THEN c.embedding END
+        embedding = CASE WHEN t.model <> _show_changes.model AND c.old ? 'content' THEN NULL
+                         WHEN t.model = _show_changes.model AND c.old ? 'embedding'
+                         THEN c.embedding
+                         ELSE t.embedding END
     FROM unnest(memory_ids, olds, embeddings) AS c (id, old, embedding), memory AS m, kind AS k
     WHERE m.user_id = _show_changes.user_id AND m.memory_id = c.id AND k.name = m.kind
       AND t.user_id = m.user_id AND t.memory_id = m.memory_id;
@@ -184,9 +187,10 @@ BEGIN
         RAISE EXCEPTION 'another connection stored the same memory at this moment'
             USING ERRCODE = 'ME014', HINT = 'Nothing was changed: try again.';
     END;
-    INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, change_id,
-                          run_id, undoes)
+    INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, model,
+                          change_id, run_id, undoes)
     SELECT _revise.user_id, o.memory_id, _revise.action, _revise.author, _revise.reason, o.old,
+           CASE WHEN o.old ? 'embedding' THEN in_model END,
            coalesce(_revise.change_id, _next_change()), _revise.run_id, _revise.undoes
     FROM unnest(ids, olds) AS o (memory_id, old);
     PERFORM _show_changes(user_id, in_model, ids, olds,

@@ -28,7 +28,8 @@ BEGIN
 END $$;
 
 -- A new memory that says nearly the same as a stored one. The lock is not waited for: this
--- transaction may hold what its holder waits for. Without it both stay.
+-- transaction may hold what its holder waits for. Without it both stay. What the rule leaves side
+-- by side a model is asked about later.
 CREATE OR REPLACE FUNCTION _settle(user_id text, given new_memory, near_id bigint)
     RETURNS outcome
     LANGUAGE plpgsql
@@ -61,10 +62,8 @@ BEGIN
             'UPDATE', given.origin, 'it says more', NULL, NULL);
         RETURN _outcome('UPDATE', near_id, 'it says more than the stored one');
     END IF;
-    INSERT INTO relation (user_id, from_id, to_id, type, strength)
-    VALUES (_settle.user_id, given.memory_id, near_id,
-            coalesce(decision.relation, 'related'), 0.9)
-    ON CONFLICT DO NOTHING;
+    PERFORM _ask_about_pair(user_id, near_id, given.memory_id,
+                            coalesce(decision.relation, 'related'));
     RETURN _outcome('ADD', given.memory_id,
                     CASE decision.relation WHEN 'contradicts' THEN 'it contradicts a stored one'
                         ELSE 'it is like a stored one' END, ARRAY[near_id]);

@@ -48,11 +48,16 @@ CREATE OR REPLACE FUNCTION _undo_change(
 AS $$
 #variable_conflict use_column
 DECLARE
+    in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     step record;
     ids bigint[] := '{}';
 BEGIN
     FOR step IN
-        SELECT r.memory_id, r.action, r.old_values FROM revision AS r
+        SELECT r.memory_id, r.action,
+               -- A vector of another model is none for this one.
+               r.old_values - CASE WHEN r.model <> in_model THEN 'embedding' ELSE '' END
+                   AS old_values
+        FROM revision AS r
         WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
         ORDER BY r.revision_id DESC
     LOOP

@@ -3,14 +3,15 @@
 -- waiting for that of its new text.
 CREATE OR REPLACE FUNCTION set_embeddings(
     memory_ids bigint[], embeddings halfvec[], user_id text DEFAULT NULL,
-    text_hashes bigint[] DEFAULT NULL)
+    text_hashes bigint[] DEFAULT NULL, model text DEFAULT NULL)
     RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+#variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    model embedding_model;
+    filled embedding_model;
     ids bigint[];
     vectors halfvec[];
 BEGIN
@@ -22,22 +23,25 @@ BEGIN
             USING ERRCODE = 'ME008',
                   HINT = 'Pass as many of each, NULL for a memory whose vector is not to be set.';
     END IF;
-    model := _admitting_model((
-        SELECT v.embedding FROM unnest(embeddings) AS v (embedding)
-        WHERE v.embedding IS NOT NULL LIMIT 1));
-    SELECT array_agg(g.memory_id), array_agg(_check_vector(g.embedding, model.dimensions))
+    filled := CASE WHEN model IS NULL
+                   THEN _admitting_model((
+                       SELECT v.embedding FROM unnest(embeddings) AS v (embedding)
+                       WHERE v.embedding IS NOT NULL LIMIT 1))
+                   ELSE _known_model(model) END;
+    SELECT array_agg(g.memory_id), array_agg(_check_vector(g.embedding, filled.dimensions))
     INTO ids, vectors
     FROM unnest(memory_ids, embeddings, text_hashes) AS g (memory_id, embedding, text_hash)
     JOIN memory AS m ON m.user_id = owner AND m.memory_id = g.memory_id
     WHERE g.embedding IS NOT NULL
       AND (g.text_hash IS NULL OR g.text_hash = _text_hash(owner, m.content));
     RETURN CASE WHEN ids IS NULL THEN 0
-                ELSE _store_vectors(owner, model.model_id, ids, vectors, false) END;
+                ELSE _store_vectors(owner, filled.model_id, ids, vectors, false) END;
 END $$;
 
-COMMENT ON FUNCTION set_embeddings(bigint[], halfvec[], text, bigint[]) IS
+COMMENT ON FUNCTION set_embeddings(bigint[], halfvec[], text, bigint[], text) IS
     'Sets the vectors of memories that have none and returns how many it set; those of others, and '
     'of memories this user does not have, are left out. embeddings: one a memory_id, NULL: not '
     'this one. text_hashes: as memories_without_vector() gave them; where the text is another by '
-    'now nothing is set. Errors: ME003 dimensions, ME004 zero vector, ME006 user, ME008 arrays of '
-    'different lengths. Source: D0 2.4.';
+    'now nothing is set. model: the name of the one that made them; NULL: the one in use. Errors: '
+    'ME003 dimensions, ME004 zero vector, ME006 user, ME008 arrays of different lengths, ME009 no '
+    'such model. Source: D0 2.4.';

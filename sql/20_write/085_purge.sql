@@ -19,6 +19,7 @@ BEGIN
          'EXISTS (SELECT FROM memory AS m WHERE m.user_id = $1 AND m.memory_id = $2 '
          'AND m.session_id = x.session_id AND m.position = x.position AND m.content = x.content)'),
         ('tool_call', false, 'x.tool = ''memory_write'' AND $2 = ANY (x.memory_ids)'),
+        ('uncompared', false, 'x.memory_id = $2'),
         ('entity', false,
          'EXISTS (SELECT FROM mention AS n WHERE n.user_id = $1 AND n.entity_id = x.entity_id '
          'AND n.memory_id = $2) AND NOT EXISTS (SELECT FROM mention AS n WHERE n.user_id = $1 '
@@ -87,7 +88,7 @@ BEGIN
     PERFORM _mark_derived(owner, made_from_it);
     PERFORM _refresh_profile(owner);
     UPDATE profile AS p
-    SET rolling_summary = NULL,
+    SET rolling_summary = NULL, summarised_at = NULL,
         overview = CASE WHEN p.overview IS NOT NULL
                         THEN (SELECT to_jsonb(s) FROM _summary(owner) AS s) END
     WHERE p.user_id = owner;

@@ -3,7 +3,7 @@
 -- and what failed lies behind it.
 CREATE OR REPLACE FUNCTION memories_without_vector(
     n int DEFAULT 50, after_user text DEFAULT NULL, after_id bigint DEFAULT NULL,
-    user_id text DEFAULT NULL)
+    user_id text DEFAULT NULL, model text DEFAULT NULL)
     RETURNS TABLE (owner text, memory_id bigint, content text, text_hash bigint)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -14,7 +14,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     whose CONSTANT text := user_id;
-    in_use CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
+    wanted CONSTANT smallint := (_known_model(model)).model_id;
 BEGIN
     IF n IS NULL OR n NOT BETWEEN 1 AND 1000 THEN
         RAISE EXCEPTION 'n must be 1 to 1000 memories, not %', n
@@ -27,17 +27,18 @@ BEGIN
     SELECT m.user_id, m.memory_id, m.content, _text_hash(m.user_id, m.content)
     FROM (SELECT t.user_id, t.memory_id
           FROM trace AS t
-          WHERE t.active AND t.embedding IS NULL AND t.model = in_use
+          WHERE t.active AND t.embedding IS NULL AND t.model = wanted
             AND (t.user_id, t.model, t.memory_id)
-                > (coalesce(after_user, ''), in_use, coalesce(after_id, 0))
+                > (coalesce(after_user, ''), wanted, coalesce(after_id, 0))
             AND (whose IS NULL OR t.user_id = whose)
           ORDER BY t.user_id, t.memory_id
           LIMIT n) AS t
     JOIN memory AS m ON m.user_id = t.user_id AND m.memory_id = t.memory_id;
 END $$;
 
-COMMENT ON FUNCTION memories_without_vector(int, text, bigint, text) IS
-    'The next n (1 to 1000) active memories that have no vector of the model in use, by owner and '
-    'memory_id: owner (their user), memory_id, content, text_hash (for set_embeddings()). '
-    'after_user, after_id: those behind this one, NULL: from the first. user_id: only of this '
-    'user; NULL: of everybody the caller may see. Errors: ME006 user, ME008 n. Source: D0 2.4.';
+COMMENT ON FUNCTION memories_without_vector(int, text, bigint, text, text) IS
+    'The next n (1 to 1000) active memories that have no vector, by owner and memory_id: owner '
+    '(their user), memory_id, content, text_hash (for set_embeddings()). after_user, after_id: '
+    'those behind this one, NULL: from the first. user_id: only of this user; NULL: of everybody '
+    'the caller may see. model: no vector of this one; NULL: of the model in use. Errors: ME006 '
+    'user, ME008 n, ME009 no such model. Source: D0 2.4.';

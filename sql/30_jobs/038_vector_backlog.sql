@@ -1,6 +1,7 @@
 -- What a backfill has before it, and what it will cost, before anything is sent.
 -- Tokens are estimated by the formula of recall, which errs upwards.
-CREATE OR REPLACE FUNCTION vector_backlog(user_id text DEFAULT NULL, characters int DEFAULT 4000)
+CREATE OR REPLACE FUNCTION vector_backlog(
+    user_id text DEFAULT NULL, characters int DEFAULT 4000, model text DEFAULT NULL)
     RETURNS TABLE (users bigint, memories bigint, tokens bigint)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -8,20 +9,33 @@ AS $$
 #variable_conflict use_column
 DECLARE
     whose CONSTANT text := user_id;
+    wanted CONSTANT smallint := (_known_model(model)).model_id;
 BEGIN
     IF whose IS NOT NULL THEN
         PERFORM _resolve_user(whose);
     END IF;
     RETURN QUERY
-    SELECT count(DISTINCT t.user_id), count(*),
+    SELECT count(DISTINCT m.user_id), count(*),
            coalesce(sum(estimate_tokens(left(m.content, characters))), 0)::bigint
-    FROM trace AS t
-    JOIN embedding_model AS e ON e.model_id = t.model AND e.active
-    JOIN memory AS m ON m.user_id = t.user_id AND m.memory_id = t.memory_id
-    WHERE t.active AND t.embedding IS NULL AND (whose IS NULL OR t.user_id = whose);
+    FROM (
+        SELECT m.user_id, m.content
+        FROM trace AS t
+        JOIN memory AS m ON m.user_id = t.user_id AND m.memory_id = t.memory_id
+        WHERE t.model = wanted AND t.active AND t.embedding IS NULL
+          AND (whose IS NULL OR t.user_id = whose)
+        UNION ALL
+        -- A model that was just added has no traces of them yet.
+        SELECT m.user_id, m.content
+        FROM memory AS m
+        WHERE m.status = 'active' AND (whose IS NULL OR m.user_id = whose)
+          AND NOT EXISTS (SELECT FROM trace AS t
+                          WHERE t.user_id = m.user_id AND t.memory_id = m.memory_id
+                            AND t.model = wanted)
+    ) AS m;
 END $$;
 
-COMMENT ON FUNCTION vector_backlog(text, int) IS
-    'How many users have how many active memories without a vector of the model in use, and about '
-    'how many tokens they are. user_id: only of this user; NULL: of everybody the caller may see. '
-    'characters: of each text that many are embedded. Errors: ME006 user. Source: D0 2.4.';
+COMMENT ON FUNCTION vector_backlog(text, int, text) IS
+    'How many users have how many active memories without a vector, and about how many tokens they '
+    'are. user_id: only of this user; NULL: of everybody the caller may see. characters: of each '
+    'text that many are embedded. model: of this one; NULL: of the model in use. Errors: ME006 '
+    'user, ME009 no such model. Source: D0 2.4.';

@@ -49,7 +49,8 @@ BEGIN
                    'language', _language_of(m.content))
         FROM memory AS m
         WHERE m.user_id = _keywords_values.user_id
-          AND m.memory_id = (payload ->> 'memory_id')::bigint AND m.status = 'active');
+          AND m.memory_id = (payload ->> 'memory_id')::bigint AND m.status = 'active'
+          AND _writing_refused(_keywords_values.user_id, NULL) IS NULL);
 END $$;
 
 CREATE OR REPLACE FUNCTION _extract_values(user_id text, payload jsonb) RETURNS jsonb
@@ -100,12 +101,11 @@ AS $$
 DECLARE
     told CONSTANT jsonb := _memories_told(user_id, _payload_ids(payload));
 BEGIN
-    RETURN CASE WHEN jsonb_array_length(told) = 2 THEN
+    RETURN CASE WHEN jsonb_array_length(told) = 2 AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object('older', _material(told -> 0), 'newer', _material(told -> 1),
                            'language', _language_of(told::text)) END;
 END $$;
 
--- Fewer than three are not worth compressing (D1 4.1).
 CREATE OR REPLACE FUNCTION _compress_values(user_id text, payload jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -113,7 +113,8 @@ AS $$
 DECLARE
     told CONSTANT jsonb := _memories_told(user_id, _payload_ids(payload));
 BEGIN
-    RETURN CASE WHEN jsonb_array_length(told) >= 3 THEN
+    RETURN CASE WHEN jsonb_array_length(told) >= _job_number('compress_least')
+                     AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object('memories', _material_lines(told),
                            'listed', jsonb_path_query_array(told, '$[*].id'),
                            'language', _language_of(told::text)) END;
@@ -140,18 +141,26 @@ BEGIN
                            'language', _language_of(told::text)) END;
 END $$;
 
+-- The memories a rolling summary is made of: the newest.
+CREATE OR REPLACE FUNCTION _summarised(user_id text) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT m.memory_id
+        FROM memory AS m
+        WHERE m.user_id = _summarised.user_id AND m.status = 'active' AND m.kind <> 'turn'
+        ORDER BY m.created_at DESC, m.memory_id DESC
+        LIMIT _job_number('summary_memories')::int);
+END $$;
+
 CREATE OR REPLACE FUNCTION _rolling_summary_values(user_id text) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    told CONSTANT jsonb := _memories_told(user_id, ARRAY(
-        SELECT m.memory_id
-        FROM memory AS m
-        WHERE m.user_id = _rolling_summary_values.user_id AND m.status = 'active'
-          AND m.kind <> 'turn'
-        ORDER BY m.created_at DESC, m.memory_id DESC
-        LIMIT _job_number('summary_memories')::int));
+    told CONSTANT jsonb := _memories_told(user_id, _summarised(user_id));
 BEGIN
     RETURN CASE WHEN told IS NOT NULL AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object(

@@ -15,9 +15,9 @@ BEGIN
         RAISE EXCEPTION 'the summary has % characters, the limit is %', length(given), most
             USING ERRCODE = 'ME007', HINT = 'Shorten it, or raise setting summary_length.';
     END IF;
-    INSERT INTO profile (user_id, rolling_summary) VALUES (owner, given)
+    INSERT INTO profile (user_id, rolling_summary, summarised_at) VALUES (owner, given, now())
     ON CONFLICT (user_id) DO UPDATE
-    SET rolling_summary = excluded.rolling_summary, updated_at = now();
+    SET rolling_summary = excluded.rolling_summary, summarised_at = now(), updated_at = now();
 END $$;
 
 COMMENT ON FUNCTION set_rolling_summary(text, text) IS

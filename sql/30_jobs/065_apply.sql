@@ -9,31 +9,67 @@ CREATE OR REPLACE FUNCTION _pairs(pairs jsonb) RETURNS jsonb
     RETURN (SELECT jsonb_object_agg(p.pair ->> 'key', p.pair ->> 'value')
             FROM jsonb_array_elements(pairs) AS p (pair));
 
+-- What an answer changed is one run, whose number stands in the job: undo_run() takes it back.
+CREATE OR REPLACE FUNCTION _note_run(finished job, run_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    UPDATE job AS j
+    SET payload = j.payload || jsonb_build_object('run_id', _note_run.run_id::text)
+    WHERE j.user_id = finished.user_id AND j.job_id = finished.job_id;
+END $$;
+
 CREATE OR REPLACE FUNCTION _decide_all(finished job, decisions jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM apply_decisions(decisions, user_id => finished.user_id, author => 'model',
-                            session_id => finished.payload ->> 'session_id')
-    WHERE jsonb_array_length(decisions) > 0;
+    IF jsonb_array_length(decisions) > 0 THEN
+        PERFORM _note_run(finished, min(d.run_id))
+        FROM apply_decisions(decisions, user_id => finished.user_id, author => 'model',
+                             session_id => finished.payload ->> 'session_id') AS d;
+    END IF;
 END $$;
 
 -- New memories about which nothing was decided go the way of remember(): its rules tell what was
--- said before.
+-- said before. The revisions that say they are new get their numbers first: what follows from one
+-- of them in the same answer is taken back before it.
 CREATE OR REPLACE FUNCTION _remember_all(finished job, memories jsonb, learned_at timestamptz)
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    run CONSTANT bigint := _next_run();
+    numbers CONSTANT bigint[] := ARRAY(
+        SELECT nextval('revision_revision_id_seq')
+        FROM jsonb_array_elements(memories) AS m);
+    added bigint[];
 BEGIN
-    PERFORM remember_many((
-        SELECT jsonb_agg(m.memory || jsonb_build_object(
-                   'source', 'model', 'session_id', finished.payload -> 'session_id',
-                   'created_at', learned_at) ORDER BY m.place)
-        FROM jsonb_array_elements(memories) WITH ORDINALITY AS m (memory, place)),
-        user_id => finished.user_id)
-    WHERE jsonb_array_length(memories) > 0;
+    IF numbers = '{}' THEN
+        RETURN;
+    END IF;
+    added := ARRAY(
+        SELECT r.memory_id
+        FROM remember_many((
+            SELECT jsonb_agg(m.memory || jsonb_build_object(
+                       'source', 'model', 'session_id', finished.payload -> 'session_id',
+                       'created_at', learned_at) ORDER BY m.place)
+            FROM jsonb_array_elements(memories) WITH ORDINALITY AS m (memory, place)),
+            user_id => finished.user_id) AS r
+        WHERE r.action IN ('ADD', 'PENDING'));
+    UPDATE revision AS r SET run_id = run
+    WHERE r.user_id = finished.user_id AND r.revision_id > numbers[1] AND r.author = 'model'
+      AND r.run_id IS NULL AND r.created_at = now();
+    INSERT INTO revision (user_id, revision_id, memory_id, action, author, change_id, run_id)
+    SELECT finished.user_id, n.number, n.memory_id, 'ADD', 'model', _next_change(), run
+    FROM unnest(added, numbers) AS n (memory_id, number)
+    WHERE n.memory_id IS NOT NULL
+      AND NOT EXISTS (SELECT FROM revision AS r
+                      WHERE r.user_id = finished.user_id AND r.memory_id = n.memory_id
+                        AND r.action = 'ADD');
+    PERFORM _note_run(finished, run);
 END $$;
 
 -- The answer speaks only of memories it was shown: an id may have been suggested by the material.
@@ -116,7 +152,22 @@ BEGIN
         || jsonb_build_object('reason', answer -> 'reason')));
 END $$;
 
--- A merge archives its sources and links to them. One that the answer leaves out stays as it is.
+CREATE OR REPLACE FUNCTION _left_out(finished job, answer jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(jsonb_agg(jsonb_build_object(
+                   'action', 'NOOP', 'memory_id', l.id, 'reason', 'not compressed')), '[]')
+        FROM jsonb_array_elements_text(finished.payload -> 'listed') AS l (id)
+        JOIN memory AS m ON m.user_id = finished.user_id AND m.memory_id = l.id::bigint
+                        AND m.status = 'active'
+        WHERE NOT jsonb_path_query_array(answer, '$.memories[*].source_ids[*]') ? l.id);
+END $$;
+
+-- A merge archives its sources and links to them. One that the answer leaves out stays as it is; it
+-- is noted, so that it is asked about again only after as long a time.
 CREATE OR REPLACE FUNCTION _apply_compress(finished job, answer jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -130,7 +181,7 @@ BEGIN
     END IF;
     PERFORM _check_listed(finished, jsonb_path_query_array(
         answer, '$.memories[*].source_ids[*]'));
-    PERFORM _decide_all(finished, (
+    PERFORM _decide_all(finished, _left_out(finished, answer) || (
         SELECT jsonb_agg(jsonb_build_object(
                    'action', 'MERGE', 'memory_ids', m.memory -> 'source_ids',
                    'content', m.memory -> 'content', 'reason', 'compressed',
@@ -160,12 +211,29 @@ BEGIN
         (finished.payload ->> 'until')::timestamptz);
 END $$;
 
+-- A model that runs away, or obeys a text that wants it to, fills no memory.
+CREATE OR REPLACE FUNCTION _check_length(answer jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    most CONSTANT int := _job_number('answer_limit');
+    number CONSTANT int := jsonb_array_length(
+        jsonb_path_query_array(answer, '$.*[*]'));
+BEGIN
+    IF number > most THEN
+        RAISE EXCEPTION 'the answer has % items, the limit is %', number, most
+            USING ERRCODE = 'ME015', HINT = 'Setting answer_limit is the limit.';
+    END IF;
+END $$;
+
 CREATE OR REPLACE FUNCTION _apply_answer(finished job, answer jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
     PERFORM _check_json(answer, _answer_schema(finished), 'the answer');
+    PERFORM _check_length(answer);
     CASE finished.kind
         WHEN 'keywords' THEN PERFORM _apply_keywords(finished, answer);
         WHEN 'extract' THEN PERFORM _apply_extract(finished, answer);

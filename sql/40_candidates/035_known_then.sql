@@ -1,7 +1,7 @@
 -- The traces of a user as they were known at a time: what was superseded or archived since is among
--- them, what was rewritten since has the text and vector it had, and its importance. Forgotten
--- memories are not: they take part in no recall (SPEC 4.2). pool: of the active ones only these;
--- NULL: all.
+-- them, what was rewritten since has the text and vector it had (none, if another model made it),
+-- and its importance. Forgotten memories are not: they take part in no recall (SPEC 4.2). pool: of
+-- the active ones only these; NULL: all.
 CREATE OR REPLACE FUNCTION _known_then(
     user_id text, model smallint, as_of timestamptz, pool bigint[]) RETURNS SETOF trace
     LANGUAGE plpgsql STABLE
@@ -28,7 +28,9 @@ BEGIN
                OR m.status = 'archived' AND (m.valid_until <= as_of) IS NOT TRUE)
     ), before AS MATERIALIZED (
         SELECT r.memory_id,
-               (array_agg(r.old_values ORDER BY r.revision_id)
+               (array_agg(r.old_values || CASE WHEN r.model <> _known_then.model
+                                               THEN '{"embedding": null}' ELSE '{}' END::jsonb
+                          ORDER BY r.revision_id)
                     FILTER (WHERE r.old_values ? 'content'))[1] AS told,
                (array_agg((r.old_values ->> 'importance')::float8 ORDER BY r.revision_id)
                     FILTER (WHERE r.old_values ? 'importance'))[1] AS importance

@@ -14,6 +14,7 @@ AS $$
 BEGIN
     SELECT count(*), min(m.created_at), max(m.created_at),
            avg(EXISTS (SELECT FROM trace AS t
+                       JOIN embedding_model AS e ON e.active AND e.model_id = t.model
                        WHERE t.user_id = owner AND t.memory_id = m.memory_id AND t.active
                          AND t.embedding IS NOT NULL)::int),
            avg(EXISTS (SELECT FROM keyword AS k

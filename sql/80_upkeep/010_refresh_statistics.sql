@@ -41,12 +41,11 @@ BEGIN
                 AND t.memory_id <= newest
               GROUP BY 1
               ORDER BY 1) AS c;
-        -- A vector that comes later must not make one wide, nor a trace of another model.
+        -- A vector that comes later must not make one wide.
         narrow := number = 0 AND NOT EXISTS (
             SELECT FROM trace AS t
-            WHERE t.user_id = owner AND t.active
-              AND (t.model <> in_model
-                   OR t.wide OR _fills_entry(size, t.term_count, t.line, owner)));
+            WHERE t.user_id = owner AND t.model = in_model AND t.active
+              AND (t.wide OR _fills_entry(size, t.term_count, t.line, owner)));
         told := CASE WHEN number > 0 THEN (SELECT to_jsonb(s) FROM _summary(owner) AS s) END;
         EXIT WHEN locked;
         PERFORM _lock_user(owner);
@@ -111,8 +110,13 @@ BEGIN
     RETURN NULL;
 END $$;
 
+-- Recall and its statistics know the traces of one model.
+CREATE OR REPLACE FUNCTION _is_in_use(model smallint) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN EXISTS (SELECT FROM embedding_model AS e WHERE e.active AND e.model_id = model);
+
 CREATE OR REPLACE TRIGGER drop_statistics_on_delete AFTER DELETE ON trace
-    FOR EACH ROW EXECUTE FUNCTION _drop_statistics();
+    FOR EACH ROW WHEN (_is_in_use(OLD.model)) EXECUTE FUNCTION _drop_statistics();
 CREATE OR REPLACE TRIGGER drop_statistics_on_update AFTER UPDATE OF active, terms ON trace
     FOR EACH ROW
     WHEN (OLD.active IS DISTINCT FROM NEW.active OR OLD.terms::text <> NEW.terms::text)

@@ -48,9 +48,10 @@ BEGIN
     ELSE
         RETURN QUERY SELECT u.owner, '_count_words' FROM _uncounted(only_user) AS u;
         RETURN QUERY
-        SELECT DISTINCT m.user_id, '_report_contradictions' FROM memory AS m
-        WHERE m.status = 'active' AND (only_user IS NULL OR m.user_id = only_user)
-        ORDER BY 1;
+        SELECT u.user_id, s.step
+        FROM _users_with_memories(only_user) AS u (user_id),
+             (VALUES (1, '_enqueue_nightly'), (2, '_report_contradictions')) AS s (place, step)
+        ORDER BY u.user_id, s.place;
         RETURN QUERY SELECT only_user, '_report_quality';
     END IF;
 END $$;
@@ -166,13 +167,13 @@ COMMENT ON FUNCTION maintain(text, bigint, boolean, timestamptz) IS
     'days, into events), archive queued (events older than 30 days), old rows deleted (events '
     'older than 60 days that are archived or of the log, tool calls, jobs done), words counted, '
     'index built, index dropped, unusable index dropped, left-over index dropped, or what is left '
-    'to the command memoir maintain, contradiction (see contradictions()), left to the next run '
-    '(somebody kept the user locked), and last report: of the memories how many are active, '
-    'steady, fading, forgettable or kept by relevance, how many have which status, how many active '
-    'ones have no vector, and the share with keywords. The numbers are rows of table setting. '
-    'build_up_to: it '
-    'builds indexes of up to so many memories itself, and writers wait meanwhile; default setting '
-    'ann_inline, and for one user no limit; 0 leaves indexes alone. dry_run: nothing is changed, '
-    'the rows tell what would be. at: the clock, 1970 to a day from now (NULL: now), in a dry run '
-    'any time. Safe to run twice at once and to be stopped at any point. Indexes and partitions '
-    'need the owner of the tables. Errors: ME006 user, ME011 at. Source: D4 6, D3 4.6.';
+    'to the command memoir maintain, jobs enqueued (see enqueue_nightly()), contradiction (see '
+    'contradictions()), left to the next run (somebody kept the user locked), and last report: of '
+    'the memories how many are active, steady, fading, forgettable or kept by relevance, how many '
+    'have which status, how many active ones have no vector, and the share with keywords. The '
+    'numbers are rows of table setting. build_up_to: it builds indexes of up to so many memories '
+    'itself, and writers wait meanwhile; default setting ann_inline, and for one user no limit; 0 '
+    'leaves indexes alone. dry_run: nothing is changed, the rows tell what would be. at: the '
+    'clock, 1970 to a day from now (NULL: now), in a dry run any time. Safe to run twice at once '
+    'and to be stopped at any point. Indexes and partitions need the owner of the tables. Errors: '
+    'ME006 user, ME011 at. Source: D4 6, D3 4.6.';

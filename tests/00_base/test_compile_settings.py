@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import call, refused, remember, value
+from tests.rows import call, recall, refused, remember, value
 
 KEPT = "SELECT {} FROM memoir.embedding_model WHERE active"
 
@@ -37,9 +37,11 @@ def test_without_the_setting_there_is_no_limit(tx):
     assert call(tx, "remember", content="x" * 10_485_761)[0].action == "ADD"
 
 
-@pytest.mark.parametrize(
-    ("dimensions", "words"), [(None, 512), (384, 512), (3000, 200), (4000, 16)]
-)
-def test_the_words_of_a_memory_fit_a_page_beside_its_vector(tx, dimensions, words):
-    tx.execute("UPDATE memoir.embedding_model SET dimensions = %s", (dimensions,))
-    assert value(tx, KEPT.format("term_limit")) == words
+@pytest.mark.parametrize("dimensions", [1, 1536, 3072, 4000])
+def test_all_words_of_a_memory_are_found_beside_any_vector(tx, dimensions):
+    words = [f"word{number}" for number in range(500)]
+    vector = str([1 / (number + 1) for number in range(dimensions)])
+    memory_id = remember(tx, " ".join(words), embedding=vector)
+    assert value(tx, "SELECT term_count FROM memoir.trace") == 500
+    made = recall(tx, words[-1], query_vec=vector, budget=10_000)
+    assert made.memory_ids == [memory_id]

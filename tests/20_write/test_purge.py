@@ -13,6 +13,7 @@ BY_HAND = {
     " jsonb_build_object('session_id', %(word)s::text))",
     "query_expansion": "INSERT INTO memoir.query_expansion (user_id, query_hash, query, expansion)"
     " VALUES (%(user)s, '', %(word)s, '{}')",
+    "uncompared": "INSERT INTO memoir.uncompared VALUES (%(user)s, 0)",
 }
 
 
@@ -43,9 +44,9 @@ def live(conn, user, word):
     call(conn, "message_add", session_id=f"{word} talk", role="user", content=word, **says)
     call(conn, "call_tool", name="memory_write", arguments={"content": f"{word} sleeps"}, **says)
     call(conn, "gold_add", gold_set=word, query=word, relevant_ids=[one], **says)
+    call(conn, "maintain", only_user=user)
     for name in set(BY_HAND) & set(user_tables(conn)):
         conn.execute(BY_HAND[name], {"user": user, "word": word})
-    call(conn, "maintain", only_user=user)
     recall(conn, f"{word} again", **says)
     return one
 

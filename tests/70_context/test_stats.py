@@ -30,6 +30,9 @@ NAMES = [
     "used_share",
     "tool_calls",
     "hot_memories",
+    "jobs_waiting",
+    "jobs_dead",
+    "caches",
 ]
 
 
@@ -102,6 +105,16 @@ def test_hot_memories_are_named_by_key(tx):
     memory = remember(tx, "tea")
     tx.execute("INSERT INTO memoir.access VALUES ('default', %s, 3, %s)", (memory, NOW))
     assert stats(tx)["hot_memories"] == [str(memory)]
+
+
+def test_jobs_that_wait_and_caches_are_told(tx):
+    for number in range(3):
+        call(tx, "expand_query", query=f"tea {number}")
+    tx.execute("UPDATE memoir.job SET status = 'dead' WHERE payload ->> 'query' = 'tea 0'")
+    numbers = stats(tx)
+    assert (numbers["jobs_waiting"], numbers["jobs_dead"]) == (2, 1)
+    none = {"entries": 0, "hits": 0, "misses": 0, "hit_rate": None}
+    assert numbers["caches"] == {"embeddings": none, "expansions": none}
 
 
 def test_the_numbers_make_one_object(tx):

@@ -89,8 +89,9 @@ def test_users_are_kept_apart(alone):
     assert contradictions(alone, user_id="ada") == []
 
 
-def test_maintain_reports_them_and_changes_nothing(alone):
+def test_maintain_reports_them_and_without_a_model_changes_nothing(alone):
     ids = [remember(alone, "the port is 8080"), remember(alone, "the port is 9090")]
+    call(alone, "set_settings", settings={"auto_extract": False})
     call(alone, "refresh_statistics")
     before = row_counts(alone)
     (row,) = [row for row in call(alone, "maintain") if row.action == "contradiction"]

@@ -33,8 +33,8 @@ ALTER ROLE app SET memoir.user_id = 'default';
 
 @pytest.fixture
 def many(db: psycopg.Connection) -> psycopg.Connection:
-    """A database where 26 memories earn an index, with a user of 30."""
-    set_to(db, ann_gain=0.22)
+    """A database where 26 memories earn an index, with a user of 30, and nothing for a model."""
+    set_to(db, ann_gain=0.22, nightly_jobs=0)
     fill(db, 30)
     return db
 

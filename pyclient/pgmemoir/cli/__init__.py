@@ -11,6 +11,7 @@ from . import (
     evaluate,
     look,
     memory,
+    model,
     purge,
     upkeep,
     worker,
@@ -31,6 +32,7 @@ for _module in (
     upkeep,
     worker,
     backfill,
+    model,
 ):
     for _command in _module.COMMANDS:
         main.add_command(_command)

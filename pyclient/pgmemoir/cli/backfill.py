@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import click
 import psycopg
 
 from ..backfill import BATCH, PAUSE, backfill, backlog
-from ..embedders import default_embedder
+from ..embedders import Embedder, default_embedder
 from ..errors import MemoirError
 from .app import FAILED, App
 from .output import one_line, progress_bar
@@ -16,25 +18,38 @@ from .output import one_line, progress_bar
 # The command waits by itself for a server that asks it to.
 _TIMEOUT = 120.0
 
+_OPTIONS = (
+    click.option("--user", help="Whose memory, as memoir --user; default everybody's."),
+    click.option(
+        "--batch",
+        type=click.IntRange(1, 256),
+        default=BATCH,
+        show_default=True,
+        help="Memories of a request.",
+    ),
+    click.option(
+        "--pause",
+        type=click.FloatRange(0, 3600),
+        default=PAUSE,
+        show_default=True,
+        help="Seconds between two requests.",
+    ),
+    click.option("--dry-run", is_flag=True, help="Count and estimate, embed nothing."),
+    click.option(
+        "--price", type=click.FloatRange(0), help="Of a million tokens: estimate the cost."
+    ),
+)
+
+
+def fill_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that embed what is there."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
 
 @click.command("backfill")
-@click.option("--user", help="Whose memory, as memoir --user; default everybody's.")
-@click.option(
-    "--batch",
-    type=click.IntRange(1, 256),
-    default=BATCH,
-    show_default=True,
-    help="Memories of a request.",
-)
-@click.option(
-    "--pause",
-    type=click.FloatRange(0, 3600),
-    default=PAUSE,
-    show_default=True,
-    help="Seconds between two requests.",
-)
-@click.option("--dry-run", is_flag=True, help="Count and estimate, embed nothing.")
-@click.option("--price", type=click.FloatRange(0), help="Of a million tokens: estimate the cost.")
+@fill_options
 @click.pass_obj
 def backfill_command(
     app: App, user: str | None, batch: int, pause: float, dry_run: bool, price: float | None
@@ -48,33 +63,53 @@ def backfill_command(
     """
     user = app.user if user is None else user
     with psycopg.connect(app.address, autocommit=True, prepare_threshold=None) as conn:
-        waiting = backlog(conn, user)
-        click.echo(
-            f"without a vector: {waiting.memories:,} memories, {waiting.users:,} users, "
-            f"about {waiting.tokens:,} tokens"
-            + ("" if price is None else f", {waiting.cost(price):.4f} at {price:g} a million")
-        )
-        if not dry_run and waiting.memories:
-            _run(conn, user, batch, pause, waiting.memories)
+        memories = show_backlog(conn, user, price)
+        if not dry_run and memories:
+            fill(conn, needed_embedder(), user, batch, pause, memories)
 
 
-def _run(
-    conn: psycopg.Connection[tuple[object, ...]],
+def show_backlog(
+    conn: psycopg.Connection[Any],
     user: str | None,
-    batch: int,
-    pause: float,
-    memories: int,
-) -> None:
+    price: float | None,
+    model: str | None = None,
+) -> int:
+    """Say what has no vector of a model, or of the one in use; returns how many memories."""
+    waiting = backlog(conn, user, model)
+    click.echo(
+        f"without a vector: {waiting.memories:,} memories, {waiting.users:,} users, "
+        f"about {waiting.tokens:,} tokens"
+        + ("" if price is None else f", {waiting.cost(price):.4f} at {price:g} a million")
+    )
+    return waiting.memories
+
+
+def needed_embedder() -> Embedder:
+    """The embedder of this environment."""
     embedder = default_embedder(timeout=_TIMEOUT, retries=0)
     if embedder is None:
         raise MemoirError(
             "there is no embedder",
             hint="Set OPENAI_API_KEY, or pip install 'pgmemoir[local]'.",
         )
+    return embedder
+
+
+def fill(
+    conn: psycopg.Connection[Any],
+    embedder: Embedder,
+    user: str | None,
+    batch: int,
+    pause: float,
+    memories: int,
+    model: str | None = None,
+) -> None:
+    """Embed them, for the model in use or the one that is named, and show how far it is."""
     done, failed, start = 0, 0, time.monotonic()
     try:
         with progress_bar(memories, "embedding", lambda: _rate(done, start)) as bar:
-            for filled in backfill(conn, embedder, user, batch=batch, pause=pause):
+            batches = backfill(conn, embedder, user, model=model, batch=batch, pause=pause)
+            for filled in batches:
                 done += filled.done
                 failed += len(filled.failures)
                 for memory_id, reason in filled.failures.items():
@@ -83,7 +118,7 @@ def _run(
     except KeyboardInterrupt:
         raise MemoirError(
             f"stopped after {done:,} memories",
-            hint="They are stored. Run memoir backfill again for the rest.",
+            hint="They are stored. Run it again for the rest.",
         ) from None
     click.echo(f"{done:,} embedded, {failed:,} failed, {_rate(done, start)}")
     if failed:

@@ -1,0 +1,158 @@
+"""``memoir model``: going over to another embedding model, while recall goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+import psycopg
+
+from .. import model
+from ..embedders import Embedder
+from ..errors import ModelMismatch
+from .app import App
+from .backfill import fill as embed
+from .backfill import fill_options, needed_embedder, show_backlog
+from .options import AS_JSON
+from .output import one_line, print_json, progress_bar, table
+
+_INDEXED = b"SELECT count(*) FROM memoir.profile WHERE ann > 0"
+
+_NAME = click.argument("name")
+
+
+@click.group("model")
+def group() -> None:
+    """Go over to another embedding model.
+
+    \b
+    memoir model add NAME --dimensions N   beside the one in use
+    memoir model fill                      with the new embedder; recall goes on with the old one
+    memoir model switch NAME               one statement; back again the same way
+    memoir model drop OLD                  its vectors
+    """
+
+
+@group.command("list")
+@AS_JSON
+@click.pass_obj
+def list_models(app: App, as_json: bool) -> None:
+    """Show the models of this database, the one in use first."""
+    with _connected(app) as conn:
+        found = model.models(conn)
+    if as_json:
+        print_json(found)
+        return
+    cells = [["model", "dimensions", "state", "vectors", "missing"]]
+    for one in found:
+        size = "" if one.dimensions is None else str(one.dimensions)
+        numbers = [f"{one.vectors:,}", f"{one.missing:,}"]
+        cells.append([one_line(one.name or "(unnamed)"), size, one.state, *numbers])
+    click.echo(table(cells, flexible=0, right={1, 3, 4}))
+
+
+@group.command()
+@_NAME
+@click.option("--dimensions", type=int, required=True, help="Length of its vectors, 1 to 4000.")
+@click.pass_obj
+def add(app: App, name: str, dimensions: int) -> None:
+    """Add a model beside the one in use; NAME is what its embedder says, such as openai/m."""
+    with _connected(app) as conn:
+        model.add(conn, name, dimensions)
+    click.echo(f"added {one_line(name)}, {dimensions} dimensions; next: memoir model fill")
+
+
+@group.command()
+@click.argument("name", required=False)
+@fill_options
+@click.pass_obj
+def fill(
+    app: App,
+    name: str | None,
+    user: str | None,
+    batch: int,
+    pause: float,
+    dry_run: bool,
+    price: float | None,
+) -> None:
+    """Make the vectors of a model that was added, by the embedder of this environment.
+
+    Recall goes on with the model in use. A batch is stored before the next begins: stopped or
+    killed, the next run goes on where this one was. Memories that are written meanwhile are
+    filled by it, too, or by the next run.
+
+    Exit code 1 when a memory could not be embedded.
+    """
+    user = app.user if user is None else user
+    embedder = _embedder_of(name)
+    with _connected(app) as conn:
+        if not dry_run:
+            _prepare(conn, embedder.name, user)
+        memories = show_backlog(conn, user, price, embedder.name)
+        if not dry_run and memories:
+            embed(conn, embedder, user, batch, pause, memories, embedder.name)
+
+
+@group.command()
+@_NAME
+@click.option("--force", is_flag=True, help="Also while memories have no vector of it.")
+@click.pass_obj
+def switch(app: App, name: str, force: bool) -> None:
+    """Use this model from now on, in one statement."""
+    with _connected(app) as conn:
+        ((indexed,),) = conn.execute(_INDEXED).fetchall()
+        model.switch(conn, name, force=force)
+        click.echo(f"in use: {one_line(name)}")
+        if indexed and not conn.execute(_INDEXED).fetchall()[0][0]:
+            click.echo(
+                f"{indexed:,} users with many memories are slower until: memoir maintain", err=True
+            )
+
+
+@group.command()
+@_NAME
+@click.confirmation_option("--yes", prompt="Delete its vectors for good?", help="Do not ask.")
+@click.pass_obj
+def drop(app: App, name: str) -> None:
+    """Delete a model that is not in use, with its vectors; memories stay.
+
+    In small steps, so that nobody waits. Stopped or killed, the next run goes on.
+    """
+    with _connected(app) as conn:
+        total = next((one.vectors for one in model.models(conn) if one.name == name), 0)
+        deleted = 0
+        with progress_bar(total, "deleting") as bar:
+            for number in model.drop(conn, name):
+                deleted += number
+                bar.update(number)
+    click.echo(f"dropped {one_line(name)}, vectors of {deleted:,} memories")
+
+
+def _prepare(conn: psycopg.Connection[Any], name: str, user: str | None) -> None:
+    """Make the traces the vectors go into."""
+    missing = next((one.missing for one in model.models(conn) if one.name == name), 0)
+    with progress_bar(missing, "preparing") as bar:
+        for number in model.make_traces(conn, name, user):
+            bar.update(number)
+
+
+def _embedder_of(name: str | None) -> Embedder:
+    """The embedder of this environment, which has to be of that name."""
+    embedder = needed_embedder()
+    if name not in (None, embedder.name):
+        raise ModelMismatch(
+            f'the embedder is "{embedder.name}", not "{name}"',
+            hint="Choose it: MEMOIR_EMBEDDER, MEMOIR_EMBED_MODEL, MEMOIR_EMBED_DIMENSIONS.",
+        )
+    return embedder
+
+
+@contextmanager
+def _connected(app: App) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(app.address, autocommit=True, prepare_threshold=None) as conn:
+        yield conn
+
+
+COMMANDS = (group,)

@@ -1,0 +1,110 @@
+"""Going over to another embedding model while the one in use serves every recall.
+
+`add` it, make its traces (`make_traces`), have them embedded (`backfill.backfill` with its name),
+then `switch`: one statement. `drop` the old one when nobody will go back to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import psycopg
+
+from .errors import translate
+from .statements import Statement, rows
+
+_MODELS = b"""SELECT name, dimensions, state, vectors, missing, added_at FROM memoir.models()"""
+_ADD = b"SELECT memoir.add_model(%s::text, %s::int)"
+_MAKE = b"""SELECT owner, last_id, made
+FROM memoir.fill_model(%s::text, %s::int, %s::text, %s::bigint, %s::text)"""
+_SWITCH = b"SELECT memoir.switch_model(%s::text, %s::boolean)"
+_DROP = b"SELECT memoir.drop_model(%s::text)"
+
+# Traces of one transaction; its user's changes wait for it.
+_TRACES = 1000
+
+
+@dataclass(frozen=True)
+class Model:
+    """An embedding model of a database.
+
+    Attributes:
+        name: None before a client has named it.
+        state: in use, ready, to be filled, or being dropped.
+        vectors: memories that have one of it.
+        missing: active memories that have none.
+    """
+
+    name: str | None
+    dimensions: int | None
+    state: str
+    vectors: int
+    missing: int
+    added_at: datetime
+
+
+def models(conn: psycopg.Connection[Any]) -> list[Model]:
+    """The models of this database, the one in use first."""
+    return [Model(*row) for row in _run(conn, (_MODELS, ()))]
+
+
+def add(conn: psycopg.Connection[Any], name: str, dimensions: int) -> None:
+    """Add a model beside the one in use; again, it changes nothing.
+
+    Raises:
+        ModelMismatch: it is there with other dimensions.
+        NotPossible: the model in use has no name yet.
+        InvalidArgument: it has no name, or more than 4000 dimensions.
+    """
+    _run(conn, (_ADD, (name, dimensions)))
+
+
+def make_traces(conn: psycopg.Connection[Any], name: str, user: str | None = None) -> Iterator[int]:
+    """Prepare the memories that were there before the model; yields how many after each batch.
+
+    Args:
+        conn: in autocommit.
+        user: whose memories; None: everybody's.
+    """
+    after: tuple[str | None, int | None] = (None, None)
+    while made := _run(conn, (_MAKE, (name, _TRACES, *after, user))):
+        ((owner, last_id, number),) = made
+        after = (owner, last_id)
+        yield number
+
+
+def switch(conn: psycopg.Connection[Any], name: str, *, force: bool = False) -> None:
+    """From now on this model is in use.
+
+    Args:
+        force: though memories have no vector of it that have one of the model in use.
+
+    Raises:
+        ModelMismatch: there is no such model.
+        NotPossible: memories are missing, or are being changed at this moment.
+    """
+    _run(conn, (_SWITCH, (name, force)))
+
+
+def drop(conn: psycopg.Connection[Any], name: str) -> Iterator[int]:
+    """Delete a model that is not in use; yields of how many memories after each batch.
+
+    Args:
+        conn: in autocommit.
+
+    Raises:
+        ModelMismatch: there is no such model.
+        NotPossible: it is in use.
+    """
+    while number := _run(conn, (_DROP, (name,)))[0][0]:
+        yield number
+
+
+def _run(conn: psycopg.Connection[Any], statement: Statement) -> list[Any]:
+    try:
+        return rows(conn, *statement)
+    except psycopg.Error as error:
+        raise translate(error) from error

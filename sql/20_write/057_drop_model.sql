@@ -1,0 +1,40 @@
+-- Drops a model that is not in use, with its vectors: a batch a call, so that nothing waits for it.
+-- The first call takes it out of all that is written from then on, the last one forgets its name.
+CREATE OR REPLACE FUNCTION drop_model(name text, n int DEFAULT 5000) RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+    SET enable_seqscan = off
+AS $$
+DECLARE
+    dropped CONSTANT embedding_model := _known_model(coalesce(name, ''));
+    number int;
+BEGIN
+    IF n IS NULL OR n NOT BETWEEN 1 AND 100000 THEN
+        RAISE EXCEPTION 'n must be 1 to 100000 memories, not %', n
+            USING ERRCODE = 'ME008', HINT = format('SELECT memoir.drop_model(%L);', name);
+    END IF;
+    UPDATE embedding_model AS m SET dropping = true
+    WHERE m.model_id = dropped.model_id AND NOT m.active;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'model "%" is in use', name
+            USING ERRCODE = 'ME014',
+                  HINT = 'SELECT memoir.switch_model(''another''); first.';
+    END IF;
+    DELETE FROM trace AS t
+    USING (SELECT f.user_id, f.memory_id FROM trace AS f
+           WHERE f.model = dropped.model_id
+           ORDER BY f.user_id, f.memory_id LIMIT n) AS d
+    WHERE t.user_id = d.user_id AND t.memory_id = d.memory_id AND t.model = dropped.model_id;
+    GET DIAGNOSTICS number = ROW_COUNT;
+    IF number = 0 THEN
+        UPDATE gold AS g SET query_vec = NULL, model = NULL WHERE g.model = dropped.model_id;
+        DELETE FROM embedding_model AS m WHERE m.model_id = dropped.model_id;
+    END IF;
+    RETURN number;
+END $$;
+
+COMMENT ON FUNCTION drop_model(text, int) IS
+    'Deletes the vectors of a model that is not in use, those of up to n (1 to 100000) memories a '
+    'call, and returns of how many; call it until it returns 0, each time in a transaction of its '
+    'own: then the model is gone. Memories stay. Errors: ME008 n, ME009 no such model, ME014 it is '
+    'in use.';

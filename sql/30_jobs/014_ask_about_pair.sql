@@ -1,0 +1,36 @@
+-- Jobs that nobody asked for: what to do about two memories that are alike, and what the nightly
+-- pass finds. Of each kind only so many of a user are open at once (setting nightly_jobs): where no
+-- model is, or none that can do them, they do not pile up, and what found no room is found again.
+-- Nothing of a user who has memory or auto_extract off is shown to a model unasked.
+CREATE OR REPLACE FUNCTION _job_room(user_id text, kind text) RETURNS int
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+AS $$
+BEGIN
+    IF NOT _may_extract(user_id, NULL) THEN
+        RETURN 0;
+    END IF;
+    RETURN greatest(0, _job_number('nightly_jobs') - (
+        SELECT count(*) FROM job AS j
+        WHERE j.user_id = _job_room.user_id AND j.kind = _job_room.kind AND j.status <> 'done'));
+END $$;
+
+-- A model is asked once about each pair: the relation that joins them says that it was.
+CREATE OR REPLACE FUNCTION _ask_about_pair(
+    user_id text, older bigint, newer bigint, relation text DEFAULT 'related') RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+BEGIN
+    INSERT INTO relation (user_id, from_id, to_id, type, strength)
+    VALUES (user_id, newer, older, relation, 0.9)
+    ON CONFLICT DO NOTHING;
+    IF _job_room(user_id, 'consolidate') > 0 THEN
+        PERFORM enqueue('consolidate',
+                        jsonb_build_object('memory_ids', ARRAY[older, newer]::text[]), user_id,
+                        format('%s %s', older, newer));
+    END IF;
+END $$;
