@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
@@ -164,6 +165,21 @@ def scalar(conn: psycopg.Connection[Any], statement: str) -> Any:
     row = conn.execute(statement.encode()).fetchone()
     assert row is not None
     return row[0]
+
+
+class ServerTime:
+    """Processor time of the server process of a connection, where the system tells it.
+
+    It says what a write costs while other programs and the disk make its time uncertain.
+    """
+
+    def __init__(self, conn: psycopg.Connection[Any], place: Database) -> None:
+        stat = Path(f"/proc/{conn.info.backend_pid}/schedstat")
+        self._stat = stat if place.folder and stat.exists() else None
+
+    def milliseconds(self) -> float:
+        """Since the process began; NaN where it is not told."""
+        return int(self._stat.read_text().split()[0]) / 1e6 if self._stat else nan
 
 
 class Floor:

@@ -17,10 +17,9 @@ from typing import Any
 
 import click
 import psycopg
-from common import Statement, measuring, milliseconds, opened, scalar
+from common import ServerTime, Statement, measuring, milliseconds, opened, scalar
 from conversations import Turn, read
 from tokens import chunks, lines
-from writes import ServerTime
 
 from pgmemoir.cli.output import progress_bar
 

@@ -11,23 +11,36 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isnan, nan
-from pathlib import Path
+from math import isnan
 from statistics import median
 from typing import Any, cast
 
 import click
 import numpy as np
 import psycopg
-from common import Database, Statement, milliseconds, opened, percentile, scalar, vector_schema
+from common import (
+    Database,
+    ServerTime,
+    Statement,
+    milliseconds,
+    opened,
+    percentile,
+    scalar,
+    vector_schema,
+)
 from filled import BATCH, Batches, name_of
+from numpy.typing import NDArray
 from psycopg import sql
+from same_rows import Case, SameRows
 from synthetic import Corpus, Memories
 
 from pgmemoir.calls import HalfVectors, HalfVectorsDumper, vector_text
 from pgmemoir.cli.output import progress_bar
 
-BARS = {"single": 2.0, "batch": 1.5}
+# Of the same rows the worst case counts.
+BARS = {"single": 2.0, "batch": 1.5, "same": 3.0, "same_async": 3.0}
+# Whether a commit waits for the disk: what the figures' names end with.
+_DURABLE = {"": "on", "_async": "off"}
 
 # Memories of a user whose memories come one by one.
 _EACH = 120
@@ -161,21 +174,6 @@ class Writes:
         return name_of(self._users), self._corpus.memories(self._users, 0, rows)
 
 
-class ServerTime:
-    """Processor time of the server process of a connection, where the system tells it.
-
-    It says what a write costs while other programs and the disk make its time uncertain.
-    """
-
-    def __init__(self, conn: psycopg.Connection[Any], place: Database) -> None:
-        stat = Path(f"/proc/{conn.info.backend_pid}/schedstat")
-        self._stat = stat if place.folder and stat.exists() else None
-
-    def milliseconds(self) -> float:
-        """Since the process began; NaN where it is not told."""
-        return int(self._stat.read_text().split()[0]) / 1e6 if self._stat else nan
-
-
 def timed(
     conn: psycopg.Connection[Any],
     server: ServerTime,
@@ -193,17 +191,22 @@ def timed(
                 times[which, 1, place] = server.milliseconds() - before
     finally:
         gc.enable()
-    (ours, our_cpu), (floor, floor_cpu) = times[:, :, warm:].tolist()
-    cpu, least_cpu = median(our_cpu), median(floor_cpu)
-    return {
+    return figures(times[:, :, warm:])
+
+
+def figures(times: NDArray[np.float64]) -> dict[str, float | None]:
+    """Of ours and the floor's times and processor times; None for what was not measured."""
+    (ours, our_cpu), (floor, floor_cpu) = times.tolist()
+    found = {
         "p50_ms": median(ours),
         "p95_ms": percentile(ours, 95),
         "floor_p50_ms": median(floor),
         "floor_p95_ms": percentile(floor, 95),
         "ratio_p50": median(ours) / median(floor),
-        "cpu_p50_ms": None if isnan(cpu) else cpu,
-        "floor_cpu_p50_ms": None if isnan(least_cpu) else least_cpu,
+        "cpu_p50_ms": median(our_cpu),
+        "floor_cpu_p50_ms": median(floor_cpu),
     }
+    return {name: None if isnan(value) else value for name, value in found.items()}
 
 
 @contextmanager
@@ -226,10 +229,53 @@ def first_call(place: Database, call: Callable[[], tuple[Statement, Statement]])
     return median(found)
 
 
+def cases(held: Sequence[int]) -> list[Case]:
+    """What is measured against the same rows; of the last two nothing is demanded."""
+    plain = [
+        Case(kind, number, vectors)
+        for kind in ("fact", "turn")
+        for number in held
+        for vectors in (True, False)
+    ]
+    return [*plain, Case("slot", held[0], True), Case("again", held[0], True)]
+
+
+def against_same_rows(
+    conn: psycopg.Connection[Any],
+    server: ServerTime,
+    seed: int,
+    dims: int,
+    rows: int,
+    held: Sequence[int],
+) -> dict[str, Any]:
+    """The figures of every case, and the worst ratio of those that only add."""
+    same, every = SameRows(conn, seed, dims), cases(held)
+    result: dict[str, Any] = {"held": list(held)}
+    with progress_bar(len(every) * len(_DURABLE) * rows, "storing, and the same rows") as bar:
+        for case in every:
+            for ending, durable in _DURABLE.items():
+                with _set(conn, "synchronous_commit", durable):
+                    found = figures(same.timed(case, server, rows, _WARM))
+                result |= {f"{case.name}{ending}_{key}": each for key, each in found.items()}
+                bar.update(rows)
+    for ending in _DURABLE:
+        adding = [case.name for case in every if case.action == "ADD"]
+        worst = max(result[f"{name}{ending}_ratio_p50"] for name in adding)
+        result[f"same{ending}_ratio_p50"] = worst
+    return result
+
+
 @click.command()
 @click.option("--rows", default=2000, show_default=True, help="Memories stored one by one.")
 @click.option("--batches", default=10, show_default=True, help="Batches.")
 @click.option("--batch-size", default=1000, show_default=True, help="Memories of a batch.")
+@click.option(
+    "--held",
+    default=(120, 2000),
+    show_default=True,
+    multiple=True,
+    help="Memories of a user who is given others, against the same rows alone.",
+)
 @click.option("--promoted", default=0, help="Also store for a user who holds so many.")
 @click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
 @click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
@@ -240,6 +286,7 @@ def main(
     rows: int,
     batches: int,
     batch_size: int,
+    held: tuple[int, ...],
     promoted: int,
     dims: int,
     seed: int,
@@ -257,10 +304,10 @@ def main(
             "server_version": scalar(conn, "SHOW server_version"),
         }
         with progress_bar(2 * rows + batches * batch_size, "storing") as bar:
-            for name, durable in (("single", "on"), ("single_async", "off")):
+            for ending, durable in _DURABLE.items():
                 with _set(conn, "synchronous_commit", durable):
                     found = timed(conn, server, list(writes.singles(rows + _WARM)), _WARM)
-                result |= {f"{name}_{key}": value for key, value in found.items()}
+                result |= {f"single{ending}_{key}": value for key, value in found.items()}
                 bar.update(rows)
             pairs = []
             for _ in range(batches + 1):
@@ -271,6 +318,7 @@ def main(
             if promoted:
                 found = timed(conn, server, writes.promoted(promoted, rows + _WARM), _WARM)
                 result |= {f"promoted_{key}": value for key, value in found.items()}
+        result |= against_same_rows(conn, server, seed, dims, rows, held)
         result["first_call_ms"] = first_call(place, lambda: next(writes.singles(1)))
         result["first_batch_call_ms"] = first_call(place, lambda: writes.batch(1))
     click.echo(json.dumps(result) if as_json else report(result))
@@ -278,34 +326,54 @@ def main(
 
 def report(result: Mapping[str, Any]) -> str:
     """The figures for people."""
-    lines = [
-        f"PostgreSQL {result['server_version'].split()[0]}, {result['dims']} dimensions",
-        "",
-        f"{'milliseconds':<36}{'p50':>9}{'p95':>10}{'floor p50':>11}{'ratio':>7}"
-        f"{'CPU':>9}{'floor':>9}",
-    ]
-    for name, title in (
+    rows = [
         ("single", "one memory a commit"),
         ("single_async", "the same, synchronous_commit off"),
         ("batch", f"{result['batch_size']} memories a commit"),
         ("promoted", "one of a user with an own index"),
-    ):
-        if f"{name}_p50_ms" not in result:
-            continue
-        lines.append(
-            f"{title:<36}{result[f'{name}_p50_ms']:>9.3f}{result[f'{name}_p95_ms']:>10.3f}"
-            f"{result[f'{name}_floor_p50_ms']:>11.3f}{result[f'{name}_ratio_p50']:>7.2f}"
-            f"{result[f'{name}_cpu_p50_ms'] or nan:>9.3f}"
-            f"{result[f'{name}_floor_cpu_p50_ms'] or nan:>9.3f}"
-        )
+    ]
+    same = [
+        (f"{case.name}{ending}", f"{case.title}{', not durable' if ending else ''}")
+        for case in cases(result["held"])
+        for ending in _DURABLE
+    ]
+    lines = [
+        f"PostgreSQL {result['server_version'].split()[0]}, {result['dims']} dimensions",
+        "",
+        *_table("against a bare table, ms", rows, result),
+        "",
+        *_table("against the same rows alone, ms", same, result),
+        "",
+    ]
     for name, bar in BARS.items():
-        verdict = "kept" if result[f"{name}_ratio_p50"] <= bar else "NOT kept"
-        lines.append(f"bar for the ratio, {name}: {bar}, {verdict}")
+        ratio = result[f"{name}_ratio_p50"]
+        verdict = "kept" if ratio <= bar else "NOT kept"
+        lines.append(f"bar for the ratio, {name}: {bar}, {verdict} ({ratio:.2f})")
     lines.append(
         f"first call on a new connection: {result['first_call_ms']:.1f},"
         f" first batch: {result['first_batch_call_ms']:.1f}"
     )
     return "\n".join(lines)
+
+
+def _table(title: str, rows: Sequence[tuple[str, str]], result: Mapping[str, Any]) -> Iterator[str]:
+    columns = {
+        "p50": ("p50_ms", 3),
+        "p95": ("p95_ms", 3),
+        "floor p50": ("floor_p50_ms", 3),
+        "ratio": ("ratio_p50", 2),
+        "CPU": ("cpu_p50_ms", 3),
+        "floor": ("floor_cpu_p50_ms", 3),
+    }
+    yield f"{title:<40}" + "".join(f"{name:>10}" for name in columns)
+    for name, meaning in rows:
+        if f"{name}_p50_ms" in result:
+            yield f"{meaning:<40}" + "".join(
+                f"{'-':>10}"
+                if (value := result[f"{name}_{key}"]) is None
+                else f"{value:>10.{digits}f}"
+                for key, digits in columns.values()
+            )
 
 
 if __name__ == "__main__":

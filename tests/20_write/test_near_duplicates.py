@@ -154,3 +154,13 @@ def test_a_near_duplicate_that_is_refused_leaves_nothing(tx):
     before = value(tx, "SELECT count(*) FROM memoir.revision")
     refused(tx, "remember", content="Tea is green!", kind="fact", importance=2.0)
     assert value(tx, "SELECT count(*) FROM memoir.revision") == before
+
+
+def test_the_search_reads_few_rows_of_many_before_anything_was_analyzed(tx):
+    rows = [{"content": f"Plan number{n} of topic{n % 90}", "kind": "fact"} for n in range(1500)]
+    call(tx, "remember_many", memories=Jsonb(rows))
+    read = """SELECT sum(idx_tup_fetch) FROM pg_stat_xact_user_tables
+              WHERE schemaname = 'memoir' AND relname IN ('keyword', 'trace', 'memory')"""
+    before = value(tx, read)
+    said(tx, "Quite another plan for topic7")
+    assert value(tx, read) - before < 200
