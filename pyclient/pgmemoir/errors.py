@@ -149,6 +149,18 @@ class SchemaMismatch(MemoirError):
     sqlstate = "ME015"
 
 
+class BadSource(MemoirError):
+    """A table of the application cannot be attached, or its mapping does not fit it."""
+
+    sqlstate = "ME016"
+
+
+class BadFile(MemoirError):
+    """A file cannot be read or written, or says what cannot be taken over."""
+
+    sqlstate = "ME017"
+
+
 _BY_SQLSTATE: dict[str, type[MemoirError]] = {
     error.sqlstate: error
     for error in (
@@ -167,6 +179,8 @@ _BY_SQLSTATE: dict[str, type[MemoirError]] = {
         NotInstalled,
         NotPossible,
         SchemaMismatch,
+        BadSource,
+        BadFile,
     )
 }
 

@@ -34,6 +34,23 @@ BEGIN
     RETURN found_model;
 END $$;
 
+-- A model by its name, unless drop_model() has begun with it.
+CREATE OR REPLACE FUNCTION _lasting_model(name text) RETURNS embedding_model
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    found_model CONSTANT embedding_model := _known_model(name);
+BEGIN
+    IF found_model.dropping THEN
+        RAISE EXCEPTION 'model "%" is being dropped', name
+            USING ERRCODE = 'ME014',
+                  HINT = format('SELECT memoir.drop_model(%L); until it returns 0, then it can be '
+                                'added again.', name);
+    END IF;
+    RETURN found_model;
+END $$;
+
 CREATE OR REPLACE FUNCTION use_model(name text, dimensions int) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

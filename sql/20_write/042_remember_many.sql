@@ -30,14 +30,7 @@ BEGIN
             USING ERRCODE = 'ME008', DETAIL = 'Keys: ' || array_to_string(known, ', '),
                   HINT = 'Pass the vectors as embeddings, and one user_id for all.';
     END IF;
-    IF embeddings IS NOT NULL
-       AND (cardinality(embeddings) <> jsonb_array_length(memories) OR array_ndims(embeddings) > 1)
-    THEN
-        RAISE EXCEPTION '% embeddings for % memories',
-                cardinality(embeddings), jsonb_array_length(memories)
-            USING ERRCODE = 'ME008',
-                  HINT = 'Pass one vector a memory, NULL for a memory without one.';
-    END IF;
+    PERFORM _check_vectors(embeddings, jsonb_array_length(memories), 'memories');
 END $$;
 
 -- The memories of a batch, read and checked; dimensions are those of the model or of the first

@@ -34,7 +34,7 @@ CREATE OR REPLACE FUNCTION _take_jobs(
 AS $$
 #variable_conflict use_column
 DECLARE
-    most CONSTANT int := _job_number('job_attempts');
+    most CONSTANT int := _config('job_attempts');
 BEGIN
     RETURN QUERY
     WITH next AS MATERIALIZED (

@@ -103,7 +103,7 @@ BEGIN
     SELECT 'messages', to_jsonb(count(*)) FROM message AS g WHERE g.user_id = owner
     UNION ALL
     SELECT 'events', to_jsonb(count(*))
-    FROM event AS e WHERE e.user_id = owner AND e.type <> 'memory_retrieval'
+    FROM event AS e WHERE e.user_id = owner AND NOT _is_log(e.type)
     UNION ALL
     SELECT 'relations', to_jsonb(count(*)) FROM relation AS r WHERE r.user_id = owner
     UNION ALL

@@ -26,7 +26,7 @@ BEGIN
             WHERE r.created_at < run.at - _days('replay_days')
             UNION ALL
             SELECT DISTINCT e.user_id, 4, '_archive_events' FROM event AS e
-            WHERE e.created_at < run.at - _days('archive_days') AND e.type <> 'memory_retrieval'
+            WHERE e.created_at < run.at - _days('archive_days') AND NOT _is_log(e.type)
             UNION ALL
             (SELECT e.user_id, 5, '_delete_old' FROM event AS e
              WHERE e.created_at < run.at - _days('delete_days')
@@ -91,8 +91,7 @@ BEGIN
     run.most := most;
     run.build_up_to := coalesce(
         build_up_to,
-        CASE WHEN only_user IS NULL
-             THEN (SELECT s.value::bigint FROM setting AS s WHERE s.name = 'ann_inline') END,
+        CASE WHEN only_user IS NULL THEN _config('ann_inline')::bigint END,
         9223372036854775807);
     RETURN run;
 END $$;

@@ -1,0 +1,115 @@
+"""Files that people edit, read and replaced as a whole: never half written, nothing lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from .errors import BadFile
+
+LARGEST = 50 * 1024 * 1024
+
+
+def read_text(path: Path, largest: int = LARGEST) -> str:
+    """The text of a file, its line ends and its byte order mark as they are.
+
+    Args:
+        path: the file.
+        largest: how many bytes it may have.
+
+    Raises:
+        BadFile: it is missing, no file, too large, not readable, or not UTF-8 (with the line).
+    """
+    try:
+        if path.stat().st_size > largest:
+            raise BadFile(
+                f"{path} is too large",
+                detail=f"It has {path.stat().st_size:,} bytes, {largest:,} are read.",
+                hint="Split it.",
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadFile(f"cannot read {path}: {error.strerror}") from error
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadFile(
+            f"{path} is not UTF-8",
+            detail=f"Line {line} has the byte 0x{data[error.start]:02x}.",
+            hint="Save it as UTF-8.",
+        ) from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise BadFile(f"{path} is no text file", detail=f"Line {line} has a NUL character.")
+    return text
+
+
+def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
+    """Replace a file by one that is complete and on disk, or leave it as it was.
+
+    A file that has these bytes already is not touched. A link stays a link, and the file keeps its
+    permissions.
+
+    Args:
+        path: the file; its folder exists.
+        data: what it is to hold.
+        keep: leave what it held before beside it, as ``NAME.bak``.
+
+    Returns:
+        whether anything was written.
+
+    Raises:
+        BadFile: the folder or the disk does not allow it; nothing is changed then.
+    """
+    target = path.resolve()
+    try:
+        before = target.read_bytes() if target.exists() else None
+        if before == data:
+            return False
+        if keep and before is not None:
+            _replace(target.with_name(f"{target.name}.bak"), before, like=target)
+        _replace(target, data, like=target)
+    except OSError as error:
+        raise BadFile(f"cannot write {path}: {error.strerror}") from error
+    return True
+
+
+def _replace(target: Path, data: bytes, like: Path) -> None:
+    """Write a new file beside the target, and give it its name once it is on disk."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if like.exists():
+            shutil.copymode(like, name)
+        else:
+            Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            Path(name).unlink()
+        raise
+    _sync_folder(target.parent)
+
+
+def _umask() -> int:
+    """The mask new files get: it can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last, where the system lets a folder be opened."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

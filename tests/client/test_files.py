@@ -1,0 +1,92 @@
+"""Files are replaced as a whole, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pgmemoir import files
+from pgmemoir.errors import BadFile
+from pgmemoir.files import read_text, write_atomically
+
+
+def test_a_file_is_replaced_and_the_old_one_kept_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "memory.md"
+    path.write_bytes("早\r\n".encode())
+    assert write_atomically(path, b"new\n", keep=True)
+    assert path.read_bytes() == b"new\n"
+    assert (tmp_path / "memory.md.bak").read_bytes() == "早\r\n".encode()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_file_that_has_the_bytes_already_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "memory.md"
+    path.write_bytes(b"same")
+    before = path.stat()
+    assert not write_atomically(path, b"same", keep=True)
+    assert path.stat() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    real = tmp_path / "real" / "memory.md"
+    real.write_bytes(b"old")
+    real.chmod(0o640)
+    link = tmp_path / "memory.md"
+    link.symlink_to(real)
+    write_atomically(link, b"new")
+    assert link.is_symlink()
+    assert real.read_bytes() == b"new"
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_failure_leaves_the_file_as_it_was_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.md"
+    path.write_bytes(b"old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(BadFile, match=r"cannot write .*memory\.md: No space left on device"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"cannot write .*gone.*: No such file or directory"):
+        write_atomically(tmp_path / "gone" / "memory.md", b"new")
+
+
+def test_a_text_is_read_with_its_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "memory.md"
+    path.write_bytes("\ufeff一\r\n二\n".encode())
+    assert read_text(path) == "\ufeff一\r\n二\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"one\ntw\xff", "is not UTF-8\ndetail: Line 2 has the byte 0xff"),
+        (b"one\n\0", "is no text file\ndetail: Line 2 has a NUL character"),
+        (b"12345", "is too large\ndetail: It has 5 bytes, 4 are read"),
+    ],
+)
+def test_what_is_no_text_is_refused_with_its_line(tmp_path: Path, data: bytes, said: str) -> None:
+    path = tmp_path / "memory.md"
+    path.write_bytes(data)
+    with pytest.raises(BadFile) as refused:
+        read_text(path, largest=4 if b"5" in data else 100)
+    assert said in str(refused.value)
+
+
+def test_a_file_that_is_not_there_or_a_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"cannot read .*none\.md: No such file or directory"):
+        read_text(tmp_path / "none.md")
+    with pytest.raises(BadFile, match="Is a directory"):
+        read_text(tmp_path)
