@@ -28,7 +28,7 @@ SLOWEST_MS = 2_000
 _ROUND = 50
 # Defects that one line of the report stands for.
 _EXAMPLES = 2
-_THOSE_OF = re.compile(r"those of (\w+)\(\)")
+_THOSE_OF = re.compile(r"(?:those of|errors as) (\w+)\(\)")
 
 Ending = Literal["result", "refused", "unreadable", "defect"]
 
@@ -118,7 +118,7 @@ _WORLD = (
 
 
 def documented(conn: psycopg.Connection[Any]) -> Mapping[str, frozenset[str]]:
-    """The errors each function's comment names, its own and "those of other()"."""
+    """The errors each function's comment names, its own and "errors as other()"."""
     rows = conn.execute(
         "SELECT p.proname, string_agg(coalesce(obj_description(p.oid, 'pg_proc'), ''), ' ')"
         " FROM pg_proc AS p WHERE p.pronamespace = 'memoir'::regnamespace GROUP BY p.proname"
