@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, TypeVar, Unpack
 
 from . import calls, calls_memory, calls_session
+from .cache import CacheInfo
 from .calls import Call, Detail, Remembered
 from .calls_memory import (
     Changed,
@@ -38,6 +39,9 @@ class Management(ABC):
 
     @abstractmethod
     def _do(self, call: Call[T]) -> T: ...
+
+    @abstractmethod
+    def cache_info(self) -> CacheInfo: ...
 
     def memory_detail(self, key: Id) -> Detail:
         """One memory, whole; `NotFound` when the user has none of that id."""
@@ -156,8 +160,11 @@ class Management(ABC):
         return self._do(calls_memory.entities(search, page_size, after, self._user))
 
     def stats(self) -> dict[str, Any]:
-        """The numbers of the memory by name, see ``memoir.stats``; None is not measured yet."""
-        return self._do(calls_memory.stats(self._user))
+        """The numbers of the memory by name, see ``memoir.stats``; None is not measured yet.
+
+        Its ``caches`` have one more, ``queries``: the vectors of questions this client keeps.
+        """
+        return self._do(calls_memory.stats(self.cache_info(), self._user))
 
     def settings(self) -> dict[str, bool]:
         """What the user decided: memory, auto_extract, confirm, show_references."""
@@ -259,6 +266,9 @@ class AsyncManagement(ABC):
     @abstractmethod
     async def _do(self, call: Call[T]) -> T: ...
 
+    @abstractmethod
+    def cache_info(self) -> CacheInfo: ...
+
     async def memory_detail(self, key: Id) -> Detail:
         """See `Memoir.memory_detail`."""
         return await self._do(calls.memory_detail(key, self._user))
@@ -345,7 +355,7 @@ class AsyncManagement(ABC):
 
     async def stats(self) -> dict[str, Any]:
         """See `Memoir.stats`."""
-        return await self._do(calls_memory.stats(self._user))
+        return await self._do(calls_memory.stats(self.cache_info(), self._user))
 
     async def settings(self) -> dict[str, bool]:
         """See `Memoir.settings`."""
