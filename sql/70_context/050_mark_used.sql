@@ -10,6 +10,7 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     number int;
 BEGIN
+    PERFORM _check_primary('mark_used');
     UPDATE retrieval AS r
     SET used_ids = ARRAY(
         SELECT DISTINCT i.id

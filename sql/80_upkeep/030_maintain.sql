@@ -79,6 +79,7 @@ AS $$
 DECLARE
     run upkeep_run;
 BEGIN
+    PERFORM _check_primary('maintain');
     IF only_user IS NOT NULL THEN
         PERFORM _resolve_user(only_user);
     END IF;
