@@ -53,8 +53,8 @@ DECLARE
               AND t.created_at BETWEEN since AND until
               AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
             LIMIT %5$s$from$;
-    near CONSTANT int := (SELECT s.value::int FROM setting AS s WHERE s.name = 'ann_near');
-    most CONSTANT int := (SELECT s.value::int FROM setting AS s WHERE s.name = 'ann_words');
+    near CONSTANT int := _config('ann_near');
+    most CONSTANT int := _config('ann_words');
     branches text;
     word_branches text;
 BEGIN
