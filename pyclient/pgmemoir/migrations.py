@@ -49,6 +49,7 @@ FROM pg_roles
 WHERE rolname IN ('memoir_reader', 'memoir_agent', 'memoir_worker', 'memoir_admin')
 """
 
+
 @dataclass(frozen=True)
 class Row:
     """One line of `status`.

@@ -23,7 +23,7 @@ BEGIN ATOMIC
             'models', 'pgmemoir_version', 'query_terms', 'recall', 'recall_query', 'redact',
             'related', 'relations', 'replay', 'search_memories', 'session_window', 'sessions',
             'stats', 'suggest_weights', 'summary', 'system_prompt', 'tokens', 'tool_schemas',
-            'call_tool']),
+            'call_tool', 'wait_for', 'written_at']),
         ('memoir_agent', ARRAY[
             'apply_decisions', 'confirm', 'enqueue', 'event_add', 'expand_query', 'extract_session',
             'forget', 'gold_add', 'mark_used', 'memory_write', 'mention', 'message_add',
@@ -40,8 +40,8 @@ BEGIN ATOMIC
             'set_rolling_summary', 'supersede', 'tokens', 'undo_run', 'update_memory', 'use_model',
             'vector_backlog']),
         ('memoir_admin', ARRAY[
-            'add_model', 'drop_model', 'fill_model', 'maintain', 'maintain_all', 'purge',
-            'purge_user', 'switch_model']),
+            'add_model', 'drop_model', 'export_user', 'fill_model', 'import_user', 'maintain',
+            'maintain_all', 'purge', 'purge_user', 'switch_model']),
         ('owner', ARRAY['grant_access']);
 END;
 
@@ -130,7 +130,8 @@ BEGIN
         WHERE r.relkind IN ('r', 'p', 'v')
           AND CASE WHEN s."right" = 'SELECT'
                    THEN m.role <> 'memoir_worker' OR NOT _hidden_from_workers(r.relname)
-                   ELSE m.role = 'memoir_admin' AND r.relkind <> 'v' END
+                   ELSE m.role = 'memoir_admin' AND r.relkind <> 'v'
+                        AND r.relname <> 'migration' END
         UNION ALL
         SELECT 'TABLE ' || r.name, concat(w."right", ' (' || quote_ident(k.name) || ')'), m.role
         FROM _writers() AS w
