@@ -98,7 +98,8 @@ def test_history_and_the_past_are_the_same(tx):
     import_lines(tx, export(tx, "ada", vectors=True), "bob")
     for memory_id in (first, other):
         told = [call(tx, "history", memory_id=memory_id, user_id=user) for user in ("ada", "bob")]
-        assert told[0] == told[1] and len(told[0]) > 1
+        assert told[0] == told[1]
+        assert len(told[0]) > 1
     past = [recall(tx, "drinks", user_id=u, as_of=ago(days=1)).block for u in ("ada", "bob")]
     assert past[0] == past[1]
 
