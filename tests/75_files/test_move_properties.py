@@ -52,6 +52,12 @@ STEPS = st.one_of(
 )
 
 
+BEGINNING: list[tuple[str, Any]] = [
+    ("remember", {"content": "Ada lives in 杭州", "subject": "城市", "embedding": "[1,2]"}),
+    ("remember", {"content": "Ada walks to work", "keywords": ["way"]}),
+]
+
+
 def act(conn: psycopg.Connection, step: tuple[str, Any], ids: list[int]) -> None:
     """One step of a user's life; what is refused is no step."""
     name, given_ = step
@@ -77,7 +83,7 @@ def act(conn: psycopg.Connection, step: tuple[str, Any], ids: list[int]) -> None
 @given(st.lists(STEPS, max_size=14), st.booleans())
 def test_an_import_gives_the_same_export(tx, steps, vectors):
     ids: list[int] = []
-    for step in steps:
+    for step in (*BEGINNING, *steps):
         act(tx, step, ids)
     lines = export(tx, "ada", vectors=vectors)
     import_lines(tx, lines, "bob")
