@@ -350,6 +350,11 @@ def test_a_reference_to_nothing_is_named(tx):
         (['{"pgmemoir": {"version": 2}}'], "line 1: version 2 is unknown"),
         (['{"pgmemoir": {}}'], "line 1: version NULL is unknown"),
         (['{"pgmemoir": {"version": 1}}'], "line 1: counts, highest_id or model"),
+        (["[" * 100_000], "line 1: this is no export of pgmemoir"),
+        (
+            ['{"pgmemoir": {"version": 1, "counts": {}, "highest_id": "1", "model": {"name": 1}}}'],
+            "line 1: counts, highest_id or model",
+        ),
         (
             ['{"pgmemoir": {"version": 1, "counts": {}, "highest_id": "9999999999999999"}}'],
             "line 1: id 9999999999999999 is too high",
@@ -395,8 +400,9 @@ def test_a_line_of_40_megabytes_is_refused(tx):
     assert caught.value.sqlstate == "ME017"
 
 
-def test_no_lines_are_refused(tx):
-    error = refused(tx, "import_user", lines=[], user_id="bob")
+@pytest.mark.parametrize("lines", [[], [None], [["a"], ["b"]]])
+def test_no_lines_are_refused(tx, lines):
+    error = refused(tx, "import_user", lines=lines, user_id="bob")
     assert error.sqlstate == "ME008"
 
 

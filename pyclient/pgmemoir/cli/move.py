@@ -128,7 +128,11 @@ def _import_user(
     header = header_of(first)
     app.user = app.user or header.get("user_id")
     promised = header.get("counts")
-    length = sum(promised.values()) + 2 if isinstance(promised, dict) else 1
+    length = 2 + sum(
+        number
+        for number in (promised.values() if isinstance(promised, dict) else ())
+        if isinstance(number, int)
+    )
     with psycopg.connect(app.address) as conn, progress_bar(length, "importing") as bar:
         done = import_lines(
             conn,
