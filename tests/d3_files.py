@@ -32,7 +32,7 @@ MEMORY: Json = json.loads("""
     {
       "id": "e5f6g7h8",
       "category": "procedural",
-      "content": "fetch_url 工具对动态渲染网页（如 React/Vue SPA）无效，需提示用户使用浏览器插件获取内容",
+      "content": "fetch_url 工具对动态渲染网页（如 React/Vue SPA）无效",
       "salience": 0.9,
       "created_at": "2026-02-20T15:20:00Z",
       "last_accessed": "2026-02-21T09:00:00Z",
@@ -129,7 +129,7 @@ def _object(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStra
 
 
 _ENTRIES = _object(
-    {"id": st.uuids().map(lambda id: id.hex[:8]), "category": _CATEGORIES, "content": _SAID},
+    {"id": st.uuids().map(lambda key: key.hex[:8]), "category": _CATEGORIES, "content": _SAID},
     {
         "salience": st.floats(0, 1).map(lambda share: round(share, 3)),
         "created_at": _TIMES,

@@ -18,7 +18,7 @@ BEGIN
     EXCEPTION WHEN data_exception THEN
         RAISE EXCEPTION '% holds what cannot be stored', what
             USING ERRCODE = 'ME015', DETAIL = SQLERRM,
-                  HINT = 'Leave out \u0000, halves of surrogate pairs and numbers of 100,000 digits.';
+                  HINT = 'Leave out \u0000, halves of surrogate pairs, endless numbers.';
     END;
     IF jsonb_path_exists(read, 'strict $.**{40}') THEN
         RAISE EXCEPTION '% is nested more than 40 levels deep', what

@@ -105,8 +105,8 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION export_memory_json(text, text, timestamptz) IS
-    'The memories of a user as memory.json, version 2 of D3: text, two spaces a level. Entries that '
-    'came from such a file are printed as they were written there, with their ids, in their order, '
+    'The memories of a user as memory.json, version 2 of D3: text, two spaces a level. Entries '
+    'that came from such a file are printed as they were written there, with their ids, in their order, '
     'except for what has changed since; others get an id of 8 (rarely 16) hex characters, always '
     'the same. In it are active memories that are true now: not pending, forgotten, superseded, '
     'archived or expired ones, no turns, and none of attached tables. Kinds are put under the six '

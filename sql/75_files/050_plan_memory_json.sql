@@ -147,7 +147,7 @@ BEGIN
 END $$;
 
 -- What is to be done about an entry and the memory it is about (NULL: it is new). base: what the
--- file said of it last time; NULL: the file tells of it for the first time, and all it says is news.
+-- file said of it last time; NULL: it tells of it for the first time, and all it says is news.
 CREATE OR REPLACE FUNCTION _judge_entry(
     entry jsonb, base jsonb, of_kind kind, importance float8, last_at timestamptz, count int,
     again boolean, stored memory, shown access,

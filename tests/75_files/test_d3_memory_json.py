@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import json
 
-import pytest
 from hypothesis import given, settings
 from tests.d3_files import MEMORIES, MEMORY, actions, printed, take, text
-from tests.rows import call, recall, refused, remember, row_counts, value
+from tests.rows import row_counts
 
 OTHER = "11111111"
 
