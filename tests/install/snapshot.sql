@@ -1,7 +1,11 @@
 -- The catalogue of a database, one line an object: two databases are alike when their lines are.
 -- Members of extensions are left out (the extension's line stands for them), so is column order.
+-- Those of pgmemoir itself are not, nor has it a line: it makes what memoir migrate makes.
 WITH member AS (
-    SELECT classid, objid FROM pg_depend WHERE deptype = 'e'
+    SELECT d.classid, d.objid
+    FROM pg_depend d
+    JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+    WHERE d.deptype = 'e' AND e.extname <> 'pgmemoir'
 ), space AS (
     SELECT oid, nspname FROM pg_namespace
     WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'
@@ -18,7 +22,7 @@ SELECT format('schema %s %s', nspname, (SELECT nspacl FROM pg_namespace n WHERE 
 FROM space
 UNION ALL
 SELECT format('extension %s %s in %s', extname, extversion, extnamespace::regnamespace)
-FROM pg_extension
+FROM pg_extension WHERE extname <> 'pgmemoir'
 UNION ALL
 SELECT format('relation %s %s %s %s rls %s', relkind, name, reloptions, relacl, relrowsecurity)
 FROM relation
@@ -54,3 +58,4 @@ UNION ALL
 SELECT format('comment on %s %s: %s', o.type, o.identity, d.description)
 FROM pg_description d, pg_identify_object(d.classoid, d.objoid, d.objsubid) o
 WHERE d.objoid >= 16384 AND (d.classoid, d.objoid) NOT IN (TABLE member)
+  AND o.type || ' ' || o.identity <> 'extension pgmemoir'
