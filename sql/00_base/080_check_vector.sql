@@ -22,3 +22,15 @@ CREATE OR REPLACE FUNCTION _check_vector(embedding halfvec, dimensions int) RETU
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN vector_dims(embedding) <> dimensions OR NOT l2_norm(embedding) > 0
                 THEN _refuse_vector(embedding, dimensions) ELSE embedding END;
+
+-- That as many vectors come as there are things to have them; what: the word for those.
+CREATE OR REPLACE FUNCTION _check_vectors(embeddings halfvec[], number int, what text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF cardinality(embeddings) <> number OR array_ndims(embeddings) > 1 THEN
+        RAISE EXCEPTION '% embeddings for % %', cardinality(embeddings), number, what
+            USING ERRCODE = 'ME008', HINT = 'Pass one vector for each, NULL where there is none.';
+    END IF;
+END $$;

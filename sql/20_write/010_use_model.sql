@@ -6,10 +6,10 @@ CREATE OR REPLACE FUNCTION _check_model(name text, dimensions int, asked text) R
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF coalesce(btrim(name), '') = '' OR dimensions IS NULL
-       OR dimensions NOT BETWEEN 1 AND 4000 THEN
-        RAISE EXCEPTION 'a model needs a name and 1 to 4000 dimensions, not "%" with %',
-                name, dimensions
+    IF coalesce(btrim(name), '') = '' OR length(name) > 200
+       OR dimensions IS NULL OR dimensions NOT BETWEEN 1 AND 4000 THEN
+        RAISE EXCEPTION 'a model needs a name of 1 to 200 characters and 1 to 4000 dimensions, '
+                        'not "%" with %', left(name, 201), dimensions
             USING ERRCODE = 'ME008',
                   HINT = format('SELECT memoir.%s(''text-embedding-3-small'', 1536);', asked);
     END IF;
@@ -30,6 +30,23 @@ BEGIN
             USING ERRCODE = 'ME009',
                   HINT = 'SELECT * FROM memoir.models() lists them; '
                          'memoir.add_model(name, dimensions) adds one.';
+    END IF;
+    RETURN found_model;
+END $$;
+
+-- A model by its name, unless drop_model() has begun with it.
+CREATE OR REPLACE FUNCTION _lasting_model(name text) RETURNS embedding_model
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    found_model CONSTANT embedding_model := _known_model(name);
+BEGIN
+    IF found_model.dropping THEN
+        RAISE EXCEPTION 'model "%" is being dropped', name
+            USING ERRCODE = 'ME014',
+                  HINT = format('SELECT memoir.drop_model(%L); until it returns 0, then it can be '
+                                'added again.', name);
     END IF;
     RETURN found_model;
 END $$;
@@ -69,7 +86,8 @@ END $$;
 COMMENT ON FUNCTION use_model(text, int) IS
     'Names the embedding model of this database: name and dimensions (1 to 4000). The first call '
     'or the first vector decides; a later call with another model raises ME009: add_model() and '
-    'switch_model() go over to it. Call it when a client starts.';
+    'switch_model() go over to it. Call it when a client starts. Errors: ME008 name (1 to 200 '
+    'characters) or dimensions, ME009.';
 
 -- The active model, once the vector is found to fit it; the first vector decides the dimensions.
 CREATE OR REPLACE FUNCTION _admitting_model(embedding halfvec) RETURNS embedding_model

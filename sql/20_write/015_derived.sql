@@ -45,13 +45,7 @@ CREATE OR REPLACE FUNCTION _derive(user_id text, from_ids bigint[], to_ids bigin
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_variable
 BEGIN
-    INSERT INTO relation (user_id, from_id, to_id, type, strength)
-    SELECT DISTINCT user_id, d.from_id, d.to_id, 'derived_from', 1
-    FROM unnest(from_ids, to_ids) AS d (from_id, to_id)
-    WHERE d.from_id <> d.to_id
-    ORDER BY d.from_id, d.to_id
-    ON CONFLICT DO NOTHING;
+    PERFORM _link(user_id, from_ids, to_ids, 'derived_from', 1);
     PERFORM _mark_derived(user_id, from_ids);
 END $$;

@@ -189,7 +189,8 @@ BEGIN
     END;
     INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, model,
                           change_id, run_id, undoes)
-    SELECT _revise.user_id, o.memory_id, _revise.action, _revise.author, _revise.reason, o.old,
+    SELECT _revise.user_id, o.memory_id, _revise.action, coalesce(_revise.author, 'user'),
+           _revise.reason, o.old,
            CASE WHEN o.old ? 'embedding' THEN in_model END,
            coalesce(_revise.change_id, _next_change()), _revise.run_id, _revise.undoes
     FROM unnest(ids, olds) AS o (memory_id, old);
@@ -206,15 +207,10 @@ BEGIN
     RETURN ids;
 END $$;
 
--- Memories of which only some states can be left: the others stay as they are.
-CREATE OR REPLACE FUNCTION _in_state(user_id text, memory_ids bigint[], states text[])
-    RETURNS bigint[]
+-- The values of a memory that is taken out of recall.
+CREATE OR REPLACE FUNCTION _retired(status text, at timestamptz) RETURNS jsonb
     LANGUAGE sql STABLE
-    RETURN ARRAY(
-        SELECT m.memory_id FROM memory AS m
-        WHERE m.user_id = _in_state.user_id AND m.memory_id = ANY (memory_ids)
-          AND m.status = ANY (states)
-        ORDER BY m.memory_id);
+    RETURN jsonb_build_object('status', status, 'retired_at', at);
 
 -- Takes memories out of recall: forgotten, archived or superseded.
 CREATE OR REPLACE FUNCTION _retire(
@@ -224,30 +220,16 @@ CREATE OR REPLACE FUNCTION _retire(
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    ids CONSTANT bigint[] := _in_state(
-        user_id, memory_ids, CASE status WHEN 'superseded' THEN '{active}'::text[]
-                                         ELSE '{active,pending,superseded}' END);
+    leaving CONSTANT text[] := CASE status
+        WHEN 'superseded' THEN '{active}'
+        WHEN 'archived' THEN '{active,pending,superseded}'
+        ELSE '{active,pending,superseded,archived}' END;
+    ids CONSTANT bigint[] := ARRAY(
+        SELECT m.memory_id FROM memory AS m
+        WHERE m.user_id = _retire.user_id AND m.memory_id = ANY (memory_ids)
+          AND m.status = ANY (leaving)
+        ORDER BY m.memory_id);
 BEGIN
-    RETURN _revise(
-        user_id, ids,
-        array_fill(jsonb_build_object('status', status, 'retired_at', at),
-                   ARRAY[cardinality(ids)]),
-        action, author, reason, run_id, change_id);
-END $$;
-
--- Brings forgotten, archived and pending memories into recall.
-CREATE OR REPLACE FUNCTION _revive(
-    user_id text, memory_ids bigint[], action text, author text, reason text, run_id bigint,
-    change_id bigint DEFAULT NULL) RETURNS bigint[]
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-DECLARE
-    ids CONSTANT bigint[] := _in_state(user_id, memory_ids, '{forgotten,archived,pending}');
-BEGIN
-    RETURN _revise(
-        user_id, ids,
-        array_fill('{"status": "active", "retired_at": null}'::jsonb,
-                   ARRAY[cardinality(ids)]),
-        action, author, reason, run_id, change_id);
+    RETURN _revise(user_id, ids, array_fill(_retired(status, at), ARRAY[cardinality(ids)]),
+                   action, author, reason, run_id, change_id);
 END $$;

@@ -13,6 +13,7 @@ DECLARE
     number int;
     known bigint[];
     fresh new_memory[];
+    bare record;
 BEGIN
     LOOP
         fresh := given;
@@ -49,18 +50,15 @@ BEGIN
         FROM unnest(fresh) AS n, LATERAL _keywords(n.content) AS k;
     END IF;
     IF EXISTS (SELECT FROM unnest(fresh) AS n WHERE n.valid_until IS NOT NULL) THEN
-        PERFORM _lock_user(user_id);
         UPDATE profile AS p SET some_expire = true
         WHERE p.user_id = _store.user_id AND NOT p.some_expire;
     END IF;
-    IF EXISTS (SELECT FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
-               WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL)
-    THEN
+    SELECT array_agg(u.known) AS ids, array_agg(u.embedding) AS embeddings INTO bare
+    FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
+    WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL;
+    IF bare.ids IS NOT NULL THEN
         PERFORM _lock_user(user_id);
-        PERFORM _store_vectors(user_id, model.model_id, array_agg(u.known),
-                               array_agg(u.embedding), false)
-        FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
-        WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL;
+        PERFORM _store_vectors(user_id, model.model_id, bare.ids, bare.embeddings, false);
     END IF;
     RETURN known;
 END $$;

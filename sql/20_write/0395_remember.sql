@@ -17,7 +17,11 @@ CREATE OR REPLACE FUNCTION _needs_lock(given new_memory) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _has_slot(given) OR given.in_profile OR given.valid_until IS NOT NULL;
 
--- What an agent or a model adds waits until it is confirmed, where the user wants that.
+-- Whether nobody has looked at what this author adds: it waits for a user who confirms.
+CREATE OR REPLACE FUNCTION _is_automatic(author text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN author IN ('agent', 'model');
+
 CREATE OR REPLACE FUNCTION _remember(user_id text, model embedding_model, given new_memory[])
     RETURNS outcome[]
     LANGUAGE plpgsql
@@ -55,7 +59,7 @@ BEGIN
     temporary := CASE WHEN told.session_ids = '{}' THEN '{}'
                       ELSE _open_sessions(user_id, told.session_ids) END;
     FOR place IN 1 .. cardinality(given) LOOP
-        IF holder.confirm AND given[place].origin IN ('agent', 'model') THEN
+        IF holder.confirm AND _is_automatic(given[place].origin) THEN
             given[place].status := 'pending';
         END IF;
         IF given[place].session_id = ANY (temporary) THEN

@@ -118,11 +118,8 @@ BEGIN
         user_id, place.before_id, place.valid_from, given.created_at, given.origin,
         format('memory %s follows', given.memory_id), run_id, change);
     PERFORM _store(user_id, model, ARRAY[given]);
-    INSERT INTO relation (user_id, from_id, to_id, type, strength)
-    SELECT _fill_slot.user_id, r.from_id, r.to_id, 'supersedes', 1
-    FROM (VALUES (given.memory_id, place.before_id), (place.after_id, given.memory_id))
-             AS r (from_id, to_id)
-    WHERE r.from_id IS NOT NULL AND r.to_id IS NOT NULL;
+    PERFORM _link(user_id, ARRAY[given.memory_id, place.after_id],
+                  ARRAY[place.before_id, given.memory_id], 'supersedes', 1);
     IF ended OR run_id IS NOT NULL THEN
         PERFORM _record_added(user_id, ARRAY[given.memory_id], given.origin, NULL, run_id, change);
     END IF;

@@ -1,6 +1,23 @@
 -- Stores one memory, in the caller's transaction, with its recall projection, and decides at once
 -- what it means for those stored before. Plans are made once and by index: one made while the
 -- tables were small would read them whole for as long as the connection lasts.
+
+-- The keywords and sources that come with a memory; those it has stay.
+CREATE OR REPLACE FUNCTION _tag(
+    user_id text, memory_id bigint, tags text[], sources bigint[], origin text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF tags <> '{}' THEN
+        PERFORM _write_keywords(
+            user_id, array_fill(memory_id, ARRAY[cardinality(tags)]), tags, NULL, origin);
+    END IF;
+    IF sources <> '{}' THEN
+        PERFORM _derive(user_id, array_fill(memory_id, ARRAY[cardinality(sources)]), sources);
+    END IF;
+END $$;
+
 CREATE OR REPLACE FUNCTION remember(
     content text,
     kind text DEFAULT 'general',
@@ -48,12 +65,8 @@ BEGIN
     END IF;
     SELECT o.action, o.memory_id, o.reason, o.other_ids INTO action, memory_id, reason, other_ids
     FROM unnest(_remember(owner, model, ARRAY[given])) AS o;
-    IF tags <> '{}' AND memory_id IS NOT NULL THEN
-        PERFORM _write_keywords(
-            owner, array_fill(memory_id, ARRAY[cardinality(tags)]), tags, NULL, 'user_tag');
-    END IF;
-    IF sources <> '{}' AND memory_id IS NOT NULL THEN
-        PERFORM _derive(owner, array_fill(memory_id, ARRAY[cardinality(sources)]), sources);
+    IF memory_id IS NOT NULL THEN
+        PERFORM _tag(owner, memory_id, tags, sources, 'user_tag');
     END IF;
 END $$;
 

@@ -42,9 +42,7 @@ BEGIN
              ELSE greatest(now(), older.valid_from + interval '1 microsecond') END,
         greatest(newer.created_at, older.created_at), author,
         coalesce(reason, format('memory %s takes its place', newer.memory_id)), run_id, change_id);
-    INSERT INTO relation (user_id, from_id, to_id, type, strength)
-    VALUES (_supersede.user_id, newer.memory_id, older.memory_id, 'supersedes', 1)
-    ON CONFLICT DO NOTHING;
+    PERFORM _link(user_id, ARRAY[newer.memory_id], ARRAY[older.memory_id], 'supersedes', 1);
 END $$;
 
 CREATE OR REPLACE FUNCTION supersede(

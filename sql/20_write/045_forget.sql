@@ -19,9 +19,8 @@ BEGIN
     old_status := stored.status;
     new_status := 'forgotten';
     IF NOT dry_run THEN
-        PERFORM _revise(owner, ARRAY[memory_id],
-                        ARRAY[jsonb_build_object('status', 'forgotten', 'retired_at', now())],
-                        'FORGET', author, reason, NULL, NULL);
+        PERFORM _retire(owner, ARRAY[memory_id], 'forgotten', 'FORGET', author, reason, now(),
+                        NULL);
     END IF;
 END $$;
 

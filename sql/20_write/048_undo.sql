@@ -63,8 +63,7 @@ BEGIN
     LOOP
         ids := ids || _revise(
             user_id, ARRAY[step.memory_id],
-            ARRAY[coalesce(step.old_values, jsonb_build_object('status', 'forgotten',
-                                                               'retired_at', now()))],
+            ARRAY[coalesce(step.old_values, _retired('forgotten', now()))],
             'UNDO', author, 'undone: ' || step.action, run_id, NULL, change_id);
     END LOOP;
     DELETE FROM relation AS r
@@ -100,10 +99,8 @@ BEGIN
                 undo.memory_id, since
             USING ERRCODE = 'ME014', HINT = format('SELECT * FROM memoir.undo(%s) first.', since);
     ELSIF change = 0 THEN
-        ids := _revise(
-            owner, ARRAY[undo.memory_id],
-            ARRAY[jsonb_build_object('status', 'forgotten', 'retired_at', now())],
-            'UNDO', author, 'undone: ADD', NULL, NULL, 0);
+        ids := _revise(owner, ARRAY[undo.memory_id], ARRAY[_retired('forgotten', now())],
+                       'UNDO', author, 'undone: ADD', NULL, NULL, 0);
     ELSE
         ids := _undo_change(owner, change, author, NULL);
     END IF;

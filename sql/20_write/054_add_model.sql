@@ -19,13 +19,8 @@ BEGIN
     END IF;
     INSERT INTO embedding_model (name, dimensions) VALUES (add_model.name, add_model.dimensions)
     ON CONFLICT DO NOTHING;
-    known := _known_model(name);
-    IF known.dropping THEN
-        RAISE EXCEPTION 'model "%" is being dropped', name
-            USING ERRCODE = 'ME014',
-                  HINT = format('SELECT memoir.drop_model(%L); until it returns 0, then add it '
-                                'again.', name);
-    ELSIF known.dimensions <> add_model.dimensions THEN
+    known := _lasting_model(name);
+    IF known.dimensions <> add_model.dimensions THEN
         RAISE EXCEPTION 'model "%" has % dimensions, not %', name, known.dimensions, dimensions
             USING ERRCODE = 'ME009',
                   HINT = 'SELECT * FROM memoir.models() lists them. Vectors of another length '

@@ -16,15 +16,12 @@ AS $$
 #variable_conflict use_column
 DECLARE
     whose CONSTANT text := user_id;
-    filled CONSTANT embedding_model := _known_model(name);
+    filled CONSTANT embedding_model := _lasting_model(name);
 BEGIN
     IF n IS NULL OR n NOT BETWEEN 1 AND 10000 THEN
         RAISE EXCEPTION 'n must be 1 to 10000 memories, not %', n
             USING ERRCODE = 'ME008',
                   HINT = format('SELECT * FROM memoir.fill_model(%L, 1000);', name);
-    ELSIF filled.dropping THEN
-        RAISE EXCEPTION 'model "%" is being dropped', name
-            USING ERRCODE = 'ME014', HINT = 'SELECT * FROM memoir.models() lists the others.';
     END IF;
     IF whose IS NOT NULL THEN
         PERFORM _resolve_user(whose);

@@ -52,12 +52,9 @@ DECLARE
     wanted embedding_model;
 BEGIN
     PERFORM FROM embedding_model AS m ORDER BY m.model_id FOR NO KEY UPDATE;
-    wanted := _known_model(coalesce(name, ''));
+    wanted := _lasting_model(coalesce(name, ''));
     IF wanted.active THEN
         RETURN;
-    ELSIF wanted.dropping THEN
-        RAISE EXCEPTION 'model "%" is being dropped', name
-            USING ERRCODE = 'ME014', HINT = 'SELECT * FROM memoir.models() lists the others.';
     END IF;
     PERFORM _check_filled(wanted, force);
     LOCK TABLE memory IN SHARE MODE;

@@ -75,18 +75,6 @@ BEGIN
     END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION _check_vectors(embeddings halfvec[], number int) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    IF cardinality(embeddings) <> number OR array_ndims(embeddings) > 1 THEN
-        RAISE EXCEPTION '% embeddings for % decisions', cardinality(embeddings), number
-            USING ERRCODE = 'ME008',
-                  HINT = 'Pass one vector a decision, NULL for a decision without one.';
-    END IF;
-END $$;
-
 -- An id as models write it: 12, "12" or 12.0; NULL for what can be no id of ours.
 CREATE OR REPLACE FUNCTION _said_id(said jsonb) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -84,19 +84,6 @@ BEGIN
         ELSE _outcome('ADD', given.memory_id, 'new') END;
 END $$;
 
-CREATE OR REPLACE FUNCTION _link(
-    user_id text, from_id bigint, to_ids bigint[], type text, strength float8) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-#variable_conflict use_variable
-BEGIN
-    INSERT INTO relation (user_id, from_id, to_id, type, strength)
-    SELECT user_id, from_id, i, type, strength
-    FROM unnest(to_ids) AS i WHERE i <> from_id
-    ON CONFLICT DO NOTHING;
-END $$;
-
 -- Memories are superseded by another, unless it turned out to be history itself.
 CREATE OR REPLACE FUNCTION _supersede_all(
     user_id text, memory_ids bigint[], by_id bigint, author text, reason text, run_id bigint,
@@ -188,7 +175,7 @@ BEGIN
     result := _add_decided(user_id, model, given, decision ->> 'reason', run_id, change_id);
     IF result.action = 'PENDING' THEN
         result.other_ids := targets;
-        PERFORM _link(user_id, given.memory_id, targets,
+        PERFORM _link(user_id, array_fill(given.memory_id, ARRAY[cardinality(targets)]), targets,
                       CASE decision ->> 'action' WHEN 'KEEP_BOTH' THEN 'related'
                                                  ELSE 'supersedes' END, 1);
     END IF;
@@ -216,7 +203,8 @@ BEGIN
         WHEN 'ADD' THEN
             NULL;
         WHEN 'KEEP_BOTH' THEN
-            PERFORM _link(user_id, result.memory_id, targets, 'related', 0.9);
+            PERFORM _link(user_id, array_fill(result.memory_id, ARRAY[cardinality(targets)]),
+                          targets, 'related', 0.9);
             result.other_ids := targets;
         WHEN 'MERGE' THEN
             PERFORM _derive(user_id, array_fill(result.memory_id, ARRAY[cardinality(targets)]),
@@ -264,20 +252,13 @@ CREATE OR REPLACE FUNCTION _tag_decided(
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
-DECLARE
-    tags CONSTANT text[] := _check_keywords(ARRAY(
-        SELECT k FROM jsonb_array_elements_text(decision -> 'keywords') AS k), 50);
-    sources CONSTANT bigint[] := ARRAY(
-        SELECT _said_id(s.id) FROM jsonb_array_elements(decision -> 'sources') AS s (id));
 BEGIN
-    IF tags <> '{}' THEN
-        PERFORM _write_keywords(
-            user_id, array_fill(memory_id, ARRAY[cardinality(tags)]), tags, NULL,
-            CASE author WHEN 'user' THEN 'user_tag' ELSE 'llm' END);
-    END IF;
-    IF sources <> '{}' THEN
-        PERFORM _derive(user_id, array_fill(memory_id, ARRAY[cardinality(sources)]), sources);
-    END IF;
+    PERFORM _tag(
+        user_id, memory_id,
+        _check_keywords(ARRAY(
+            SELECT k FROM jsonb_array_elements_text(decision -> 'keywords') AS k), 50),
+        ARRAY(SELECT _said_id(s.id) FROM jsonb_array_elements(decision -> 'sources') AS s (id)),
+        CASE author WHEN 'user' THEN 'user_tag' ELSE 'llm' END);
 END $$;
 
 -- Carries out one decision. waits: the user confirms what this author adds, so that nothing stored
@@ -354,7 +335,7 @@ DECLARE
 BEGIN
     author := coalesce(author, 'model');
     PERFORM _check_decisions(said);
-    PERFORM _check_vectors(embeddings, jsonb_array_length(said));
+    PERFORM _check_vectors(embeddings, jsonb_array_length(said), 'decisions');
     PERFORM _check_session(session_id);
     model := _admitting_model((SELECT e FROM unnest(embeddings) AS e WHERE e IS NOT NULL LIMIT 1));
     PERFORM _lock_user(owner);
@@ -366,7 +347,7 @@ BEGIN
         FROM generate_series(1, jsonb_array_length(said)) AS p;
         RETURN;
     END IF;
-    waits := author IN ('agent', 'model')
+    waits := _is_automatic(author)
              AND (SELECT p.confirm FROM profile AS p WHERE p.user_id = owner);
     PERFORM _open_sessions(owner, array_remove(ARRAY[session_id], NULL));
     run_id := _next_run();

@@ -51,12 +51,7 @@ BEGIN
     IF NOT dry_run THEN
         PERFORM _lock_user(owner);
     END IF;
-    IF NOT EXISTS (SELECT FROM memory AS m
-                   WHERE m.user_id = owner AND m.memory_id = memory_id) THEN
-        RAISE EXCEPTION 'user "%" has no memory %', owner, coalesce(memory_id::text, 'NULL')
-            USING ERRCODE = 'ME012',
-                  HINT = 'SELECT memory_id, content FROM memoir.memory lists what there is.';
-    END IF;
+    PERFORM _check_memory(owner, memory_id);
     FOR table_name, condition IN SELECT p.place, p.condition FROM _places_of_memory() AS p LOOP
         EXECUTE format('SELECT count(*) FROM %s AS x WHERE x.user_id = $1 AND (%s)', table_name,
                        condition)
@@ -85,6 +80,7 @@ BEGIN
         USING owner, memory_id;
     END LOOP;
     DELETE FROM memory AS m WHERE m.user_id = owner AND m.memory_id = memory_id;
+    PERFORM event_add('memory_deleted', jsonb_build_object('memory_id', memory_id::text), owner);
     PERFORM _mark_derived(owner, made_from_it);
     PERFORM _refresh_profile(owner);
     UPDATE profile AS p

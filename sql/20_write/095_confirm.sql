@@ -41,12 +41,8 @@ BEGIN
     PERFORM _revise(candidate.user_id, ARRAY[candidate.memory_id],
                     ARRAY[to_jsonb(place) - '{before_id,after_id}'::text[]],
                     'CONFIRM', 'user', NULL, NULL, change);
-    INSERT INTO relation (user_id, from_id, to_id, type, strength)
-    SELECT candidate.user_id, r.from_id, r.to_id, 'supersedes', 1
-    FROM (VALUES (candidate.memory_id, place.before_id), (place.after_id, candidate.memory_id))
-             AS r (from_id, to_id)
-    WHERE r.from_id IS NOT NULL AND r.to_id IS NOT NULL
-    ON CONFLICT DO NOTHING;
+    PERFORM _link(candidate.user_id, ARRAY[candidate.memory_id, place.after_id],
+                  ARRAY[place.before_id, candidate.memory_id], 'supersedes', 1);
     ended := _supersede_proposed(candidate.user_id, candidate.memory_id, change);
     RETURN CASE
         WHEN place.after_id IS NOT NULL
@@ -95,10 +91,9 @@ BEGIN
         kept_id := stored.memory_id;
         ended_id := candidate.memory_id;
     END IF;
-    INSERT INTO relation (user_id, from_id, to_id, type, strength)
-    VALUES (candidate.user_id, kept_id, ended_id, coalesce(decision.relation, 'supersedes'),
-            CASE WHEN decision.relation IS NULL THEN 1 ELSE 0.9 END)
-    ON CONFLICT DO NOTHING;
+    PERFORM _link(candidate.user_id, ARRAY[kept_id], ARRAY[ended_id],
+                  coalesce(decision.relation, 'supersedes'),
+                  CASE WHEN decision.relation IS NULL THEN 1 ELSE 0.9 END);
     IF decision.action = 'ADD' THEN
         RETURN _outcome('CONFIRM', kept_id, 'confirmed; a stored one is like it', ARRAY[ended_id]);
     END IF;

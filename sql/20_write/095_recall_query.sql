@@ -11,8 +11,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    context_limit CONSTANT int := (
-        SELECT s.value::int FROM setting AS s WHERE s.name = 'recall_context');
+    context_limit CONSTANT int := _config('recall_context');
     line_length CONSTANT int := (SELECT e.line_length FROM embedding_model AS e WHERE e.active);
     said text[];
 BEGIN

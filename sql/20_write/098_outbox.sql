@@ -2,20 +2,6 @@
 -- there anyway, so that it costs a write nothing and cannot say what did not happen. A revision
 -- tells the status before; the one after is what the next revision found, or is there now. Of a
 -- memory that was deleted an event without content remains; of a user who was deleted nothing.
-CREATE OR REPLACE FUNCTION _record_deleted(
-    user_id text, memory_ids bigint[], author text, reason text) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-#variable_conflict use_variable
-BEGIN
-    PERFORM event_add('memory_deleted',
-                      jsonb_strip_nulls(jsonb_build_object(
-                          'memory_id', i.id::text, 'author', author, 'reason', reason)),
-                      user_id)
-    FROM unnest(memory_ids) AS i (id);
-END $$;
-
 CREATE OR REPLACE VIEW outbox WITH (security_invoker = true) AS
 SELECT m.recorded_at AS at, m.user_id, 'created' AS event, m.memory_id, m.origin AS author,
        NULL AS reason, 'memory ' || m.memory_id AS event_id
@@ -36,8 +22,8 @@ LEFT JOIN LATERAL (
 ) AS later ON true
 WHERE r.old_values <> '{}'
 UNION ALL
-SELECT e.created_at, e.user_id, 'deleted', (e.payload ->> 'memory_id')::bigint,
-       e.payload ->> 'author', e.payload ->> 'reason', 'event ' || e.event_id
+SELECT e.created_at, e.user_id, 'deleted', _said_id(e.payload -> 'memory_id'),
+       NULL, NULL, 'event ' || e.event_id
 FROM event AS e
 WHERE e.type = 'memory_deleted';
 

@@ -22,7 +22,7 @@ DECLARE
         SELECT count(*) FROM message AS m
         WHERE m.user_id = _extract_if_due.user_id AND m.session_id = _extract_if_due.session_id
           AND m.position < turn AND m.role = 'user');
-    every CONSTANT int := (SELECT s.value::int FROM setting AS s WHERE s.name = 'extract_every');
+    every CONSTANT int := _config('extract_every');
 BEGIN
     IF before > 0 AND before % every = 0 AND _may_extract(user_id, session_id) THEN
         PERFORM enqueue(

@@ -12,7 +12,7 @@ BEGIN
     IF NOT _may_extract(user_id, NULL) THEN
         RETURN 0;
     END IF;
-    RETURN greatest(0, _job_number('nightly_jobs') - (
+    RETURN greatest(0, _config('nightly_jobs') - (
         SELECT count(*) FROM job AS j
         WHERE j.user_id = _job_room.user_id AND j.kind = _job_room.kind AND j.status <> 'done'));
 END $$;
@@ -23,11 +23,8 @@ CREATE OR REPLACE FUNCTION _ask_about_pair(
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_variable
 BEGIN
-    INSERT INTO relation (user_id, from_id, to_id, type, strength)
-    VALUES (user_id, newer, older, relation, 0.9)
-    ON CONFLICT DO NOTHING;
+    PERFORM _link(user_id, ARRAY[newer], ARRAY[older], relation, 0.9);
     IF _job_room(user_id, 'consolidate') > 0 THEN
         PERFORM enqueue('consolidate',
                         jsonb_build_object('memory_ids', ARRAY[older, newer]::text[]), user_id,

@@ -12,9 +12,9 @@ CREATE OR REPLACE FUNCTION _seldom_used(user_id text, at timestamptz)
 AS $$
 #variable_conflict use_column
 DECLARE
-    before CONSTANT timestamptz := at - make_interval(days => _job_number('compress_days')::int);
-    accesses CONSTANT int := _job_number('compress_accesses');
-    most CONSTANT int := _job_number('compress_most') * _job_number('nightly_jobs');
+    before CONSTANT timestamptz := at - make_interval(days => _config('compress_days')::int);
+    accesses CONSTANT int := _config('compress_accesses');
+    most CONSTANT int := _config('compress_most') * _config('nightly_jobs');
     held CONSTANT bigint[] := ARRAY(
         SELECT unnest(_payload_ids(j.payload)) FROM job AS j
         WHERE j.user_id = _seldom_used.user_id AND j.kind = 'compress' AND j.status <> 'done');
@@ -43,8 +43,8 @@ CREATE OR REPLACE FUNCTION _compress_jobs(user_id text, at timestamptz, room int
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    most CONSTANT int := _job_number('compress_most');
-    most_tokens CONSTANT int := _job_number('compress_tokens');
+    most CONSTANT int := _config('compress_most');
+    most_tokens CONSTANT int := _config('compress_tokens');
 BEGIN
     IF room = 0 OR (SELECT p.confirm FROM profile AS p WHERE p.user_id = _compress_jobs.user_id)
     THEN
@@ -60,7 +60,7 @@ BEGIN
         WINDOW earlier AS (PARTITION BY s.kind ORDER BY s.place)
     ) AS g
     GROUP BY g.kind, g.part
-    HAVING count(*) >= _job_number('compress_least')
+    HAVING count(*) >= _config('compress_least')
     ORDER BY min(g.memory_id)
     LIMIT room;
 END $$;
@@ -74,7 +74,7 @@ DECLARE
         (SELECT p.summarised_at FROM profile AS p
          WHERE p.user_id = _rolling_summary_jobs.user_id), '-infinity');
 BEGIN
-    IF room = 0 OR room < _job_number('nightly_jobs') THEN
+    IF room = 0 OR room < _config('nightly_jobs') THEN
         RETURN;  -- one waits, or is dead
     END IF;
     RETURN QUERY
@@ -84,7 +84,7 @@ BEGIN
         WHERE m.user_id = _rolling_summary_jobs.user_id AND m.memory_id = i.id
           AND m.recorded_at > since
         OFFSET 0) AS m
-    HAVING count(*) >= _job_number('summary_changes');
+    HAVING count(*) >= _config('summary_changes');
 END $$;
 
 -- Only what is new, as long as its job is kept: one that found nothing is not asked again.

@@ -1,22 +1,14 @@
 -- What becomes of a claimed job: handed out, done, or failed; then it waits, each time longer, or
 -- is dead. Half of every wait is drawn by lot: what failed together does not come back together.
-CREATE OR REPLACE FUNCTION _job_number(name text) RETURNS float8
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN (SELECT s.value::float8 FROM setting AS s WHERE s.name = _job_number.name);
-END $$;
-
 CREATE OR REPLACE FUNCTION _backoff(attempts int) RETURNS interval
     LANGUAGE plpgsql VOLATILE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN make_interval(secs =>
-        least(_job_number('job_backoff_seconds')
-              * _job_number('job_backoff_factor') ^ least(greatest(attempts, 1) - 1, 30),
-              _job_number('job_backoff_limit_seconds')) * (0.5 + random() / 2));
+        least(_config('job_backoff_seconds')
+              * _config('job_backoff_factor') ^ least(greatest(attempts, 1) - 1, 30),
+              _config('job_backoff_limit_seconds')) * (0.5 + random() / 2));
 END $$;
 
 -- Why an attempt failed, as it is kept: without secrets, and no longer than one can read.
@@ -38,7 +30,7 @@ AS $$
 DECLARE
     counted CONSTANT int := failed.attempts - (pause IS NOT NULL)::int;
     outcome CONSTANT text :=
-        CASE WHEN counted >= _job_number('job_attempts') THEN 'dead' ELSE 'waiting' END;
+        CASE WHEN counted >= _config('job_attempts') THEN 'dead' ELSE 'waiting' END;
 BEGIN
     UPDATE job AS j
     SET status = outcome, attempts = counted, worker = NULL,

@@ -164,7 +164,7 @@ BEGIN
         SELECT t.payload || jsonb_build_object('known', known), t.texts INTO claimed.payload, texts
         FROM _texts_of(claimed.user_id, model, ids) AS t;
     END IF;
-    IF cardinality(texts) > 1 AND claimed.attempts > _job_number('embed_split_after') THEN
+    IF cardinality(texts) > 1 AND claimed.attempts > _config('embed_split_after') THEN
         PERFORM _embed_apart(
             claimed, array_fill('one of its batch failed: ' || coalesce(claimed.error, 'its worker '
                                 'did not come back'), ARRAY[cardinality(texts)]), 0);
@@ -196,7 +196,7 @@ DECLARE
     made job;
 BEGIN
     WHILE n > 0 LOOP
-        ids := _next_without_vector(user_id, model, _job_number('embed_batch')::int);
+        ids := _next_without_vector(user_id, model, _config('embed_batch')::int);
         EXIT WHEN ids = '{}';
         known := _copy_known_vectors(user_id, model, ids);
         given := _texts_of(user_id, model, ids);

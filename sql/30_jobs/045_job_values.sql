@@ -72,7 +72,7 @@ CREATE OR REPLACE FUNCTION _reflect_values(user_id text, payload jsonb) RETURNS 
 AS $$
 DECLARE
     said CONSTANT jsonb := _conversation(
-        user_id, payload, 1000, _job_number('reflect_tokens')::int);
+        user_id, payload, 1000, _config('reflect_tokens')::int);
     asked CONSTANT text := (
         SELECT left(string_agg(s.message ->> 'content', ' '), 4000)
         FROM jsonb_array_elements(said) AS s (message) WHERE s.message ->> 'role' = 'user');
@@ -87,7 +87,7 @@ BEGIN
         FROM memory_explain(query_text => asked, user_id => _reflect_values.user_id) AS e
         WHERE e.memory_id IS NOT NULL AND e.kind <> 'turn'
         ORDER BY e.score DESC NULLS LAST, e.memory_id
-        LIMIT _job_number('similar_memories')::int);
+        LIMIT _config('similar_memories')::int);
     told := coalesce(_memories_told(user_id, alike), '[]');
     RETURN jsonb_build_object(
         'conversation', _material_lines(said), 'memories', _material_lines(told),
@@ -113,7 +113,7 @@ AS $$
 DECLARE
     told CONSTANT jsonb := _memories_told(user_id, _payload_ids(payload));
 BEGIN
-    RETURN CASE WHEN jsonb_array_length(told) >= _job_number('compress_least')
+    RETURN CASE WHEN jsonb_array_length(told) >= _config('compress_least')
                      AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object('memories', _material_lines(told),
                            'listed', jsonb_path_query_array(told, '$[*].id'),
@@ -152,7 +152,7 @@ BEGIN
         FROM memory AS m
         WHERE m.user_id = _summarised.user_id AND m.status = 'active' AND m.kind <> 'turn'
         ORDER BY m.created_at DESC, m.memory_id DESC
-        LIMIT _job_number('summary_memories')::int);
+        LIMIT _config('summary_memories')::int);
 END $$;
 
 CREATE OR REPLACE FUNCTION _rolling_summary_values(user_id text) RETURNS jsonb

@@ -9,7 +9,7 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     given CONSTANT text := nullif(btrim(_redact(summary), E' \t\r\n'), '');
-    most CONSTANT int := _job_number('summary_length');
+    most CONSTANT int := _config('summary_length');
 BEGIN
     IF length(given) > most THEN
         RAISE EXCEPTION 'the summary has % characters, the limit is %', length(given), most

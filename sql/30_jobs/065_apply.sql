@@ -217,7 +217,7 @@ CREATE OR REPLACE FUNCTION _check_length(answer jsonb) RETURNS void
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    most CONSTANT int := _job_number('answer_limit');
+    most CONSTANT int := _config('answer_limit');
     number CONSTANT int := jsonb_array_length(
         jsonb_path_query_array(answer, '$.*[*]'));
 BEGIN

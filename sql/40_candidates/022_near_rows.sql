@@ -47,8 +47,8 @@ CREATE OR REPLACE FUNCTION _compile_near_rows() RETURNS void
     SET search_path FROM CURRENT
 AS $compile$
 DECLARE
-    near CONSTANT int := (SELECT s.value::int FROM setting AS s WHERE s.name = 'ann_near');
-    most CONSTANT int := (SELECT s.value::int FROM setting AS s WHERE s.name = 'ann_words');
+    near CONSTANT int := _config('ann_near');
+    most CONSTANT int := _config('ann_words');
     branches text;
 BEGIN
     SELECT string_agg(format($branch$

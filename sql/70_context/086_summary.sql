@@ -28,7 +28,7 @@ BEGIN
     FROM (SELECT m.status, count(*) AS number FROM memory AS m
           WHERE m.user_id = owner GROUP BY m.status) AS g;
     SELECT count(*) INTO events FROM event AS e
-    WHERE e.user_id = owner AND e.type <> 'memory_retrieval';
+    WHERE e.user_id = owner AND NOT _is_log(e.type);
     SELECT coalesce(jsonb_agg(jsonb_build_object('keyword', g.keyword, 'memories', g.number)
                               ORDER BY g.number DESC, g.weight DESC, g.keyword), '[]')
     INTO top_keywords

@@ -42,7 +42,6 @@ BEGIN
         IF NOT run.dry_run THEN
             ids := _retire(user_id, ids, 'forgotten', 'FORGET', 'maintain', why, run.at,
                            run.run_id);
-            PERFORM _notify(user_id, 'forgotten', ids);
         END IF;
         action := 'forgotten';
         memories := cardinality(ids);

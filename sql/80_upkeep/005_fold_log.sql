@@ -37,9 +37,3 @@ BEGIN
         RETURN NEXT;
     END IF;
 END $$;
-
--- A number of days in table setting, as so many times 24 hours.
-CREATE OR REPLACE FUNCTION _days(name text) RETURNS interval
-    LANGUAGE sql STABLE
-    RETURN (SELECT s.value::float8 FROM setting AS s WHERE s.name = _days.name)
-           * interval '24 hours';

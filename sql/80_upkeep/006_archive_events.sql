@@ -1,7 +1,7 @@
 -- Old events (D3 4.6). After 30 days they are queued to be summarised, and what matters in them
 -- remembered: that takes a model. After 60 days they are deleted, but those of a user only once
 -- their job is done: with no model, or a broken one, they stay. The log's own events
--- (memory_retrieval) are nobody's words and just go.
+-- (_is_log) are nobody's words and just go.
 CREATE OR REPLACE FUNCTION _archive_events(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -10,7 +10,7 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     until CONSTANT timestamptz := run.at - _days('archive_days');
-    size CONSTANT int := (SELECT s.value::int FROM setting AS s WHERE s.name = 'archive_events');
+    size CONSTANT int := _config('archive_events');
     events int := 0;
     jobs int := 0;
     part record;
@@ -26,7 +26,7 @@ BEGIN
             SELECT e.event_id, e.created_at,
                    (row_number() OVER (ORDER BY e.created_at, e.event_id) - 1) / size AS number
             FROM event AS e
-            WHERE e.user_id = user_id AND e.created_at < until AND e.type <> 'memory_retrieval'
+            WHERE e.user_id = user_id AND e.created_at < until AND NOT _is_log(e.type)
               AND NOT EXISTS (SELECT FROM job AS j
                               WHERE j.user_id = user_id AND j.job_id = e.archive_job)
             ORDER BY e.created_at, e.event_id
@@ -68,7 +68,7 @@ DECLARE
 BEGIN
     ids := ARRAY(SELECT e.event_id FROM event AS e
                  WHERE e.user_id = user_id AND e.created_at < until
-                   AND (e.type = 'memory_retrieval'
+                   AND (_is_log(e.type)
                         OR e.archive_job IN (SELECT j.job_id FROM job AS j
                                              WHERE j.user_id = user_id AND j.status = 'done'))
                  ORDER BY e.created_at, e.event_id LIMIT run.most);

@@ -61,7 +61,7 @@ BEGIN
         RETURN false;
     END IF;
     LOCK TABLE ONLY event IN ACCESS EXCLUSIVE MODE;
-    EXECUTE format('SELECT EXISTS (SELECT FROM %I AS e WHERE e.type <> ''memory_retrieval'' '
+    EXECUTE format('SELECT EXISTS (SELECT FROM %I AS e WHERE NOT _is_log(e.type) '
                    'AND ((e.user_id, e.archive_job) IN (SELECT j.user_id, j.job_id FROM job AS j '
                    'WHERE j.status = ''done'')) IS NOT TRUE)', name)
     INTO left_over;

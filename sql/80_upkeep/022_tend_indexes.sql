@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION _index_plan(only_user text)
 AS $$
 #variable_conflict use_column
 DECLARE
-    gain CONSTANT float8 := (SELECT s.value::float8 FROM setting AS s WHERE s.name = 'ann_gain');
+    gain CONSTANT float8 := _config('ann_gain');
 BEGIN
     RETURN QUERY
     SELECT c.user_id,
@@ -75,8 +75,7 @@ CREATE OR REPLACE FUNCTION _tend_indexes(user_id text, run upkeep_run, after big
 AS $$
 #variable_conflict use_column
 DECLARE
-    limit_of_users CONSTANT int := (SELECT s.value::int FROM setting AS s
-                                    WHERE s.name = 'ann_limit');
+    limit_of_users CONSTANT int := _config('ann_limit');
     may_build CONSTANT boolean := NOT run.dry_run AND run.build_up_to > 0 AND _owns_tables()
         AND pg_try_advisory_xact_lock(_index_lock());
     indexed bigint := (SELECT count(*) FROM profile AS p WHERE p.ann > 0);

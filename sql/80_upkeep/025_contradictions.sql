@@ -34,8 +34,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    newest CONSTANT int := (SELECT s.value::int FROM setting AS s
-                            WHERE s.name = 'statements_compared');
+    newest CONSTANT int := _config('statements_compared');
 BEGIN
     RETURN QUERY
     SELECT DISTINCT ON (f.memory_ids) f.memory_ids, f.why

@@ -26,7 +26,7 @@ BEGIN
             WHERE r.created_at < run.at - _days('replay_days')
             UNION ALL
             SELECT DISTINCT e.user_id, 4, '_archive_events' FROM event AS e
-            WHERE e.created_at < run.at - _days('archive_days') AND e.type <> 'memory_retrieval'
+            WHERE e.created_at < run.at - _days('archive_days') AND NOT _is_log(e.type)
             UNION ALL
             (SELECT e.user_id, 5, '_delete_old' FROM event AS e
              WHERE e.created_at < run.at - _days('delete_days')
@@ -79,20 +79,22 @@ AS $$
 DECLARE
     run upkeep_run;
 BEGIN
+    PERFORM _check_primary('maintain');
     IF only_user IS NOT NULL THEN
         PERFORM _resolve_user(only_user);
     END IF;
     run.at := coalesce(at, now());
     run.dry_run := coalesce(dry_run, false);
-    IF NOT run.dry_run THEN
+    IF run.dry_run THEN
+        PERFORM _check_moment(run.at, 'at');
+    ELSE
         PERFORM _check_time(run.at, 'at');
         run.run_id := _next_run();
     END IF;
     run.most := most;
     run.build_up_to := coalesce(
         build_up_to,
-        CASE WHEN only_user IS NULL
-             THEN (SELECT s.value::bigint FROM setting AS s WHERE s.name = 'ann_inline') END,
+        CASE WHEN only_user IS NULL THEN _config('ann_inline')::bigint END,
         9223372036854775807);
     RETURN run;
 END $$;
@@ -174,6 +176,6 @@ COMMENT ON FUNCTION maintain(text, bigint, boolean, timestamptz) IS
     'numbers are rows of table setting. build_up_to: it builds indexes of up to so many memories '
     'itself, and writers wait meanwhile; default setting ann_inline, and for one user no limit; 0 '
     'leaves indexes alone. dry_run: nothing is changed, the rows tell what would be. at: the '
-    'clock, 1970 to a day from now (NULL: now), in a dry run any time. Safe to run twice at once '
-    'and to be stopped at any point. Indexes and partitions need the owner of the tables. Errors: '
-    'ME006 user, ME011 at. Source: D4 6, D3 4.6.';
+    'clock, 1970 to a day from now (NULL: now), in a dry run to a hundred years from now. Safe to '
+    'run twice at once and to be stopped at any point. Indexes and partitions need the owner of '
+    'the tables. Errors: ME006 user, ME011 at. Source: D4 6, D3 4.6.';

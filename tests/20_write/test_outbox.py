@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.listener import listening
-from tests.rows import ago, call, remember, value
+from tests.rows import add_event, ago, call, remember, value
 
 EVENTS = "SELECT event, memory_id FROM memoir.outbox WHERE user_id = %s ORDER BY event_id"
 
@@ -65,10 +65,14 @@ def test_listeners_are_told_the_same(db, dsn):
 
 def test_of_a_deleted_memory_an_event_without_content_remains(tx):
     memory = remember(tx, "tea is green")
-    tx.execute("SELECT memoir._record_deleted('default', %s, 'user', 'private')", ([memory],))
-    tx.execute("DELETE FROM memoir.memory")
+    call(tx, "purge", memory_id=memory)
     assert outbox(tx) == [("deleted", memory)]
     assert "green" not in value(tx, "SELECT e::text FROM memoir.event AS e")
+
+
+def test_an_event_of_that_name_with_another_payload_is_in_nobodys_way(tx):
+    add_event(tx, "memory_deleted", {"memory_id": "all of them"})
+    assert outbox(tx) == [("deleted", None)]
 
 
 def test_rows_of_one_user_have_names_of_their_own(tx):

@@ -1,0 +1,14 @@
+-- A number of table setting, read when it is asked for: an UPDATE counts at once. What every write
+-- needs is in the row of the model instead (088_compile_settings).
+CREATE OR REPLACE FUNCTION _config(name text) RETURNS float8
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (SELECT s.value::float8 FROM setting AS s WHERE s.name = _config.name);
+END $$;
+
+-- A number of days, as so many times 24 hours.
+CREATE OR REPLACE FUNCTION _days(name text) RETURNS interval
+    LANGUAGE sql STABLE
+    RETURN _config(name) * interval '24 hours';
