@@ -84,6 +84,7 @@ SELECT memoir.remember('Keeps the spare key under the "blue" pot \ never in the 
 
 -- Recalls, searches, feedback; upkeep counts them. The newest stay uncounted.
 SELECT length(memoir.memory_context(query_text => 'login failed', user_id => 'ada')) > 0;
+
 SELECT memoir.mark_used(1, '{1}', 'ada');
 SELECT memoir.call_tool('search_memories', '{"query": "saffron rice"}', 'ada') IS NOT NULL;
 SELECT memoir.expand_query('cooking', 'ada');
