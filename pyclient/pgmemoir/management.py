@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from typing import Any, TypeVar, Unpack
 
-from . import calls, calls_memory, calls_session
+from . import calls, calls_memory, calls_replica, calls_session
 from .cache import CacheInfo
 from .calls import Call, Detail, Remembered
 from .calls_memory import (
@@ -165,6 +167,26 @@ class Management(ABC):
         Its ``caches`` have one more, ``queries``: the vectors of questions this client keeps.
         """
         return self._do(calls_memory.stats(self.cache_info(), self._user))
+
+    def written_at(self) -> str:
+        """A token of all that is committed so far; ask on the primary, after the commit."""
+        return self._do(calls_replica.written_at())
+
+    def wait_for(self, token: str, timeout: float = 1.0) -> bool:
+        """On a replica: wait until what a token speaks of can be read here.
+
+        Args:
+            token: of `written_at`, on the primary.
+            timeout: seconds, 0..3600.
+
+        Returns:
+            False when it is not here in time: read on the primary instead.
+        """
+        for pause in calls_replica.pauses(timeout):
+            time.sleep(pause)
+            if self._do(calls_replica.has(token)):
+                return True
+        return False
 
     def settings(self) -> dict[str, bool]:
         """What the user decided: memory, auto_extract, confirm, show_references."""
@@ -356,6 +378,18 @@ class AsyncManagement(ABC):
     async def stats(self) -> dict[str, Any]:
         """See `Memoir.stats`."""
         return await self._do(calls_memory.stats(self.cache_info(), self._user))
+
+    async def written_at(self) -> str:
+        """See `Memoir.written_at`."""
+        return await self._do(calls_replica.written_at())
+
+    async def wait_for(self, token: str, timeout: float = 1.0) -> bool:
+        """See `Memoir.wait_for`."""
+        for pause in calls_replica.pauses(timeout):
+            await asyncio.sleep(pause)
+            if await self._do(calls_replica.has(token)):
+                return True
+        return False
 
     async def settings(self) -> dict[str, bool]:
         """See `Memoir.settings`."""
