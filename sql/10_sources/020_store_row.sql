@@ -5,8 +5,8 @@
 -- keywords are found later, by maintain() and the fill. Through remember() it takes 2.5 times as
 -- long.
 
--- Its key and its user, checked: without them nothing can be said of the row.
-CREATE OR REPLACE FUNCTION _check_row(r source_row) RETURNS void
+-- Its key, its user and its status, checked: an expression, of which only the refusal is a call.
+CREATE OR REPLACE FUNCTION _refuse_row(r source_row) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -19,12 +19,18 @@ BEGIN
         RAISE EXCEPTION 'the key of a row has % bytes, not 1 to 1000',
                 coalesce(octet_length(r.source_key), 0)
             USING ERRCODE = 'ME008', HINT = 'source_id names the columns of a short, unique key.';
-    ELSIF r.status NOT IN ('active', 'archived', 'forgotten') THEN
-        RAISE EXCEPTION 'status "%" of row "%" is none of a memory', r.status, r.source_key
-            USING ERRCODE = 'ME008',
-                  HINT = 'active, archived, forgotten or NULL. One of your own goes into data.';
     END IF;
+    RAISE EXCEPTION 'status "%" of row "%" is none of a memory', r.status, r.source_key
+        USING ERRCODE = 'ME008',
+              HINT = 'active, archived, forgotten or NULL. One of your own goes into data.';
 END $$;
+
+CREATE OR REPLACE FUNCTION _check_row(r source_row) RETURNS boolean
+    LANGUAGE sql VOLATILE
+    RETURN CASE WHEN length(btrim(r.user_id)) > 0 AND length(r.user_id) <= 200
+                     AND octet_length(r.source_key) BETWEEN 1 AND 1000
+                     AND coalesce(r.status, 'active') IN ('active', 'archived', 'forgotten')
+                THEN true ELSE _refuse_row(r) END;
 
 -- Whether there is something to remember: a row without a text is no memory, and no mistake.
 CREATE OR REPLACE FUNCTION _says_something(r source_row) RETURNS boolean
