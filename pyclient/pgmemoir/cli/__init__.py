@@ -13,6 +13,7 @@ from . import (
     model,
     move,
     purge,
+    source,
     upkeep,
     worker,
 )
@@ -25,6 +26,7 @@ for _module in (
     purge,
     control,
     move,
+    source,
     database,
     doctor,
     demo,
