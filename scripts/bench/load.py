@@ -279,11 +279,12 @@ def load(
         end = time.time() + 2 + seconds  # the clients take a moment to begin
         with beside(place, made, dims, maintain, worker) as upkeep:
             found = [pool.submit(clients, place.dsn, made, list(each), end) for each in groups]
+            pause = max(1.0, seconds / 60)
             with progress_bar(int(seconds), "load") as bar:
-                while (left := end - time.time()) > 0:
-                    time.sleep(min(left, max(1.0, seconds / 60)))
+                while (left := end - time.time()) > pause:  # not when they leave
+                    time.sleep(pause)
                     memory.look()
-                    bar.update(max(0, int(seconds - max(0.0, end - time.time())) - bar.pos))
+                    bar.update(max(0, int(seconds - max(0.0, left)) - bar.pos))
             results = [each for part in found for each in part.result()]
         after = scalar(conn, "SELECT pg_database_size(current_database())")
         waiting = scalar(
