@@ -35,7 +35,9 @@ DECLARE
     begun import;
     reading import;
 BEGIN
-    IF coalesce(cardinality(lines), 0) = 0 OR array_position(lines, NULL) IS NOT NULL THEN
+    -- One row of lines, counted from 1, whatever the array was.
+    lines := ARRAY(SELECT u.told FROM unnest(lines) WITH ORDINALITY AS u (told, n) ORDER BY u.n);
+    IF lines = '{}' OR array_position(lines, NULL) IS NOT NULL THEN
         RAISE EXCEPTION 'lines is empty, or one of them is NULL'
             USING ERRCODE = 'ME008',
                   HINT = 'SELECT * FROM memoir.import_user('

@@ -18,7 +18,7 @@ def test_no_call_ends_in_an_error_that_is_not_documented(tx):
     functions = catalogue(tx)
     outcomes = [
         outcome
-        for tally in Fuzz(tx).run(drawn(functions, 12 * len(functions), seed=2)).values()
+        for tally in Fuzz(tx).run(drawn(tx, functions, 8 * len(functions), seed=2)).values()
         for outcome in tally.outcomes
     ]
     assert {function.name for function in functions} - NOBODY_CALLS == {
@@ -107,6 +107,15 @@ def test_memories_used_may_come_in_an_array_of_arrays(tx):
 def test_a_value_of_another_type_in_a_batch_is_an_argument_out_of_range(tx):
     said = refused(tx, "remember_many", memories=Jsonb([{"content": "x", "importance": "high"}]))
     assert (said.sqlstate, said.message_primary[:9]) == ("ME008", "memory 1:")
+
+
+def test_an_import_takes_an_array_of_any_shape(tx):
+    remember(tx, "tea", user_id="ada")
+    lines = [line for (line,) in tx.execute("SELECT memoir.export_user('ada')")]
+    pairs = [lines[place : place + 2] for place in range(0, len(lines), 2)]
+    assert len(pairs[-1]) == 2
+    (done,) = call(tx, "import_user", lines=pairs, user_id="bob", new_ids=True)
+    assert done.state == "imported"
 
 
 @pytest.mark.parametrize("mode", [*MODES, *OTHER_MODES])
