@@ -281,7 +281,7 @@ def _function(
 
 def _free_texts() -> st.SearchStrategy[str]:
     """Any short text PostgreSQL can hold."""
-    return st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=40)
+    return st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40)
 
 
 def _free_documents() -> st.SearchStrategy[Any]:
