@@ -109,15 +109,6 @@ def test_a_value_of_another_type_in_a_batch_is_an_argument_out_of_range(tx):
     assert (said.sqlstate, said.message_primary[:9]) == ("ME008", "memory 1:")
 
 
-def test_an_import_takes_an_array_of_any_shape(tx):
-    remember(tx, "tea", user_id="ada")
-    lines = [line for (line,) in tx.execute("SELECT memoir.export_user('ada')")]
-    pairs = [lines[place : place + 2] for place in range(0, len(lines), 2)]
-    assert len(pairs[-1]) == 2
-    (done,) = call(tx, "import_user", lines=pairs, user_id="bob", new_ids=True)
-    assert done.state == "imported"
-
-
 @pytest.mark.parametrize("mode", [*MODES, *OTHER_MODES])
 def test_an_importance_too_small_for_a_product_is_none(tx, mode):
     remember(tx, "tea", importance=5e-324)
