@@ -211,22 +211,11 @@ CREATE OR REPLACE FUNCTION _make_policies() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
-DECLARE
-    owned regclass;
 BEGIN
-    FOR owned IN
-        SELECT u.* FROM _user_tables() AS u (owned)
-        WHERE NOT EXISTS (SELECT FROM pg_policy AS p
-                          WHERE p.polrelid = u.owned AND p.polname = 'all_rows')
-    LOOP
-        EXECUTE format('CREATE POLICY all_rows ON %s TO memoir_worker, memoir_admin USING (true)',
-                       owned);
-    END LOOP;
-    IF NOT EXISTS (SELECT FROM pg_policy AS p
-                   WHERE p.polrelid = 'memory'::regclass AND p.polname = 'no_purge') THEN
-        CREATE POLICY no_purge ON memory AS RESTRICTIVE FOR DELETE TO memoir_agent
-            USING (recorded_at = now() OR _serves_everybody());
-    END IF;
+    PERFORM _put_policy(u.owned, 'all_rows', '', 'TO memoir_worker, memoir_admin USING (true)')
+    FROM _user_tables() AS u (owned);
+    PERFORM _put_policy('memory', 'no_purge', 'AS RESTRICTIVE FOR DELETE',
+                        'TO memoir_agent USING (recorded_at = now() OR _serves_everybody())');
 END $$;
 
 CREATE OR REPLACE FUNCTION grant_access() RETURNS boolean
