@@ -38,7 +38,7 @@ def whole_day(memory):
     memory.add_event("alert", {"disk": 91})
     memory.call_tool("memory_write", {"content": "Ada's server is called Orca"})
     assert "tea" in memory.search("tea", min_relevance_score=0.2)[0].preview
-    assert memory.call_tool("memory_search", {"query": "secret"})["results"] == []
+    assert "secret" not in str(memory.call_tool("memory_search", {"query": "secret"}))
     recalled = memory.recall("What does Ada like? tea Orca")
     assert memory.mark_used(recalled, recalled.memory_ids) == len(recalled.memory_ids)
     return recalled.block

@@ -28,7 +28,12 @@ VALUES: dict[str, Any] = {
     "author": "user",
     "category": None,
     "content": "tea",
+    "base": None,
     "data": Jsonb({}),
+    "day": "2026-01-01",
+    "document": Jsonb({}),
+    "file": "memory",
+    "files": Jsonb({}),
     "decisions": Jsonb([{"action": "ADD", "content": "tea", "kind": "fact"}]),
     "dedup_key": "tea",
     "embedding": None,
@@ -48,6 +53,7 @@ VALUES: dict[str, Any] = {
     "memories": Jsonb([{"content": "tea", "kind": "fact"}]),
     "memory_types": None,
     "message": "tea",
+    "lsn": None,
     "mode": "execute",
     "mode_settings": Jsonb({}),
     "model": None,
@@ -73,12 +79,14 @@ VALUES: dict[str, Any] = {
     "status": None,
     "strength": 0.5,
     "subject": None,
+    "strategy": None,
     "summary": "tea",
     "type": "related",
     "weights": None,
     "words": ["tea"],
     "worker": "w1",
     "write_to": None,
+    "zone": "UTC",
     "build_up_to": None,
     # Numbers; those that are not here are left out.
     "budget": 800,
@@ -89,6 +97,7 @@ VALUES: dict[str, Any] = {
     "page_size": 100,
 }
 NOT_CALLED = {
+    "compile_configuration": "of the owner alone",
     "grant_access": "of the owner alone",
     "maintain_all": "commits; its steps are those of maintain, which is denied",
     "wait_for": "waits, and touches no table",
@@ -167,6 +176,10 @@ def person(conn, user, word):
     made = recall(conn, f"{word} tea", user_id=user)
     call(conn, "mark_used", retrieval_id=made.retrieval_id, memory_ids=[first], user_id=user)
     conn.execute("INSERT INTO memoir.access VALUES (%s, %s, 1, now())", (user, first))
+    head = "INSERT INTO memoir.file_head VALUES (%s, 'memory.json', %s, now())"
+    conn.execute(head, (user, Jsonb({"word": word})))
+    entry = "INSERT INTO memoir.file_entry VALUES (%s, 'abc', %s, 0, %s, md5('x')::uuid)"
+    conn.execute(entry, (user, first, Jsonb({"word": word})))
     conn.execute("INSERT INTO memoir.uncompared VALUES (%s, %s)", (user, first))
     number = value(conn, "SELECT max(run_id) FROM memoir.revision WHERE user_id = %s", user)
     return {

@@ -14,6 +14,8 @@ ADMINS_ONLY = {
     "purge_user": {"user_id": "ada"},
     "export_user": {"user_id": "ada"},
     "import_user": {"lines": ["{}"]},
+    "export_markdown": {},
+    "sync_markdown": {"files": {}},
     "maintain": {},
     "switch_model": {"name": "x"},
     "drop_model": {"name": "x"},
