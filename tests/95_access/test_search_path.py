@@ -15,7 +15,8 @@ CATALOGUE = """
 SELECT md5(string_agg(x, ',' ORDER BY x)) FROM (
     SELECT concat(oid, relname, relkind) FROM pg_class WHERE relnamespace = 'memoir'::regnamespace
     UNION ALL
-    SELECT concat(oid, proname, md5(prosrc)) FROM pg_proc WHERE pronamespace = 'memoir'::regnamespace
+    SELECT concat(oid, proname, md5(prosrc)) FROM pg_proc
+    WHERE pronamespace = 'memoir'::regnamespace
     UNION ALL
     SELECT concat(polname, polrelid) FROM pg_policy) AS c (x)
 """
@@ -100,7 +101,8 @@ def test_nor_objects_beside_the_vectors(ada):
     for name in TABLES:
         ada.execute(f"CREATE TABLE public.{name} (LIKE memoir.{name})")
     ada.execute(
-        "CREATE FUNCTION public.now() RETURNS timestamptz LANGUAGE sql RETURN '1999-01-01'::timestamptz;"
+        "CREATE FUNCTION public.now() RETURNS timestamptz"
+        " LANGUAGE sql RETURN '1999-01-01'::timestamptz;"
         " CREATE FUNCTION public.length(text) RETURNS int LANGUAGE sql RETURN 0;"
         " CREATE FUNCTION public._resolve_user(text) RETURNS text LANGUAGE sql RETURN 'bob';"
         " CREATE FUNCTION public.never(text, text) RETURNS boolean LANGUAGE sql RETURN false;"
