@@ -70,6 +70,20 @@ def test_a_file_may_be_packed(memoir: Call, tmp_path: Path) -> None:
     assert (done.exit_code, "cannot be unpacked" in done.stderr) == (1, True)
 
 
+def test_what_is_current_in_an_export_joins_what_a_user_has(
+    memoir: Call, lived: psycopg.Connection, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "ada.jsonl")
+    memoir("export", file, "--user", "ada", "--vectors")
+    memoir("--user", "bob", "remember", "Zanzibar sleeps", "--kind", "general")
+    done = memoir("import", file, "--user", "bob", "--format", "jsonl")
+    assert done.stdout.startswith("jsonl: 5 memories stored, 0 updated, 1 known already")
+    rows = lived.execute(
+        "SELECT status, count(*) FROM memoir.memory WHERE user_id = 'bob' GROUP BY 1"
+    )
+    assert rows.fetchall() == [("active", 6)]
+
+
 def test_a_dry_run_stores_nothing(memoir: Call, lived: psycopg.Connection, tmp_path: Path) -> None:
     file = str(tmp_path / "ada.jsonl")
     memoir("export", file, "--user", "ada")
