@@ -91,7 +91,7 @@ def test_a_dry_run_stores_nothing(memoir: Call, lived: psycopg.Connection, tmp_p
     done = memoir("import", file, "--user", "bob", "--dry-run", "--new-ids", "--no-vectors")
     assert done.stdout.startswith("would import user bob: 7 memories")
     csv = write(tmp_path, "rows.csv", "content\ntea\n")
-    assert memoir("import", csv, "--dry-run").stdout.startswith("csv: 1 memories would be stored")
+    assert memoir("import", csv, "--dry-run").stdout.startswith("csv: 1 memory would be stored")
     assert row_counts(lived) == before
 
 
@@ -201,7 +201,7 @@ def test_a_memory_the_database_refuses_is_told_with_its_line(
 def test_columns_are_mapped(memoir: Call, db: psycopg.Connection, tmp_path: Path) -> None:
     file = write(tmp_path, "notes.csv", "id;text;date\n7;green tea;2024-01-02\n")
     done = memoir("import", file, "--map", "content=text, created_at=date")
-    assert done.stdout.startswith("csv: 1 memories stored")
+    assert done.stdout.startswith("csv: 1 memory stored")
     row = db.execute("SELECT content, created_at::date::text, data FROM memoir.memory").fetchone()
     assert row == ("green tea", "2024-01-02", {"id": "7"})
 
@@ -209,7 +209,7 @@ def test_columns_are_mapped(memoir: Call, db: psycopg.Connection, tmp_path: Path
 def test_a_format_may_be_forced(memoir: Call, tmp_path: Path) -> None:
     file = write(tmp_path, "rows.jsonl", '{"content": "tea"}')
     assert memoir("import", file).stdout.startswith("1 messages stored")
-    assert memoir("import", file, "--format", "jsonl").stdout.startswith("jsonl: 1 memories")
+    assert memoir("import", file, "--format", "jsonl").stdout.startswith("jsonl: 1 memory")
 
 
 @pytest.mark.parametrize(
