@@ -73,10 +73,10 @@ def test_new_ids_are_the_old_ones_and_one_number(tx):
     shift = ids(tx, "bob")[0] - ids(tx, "ada")[0]
     assert ids(tx, "bob") == [each + shift for each in ids(tx, "ada")]
     assert min(ids(tx, "bob")) > newest
-    (folded,) = tx.execute(
+    (kept,) = tx.execute(
         "SELECT ids, used_ids FROM memoir.retrieval WHERE user_id = 'bob' AND used_ids IS NOT NULL"
     )
-    assert set(folded[1]) <= set(ids(tx, "bob"))
+    assert set(kept[1]) <= set(ids(tx, "bob"))
 
 
 def test_recall_is_the_same(tx):

@@ -42,11 +42,11 @@ def test_an_export_goes_through_a_file(
     file = str(tmp_path / "ada.jsonl")
     done = memoir("export", file, "--user", "ada")
     assert (done.exit_code, done.stdout) == (0, "")
-    assert done.stderr.startswith("exported user ada: 7 memories, 2 entities, ")
+    assert done.stderr.startswith("exported user ada: 9 memories, 2 entities, ")
     lines = export(lived, "ada")
     assert Path(file).read_text().splitlines()[1:] == lines[1:]
     lived.execute("SELECT memoir.purge_user('ada')")
-    assert memoir("import", file).stdout.startswith("imported user ada: 7 memories, ")
+    assert memoir("import", file).stdout.startswith("imported user ada: 9 memories, ")
     assert export(lived, "ada")[1:] == lines[1:]
 
 
@@ -77,11 +77,11 @@ def test_what_is_current_in_an_export_joins_what_a_user_has(
     memoir("export", file, "--user", "ada", "--vectors")
     memoir("--user", "bob", "remember", "Zanzibar sleeps", "--kind", "general")
     done = memoir("import", file, "--user", "bob", "--format", "jsonl")
-    assert done.stdout.startswith("jsonl: 5 memories stored, 0 updated, 1 known already")
+    assert done.stdout.startswith("jsonl: 7 memories stored, 0 updated, 1 known already")
     rows = lived.execute(
         "SELECT status, count(*) FROM memoir.memory WHERE user_id = 'bob' GROUP BY 1"
     )
-    assert rows.fetchall() == [("active", 6)]
+    assert rows.fetchall() == [("active", 8)]
 
 
 def test_a_dry_run_stores_nothing(memoir: Call, lived: psycopg.Connection, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_dry_run_stores_nothing(memoir: Call, lived: psycopg.Connection, tmp_p
     memoir("export", file, "--user", "ada")
     before = row_counts(lived)
     done = memoir("import", file, "--user", "bob", "--dry-run", "--new-ids", "--no-vectors")
-    assert done.stdout.startswith("would import user bob: 7 memories")
+    assert done.stdout.startswith("would import user bob: 9 memories")
     csv = write(tmp_path, "rows.csv", "content\ntea\n")
     assert memoir("import", csv, "--dry-run").stdout.startswith("csv: 1 memory would be stored")
     assert row_counts(lived) == before

@@ -254,7 +254,7 @@ def _few(names: list[str]) -> str:
 
 
 def _plural(record: str, count: int) -> str:
-    word = {"gold": "gold question", "tool_call": "tool call"}.get(record, record)
+    word = "gold question" if record == "gold" else record.replace("_", " ")
     if count == 1:
         return word
     return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
