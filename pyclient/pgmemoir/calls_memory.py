@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict, TypeVar
 
+from .cache import CacheInfo
 from .calls import Call, HalfVectors, Remembered, Row, VectorLike
 from .checks import (
     check_json,
@@ -443,9 +444,20 @@ def apply_decisions(
     return Call(_APPLY.format(vector=vector_type).encode(), params, _each(Applied))
 
 
-def stats(user: str | None) -> Call[dict[str, Any]]:
-    """``memoir.stats``: the numbers of a memory by their names."""
-    return Call(_STATS, (user,), dict)
+def stats(queries: CacheInfo, user: str | None) -> Call[dict[str, Any]]:
+    """``memoir.stats``: the numbers of a memory by their names, with this client's cache."""
+
+    def read(rows: list[Row]) -> dict[str, Any]:
+        told: dict[str, Any] = dict(rows)
+        told["caches"]["queries"] = {
+            "entries": queries.size,
+            "hits": queries.hits,
+            "misses": queries.misses,
+            "hit_rate": queries.hit_rate,
+        }
+        return told
+
+    return Call(_STATS, (user,), read)
 
 
 def settings(user: str | None) -> Call[dict[str, bool]]:

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from typing import Any, TypeVar, Unpack
 
-from . import calls, calls_memory, calls_session
+from . import calls, calls_memory, calls_replica, calls_session
+from .cache import CacheInfo
 from .calls import Call, Detail, Remembered
 from .calls_memory import (
     Changed,
@@ -38,6 +41,9 @@ class Management(ABC):
 
     @abstractmethod
     def _do(self, call: Call[T]) -> T: ...
+
+    @abstractmethod
+    def cache_info(self) -> CacheInfo: ...
 
     def memory_detail(self, key: Id) -> Detail:
         """One memory, whole; `NotFound` when the user has none of that id."""
@@ -156,8 +162,31 @@ class Management(ABC):
         return self._do(calls_memory.entities(search, page_size, after, self._user))
 
     def stats(self) -> dict[str, Any]:
-        """The numbers of the memory by name, see ``memoir.stats``; None is not measured yet."""
-        return self._do(calls_memory.stats(self._user))
+        """The numbers of the memory by name, see ``memoir.stats``; None is not measured yet.
+
+        Its ``caches`` have one more, ``queries``: the vectors of questions this client keeps.
+        """
+        return self._do(calls_memory.stats(self.cache_info(), self._user))
+
+    def written_at(self) -> str:
+        """A token of all that is committed so far; ask on the primary, after the commit."""
+        return self._do(calls_replica.written_at())
+
+    def wait_for(self, token: str, timeout: float = 1.0) -> bool:
+        """On a replica: wait until what a token speaks of can be read here.
+
+        Args:
+            token: of `written_at`, on the primary.
+            timeout: seconds, 0..3600.
+
+        Returns:
+            False when it is not here in time: read on the primary instead.
+        """
+        for pause in calls_replica.pauses(timeout):
+            time.sleep(pause)
+            if self._do(calls_replica.has(token)):
+                return True
+        return False
 
     def settings(self) -> dict[str, bool]:
         """What the user decided: memory, auto_extract, confirm, show_references."""
@@ -259,6 +288,9 @@ class AsyncManagement(ABC):
     @abstractmethod
     async def _do(self, call: Call[T]) -> T: ...
 
+    @abstractmethod
+    def cache_info(self) -> CacheInfo: ...
+
     async def memory_detail(self, key: Id) -> Detail:
         """See `Memoir.memory_detail`."""
         return await self._do(calls.memory_detail(key, self._user))
@@ -345,7 +377,19 @@ class AsyncManagement(ABC):
 
     async def stats(self) -> dict[str, Any]:
         """See `Memoir.stats`."""
-        return await self._do(calls_memory.stats(self._user))
+        return await self._do(calls_memory.stats(self.cache_info(), self._user))
+
+    async def written_at(self) -> str:
+        """See `Memoir.written_at`."""
+        return await self._do(calls_replica.written_at())
+
+    async def wait_for(self, token: str, timeout: float = 1.0) -> bool:
+        """See `Memoir.wait_for`."""
+        for pause in calls_replica.pauses(timeout):
+            await asyncio.sleep(pause)
+            if await self._do(calls_replica.has(token)):
+                return True
+        return False
 
     async def settings(self) -> dict[str, bool]:
         """See `Memoir.settings`."""

@@ -5,7 +5,7 @@ runs once and is never edited after release. ``sql/`` makes functions, views, tr
 all of it runs again when any of it changed or a migration ran. Every call is one transaction under
 one advisory lock: it happens whole or not at all, and of several processes one does the work.
 
-The ledger, ``memoir.migration``, says what ran, with the hash of its text and the objects it made.
+`ledger` says what ran.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from psycopg import errors, generators, pq
 from psycopg.rows import tuple_row
 
-from . import sqlfiles
+from . import ledger, sqlfiles
 from .paths import Source, installed
-from .prerequisites import Cursor, provide, value, vector_schema
+from .prerequisites import Cursor, provide, refuse_extension, value, vector_schema
 from .sqlfiles import CODE, MigrationError, SqlFile, number
 from .sqltext import line_of, statement_starts
 
@@ -33,49 +33,20 @@ __all__ = ["MigrationError", "Row", "down", "status", "up"]
 
 Connection = psycopg.Connection[Any]
 
-_LOCK = 0x6D656D6F6972  # 'memoir' in ASCII
-
-_LEDGER = """
-CREATE TABLE memoir.migration (
-    name        text PRIMARY KEY,
-    sha256      text NOT NULL,
-    kind        text NOT NULL CHECK (kind IN ('base', 'migration', 'code')),
-    objects     text[] NOT NULL DEFAULT '{}',
-    applied_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
-    applied_by  text NOT NULL DEFAULT current_user,
-    ms          integer NOT NULL
-);
-COMMENT ON TABLE memoir.migration IS
-    'What the migration runner ran: the hash of each text, and the objects to drop on the way back';
-"""
-
 _OWN_INDEXES = """
 SELECT c.oid::regclass::text
 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
 WHERE i.indrelid = to_regclass('memoir.trace') AND c.relname ~ '^trace_(leading|near|words)_[0-9]+$'
 """
 
-# Functions, views, triggers and policies of the schema that this transaction made or replaced:
-# their catalogue row is no older than the transaction.
-_MADE_NOW = """
-SELECT named.type || ' ' || named.identity
-FROM (
-    SELECT 'pg_proc'::regclass AS class, oid, xmin
-    FROM pg_proc WHERE pronamespace = 'memoir'::regnamespace
-    UNION ALL
-    SELECT 'pg_class'::regclass, oid, xmin
-    FROM pg_class WHERE relnamespace = 'memoir'::regnamespace AND relkind IN ('v', 'm')
-    UNION ALL
-    SELECT 'pg_trigger'::regclass, t.oid, t.xmin
-    FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-    WHERE c.relnamespace = 'memoir'::regnamespace AND NOT t.tgisinternal AND t.tgparentid = 0
-    UNION ALL
-    SELECT 'pg_policy'::regclass, p.oid, p.xmin
-    FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
-    WHERE c.relnamespace = 'memoir'::regnamespace
-) AS made, pg_identify_object(made.class, made.oid, 0) AS named
-WHERE age(made.xmin) <= age(pg_current_xact_id()::xid)
-ORDER BY made.oid
+# What sql/95_access granted of the objects that stay when the code goes. The roles are of the whole
+# cluster and stay, too.
+_REVOKE = """
+SELECT format('REVOKE ALL ON ALL TABLES IN SCHEMA memoir FROM %1$I;'
+              'REVOKE ALL ON ALL SEQUENCES IN SCHEMA memoir FROM %1$I;'
+              'REVOKE ALL ON SCHEMA memoir FROM %1$I', rolname)
+FROM pg_roles
+WHERE rolname IN ('memoir_reader', 'memoir_agent', 'memoir_worker', 'memoir_admin')
 """
 
 
@@ -94,18 +65,6 @@ class Row:
     applied_at: datetime | None = None
     applied_by: str | None = None
     ms: int | None = None
-
-
-class _Entry(NamedTuple):
-    """A row of the ledger."""
-
-    name: str
-    kind: str
-    sha256: str
-    objects: list[str]
-    applied_at: datetime
-    applied_by: str
-    ms: int
 
 
 def up(
@@ -134,19 +93,19 @@ def up(
     migrations, code = sqlfiles.migrations(source), sqlfiles.code(source)
     with _transaction(conn, keep=not dry_run) as cur:
         made = provide(cur)
-        ledger = _ledger(cur)
-        if not ledger:
-            cur.execute(_LEDGER)
-            _record(cur, "base", "", "base", time.monotonic(), made)
-        _refuse_surprises(migrations, ledger)
+        ran = ledger.read(cur)
+        if not ran:
+            cur.execute(ledger.TABLE)
+            ledger.record(cur, ledger.MIGRATE, "", "base", time.monotonic(), made)
+        _refuse_surprises(migrations, ran)
         _set_path(cur)
-        missing = [file for file in migrations if file.name not in ledger]
+        missing = [file for file in migrations if file.name not in ran]
         todo = [file for file in missing if target is None or number(file.name) <= target]
         for file in todo:
             began = time.monotonic()
             _run(cur, file)
-            _record(cur, file.name, file.sha256, "migration", began)
-        before = ledger.get(CODE)
+            ledger.record(cur, file.name, file.sha256, "migration", began)
+        before = ran.get(CODE)
         fresh = before is not None and before.sha256 == sqlfiles.digest(code)
         if todo != missing or (fresh and not todo):
             return [file.name for file in todo]
@@ -175,24 +134,27 @@ def down(conn: Connection, target: int, *, source: Source | None = None) -> list
     if target < 0:
         raise MigrationError(f"there is no migration {target}", hint="0 undoes all of them.")
     with _transaction(conn, keep=True) as cur:
-        ledger = _ledger(cur)
-        applied = _applied(ledger)
+        refuse_extension(cur, "DROP EXTENSION pgmemoir; deletes it, and the memories.")
+        ran = ledger.read(cur)
+        applied = ledger.applied(ran)
         undo = [sqlfiles.undoing(source, n) for n in reversed(applied) if number(n) > target]
-        if not ledger or (not undo and target > 0):
+        if not ran or (not undo and target > 0):
             return []
         _set_path(cur)
         undone = [file.path.name for file in undo]
-        if code := ledger.get(CODE):
+        if code := ran.get(CODE):
             _drop_own_indexes(cur)
             _drop(cur, code.objects)
-            _forget(cur, CODE)
+            for statement in [row[0] for row in cur.execute(_REVOKE)]:
+                cur.execute(statement.encode())
+            ledger.forget(cur, CODE)
             undone.insert(0, CODE)
         for file in undo:
             _run(cur, file)
-            _forget(cur, file.path.name)
+            ledger.forget(cur, file.path.name)
         if target == 0:
             cur.execute("DROP TABLE memoir.migration")
-            _drop(cur, reversed(ledger["base"].objects), keep_used=True)
+            _drop(cur, reversed(ran[ledger.MIGRATE].objects), keep_used=True)
         return undone
 
 
@@ -203,74 +165,44 @@ def status(conn: Connection, *, source: Source | None = None) -> list[Row]:
     """
     source = source or installed()
     with conn.transaction(), conn.cursor(row_factory=tuple_row) as cur:
-        ledger = _ledger(cur)
+        ran = ledger.read(cur)
     rows = []
     for file in sqlfiles.migrations(source):
-        entry = ledger.pop(file.name, None)
+        entry = ran.pop(file.name, None)
         edited = entry is not None and entry.sha256 != file.sha256
         rows.append(_row(file.name, "migration", entry, "edited" if edited else "applied"))
-    code = ledger.pop(CODE, None)
+    code = ran.pop(CODE, None)
     fresh = code is not None and code.sha256 == sqlfiles.digest(sqlfiles.code(source))
-    rows += [_row(name, "migration", ledger[name], "unknown") for name in _applied(ledger)]
+    rows += [_row(name, "migration", ran[name], "unknown") for name in ledger.applied(ran)]
     return [*rows, _row(CODE, "code", code, "applied" if fresh else "pending")]
 
 
-def _row(name: str, kind: str, entry: _Entry | None, state: str) -> Row:
+def _row(name: str, kind: str, entry: ledger.Entry | None, state: str) -> Row:
     if entry is None:
         return Row(name, kind, "pending")
     return Row(name, kind, state, entry.applied_at, entry.applied_by, entry.ms)
 
 
-def _ledger(cur: Cursor) -> dict[str, _Entry]:
-    """What ran here, by name; empty when nothing did."""
-    if value(cur, "SELECT to_regclass('memoir.migration') IS NULL"):
-        return {}
-    cur.execute(
-        "SELECT name, kind, sha256, objects, applied_at, applied_by, ms FROM memoir.migration"
-    )
-    return {row[0]: _Entry(*row) for row in cur}
-
-
-def _applied(ledger: dict[str, _Entry]) -> list[str]:
-    """Names of the migrations in the ledger, in order."""
-    return sorted(entry.name for entry in ledger.values() if entry.kind == "migration")
-
-
-def _record(
-    cur: Cursor, name: str, sha256: str, kind: str, began: float, objects: Iterable[str] = ()
-) -> None:
-    cur.execute(
-        "INSERT INTO memoir.migration (name, sha256, kind, objects, ms)"
-        " VALUES (%s, %s, %s, %s, %s)",
-        (name, sha256, kind, list(objects), round((time.monotonic() - began) * 1000)),
-        prepare=False,
-    )
-
-
-def _forget(cur: Cursor, name: str) -> None:
-    cur.execute("DELETE FROM memoir.migration WHERE name = %s", (name,))
-
-
-def _refuse_surprises(migrations: list[SqlFile], ledger: dict[str, _Entry]) -> None:
+def _refuse_surprises(migrations: list[SqlFile], ran: dict[str, ledger.Entry]) -> None:
     """Stop when this package and this database do not share one history."""
     known = {file.name: file for file in migrations}
-    applied = _applied(ledger)
+    applied = ledger.applied(ran)
     for name in applied:
         if name not in known:
             raise MigrationError(
                 f"the database has {name}, which this version of pgmemoir does not know",
                 hint="Upgrade the package: pip install -U pgmemoir",
             )
-        if known[name].sha256 != ledger[name].sha256:
+        if known[name].sha256 != ran[name].sha256:
             raise MigrationError(
                 f"{name} was edited after it ran here",
-                detail=f"it ran as {ledger[name].sha256}, the file is now {known[name].sha256}",
+                detail=f"it ran as {ran[name].sha256}, the file is now {known[name].sha256}",
                 hint="Restore the file and put the change into a new migration. While developing:"
                 f" memoir migrate down {number(name) - 1} (this deletes data), then up.",
                 file=known[name].path,
             )
     for file in migrations:
-        if file.name not in ledger and applied and file.name < applied[-1]:
+        if file.name not in ran and applied and file.name < applied[-1]:
             raise MigrationError(
                 f"{file.name} comes before {applied[-1]}, which is already applied",
                 hint="Give it a number after the last one applied.",
@@ -298,7 +230,7 @@ def _transaction(conn: Connection, keep: bool) -> Iterator[Cursor]:
                 cur.execute("SET LOCAL standard_conforming_strings = on")
                 cur.execute("SET LOCAL statement_timeout = 0")
                 # Ends with the transaction, also behind a pooler that shares sessions.
-                cur.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+                cur.execute("SELECT pg_advisory_xact_lock(%s)", (ledger.LOCK,))
                 yield cur
             except BaseException:
                 if not conn.closed:
@@ -316,7 +248,7 @@ def _set_path(cur: Cursor) -> None:
     cur.execute("SELECT set_config('search_path', %s, true)", (path,))
 
 
-def _run_code(cur: Cursor, code: list[SqlFile], before: _Entry | None) -> None:
+def _run_code(cur: Cursor, code: list[SqlFile], before: ledger.Entry | None) -> None:
     """Run all of ``sql/``, then drop what an earlier text of it made and this one does not.
 
     A function that got another parameter would else stay beside the new one, and calls would be
@@ -325,11 +257,11 @@ def _run_code(cur: Cursor, code: list[SqlFile], before: _Entry | None) -> None:
     began = time.monotonic()
     for file in code:
         _run(cur, file)
-    made = [row[0] for row in cur.execute(_MADE_NOW)]
+    made = [row[0] for row in cur.execute(ledger.MADE_NOW)]
     if before:
         _drop(cur, (item for item in before.objects if item not in made))
-        _forget(cur, CODE)
-    _record(cur, CODE, sqlfiles.digest(code), "code", began, made)
+        ledger.forget(cur, CODE)
+    ledger.record(cur, CODE, sqlfiles.digest(code), "code", began, made)
 
 
 def _drop(cur: Cursor, objects: Iterable[str], keep_used: bool = False) -> None:

@@ -35,6 +35,7 @@ def provide(cur: Cursor) -> list[str]:
         MigrationError: something is missing or too old, with the command that helps.
     """
     _check_server(cur)
+    refuse_extension(cur, "ALTER EXTENSION pgmemoir UPDATE;")
     made = []
     if vector_schema(cur) is None:
         _create_vector(cur)
@@ -54,6 +55,28 @@ def vector_schema(cur: Cursor) -> str | None:
     return None if schema is None else str(schema)
 
 
+def extension_version(cur: Cursor) -> str | None:
+    """The version of pgmemoir that CREATE EXTENSION brought here; None where it did not."""
+    version = value(cur, "SELECT extversion FROM pg_extension WHERE extname = 'pgmemoir'")
+    return None if version is None else str(version)
+
+
+def refuse_extension(cur: Cursor, instead: str) -> None:
+    """Stop where CREATE EXTENSION installed: one road leads into a database.
+
+    Args:
+        instead: what does there what was asked for.
+
+    Raises:
+        MigrationError: the extension pgmemoir is here.
+    """
+    if version := extension_version(cur):
+        raise MigrationError(
+            f"this database has pgmemoir {version} as an extension, which brings its own migrations",
+            hint=instead,
+        )
+
+
 def _check_server(cur: Cursor) -> None:
     info = cur.connection.info
     if info.server_version < OLDEST_SERVER * 10000:
@@ -67,11 +90,6 @@ def _check_server(cur: Cursor) -> None:
         raise MigrationError(
             f'pgmemoir needs a database in UTF8; "{info.dbname}" is in {encoding}',
             hint="CREATE DATABASE memoir ENCODING 'UTF8' TEMPLATE template0;",
-        )
-    if value(cur, "SELECT 1 FROM pg_extension WHERE extname = 'pgmemoir'"):
-        raise MigrationError(
-            "this database has pgmemoir as an extension, which brings its own migrations",
-            hint="ALTER EXTENSION pgmemoir UPDATE;",
         )
 
 

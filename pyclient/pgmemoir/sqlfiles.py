@@ -81,11 +81,27 @@ def migrations(source: Source) -> list[SqlFile]:
     return files
 
 
+def releases(source: Source) -> dict[str, list[str]]:
+    """The migrations that each release has, by version, oldest first.
+
+    ``released.txt`` names a release in a line ``# 0.1.0``; below it stand the hashes of the
+    migrations that are new in it.
+    """
+    found: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in _released_lines(source):
+        if line.startswith("#"):
+            names = found.setdefault(line.removeprefix("#").strip(), list(names))
+        else:
+            names.append(line.split()[1])
+    return found
+
+
 def _check_released(source: Source, hashes: dict[str, str]) -> None:
     """A migration that users have run is frozen: ``released.txt`` has its hash."""
-    released = source.migrations / "released.txt"
-    lines = released.read_text(encoding="utf-8").splitlines() if released.is_file() else []
-    for line in filter(None, lines):
+    for line in _released_lines(source):
+        if line.startswith("#"):
+            continue
         sha256, name = line.split()
         if hashes.get(name) != sha256:
             raise MigrationError(
@@ -95,6 +111,12 @@ def _check_released(source: Source, hashes: dict[str, str]) -> None:
                 hint="Restore it, and put the change into a new migration.",
                 file=source.migrations / name,
             )
+
+
+def _released_lines(source: Source) -> list[str]:
+    released = source.migrations / "released.txt"
+    text = released.read_text(encoding="utf-8") if released.is_file() else ""
+    return [line for line in text.splitlines() if line]
 
 
 def undoing(source: Source, name: str) -> SqlFile:

@@ -84,9 +84,11 @@ BEGIN
         || ARRAY(
                SELECT DISTINCT pair
                FROM regexp_matches(head, cjk, 'g') AS run,
-                    generate_series(1, greatest(length(run[1]) - 1, 1)) AS i,
-                    substr(run[1], i, 2) AS pair
-               WHERE (pair !~ grammar OR pair = ANY (content_words)) AND pair <> ALL (stop_words));
+                    string_to_array(run[1], NULL) AS chars,
+                    unnest(chars, chars[2:]) AS p (first, second),
+                    LATERAL (SELECT p.first || coalesce(p.second, '')) AS c (pair)
+               WHERE (p.second IS NOT NULL OR cardinality(chars) = 1)
+                 AND (pair !~ grammar OR pair = ANY (content_words)) AND pair <> ALL (stop_words));
 END $$;
 
 -- ASCII prose without identifiers and without signs that the parser of to_tsvector takes for parts

@@ -67,6 +67,20 @@ CREATE OR REPLACE FUNCTION _check_time(at timestamptz, what text) RETURNS timest
     RETURN CASE WHEN at < '1970-01-01 00:00:00+00' OR at > now() + interval '1 day'
                 THEN _refuse_time(at, what) ELSE at END;
 
+-- A time to look from: what changes nothing may look ahead, a hundred years.
+CREATE OR REPLACE FUNCTION _check_moment(at timestamptz, what text) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF at < '1970-01-01 00:00:00+00' OR at > now() + interval '100 years' THEN
+        RAISE EXCEPTION '% % is out of range', what, at
+            USING ERRCODE = 'ME011',
+                  HINT = 'Use a time between 1970 and a hundred years from now.';
+    END IF;
+    RETURN at;
+END $$;
+
 CREATE OR REPLACE FUNCTION _refuse_share(value float8, what text) RETURNS float8
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -76,9 +90,12 @@ BEGIN
         USING ERRCODE = 'ME008', HINT = '0 is the least, 1 the most.';
 END $$;
 
+-- A share too small to tell from 0 is 0: multiplied it would be an underflow error.
 CREATE OR REPLACE FUNCTION _check_share(value float8, what text) RETURNS float8
     LANGUAGE sql VOLATILE
-    RETURN CASE WHEN NOT value BETWEEN 0 AND 1 THEN _refuse_share(value, what) ELSE value END;
+    RETURN CASE WHEN NOT value BETWEEN 0 AND 1 THEN _refuse_share(value, what)
+                WHEN value < 1e-15::float8 THEN 0::float8
+                ELSE value END;
 
 CREATE OR REPLACE FUNCTION _refuse_session(session_id text) RETURNS text
     LANGUAGE plpgsql

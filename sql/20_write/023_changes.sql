@@ -189,7 +189,8 @@ BEGIN
     END;
     INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, model,
                           change_id, run_id, undoes)
-    SELECT _revise.user_id, o.memory_id, _revise.action, _revise.author, _revise.reason, o.old,
+    SELECT _revise.user_id, o.memory_id, _revise.action, coalesce(_revise.author, 'user'),
+           _revise.reason, o.old,
            CASE WHEN o.old ? 'embedding' THEN in_model END,
            coalesce(_revise.change_id, _next_change()), _revise.run_id, _revise.undoes
     FROM unnest(ids, olds) AS o (memory_id, old);

@@ -18,6 +18,10 @@ BEGIN
         RAISE EXCEPTION 'origin must be llm or user_tag, not "%"', origin
             USING ERRCODE = 'ME008', HINT = 'Keywords of origin system are found by remember().';
     END IF;
+    IF keywords IS NULL THEN
+        RAISE EXCEPTION 'keywords are missing'
+            USING ERRCODE = 'ME008', HINT = 'Pass an array of words; ''{}'' takes all away.';
+    END IF;
     PERFORM _check_keywords(keywords, most);
     IF cardinality(weights) <> cardinality(keywords) THEN
         RAISE EXCEPTION '% weights for % keywords', cardinality(weights), cardinality(keywords)
@@ -25,14 +29,14 @@ BEGIN
     END IF;
     PERFORM _check_share(w, 'the weight of a keyword') FROM unnest(weights) AS w;
     PERFORM _check_memory(owner, memory_id);
-    SELECT array_agg(c.keyword), array_agg(c.weight) INTO chosen, chosen_weights
+    SELECT coalesce(array_agg(c.keyword), '{}'), array_agg(c.weight) INTO chosen, chosen_weights
     FROM (SELECT lower(btrim(_redact(u.keyword), E' \t\r\n')) AS keyword, max(u.weight) AS weight
           FROM unnest(keywords, weights) AS u (keyword, weight) GROUP BY 1) AS c;
     DELETE FROM keyword AS k
     WHERE k.user_id = owner AND k.memory_id = memory_id AND k.origin = origin;
     PERFORM _write_keywords(
         owner, array_fill(memory_id, ARRAY[cardinality(chosen)]), chosen, chosen_weights, origin);
-    RETURN coalesce(cardinality(chosen), 0);
+    RETURN cardinality(chosen);
 END $$;
 
 COMMENT ON FUNCTION set_keywords(bigint, text[], text, text, float8[]) IS

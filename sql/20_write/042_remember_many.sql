@@ -109,7 +109,8 @@ BEGIN
             GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
                 explanation = PG_EXCEPTION_DETAIL, advice = PG_EXCEPTION_HINT;
             RAISE EXCEPTION 'memory %: %', place, message
-                USING ERRCODE = code,
+                -- A value of another type (class 22) is an argument out of its range.
+                USING ERRCODE = CASE WHEN code LIKE '22%' THEN 'ME008' ELSE code END,
                       DETAIL = coalesce(nullif(explanation, ''),
                                         left(_redact_json(memories -> place - 1)::text, 200)),
                       HINT = coalesce(nullif(advice, ''),
@@ -190,5 +191,5 @@ COMMENT ON FUNCTION remember_many(jsonb, halfvec[], text) IS
     'other_ids as remember() has them. memories: an array of objects whose keys are arguments of '
     'remember() but embedding and user_id; embeddings: their vectors in the same order, NULL for '
     'one without. sources name memories stored before. Batches of about 1,000 do best. Errors: '
-    'those of remember(), with the place of the memory, and ME008 for an unknown key or another '
-    'number of vectors.';
+    'those of remember(), with the place of the memory, and ME008 for an unknown key, a value of '
+    'another type or another number of vectors.';

@@ -26,4 +26,4 @@ END $$;
 
 COMMENT ON FUNCTION set_embedding(bigint, halfvec, text) IS
     'Sets or replaces the vector of a memory. Returns false when this user has no such memory. '
-    'Errors: ME003 dimensions, ME004 zero or missing vector.';
+    'Errors: ME003 dimensions, ME004 zero or missing vector, ME006 user.';

@@ -15,7 +15,8 @@ BEGIN
     RETURN entity;
 END $$;
 
--- A memory is found by the names of its entities: they are features of its trace.
+-- A memory is found by the names of its entities: they are features of its trace. A dump has
+-- traces as they are.
 CREATE OR REPLACE FUNCTION _mention_changed() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -28,7 +29,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE TRIGGER mention_changed AFTER INSERT OR DELETE ON mention
-    FOR EACH ROW EXECUTE FUNCTION _mention_changed();
+    FOR EACH ROW WHEN (NOT _restoring()) EXECUTE FUNCTION _mention_changed();
 
 CREATE OR REPLACE FUNCTION mention(
     memory_id bigint, entity text, type text DEFAULT 'thing', user_id text DEFAULT NULL)

@@ -107,9 +107,13 @@ BEGIN
         PERFORM _jobs_done(claimed.user_id, ARRAY[claimed.job_id]);
     END IF;
     RETURN result;
-EXCEPTION WHEN OTHERS THEN
-    PERFORM _fail_job(claimed, SQLERRM, at);
-    RETURN NULL;
+EXCEPTION
+    WHEN transaction_rollback OR insufficient_resources OR operator_intervention
+        OR system_error OR internal_error THEN
+        RAISE;  -- not of this job: nothing is claimed
+    WHEN OTHERS THEN
+        PERFORM _fail_job(claimed, SQLERRM, at);
+        RETURN NULL;
 END $$;
 
 CREATE OR REPLACE FUNCTION claim(
@@ -123,8 +127,8 @@ CREATE OR REPLACE FUNCTION claim(
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    moment CONSTANT timestamptz := coalesce(at, now());
-    until CONSTANT timestamptz := moment + lease;
+    moment CONSTANT timestamptz := coalesce(_check_moment(at, 'at'), now());
+    until timestamptz;
     needs CONSTANT jsonb := (SELECT jsonb_object_agg(k.name, k.needs) FROM job_kind AS k);
     taken job[];
     each job;
@@ -132,6 +136,7 @@ DECLARE
     room int := n;
 BEGIN
     PERFORM _check_claim(n, worker, lease);
+    until := moment + lease;
     taken := _absorb_duplicates(owner, ARRAY(
         SELECT t FROM _take_jobs(owner, n, worker, kinds, moment, until) AS t));
     FOREACH each IN ARRAY taken LOOP
@@ -157,4 +162,4 @@ COMMENT ON FUNCTION claim(text, int, text, text[], interval, timestamptz) IS
     'these, NULL: all. lease (1 second to 1 day): when it ends before finish(), fail() or '
     'extend_lease(), the job can be claimed again; that too is a failed attempt. at: as of then, '
     'NULL: now. Commit before the work begins. Jobs that another worker is just claiming are '
-    'passed by. Errors: ME006 user, ME008 n, worker or lease.';
+    'passed by. Errors: ME006 user, ME008 n, worker or lease, ME011 at.';

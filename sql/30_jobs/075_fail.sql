@@ -17,7 +17,8 @@ BEGIN
     END IF;
     failed := _lock_job(owner, job_id);
     RETURN coalesce(_not_his(failed, worker),
-                    _fail_job(failed, error, coalesce(at, now()), retry_after));
+                    _fail_job(failed, error, coalesce(_check_moment(at, 'at'), now()),
+                              retry_after));
 END $$;
 
 COMMENT ON FUNCTION fail(bigint, text, text, text, interval, timestamptz) IS
@@ -27,4 +28,4 @@ COMMENT ON FUNCTION fail(bigint, text, text, text, interval, timestamptz) IS
     'without secrets and to 500 characters in job_errors. retry_after (0 to 1 day): how long the '
     'model asked everybody to wait (429), or is thought to be away: then this attempt does not '
     'count. worker: who claimed it; NULL: not compared. at: as of then, NULL: now. Errors: ME006 '
-    'user, ME008 retry_after, ME012 no such job of this user.';
+    'user, ME008 retry_after, ME011 at, ME012 no such job of this user.';

@@ -16,7 +16,7 @@ BEGIN
     IF _not_his(kept, worker) IS NOT NULL THEN
         RETURN false;
     END IF;
-    UPDATE job AS j SET run_at = coalesce(at, now()) + lease
+    UPDATE job AS j SET run_at = coalesce(_check_moment(at, 'at'), now()) + lease
     WHERE j.user_id = owner AND j.job_id = extend_lease.job_id;
     RETURN true;
 END $$;
@@ -24,4 +24,4 @@ END $$;
 COMMENT ON FUNCTION extend_lease(bigint, text, interval, text, timestamptz) IS
     'Makes the lease of a claimed job end so long from now (1 second to 1 day). Returns whether '
     'the worker still has the job; false: drop the work. at: as of then, NULL: now. Errors: ME006 '
-    'user, ME008 worker or lease, ME012 no such job of this user.';
+    'user, ME008 worker or lease, ME011 at, ME012 no such job of this user.';

@@ -70,7 +70,8 @@ BEGIN
            coalesce(m.line_limit + m.extra_lines, 2147483647) AS line_limit,
            m.mmr_lambda, m.mmr_lines, m.duplicate_at,
            m.event_types, m.event_limit, m.event_relevance,
-           at - m.event_hours * interval '1 hour' AS event_after,
+           greatest(at, '1970-01-01 00:00:00+00') - m.event_hours * interval '1 hour'
+               AS event_after,
            m.name_boost, m.asks_feature, m.when_feature,
            m.time_boost, m.time_before, m.time_after, m.time_after_day,
            m.turns, m.neighbour_weight AS near, m.second_neighbour_weight AS beyond,
@@ -199,8 +200,7 @@ BEGIN
             WHERE v.user_id = _recall.user_id AND v.valid_until <= at AND v.status = 'active');
     END IF;
     candidate_limit := setup.candidate_limit;
-    number := CASE WHEN setup.number > 0 AND NOT _finds_by_index(question) THEN 0
-                   ELSE setup.number END;
+    number := setup.number;
     IF number > 0 AND query IS NULL AND question IS NULL THEN
         setup.fast := false;
     END IF;

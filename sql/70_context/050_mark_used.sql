@@ -10,12 +10,13 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     number int;
 BEGIN
+    PERFORM _check_primary('mark_used');
     UPDATE retrieval AS r
     SET used_ids = ARRAY(
-        SELECT DISTINCT used.id
-        FROM unnest(coalesce(r.used_ids, '{}') || coalesce(mark_used.memory_ids, '{}')) AS used (id)
-        WHERE used.id IN (SELECT r.ids[abs(place)] FROM unnest(r.chosen) AS place)
-        ORDER BY used.id)
+        SELECT DISTINCT i.id
+        FROM unnest(r.chosen) AS c (place), LATERAL (SELECT r.ids[abs(c.place)]) AS i (id)
+        WHERE i.id = ANY (r.used_ids) OR i.id = ANY (mark_used.memory_ids)
+        ORDER BY i.id)
     WHERE r.user_id = owner AND r.retrieval_id = mark_used.retrieval_id
     RETURNING cardinality(r.used_ids) INTO number;
     IF NOT FOUND THEN
@@ -32,7 +33,7 @@ END $$;
 COMMENT ON FUNCTION mark_used(bigint, bigint[], text) IS
     'Records which memories of a recall were used; calls add up. Ids that were not in the block '
     'are ignored. Returns how many of its memories are marked. An empty array records that none '
-    'was. Error: ME012 no such retrieval of this user.';
+    'was. Errors: ME006 user, ME012 no such retrieval of this user.';
 
 -- The same for a recall that maintain has folded into an event; NULL: there is none.
 CREATE OR REPLACE FUNCTION _mark_used_event(

@@ -41,26 +41,36 @@ BEGIN
              AS c (name, share);
 END $$;
 
+-- From the logs of recalls and tools. They are unlogged, so a standby has none of them.
 CREATE OR REPLACE FUNCTION _recall_stats_of(user_id text) RETURNS TABLE (name text, value jsonb)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
+DECLARE
+    r _recall_stats;
+    calls bigint;
 BEGIN
+    IF NOT pg_is_in_recovery() THEN
+        SELECT s.* INTO r FROM _recall_stats AS s
+        WHERE s.user_id = _recall_stats_of.user_id AND s.mode IS NULL;
+        r.recalls := coalesce(r.recalls, 0);
+        r.recalls_with_feedback := coalesce(r.recalls_with_feedback, 0);
+        calls := (SELECT count(*) FROM tool_call AS c WHERE c.user_id = _recall_stats_of.user_id);
+    END IF;
     RETURN QUERY
     SELECT f.name, f.value
-    FROM (SELECT) AS always
-    LEFT JOIN _recall_stats AS r ON r.user_id = _recall_stats_of.user_id AND r.mode IS NULL,
-         LATERAL (VALUES
-             ('recalls', to_jsonb(coalesce(r.recalls, 0))),
-             ('recall_p50_ms', _rounded(r.p50_ms)),
-             ('recall_p95_ms', _rounded(r.p95_ms)),
-             ('recall_p99_ms', _rounded(r.p99_ms)),
-             ('tokens_per_recall', _rounded(r.token_used)),
-             ('token_utilisation', _rounded(r.utilisation)),
-             ('recalls_with_feedback', to_jsonb(coalesce(r.recalls_with_feedback, 0))),
-             ('hit_rate', _rounded(r.hit_rate)),
-             ('used_share', _rounded(r.used_share))) AS f (name, value);
+    FROM (VALUES
+        ('recalls', to_jsonb(r.recalls)),
+        ('recall_p50_ms', _rounded(r.p50_ms)),
+        ('recall_p95_ms', _rounded(r.p95_ms)),
+        ('recall_p99_ms', _rounded(r.p99_ms)),
+        ('tokens_per_recall', _rounded(r.token_used)),
+        ('token_utilisation', _rounded(r.utilisation)),
+        ('recalls_with_feedback', to_jsonb(r.recalls_with_feedback)),
+        ('hit_rate', _rounded(r.hit_rate)),
+        ('used_share', _rounded(r.used_share)),
+        ('tool_calls', to_jsonb(calls))) AS f (name, value);
 END $$;
 
 CREATE OR REPLACE FUNCTION _job_stats(user_id text) RETURNS TABLE (name text, value jsonb)
@@ -111,8 +121,6 @@ BEGIN
     UNION ALL
     SELECT r.name, r.value FROM _recall_stats_of(owner) AS r
     UNION ALL
-    SELECT 'tool_calls', to_jsonb(count(*)) FROM tool_call AS c WHERE c.user_id = owner
-    UNION ALL
     SELECT 'hot_memories', coalesce(jsonb_agg(h.memory_id::text ORDER BY h.place), '[]')
     FROM hot_memories AS h WHERE h.user_id = owner
     UNION ALL
@@ -126,7 +134,8 @@ COMMENT ON FUNCTION stats(text) IS
     'sessions, open_sessions, messages, events, relations, entities; recalls, recall_p50_ms, '
     'recall_p95_ms, recall_p99_ms, tokens_per_recall, token_utilisation (0 to 1), '
     'recalls_with_feedback, hit_rate and used_share (see view hit_rate; the views tell them by '
-    'mode), tool_calls, hot_memories (keys of view hot_memories), jobs_waiting and jobs_dead (see '
+    'mode), tool_calls (those from recalls on are NULL on a standby, which has no log of them), '
+    'hot_memories (keys of view hot_memories), jobs_waiting and jobs_dead (see '
     'job_errors; memories that wait for a vector are told by with_embedding), caches (of '
     'cache_stats(), by name: entries, hits, misses, hit_rate). Errors: ME006 user. Source: D4 5.6, '
     'D1 7, D2 6.';

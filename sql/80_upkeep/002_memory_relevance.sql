@@ -102,7 +102,7 @@ BEGIN
     RETURN QUERY
     SELECT r.memory_id, r.kind, r.lifetime, r.importance, r.accesses, r.last_use, r.relevance,
            r.state
-    FROM _relevances(owner, coalesce(at, now())) AS r
+    FROM _relevances(owner, coalesce(_check_moment(at, 'at'), now())) AS r
     ORDER BY r.relevance DESC, r.memory_id;
 END $$;
 
@@ -113,4 +113,5 @@ COMMENT ON FUNCTION memory_relevance(text, timestamptz) IS
     'active (above 0.7), steady, fading (below 0.3: maintain lowers its importance), forgettable '
     '(below 0.1, or its lifetime is over: maintain forgets it), kept (below 0.3, but its lifetime '
     'is core: neither lowered nor forgotten). The numbers are rows of table setting. at: as of '
-    'when (NULL: now), the future too. Changes nothing. Errors: ME006 user. Source: D4 6.1, 3.3.';
+    'when (NULL: now), up to a hundred years ahead. Changes nothing. Errors: ME006 user, ME011 at. '
+    'Source: D4 6.1, 3.3.';

@@ -4,14 +4,16 @@
 -- A table is made empty and then attached: for that the server reads event_default, once, under a
 -- lock that recalls wait for. It is left for another time where that table is large or busy.
 
--- The policy of every table of user data (sql/95_access).
+-- The policy of every table of user data (sql/95_access). After the transaction of a SET LOCAL the
+-- setting is '' and not missing: that is no user either.
 CREATE OR REPLACE FUNCTION _own_rows(owned regclass) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
     EXECUTE format(
-        '%s POLICY own_rows ON %s USING (user_id = current_setting(''memoir.user_id'', true))',
+        '%s POLICY own_rows ON %s '
+        'USING (user_id = nullif(current_setting(''memoir.user_id'', true), ''''))',
         CASE WHEN EXISTS (SELECT FROM pg_policy AS p
                           WHERE p.polrelid = owned AND p.polname = 'own_rows')
              THEN 'ALTER' ELSE 'CREATE' END,
@@ -85,7 +87,15 @@ BEGIN ATOMIC
     ORDER BY c.relname;
 END;
 
--- The step of upkeep; it is of no user.
+-- Whether CREATE EXTENSION made the tables. A table attached to one of the extension could not be
+-- restored from a dump: pg_dump makes its indexes, which attaching it has made already.
+CREATE OR REPLACE FUNCTION _is_extension() RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN EXISTS (SELECT FROM pg_depend AS d
+                   WHERE d.classid = 'pg_class'::regclass AND d.objid = 'event'::regclass
+                     AND d.deptype = 'e');
+
+-- The step of upkeep; it is of no user. With the extension all events stay in event_default.
 CREATE OR REPLACE FUNCTION _tend_partitions(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -97,7 +107,7 @@ DECLARE
     month timestamptz := this_month;
     name name;
 BEGIN
-    IF NOT _owns_tables() THEN
+    IF NOT _owns_tables() OR _is_extension() THEN
         RETURN;
     END IF;
     FOR name IN SELECT p.* FROM _old_partitions(run.at - _days('delete_days')) AS p (old) LOOP

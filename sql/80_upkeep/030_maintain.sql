@@ -79,12 +79,15 @@ AS $$
 DECLARE
     run upkeep_run;
 BEGIN
+    PERFORM _check_primary('maintain');
     IF only_user IS NOT NULL THEN
         PERFORM _resolve_user(only_user);
     END IF;
     run.at := coalesce(at, now());
     run.dry_run := coalesce(dry_run, false);
-    IF NOT run.dry_run THEN
+    IF run.dry_run THEN
+        PERFORM _check_moment(run.at, 'at');
+    ELSE
         PERFORM _check_time(run.at, 'at');
         run.run_id := _next_run();
     END IF;
@@ -173,6 +176,6 @@ COMMENT ON FUNCTION maintain(text, bigint, boolean, timestamptz) IS
     'numbers are rows of table setting. build_up_to: it builds indexes of up to so many memories '
     'itself, and writers wait meanwhile; default setting ann_inline, and for one user no limit; 0 '
     'leaves indexes alone. dry_run: nothing is changed, the rows tell what would be. at: the '
-    'clock, 1970 to a day from now (NULL: now), in a dry run any time. Safe to run twice at once '
-    'and to be stopped at any point. Indexes and partitions need the owner of the tables. Errors: '
-    'ME006 user, ME011 at. Source: D4 6, D3 4.6.';
+    'clock, 1970 to a day from now (NULL: now), in a dry run to a hundred years from now. Safe to '
+    'run twice at once and to be stopped at any point. Indexes and partitions need the owner of '
+    'the tables. Errors: ME006 user, ME011 at. Source: D4 6, D3 4.6.';

@@ -24,6 +24,9 @@ BEGIN
                 coalesce(max_change::text, 'NULL')
             USING ERRCODE = 'ME008', HINT = '0.5 lets a weight become 1.5 times as large or small.';
     END IF;
+    IF pg_is_in_recovery() THEN
+        RETURN;  -- a standby has only the part of the log that is folded into events
+    END IF;
     RETURN QUERY
     WITH line AS (
         SELECT l.payload ->> 'mode' AS mode,
@@ -77,8 +80,8 @@ COMMENT ON FUNCTION suggest_weights(timestamptz, text, int, float8) IS
     'weight times (nearer end of the interval / hit rate of the mode), at most 1 + max_change '
     'times larger or smaller; elsewhere the present weight; NULL below minimum (lines shown, '
     'default 20). statement sets the suggested weight, for every user; NULL without a change. '
-    'Changes nothing. Errors: ME006 user, ME008 minimum below 1 or max_change not above 0 to 10, '
-    'ME011 since. Source: D0 3.3.';
+    'Changes nothing; on a standby, which has no log, no rows. Errors: ME006 user, ME008 minimum '
+    'below 1 or max_change not above 0 to 10, ME011 since. Source: D0 3.3.';
 
 -- An end of the Wilson score interval of a share: side -1 the lower, 1 the upper; 95 %.
 CREATE OR REPLACE FUNCTION _wilson(used int, shown int, side int) RETURNS float8

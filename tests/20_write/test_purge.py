@@ -9,6 +9,8 @@ from tests.rows import add_event, call, fill, recall, refused, remember, row_cou
 
 # Rows of one user for tables that no call below fills, by what the table needs.
 BY_HAND = {
+    "import": "INSERT INTO memoir.import (user_id, file_hash, vectors, counts, highest_id, shift,"
+    " ended_at) VALUES (%(user)s, '', false, '{}', 0, 0, now())",
     "job": "INSERT INTO memoir.job (user_id, kind, payload) VALUES (%(user)s, 'reflect',"
     " jsonb_build_object('session_id', %(word)s::text))",
     "query_expansion": "INSERT INTO memoir.query_expansion (user_id, query_hash, query, expansion)"

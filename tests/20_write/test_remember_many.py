@@ -199,9 +199,9 @@ BAD = {
     "source": ("ME012", {"sources": [987_654_321]}),
     "unknown key": ("ME008", {"sesion_id": "monday"}),
     "user": ("ME008", {"user_id": "ada"}),
-    "no number": ("22P02", {"importance": "high"}),
-    "no time": ("22007", {"created_at": "yesterday-ish"}),
-    "too large": ("22003", {"turn": 3_000_000_000}),
+    "no number": ("ME008", {"importance": "high"}),
+    "no time": ("ME008", {"created_at": "yesterday-ish"}),
+    "too large": ("ME008", {"turn": 3_000_000_000}),
 }
 
 

@@ -309,6 +309,15 @@ def test_numbers_are_told_by_name(open_client: Open) -> None:
     assert (told["memories"], told["by_status"], told["recall_p50_ms"]) == (3, {"active": 3}, None)
 
 
+def test_the_vectors_of_questions_are_one_of_the_caches(open_client: Open) -> None:
+    memory = open_client()
+    stored(memory)
+    for _ in range(4):
+        memory.context("What is green?")
+    cache = memory.stats()["caches"]["queries"]
+    assert (cache["entries"], cache["hits"], cache["misses"], cache["hit_rate"]) == (1, 3, 1, 0.75)
+
+
 def test_a_purged_memory_is_gone(open_client: Open, db: psycopg.Connection) -> None:
     memory = open_client(embedder=None)
     one, two, _ = stored(memory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -35,9 +36,8 @@ def maintain(app: App, user: str | None, dry_run: bool, as_json: bool) -> None:
         if dry_run:
             done = upkeep.planned(app.address, user, user is None)
         else:
-            done.extend(upkeep.maintain(app.address, user, user is None, _watch))
-    except KeyboardInterrupt:
-        raise _stopped() from None
+            with _stoppable():
+                done.extend(upkeep.maintain(app.address, user, user is None, _watch))
     finally:
         if as_json:
             print_json(done)
@@ -48,20 +48,31 @@ def maintain(app: App, user: str | None, dry_run: bool, as_json: bool) -> None:
 def index_loaded(app: App) -> None:
     """Index the user of this call when many memories were stored; silent when there is no need."""
     try:
-        for row in upkeep.tend_recall(app.address, app.user, _watch):
-            if row.action != "words counted":
-                click.echo(f"{row.action} for {row.memories:,} memories")
+        with _stoppable():
+            for row in upkeep.tend_recall(app.address, app.user, _watch):
+                if row.action != "words counted":
+                    click.echo(f"{row.action} for {row.memories:,} memories")
     except upkeep.LeftUndone as error:
         click.echo(f"warning: {error.message}", err=True)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Ctrl-C and SIGTERM cancel what the server does, and half an index is dropped.
+
+    A program that a shell started in the background ignores Ctrl-C, and so does this one there;
+    SIGTERM is what stops it then, as it is for who supervises it.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
     except KeyboardInterrupt:
-        raise _stopped() from None
-
-
-def _stopped() -> MemoirError:
-    """What to tell when a build is interrupted."""
-    return MemoirError(
-        "stopped", hint="Nothing is lost: recall compares all memories until memoir maintain ends."
-    )
+        raise MemoirError(
+            "stopped",
+            hint="Nothing is lost: recall compares all memories until memoir maintain ends.",
+        ) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show(done: list[Maintained]) -> None:

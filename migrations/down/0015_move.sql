@@ -1,0 +1,2 @@
+-- Undoes 0015_move.sql.
+DROP TABLE import;

@@ -1,0 +1,117 @@
+"""The table ``memoir.migration``: what ran in a database, and on which road it came there.
+
+`migrations` writes it while it runs the files; the script of the extension, made by
+``scripts/build_extension.py``, writes the same rows. A row has the hash of its text; that of the
+code has the objects the code made, so that a later text can drop what it makes no more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from .prerequisites import Cursor, extension_version, value
+
+LOCK = 0x6D656D6F6972  # 'memoir' in ASCII: who installs or upgrades holds this advisory lock
+
+# The first row, of kind base: its name is the road.
+MIGRATE = "base"
+EXTENSION = "extension"
+
+TABLE = """
+CREATE TABLE memoir.migration (
+    name        text PRIMARY KEY,
+    sha256      text NOT NULL,
+    kind        text NOT NULL CHECK (kind IN ('base', 'migration', 'code')),
+    objects     text[] NOT NULL DEFAULT '{}',
+    applied_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    applied_by  text NOT NULL DEFAULT current_user,
+    ms          integer NOT NULL
+);
+COMMENT ON TABLE memoir.migration IS
+    'What ran here: the hash of each text, and the objects to drop on the way back. The row of '
+    'kind base is named base where memoir migrate installed, extension where CREATE EXTENSION did.';
+"""
+
+# Functions, views, triggers and policies of the schema that this transaction made or replaced:
+# their catalogue row is no older than the transaction.
+MADE_NOW = """
+SELECT named.type || ' ' || named.identity
+FROM (
+    SELECT 'pg_proc'::regclass AS class, oid, xmin
+    FROM pg_proc WHERE pronamespace = 'memoir'::regnamespace
+    UNION ALL
+    SELECT 'pg_class'::regclass, oid, xmin
+    FROM pg_class WHERE relnamespace = 'memoir'::regnamespace AND relkind IN ('v', 'm')
+    UNION ALL
+    SELECT 'pg_trigger'::regclass, t.oid, t.xmin
+    FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+    WHERE c.relnamespace = 'memoir'::regnamespace AND NOT t.tgisinternal AND t.tgparentid = 0
+    UNION ALL
+    SELECT 'pg_policy'::regclass, p.oid, p.xmin
+    FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
+    WHERE c.relnamespace = 'memoir'::regnamespace
+) AS made, pg_identify_object(made.class, made.oid, 0) AS named
+WHERE age(made.xmin) <= age(pg_current_xact_id()::xid)
+ORDER BY made.oid
+"""
+
+
+class Entry(NamedTuple):
+    """A row of the ledger."""
+
+    name: str
+    kind: str
+    sha256: str
+    objects: list[str]
+    applied_at: datetime
+    applied_by: str
+    ms: int
+
+
+def read(cur: Cursor) -> dict[str, Entry]:
+    """What ran here, by name; empty when nothing did."""
+    if value(cur, "SELECT to_regclass('memoir.migration') IS NULL"):
+        return {}
+    cur.execute(
+        "SELECT name, kind, sha256, objects, applied_at, applied_by, ms FROM memoir.migration"
+    )
+    return {row[0]: Entry(*row) for row in cur}
+
+
+def applied(ledger: dict[str, Entry]) -> list[str]:
+    """Names of the migrations in the ledger, in order."""
+    return sorted(entry.name for entry in ledger.values() if entry.kind == "migration")
+
+
+def record(
+    cur: Cursor, name: str, sha256: str, kind: str, began: float, objects: Iterable[str] = ()
+) -> None:
+    """Add a row; ``began`` is what `time.monotonic` said before the text ran."""
+    cur.execute(
+        "INSERT INTO memoir.migration (name, sha256, kind, objects, ms)"
+        " VALUES (%s, %s, %s, %s, %s)",
+        (name, sha256, kind, list(objects), round((time.monotonic() - began) * 1000)),
+        prepare=False,
+    )
+
+
+def forget(cur: Cursor, name: str) -> None:
+    """Remove a row."""
+    cur.execute("DELETE FROM memoir.migration WHERE name = %s", (name,))
+
+
+def road(conn: psycopg.Connection[Any]) -> str | None:
+    """How pgmemoir came into this database: ``memoir migrate``, ``extension 0.1.0`` or not at all.
+
+    Only reads. Works inside a transaction of the caller.
+    """
+    with conn.transaction(), conn.cursor(row_factory=tuple_row) as cur:
+        if version := extension_version(cur):
+            return f"extension {version}"
+        return "memoir migrate" if read(cur) else None

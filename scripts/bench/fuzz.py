@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""Every public function with arguments nobody should pass: what it answers, and how fast.
+
+See the README beside this file. A call ends with rows, with an error of class ME that the comment
+of the function names, or because PostgreSQL cannot read an argument as its type. Anything else is a
+defect.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import click
+import psycopg
+from arguments import Arguments, Call, Function, functions
+from common import opened
+
+# D0 promises a recall under 0.5 s always; nothing may keep a caller waiting for longer than this.
+SLOWEST_MS = 2_000
+# So many calls are one transaction: later ones meet what earlier ones left, and all is undone.
+_ROUND = 50
+# Defects that one line of the report stands for.
+_EXAMPLES = 2
+_THOSE_OF = re.compile(r"(?:those of|errors as) (\w+)\(\)")
+
+Ending = Literal["result", "refused", "unreadable", "defect"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call ended.
+
+    Attributes:
+        code: SQLSTATE of an error, else ``00000``.
+    """
+
+    call: Call
+    ending: Ending
+    code: str
+    message: str
+    milliseconds: float
+    context: str = ""
+
+
+@dataclass
+class Tally:
+    """What became of the calls of one function."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def count(self, ending: Ending) -> int:
+        return sum(outcome.ending == ending for outcome in self.outcomes)
+
+    @property
+    def codes(self) -> Counter[str]:
+        return Counter(o.code for o in self.outcomes if o.code != "00000")
+
+    @property
+    def slowest(self) -> float:
+        return max((outcome.milliseconds for outcome in self.outcomes), default=0.0)
+
+
+def build_world(conn: psycopg.Connection[Any]) -> None:
+    """Two users with something in every table, so that calls have something to meet."""
+    for statement in _WORLD:
+        conn.execute(statement.encode())
+
+
+_WORLD = (
+    "SELECT memoir.use_model('tiny', 3)",
+    """SELECT memoir.remember(c, k, 'ada', embedding => v::halfvec, data => d::jsonb, subject => s)
+    FROM (VALUES
+        ('Ada drinks green tea', 'preference', '[1,0,0]', NULL, 'user.drink'),
+        ('Ada lives in Oslo', 'fact', '[0,1,0]', NULL, 'user.city'),
+        ('The gateway keeps the old signing key after a deploy', 'learning', '[0,0,1]', NULL, NULL),
+        ('Search on PostgreSQL 18', 'okr', NULL, '{"status": "pending", "priority": 1}', NULL),
+        ('Ships every Friday', 'capability', NULL, NULL, NULL),
+        ('认证失败先看令牌的 kid 是否在 JWKS 里', 'procedural', '[0.5,0.5,0]', NULL, NULL),
+        ('Call the dentist', 'task', NULL, '{"due": "2025-05-05"}', NULL),
+        ('The demo is in room 4', 'context', '[0.1,0.9,0.1]', NULL, NULL)) AS m (c, k, v, d, s)""",
+    "SELECT memoir.remember('memory ' || n || ' of ' || u, 'fact', u)"
+    " FROM generate_series(1, 12) AS n, unnest('{ada,bob}'::text[]) AS u",
+    "SELECT memoir.remember('Ada lives in Rome', 'fact', 'ada', subject => 'user.city')",
+    "SELECT memoir.remember(c, 'turn', 'ada', session_id => 'monday', turn => t - 1, speaker => s)"
+    " FROM (VALUES (1, 'Mara', 'Who runs it?'), (2, 'Ken', 'Yusuf, until the end of June.'),"
+    "              (3, 'Mara', 'And then?')) AS said (t, s, c)",
+    "SELECT memoir.message_add('talk', r, 'message ' || n, 'Mara', 'ada')"
+    " FROM generate_series(1, 3) AS n, (VALUES ('user'), ('assistant')) AS said (r)",
+    "SELECT memoir.session_start('private', true, 'ada')",
+    "SELECT memoir.forget(9, 'old', 'ada')",
+    "SELECT memoir.relate(1, 2, 'supports', 0.8, 'ada')",
+    "SELECT memoir.relate(2, 3, 'contradicts', 1, 'ada')",
+    "SELECT memoir.mention(1, 'Ada', 'person', 'ada')",
+    "SELECT memoir.mention(3, 'PostgreSQL', 'thing', 'ada')",
+    "SELECT memoir.event_add('alert', '{\"disk\": 91}', u) FROM unnest('{ada,bob}'::text[]) AS u",
+    "SELECT memoir.gold_add('drinks', 'tea?', '{1}', '[1,0,0]', 'ada', '{1}')",
+    "SELECT memoir.set_settings('{\"confirm\": true}', 'ada')",
+    "SELECT memoir.remember('Ada is left-handed', 'fact', 'ada', source => 'agent')",
+    "SELECT memoir.set_settings('{\"confirm\": false}', 'ada')",
+    "SELECT memoir.enqueue('rolling_summary', '{}', 'ada', 'once')",
+    "SELECT memoir.enqueue('extract', '{\"session_id\": \"talk\"}', 'ada')",
+    'SELECT memoir.apply_decisions(\'[{"action": "ADD", "content": "Ada has a cat"}]\', \'ada\')',
+    "SELECT memoir.claim(u, 5, 'w1') FROM unnest('{ada,bob}'::text[]) AS u",
+    "SELECT memoir.recall('[1,0,0]', m, query_text => 'tea', user_id => 'ada')"
+    " FROM unnest('{execute,conversation,search}'::text[]) AS m",
+    "SELECT memoir.mark_used(1, '{1}', 'ada')",
+    "SELECT memoir.call_tool('search_memories', '{\"query\": \"tea\"}', 'ada')",
+    "SELECT memoir.add_model('other', 3)",
+    "SELECT memoir.refresh_statistics(u) FROM unnest('{ada,bob}'::text[]) AS u",
+)
+
+
+def documented(conn: psycopg.Connection[Any]) -> Mapping[str, frozenset[str]]:
+    """The errors each function's comment names, its own and "errors as other()"."""
+    rows = conn.execute(
+        "SELECT p.proname, string_agg(coalesce(obj_description(p.oid, 'pg_proc'), ''), ' ')"
+        " FROM pg_proc AS p WHERE p.pronamespace = 'memoir'::regnamespace GROUP BY p.proname"
+    )
+    comments = dict(rows.fetchall())
+
+    def codes(name: str, seen: frozenset[str]) -> set[str]:
+        comment = comments.get(name, "")
+        found = set(re.findall(r"\bME\d{3}\b", comment))
+        for other in set(_THOSE_OF.findall(comment)) - seen:
+            found |= codes(other, seen | {other})
+        return found
+
+    return {name: frozenset(codes(name, frozenset({name}))) for name in comments}
+
+
+class Fuzz:
+    """Runs calls and judges how they end."""
+
+    def __init__(self, conn: psycopg.Connection[Any]) -> None:
+        self._conn = conn
+        self._documented = documented(conn)
+        conn.execute(f"SET statement_timeout = {SLOWEST_MS}")
+        conn.execute("SET client_min_messages = error")
+
+    def run(self, made: Iterable[Call]) -> dict[str, Tally]:
+        """The calls in rounds; nothing of them stays."""
+        tallies: dict[str, Tally] = defaultdict(Tally)
+        queue = list(made)
+        for start in range(0, len(queue), _ROUND):
+            with self._conn.transaction(force_rollback=True):
+                for call in queue[start : start + _ROUND]:
+                    tallies[call.function.name].outcomes.append(self.ended(call))
+        return dict(sorted(tallies.items()))
+
+    def ended(self, call: Call) -> Outcome:
+        """One call, within the transaction there is."""
+        start = time.perf_counter()
+        try:
+            with self._conn.transaction():
+                self._conn.execute(call.statement.encode(), call.arguments)
+        except psycopg.Error as error:
+            elapsed = (time.perf_counter() - start) * 1000
+            return self._judged(call, error, elapsed)
+        return Outcome(call, "result", "00000", "", (time.perf_counter() - start) * 1000)
+
+    def _judged(self, call: Call, error: psycopg.Error, elapsed: float) -> Outcome:
+        code, message = error.sqlstate or "-----", str(error.diag.message_primary or error)
+        ending: Ending = "defect"
+        if code in self._documented.get(call.function.name, ()) and error.diag.message_hint:
+            ending = "refused"
+        elif self._unreadable(call, code):
+            ending = "unreadable"
+        return Outcome(call, ending, code, message, elapsed, error.diag.context or "")
+
+    def _unreadable(self, call: Call, code: str) -> bool:
+        """Whether PostgreSQL refuses an argument before the function sees it."""
+        try:
+            with self._conn.transaction():
+                self._conn.execute(f"SELECT {call.casts}".encode(), call.arguments)
+        except psycopg.Error as error:
+            return error.sqlstate == code
+        return False
+
+
+def drawn(found: Sequence[Function], total: int, seed: int) -> list[Call]:
+    """``total`` calls, as many of every function, in an order that mixes them.
+
+    Procedures commit, so they cannot share a transaction: `maintain_all` alone is one, and what it
+    does is `maintain`.
+    """
+    callable_ = [function for function in found if not function.is_procedure]
+    arguments = Arguments(seed)
+    made = [arguments.call(callable_[n % len(callable_)]) for n in range(total)]
+    random.Random(seed).shuffle(made)
+    return made
+
+
+def report(tallies: Mapping[str, Tally], seconds: float) -> str:
+    """A line a function, then what is wrong."""
+    head = f"{'function':<26}{'calls':>6}{'results':>9}{'refused':>9}{'unread':>8}{'defects':>9}"
+    lines = [f"{head}{'slowest ms':>12}  errors"]
+    for name, tally in tallies.items():
+        counts = [tally.count(e) for e in ("result", "refused", "unreadable", "defect")]
+        codes = ", ".join(f"{code} {count}" for code, count in sorted(tally.codes.items()))
+        lines.append(
+            f"{name:<26}{len(tally.outcomes):>6}{counts[0]:>9}{counts[1]:>9}{counts[2]:>8}"
+            f"{counts[3]:>9}{tally.slowest:>12.1f}  {codes}"
+        )
+    every = [outcome for tally in tallies.values() for outcome in tally.outcomes]
+    ends = Counter(outcome.ending for outcome in every)
+    lines.append(
+        f"\n{len(every)} calls of {len(tallies)} functions in {seconds:.0f} s: {ends['result']}"
+        f" results, {ends['refused']} refused, {ends['unreadable']} unreadable arguments,"
+        f" {ends['defect']} defects"
+    )
+    return "\n".join([*lines, *defects(every)])
+
+
+def defects(every: Iterable[Outcome]) -> list[str]:
+    """Defects of one kind together, with examples."""
+    kinds: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
+    for outcome in every:
+        if outcome.ending == "defect":
+            alike = re.sub(r'"[^"]*"|\d+', "_", outcome.message)[:80]
+            kinds[outcome.call.function.name, outcome.code, alike].append(outcome)
+    lines = []
+    for (name, code, _), found in sorted(kinds.items()):
+        lines.append(f"\n{name} {code} x{len(found)}: {found[0].message[:160]}")
+        lines += [f"    {one.call}" for one in found[:_EXAMPLES]]
+        lines += [f"    at {line}" for line in found[0].context.splitlines()[:3]]
+    return lines
+
+
+@click.command()
+@click.option("--calls", "total", default=10_000, show_default=True, help="How many in all.")
+@click.option("--seed", default=1, show_default=True, help="Another seed, other arguments.")
+@click.option("--only", multiple=True, help="Only this function; may be repeated.")
+@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
+@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def main(
+    total: int, seed: int, only: tuple[str, ...], version: str, dsn: str | None, as_json: bool
+) -> None:
+    """Call every public function with generated arguments; exit code 1 on a defect."""
+    with opened(dsn, int(version)) as place, place.connect() as conn:
+        build_world(conn)
+        found = [f for f in functions(conn) if not only or f.name in only]
+        made = drawn(found, total, seed)
+        start = time.perf_counter()
+        tallies = Fuzz(conn).run(made)
+        seconds = time.perf_counter() - start
+    wrong = sum(tally.count("defect") for tally in tallies.values())
+    if as_json:
+        names = {name: dict(tally.codes) for name, tally in tallies.items()}
+        click.echo(json.dumps({"calls": len(made), "defects": wrong, "errors": names}))
+    else:
+        click.echo(report(tallies, seconds))
+    raise SystemExit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

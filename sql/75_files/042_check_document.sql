@@ -1,0 +1,85 @@
+-- What is asked of every document that comes from a file, before anything of it is believed, and
+-- how times are read. A document is json: that keeps the order of keys, which jsonb does not.
+CREATE OR REPLACE FUNCTION _check_document(document json, what text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    most CONSTANT int := _config('file_limit');
+    size CONSTANT int := octet_length(document::text);
+    read jsonb;
+BEGIN
+    IF size > most THEN
+        RAISE EXCEPTION '% has % bytes, the limit is %', what, size, most
+            USING ERRCODE = 'ME017', HINT = 'Split it, or raise setting file_limit.';
+    END IF;
+    BEGIN
+        read := document;
+    EXCEPTION WHEN data_exception THEN
+        RAISE EXCEPTION '% holds what cannot be stored', what
+            USING ERRCODE = 'ME015', DETAIL = SQLERRM,
+                  HINT = 'Leave out \u0000, halves of surrogate pairs, endless numbers.';
+    END;
+    IF jsonb_path_exists(read, 'strict $.**{40}') THEN
+        RAISE EXCEPTION '% is nested more than 40 levels deep', what
+            USING ERRCODE = 'ME015', HINT = 'Nothing of it was taken. Make it flatter.';
+    END IF;
+    RETURN read;
+END $$;
+
+-- The first key that an object has twice, and a reader would take once.
+CREATE OR REPLACE FUNCTION _key_twice(value json) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (SELECT e.key FROM json_each(value) AS e GROUP BY e.key HAVING count(*) > 1 LIMIT 1);
+
+CREATE OR REPLACE FUNCTION _check_zone(zone text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM now() AT TIME ZONE zone;
+    RETURN zone;
+EXCEPTION WHEN invalid_parameter_value THEN
+    RAISE EXCEPTION 'unknown time zone "%"', left(zone, 40)
+        USING ERRCODE = 'ME008', HINT = 'zone => ''Asia/Shanghai''; the default is UTC.';
+END $$;
+
+-- A time as files have it, in ISO 8601; without an offset it is of that zone. NULL: it is none.
+-- The form is checked first: PostgreSQL would take "tomorrow", too.
+CREATE OR REPLACE FUNCTION _file_time(value text, zone text) RETURNS timestamptz
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE
+        WHEN value !~ ('^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?'
+                       '(Z|[+-]\d\d(:?\d\d)?)?)?$')
+             OR NOT pg_input_is_valid(value, 'timestamptz') THEN NULL
+        WHEN value ~ '[T ].*(Z|[+-]\d\d(:?\d\d)?)$' THEN value::timestamptz
+        ELSE value::timestamp AT TIME ZONE zone END;
+
+-- A time as it is written into files.
+CREATE OR REPLACE FUNCTION _utc_text(at timestamptz) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"');
+
+-- Redacts an object of a file. Where there is nothing to redact it stays as it was written; else
+-- at least its own keys stay in their order, unless one of them is a secret itself.
+CREATE OR REPLACE FUNCTION _redact_written(written json) RETURNS json
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    given CONSTANT jsonb := written;
+    redacted CONSTANT jsonb := _redact_json(given);
+    kept text;
+BEGIN
+    IF redacted = given THEN
+        RETURN written;
+    END IF;
+    SELECT '{' || string_agg(to_json(e.key) || ': '
+                             || CASE WHEN redacted -> e.key = given -> e.key THEN e.value::text
+                                     ELSE (redacted -> e.key)::text END, ', ' ORDER BY e.place)
+           || '}'
+    INTO kept
+    FROM json_each(written) WITH ORDINALITY AS e (key, value, place)
+    HAVING bool_and(redacted ? e.key);
+    RETURN coalesce(kept::json, redacted::json);
+END $$;

@@ -1,0 +1,262 @@
+-- What a memory.json means for the memories, entry by entry, without changing any: a dry run is
+-- this and no more. The file is the truth about itself: nothing in it is merged for being alike.
+-- What differs from what the file said last time was changed there, and is taken; what does not
+-- stays as memory has it, whatever happened to it since.
+
+-- The first thing in an entry that its schema does not tell.
+CREATE OR REPLACE FUNCTION _check_entries(entries json[], zone text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    text_limit CONSTANT int := (SELECT e.text_limit FROM embedding_model AS e WHERE e.active);
+    latest CONSTANT timestamptz := now() + interval '1 day';
+    fault record;
+BEGIN
+    SELECT c.place, c.fault INTO fault
+    FROM (
+        SELECT s.place, CASE
+            WHEN _key_twice(s.entry) IS NOT NULL THEN
+                format(' has the key "%s" twice', left(_key_twice(s.entry), 40))
+            WHEN s.first_place < s.place THEN
+                format('.id "%s" stands at [%s] already', left(s.entry ->> 'id', 40), s.first_place)
+            WHEN s.entry ->> 'id' !~ '[^[:space:]]' THEN '.id is empty'
+            WHEN s.entry ->> 'content' !~ '[^[:space:][:cntrl:]]' THEN '.content is empty'
+            WHEN octet_length(s.entry ->> 'content') > text_limit THEN
+                format('.content has %s bytes, the limit is %s (setting text_limit)',
+                       octet_length(s.entry ->> 'content'), text_limit)
+            ELSE (
+                SELECT format(CASE WHEN t.at IS NULL
+                                   THEN '.%s "%s" is no time, such as 2026-02-21T10:30:00Z'
+                                   ELSE '.%s "%s" is before 1970 or more than a day ahead' END,
+                              t.field, left(t.said, 40))
+                FROM (SELECT g.field, g.said, _file_time(g.said, zone) AS at
+                      FROM (VALUES ('created_at', s.entry ->> 'created_at'),
+                                   ('last_accessed', s.entry ->> 'last_accessed'))
+                           AS g (field, said)
+                      WHERE g.said IS NOT NULL) AS t
+                WHERE (t.at >= '1970-01-01 00:00:00+00' AND t.at <= latest) IS NOT TRUE
+                LIMIT 1) END AS fault
+        FROM (SELECT e.entry, e.place - 1 AS place,
+                     min(e.place) OVER (PARTITION BY e.entry ->> 'id') - 1 AS first_place
+              FROM unnest(entries) WITH ORDINALITY AS e (entry, place)) AS s
+    ) AS c
+    WHERE c.fault IS NOT NULL
+    ORDER BY c.place
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'memory.json.memories[%]%', fault.place, fault.fault
+            USING ERRCODE = 'ME015', HINT = 'Nothing of it was taken. Correct the file.';
+    END IF;
+END $$;
+
+-- A memory that has no entry yet is known by the id it is exported with, and when it was made.
+CREATE OR REPLACE FUNCTION _memory_named(user_id text, entry_id text, created_at timestamptz)
+    RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+    RETURN (
+        SELECT m.memory_id FROM memory AS m
+        WHERE m.user_id = _memory_named.user_id AND m.source IS NULL
+          AND m.created_at >= date_trunc('second', _memory_named.created_at)
+          AND m.created_at < date_trunc('second', _memory_named.created_at) + interval '1 second'
+          AND left(_entry_hash(m.memory_id, m.recorded_at), length(entry_id)) = entry_id
+          AND NOT EXISTS (SELECT FROM file_entry AS f
+                          WHERE f.user_id = m.user_id AND f.memory_id = m.memory_id)
+        LIMIT 1);
+END $$;
+
+CREATE OR REPLACE FUNCTION _plan_entries(user_id text, entries json[], zone text)
+    RETURNS SETOF file_change
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+    SET plan_cache_mode = force_custom_plan
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH category AS MATERIALIZED (
+        SELECT c.name AS category, _check_kind(c.name) AS kind
+        FROM (SELECT DISTINCT e.entry ->> 'category' AS name FROM unnest(entries) AS e (entry)) AS c
+    ), said AS MATERIALIZED (
+        SELECT (e.place - 1)::int AS place, e.entry ->> 'id' AS entry_id, e.entry AS written,
+               e.entry::jsonb AS entry, c.category, c.kind, e.entry ->> 'content' AS content,
+               round((e.entry ->> 'salience')::numeric, 17)::float8 AS importance,
+               (e.entry ->> 'access_count')::numeric::int AS count,
+               _file_time(e.entry ->> 'created_at', zone) AS created_at,
+               _file_time(e.entry ->> 'last_accessed', zone) AS last_at,
+               _content_hash((c.kind).name, NULL, NULL, NULL, e.entry ->> 'content') AS hash
+        FROM unnest(entries) WITH ORDINALITY AS e (entry, place)
+        JOIN category AS c ON c.category = e.entry ->> 'category'
+    -- The memory of the entry, and whether the entry says something else than it did.
+    ), known AS MATERIALIZED (
+        SELECT s.*, f.written::jsonb AS base, m.memory_id AS own_id, m.status AS own_status,
+               CASE WHEN f.written IS NOT NULL
+                    THEN (f.written::jsonb -> 'content', f.written::jsonb -> 'category')
+                         <> (s.entry -> 'content', s.entry -> 'category')
+                    ELSE m.content <> s.content END AS edited
+        FROM said AS s
+        LEFT JOIN LATERAL (SELECT f.memory_id, f.written FROM file_entry AS f
+                           WHERE f.user_id = _plan_entries.user_id AND f.entry_id = s.entry_id
+                           OFFSET 0) AS f ON true
+        LEFT JOIN LATERAL (
+            SELECT m.* FROM memory AS m
+            WHERE m.user_id = _plan_entries.user_id AND m.memory_id = coalesce(
+                      f.memory_id,
+                      _memory_named(_plan_entries.user_id, s.entry_id, s.created_at))
+            OFFSET 0) AS m ON true
+    -- What is new or edited may be what another memory says.
+    ), told AS MATERIALIZED (
+        SELECT k.*, t.memory_id AS told_id
+        FROM known AS k
+        LEFT JOIN LATERAL (
+            SELECT m.memory_id FROM memory AS m
+            WHERE m.user_id = _plan_entries.user_id AND m.content_hash = k.hash
+              AND m.status IN ('active', 'pending') AND k.edited IS NOT FALSE
+            OFFSET 0) AS t ON true
+    -- An edited entry keeps its memory, unless another entry says now what that one says.
+    ), aimed AS MATERIALIZED (
+        SELECT t.*, CASE
+                   WHEN NOT t.edited THEN t.own_id
+                   WHEN t.told_id IS NOT NULL THEN t.told_id
+                   WHEN t.own_status = 'active'
+                        AND NOT EXISTS (SELECT FROM told AS o WHERE o.told_id = t.own_id)
+                   THEN t.own_id END AS target_id,
+               CASE WHEN t.edited IS NOT FALSE
+                    THEN min(t.place) OVER (PARTITION BY t.edited IS NOT FALSE, t.hash)
+                    ELSE t.place END AS first_place
+        FROM told AS t
+    )
+    SELECT a.place, a.entry_id, d.action, d.reason,
+           CASE WHEN a.first_place = a.place THEN a.target_id END,
+           nullif(a.first_place, a.place), a.written, (a.kind).name, a.content, a.importance,
+           _entry_data(a.entry), a.entry ->> 'source', a.created_at, d.new_values, d.accesses,
+           d.last_access
+    FROM aimed AS a
+    LEFT JOIN LATERAL (SELECT m.* FROM memory AS m
+                       WHERE m.user_id = _plan_entries.user_id AND m.memory_id = a.target_id
+                       OFFSET 0) AS m ON a.first_place = a.place
+    LEFT JOIN LATERAL (SELECT c.* FROM access AS c
+                       WHERE c.user_id = m.user_id AND c.memory_id = m.memory_id
+                       OFFSET 0) AS c ON true
+    CROSS JOIN LATERAL _judge_entry(
+        a.entry, CASE WHEN a.own_id = a.target_id THEN a.base END, a.kind, a.importance,
+        a.last_at, a.count, a.first_place <> a.place, m, c) AS d;
+END $$;
+
+-- What is to be done about an entry and the memory it is about (NULL: it is new). base: what the
+-- file said of it last time; NULL: it tells of it for the first time, and all it says is news.
+CREATE OR REPLACE FUNCTION _judge_entry(
+    entry jsonb, base jsonb, of_kind kind, importance float8, last_at timestamptz, count int,
+    again boolean, stored memory, shown access,
+    OUT action text, OUT reason text, OUT new_values jsonb, OUT accesses int,
+    OUT last_access timestamptz)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    news jsonb;
+    given_data jsonb;
+    base_data jsonb;
+    counted int;
+    shown_at timestamptz;
+BEGIN
+    action := 'NOOP';
+    new_values := '{}';
+    IF again THEN
+        reason := 'an entry above says the same';
+        RETURN;
+    ELSIF stored.memory_id IS NULL THEN
+        action := 'ADD';
+        reason := 'new';
+        IF count > 0 OR _utc_text(last_at) <> entry ->> 'created_at' THEN
+            accesses := coalesce(count, 0);
+            last_access := last_at;
+        END IF;
+        RETURN;
+    ELSIF stored.status <> 'active' THEN
+        reason := 'it is ' || stored.status;
+        RETURN;
+    ELSIF entry = base THEN
+        reason := 'as the file had it';
+        RETURN;
+    END IF;
+    news := entry - ARRAY(SELECT b.key FROM jsonb_each(base) AS b WHERE entry -> b.key = b.value);
+    given_data := _entry_data(entry);
+    base_data := _entry_data(coalesce(base, '{}'));
+    new_values := jsonb_strip_nulls(jsonb_build_object(
+        'content', CASE WHEN news ? 'content'
+                        THEN nullif(entry ->> 'content', stored.content) END,
+        'kind', CASE WHEN news ? 'category' AND of_kind.name <> stored.kind
+                          AND NOT EXISTS (SELECT FROM kind AS k
+                                          WHERE k.name = stored.kind
+                                            AND k.category = entry ->> 'category')
+                     THEN of_kind.name END,
+        'importance', CASE WHEN news ? 'salience'
+                           THEN nullif(importance, stored.importance) END));
+    IF given_data <> base_data THEN
+        given_data := stored.data - ARRAY(SELECT jsonb_object_keys(base_data)) || given_data;
+        new_values := new_values || CASE WHEN given_data = stored.data THEN '{}'
+                                         ELSE jsonb_build_object('data', given_data) END;
+    END IF;
+    counted := coalesce(shown.count, 0);
+    shown_at := coalesce(shown.last_at, stored.created_at);
+    -- Told of for the first time, it may have been used here, too.
+    IF base IS NULL THEN
+        count := greatest(count, counted);
+        last_at := greatest(last_at, shown_at);
+    END IF;
+    IF news ?| '{access_count,last_accessed}'
+       AND (coalesce(count, counted), _utc_text(coalesce(last_at, shown_at)))
+           <> (counted, _utc_text(shown_at))
+    THEN
+        accesses := coalesce(count, counted);
+        last_access := coalesce(last_at, shown_at);
+    END IF;
+    reason := concat_ws(', ', CASE WHEN new_values ? 'content' THEN 'content' END,
+                        CASE WHEN new_values ? 'kind' THEN 'category' END,
+                        CASE WHEN new_values ? 'importance' THEN 'salience' END,
+                        CASE WHEN new_values ? 'data' THEN 'context' END,
+                        CASE WHEN accesses IS NOT NULL THEN 'accesses' END);
+    IF reason = '' THEN
+        reason := 'as it is stored';
+    ELSE
+        action := 'UPDATE';
+        reason := 'changed in the file: ' || reason;
+    END IF;
+END $$;
+
+-- The whole plan. Missing is what the file had and has no more; lost, what no entry says any more
+-- since its own says something else.
+CREATE OR REPLACE FUNCTION _plan_memory_json(
+    user_id text, document json, zone text, delete_missing boolean) RETURNS file_change[]
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    entries CONSTANT json[] := ARRAY(
+        SELECT _redact_written(e.entry)
+        FROM json_array_elements(document -> 'memories') WITH ORDINALITY AS e (entry, place)
+        ORDER BY e.place);
+    plan file_change[];
+    gone file_change[];
+BEGIN
+    PERFORM _check_entries(entries, zone);
+    plan := ARRAY(SELECT p FROM _plan_entries(user_id, entries, zone) AS p ORDER BY p.place);
+    gone := ARRAY(
+        SELECT ROW(NULL, f.entry_id, 'FORGET', CASE WHEN s.entry_id IS NULL
+                       THEN 'no longer in the file' ELSE 'its entry says something else now' END,
+                   f.memory_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+                   NULL)::file_change
+        FROM file_entry AS f
+        JOIN memory AS m ON m.user_id = f.user_id AND m.memory_id = f.memory_id
+        LEFT JOIN unnest(plan) AS s ON s.entry_id = f.entry_id
+        LEFT JOIN unnest(plan) AS p ON p.memory_id = f.memory_id
+        WHERE f.user_id = _plan_memory_json.user_id AND m.status = 'active'
+          AND p.memory_id IS NULL AND (delete_missing OR s.entry_id IS NOT NULL)
+        ORDER BY f.place);
+    RETURN plan || gone;
+END $$;

@@ -1,0 +1,42 @@
+-- The records of an export: what a line may be, in the order in which they stand in the file, so
+-- that each names only what stands above it. Version 1; another set of fields is another version.
+--
+-- What a user has is one of three: moved by these records; derived, and made anew by an import
+-- (trace but for its vector, term, the cached parts of profile, places in the index); or work in
+-- progress (job, uncompared, import). tests/75_files/test_move_all.py walks the catalogue, so that
+-- no table and no column is forgotten.
+CREATE OR REPLACE FUNCTION _records()
+    RETURNS TABLE (place smallint, record text, fields text[], needed text[])
+    LANGUAGE sql IMMUTABLE
+BEGIN ATOMIC
+    SELECT r.place::smallint, r.record, r.fields::text[] || r.needed::text[], r.needed::text[]
+    FROM (VALUES
+        (1, 'user', '{settings,rolling_summary,summarised_at}', '{}'),
+        (2, 'session', '{data,ended_at}', '{session_id,temporary,started_at,next_position}'),
+        (3, 'message', '{speaker,data}', '{session_id,position,role,content,created_at}'),
+        (4, 'entity', '{}', '{entity_id,name,type,created_at}'),
+        (5, 'memory',
+         '{summary,data,subject,session_id,position,speaker,source,source_key,valid_until,'
+         'retired_at,keywords,entity_ids,recalled,embedding}',
+         '{memory_id,kind,content,importance,confidence,origin,valid_from,lifetime,status,'
+         'created_at,recorded_at,updated_at}'),
+        (6, 'relation', '{}', '{from_id,to_id,type,strength,created_at}'),
+        (7, 'revision', '{reason,old_values,run_id,undoes}',
+         '{revision_id,memory_id,action,author,change_id,created_at}'),
+        (8, 'event', '{archived}', '{event_id,type,payload,created_at}'),
+        (9, 'gold', '{embedding}', '{gold_id,gold_set,query,created_at,relevant}'),
+        (10, 'expansion', '{}', '{query,expansion,uses,created_at}'),
+        (11, 'retrieval', '{as_of,used_ids}',
+         '{retrieval_id,created_at,mode,query,ids,kinds,scores,weights,chosen,token_used,'
+         'token_budget,elapsed_ms,counted}'),
+        (12, 'tool_call', '{total_found}',
+         '{tool_call_id,created_at,tool,arguments,memory_ids,elapsed_ms,counted}')
+    ) AS r (place, record, fields, needed);
+END;
+
+-- The sequences whose numbers stand in the records.
+CREATE OR REPLACE FUNCTION _id_sequences() RETURNS regclass[]
+    LANGUAGE sql STABLE
+    RETURN '{memory_memory_id_seq,revision_revision_id_seq,change_id_seq,run_id_seq,'
+           'entity_entity_id_seq,event_event_id_seq,gold_gold_id_seq,retrieval_retrieval_id_seq,'
+           'tool_call_tool_call_id_seq}'::regclass[];

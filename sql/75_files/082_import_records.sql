@@ -1,0 +1,239 @@
+-- What the records of a file become, a function a few records each: one statement a table for as
+-- many lines as come together. What is computed of them is made here anew by the functions that
+-- make it for remember(), so that traces are of this version and these settings. All text is
+-- redacted by the rules of this database, which may be stricter than those it comes from.
+
+-- Ids as they become here. An id beyond the highest of the first line might be given a second time.
+CREATE OR REPLACE FUNCTION _refuse_id(id bigint, highest_id bigint) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RAISE EXCEPTION 'id % is not 1 to %, the highest that line 1 tells of', id, highest_id
+        USING ERRCODE = 'ME017', HINT = 'Export the user anew.';
+END $$;
+
+CREATE OR REPLACE FUNCTION _new_id(reading import, id bigint) RETURNS bigint
+    LANGUAGE sql VOLATILE
+    RETURN CASE WHEN id NOT BETWEEN 1 AND reading.highest_id
+                THEN _refuse_id(id, reading.highest_id) ELSE id + reading.shift END;
+
+-- Of a list; that of an event stands negative among the candidates of a recall.
+CREATE OR REPLACE FUNCTION _new_ids(reading import, ids bigint[]) RETURNS bigint[]
+    LANGUAGE sql VOLATILE
+BEGIN ATOMIC
+    SELECT array_agg(sign(i.id) * _new_id(reading, abs(i.id)) ORDER BY i.place)::bigint[]
+    FROM unnest(ids) WITH ORDINALITY AS i (id, place);
+END;
+
+CREATE OR REPLACE FUNCTION _import_user(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM _check_settings(coalesce(bodies[1] -> 'settings', '{}'));
+    UPDATE profile AS p
+    SET settings = coalesce(bodies[1] -> 'settings', '{}'),
+        rolling_summary = _redact(bodies[1] ->> 'rolling_summary'),
+        summarised_at = (bodies[1] ->> 'summarised_at')::timestamptz, updated_at = now()
+    WHERE p.user_id = reading.user_id;
+END $$;
+
+CREATE OR REPLACE FUNCTION _import_sessions(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO session (user_id, session_id, number, temporary, data, started_at, ended_at,
+                         next_position)
+    SELECT reading.user_id, _check_session(s.session_id), nextval('session_number_seq'),
+           s.temporary, coalesce(_redact_json(s.data), '{}'),
+           _check_time(s.started_at, 'started_at'), s.ended_at, s.next_position
+    FROM unnest(bodies) WITH ORDINALITY AS b (body, place),
+         jsonb_to_record(b.body) AS s (
+             session_id text, temporary boolean, data jsonb, started_at timestamptz,
+             ended_at timestamptz, next_position int)
+    ORDER BY b.place;
+END $$;
+
+CREATE OR REPLACE FUNCTION _import_messages(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO message (user_id, session_id, position, role, speaker, content, tokens, data,
+                         created_at)
+    SELECT reading.user_id, m.session_id, _check_turn(m.position), m.role, m.speaker, m.content,
+           estimate_tokens(m.content), coalesce(_redact_json(m.data), '{}'),
+           _check_time(m.created_at, 'created_at')
+    FROM (
+        SELECT m.session_id, m.position, m.role, m.speaker, _redact(m.content) AS content, m.data,
+               m.created_at
+        FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS m (
+            session_id text, position int, role text, speaker text, content text, data jsonb,
+            created_at timestamptz)
+        OFFSET 0
+    ) AS m;
+END $$;
+
+CREATE OR REPLACE FUNCTION _import_entities(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO entity (user_id, entity_id, name, type, created_at)
+    SELECT reading.user_id, _new_id(reading, e.entity_id), _entity_name(e.name),
+           lower(_entity_name(e.type)), _check_time(e.created_at, 'created_at')
+    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS e (
+        entity_id bigint, name text, type text, created_at timestamptz);
+END $$;
+
+-- Memories with their traces. A source that is not attached here is left out; its key stays.
+CREATE OR REPLACE FUNCTION _import_memories(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    in_use embedding_model;
+    made new_memory[];
+BEGIN
+    SELECT e.* INTO STRICT in_use FROM embedding_model AS e WHERE e.active;
+    WITH said AS MATERIALIZED (
+        SELECT m.*, k.name AS of_kind, k.kind_id, k.layer = 'profile' AS in_profile,
+               _redact(m.content) AS told, _redact(m.subject) AS slot,
+               CASE WHEN reading.vectors THEN m.embedding::halfvec END AS vector
+        FROM unnest(bodies) AS b (body),
+             jsonb_to_record(b.body) AS m (
+                 memory_id bigint, kind text, content text, summary text, data jsonb, subject text,
+                 importance float8, confidence float8, origin text, session_id text, position int,
+                 speaker text, source text, source_key text, valid_from timestamptz,
+                 valid_until timestamptz, lifetime text, status text, retired_at timestamptz,
+                 created_at timestamptz, recorded_at timestamptz, updated_at timestamptz,
+                 embedding text),
+             LATERAL _check_kind(m.kind) AS k
+    ), given AS MATERIALIZED (
+        SELECT _new_id(reading, m.memory_id) AS memory_id, m.of_kind AS kind, m.kind_id,
+               m.in_profile, _check_text(m.told, 'the memory', in_use.text_limit) AS content,
+               _redact(m.summary) AS summary, coalesce(_redact_json(m.data), '{}') AS data,
+               _check_subject(m.slot) AS subject,
+               _check_share(m.importance, 'importance') AS importance,
+               _check_share(m.confidence, 'confidence') AS confidence, m.origin,
+               _check_session(m.session_id) AS session_id, _check_turn(m.position) AS position,
+               _redact(m.speaker) AS speaker,
+               (SELECT s.name FROM source AS s WHERE s.name = m.source) AS source, m.source_key,
+               _check_time(m.valid_from, 'valid_from') AS valid_from,
+               _check_until(m.valid_until, m.valid_from) AS valid_until, m.lifetime, m.status,
+               m.retired_at, _check_time(m.created_at, 'created_at') AS created_at,
+               m.recorded_at, m.updated_at,
+               _check_vector(m.vector, in_use.dimensions) AS embedding
+        FROM said AS m
+    ), stored AS (
+        INSERT INTO memory (user_id, memory_id, kind, content, summary, data, subject, importance,
+                            confidence, origin, session_id, position, speaker, source, source_key,
+                            valid_from, valid_until, lifetime, status, retired_at, content_hash,
+                            created_at, recorded_at, updated_at)
+        SELECT reading.user_id, g.memory_id, g.kind, g.content, g.summary, g.data, g.subject,
+               g.importance, g.confidence, g.origin, g.session_id, g.position, g.speaker, g.source,
+               g.source_key, g.valid_from, g.valid_until, g.lifetime, g.status, g.retired_at,
+               _content_hash(g.kind, g.subject, g.session_id, g.position, g.content),
+               g.created_at, g.recorded_at, g.updated_at
+        FROM given AS g
+        RETURNING memory_id, content_hash
+    )
+    SELECT array_agg(ROW(
+               g.memory_id, g.kind, g.kind_id, g.in_profile, g.content, g.summary, g.data,
+               g.subject, g.importance, g.confidence, g.origin, g.session_id, g.position,
+               g.speaker, g.lifetime, s.content_hash, g.created_at, g.valid_from, g.valid_until,
+               g.status, g.retired_at, g.embedding)::new_memory)
+    INTO made
+    FROM stored AS s JOIN given AS g USING (memory_id);
+    PERFORM _project(reading.user_id, in_use, made);
+    PERFORM _import_of_memories(reading, bodies);
+END $$;
+
+-- What hangs on them. An entity is a word of the trace, which the trigger of mention sees to.
+CREATE OR REPLACE FUNCTION _import_of_memories(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    WITH given AS MATERIALIZED (
+        SELECT _new_id(reading, m.memory_id) AS memory_id, m.recorded_at, m.keywords,
+               m.entity_ids, m.recalled
+        FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS m (
+            memory_id bigint, recorded_at timestamptz, keywords jsonb, entity_ids bigint[],
+            recalled jsonb)
+    ), words AS (
+        INSERT INTO keyword (user_id, keyword, memory_id, weight, origin, created_at)
+        SELECT reading.user_id, lower(_redact(k.keyword)), g.memory_id, k.weight, k.origin,
+               g.recorded_at
+        FROM given AS g,
+             jsonb_to_recordset(g.keywords) AS k (keyword text, weight float8, origin text)
+        ON CONFLICT DO NOTHING
+    ), mentions AS (
+        INSERT INTO mention (user_id, entity_id, memory_id)
+        SELECT reading.user_id, _new_id(reading, e.id), g.memory_id
+        FROM given AS g, unnest(g.entity_ids) AS e (id)
+    )
+    INSERT INTO access (user_id, memory_id, count, last_at)
+    SELECT reading.user_id, g.memory_id, (g.recalled ->> 'count')::int,
+           (g.recalled ->> 'last_at')::timestamptz
+    FROM given AS g
+    WHERE g.recalled IS NOT NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION _import_relations(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO relation (user_id, from_id, to_id, type, strength, created_at)
+    SELECT reading.user_id, _new_id(reading, r.from_id), _new_id(reading, r.to_id), r.type,
+           r.strength, r.created_at
+    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS r (
+        from_id bigint, to_id bigint, type text, strength float8, created_at timestamptz);
+    PERFORM _mark_derived(reading.user_id, array_agg(
+        DISTINCT (b.body ->> 'from_id')::bigint + reading.shift))
+    FROM unnest(bodies) AS b (body)
+    WHERE b.body ->> 'type' = 'derived_from'
+    HAVING count(*) > 0;
+END $$;
+
+-- Old values are redacted but for the vector, whose digits may look like those of a card; they must
+-- be values a memory can go back to.
+CREATE OR REPLACE FUNCTION _import_revisions(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    in_use CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
+BEGIN
+    INSERT INTO revision (user_id, revision_id, memory_id, action, author, reason, old_values,
+                          model, change_id, run_id, undoes, created_at)
+    SELECT reading.user_id, _new_id(reading, r.revision_id), _new_id(reading, r.memory_id),
+           r.action, r.author, _redact(r.reason), _read_old_values(r.old_values, reading.vectors),
+           CASE WHEN r.old_values ? 'embedding' THEN in_use END, _new_id(reading, r.change_id),
+           _new_id(reading, r.run_id),
+           CASE WHEN r.undoes = 0 THEN 0 ELSE _new_id(reading, r.undoes) END, r.created_at
+    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS r (
+        revision_id bigint, memory_id bigint, action text, author text, reason text,
+        old_values jsonb, change_id bigint, run_id bigint, undoes bigint, created_at timestamptz);
+END $$;
+
+CREATE OR REPLACE FUNCTION _read_old_values(old_values jsonb, vectors boolean) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    told CONSTANT jsonb := _redact_json(old_values - 'embedding');
+BEGIN
+    IF old_values ?| '{user_id,memory_id,content_hash}' THEN
+        RAISE EXCEPTION 'old_values changes what no revision changes'
+            USING ERRCODE = 'ME017', HINT = 'Export the user anew.';
+    END IF;
+    PERFORM jsonb_populate_record(NULL::memory, told), (old_values ->> 'embedding')::halfvec;
+    RETURN CASE WHEN NOT old_values ? 'embedding' THEN told
+                WHEN vectors THEN told || jsonb_build_object('embedding', old_values -> 'embedding')
+                ELSE told || '{"embedding": null}' END;
+END $$;

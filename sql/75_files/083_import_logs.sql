@@ -1,0 +1,169 @@
+-- Events, gold sets and logs of a file: what was asked and shown, with the ids of what it was.
+-- As 082_import_records.sql, a statement a table.
+
+-- What recall reads of an event; the line of a folded recall has no words (_fold_log).
+CREATE OR REPLACE FUNCTION _event_line(type text, payload jsonb) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN type = 'memory_retrieval' AND payload ? 'retrieval_id'
+                THEN '[memory_retrieval]'
+                ELSE _line(format('[%s] %s', type, left(payload::text, 200)), 320) END;
+
+CREATE OR REPLACE FUNCTION _event_terms(type text, payload jsonb, line text) RETURNS int[]
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN type = 'memory_retrieval' AND payload ? 'retrieval_id' THEN '{}'::int[]
+                ELSE _terms(line) END;
+
+-- The ids in a folded recall.
+CREATE OR REPLACE FUNCTION _new_payload(reading import, type text, payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF reading.shift = 0 OR type <> 'memory_retrieval' OR NOT payload ? 'retrieval_id' THEN
+        RETURN payload;
+    END IF;
+    RETURN payload || jsonb_build_object(
+        'retrieval_id', _new_id(reading, (payload ->> 'retrieval_id')::bigint)::text,
+        'used', CASE WHEN jsonb_typeof(payload -> 'used') = 'array'
+                     THEN to_jsonb(coalesce(_new_ids(reading, ARRAY(
+                              SELECT u::bigint
+                              FROM jsonb_array_elements_text(payload -> 'used') AS u)), '{}')
+                          ::text[])
+                     ELSE payload -> 'used' END,
+        'injected', (
+            SELECT coalesce(jsonb_agg(i.line || CASE
+                       WHEN i.line ? 'memory_id' THEN jsonb_build_object('memory_id',
+                           _new_id(reading, (i.line ->> 'memory_id')::bigint)::text)
+                       WHEN i.line ? 'event_id' THEN jsonb_build_object('event_id',
+                           _new_id(reading, (i.line ->> 'event_id')::bigint)::text)
+                       ELSE '{}' END ORDER BY i.place), '[]')
+            FROM jsonb_array_elements(payload -> 'injected')
+                     WITH ORDINALITY AS i (line, place)));
+END $$;
+
+-- The job that stands for those which summarised the events of the file: they are not summarised
+-- again, and go when their time has come.
+CREATE OR REPLACE FUNCTION _archived_by(reading import, bodies jsonb[]) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    made bigint := reading.archive_job;
+BEGIN
+    IF made IS NULL AND EXISTS (SELECT FROM unnest(bodies) AS b (body)
+                                WHERE (b.body ->> 'archived')::boolean)
+    THEN
+        INSERT INTO job AS j (user_id, kind, payload, status, finished_at)
+        VALUES (reading.user_id, 'archive', '{"event_ids": [], "imported": true}', 'done', now())
+        RETURNING j.job_id INTO made;
+    END IF;
+    RETURN made;
+END $$;
+
+CREATE OR REPLACE FUNCTION _import_events(reading import, bodies jsonb[]) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    archived_by CONSTANT bigint := _archived_by(reading, bodies);
+BEGIN
+    INSERT INTO event (user_id, event_id, type, payload, created_at, line, cost, terms, term_count,
+                       archive_job)
+    SELECT reading.user_id, _new_id(reading, e.event_id), e.type,
+           _new_payload(reading, e.type, e.payload), _check_time(e.created_at, 'created_at'),
+           l.line, _token_cost('- ' || l.line || E'\n'), _term_set(t.terms, '{}'),
+           cardinality(t.terms), CASE WHEN e.archived THEN archived_by END
+    FROM unnest(bodies) AS b (body),
+         LATERAL (
+             SELECT r.event_id, r.type, _redact_json(r.payload) AS payload, r.created_at,
+                    r.archived
+             FROM jsonb_to_record(b.body) AS r (
+                 event_id bigint, type text, payload jsonb, created_at timestamptz,
+                 archived boolean)
+             OFFSET 0) AS e,
+         LATERAL (SELECT _event_line(e.type, e.payload) AS line OFFSET 0) AS l,
+         LATERAL (SELECT _event_terms(e.type, e.payload, l.line) AS terms OFFSET 0) AS t;
+    RETURN archived_by;
+END $$;
+
+CREATE OR REPLACE FUNCTION _import_gold(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    in_use embedding_model;
+BEGIN
+    SELECT e.* INTO STRICT in_use FROM embedding_model AS e WHERE e.active;
+    INSERT INTO gold (user_id, gold_id, gold_set, query, query_hash, query_vec, model, created_at)
+    SELECT reading.user_id, _new_id(reading, g.gold_id), g.gold_set, g.query,
+           sha256(convert_to(g.query, 'UTF8')),
+           CASE WHEN reading.vectors
+                THEN _check_vector(g.embedding::halfvec, in_use.dimensions) END,
+           CASE WHEN reading.vectors AND g.embedding IS NOT NULL THEN in_use.model_id END,
+           g.created_at
+    FROM unnest(bodies) AS b (body), LATERAL (
+        SELECT r.gold_id, r.gold_set, _redact(r.query) AS query, r.created_at, r.embedding
+        FROM jsonb_to_record(b.body) AS r (
+            gold_id bigint, gold_set text, query text, created_at timestamptz, embedding text)
+        OFFSET 0) AS g;
+    INSERT INTO gold_relevant (user_id, gold_id, memory_id, grade)
+    SELECT reading.user_id, _new_id(reading, g.gold_id), _new_id(reading, r.memory_id), r.grade
+    FROM unnest(bodies) AS b (body),
+         jsonb_to_record(b.body) AS g (gold_id bigint, relevant jsonb),
+         jsonb_to_recordset(g.relevant) AS r (memory_id bigint, grade float8);
+END $$;
+
+CREATE OR REPLACE FUNCTION _import_expansions(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO query_expansion (user_id, query_hash, query, expansion, uses, created_at)
+    SELECT reading.user_id, _query_hash(q.query), q.query, _redact_json(q.expansion), q.uses,
+           q.created_at
+    FROM unnest(bodies) AS b (body), LATERAL (
+        SELECT _redact(r.query) AS query, r.expansion, r.uses, r.created_at
+        FROM jsonb_to_record(b.body) AS r (
+            query text, expansion jsonb, uses int, created_at timestamptz)
+        OFFSET 0) AS q;
+END $$;
+
+-- Kinds by their numbers here.
+CREATE OR REPLACE FUNCTION _import_retrievals(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO retrieval (user_id, retrieval_id, created_at, as_of, mode, query, ids, kinds, score,
+                           weights, chosen, token_used, token_budget, elapsed_ms, used_ids, counted)
+    SELECT reading.user_id, _new_id(reading, r.retrieval_id), r.created_at, r.as_of, r.mode,
+           _redact(r.query), coalesce(_new_ids(reading, r.ids), '{}'),
+           ARRAY(SELECT (_check_kind(k.name)).kind_id
+                 FROM unnest(r.kinds) WITH ORDINALITY AS k (name, place) ORDER BY k.place),
+           r.scores,
+           ARRAY(SELECT (r.weights ->> k.name)::float8
+                 FROM generate_series(1, (SELECT max(k.kind_id) FROM kind AS k
+                                          WHERE r.weights ? k.name)) AS n (kind_id)
+                 LEFT JOIN kind AS k ON k.kind_id = n.kind_id ORDER BY n.kind_id),
+           r.chosen, r.token_used, r.token_budget, r.elapsed_ms,
+           CASE WHEN r.used_ids = '{}' THEN '{}' ELSE _new_ids(reading, r.used_ids) END, r.counted
+    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS r (
+        retrieval_id bigint, created_at timestamptz, as_of timestamptz, mode text, query text,
+        ids bigint[], kinds text[], scores float8[], weights jsonb, chosen int[], token_used int,
+        token_budget int, elapsed_ms float8, used_ids bigint[], counted boolean);
+END $$;
+
+CREATE OR REPLACE FUNCTION _import_tool_calls(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO tool_call (user_id, tool_call_id, created_at, tool, arguments, memory_ids,
+                           total_found, elapsed_ms, counted)
+    SELECT reading.user_id, _new_id(reading, c.tool_call_id), c.created_at, c.tool,
+           _redact_json(c.arguments), coalesce(_new_ids(reading, c.memory_ids), '{}'),
+           c.total_found, c.elapsed_ms, c.counted
+    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS c (
+        tool_call_id bigint, created_at timestamptz, tool text, arguments jsonb,
+        memory_ids bigint[], total_found int, elapsed_ms float8, counted boolean);
+END $$;

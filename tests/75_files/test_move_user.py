@@ -1,0 +1,435 @@
+"""Moving a user: ids, vectors, what works afterwards, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+
+import psycopg
+import pytest
+from psycopg import sql
+from pytest_postgresql import factories
+from tests.moving import export, import_lines, live
+from tests.rows import ago, call, explain, recall, refused, remember, row_counts, value
+
+other_database = factories.postgresql("installed", dbname="other")
+
+
+@pytest.fixture
+def other(other_database: psycopg.Connection) -> psycopg.Connection:
+    """A second database with memoir in it."""
+    other_database.autocommit = True
+    return other_database
+
+
+def ids(conn: psycopg.Connection, user: str) -> list[int]:
+    rows = conn.execute(
+        "SELECT memory_id FROM memoir.memory WHERE user_id = %s ORDER BY 1", (user,)
+    )
+    return [memory_id for (memory_id,) in rows]
+
+
+def rebuilt(lines: list[str], change: Callable[[list[str]], list[str]]) -> list[str]:
+    """The lines after a change, with the counts and the checksum that they should have."""
+    changed = change(lines[1:-1])
+    header = json.loads(lines[0])
+    counts: dict[str, int] = {}
+    for line in changed:
+        record = line[2:].split('"')[0]
+        counts[record] = counts.get(record, 0) + 1
+    header["pgmemoir"]["counts"] = counts
+    return [json.dumps(header), *changed, *ending(changed)]
+
+
+def ending(lines: list[str]) -> list[str]:
+    """The last line of these."""
+    checksum = b""
+    for line in lines:
+        checksum = hashlib.sha256(checksum + line.encode()).digest()
+    return [json.dumps({"end": {"lines": len(lines) + 2, "sha256": checksum.hex()}})]
+
+
+def test_another_database_takes_over_the_same(db, other):
+    live(db, "ada")
+    lines = export(db, "ada", vectors=True)
+    assert import_lines(other, lines, "ada").state == "imported"
+    assert export(other, "ada", vectors=True)[1:] == lines[1:]
+
+
+def test_the_sequences_go_on_behind_the_ids(tx):
+    remember(tx, "tea is green", user_id="ada")
+    lines = export(tx, "ada")
+    lines[0] = lines[0].replace(json.loads(lines[0])["pgmemoir"]["highest_id"], "5000000")
+    import_lines(tx, lines, "bob")
+    assert remember(tx, "tea is black", user_id="bob") > 5_000_000
+    assert call(tx, "relate", from_id=ids(tx, "bob")[0], to_id=ids(tx, "bob")[1], user_id="bob")
+
+
+def test_new_ids_are_the_old_ones_and_one_number(tx):
+    live(tx, "ada")
+    newest = max(ids(tx, "ada"))
+    import_lines(tx, export(tx, "ada", vectors=True), "bob", new_ids=True)
+    shift = ids(tx, "bob")[0] - ids(tx, "ada")[0]
+    assert ids(tx, "bob") == [each + shift for each in ids(tx, "ada")]
+    assert min(ids(tx, "bob")) > newest
+    (folded,) = tx.execute(
+        "SELECT ids, used_ids FROM memoir.retrieval WHERE user_id = 'bob' AND used_ids IS NOT NULL"
+    )
+    assert set(folded[1]) <= set(ids(tx, "bob"))
+
+
+def test_recall_is_the_same(tx):
+    live(tx, "ada")
+    import_lines(tx, export(tx, "ada", vectors=True), "bob")
+    for question in ("What does Zanzibar drink?", "学校", None):
+        asked = {"query_vec": "[1,2,4]", "as_of": ago(), "budget": 400}
+        one, two = (recall(tx, question, user_id=user, **asked) for user in ("ada", "bob"))
+        assert (one.block, one.memory_ids) == (two.block, two.memory_ids)
+        scores = [
+            [(row.memory_id, row.score, row.reason) for row in explain(tx, question, user_id=u)]
+            for u in ("ada", "bob")
+        ]
+        assert scores[0] == scores[1]
+
+
+def test_history_and_the_past_are_the_same(tx):
+    first, other, _ = live(tx, "ada")
+    import_lines(tx, export(tx, "ada", vectors=True), "bob")
+    for memory_id in (first, other):
+        told = [call(tx, "history", memory_id=memory_id, user_id=user) for user in ("ada", "bob")]
+        assert told[0] == told[1]
+        assert len(told[0]) > 1
+    past = [recall(tx, "drinks", user_id=u, as_of=ago(days=1)).block for u in ("ada", "bob")]
+    assert past[0] == past[1]
+
+
+def test_undo_works_after_an_import(tx):
+    _, other, _ = live(tx, "ada")
+    import_lines(tx, export(tx, "ada", vectors=True), "bob", new_ids=True)
+    shift = ids(tx, "bob")[0] - ids(tx, "ada")[0]
+    undone = call(tx, "undo", memory_id=other + shift, user_id="bob")
+    assert [(row.action, row.line) for row in undone] == [
+        ("undone: UPDATE", "Zanzibar 去学校 🏫 `make test`")
+    ]
+
+
+def test_without_vectors_memories_wait_for_them(tx):
+    live(tx, "ada")
+    import_lines(tx, export(tx, "ada"), "bob")
+    vectors = "SELECT count(embedding) FROM memoir.trace WHERE user_id = %s"
+    assert (value(tx, vectors, "ada"), value(tx, vectors, "bob")) == (1, 0)
+    waiting = "SELECT count(*) FROM memoir.memories_without_vector(user_id => 'bob')"
+    assert value(tx, waiting) > 0
+
+
+def test_vectors_may_be_left_behind(tx):
+    live(tx, "ada")
+    import_lines(tx, export(tx, "ada", vectors=True), "bob", vectors=False)
+    assert export(tx, "bob", vectors=True)[1:] == export(tx, "ada")[1:]
+
+
+def test_vectors_of_another_model_are_refused(tx):
+    tx.execute("SELECT memoir.use_model('small', 3)")
+    remember(tx, "tea is green", user_id="ada", embedding="[1,2,3]")
+    lines = export(tx, "ada", vectors=True)
+    lines[0] = lines[0].replace("small", "large")
+    error = refused(tx, "import_user", lines=lines, user_id="bob")
+    assert (error.sqlstate, "vectors => false" in error.message_hint) == ("ME009", True)
+    assert import_lines(tx, lines, "bob", vectors=False).state == "imported"
+
+
+def test_the_first_file_names_the_model(db, other):
+    db.execute("SELECT memoir.use_model('small', 3)")
+    remember(db, "tea is green", embedding="[1,2,3]")
+    import_lines(other, export(db, "default", vectors=True), "default")
+    model = "SELECT name, dimensions FROM memoir.embedding_model"
+    assert other.execute(model).fetchall() == [("small", 3)]
+
+
+def test_the_same_file_twice_changes_nothing(tx):
+    live(tx, "ada")
+    lines = export(tx, "ada")
+    import_lines(tx, lines, "bob")
+    remember(tx, "and more", user_id="bob")
+    before = row_counts(tx)
+    again = import_lines(tx, lines, "bob")
+    assert (again.state, row_counts(tx)) == ("known", before)
+
+
+def test_a_user_who_has_something_is_left_alone(tx):
+    live(tx, "ada")
+    remember(tx, "bob has a memory", user_id="bob")
+    before = row_counts(tx)
+    error = refused(tx, "import_user", lines=export(tx, "ada"), user_id="bob")
+    assert (error.sqlstate, error.message_primary) == (
+        "ME017",
+        'user "bob" has rows in table memory already',
+    )
+    assert "purge_user('bob')" in error.message_hint
+    assert row_counts(tx) == before
+
+
+def test_after_a_purge_the_user_is_imported_again(tx):
+    live(tx, "ada")
+    lines = export(tx, "ada")
+    call(tx, "purge_user", user_id="ada")
+    assert import_lines(tx, lines, "ada").state == "imported"
+    assert export(tx, "ada")[1:] == lines[1:]
+
+
+def test_a_file_may_come_in_parts(tx):
+    live(tx, "ada")
+    lines = export(tx, "ada")
+    for place in range(0, len(lines), 7):
+        done = import_lines(tx, lines[place : place + 7], "bob")
+        assert done.state == ("reading" if place + 7 < len(lines) else "imported")
+    assert export(tx, "bob")[1:] == lines[1:]
+
+
+def test_a_part_alone_cannot_be_committed(db):
+    live(db, "ada")
+    before = row_counts(db)
+    with pytest.raises(psycopg.Error, match="the file ends at line 7") as caught:
+        import_lines(db, export(db, "ada")[:7], "bob")
+    assert caught.value.sqlstate == "ME017"
+    assert row_counts(db) == before
+
+
+def test_old_archived_events_are_not_archived_again(tx):
+    live(tx, "ada")
+    import_lines(tx, export(tx, "ada"), "bob")
+    call(tx, "maintain", only_user="bob")
+    jobs = "SELECT count(*) FROM memoir.job WHERE user_id = 'bob' AND kind = 'archive'"
+    assert value(tx, f"{jobs} AND status = 'waiting'") == 0
+    assert value(tx, f"{jobs} AND status = 'done'") == 1
+
+
+def test_stricter_rules_redact_what_comes(tx):
+    remember(tx, "ask EMP-123456", user_id="ada", data={"who": "EMP-123456"})
+    lines = export(tx, "ada")
+    tx.execute("INSERT INTO memoir.redaction_rule (name, pattern) VALUES ('badge', 'EMP-[0-9]{6}')")
+    import_lines(tx, lines, "bob")
+    row = tx.execute("SELECT content, data FROM memoir.memory WHERE user_id = 'bob'").fetchone()
+    assert row == ("ask [redacted:badge]", {"who": "[redacted:badge]"})
+
+
+def test_a_source_that_is_not_attached_is_left_out(tx):
+    remember(tx, "tea is green", user_id="ada")
+    lines = rebuilt(
+        export(tx, "ada"),
+        lambda body: [
+            line.replace('"origin"', '"source": "tasks", "source_key": "7", "origin"')
+            for line in body
+        ],
+    )
+    import_lines(tx, lines, "bob")
+    row = tx.execute("SELECT source, source_key FROM memoir.memory WHERE user_id = 'bob'")
+    assert row.fetchone() == (None, "7")
+
+
+def first(record: str, change: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
+    """A change of the first line of a sort of record."""
+
+    def changed(lines: list[str]) -> list[str]:
+        place = next(i for i, line in enumerate(lines) if line.startswith(f'{{"{record}"'))
+        return [*lines[:place], change(lines[place]), *lines[place + 1 :]]
+
+    return changed
+
+
+BAD = {
+    "not JSON": (first("memory", lambda line: line[:-1]), "ME017", "invalid input syntax"),
+    "NaN": (
+        first("memory", lambda line: line.replace('"importance": 0.8', '"importance": NaN')),
+        "ME017",
+        "invalid input syntax",
+    ),
+    "no record": (first("memory", lambda _: "[]"), "ME017", "it is no record"),
+    "unknown record": (
+        first("memory", lambda line: line.replace("memory", "memoir", 1)),
+        "ME017",
+        'there is no record "memoir"',
+    ),
+    "unknown field": (
+        first("memory", lambda line: line.replace('"origin"', '"origins"')),
+        "ME017",
+        'has no field "origins"',
+    ),
+    "missing field": (
+        first("memory", lambda line: line.replace('"lifetime": "core", ', "")),
+        "ME017",
+        'the record "memory" lacks lifetime',
+    ),
+    "wrong type": (
+        first("memory", lambda line: line.replace('"importance": 0.8', '"importance": "much"')),
+        "ME017",
+        'invalid input syntax for type double precision: "much"',
+    ),
+    "out of range": (
+        first("memory", lambda line: line.replace('"importance": 0.8', '"importance": 8')),
+        "ME008",
+        "importance must be between 0 and 1",
+    ),
+    "unknown kind": (
+        first("memory", lambda line: line.replace('"kind": "fact"', '"kind": "fakt"')),
+        "ME002",
+        'unknown kind "fakt"',
+    ),
+    "unknown status": (
+        first("memory", lambda line: line.replace('"status": "', '"status": "un')),
+        "ME017",
+        "memory_status_check",
+    ),
+    "empty text": (
+        first("memory", lambda line: line.replace("Zanzibar likes tea", " ")),
+        "ME007",
+        "the memory is empty",
+    ),
+    "NUL": (
+        first("memory", lambda line: line.replace("Zanzibar likes tea", "\\u0000")),
+        "ME017",
+        "unsupported Unicode escape sequence",
+    ),
+    "an id twice": (
+        lambda lines: sorted([*lines, entity_of(lines)], key=lines.index),
+        "ME017",
+        "it stands in the file already",
+    ),
+    "an id beyond the highest": (
+        first("entity", lambda line: line.replace('"entity_id": "', '"entity_id": "99999')),
+        "ME017",
+        "the highest that line 1 tells of",
+    ),
+    "another order": (lambda lines: lines[::-1], "ME017", 'a record "'),
+    "a vector of other dimensions": (
+        first("memory", lambda line: line.replace("[1,2,3]", "[1,2]")),
+        "ME003",
+        "the vector has 2 dimensions",
+    ),
+    "a time that has not come": (
+        first("event", lambda line: line.replace('"created_at": "20', '"created_at": "90')),
+        "ME011",
+        "created_at",
+    ),
+}
+
+
+def entity_of(lines: list[str]) -> str:
+    return next(line for line in lines if line.startswith('{"entity"'))
+
+
+@pytest.mark.parametrize("name", sorted(BAD))
+def test_a_bad_line_is_named_and_nothing_stored(tx, name):
+    change, code, message = BAD[name]
+    live(tx, "ada")
+    good = export(tx, "ada", vectors=True)
+    lines = rebuilt(good, change)
+    assert lines[1:-1] != good[1:-1]
+    before = row_counts(tx)
+    error = refused(tx, "import_user", lines=lines, user_id="bob")
+    assert (error.sqlstate, message in error.message_primary) == (code, True), error.message_primary
+    assert error.message_primary.startswith("line ")
+    assert row_counts(tx) == before
+
+
+def test_a_reference_to_nothing_is_named(tx):
+    live(tx, "ada")
+    lines = rebuilt(
+        export(tx, "ada"), lambda body: [line for line in body if '"content": "Z' not in line]
+    )
+    error = refused(tx, "import_user", lines=lines, user_id="bob")
+    assert error.message_primary.endswith("it names what is not above it in the file")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["hello"], "line 1: this is no export of pgmemoir"),
+        (["[]"], "line 1: this is no export of pgmemoir"),
+        (['{"pgmemoir": {"version": 2}}'], "line 1: version 2 is unknown"),
+        (['{"pgmemoir": {}}'], "line 1: version NULL is unknown"),
+        (['{"pgmemoir": {"version": 1}}'], "line 1: counts, highest_id or model"),
+        (["[" * 100_000], "line 1: this is no export of pgmemoir"),
+        (
+            ['{"pgmemoir": {"version": 1, "counts": {}, "highest_id": "1", "model": {"name": 1}}}'],
+            "line 1: counts, highest_id or model",
+        ),
+        (
+            ['{"pgmemoir": {"version": 1, "counts": {}, "highest_id": "9999999999999999"}}'],
+            "line 1: id 9999999999999999 is too high",
+        ),
+    ],
+)
+def test_a_first_line_that_is_none_is_refused(tx, lines, message):
+    error = refused(tx, "import_user", lines=lines, user_id="bob")
+    assert (error.sqlstate, error.message_primary[: len(message)]) == ("ME017", message)
+
+
+def cut(lines: list[str]) -> list[str]:
+    return [*lines[:-3], lines[-1]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (cut, "records"),
+        (lambda lines: [*lines[:-1], lines[-1].replace('"lines": ', '"lines": 1')], "says that it"),
+        (
+            lambda lines: [line.replace("rests", "rusts") for line in lines],
+            "the checksum is another",
+        ),
+        (lambda lines: [*lines, lines[2]], "there are lines behind the end"),
+    ],
+)
+def test_a_file_that_was_cut_or_changed_is_refused(tx, change, message):
+    live(tx, "ada")
+    error = refused(tx, "import_user", lines=change(export(tx, "ada")), user_id="bob")
+    assert (error.sqlstate, message in error.message_primary) == ("ME017", True)
+
+
+def test_line_ends_of_windows_do_no_harm(tx):
+    live(tx, "ada")
+    lines = [line + "\r" for line in export(tx, "ada")]
+    assert import_lines(tx, lines, "bob").state == "imported"
+
+
+def test_a_line_of_40_megabytes_is_refused(tx):
+    with pytest.raises(psycopg.Error, match="it has 40000000 bytes") as caught:
+        tx.execute("SELECT memoir._read_line(repeat('x', 40000000))")
+    assert caught.value.sqlstate == "ME017"
+
+
+@pytest.mark.parametrize("lines", [[], [None], [["a"], ["b"]]])
+def test_no_lines_are_refused(tx, lines):
+    error = refused(tx, "import_user", lines=lines, user_id="bob")
+    assert error.sqlstate == "ME008"
+
+
+def test_a_user_without_anything_has_an_export(tx):
+    lines = export(tx, "nobody")
+    assert [next(iter(json.loads(line))) for line in lines] == ["pgmemoir", "user", "end"]
+    assert import_lines(tx, lines, "nobody").state == "imported"
+
+
+def test_the_time_of_an_export_is_an_argument(tx):
+    header = json.loads(export(tx, "ada", at=ago())[0])["pgmemoir"]
+    assert header["exported_at"] == "2025-06-01T12:00:00+00:00"
+
+
+def test_times_are_utc_whatever_the_session_says(tx):
+    live(tx, "ada")
+    lines = export(tx, "ada")[1:]
+    tx.execute(sql.SQL("SET LOCAL timezone = 'Asia/Shanghai'"))
+    assert export(tx, "ada")[1:] == lines
+
+
+def test_after_the_import_everything_goes_on(tx):
+    live(tx, "ada")
+    import_lines(tx, export(tx, "ada", vectors=True), "bob")
+    taken = call(
+        tx, "remember", content="Zanzibar drinks beer", kind="fact", subject="drink", user_id="bob"
+    )[0]
+    assert taken.action == "SUPERSEDE"
+    call(tx, "maintain", only_user="bob")
+    assert remember(tx, "Zanzibar drinks beer", subject="drink", user_id="bob") == taken.memory_id

@@ -1,0 +1,212 @@
+"""A hot standby answers what only reads, refuses what writes, and says when it has caught up."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+from psycopg.errors import ReadOnlySqlTransaction
+from tests.everything import READS, WRITES
+from tests.rows import call, found, recall, refused, remember, until, value
+
+from pgmemoir import AsyncMemoir, Memoir, OutOfRange, cli
+
+# The logs of recalls and tools are unlogged tables: a standby has nothing of them.
+OF_THE_LOG = {
+    "hit_rate",
+    "kinds_injected",
+    "kinds_unused",
+    "recall_latency",
+    "retrieval_log",
+    "suggested_weights",
+    "token_utilisation",
+    "tool_calls",
+}
+VIEWS = """SELECT c.relname FROM pg_class AS c
+WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind = 'v' AND c.relname !~ '^_'"""
+REPLAY_STOPS = "SELECT pg_wal_replay_pause()"
+REPLAY_GOES_ON = "SELECT pg_wal_replay_resume()"
+
+
+def has_all(primary, standby):
+    """Wait until the standby has what the primary has."""
+    token = value(primary, "SELECT memoir.written_at()")
+    assert value(standby, "SELECT memoir.wait_for(%s, '30 s')", token)
+    return token
+
+
+@pytest.fixture
+def held(primary, standby):
+    """The standby, which stays where it is until the test says otherwise."""
+    has_all(primary, standby)
+    standby.execute(REPLAY_STOPS)
+    until(lambda: value(standby, "SELECT pg_get_wal_replay_pause_state()") == "paused")
+    yield standby
+    standby.execute(REPLAY_GOES_ON)
+
+
+@pytest.mark.parametrize("name", READS)
+def test_every_reader_answers_on_a_standby(standby, name):
+    standby.execute(READS[name])
+
+
+@pytest.mark.parametrize("name", [*WRITES, "maintain_all"])
+def test_every_writer_is_refused_there_as_postgresql_refuses(standby, name):
+    with pytest.raises(ReadOnlySqlTransaction, match="cannot execute"):
+        standby.execute(WRITES.get(name, "CALL memoir.maintain_all()"))
+
+
+def test_views_are_read_there_but_those_of_the_log(standby):
+    refused_views = set()
+    for (view,) in standby.execute(VIEWS).fetchall():
+        try:
+            standby.execute(f"SELECT * FROM memoir.{view}")
+        except psycopg.errors.FeatureNotSupported:
+            refused_views.add(view)
+    assert refused_views == OF_THE_LOG
+
+
+def test_a_recall_is_the_same_on_both_and_logged_on_the_primary_alone(primary, standby):
+    question = "where does she live?"
+    has_all(primary, standby)
+    there, here = recall(standby, question), recall(primary, question)
+    assert (there.block, there.memory_ids) == (here.block, here.memory_ids)
+    assert there.retrieval_id is None
+    assert here.retrieval_id is not None
+
+
+def test_tools_that_read_answer_there(standby):
+    (answer,) = call(
+        standby, "call_tool", name="search_memories", arguments={"query": "lives in Oslo"}
+    )
+    assert answer.call_tool["results"][0]["preview"] == "lives in Oslo with two cats"
+
+
+def test_numbers_of_the_log_are_unknown_there_and_the_others_are_not(standby):
+    numbers = dict(standby.execute("SELECT * FROM memoir.stats()").fetchall())
+    assert (numbers["recalls"], numbers["recall_p95_ms"], numbers["tool_calls"]) == (None,) * 3
+    assert numbers["messages"] == 2
+
+
+def test_a_dry_run_of_maintain_is_refused_there_too(standby):
+    said = refused(standby, "maintain", dry_run=True)
+    assert (said.sqlstate, said.message_hint) == ("25006", "Call it on the primary.")
+
+
+def test_doctor_examines_a_standby(standby, monkeypatch):
+    monkeypatch.setenv("MEMOIR_EMBEDDER", "none")
+    said = CliRunner().invoke(cli.main, ["--dsn", standby.info.dsn, "doctor"])
+    assert "upkeep      a standby: maintain runs on the primary" in said.stdout
+    assert [line for line in said.stdout.splitlines() if line.startswith("fail")] == []
+
+
+def test_what_was_written_is_read_on_a_replica_that_has_the_token(primary, held):
+    remember(primary, "keeps bees", user_id="eve")
+    token = value(primary, "SELECT memoir.written_at()")
+    assert not value(held, "SELECT memoir.wait_for(%s, '0')", token)
+    assert found(held, "keeps bees", user_id="eve") == []
+    held.execute(REPLAY_GOES_ON)
+    assert value(held, "SELECT memoir.wait_for(%s, '30 s')", token)
+    assert found(held, "keeps bees", user_id="eve") == ["keeps bees"]
+
+
+def test_a_token_counts_with_synchronous_commit_off_too(primary, standby):
+    for number in range(5):
+        with primary.transaction():
+            primary.execute("SET LOCAL synchronous_commit = off")
+            remember(primary, f"bee number {number}", user_id="asynchronous")
+        has_all(primary, standby)
+        count = "SELECT count(*) FROM memoir.memory WHERE user_id = 'asynchronous'"
+        assert value(standby, count) == number + 1
+
+
+def test_waiting_ends_when_the_time_is_over(primary, held):
+    remember(primary, "keeps wasps", user_id="eve")
+    token = value(primary, "SELECT memoir.written_at()")
+    assert not value(held, "SELECT memoir.wait_for(%s, '20 ms')", token)
+    assert not Memoir(held.info.dsn).wait_for(token, timeout=0.02)
+
+
+def test_the_primary_has_what_it_wrote_and_knows_no_later_token(tx):
+    token = value(tx, "SELECT memoir.written_at()")
+    assert value(tx, "SELECT memoir.wait_for(%s)", token)
+    assert not value(tx, "SELECT memoir.wait_for('FFFFFFFF/0')")
+
+
+@pytest.mark.parametrize(
+    ("lsn", "timeout"), [(None, "1 s"), ("0/1", None), ("0/1", "-1 s"), ("0/1", "2 hours")]
+)
+def test_a_wait_without_a_token_or_without_an_end_is_refused(tx, lsn, timeout):
+    said = refused(tx, "wait_for", lsn=lsn, timeout=timeout)
+    assert said.sqlstate == "ME008"
+
+
+@pytest.mark.parametrize(
+    ("place", "end"),
+    [
+        ("0/3000028", "0/3000000"),  # behind the long header of a segment
+        ("0/3002018", "0/3002000"),  # behind the header of a page
+        ("0/3002028", "0/3002028"),  # the longer one stands only at the start of a segment
+        ("0/3001FF8", "0/3001FF8"),
+    ],
+)
+def test_a_record_that_ends_with_its_page_ends_before_the_next_header(tx, place, end):
+    assert value(tx, "SELECT memoir._record_end(%s::pg_lsn)::text", place) == end
+
+
+def test_both_clients_read_their_writes(standbys, standby):
+    async def written_and_read():
+        async with AsyncMemoir(standbys.dsn, user="zoe", embedder=None) as writer:
+            await writer.remember("plays the cello")
+            token = await writer.written_at()
+        async with AsyncMemoir(standby.info.dsn, user="zoe", embedder=None) as reader:
+            return await reader.wait_for(token, 30), await reader.context("cello")
+
+    here, block = asyncio.run(written_and_read())
+    assert here
+    assert "plays the cello" in block
+    with Memoir(standbys.dsn) as writer, Memoir(standby.info.dsn, embedder=None) as reader:
+        assert reader.wait_for(writer.written_at(), timeout=30)
+        assert reader.wait_for(reader.written_at(), timeout=0)
+
+
+@pytest.mark.parametrize(("token", "timeout"), [(None, 1), ("x", 1), ("0/1", -1), ("0/1", 4000)])
+def test_the_client_refuses_what_is_no_token_or_no_time(tx, token, timeout):
+    with pytest.raises(OutOfRange):
+        Memoir(tx).wait_for(token, timeout=timeout)
+
+
+def test_a_wait_of_the_client_does_not_hold_up_the_replica(primary, standby):
+    """A row that changes all the time is pruned, which conflicts with a snapshot that is kept."""
+    primary.execute("CREATE TABLE IF NOT EXISTS busy (n int); INSERT INTO busy VALUES (0)")
+    over = threading.Event()
+
+    def keep_busy():
+        with psycopg.connect(primary.info.dsn, autocommit=True) as conn:
+            while not over.wait(0.001):
+                conn.execute("UPDATE busy SET n = n + 1")
+
+    thread = threading.Thread(target=keep_busy)
+    thread.start()
+    try:
+        for _ in range(5):
+            token = value(primary, "SELECT memoir.written_at()")
+            assert Memoir(standby.info.dsn).wait_for(token, timeout=5)
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_promoted_standby_writes_goes_on_counting_and_has_empty_logs(standbys, primary):
+    last = remember(primary, "before the promotion", user_id="new")
+    with psycopg.connect(standbys.start("promoted"), autocommit=True) as conn:
+        has_all(primary, conn)
+        conn.execute("SELECT pg_promote()")
+        assert remember(conn, "after the promotion", user_id="new") > last
+        assert value(conn, "SELECT count(*) FROM memoir.retrieval") == 0
+        logged = recall(conn, "promotion", user_id="new").retrieval_id
+        assert logged > value(primary, "SELECT max(retrieval_id) FROM memoir.retrieval")
+        assert recall(conn, "promotion", user_id="new").retrieval_id == logged + 1
