@@ -57,7 +57,9 @@ def load(conn: psycopg.Connection, version: str) -> None:
 
 def ask(conn: psycopg.Connection, as_of: str | None = AS_OF) -> dict[str, list[str]]:
     """What recall says to the questions: the lines of the block, then those of the explanation."""
-    rows = conn.execute(QUESTIONS, {"as_of": as_of}).fetchall()
+    with conn.transaction():
+        conn.execute("SET TRANSACTION READ ONLY")  # no recall of these is logged
+        rows = conn.execute(QUESTIONS, {"as_of": as_of}).fetchall()
     return {name: [*block.splitlines(), *explained] for name, block, explained in rows}
 
 
