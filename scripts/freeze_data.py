@@ -81,6 +81,7 @@ def _fill(dsn: str) -> None:
             " SET elapsed_ms = 1, score = array_fill(0.5::float8, ARRAY[cardinality(ids)])"
         )
         conn.execute("UPDATE memoir.tool_call SET elapsed_ms = 1")
+        conn.execute("UPDATE memoir.import SET checksum = sha256('')")
 
 
 def _rows(filled: psycopg.Connection, fresh: psycopg.Connection) -> str:

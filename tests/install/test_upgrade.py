@@ -36,7 +36,7 @@ def test_upgraded_is_fresh(upgraded, db, catalogue):
     with conn.transaction(force_rollback=True):
         # Rules of the data are compiled into functions; with those of the installation:
         conn.execute("DELETE FROM memoir.redaction_rule WHERE name = 'badge'")
-        conn.execute("UPDATE memoir.redaction_rule SET enabled = true WHERE NOT enabled")
+        conn.execute("UPDATE memoir.redaction_rule SET enabled = true WHERE name = 'discord'")
         assert catalogue(conn) == catalogue(db)
 
 
@@ -55,7 +55,7 @@ def test_ids_go_on(upgraded):
     conn, _ = upgraded
     (last,) = conn.execute("SELECT max(memory_id) FROM memoir.memory").fetchone()
     with conn.transaction(force_rollback=True):
-        assert remember(conn, "Said after the upgrade") == last + 1
+        assert remember(conn, "Said after the upgrade") > last
 
 
 def test_the_newest_data_set_has_a_row_in_every_table(upgraded, version):

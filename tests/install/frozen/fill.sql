@@ -105,6 +105,15 @@ SELECT state FROM memoir.import_user(
     ARRAY(SELECT memoir.export_user('o''hara 🙂', vectors => true, at => '2026-03-31 09:00+00')),
     'moved', new_ids => true);
 
+-- Files of agents.
+SELECT action FROM memoir.import_memory_json('{"version": 2, "last_updated": "2026-02-21T10:30:00Z",
+    "rolling_summary": "用户偏好简洁", "memories": [{"id": "a1b2c3d4", "category": "preferences",
+    "content": "用户偏好东方航空，尤其是早班机", "salience": 0.85, "mood": "calm",
+    "created_at": "2026-02-21T10:30:00Z", "last_accessed": "2026-02-21T14:00:00Z",
+    "access_count": 3, "source": "user_explicit"}]}', 'moved');
+SELECT action FROM memoir.import_day_log('{"date": "2026-02-21", "entries": [{"time": "14:30:00",
+    "type": "event", "content": "完成了项目 API 文档编写"}]}', 'moved');
+
 -- Work that waits, and work that is done.
 SELECT memoir.enqueue('report', '{"week": 14}', 'ada');
 SELECT memoir.enqueue('report', '{"week": 13}', 'ada', priority => 1);
