@@ -12,7 +12,7 @@ WHERE name IN ('learning', 'skill', 'lesson', 'reflection', 'procedural');
 UPDATE kind SET file = NULL WHERE name IN ('event', 'turn');
 
 INSERT INTO setting VALUES
-    ('file_limit', '16777216', 'Largest Markdown file that is read, in bytes.'),
+    ('markdown_limit', '16777216', 'Largest Markdown file that is read, in bytes.'),
     ('deletions_at_once', '10',
      'A Markdown file in which more memories are missing than this, and more than half, is taken '
      'for one that was cut off.'),

@@ -43,7 +43,7 @@ CREATE OR REPLACE FUNCTION _check_markdown(file text, content text) RETURNS void
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    most CONSTANT int := _config('file_limit');
+    most CONSTANT int := _config('markdown_limit');
     -- The start of a line, in the file as a whole.
     marker CONSTANT text := '(?n)^(<<<<<<<|>>>>>>>|[|]{7})( |\r?$)';
 BEGIN
@@ -51,7 +51,7 @@ BEGIN
         RAISE EXCEPTION '%.md has % bytes, the limit is %', file, octet_length(content), most
             USING ERRCODE = 'ME017',
                   HINT = 'Give some kinds a file of their own: UPDATE memoir.kind SET file = '
-                         '''notes'' WHERE name = ''general''; or raise setting file_limit.';
+                         '''notes'' WHERE name = ''general''; or raise setting markdown_limit.';
     ELSIF content ~ marker THEN
         RAISE EXCEPTION '%.md, line %: a merge of Git is not finished', file, (
                 SELECT min(l.number) FROM string_to_table(content, E'\n')
