@@ -73,7 +73,8 @@ def refuse_extension(cur: Cursor, instead: str) -> None:
     """
     if version := extension_version(cur):
         raise MigrationError(
-            f"this database has pgmemoir {version} as an extension, which brings its own migrations",
+            f"this database has pgmemoir {version} as an extension,"
+            " which brings its own migrations",
             hint=instead,
         )
 

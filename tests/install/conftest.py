@@ -145,7 +145,7 @@ def extension_server(
 
 
 def _copied_server(work: Path) -> Iterator[ExtensionServer]:
-    """A server from a copy of the binaries of PostgreSQL 16, with the extension installed by make."""
+    """A server from a copy of the binaries of PostgreSQL 16, with the extension made into it."""
     copy = work / "pginstall"
     shutil.copytree(embedded.psql(16).parents[1], copy)
     config = copy / "bin/pg_config"

@@ -63,7 +63,9 @@ def test_upgraded_is_fresh_and_what_the_code_makes_no_more_is_gone(
         (tree.sql / "30_more/views.sql").unlink()
 
     tree.write("sql/30_more/twice.sql", TWICE.format(""))
-    views = "CREATE OR REPLACE VIEW one AS SELECT 1 AS a;\nCREATE OR REPLACE VIEW two AS TABLE one;\n"
+    views = (
+        "CREATE OR REPLACE VIEW one AS SELECT 1 AS a;\nCREATE OR REPLACE VIEW two AS TABLE one;\n"
+    )
     tree.write("sql/30_more/views.sql", views)
     published(tree, change)
     upgraded, fresh = _upgrade(extension_server)
@@ -84,9 +86,7 @@ def test_a_view_that_others_use_stops_the_upgrade(extension_server, published, t
         assert conn.execute("SELECT * FROM public.mine").fetchone() == ("第一",)
 
 
-def test_an_upgrade_of_all_the_sql_keeps_what_is_remembered(
-    extension_server, published, tree, catalogue
-):
+def test_an_upgrade_of_all_the_sql_keeps_what_is_remembered(extension_server, published, tree):
     for folder in (tree.migrations, tree.sql):
         shutil.rmtree(folder)
     shutil.copytree(paths.installed().migrations, tree.migrations)
