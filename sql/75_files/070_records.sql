@@ -37,8 +37,11 @@ BEGIN ATOMIC
 END;
 
 -- The sequences whose numbers stand in the records.
+-- One constant each: for those in one array pg_dump would not know what to restore first.
 CREATE OR REPLACE FUNCTION _id_sequences() RETURNS regclass[]
     LANGUAGE sql STABLE
-    RETURN '{memory_memory_id_seq,revision_revision_id_seq,change_id_seq,run_id_seq,'
-           'entity_entity_id_seq,event_event_id_seq,gold_gold_id_seq,retrieval_retrieval_id_seq,'
-           'tool_call_tool_call_id_seq}'::regclass[];
+    RETURN ARRAY['memory_memory_id_seq'::regclass, 'revision_revision_id_seq'::regclass,
+                 'change_id_seq'::regclass, 'run_id_seq'::regclass,
+                 'entity_entity_id_seq'::regclass, 'event_event_id_seq'::regclass,
+                 'gold_gold_id_seq'::regclass, 'retrieval_retrieval_id_seq'::regclass,
+                 'tool_call_tool_call_id_seq'::regclass];
