@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
-
 from tests.rows import call, lines, recall, value
 
 # Types and columns as D0 shows them (1.5, 2.1, 2.3, 3.2) or implies them.

@@ -41,10 +41,11 @@ BEGIN ATOMIC
             'vector_backlog']),
         ('memoir_admin', ARRAY[
             'add_model', 'drop_model', 'export_day_log', 'export_markdown', 'export_memory_json',
-            'export_user', 'fill_model', 'import_day_log', 'import_markdown', 'import_memory_json',
-            'import_user', 'maintain', 'maintain_all', 'purge', 'purge_user', 'switch_model',
-            'sync_markdown']),
-        ('owner', ARRAY['compile_configuration', 'grant_access']);
+            'export_user', 'fill_model', 'fill_source', 'import_day_log', 'import_markdown',
+            'import_memory_json', 'import_user', 'maintain', 'maintain_all', 'pull_source', 'purge',
+            'purge_user', 'read_source', 'switch_model', 'sync_markdown']),
+        ('owner', ARRAY['attach_source', 'compile_configuration', 'detach_source',
+                        'grant_access']);
 END;
 
 -- What who may write, besides memoir_admin, who may all: the tables of memories for both, what
@@ -120,6 +121,8 @@ BEGIN
         SELECT 'ROUTINE ' || p.oid::regprocedure, 'EXECUTE', m.role
         FROM pg_proc AS p, made AS m
         WHERE p.pronamespace = current_schema()::regnamespace
+          -- What is made for an attached table has the rights of who attached it.
+          AND (p.proname !~ '^_source_[0-9]+_' OR m.role = 'memoir_admin')
           AND (p.proname LIKE '\_%' OR EXISTS (
                    SELECT FROM _callers() AS c
                    WHERE p.proname = ANY (c.functions) AND c.role <> 'owner'

@@ -134,9 +134,7 @@ def test_a_partition_is_attached_with_its_table(app):
         "CREATE TABLE log (id int PRIMARY KEY, content text) PARTITION BY RANGE (id);"
         "CREATE TABLE log_1 PARTITION OF log FOR VALUES FROM (0) TO (10)"
     )
-    said = refused(
-        app, "attach_source", name="x", kind="fact", relation="log_1", user_id="cecelia"
-    )
+    said = refused(app, "attach_source", name="x", kind="fact", relation="log_1", user_id="cecelia")
     assert said.message_hint == "Attach the partitioned table."
 
 
@@ -235,7 +233,8 @@ def test_generated_columns_and_times_without_a_zone_are_read(app):
 
 def test_who_owns_neither_memoir_nor_the_table_may_not_attach(app):
     app.execute("CREATE ROLE eve; GRANT USAGE ON SCHEMA memoir TO eve")
-    app.execute("GRANT SELECT ON ALL TABLES IN SCHEMA memoir, public TO eve; SET LOCAL ROLE eve")
+    app.execute("GRANT ALL ON ALL TABLES IN SCHEMA memoir, public TO eve")
+    app.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA memoir TO eve; SET LOCAL ROLE eve")
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match='rights of "postgres"'):
         attach(app, "tasks")
 
@@ -254,5 +253,5 @@ def test_nobody_else_may_call_the_functions_of_a_source(app):
     app.execute("CREATE ROLE eve; GRANT USAGE ON SCHEMA memoir TO eve")
     number = value(app, "SELECT source_id FROM memoir.source")
     for function in (f"_source_{number}_write()", f"_source_{number}_read(jsonb)"):
-        may = value(app, "SELECT has_function_privilege('eve', %s, 'EXECUTE')", "memoir." + function)
-        assert not may
+        asked = ("SELECT has_function_privilege('eve', %s, 'EXECUTE')", "memoir." + function)
+        assert not value(app, *asked)

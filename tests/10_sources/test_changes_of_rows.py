@@ -149,7 +149,8 @@ def test_a_row_without_a_text_is_no_memory_until_it_has_one(tasks):
 
 
 def test_secrets_are_redacted(tasks):
-    tasks.execute("INSERT INTO tasks (title, metadata) VALUES (%s, '{\"api_key\": \"k\"}')", (SECRET,))
+    statement = 'INSERT INTO tasks (title, metadata) VALUES (%s, \'{"api_key": "k"}\')'
+    tasks.execute(statement, (SECRET,))
     assert list(memories(tasks)) == ["the password is [redacted:password]"]
     data = value(tasks, "SELECT data -> 'metadata' FROM memoir.memory")
     assert data == {"api_key": "[redacted:api_key]"}
@@ -237,7 +238,7 @@ def test_the_application_may_change_its_table_and_goes_on(tasks, statement):
 def test_a_renamed_column_is_told_and_attached_anew_without_duplicates(tasks):
     add(tasks, "tea")
     tasks.execute("ALTER TABLE tasks RENAME title TO heading; ALTER TABLE tasks RENAME TO todo")
-    tasks.execute("INSERT INTO todo (heading) VALUES ('milk'); DELETE FROM todo WHERE heading = 'x'")
+    tasks.execute("INSERT INTO todo (heading) VALUES ('milk')")
     assert state(tasks) == 'broken: todo has no column "title"'
     call(tasks, "detach_source", name="tasks")
     attach(tasks, "tasks", relation="todo", content=["heading"])
@@ -254,7 +255,7 @@ def test_a_mistake_in_a_row_breaks_nothing_and_is_tried_again(app):
     call(app, "pull_source", name="tasks")
     fill(app, "tasks")
     call(app, "maintain")
-    assert value(app, "SELECT attempts > 1 FROM memoir.source_error")
+    assert value(app, "SELECT attempts FROM memoir.source_error") == 1
     app.execute("SET LOCAL session_replication_role = replica; UPDATE tasks SET weight = 0.7")
     app.execute("SET LOCAL session_replication_role = origin")
     call(app, "maintain")
@@ -292,7 +293,8 @@ def test_what_ended_already_is_stored_and_not_recalled(app):
     app.execute("ALTER TABLE tasks ADD due timestamptz")
     attach(app, "tasks", valid_until="due")
     app.execute(
-        "INSERT INTO tasks (title, due) VALUES ('old tea', '2020-01-01'), ('tea', 'infinity')"
+        "INSERT INTO tasks (title, due, created_at) VALUES"
+        " ('old tea', '2020-01-01', '2021-01-01'), ('tea', 'infinity', now())"
     )
     assert known(app, "tea") == ["tea"]
     assert len(memories(app)) == 2

@@ -17,7 +17,8 @@ UNION ALL SELECT to_jsonb(a) FROM pg_attribute AS a WHERE a.attrelid IN (TABLE t
 UNION ALL SELECT to_jsonb(g) FROM pg_trigger AS g WHERE g.tgrelid IN (TABLE t)
 UNION ALL SELECT to_jsonb(k) FROM pg_constraint AS k WHERE k.conrelid IN (TABLE t)
 UNION ALL SELECT to_jsonb(i) FROM pg_index AS i WHERE i.indrelid IN (TABLE t)
-UNION ALL SELECT to_jsonb(d) FROM pg_depend AS d WHERE d.refobjid IN (TABLE t) OR d.objid IN (TABLE t)
+UNION ALL SELECT to_jsonb(d) FROM pg_depend AS d
+    WHERE d.refobjid IN (TABLE t) OR d.objid IN (TABLE t)
 UNION ALL SELECT to_jsonb(s) FROM pg_description AS s WHERE s.objoid IN (TABLE t)
 UNION ALL SELECT to_jsonb(p) FROM pg_policy AS p WHERE p.polrelid IN (TABLE t)
 """

@@ -62,7 +62,8 @@ def test_an_anew_fill_forgets_what_is_gone(app):
     tasks(app, "tea", "milk")
     attach(app, "tasks")
     fill(app, "tasks")
-    app.execute("SET LOCAL session_replication_role = replica; DELETE FROM tasks WHERE title = 'tea'")
+    app.execute("SET LOCAL session_replication_role = replica")
+    app.execute("DELETE FROM tasks WHERE title = 'tea'")
     assert [b.written for b in fill(app, "tasks", anew=True)] == [0, 1]
     assert memories(app) == {"tea": "forgotten", "milk": "active"}
 
@@ -99,7 +100,8 @@ def test_a_pull_goes_by_time_and_key_in_batches(tickets):
 def test_without_a_time_of_change_all_is_read_and_compared(tickets):
     pull(tickets, "SELECT id AS source_id, title AS content FROM ticket")
     fill(tickets, "tickets")
-    tickets.execute("DELETE FROM ticket WHERE id = 1; UPDATE ticket SET title = 'rum' WHERE id = 2")
+    tickets.execute("DELETE FROM ticket WHERE id = 1")
+    tickets.execute("UPDATE ticket SET title = 'rum' WHERE id = 2")
     fill(tickets, "tickets", anew=True)
     assert memories(tickets, "tickets") == {"tea": "forgotten", "rum": "active", "茶": "active"}
 
@@ -120,7 +122,9 @@ def test_a_view_names_its_columns_for_memory(tickets):
     )
     call(tickets, "attach_source", name="v", kind="fact", relation="v")
     fill(tickets, "v")
-    rows = tickets.execute("SELECT user_id, importance, data FROM memoir.memory ORDER BY source_key")
+    rows = tickets.execute(
+        "SELECT user_id, importance, data FROM memoir.memory ORDER BY source_key"
+    )
     assert rows.fetchone() == ("ada", 0.9, {"id": 1})
 
 
@@ -138,7 +142,7 @@ def test_rows_of_another_user_are_not_taken(tickets):
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("DELETE FROM ticket RETURNING id AS source_id, title AS content", "read-only"),
+        ("DELETE FROM ticket RETURNING id AS source_id, title AS content", "syntax error"),
         ("SELECT 1 AS source_id, 'x' AS content; DROP TABLE ticket", "multi"),
         ("SELECT 1) AS n; DROP TABLE ticket; SELECT * FROM (SELECT 1", "syntax error"),
         ("SELECT id AS source_id, title AS content FROM ticket FOR UPDATE", "read-only"),
@@ -149,13 +153,11 @@ def test_rows_of_another_user_are_not_taken(tickets):
         ("VACUUM", "VACUUM"),
         ("", "syntax error|empty|column|query"),
         ("WITH x AS (DELETE FROM ticket RETURNING *) SELECT id AS source_id, title AS content"
-         " FROM x", "read-only"),
+         " FROM x", "data-modifying"),
     ],
 )  # fmt: skip
 def test_a_query_that_does_more_or_less_than_select_is_refused(tickets, query, reason):
-    said = refused(
-        tickets, "attach_source", name="q", kind="task", query=query, user_id=USER
-    )
+    said = refused(tickets, "attach_source", name="q", kind="task", query=query, user_id=USER)
     assert said.sqlstate == "ME016"
     assert any(each.lower() in said.message_primary.lower() for each in reason.split("|"))
     assert value(tickets, "SELECT count(*) FROM ticket") == 3
@@ -181,6 +183,7 @@ def test_a_query_is_kept_as_written_and_writes_nothing_when_it_is_pulled(tickets
     )
     query = "SELECT  id AS source_id,\n sly(id) AS content -- why\nFROM ticket"
     pull(tickets, query)
+    tickets.execute("ALTER FUNCTION sly VOLATILE")
     assert value(tickets, "SELECT query FROM memoir.sources") == query
     said = refused(tickets, "pull_source", name="tickets")
     assert (said.sqlstate, value(tickets, "SELECT count(*) FROM ticket")) == ("25006", 3)
