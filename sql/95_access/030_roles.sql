@@ -144,9 +144,11 @@ BEGIN
         JOIN made AS m ON m.role = ANY (w.roles)
         LEFT JOIN unnest(w.columns) AS k (name) ON true
         UNION ALL
-        SELECT 'SEQUENCE ' || r.name, 'USAGE', m.role
-        FROM relation AS r, made AS m
+        -- import_user() moves sequences on behind the ids of a file.
+        SELECT 'SEQUENCE ' || r.name, s."right", m.role
+        FROM relation AS r, made AS m, unnest('{USAGE,UPDATE}'::text[]) AS s ("right")
         WHERE r.relkind = 'S' AND m.role <> 'memoir_reader'
+          AND (s."right" = 'USAGE' OR m.role = 'memoir_admin')
     )
     SELECT d.object, d."right", d.role FROM due AS d;
 END $$;
