@@ -212,8 +212,9 @@ BEGIN
     RETURN missing;
 END $$;
 
--- Policies by role. An agent takes back a memory of his own transaction (remember() does, where
--- another says the same), and no other: what is stored he may retire, and undo() brings it back.
+-- Policies by role. Agents and workers take back a memory of their own transaction (remember()
+-- does, where another says the same), and no other: what is stored they may retire, and undo()
+-- brings it back.
 CREATE OR REPLACE FUNCTION _make_policies() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -222,7 +223,8 @@ BEGIN
     PERFORM _put_policy(u.owned, 'all_rows', '', 'TO memoir_worker, memoir_admin USING (true)')
     FROM _user_tables() AS u (owned);
     PERFORM _put_policy('memory', 'no_purge', 'AS RESTRICTIVE FOR DELETE',
-                        'TO memoir_agent USING (recorded_at = now() OR _serves_everybody())');
+                        'TO memoir_agent, memoir_worker USING (recorded_at = now() '
+                        'OR pg_has_role(to_regrole(''memoir_admin''), ''USAGE''))');
 END $$;
 
 -- Our functions look for the types of pgvector, and so for functions too, in its schema. Who may
