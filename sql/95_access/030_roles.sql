@@ -18,8 +18,8 @@ BEGIN ATOMIC
         ('memoir_reader', ARRAY[
             'cache_stats', 'contradictions', 'decision_schema', 'embedding_text', 'entities',
             'estimate_tokens', 'evaluate', 'evaluate_queries', 'expand_keywords',
-            'get_memory_detail', 'get_settings', 'gold_queries', 'history', 'list_memories',
-            'memory_context', 'memory_explain', 'memory_relevance', 'memory_search', 'messages',
+            'get_memory_detail', 'get_settings', 'gold_queries', 'health', 'history',
+            'list_memories', 'memory_context', 'memory_explain', 'memory_relevance', 'memory_search', 'messages',
             'models', 'pgmemoir_version', 'query_terms', 'recall', 'recall_query', 'redact',
             'related', 'relations', 'replay', 'search_memories', 'session_window', 'sessions',
             'stats', 'suggest_weights', 'summary', 'system_prompt', 'tokens', 'tool_schemas',
@@ -34,7 +34,7 @@ BEGIN ATOMIC
         ('memoir_worker', ARRAY[
             'apply_decisions', 'claim', 'contradictions', 'decision_schema', 'enqueue',
             'enqueue_nightly', 'estimate_tokens', 'expand_keywords', 'extend_lease', 'fail',
-            'finish', 'memories_without_vector', 'models', 'pgmemoir_version', 'ready_users',
+            'finish', 'health', 'memories_without_vector', 'models', 'pgmemoir_version', 'ready_users',
             'redact', 'refresh_statistics', 'remember', 'remember_many', 'retry_dead',
             'search_memories', 'session_window', 'set_embedding', 'set_embeddings', 'set_keywords',
             'set_rolling_summary', 'supersede', 'tokens', 'undo_run', 'update_memory', 'use_model',
@@ -42,7 +42,7 @@ BEGIN ATOMIC
         ('memoir_admin', ARRAY[
             'add_model', 'drop_model', 'export_user', 'fill_model', 'import_user', 'maintain',
             'maintain_all', 'purge', 'purge_user', 'switch_model']),
-        ('owner', ARRAY['grant_access']);
+        ('owner', ARRAY['compile_configuration', 'grant_access']);
 END;
 
 -- What who may write, besides memoir_admin, who may all: the tables of memories for both, what

@@ -117,6 +117,11 @@ def test_an_importance_too_small_for_a_product_is_none(tx, mode):
     call(tx, "maintain", dry_run=True, at="2100-01-01")
 
 
+@pytest.mark.parametrize("day", ["5874897-12-31", "4713-01-01 BC", "infinity"])
+def test_the_log_of_a_day_out_of_time_is_refused(tx, day):
+    assert refused(tx, "export_day_log", day=day).sqlstate == "ME011"
+
+
 @pytest.mark.parametrize("function", ["maintain", "memory_relevance"])
 @pytest.mark.parametrize("at", ENDS)
 def test_upkeep_looks_a_hundred_years_ahead_at_most(tx, function, at):
