@@ -11,7 +11,7 @@ from typing import Any, Literal
 import psycopg
 from psycopg.rows import tuple_row
 
-from . import __version__, jobs, migrations, prerequisites
+from . import __version__, jobs, ledger, migrations, prerequisites
 from .client import Memoir
 from .embedders import Embedder
 from .errors import INSTALL_HINT, MemoirError, translate
@@ -137,15 +137,16 @@ def _migrations(conn: psycopg.Connection[Any]) -> Check:
     if len(names["pending"]) == len(rows):
         return Check("migrations", "fail", "pgmemoir is not installed here", INSTALL_HINT)
     if names["pending"]:
-        return Check("migrations", "fail", f"pending: {', '.join(names['pending'])}", INSTALL_HINT)
-    return Check("migrations", "ok", f"{len(rows) - 1} applied")
+        text = f"pending: {', '.join(names['pending'])}"
+        return Check("migrations", "fail", text, ledger.update_hint(conn))
+    return Check("migrations", "ok", f"{len(rows) - 1} applied, by {ledger.road(conn)}")
 
 
 def _version(conn: psycopg.Connection[Any]) -> Check:
     (installed,) = _row(conn, "SELECT memoir.pgmemoir_version()")
     if installed != __version__:
         text = f"the database has {installed}, the package is {__version__}"
-        return Check("version", "warn", text, INSTALL_HINT)
+        return Check("version", "warn", text, ledger.update_hint(conn))
     return Check("version", "ok", f"pgmemoir {installed}")
 
 
