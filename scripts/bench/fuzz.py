@@ -205,8 +205,8 @@ def drawn(
 ) -> list[Call]:
     """``total`` calls, as many of every function, in an order that mixes them.
 
-    Procedures commit, so they cannot share a transaction: `maintain_all` alone is one, and what it
-    does is `maintain`.
+    Procedures commit, so they cannot share a transaction: `maintain_all`, which does what `maintain`
+    does, and `read_source`, which calls `pull_source`.
     """
     callable_ = [function for function in found if not function.is_procedure]
     arguments = Arguments(seed, samples(conn))
