@@ -13,6 +13,7 @@ from . import (
     model,
     move,
     purge,
+    sync,
     upkeep,
     worker,
 )
@@ -24,6 +25,7 @@ for _module in (
     change,
     purge,
     control,
+    sync,
     move,
     database,
     doctor,
