@@ -200,15 +200,14 @@ class _Watch:
 
     def follow(self, conn: psycopg.Connection[Any]) -> None:
         """Until stopped, or the connection is lost."""
-        self._sync(conn)
-        seen = self._stamps()
-        again_at = time.monotonic() + _AGAIN
+        seen: dict[str, tuple[int, int]] | None = None
+        again_at = 0.0
         while not self._stop.is_set():
-            heard = self._hears(conn)
+            heard = seen is not None and self._hears(conn)
             if heard or self._stamps() != seen or time.monotonic() > again_at:
                 self._wait_until_quiet()
+                seen = self._stamps()  # before: what is edited during the sync is seen after it
                 self._sync(conn)
-                seen = self._stamps()
                 again_at = time.monotonic() + _AGAIN
 
     def _sync(self, conn: psycopg.Connection[Any]) -> None:
