@@ -14,6 +14,7 @@ from . import (
     move,
     purge,
     source,
+    sync,
     upkeep,
     worker,
 )
@@ -25,6 +26,7 @@ for _module in (
     change,
     purge,
     control,
+    sync,
     move,
     source,
     database,
