@@ -76,9 +76,10 @@ def test_an_edit_goes_in_and_what_memory_learned_comes_out(
     memoir("remember", "喝茶 🍵", "--kind", "preference")
     path = folder / "memory.json"
     path.write_text(path.read_text().replace("早班机", "夜班机"))
-    assert "UPDATE a1b2c3d4: changed in the file: content" in memoir(
-        "files", "import", str(folder)
-    ).stdout
+    assert (
+        "UPDATE a1b2c3d4: changed in the file: content"
+        in memoir("files", "import", str(folder)).stdout
+    )
     assert memoir("files", "export", str(folder)).stdout.startswith("wrote memory.json\n")
     contents = [entry["content"] for entry in json.loads(path.read_text())["memories"]]
     assert [contents[0][-3:], contents[2]] == ["夜班机", "喝茶 🍵"]
