@@ -398,6 +398,9 @@ _EMBEDDING_TEXT = b"SELECT memoir.embedding_text(%s::text, %s::text, %s::text)"
 
 _USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
 
+_NAME_USER = b"""SELECT pg_catalog.set_config('memoir.user_id', %s, true)
+WHERE coalesce(pg_catalog.current_setting('memoir.user_id', true), '') = ''"""
+
 _VECTOR_TYPE = b"""SELECT n.nspname, t.oid::pg_catalog.int8 FROM pg_catalog.pg_extension e
 JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
 JOIN pg_catalog.pg_type t ON t.typnamespace = n.oid AND t.typname = 'halfvec'
@@ -559,6 +562,11 @@ def tend_recall(user: str | None, build_up_to: int | None = None) -> Call[list[M
 def use_model(name: str, dimensions: int) -> Call[None]:
     """``memoir.use_model``: this model's vectors fill the database."""
     return Call(_USE_MODEL, (name, dimensions), _nothing)
+
+
+def name_user(user: str) -> Call[bool]:
+    """Name the user for this transaction, if none is named; whether that was so."""
+    return Call(_NAME_USER, (user,), bool)
 
 
 def find_vector_type() -> Call[tuple[str, int]]:
@@ -789,3 +797,12 @@ def _scalar(rows: list[Row]) -> int:
 
 def _nothing(_rows: list[Row]) -> None:
     return None
+
+
+SEES_ONE_USER: Call[bool] = Call(b"SELECT memoir._sees_one_user()", (), _first)
+"""Whether row-level security shows the role one user alone."""
+
+UNNAME_USER: Call[None] = Call(
+    b"SELECT pg_catalog.set_config('memoir.user_id', '', true)", (), _nothing
+)
+"""Take back what `name_user` has named."""

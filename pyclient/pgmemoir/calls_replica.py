@@ -29,7 +29,9 @@ def written_at() -> Call[str]:
 def has(token: str) -> Call[bool]:
     """``memoir.wait_for`` without waiting."""
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise OutOfRange(f"{token!r} is no token", hint="It comes from written_at(), on the primary.")
+        raise OutOfRange(
+            f"{token!r} is no token", hint="It comes from written_at(), on the primary."
+        )
     return Call(_HAS, (token,), lambda rows: rows[0][0])
 
 

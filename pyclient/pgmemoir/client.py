@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +22,8 @@ from psycopg.rows import tuple_row
 
 from .cache import CacheInfo
 from .calls import (
+    SEES_ONE_USER,
+    UNNAME_USER,
     Call,
     Explained,
     Fields,
@@ -34,6 +37,7 @@ from .calls import (
     Remembered,
     Search,
     VectorLike,
+    name_user,
 )
 from .calls_memory import Applied, Changes, Id
 from .checks import clean_text
@@ -54,6 +58,8 @@ class Memoir(Management):
             the first call, in autocommit. Default: ``MEMOIR_DSN``, else the embedded server of
             the data directory, started when it is not running.
         user: whose memory; default: the setting ``memoir.user_id`` of the session, else "default".
+            A role that row-level security shows one user alone (memoir_reader, memoir_agent) is
+            shown this one, for the transaction of each call, where ``memoir.user_id`` is not set.
         embedder: makes vectors of texts; None recalls by words alone; default:
             `embedders.default_embedder`.
 
@@ -73,6 +79,7 @@ class Memoir(Management):
         self._own = given is None
         self._conn = given
         self._lock = threading.RLock()
+        self._names_user: bool | None = None
         self._user = clean_text(user, "the user")
         self._steps = Steps(self._user, embedder, lambda: _keeps_writes(given))
 
@@ -368,12 +375,14 @@ class Memoir(Management):
         with self._lock:
             conn = self._connection()
             try:
-                if isinstance(step, Call):
-                    return _execute(conn, step)
-                with conn.pipeline():
-                    cursors = [_send(conn, call) for call in step.calls]
-                sent = zip(step.calls, cursors, strict=True)
-                return [call.parse(cursor.fetchall()) for call, cursor in sent]
+                if self._user is None:
+                    return _carry_out(conn, step)
+                if self._names_user is None:
+                    self._names_user = _execute(conn, SEES_ONE_USER)
+                if not self._names_user:
+                    return _carry_out(conn, step)
+                with _in_the_name_of(conn, self._user):
+                    return _carry_out(conn, step)
             except psycopg.Error as error:
                 raise translate(error) from error
 
@@ -404,6 +413,7 @@ class AsyncMemoir(AsyncManagement):
         self._own = given is None
         self._conn = given
         self._lock = asyncio.Lock()
+        self._names_user: bool | None = None
         self._user = clean_text(user, "the user")
         self._steps = Steps(self._user, embedder, lambda: _keeps_writes(given))
 
@@ -609,12 +619,14 @@ class AsyncMemoir(AsyncManagement):
         async with self._lock:
             conn = await self._connection()
             try:
-                if isinstance(step, Call):
-                    return await _execute_async(conn, step)
-                async with conn.pipeline():
-                    cursors = [await _send_async(conn, call) for call in step.calls]
-                sent = zip(step.calls, cursors, strict=True)
-                return [call.parse(await cursor.fetchall()) for call, cursor in sent]
+                if self._user is None:
+                    return await _carry_out_async(conn, step)
+                if self._names_user is None:
+                    self._names_user = await _execute_async(conn, SEES_ONE_USER)
+                if not self._names_user:
+                    return await _carry_out_async(conn, step)
+                async with _in_the_name_of_async(conn, self._user):
+                    return await _carry_out_async(conn, step)
             except psycopg.Error as error:
                 raise translate(error) from error
 
@@ -672,6 +684,33 @@ def _execute(conn: psycopg.Connection[Any], call: Call[T]) -> T:
     return call.parse(_send(conn, call).fetchall())
 
 
+def _carry_out(conn: psycopg.Connection[Any], step: Call[Any] | Batch) -> Any:
+    if isinstance(step, Call):
+        return _execute(conn, step)
+    with conn.pipeline():
+        cursors = [_send(conn, call) for call in step.calls]
+    sent = zip(step.calls, cursors, strict=True)
+    return [call.parse(cursor.fetchall()) for call, cursor in sent]
+
+
+@contextmanager
+def _in_the_name_of(conn: psycopg.Connection[Any], user: str) -> Iterator[None]:
+    """What is done within it the role does for this user; one that the caller named stays.
+
+    In a transaction of the client's own, or for this part of the caller's: nothing is left in the
+    session, which a pooler may give to others.
+    """
+    if _keeps_writes(conn):
+        with conn.pipeline(), conn.transaction():
+            _send(conn, name_user(user))
+            yield
+    else:
+        named = _execute(conn, name_user(user))
+        yield
+        if named:
+            _execute(conn, UNNAME_USER)
+
+
 async def _send_async(
     conn: psycopg.AsyncConnection[Any], call: Call[T]
 ) -> psycopg.AsyncCursor[Any]:
@@ -683,3 +722,27 @@ async def _send_async(
 async def _execute_async(conn: psycopg.AsyncConnection[Any], call: Call[T]) -> T:
     cursor = await _send_async(conn, call)
     return call.parse(await cursor.fetchall())
+
+
+async def _carry_out_async(conn: psycopg.AsyncConnection[Any], step: Call[Any] | Batch) -> Any:
+    if isinstance(step, Call):
+        return await _execute_async(conn, step)
+    async with conn.pipeline():
+        cursors = [await _send_async(conn, call) for call in step.calls]
+    sent = zip(step.calls, cursors, strict=True)
+    return [call.parse(await cursor.fetchall()) for call, cursor in sent]
+
+
+@asynccontextmanager
+async def _in_the_name_of_async(
+    conn: psycopg.AsyncConnection[Any], user: str
+) -> AsyncIterator[None]:
+    if _keeps_writes(conn):
+        async with conn.pipeline(), conn.transaction():
+            await _send_async(conn, name_user(user))
+            yield
+    else:
+        named = await _execute_async(conn, name_user(user))
+        yield
+        if named:
+            await _execute_async(conn, UNNAME_USER)

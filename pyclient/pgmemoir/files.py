@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from .errors import BadFile
 
@@ -78,12 +80,35 @@ def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
     return True
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file in the place of another, for what is too large to hold at once.
+
+    It has its name only once it is complete and on disk; an exception leaves the old one.
+
+    Raises:
+        BadFile: the folder or the disk does not allow it.
+    """
+    try:
+        with _beside(path.resolve(), like=path.resolve()) as file:
+            yield file
+    except OSError as error:
+        raise BadFile(f"cannot write {path}: {error.strerror}") from error
+
+
 def _replace(target: Path, data: bytes, like: Path) -> None:
     """Write a new file beside the target, and give it its name once it is on disk."""
+    with _beside(target, like) as file:
+        file.write(data)
+
+
+@contextmanager
+def _beside(target: Path, like: Path) -> Iterator[BinaryIO]:
+    """A new file beside the target, which gets its name once it is on disk."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if like.exists():

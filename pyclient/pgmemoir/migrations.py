@@ -39,6 +39,16 @@ FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
 WHERE i.indrelid = to_regclass('memoir.trace') AND c.relname ~ '^trace_(leading|near|words)_[0-9]+$'
 """
 
+# What sql/95_access granted of the objects that stay when the code goes. The roles are of the whole
+# cluster and stay, too.
+_REVOKE = """
+SELECT format('REVOKE ALL ON ALL TABLES IN SCHEMA memoir FROM %1$I;'
+              'REVOKE ALL ON ALL SEQUENCES IN SCHEMA memoir FROM %1$I;'
+              'REVOKE ALL ON SCHEMA memoir FROM %1$I', rolname)
+FROM pg_roles
+WHERE rolname IN ('memoir_reader', 'memoir_agent', 'memoir_worker', 'memoir_admin')
+"""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -135,6 +145,8 @@ def down(conn: Connection, target: int, *, source: Source | None = None) -> list
         if code := ran.get(CODE):
             _drop_own_indexes(cur)
             _drop(cur, code.objects)
+            for statement in [row[0] for row in cur.execute(_REVOKE)]:
+                cur.execute(statement.encode())
             ledger.forget(cur, CODE)
             undone.insert(0, CODE)
         for file in undo:

@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -82,6 +83,17 @@ class Database:
         """A new connection in autocommit."""
         return psycopg.connect(self.dsn, autocommit=True)
 
+    def kill(self) -> None:
+        """Kill the server where it stands; only one of our own."""
+        assert self.folder is not None
+        pid_file = self.folder / f"pg{self.version}" / "postmaster.pid"
+        os.kill(int(pid_file.read_text().split()[0]), signal.SIGKILL)
+
+    def start(self) -> None:
+        """Start the server again, and wait until it has recovered."""
+        assert self.folder is not None
+        server.start(self.folder, self.version, self.settings)
+
     def check_restart(self) -> None:
         """Only a server of our own may be restarted."""
         if self.folder is None:
@@ -93,7 +105,7 @@ class Database:
         assert self.folder is not None
         server.stop(self.folder)
         emptied = _forget_files(self.folder)
-        server.start(self.folder, self.version, self.settings)
+        self.start()
         return emptied
 
 

@@ -22,7 +22,6 @@ import click
 import psycopg
 from common import Database, Statement, milliseconds, opened, percentile, scalar
 
-from pgmemoir import server
 from pgmemoir.cli.output import progress_bar
 
 BAR = 0.5
@@ -49,7 +48,7 @@ WHERE j.id = next.id RETURNING j.id, j.payload""".encode()
 _BARE_FINISH = b"UPDATE memoir_floor_job SET status = 'done' WHERE id = %s"
 _BARE_ENQUEUE = b"INSERT INTO memoir_floor_job (payload) VALUES (%s) RETURNING id"
 
-_KIND = """INSERT INTO memoir.job_kind (name, description) VALUES ('nothing', 'of a benchmark')
+KIND = """INSERT INTO memoir.job_kind (name, description) VALUES ('nothing', 'of a benchmark')
 ON CONFLICT DO NOTHING"""
 _FILL = """INSERT INTO memoir.job (user_id, kind, payload)
 SELECT 'user ' || n %% %s, 'nothing', jsonb_build_object('n', n) FROM generate_series(1, %s) AS n"""
@@ -57,10 +56,10 @@ _READY = b"SELECT user_id FROM memoir.ready_users(%s, '{nothing}')"
 _CLAIMED = b"""SELECT job_id, payload FROM memoir.claim(%s::text, %s::int, %s::text, '{nothing}',
     %s::interval)"""
 _FINISH = b"SELECT memoir.finish(%s::bigint, user_id => %s::text, worker => %s::text)"
-_ENQUEUE = b"SELECT memoir.enqueue('nothing', %s::jsonb, %s)"
+ENQUEUE = b"SELECT memoir.enqueue('nothing', %s::jsonb, %s)"
 
 # How often each job became done: the end of a job is one row here, whoever says it.
-_COUNTED = """CREATE TABLE memoir_bench_done (job_id bigint NOT NULL);
+COUNTED = """CREATE TABLE memoir_bench_done (job_id bigint NOT NULL);
 CREATE FUNCTION memoir_bench_count() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN INSERT INTO memoir_bench_done VALUES (NEW.job_id); RETURN NULL; END';
 CREATE TRIGGER memoir_bench_done AFTER UPDATE ON memoir.job FOR EACH ROW
@@ -148,7 +147,7 @@ def calls(conn: psycopg.Connection[Any], users: int) -> dict[str, float]:
     conn.execute("TRUNCATE memoir.job, memoir_floor_job")
     conn.execute("SET synchronous_commit = off")
     for number in range(300):
-        ours = Statement(_ENQUEUE, ('{"n": 1}', f"user {number}"))
+        ours = Statement(ENQUEUE, ('{"n": 1}', f"user {number}"))
         times["enqueue"].append(milliseconds(conn, ours))
         times["floor_enqueue"].append(milliseconds(conn, Statement(_BARE_ENQUEUE, ('{"n": 1}',))))
     conn.execute(_FILL.encode(), (users, 10 * users))
@@ -170,7 +169,7 @@ def killed(
     source, context = random.Random(seed), multiprocessing.get_context("spawn")
     with place.connect() as conn:
         conn.execute("TRUNCATE memoir.job")
-        conn.execute(_COUNTED.encode())
+        conn.execute(COUNTED.encode())
         conn.execute(_FILL.encode(), (users, jobs))
     found, crashes = 0, 0
     running: list[BaseProcess] = []
@@ -187,7 +186,8 @@ def killed(
             os.kill(victim.pid, signal.SIGKILL)
             found += 1
         if of_server and place.folder and source.random() < 0.2:
-            _crash(place)
+            place.kill()
+            place.start()
             crashes += 1
     with place.connect() as conn:
         return {
@@ -217,14 +217,6 @@ def _open_jobs(place: Database) -> bool:
         return bool(scalar(conn, "SELECT count(*) FROM memoir.job WHERE status <> 'done'"))
 
 
-def _crash(place: Database) -> None:
-    """Kill the server where it stands, and start it again."""
-    assert place.folder is not None
-    pid = int((place.folder / f"pg{place.version}" / "postmaster.pid").read_text().split()[0])
-    os.kill(pid, signal.SIGKILL)
-    server.start(place.folder, place.version, place.settings)
-
-
 @click.command()
 @click.option("--jobs", default=10_000, show_default=True, help="Jobs of a round.")
 @click.option("--users", default=100, show_default=True, help="Users they belong to.")
@@ -246,7 +238,7 @@ def main(
 ) -> None:
     """Time jobs that have nothing to do, or kill who does them."""
     with opened(dsn, int(version)) as place, place.connect() as conn:
-        conn.execute(_KIND.encode())
+        conn.execute(KIND.encode())
         result: dict[str, Any] = {"server_version": scalar(conn, "SHOW server_version")}
         if kill:
             conn.close()

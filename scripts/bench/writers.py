@@ -118,17 +118,21 @@ class Writer:
 
     def run(self, until: Callable[[], bool]) -> None:
         """Do things until it is time."""
+        while not until():
+            self.step()
+
+    def step(self) -> None:
+        """Do one thing."""
         adds = [self._say] * 8 + [self._fill] * 5 + [self._batch] * 2
         changes = [self._forget, self._restore, self._undo, self._decide, self._decide, self._tie]
-        while not until():
-            doing = self.source.choice(adds + changes if self._ids else adds)
-            start = time.perf_counter()
-            try:
-                doing()
-            except psycopg.Error as error:
-                self._refused(error)
-            else:
-                self.times.append((time.perf_counter() - start) * 1000)
+        doing = self.source.choice(adds + changes if self._ids else adds)
+        start = time.perf_counter()
+        try:
+            doing()
+        except psycopg.Error as error:
+            self._refused(error)
+        else:
+            self.times.append((time.perf_counter() - start) * 1000)
 
     def _refused(self, error: psycopg.Error) -> None:
         if error.sqlstate in REFUSALS:

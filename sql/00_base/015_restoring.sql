@@ -1,7 +1,8 @@
--- Whether this session loads a dump: pg_dump and pg_restore set both before any row, nobody else does.
+-- Whether this session loads a dump: pg_dump has both set before any row, and nobody else does.
 -- Into tables that are there already (a dump of data alone, or the extension road, where CREATE
--- EXTENSION makes them) rows come through the triggers, and some must not act on them.
+-- EXTENSION makes them) rows come through the triggers, and some must not act on them. Functions of
+-- memoir have their own search path: what they write is not what the dump writes.
 CREATE OR REPLACE FUNCTION _restoring() RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN current_setting('check_function_bodies') = 'off'
-       AND current_setting('row_security') = 'off';
+    RETURN current_setting('search_path') = ''
+       AND current_setting('check_function_bodies') = 'off';

@@ -1,7 +1,7 @@
 -- Keeps table expansion: the pairs of table synonym in both directions, as terms. One index probe
 -- for each word of a question then tells that it has no synonym; spelling, stemming and hashing
 -- were done when the pair was written (0.1 s for all of them, at each change of the table).
-CREATE OR REPLACE FUNCTION _compile_expansions() RETURNS trigger
+CREATE OR REPLACE FUNCTION _refresh_expansions() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -36,6 +36,14 @@ BEGIN
                                            ORDER BY x.lead, x.added), '')) AS number
           FROM (SELECT DISTINCT lead, added FROM expansion) AS x) AS e
     WHERE mode.expansions <> e.number;
+END $$;
+
+CREATE OR REPLACE FUNCTION _compile_expansions() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM _refresh_expansions();
     RETURN NULL;
 END $$;
 

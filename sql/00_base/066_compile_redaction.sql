@@ -120,7 +120,7 @@ BEGIN
     WHERE names IS NOT NULL;
 END $compile$;
 
-CREATE OR REPLACE FUNCTION _compile_redaction() RETURNS trigger
+CREATE OR REPLACE FUNCTION _refresh_redaction() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $compile$
@@ -174,8 +174,16 @@ $function$, n.names, n.kinds)
     FROM (SELECT coalesce(string_agg('(' || r.pattern || ')', '|' ORDER BY r.name), '(x)') AS names,
                  coalesce(array_agg(r.kind ORDER BY r.name), '{}') AS kinds
           FROM redaction_rule AS r WHERE r.enabled AND r.matches = 'name') AS n);
-    RETURN NULL;
 END $compile$;
+
+CREATE OR REPLACE FUNCTION _compile_redaction() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM _refresh_redaction();
+    RETURN NULL;
+END $$;
 
 CREATE OR REPLACE TRIGGER check_rule BEFORE INSERT OR UPDATE ON redaction_rule
     FOR EACH ROW EXECUTE FUNCTION _check_redaction_rule();

@@ -15,6 +15,22 @@ BEGIN
     END IF;
 END $$;
 
+-- Agents and workers do not name the model: a wrong name would stop the recall of everybody.
+CREATE OR REPLACE FUNCTION _check_may_name(name text, dimensions int) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF NOT has_column_privilege('embedding_model', 'dimensions', 'UPDATE') THEN
+        RAISE EXCEPTION 'this database has no embedding model yet, and role "%" may not name it',
+                current_user
+            USING ERRCODE = 'ME009',
+                  HINT = format('Once, the owner or a memoir_admin: '
+                                'SELECT memoir.use_model(%s, %s);',
+                                coalesce(quote_literal(name), 'name'), dimensions);
+    END IF;
+END $$;
+
 -- A model by its name; NULL: the one in use.
 CREATE OR REPLACE FUNCTION _known_model(name text) RETURNS embedding_model
     LANGUAGE plpgsql STABLE
@@ -78,6 +94,7 @@ BEGIN
                                   'memoir.add_model(%L, %s); then memoir model fill.',
                                   name, dimensions) END;
     END IF;
+    PERFORM _check_may_name(name, dimensions);
     UPDATE embedding_model AS m
     SET name = use_model.name, dimensions = use_model.dimensions
     WHERE m.model_id = current.model_id;
@@ -87,7 +104,8 @@ COMMENT ON FUNCTION use_model(text, int) IS
     'Names the embedding model of this database: name and dimensions (1 to 4000). The first call '
     'or the first vector decides; a later call with another model raises ME009: add_model() and '
     'switch_model() go over to it. Call it when a client starts. Errors: ME008 name (1 to 200 '
-    'characters) or dimensions, ME009.';
+    'characters) or dimensions, ME009 another model; and of the first call, which is for the owner '
+    'or a memoir_admin, by others.';
 
 -- The active model, once the vector is found to fit it; the first vector decides the dimensions.
 CREATE OR REPLACE FUNCTION _admitting_model(embedding halfvec) RETURNS embedding_model
@@ -100,6 +118,7 @@ BEGIN
     SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active;
     IF embedding IS NOT NULL AND current.dimensions IS NULL THEN
         PERFORM _check_vector(embedding, vector_dims(embedding));
+        PERFORM _check_may_name(current.name, vector_dims(embedding));
         -- Two first vectors at once: the row lock lets one decide, the other is checked by it.
         SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active FOR UPDATE;
         UPDATE embedding_model AS m SET dimensions = vector_dims(embedding)

@@ -46,9 +46,10 @@ BEGIN
     IF decision.action = 'NOOP' THEN
         DELETE FROM memory AS m
         WHERE m.user_id = _settle.user_id AND m.memory_id = given.memory_id;
-        INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, change_id)
+        INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, run_id,
+                              change_id)
         VALUES (_settle.user_id, near_id, 'NOOP', given.origin,
-                'said again: ' || given.content, '{}', _next_change());
+                'said again: ' || given.content, '{}', NULL, _next_change());
         RETURN _outcome('NOOP', near_id, 'a stored memory says so already');
     ELSIF decision.action = 'UPDATE' AND _try_lock_user(user_id) THEN
         DELETE FROM memory AS m

@@ -31,12 +31,13 @@ DECLARE
     counted CONSTANT int := failed.attempts - (pause IS NOT NULL)::int;
     outcome CONSTANT text :=
         CASE WHEN counted >= _config('job_attempts') THEN 'dead' ELSE 'waiting' END;
+    -- Drawn before the statement: a cluster takes no volatile function in what it assigns.
+    wait CONSTANT interval := coalesce(pause, _backoff(counted));
 BEGIN
     UPDATE job AS j
     SET status = outcome, attempts = counted, worker = NULL,
         error = _kept_error(_fail_job.error),
-        run_at = CASE outcome WHEN 'dead' THEN 'infinity'
-                      ELSE at + coalesce(pause, _backoff(counted)) END
+        run_at = CASE outcome WHEN 'dead' THEN 'infinity' ELSE at + wait END
     WHERE j.user_id = failed.user_id AND j.job_id = failed.job_id;
     RETURN outcome;
 END $$;

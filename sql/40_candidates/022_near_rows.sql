@@ -16,12 +16,11 @@
 -- importance (the 100 highest of each kind), and follows the best of those down. It serves recalls
 -- without a question, and fills up where a filter leaves little near the question. That index is
 -- partial by user_id || '+': beside the others the planner would take it for theirs.
-
--- Whether this role may search by index for such a question. With row-level security words may not
--- be looked up before the policy has seen the row: the role would read all rows it may see.
-CREATE OR REPLACE FUNCTION _finds_by_index(question sparsevec) RETURNS boolean
-    LANGUAGE sql STABLE
-    RETURN question IS NULL OR NOT row_security_active('trace');
+--
+-- _own_words is for roles that row-level security shows one user: @@ is not leakproof, so for them
+-- the planner asks the policy about every row of the user before it looks at words. It runs as the
+-- owner of the tables, for the user of memoir.user_id alone, and gives ids; the rows are read with
+-- the rights of the caller, so that policies somebody adds hold.
 
 -- The statements that make the indexes with a number; option: CONCURRENTLY.
 CREATE OR REPLACE FUNCTION _index_statements(
@@ -47,9 +46,17 @@ CREATE OR REPLACE FUNCTION _compile_near_rows() RETURNS void
     SET search_path FROM CURRENT
 AS $compile$
 DECLARE
+    with_words CONSTANT text := $from$
+            FROM trace AS t
+            WHERE t.user_id || '' = %1$L AND t.model = %2$s AND t.active
+              AND _lexemes(t.terms) @@ words
+              AND t.created_at BETWEEN since AND until
+              AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
+            LIMIT %5$s$from$;
     near CONSTANT int := _config('ann_near');
     most CONSTANT int := _config('ann_words');
     branches text;
+    word_branches text;
 BEGIN
     SELECT string_agg(format($branch$
     IF _near_rows.user_id = %1$L THEN
@@ -63,18 +70,24 @@ BEGIN
             LIMIT greatest(candidate_limit, %4$s);
         END IF;
         words := _word_query(%1$L, question, %5$s, query IS NULL);
-        IF words IS NOT NULL THEN
+        IF words IS NOT NULL AND _sees_one_user() THEN
             RETURN QUERY
             SELECT t.* FROM trace AS t
-            WHERE t.user_id || '' = %1$L AND t.model = %2$s AND t.active
-              AND _lexemes(t.terms) @@ words
-              AND t.created_at BETWEEN since AND until
-              AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
-            LIMIT %5$s;
+            WHERE t.user_id = %1$L AND t.memory_id = ANY (
+                      _own_words(%1$L, words, since, until, of_kinds))
+              AND t.model = %2$s AND t.active;
+        ELSIF words IS NOT NULL THEN
+            RETURN QUERY
+            SELECT t.*$branch$ || with_words || $branch$;
         END IF;
         RETURN;
-    END IF;$branch$, p.user_id, e.model_id, e.dimensions, near, most), '' ORDER BY p.ann)
-    INTO branches
+    END IF;$branch$, p.user_id, e.model_id, e.dimensions, near, most), '' ORDER BY p.ann),
+           string_agg(format($branch$
+    IF _own_words.user_id = %1$L THEN
+        RETURN ARRAY(
+            SELECT t.memory_id$branch$ || with_words || $branch$);
+    END IF;$branch$, p.user_id, e.model_id, NULL, NULL, most), '' ORDER BY p.ann)
+    INTO branches, word_branches
     FROM profile AS p, embedding_model AS e
     WHERE p.ann > 0 AND e.active AND e.dimensions IS NOT NULL;
     EXECUTE format($function$
@@ -100,6 +113,21 @@ BEGIN%s
       AND t.created_at BETWEEN since AND until
       AND (of_kinds IS NULL OR t.kind = ANY (of_kinds));
 END $body$, coalesce(branches, '')));
+    EXECUTE format($function$
+CREATE OR REPLACE FUNCTION _own_words(
+    user_id text, words tsquery, since timestamptz, until timestamptz, of_kinds smallint[])
+    RETURNS bigint[]
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET jit = off
+    SET enable_seqscan = off SET enable_bitmapscan = on
+AS %L$function$, format($body$
+#variable_conflict use_column
+BEGIN
+    IF user_id IS DISTINCT FROM nullif(current_setting('memoir.user_id', true), '') THEN
+        RETURN '{}';
+    END IF;%s
+    RETURN '{}';
+END $body$, coalesce(word_branches, '')));
 
     SELECT string_agg(format($branch$
     IF _leading_rows.user_id = %1$L THEN

@@ -200,8 +200,7 @@ BEGIN
             WHERE v.user_id = _recall.user_id AND v.valid_until <= at AND v.status = 'active');
     END IF;
     candidate_limit := setup.candidate_limit;
-    number := CASE WHEN setup.number > 0 AND NOT _finds_by_index(question) THEN 0
-                   ELSE setup.number END;
+    number := setup.number;
     IF number > 0 AND query IS NULL AND question IS NULL THEN
         setup.fast := false;
     END IF;

@@ -90,8 +90,7 @@ BEGIN
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
     candidate_limit := _candidate_limit(settings.candidate_limit, budget);
-    large := _finds_by_index(question)
-        AND EXISTS (SELECT FROM profile AS p WHERE p.user_id = owner AND p.ann > 0);
+    large := EXISTS (SELECT FROM profile AS p WHERE p.user_id = owner AND p.ann > 0);
     IF large THEN
         SELECT p.ids, p.edges INTO pool, edges
         FROM _pool(owner, settings, model.model_id, query_vec, question, keywords,

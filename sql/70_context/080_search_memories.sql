@@ -153,7 +153,6 @@ BEGIN
 
     IF (NOT keywords_alone OR carried <> '{}') AND EXISTS (
         SELECT FROM profile AS p WHERE p.user_id = _search.user_id AND p.ann > 0)
-        AND _finds_by_index(question)
     THEN
         SELECT p.ids INTO pool
         FROM _pool(user_id, settings, model, query_vec, question, words, settings.candidate_limit,

@@ -28,8 +28,7 @@ BEGIN
     FROM trace AS t
     WHERE t.user_id = owner AND t.memory_id = related.memory_id AND t.model = in_model;
     question := _question_of(owner, in_model, given.content, 'infinity', 0, '');
-    large := _finds_by_index(question)
-        AND EXISTS (SELECT FROM profile AS p WHERE p.user_id = owner AND p.ann > 0);
+    large := EXISTS (SELECT FROM profile AS p WHERE p.user_id = owner AND p.ann > 0);
 
     RETURN QUERY
     SELECT m.memory_id, m.kind, _line(m.content, 200), w.strength, w.via

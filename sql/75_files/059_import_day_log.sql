@@ -29,7 +29,7 @@ BEGIN
                                 left(e.entry ->> 'time', 40))
                      WHEN e.entry ->> 'type' !~ '[^[:space:]]' THEN '.type is empty'
                      WHEN e.entry ->> 'content' !~ '[^[:space:][:cntrl:]]' THEN '.content is empty'
-                     WHEN NOT _in_log(e.entry ->> 'type') THEN
+                     WHEN _is_log(e.entry ->> 'type') THEN
                          format('.type "%s" is one of pgmemoir''s own', e.entry ->> 'type')
                      END AS fault) AS f
             WHERE f.fault IS NOT NULL

@@ -65,7 +65,7 @@ DECLARE
         SELECT f.entry FROM unnest(found) WITH ORDINALITY AS f (entry, place)
         WHERE f.entry ->> 'id' <> ALL (known) ORDER BY f.place);
 BEGIN
-    IF fresh <> '{}' THEN
+    IF cardinality(fresh) > 0 THEN
         file := _json_with(file, 'memories', to_json(ARRAY(
             SELECT e.entry FROM json_array_elements(file -> 'memories') WITH ORDINALITY
                                 AS e (entry, place) ORDER BY e.place) || fresh));

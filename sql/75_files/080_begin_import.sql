@@ -12,7 +12,7 @@ DECLARE
 BEGIN
     BEGIN
         header := line::jsonb -> 'pgmemoir';
-    EXCEPTION WHEN data_exception THEN
+    EXCEPTION WHEN data_exception OR statement_too_complex THEN
         header := NULL;
     END;
     IF coalesce(jsonb_typeof(header), '') <> 'object' THEN
@@ -26,7 +26,9 @@ BEGIN
                   HINT = 'Import it with the pgmemoir that wrote it, or a newer one.';
     ELSIF coalesce(jsonb_typeof(header -> 'counts'), '') <> 'object'
           OR coalesce(header ->> 'highest_id', '') !~ '^[0-9]{1,16}$'
-          OR coalesce(jsonb_typeof(header -> 'model'), 'object') <> 'object'
+          OR header ? 'model' AND NOT header -> 'model' @@
+                 '($.name.type() == "string" || $.name == null) && $.dimensions >= 1 && '
+                 '$.dimensions <= 4000 && $.dimensions % 1 == 0'
     THEN
         RAISE EXCEPTION 'line 1: counts, highest_id or model are not what an export has'
             USING ERRCODE = 'ME017', HINT = 'Export the user anew.';

@@ -99,23 +99,10 @@ DECLARE
     made new_memory[];
 BEGIN
     SELECT e.* INTO STRICT in_use FROM embedding_model AS e WHERE e.active;
-    WITH given AS MATERIALIZED (
-        SELECT _new_id(reading, m.memory_id) AS memory_id, k.name AS kind, k.kind_id,
-               k.layer = 'profile' AS in_profile,
-               _check_text(_redact(m.content), 'the memory', in_use.text_limit) AS content,
-               _redact(m.summary) AS summary, coalesce(_redact_json(m.data), '{}') AS data,
-               _check_subject(_redact(m.subject)) AS subject,
-               _check_share(m.importance, 'importance') AS importance,
-               _check_share(m.confidence, 'confidence') AS confidence, m.origin,
-               _check_session(m.session_id) AS session_id, _check_turn(m.position) AS position,
-               _redact(m.speaker) AS speaker,
-               (SELECT s.name FROM source AS s WHERE s.name = m.source) AS source, m.source_key,
-               _check_time(m.valid_from, 'valid_from') AS valid_from,
-               _check_until(m.valid_until, m.valid_from) AS valid_until, m.lifetime, m.status,
-               m.retired_at, _check_time(m.created_at, 'created_at') AS created_at,
-               m.recorded_at, m.updated_at,
-               CASE WHEN reading.vectors
-                    THEN _check_vector(m.embedding::halfvec, in_use.dimensions) END AS embedding
+    WITH said AS MATERIALIZED (
+        SELECT m.*, k.name AS of_kind, k.kind_id, k.layer = 'profile' AS in_profile,
+               _redact(m.content) AS told, _redact(m.subject) AS slot,
+               CASE WHEN reading.vectors THEN m.embedding::halfvec END AS vector
         FROM unnest(bodies) AS b (body),
              jsonb_to_record(b.body) AS m (
                  memory_id bigint, kind text, content text, summary text, data jsonb, subject text,
@@ -125,6 +112,22 @@ BEGIN
                  created_at timestamptz, recorded_at timestamptz, updated_at timestamptz,
                  embedding text),
              LATERAL _check_kind(m.kind) AS k
+    ), given AS MATERIALIZED (
+        SELECT _new_id(reading, m.memory_id) AS memory_id, m.of_kind AS kind, m.kind_id,
+               m.in_profile, _check_text(m.told, 'the memory', in_use.text_limit) AS content,
+               _redact(m.summary) AS summary, coalesce(_redact_json(m.data), '{}') AS data,
+               _check_subject(m.slot) AS subject,
+               _check_share(m.importance, 'importance') AS importance,
+               _check_share(m.confidence, 'confidence') AS confidence, m.origin,
+               _check_session(m.session_id) AS session_id, _check_turn(m.position) AS position,
+               _redact(m.speaker) AS speaker,
+               (SELECT s.name FROM source AS s WHERE s.name = m.source) AS source, m.source_key,
+               _check_time(m.valid_from, 'valid_from') AS valid_from,
+               _check_until(m.valid_until, m.valid_from) AS valid_until, m.lifetime, m.status,
+               m.retired_at, _check_time(m.created_at, 'created_at') AS created_at,
+               m.recorded_at, m.updated_at,
+               _check_vector(m.vector, in_use.dimensions) AS embedding
+        FROM said AS m
     ), stored AS (
         INSERT INTO memory (user_id, memory_id, kind, content, summary, data, subject, importance,
                             confidence, origin, session_id, position, speaker, source, source_key,
@@ -155,24 +158,29 @@ CREATE OR REPLACE FUNCTION _import_of_memories(reading import, bodies jsonb[]) R
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    INSERT INTO keyword (user_id, keyword, memory_id, weight, origin, created_at)
-    SELECT reading.user_id, lower(_redact(k.keyword)), _new_id(reading, m.memory_id), k.weight,
-           k.origin, m.recorded_at
-    FROM unnest(bodies) AS b (body),
-         jsonb_to_record(b.body) AS m (memory_id bigint, recorded_at timestamptz, keywords jsonb),
-         jsonb_to_recordset(m.keywords) AS k (keyword text, weight float8, origin text)
-    ON CONFLICT DO NOTHING;
-    INSERT INTO mention (user_id, entity_id, memory_id)
-    SELECT reading.user_id, _new_id(reading, e.id), _new_id(reading, m.memory_id)
-    FROM unnest(bodies) AS b (body),
-         jsonb_to_record(b.body) AS m (memory_id bigint, entity_ids bigint[]),
-         unnest(m.entity_ids) AS e (id);
+    WITH given AS MATERIALIZED (
+        SELECT _new_id(reading, m.memory_id) AS memory_id, m.recorded_at, m.keywords,
+               m.entity_ids, m.recalled
+        FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS m (
+            memory_id bigint, recorded_at timestamptz, keywords jsonb, entity_ids bigint[],
+            recalled jsonb)
+    ), words AS (
+        INSERT INTO keyword (user_id, keyword, memory_id, weight, origin, created_at)
+        SELECT reading.user_id, lower(_redact(k.keyword)), g.memory_id, k.weight, k.origin,
+               g.recorded_at
+        FROM given AS g,
+             jsonb_to_recordset(g.keywords) AS k (keyword text, weight float8, origin text)
+        ON CONFLICT DO NOTHING
+    ), mentions AS (
+        INSERT INTO mention (user_id, entity_id, memory_id)
+        SELECT reading.user_id, _new_id(reading, e.id), g.memory_id
+        FROM given AS g, unnest(g.entity_ids) AS e (id)
+    )
     INSERT INTO access (user_id, memory_id, count, last_at)
-    SELECT reading.user_id, _new_id(reading, m.memory_id), (m.recalled ->> 'count')::int,
-           (m.recalled ->> 'last_at')::timestamptz
-    FROM unnest(bodies) AS b (body),
-         jsonb_to_record(b.body) AS m (memory_id bigint, recalled jsonb)
-    WHERE m.recalled IS NOT NULL;
+    SELECT reading.user_id, g.memory_id, (g.recalled ->> 'count')::int,
+           (g.recalled ->> 'last_at')::timestamptz
+    FROM given AS g
+    WHERE g.recalled IS NOT NULL;
 END $$;
 
 CREATE OR REPLACE FUNCTION _import_relations(reading import, bodies jsonb[]) RETURNS void

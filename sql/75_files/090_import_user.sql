@@ -35,8 +35,8 @@ DECLARE
     begun import;
     reading import;
 BEGIN
-    IF coalesce(cardinality(lines), 0) = 0 OR array_position(lines, NULL) IS NOT NULL THEN
-        RAISE EXCEPTION 'lines is empty, or one of them is NULL'
+    IF coalesce(array_ndims(lines), 0) <> 1 OR array_position(lines, NULL) IS NOT NULL THEN
+        RAISE EXCEPTION 'lines is no list, is empty, or one of them is NULL'
             USING ERRCODE = 'ME008',
                   HINT = 'SELECT * FROM memoir.import_user('
                          'ARRAY(SELECT memoir.export_user(''ada'')), ''ada2'');';

@@ -4,14 +4,16 @@
 -- A table is made empty and then attached: for that the server reads event_default, once, under a
 -- lock that recalls wait for. It is left for another time where that table is large or busy.
 
--- The policy of every table of user data (sql/95_access).
+-- The policy of every table of user data (sql/95_access). After the transaction of a SET LOCAL the
+-- setting is '' and not missing: that is no user either.
 CREATE OR REPLACE FUNCTION _own_rows(owned regclass) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
     EXECUTE format(
-        '%s POLICY own_rows ON %s USING (user_id = current_setting(''memoir.user_id'', true))',
+        '%s POLICY own_rows ON %s '
+        'USING (user_id = nullif(current_setting(''memoir.user_id'', true), ''''))',
         CASE WHEN EXISTS (SELECT FROM pg_policy AS p
                           WHERE p.polrelid = owned AND p.polname = 'own_rows')
              THEN 'ALTER' ELSE 'CREATE' END,

@@ -60,14 +60,15 @@ COMMENT ON FUNCTION replay(timestamptz, jsonb, text, text) IS
     'Chooses the blocks of logged recalls again, under the settings their modes have now and '
     'mode_settings on top, and returns for each what was in the block before and what would be '
     'after (best first; the id of an event is negative), what entered and what left it, and the '
-    'overlap of the two sets (Jaccard, 1: the same). Writes nothing; on a standby, '
-    'which has no log, no rows. since: the oldest recall, NULL for all that the log has not folded '
-    'yet; of_mode: only recalls of that mode. mode_settings: threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at '
-    '(as in table mode), budget, and weights of kinds, for example {"mmr_lambda": 0.9, "weights": '
-    '{"task": 1.5}}. exact is false where memories that the log did not keep as candidates could '
-    'come in, or where one of the candidates is gone. Modes with neighbours, interaction or '
-    'priority in the score do not take weights. Errors: ME001 mode, ME002 kind, ME006 user, '
-    'ME008 a setting that is unknown, out of range or cannot be replayed, ME011 since.';
+    'overlap of the two sets (Jaccard, 1: the same). Writes nothing; on a standby, which has no '
+    'log, no rows. since: the oldest recall, NULL for all that the log has not folded yet; '
+    'of_mode: only recalls of that mode. mode_settings: threshold, candidate_limit, line_limit, '
+    'mmr_lambda, mmr_lines, duplicate_at (as in table mode), budget, and weights of kinds, for '
+    'example {"mmr_lambda": 0.9, "weights": {"task": 1.5}}. exact is false where memories that the '
+    'log did not keep as candidates could come in, or where one of the candidates is gone. Modes '
+    'with neighbours, interaction or priority in the score do not take weights. Errors: ME001 '
+    'mode, ME002 kind, ME006 user, ME008 a setting that is unknown, out of range or cannot be '
+    'replayed, ME011 since.';
 
 -- One logged recall chosen again: ids of the new block, and whether it is certain.
 -- In most modes the score of a candidate is proportional to the weight of its kind: the new score

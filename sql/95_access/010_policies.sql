@@ -1,6 +1,6 @@
 -- Row-level security on every table with user data, found by its column user_id: a role that does
--- not own the tables sees the rows of memoir.user_id, and without that setting none. Roles and
--- their grants come on top.
+-- not own the tables sees the rows of memoir.user_id, and without that setting none. Which tables
+-- it may read or write at all is in 030_roles.sql.
 DO $$
 DECLARE
     owned regclass;
@@ -12,6 +12,7 @@ BEGIN
         WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
         ORDER BY c.relname
     LOOP
+        EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', owned);
         PERFORM _own_rows(owned);
     END LOOP;
 END $$;

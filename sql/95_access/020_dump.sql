@@ -3,26 +3,36 @@
 -- tables CREATE EXTENSION makes. A dumped row then replaces the row of its key. Rows that the dump
 -- does not have stay: an installation newer than the dump needs its own settings.
 
--- Arguments: the columns of the key, and all that are not computed, as lists in parentheses.
+-- Arguments: as text of an array the columns of the key, and all columns that are not computed.
 CREATE OR REPLACE FUNCTION _restore_row() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    is_there boolean;
+    same_key CONSTANT text := (SELECT string_agg(format('t.%1$I = n.%1$I', k.name), ' AND ')
+                               FROM unnest(TG_ARGV[0]::name[]) AS k (name));
+    columns text;
+    stored text;
+    given text;
+    differs boolean;
 BEGIN
-    EXECUTE format('SELECT EXISTS (SELECT FROM %1$I WHERE %2$s = (SELECT %2$s FROM (SELECT ($1).*) '
-                   'AS n))', TG_TABLE_NAME, TG_ARGV[0])
-    INTO is_there USING NEW;
-    IF NOT is_there THEN
+    SELECT string_agg(quote_ident(c.name), ', '), string_agg(format('t.%I', c.name), ', '),
+           string_agg(format('n.%I', c.name), ', ')
+    INTO columns, stored, given
+    FROM unnest(TG_ARGV[1]::name[]) AS c (name);
+    EXECUTE format('SELECT ROW(%s) IS DISTINCT FROM ROW(%s) '
+                   'FROM %I AS t, (SELECT ($1).*) AS n WHERE %s',
+                   stored, given, TG_TABLE_NAME, same_key)
+    INTO differs USING NEW;
+    IF differs IS NULL THEN
         RETURN NEW;
     END IF;
-    -- Most are as they were: an UPDATE of each would compile all synonyms a thousand times.
-    EXECUTE format('UPDATE %1$I SET %3$s = (SELECT %3$s FROM (SELECT ($1).*) AS n) '
-                   'WHERE %2$s = (SELECT %2$s FROM (SELECT ($1).*) AS n) '
-                   'AND ROW%3$s IS DISTINCT FROM (SELECT ROW%3$s FROM (SELECT ($1).*) AS n)',
-                   TG_TABLE_NAME, TG_ARGV[0], TG_ARGV[1])
-    USING NEW;
+    -- Most are as they were, and each UPDATE, be it of no row, compiles what is made of the table.
+    IF differs THEN
+        EXECUTE format('UPDATE %I AS t SET (%s) = ROW(%s) FROM (SELECT ($1).*) AS n WHERE %s',
+                       TG_TABLE_NAME, columns, given, same_key)
+        USING NEW;
+    END IF;
     RETURN NULL;
 END $$;
 
@@ -74,10 +84,9 @@ DECLARE
 BEGIN
     FOR part IN
         SELECT c.relname AS name,
-               '(' || string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
-                      FILTER (WHERE a.attnum = ANY (p.conkey)) || ')' AS key,
-               '(' || string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
-                      FILTER (WHERE a.attgenerated = '') || ')' AS given
+               array_agg(a.attname ORDER BY a.attnum)
+                   FILTER (WHERE a.attnum = ANY (p.conkey)) AS key,
+               array_agg(a.attname ORDER BY a.attnum) FILTER (WHERE a.attgenerated = '') AS given
         FROM pg_class AS c
         JOIN pg_constraint AS p ON p.conrelid = c.oid AND p.contype = 'p'
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

@@ -65,7 +65,8 @@ def name(size):
 
 def ask(conn, user, **more):
     """One recall by vector and by words, one of them rare; a block of few lines, in one round."""
-    return recall(conn, "note7 word7", user_id=user, query_vec=wave(7), budget=100, **more)
+    asked = {"user_id": user, "query_vec": wave(7), "budget": 100, **more}
+    return recall(conn, "note7 word7", **asked)
 
 
 def paths(conn, user, **more):
@@ -131,6 +132,36 @@ def test_in_the_other_modes_too(users, mode):
         assert paths(users, name(size), mode=mode) >= own(number)
         read = scans(users, lambda size=size: ask(users, name(size), mode=mode))
         assert read["the table"] == 0
+
+
+@pytest.fixture
+def as_reader(users):
+    """Under row-level security; the function says for whom."""
+    users.execute("CREATE ROLE one_user IN ROLE memoir_reader")
+    users.execute("SET ROLE one_user")
+    yield lambda user: users.execute("SELECT set_config('memoir.user_id', %s, false)", (user,))
+    users.execute("RESET ROLE; RESET memoir.user_id; DROP ROLE one_user")
+
+
+@pytest.mark.parametrize("mode", ["execute", "conversation", "balanced", "search"])
+@pytest.mark.parametrize("vector", [True, False])
+def test_row_level_security_keeps_them(users, as_reader, mode, vector):
+    for size, number in OWN.items():
+        as_reader(name(size))
+        asked = {"mode": mode, "query_vec": wave(7) if vector else None}
+        read = scans(users, lambda size=size, asked=asked: ask(users, name(size), **asked))
+        assert (read[f"trace_near_{number}"] > 0, read[f"trace_words_{number}"] > 0) == (
+            vector,
+            True,
+        )
+        assert (read["trace_scan"], read["the table"]) == (0, 0)
+
+
+def test_under_row_level_security_few_memories_are_read_from_the_index_alone(users, as_reader):
+    as_reader(name(200))
+    assert ("INDEXONLYSCAN", "trace_scan") in paths(users, name(200))
+    read = scans(users, lambda: ask(users, name(200)))
+    assert (read["trace_scan"] > 0, read["the table"]) == (True, 0)
 
 
 @pytest.mark.parametrize("way", ["auto", "force_custom_plan", "force_generic_plan"])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from tests.d3_files import LOG, LOGS, Json, actions, printed_log, take_log, text
+from tests.jobs import answered, claim
 from tests.rows import add_event, call, refused, row_counts, value
 
 ENTRY: Json = {"time": "09:00:00", "type": "event", "content": "stand-up"}
@@ -144,9 +145,8 @@ def test_an_archived_log_is_not_archived_again(tx):
 def test_a_log_is_archived_once_its_summary_is_made(tx):
     take_log(tx, LOG)
     call(tx, "maintain", at="2026-04-01")
-    job = call(tx, "claim", worker="w", kinds=["archive"])[0]
-    answer = {"summary": "那天写完了文档。", "memories": []}
-    call(tx, "finish", job_id=job.job_id, answer=answer, worker="w")
+    (job,) = claim(tx, kinds=["archive"])
+    answered(tx, job, {"summary": "那天写完了文档。", "memories": []})
     told = json.loads(printed_log(tx))
     assert (told["summary"], told["archived"]) == ("那天写完了文档。", True)
 

@@ -98,7 +98,8 @@ def test_history_and_the_past_are_the_same(tx):
     import_lines(tx, export(tx, "ada", vectors=True), "bob")
     for memory_id in (first, other):
         told = [call(tx, "history", memory_id=memory_id, user_id=user) for user in ("ada", "bob")]
-        assert told[0] == told[1] and len(told[0]) > 1
+        assert told[0] == told[1]
+        assert len(told[0]) > 1
     past = [recall(tx, "drinks", user_id=u, as_of=ago(days=1)).block for u in ("ada", "bob")]
     assert past[0] == past[1]
 
@@ -349,6 +350,11 @@ def test_a_reference_to_nothing_is_named(tx):
         (['{"pgmemoir": {"version": 2}}'], "line 1: version 2 is unknown"),
         (['{"pgmemoir": {}}'], "line 1: version NULL is unknown"),
         (['{"pgmemoir": {"version": 1}}'], "line 1: counts, highest_id or model"),
+        (["[" * 100_000], "line 1: this is no export of pgmemoir"),
+        (
+            ['{"pgmemoir": {"version": 1, "counts": {}, "highest_id": "1", "model": {"name": 1}}}'],
+            "line 1: counts, highest_id or model",
+        ),
         (
             ['{"pgmemoir": {"version": 1, "counts": {}, "highest_id": "9999999999999999"}}'],
             "line 1: id 9999999999999999 is too high",
@@ -394,8 +400,9 @@ def test_a_line_of_40_megabytes_is_refused(tx):
     assert caught.value.sqlstate == "ME017"
 
 
-def test_no_lines_are_refused(tx):
-    error = refused(tx, "import_user", lines=[], user_id="bob")
+@pytest.mark.parametrize("lines", [[], [None], [["a"], ["b"]]])
+def test_no_lines_are_refused(tx, lines):
+    error = refused(tx, "import_user", lines=lines, user_id="bob")
     assert error.sqlstate == "ME008"
 
 

@@ -284,11 +284,8 @@ def test_another_embedding_model_means_new_indexes(small):
 def test_only_the_owner_builds(small):
     fill(small, 30)
     small.execute("CREATE ROLE app")
-    small.execute("GRANT USAGE ON SCHEMA memoir TO app")
-    small.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA memoir TO app")
-    small.execute("GRANT USAGE ON ALL SEQUENCES IN SCHEMA memoir TO app")
+    small.execute("GRANT memoir_admin TO app")
     small.execute("SET LOCAL ROLE app")
-    small.execute("SET LOCAL memoir.user_id = 'default'")
     assert maintain(small, "default") == [
         ("default", "build index: memoir maintain", 30),
         ("default", "words counted", 30),
@@ -300,8 +297,7 @@ def test_a_role_under_row_level_security_finds_the_same(small):
     maintain(small)
     before = best(small, "note9 word3", query_vec=wave(9))
     small.execute("CREATE ROLE app")
-    small.execute("GRANT USAGE ON SCHEMA memoir TO app")
-    small.execute("GRANT SELECT ON ALL TABLES IN SCHEMA memoir TO app")
+    small.execute("GRANT memoir_reader TO app")
     small.execute("SET LOCAL ROLE app")
     small.execute("SET LOCAL memoir.user_id = 'default'")
     assert best(small, "note9 word3", query_vec=wave(9)) == before

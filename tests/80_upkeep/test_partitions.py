@@ -86,7 +86,7 @@ def test_a_new_table_is_protected_as_the_others_are(db):
     db.execute("CREATE ROLE app")
     try:
         db.execute(
-            "GRANT USAGE ON SCHEMA memoir TO app;"
+            "GRANT memoir_reader TO app;"
             " GRANT SELECT ON ALL TABLES IN SCHEMA memoir TO app; SET ROLE app"
         )
         counts = [value(db, f"SELECT count(*) FROM memoir.{name}") for name in ("event", MONTHS[0])]

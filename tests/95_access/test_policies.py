@@ -7,17 +7,11 @@ import pytest
 from psycopg.types.json import Jsonb
 from tests.rows import NOTHING, add_event, call, explain, lines, recall, refused, remember, value
 
-GRANTS = """
-CREATE ROLE app;
-GRANT USAGE ON SCHEMA memoir TO app;
-GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA memoir TO app;
-GRANT UPDATE (updated_at) ON memoir.profile TO app;
-GRANT USAGE ON ALL SEQUENCES IN SCHEMA memoir TO app;
-"""
 OWNED = """
 SELECT c.oid::regclass::text
 FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
 WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind IN ('r', 'p', 'v')
+  AND NOT c.relispartition
 """
 
 
@@ -32,7 +26,8 @@ def app(tx):
         made = recall(tx, "tea", user_id=user)
         call(tx, "mark_used", retrieval_id=made.retrieval_id, memory_ids=[], user_id=user)
         call(tx, "refresh_statistics", user_id=user)
-    tx.execute(GRANTS)
+    tx.execute("CREATE ROLE app")
+    tx.execute("GRANT memoir_agent TO app")
     tx.execute("SET LOCAL ROLE app")
     return tx
 
@@ -48,22 +43,34 @@ def visible(conn):
 
 def test_without_a_user_no_row_of_any_table_is_seen(app):
     seen = visible(app)
-    assert {"memoir.memory", "memoir.event_default", "memoir.gold_relevant"} <= set(seen)
+    assert {"memoir.memory", "memoir.event", "memoir.gold_relevant"} <= set(seen)
     assert {"memoir.retrieval_log", "memoir.suggested_weights"} <= set(seen)
     assert set().union(*seen.values()) == set()
 
 
-def test_without_a_user_a_recall_shows_nothing(app):
+@pytest.mark.parametrize("unset", ["SELECT", "SET LOCAL memoir.user_id = ''"])
+@pytest.mark.parametrize("asked", [{}, {"user_id": "ada"}])
+def test_without_a_user_a_recall_is_refused(app, unset, asked):
+    app.execute(unset)
+    said = refused(app, "recall", query_text="tea", **asked)
+    assert said.sqlstate == "ME006"
+    assert said.message_primary.endswith("whose memory it is: memoir.user_id is not set")
+    assert said.message_hint.startswith("SET LOCAL memoir.user_id = '")
+
+
+def test_without_a_user_the_private_recall_shows_nothing(app):
+    asked = "SELECT (memoir._recall('ada', '[1,0,0]', 'execute', 800, 'tea', 'infinity', '')).block"
     app.execute("SET LOCAL TRANSACTION READ ONLY")
-    assert recall(app, "tea", query_vec="[1,0,0]").block == NOTHING
-    assert recall(app, "tea", user_id="ada").block == NOTHING
+    assert value(app, asked) == NOTHING
+    app.execute("SET LOCAL memoir.user_id = 'bob'")
+    assert value(app, asked) == NOTHING
 
 
 def test_with_a_user_only_its_rows_are_seen(app):
     app.execute("SET LOCAL memoir.user_id = 'ada'")
     seen = visible(app)
     assert set().union(*seen.values()) == {"ada"}
-    assert seen["memoir.memory"] == seen["memoir.event_default"] == {"ada"}
+    assert seen["memoir.memory"] == seen["memoir.event"] == {"ada"}
 
 
 def test_recall_works_for_the_user(app):
@@ -107,22 +114,28 @@ def test_an_event_may_be_added_for_the_user(app):
 def test_an_evaluation_is_of_the_users_own_gold_set(app):
     app.execute("SET LOCAL memoir.user_id = 'ada'")
     assert call(app, "evaluate", gold_set="drinks")[0].recall_at_k == 1
-    said = refused(app, "evaluate", gold_set="drinks", user_id="bob")
+    app.execute("SET LOCAL memoir.user_id = 'eve'")
+    said = refused(app, "evaluate", gold_set="drinks")
     assert (said.sqlstate, said.message_detail) == ("ME012", "Gold sets: none")
 
 
-def test_asking_for_another_user_shows_nothing(app):
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        ("recall", {"query_text": "tea"}),
+        ("memory_explain", {"query_text": "tea"}),
+        ("remember", {"content": "tea"}),
+        ("event_add", {"type": "alert", "payload": {}}),
+    ],
+)
+def test_a_call_for_another_user_is_refused(app, function, arguments):
     app.execute("SET LOCAL memoir.user_id = 'ada'")
-    assert explain(app, "tea", user_id="bob") == []
-    app.execute("SET LOCAL TRANSACTION READ ONLY")
-    assert recall(app, "tea", user_id="bob").block == NOTHING
-
-
-@pytest.mark.parametrize("function", ["remember", "event_add"])
-def test_writing_for_another_user_is_refused(app, function):
-    app.execute("SET LOCAL memoir.user_id = 'ada'")
-    arguments = {"content": "tea"} if function == "remember" else {"type": "alert", "payload": {}}
-    assert refused(app, function, user_id="bob", **arguments).sqlstate == "42501"
+    said = refused(app, function, user_id="bob", **arguments)
+    assert said.sqlstate == "ME006"
+    assert said.message_primary == (
+        'role "app" may not use the memory of user "bob" while memoir.user_id is "ada"'
+    )
+    assert said.message_hint.startswith("SET LOCAL memoir.user_id = 'bob';")
 
 
 def test_another_users_rows_cannot_be_changed(app):
@@ -145,7 +158,8 @@ def test_a_row_cannot_be_given_to_another_user(app):
 
 def test_a_role_that_may_only_read_recalls_without_a_log_row(app):
     app.execute("RESET ROLE")
-    app.execute("REVOKE INSERT ON ALL TABLES IN SCHEMA memoir FROM app")
+    app.execute("REVOKE memoir_agent FROM app")
+    app.execute("GRANT memoir_reader TO app")
     app.execute("SET LOCAL ROLE app")
     app.execute("SET LOCAL memoir.user_id = 'ada'")
     made = recall(app, "tea", query_vec="[1,0,0]")

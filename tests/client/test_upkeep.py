@@ -24,10 +24,7 @@ Call = Callable[..., Result]
 
 GRANTS = """
 CREATE ROLE app LOGIN;
-GRANT USAGE ON SCHEMA memoir TO app;
-GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA memoir TO app;
-GRANT USAGE ON ALL SEQUENCES IN SCHEMA memoir TO app;
-ALTER ROLE app SET memoir.user_id = 'default';
+GRANT memoir_admin TO app;
 """
 
 

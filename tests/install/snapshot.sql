@@ -1,6 +1,7 @@
 -- The catalogue of a database, one line an object: two databases are alike when their lines are.
--- Members of extensions are left out (the extension's line stands for them), so is column order.
--- Those of pgmemoir itself are not, nor has it a line: it makes what memoir migrate makes.
+-- Members of extensions are left out (the extension's line stands for them), so is column order,
+-- and so are the owner's rights, which are written down once somebody gets a right. Members of
+-- pgmemoir itself are not, nor has it a line: it makes what memoir migrate makes.
 WITH member AS (
     SELECT d.classid, d.objid
     FROM pg_depend d
@@ -18,14 +19,30 @@ WITH member AS (
     FROM pg_proc p JOIN space ON space.oid = p.pronamespace
     WHERE ('pg_proc'::regclass, p.oid) NOT IN (TABLE member)
 )
-SELECT format('schema %s %s', nspname, (SELECT nspacl FROM pg_namespace n WHERE n.oid = space.oid))
-FROM space
+SELECT format('schema %s', nspname) FROM space
 UNION ALL
 SELECT format('extension %s %s in %s', extname, extversion, extnamespace::regnamespace)
 FROM pg_extension WHERE extname <> 'pgmemoir'
 UNION ALL
-SELECT format('relation %s %s %s %s rls %s', relkind, name, reloptions, relacl, relrowsecurity)
+SELECT format('relation %s %s %s rls %s', relkind, name, reloptions, relrowsecurity)
 FROM relation
+UNION ALL
+SELECT format('%s on %s %s to %s', a.privilege_type, g.kind, g.name, r.rolname)
+FROM (
+    SELECT 'schema' AS kind, nspname::text AS name, nspacl AS acl, nspowner AS owner
+    FROM space JOIN pg_namespace n USING (oid, nspname)
+    UNION ALL
+    SELECT 'relation', name, relacl, relowner FROM relation
+    UNION ALL
+    SELECT 'column', name || '.' || attname, attacl, relowner
+    FROM relation JOIN pg_attribute a ON a.attrelid = relation.oid AND attacl IS NOT NULL
+    UNION ALL
+    SELECT 'routine', oid::regprocedure::text, coalesce(proacl, acldefault('f', proowner)), proowner
+    FROM routine
+) g
+CROSS JOIN LATERAL aclexplode(g.acl) a
+LEFT JOIN pg_roles r ON r.oid = a.grantee
+WHERE a.grantee <> g.owner
 UNION ALL
 SELECT format('column %s.%s %s %s not null %s identity %s default %s', name, attname,
     format_type(atttypid, atttypmod), attstorage, attnotnull, attidentity,
@@ -46,7 +63,7 @@ FROM pg_trigger t JOIN relation ON relation.oid = t.tgrelid WHERE NOT t.tgisinte
 UNION ALL
 SELECT 'policy ' || p::text FROM pg_policies p
 UNION ALL
-SELECT format('%s %s %s', oid::regprocedure, proacl,
+SELECT format('%s %s', oid::regprocedure,
     CASE WHEN prokind IN ('f', 'p') THEN pg_get_functiondef(oid) ELSE 'aggregate' END)
 FROM routine
 UNION ALL

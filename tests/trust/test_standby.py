@@ -96,10 +96,11 @@ def test_a_dry_run_of_maintain_is_refused_there_too(standby):
     assert (said.sqlstate, said.message_hint) == ("25006", "Call it on the primary.")
 
 
-def test_doctor_examines_a_standby(standbys, standby):
+def test_doctor_examines_a_standby(standby, monkeypatch):
+    monkeypatch.setenv("MEMOIR_EMBEDDER", "none")
     said = CliRunner().invoke(cli.main, ["--dsn", standby.info.dsn, "doctor"])
     assert "upkeep      a standby: maintain runs on the primary" in said.stdout
-    assert "fail" not in said.stdout.replace("fail  model", "")
+    assert [line for line in said.stdout.splitlines() if line.startswith("fail")] == []
 
 
 def test_what_was_written_is_read_on_a_replica_that_has_the_token(primary, held):
@@ -113,7 +114,7 @@ def test_what_was_written_is_read_on_a_replica_that_has_the_token(primary, held)
 
 
 def test_a_token_counts_with_synchronous_commit_off_too(primary, standby):
-    for number in range(20):
+    for number in range(5):
         with primary.transaction():
             primary.execute("SET LOCAL synchronous_commit = off")
             remember(primary, f"bee number {number}", user_id="asynchronous")

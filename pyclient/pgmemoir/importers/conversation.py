@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
-from .calls import NewMemory
-from .checks import clean_text
-from .errors import BadText, MemoirError
+from ..calls import NewMemory
+from ..checks import clean_text
+from ..errors import BadText, MemoirError
+from .document import EARLIEST, Document, Object, decode, to_time
 
 _TEXT = ("content", "text", "message")
 _SPEAKER = ("speaker", "role", "author", "name")
@@ -28,10 +26,6 @@ _NESTED = ("sessions", "messages", "turns", "conversations")
 _SESSION_NAME = (*_SESSION, "id", "name", "title")
 
 _LARGEST_TEXT = 10 * 1024 * 1024
-_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-# Epoch values above this are milliseconds: as seconds they lie beyond the year 5000.
-_MILLISECONDS = 1e11
-_BLANK = re.compile(r"[\s\ufeff]*")
 
 
 class BadConversation(BadText):
@@ -64,7 +58,7 @@ def parse(data: bytes, name: str, now: datetime | None = None) -> Conversation:
     Raises:
         BadConversation: with the line of the first fault.
     """
-    reader = _Reader(_decode(data), name, now or datetime.now(UTC))
+    reader = _Reader(decode(data, BadConversation), name, now or datetime.now(UTC))
     reader.read()
     if not reader.result.turns and not reader.result.skipped:
         raise BadConversation(f"{name} holds no messages", hint=_SHAPES)
@@ -77,72 +71,28 @@ _SHAPES = (
 )
 
 
-class _Object(dict[str, Any]):
-    """A JSON object that knows where it begins."""
-
-    start: int
-
-
-class _Decoder(JSONDecoder):
-    """Keeps the place of every object, for errors about what is in it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parse_object = self._object
-        self.scan_once = json.scanner.py_make_scanner(self)  # type: ignore[attr-defined]
-
-    def _object(self, text_and_end: tuple[str, int], *rest: Any) -> tuple[_Object, int]:
-        value, end = json.decoder.JSONObject(text_and_end, *rest)  # type: ignore[attr-defined]
-        result = _Object(value)
-        result.start = text_and_end[1] - 1
-        return result, end
-
-
 class _Reader:
     """Walks one document; positions count from 0 within each session."""
 
     def __init__(self, text: str, name: str, now: datetime) -> None:
         self.result = Conversation()
-        self._text = text
+        self._document = Document(text, name, BadConversation, _SHAPES)
         self._name = name
         self._latest = now + timedelta(days=1)
         self._positions: dict[str, int] = {}
-        self._line_ends = [found.start() for found in re.finditer("\n", text)]
 
     def read(self) -> None:
-        values = list(self._values())
+        values = list(self._document.values())
         for number, (value, start) in enumerate(values, 1):
             session = self._numbered(value, None, number) if len(values) > 1 else None
             self._walk(value, session, None, start)
-
-    def _values(self) -> Iterator[tuple[Any, int]]:
-        """The JSON values that follow one another: one for JSON, one a line for JSONL."""
-        decoder = _Decoder()
-        place = self._skip_blank(0)
-        first = True
-        while place < len(self._text):
-            try:
-                value, end = decoder.raw_decode(self._text, place)
-            except JSONDecodeError as error:
-                # In JSONL the fault is in the line that began here, wherever it is noticed.
-                fault = error.pos if first else place
-                raise self._fault(fault, f"not JSON: {error.msg}") from error
-            except RecursionError as error:
-                raise self._fault(place, "nested too deeply") from error
-            yield value, place
-            first = False
-            place = self._skip_blank(end)
-
-    def _skip_blank(self, place: int) -> int:
-        found = _BLANK.match(self._text, place)
-        return found.end() if found else place
 
     def _walk(self, value: Any, session: str | None, time: datetime | None, start: int) -> None:
         """Read a message, or go into what holds messages, which may name their session."""
         if isinstance(value, list):
             for number, item in enumerate(value, 1):
                 self._walk(item, self._numbered(item, session, number), time, start)
-        elif not isinstance(value, _Object):
+        elif not isinstance(value, Object):
             raise self._fault(start, f"a message is an object, this is {json.dumps(value)[:40]}")
         elif (inside := _first(value, _NESTED, list | dict)) is not None:
             name = _first(value, _SESSION_NAME, str | int)
@@ -167,7 +117,7 @@ class _Reader:
             return f"{session or self._name}/{number}"
         return session
 
-    def _message(self, item: _Object, session: str | None, time: datetime | None) -> None:
+    def _message(self, item: Object, session: str | None, time: datetime | None) -> None:
         """Add one message to the result."""
         message = _flat(item)
         key = _first(message, _SESSION, str | int)
@@ -192,7 +142,7 @@ class _Reader:
         self._check(turn, item.start)
         self.result.turns.append(turn)
 
-    def _content(self, message: _Object) -> str:
+    def _content(self, message: Object) -> str:
         """The text of a message: a string, or the text parts of a list; empty for none."""
         keys = [key for key in _TEXT if key in message]
         if not keys and "tool_calls" in message:
@@ -210,7 +160,7 @@ class _Reader:
             return "\n".join(part for part in parts if isinstance(part, str))
         raise self._fault(message.start, f"{keys[0]} is {json.dumps(value)[:40]}, not text")
 
-    def _speaker(self, message: _Object) -> str | None:
+    def _speaker(self, message: Object) -> str | None:
         for key in _SPEAKER:
             value = message.get(key)
             if isinstance(value, dict):
@@ -219,18 +169,18 @@ class _Reader:
                 return value.strip()
         return None
 
-    def _time(self, message: _Object) -> datetime | None:
+    def _time(self, message: Object) -> datetime | None:
         """The time of a message or session; None when it gives none."""
         key = next((key for key in _TIME if message.get(key) not in (None, "")), None)
         if key is None:
             return None
         value = message[key]
-        time = _to_time(value)
+        time = to_time(value)
         if time is None:
             raise self._fault(
                 message.start, f"{key} is {json.dumps(value)[:40]}, not ISO 8601 or epoch seconds"
             )
-        if not _EARLIEST <= time <= self._latest:
+        if not EARLIEST <= time <= self._latest:
             raise self._fault(
                 message.start, f"{key} is {time.isoformat()}, before 1970 or more than a day ahead"
             )
@@ -247,35 +197,8 @@ class _Reader:
         if len(turn["content"].encode()) > _LARGEST_TEXT:
             raise self._fault(start, "the text is larger than 10 MB")
 
-    def _fault(self, place: int, problem: str) -> BadConversation:
-        line = bisect_left(self._line_ends, place) + 1
-        return BadConversation(f"{self._name}, line {line}: {problem}", hint=_SHAPES)
-
-
-def _decode(data: bytes) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise BadConversation(
-            f"line {line}: not UTF-8", hint="Save the file in the encoding UTF-8."
-        ) from error
-
-
-def _to_time(value: Any) -> datetime | None:
-    """ISO 8601, or seconds or milliseconds since 1970; without a time zone UTC."""
-    if isinstance(value, str):
-        try:
-            time = datetime.fromisoformat(value.strip())
-            return time if time.tzinfo else time.replace(tzinfo=UTC)
-        except ValueError:
-            pass
-    try:
-        seconds = float("nan") if isinstance(value, bool) else float(value)
-        seconds = seconds / 1000 if abs(seconds) > _MILLISECONDS else seconds
-        return _EARLIEST + timedelta(seconds=seconds)
-    except (TypeError, ValueError, OverflowError):
-        return None
+    def _fault(self, place: int, problem: str) -> MemoirError:
+        return self._document.fault(place, problem)
 
 
 def _with_speaker(text: str, speaker: str | None) -> str:
@@ -291,13 +214,13 @@ def _first(value: dict[str, Any], keys: tuple[str, ...], kind: Any) -> str | Non
     return next((key for key in wanted if value[key] != ""), None)
 
 
-def _flat(item: _Object) -> _Object:
+def _flat(item: Object) -> Object:
     """``{"message": {...}, ...}`` as one object."""
     nested = item.get("message")
     if not isinstance(nested, dict):
         return item
     outer = {key: value for key, value in item.items() if key != "message"}
-    flat = _Object(outer | nested)
+    flat = Object(outer | nested)
     flat.start = item.start
     return flat
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pgmemoir.importer import BadConversation, Conversation, parse
+from pgmemoir.importers.conversation import BadConversation, Conversation, parse
 
 
 def read(value: Any, name: str = "chat") -> Conversation:

@@ -1,0 +1,309 @@
+"""``memoir export`` and ``memoir import``: all of a user, and files of other programs."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import click
+import psycopg
+
+from ..calls import NewMemory, Remembered
+from ..client import Memoir
+from ..errors import BadFile, MemoirError
+from ..files import replacing
+from ..importers import FORMATS, Items, check_mapping, detect, read
+from ..importers.conversation import parse
+from ..move import Imported, export_lines, header_of, import_lines, read_lines
+from ..steps import COUNT_FROM
+from .app import App
+from .options import DRY_RUN
+from .output import progress_bar
+from .upkeep import index_loaded
+
+_OF_MEMORY = re.compile(r"memory (\d+): (.*)", re.DOTALL)
+_GZIP = b"\x1f\x8b"
+_USER = click.option("--user", help="Whose memory, as memoir --user.")
+
+
+@click.command()
+@click.argument("file", metavar="[FILE]", type=click.Path(dir_okay=False), default="-")
+@click.option("--vectors", is_flag=True, help="With vectors, so that an import embeds nothing.")
+@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@_USER
+@click.pass_obj
+def export(app: App, file: str, vectors: bool, force: bool, user: str | None) -> None:
+    """Write everything a user has to FILE, as lines of JSON.
+
+    Memories of every status with their history, relations and validity, conversations, events,
+    settings and logs. memoir import reads it, here or in another database. FILE is complete or not
+    there; one that ends in .gz is compressed; - is stdout.
+    """
+    path = Path(file)
+    if file != "-" and path.exists() and not force:
+        raise BadFile(f"{file} is there already", hint="Give another name, or --force.")
+    user = app.user if user is None else user
+    with psycopg.connect(app.address) as conn:
+        lines = export_lines(conn, user, vectors)
+        header = header_of(first := next(lines))
+        counts: dict[str, int] = header["counts"]
+        every = chain([first], lines)
+        with _output(path) as output, progress_bar(sum(counts.values()), "exporting") as bar:
+            for line in every:
+                output.write(line.encode() + b"\n")
+                bar.update(1)
+    click.echo(f"exported user {header['user_id']}: {_told(counts)}", err=True)
+
+
+@click.command("import")
+@click.argument("file", metavar="FILE", type=click.Path(dir_okay=False))
+@click.option(
+    "--format", "format", type=click.Choice(FORMATS), help="What FILE is; default: found out."
+)
+@_USER
+@DRY_RUN
+@click.option("--new-ids", is_flag=True, help="Of an export: give every record a new id.")
+@click.option("--no-vectors", is_flag=True, help="Of an export: leave its vectors out.")
+@click.option("--session", help="Of a conversation: for messages that name none.")
+@click.option(
+    "--map", "pairs", metavar="FIELD=COLUMN,...", help="Of CSV and JSONL: which is which."
+)
+@click.option("--keep-users", is_flag=True, help="Store each memory for the user FILE names.")
+@click.pass_obj
+def import_file(
+    app: App,
+    file: str,
+    format: str | None,
+    user: str | None,
+    dry_run: bool,
+    new_ids: bool,
+    no_vectors: bool,
+    session: str | None,
+    pairs: str | None,
+    keep_users: bool,
+) -> None:
+    """Store what FILE holds: all of it or nothing.
+
+    FILE is an export of memoir, a conversation (JSON or JSONL: each message becomes a memory),
+    memories of mem0 (its get_all), items of a LangGraph store, or rows with the fields of a memory
+    (CSV or JSONL). - reads stdin; .gz is unpacked. The same file again adds only what is new.
+    """
+    app.user = app.user if user is None else user
+    mapping = _mapping(pairs)
+    check_mapping(mapping)
+    name = "stdin" if file == "-" else Path(file).stem
+    with _input(file) as source:
+        lines = read_lines(source)
+        if format is None or format == "pgmemoir":
+            start = source.peek(64)[:64]
+            if format == "pgmemoir" or detect(start, file, {}) == "pgmemoir":
+                _refuse("pgmemoir", session=session, map=pairs, keep_users=keep_users)
+                _import_user(app, lines, dry_run, new_ids, not no_vectors)
+                return
+        data = source.read()
+    found = format or detect(data, file, mapping)
+    _refuse(found, new_ids=new_ids, no_vectors=no_vectors)
+    if found == "conversation":
+        _refuse(found, map=pairs, keep_users=keep_users)
+        _import_conversation(app, data, session or name, dry_run)
+        return
+    _refuse(found, session=session, map=pairs if found not in ("csv", "jsonl") else None)
+    _import_items(app, read(data, found, name, mapping), found, keep_users, dry_run)
+
+
+def _import_user(
+    app: App, lines: Iterator[str], dry_run: bool, new_ids: bool, vectors: bool
+) -> None:
+    """Everything of a user, who keeps his name unless another is given."""
+    first = next(lines, "")
+    header = header_of(first)
+    app.user = app.user or header.get("user_id")
+    promised = header.get("counts")
+    length = 2 + sum(
+        number
+        for number in (promised.values() if isinstance(promised, dict) else ())
+        if isinstance(number, int)
+    )
+    with psycopg.connect(app.address) as conn, progress_bar(length, "importing") as bar:
+        done = import_lines(
+            conn,
+            chain([first], lines),
+            app.user,
+            new_ids=new_ids,
+            vectors=vectors,
+            progress=lambda line: bar.update(line - bar.pos),
+        )
+        if dry_run:
+            conn.rollback()
+    click.echo(_imported(done, str(app.user), dry_run))
+    if not (dry_run or done.known) and done.records.get("memory", 0) >= COUNT_FROM:
+        index_loaded(app)
+
+
+def _imported(done: Imported, user: str, dry_run: bool) -> str:
+    if done.known:
+        return f"this file was imported for user {user} before: nothing is changed"
+    return f"{'would import' if dry_run else 'imported'} user {user}: {_told(done.records)}"
+
+
+def _import_conversation(app: App, data: bytes, name: str, dry_run: bool) -> None:
+    conversation = parse(data, name)
+    done = _remember(app, conversation.turns, app.user, dry_run)
+    added = sum(result.action == "ADD" for result in done)
+    refused = [result.reason for result in done if result.memory_id is None]
+    click.echo(
+        f"{added} messages {'would be ' if dry_run else ''}stored, "
+        f"{len(done) - added - len(refused)} known already, "
+        f"{conversation.skipped} without text, {len(conversation.sessions)} sessions"
+        + (f"; {len(refused)} not stored: {refused[0]}" if refused else "")
+    )
+    if added >= COUNT_FROM and not dry_run:
+        index_loaded(app)
+
+
+def _import_items(app: App, items: Items, format: str, keep_users: bool, dry_run: bool) -> None:
+    """Memories of another program, of all their users or of none."""
+    named = sorted({user for user in items.users if user is not None})
+    if len(named) > 1 and not keep_users and app.user is None:
+        raise click.UsageError(
+            f"the file has memories of {len(named)} users ({', '.join(named[:3])}, ...): "
+            "give --keep-users to store each for its own, or --user for one"
+        )
+    done: list[Remembered] = []
+    with psycopg.connect(app.address) as conn:
+        for user in dict.fromkeys(items.users if keep_users else [None]):
+            places = [i for i, each in enumerate(items.users) if not keep_users or each == user]
+            try:
+                done += _remember_in(conn, [items.memories[i] for i in places], user or app.user)
+            except MemoirError as error:
+                raise _of_line(error, [items.lines[i] for i in places]) from error
+        if dry_run:
+            conn.rollback()
+    click.echo(_remembered(done, items, format, dry_run))
+    if sum(each.action == "ADD" for each in done) >= COUNT_FROM and not (dry_run or keep_users):
+        index_loaded(app)
+
+
+def _remembered(done: list[Remembered], items: Items, format: str, dry_run: bool) -> str:
+    """What became of the memories of a file, as a line."""
+    actions = Counter(each.action if each.memory_id is not None else "" for each in done)
+    stored = actions["ADD"] + actions["SUPERSEDE"] + actions["PENDING"]
+    parts = [
+        f"{stored} memories {'would be ' if dry_run else ''}stored",
+        f"{actions['UPDATE']} updated",
+        f"{actions['NOOP']} known already",
+        f"{items.skipped} without text",
+        *items.notes,
+    ]
+    if actions[""]:
+        reason = next(each.reason for each in done if each.memory_id is None)
+        parts.append(f"{actions['']} not stored: {reason}")
+    return f"{format}: {', '.join(parts)}"
+
+
+def _remember(
+    app: App, memories: list[NewMemory], user: str | None, dry_run: bool
+) -> list[Remembered]:
+    with psycopg.connect(app.address) as conn:
+        done = _remember_in(conn, memories, user)
+        if dry_run:
+            conn.rollback()
+    return done
+
+
+def _remember_in(
+    conn: psycopg.Connection, memories: list[NewMemory], user: str | None
+) -> list[Remembered]:
+    with progress_bar(len(memories), "remembering") as bar:
+        return Memoir(conn, user=user).remember_many(
+            memories, lambda count: bar.update(count - bar.pos)
+        )
+
+
+def _of_line(error: MemoirError, lines: list[int]) -> MemoirError:
+    """The error of a memory, with its line instead of its number."""
+    found = _OF_MEMORY.fullmatch(error.message)
+    if found is None:
+        return error
+    message = f"line {lines[int(found[1]) - 1]}: {found[2]}"
+    return type(error)(message, detail=error.detail, hint=error.hint)
+
+
+def _told(records: dict[str, int]) -> str:
+    """How many of each sort, the memories first."""
+    counts = sorted(records.items(), key=lambda each: (each[0] != "memory", each[0]))
+    return (
+        ", ".join(
+            f"{count:,} {_plural(record, count)}" for record, count in counts if record != "user"
+        )
+        or "no memories"
+    )
+
+
+def _plural(record: str, count: int) -> str:
+    word = {"gold": "gold question", "tool_call": "tool call"}.get(record, record)
+    if count == 1:
+        return word
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+
+
+def _mapping(pairs: str | None) -> dict[str, str]:
+    """``content=text,created_at=date`` as a dictionary."""
+    mapping: dict[str, str] = {}
+    for pair in filter(None, (pairs or "").split(",")):
+        field, sign, column = (part.strip() for part in pair.partition("="))
+        if not (field and sign and column):
+            raise click.UsageError(f"--map: {pair!r} is not FIELD=COLUMN")
+        mapping[field] = column
+    return mapping
+
+
+def _refuse(format: str, **given: object) -> None:
+    """Refuse options that say nothing to a file of this format."""
+    for name, value in given.items():
+        if value:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is not for a file of format {format}"
+            )
+
+
+@contextmanager
+def _output(path: Path) -> Iterator[BinaryIO]:
+    """Where an export goes: stdout, or a file that is there once it is complete."""
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with replacing(path) as file:
+        if path.suffix != ".gz":
+            yield file
+            return
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+            yield cast(BinaryIO, packed)
+
+
+@contextmanager
+def _input(file: str) -> Iterator[io.BufferedReader]:
+    """A file or stdin, unpacked."""
+    try:
+        with click.open_file(file, "rb") as given:
+            reader = io.BufferedReader(cast(io.RawIOBase, given))
+            packed = reader.peek(2)[:2] == _GZIP
+            unpacked = gzip.GzipFile(fileobj=reader) if packed else reader
+            yield io.BufferedReader(cast(io.RawIOBase, unpacked))
+    except FileNotFoundError:
+        raise click.UsageError(f"there is no file {file}") from None
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise BadFile(f"{file} cannot be unpacked: {error}", hint="It was cut.") from error
+
+
+COMMANDS = (export, import_file)

@@ -1,0 +1,94 @@
+"""Files of other programs as memories: which program wrote one, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from ..errors import MemoirError
+from .document import Document
+from .items import Items
+from .rows import FIELDS, TELLING, check_mapping, delimiter, field_name, read_csv, read_jsonl
+from .stores import read_langgraph, read_mem0
+
+FORMATS = ("pgmemoir", "conversation", "mem0", "langgraph", "csv", "jsonl")
+
+__all__ = ["FORMATS", "Items", "check_mapping", "detect", "read"]
+
+
+def detect(data: bytes, name: str, mapping: Mapping[str, str]) -> str:
+    """Which of `FORMATS` a file has: by what stands in it, of CSV also by its name.
+
+    Args:
+        mapping: fields by their columns; with one the file has rows.
+    """
+    if data.removeprefix(b"\xef\xbb\xbf").startswith(b'{"pgmemoir"'):
+        return "pgmemoir"
+    text = data.decode("utf-8-sig", errors="replace")
+    if not text.lstrip().startswith(("{", "[")):
+        return "csv" if mapping or _looks_like_csv(text, name) else "conversation"
+    entries = list(_entries(Document(text, name)))
+    if entries and all(_is_mem0(each) for each in entries):
+        return "mem0"
+    if entries and all(_is_langgraph(each) for each in entries):
+        return "langgraph"
+    if mapping or (entries and all(map(_is_memory, entries)) and any(map(_tells, entries))):
+        return "jsonl"
+    return "conversation"
+
+
+def read(data: bytes, format: str, name: str, mapping: Mapping[str, str]) -> Items:
+    """What a file of a format other than pgmemoir's own and conversations holds.
+
+    Raises:
+        BadFile: with the line of the first fault.
+    """
+    check_mapping(mapping)
+    if format == "mem0":
+        return read_mem0(data, name)
+    if format == "langgraph":
+        return read_langgraph(data, name)
+    return (read_csv if format == "csv" else read_jsonl)(data, name, mapping)
+
+
+def _looks_like_csv(text: str, name: str) -> bool:
+    if PurePath(name).suffix.lower() in (".csv", ".tsv"):
+        return True
+    head = text.split("\n", 1)[0]
+    return "content" in [cell.strip(' "\r') for cell in head.split(delimiter(text))]
+
+
+def _entries(document: Document) -> Iterator[Any]:
+    """What stands in the lists and lines of a document, up to the first fault."""
+    try:
+        for value, _ in document.values():
+            if isinstance(value, dict):
+                inside = (value.get(key) for key in ("results", "items"))
+                yield from next((each for each in inside if isinstance(each, list)), [value])
+            else:
+                yield from value if isinstance(value, list) else [value]
+    except MemoirError:
+        return
+
+
+def _is_mem0(entry: Any) -> bool:
+    return isinstance(entry, dict) and {"id", "memory"} <= entry.keys()
+
+
+def _is_langgraph(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and {"key", "value"} <= entry.keys()
+        and bool(entry.keys() & {"namespace", "prefix"})
+    )
+
+
+def _is_memory(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("content"), str)
+
+
+def _tells(entry: dict[str, Any]) -> bool:
+    """Whether it has a field that no message has."""
+    fields = {field_name(key) for key in entry}
+    return bool(fields & TELLING) and "role" not in entry and bool(fields & FIELDS)

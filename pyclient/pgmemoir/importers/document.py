@@ -1,0 +1,116 @@
+"""Texts of JSON whose objects know their line, and the times that people write."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from json import JSONDecodeError, JSONDecoder
+from typing import Any
+
+from ..errors import BadFile, MemoirError
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+# Epoch values above this are milliseconds: as seconds they lie beyond the year 5000.
+_MILLISECONDS = 1e11
+_BLANK = re.compile(r"[\s\ufeff]*")
+
+
+class Object(dict[str, Any]):
+    """A JSON object that knows where it begins."""
+
+    start: int
+
+
+class _Decoder(JSONDecoder):
+    """Keeps the place of every object, for errors about what is in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parse_object = self._object
+        self.scan_once = json.scanner.py_make_scanner(self)  # type: ignore[attr-defined]
+
+    def _object(self, text_and_end: tuple[str, int], *rest: Any) -> tuple[Object, int]:
+        value, end = json.decoder.JSONObject(text_and_end, *rest)  # type: ignore[attr-defined]
+        result = Object(value)
+        result.start = text_and_end[1] - 1
+        return result, end
+
+
+class Document:
+    """A text with its lines.
+
+    Args:
+        text: what the file holds.
+        name: of the file, for errors.
+        error: their class.
+        hint: what such a file holds, for errors.
+    """
+
+    def __init__(
+        self, text: str, name: str, error: type[MemoirError] = BadFile, hint: str | None = None
+    ) -> None:
+        self.text = text
+        self.name = name
+        self._error = error
+        self._hint = hint
+        self._line_ends = [found.start() for found in re.finditer("\n", text)]
+
+    def values(self) -> Iterator[tuple[Any, int]]:
+        """The JSON values that follow one another: one for JSON, one a line for JSONL."""
+        decoder = _Decoder()
+        place = self._skip_blank(0)
+        first = True
+        while place < len(self.text):
+            try:
+                value, end = decoder.raw_decode(self.text, place)
+            except JSONDecodeError as error:
+                # In JSONL the fault is in the line that began here, wherever it is noticed.
+                fault = error.pos if first else place
+                raise self.fault(fault, f"not JSON: {error.msg}") from error
+            except RecursionError as error:
+                raise self.fault(place, "nested too deeply") from error
+            yield value, place
+            first = False
+            place = self._skip_blank(end)
+
+    def line(self, place: int) -> int:
+        """The number of the line in which a place lies, from 1."""
+        return bisect_left(self._line_ends, place) + 1
+
+    def fault(self, place: int, problem: str) -> MemoirError:
+        """The error that something is wrong there."""
+        return self._error(f"{self.name}, line {self.line(place)}: {problem}", hint=self._hint)
+
+    def _skip_blank(self, place: int) -> int:
+        found = _BLANK.match(self.text, place)
+        return found.end() if found else place
+
+
+def decode(data: bytes, error: type[MemoirError] = BadFile) -> str:
+    """The text of a file in UTF-8, without a byte order mark."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        line = data.count(b"\n", 0, fault.start) + 1
+        raise error(
+            f"line {line}: not UTF-8", hint="Save the file in the encoding UTF-8."
+        ) from fault
+
+
+def to_time(value: Any) -> datetime | None:
+    """ISO 8601, or seconds or milliseconds since 1970; without a time zone UTC."""
+    if isinstance(value, str):
+        try:
+            time = datetime.fromisoformat(value.strip())
+            return time if time.tzinfo else time.replace(tzinfo=UTC)
+        except ValueError:
+            pass
+    try:
+        seconds = float("nan") if isinstance(value, bool) else float(value)
+        seconds = seconds / 1000 if abs(seconds) > _MILLISECONDS else seconds
+        return EARLIEST + timedelta(seconds=seconds)
+    except (TypeError, ValueError, OverflowError):
+        return None

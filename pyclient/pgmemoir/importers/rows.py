@@ -1,0 +1,195 @@
+"""Memories as rows: the fields of ``remember()`` by their names, in CSV or in JSON, one a line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+
+from ..calls import NewMemory
+from ..checks import clean_text
+from ..errors import BadFile, BadText, MemoirError
+from .document import Document, Object, decode, to_time
+from .items import LARGEST_TEXT, Items
+
+# The names of fields, and the other names they have in SQL.
+_TEXTS = ("content", "kind", "subject", "summary", "session", "speaker", "source")
+_NUMBERS = ("importance", "confidence")
+_TIMES = ("created_at", "valid_from", "valid_until")
+_NAMES = {"session_id": "session", "position": "turn", "embedding": "vector", "origin": "source"}
+FIELDS = frozenset(
+    (*_TEXTS, *_NUMBERS, *_TIMES, "turn", "keywords", "data", "user_id", "sources", "vector")
+)
+# What a message of a conversation has not: where one of these is, the lines are memories.
+TELLING = frozenset(
+    ("kind", "subject", "summary", "importance", "confidence", "keywords", "valid_from")
+)
+
+_HINT = (
+    "Name the columns as the arguments of remember(): content, kind, created_at, ... "
+    "or say which is which: --map content=text,created_at=date"
+)
+_DELIMITERS = ",;\t|"
+
+Fault = Callable[[str], MemoirError]
+Mapped = Mapping[str, str]
+
+
+def check_mapping(mapping: Mapped) -> None:
+    """Refuse names that are no fields.
+
+    Raises:
+        BadFile: with the fields there are.
+    """
+    for name in mapping:
+        if field_name(name) not in FIELDS:
+            raise BadFile(
+                f"a memory has no field {name!r}", detail=f"Fields: {', '.join(sorted(FIELDS))}"
+            )
+
+
+def field_name(name: str) -> str:
+    """A field by its name, or by the one it has in SQL."""
+    return _NAMES.get(name, name)
+
+
+def read_jsonl(data: bytes, name: str, mapping: Mapped) -> Items:
+    """Memories in JSON: one a line, or a list of them."""
+    document = Document(decode(data), name, hint=_HINT)
+    items = Items()
+    for value, place in document.values():
+        for item in value if isinstance(value, list) else [value]:
+            start = item.start if isinstance(item, Object) else place
+            fault = partial(document.fault, start)
+            if not isinstance(item, dict):
+                raise fault(f"a memory is an object, this is {json.dumps(item)[:40]}")
+            _add(items, item, mapping, document.line(start), fault)
+    return items
+
+
+def read_csv(data: bytes, name: str, mapping: Mapped) -> Items:
+    """Memories in CSV: the first row names the columns; the delimiter is found out."""
+    text = decode(data)
+    csv.field_size_limit(LARGEST_TEXT)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(text), strict=True)
+
+    def fault(problem: str, line: int = 0) -> BadFile:
+        return BadFile(f"{name}, line {line or reader.line_num}: {problem}", hint=_HINT)
+
+    items = Items()
+    try:
+        heads = [head.strip() for head in next(reader, [])]
+        _check_heads(heads, mapping, fault)
+        before = reader.line_num
+        for row in reader:
+            line, before = before + 1, reader.line_num
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) != len(heads):
+                raise fault(f"{len(row)} cells under {len(heads)} columns", line)
+            filled = {head: cell for head, cell in zip(heads, row, strict=True) if cell.strip()}
+            _add(items, filled, mapping, line, partial(fault, line=line))
+    except csv.Error as error:
+        raise fault(str(error)) from error
+    return items
+
+
+def delimiter(text: str) -> str:
+    """The one that stands most often in the first line, outside of quotes."""
+    head = text.split("\n", 1)[0]
+    bare = "".join(head.split('"')[::2])
+    return max(_DELIMITERS, key=bare.count)
+
+
+def _check_heads(heads: list[str], mapping: Mapped, fault: Fault) -> None:
+    double = {head for head in heads if heads.count(head) > 1}
+    unknown = [column for column in mapping.values() if column not in heads]
+    if double:
+        raise fault(f"two columns are named {min(double)!r}")
+    if unknown:
+        raise fault(f"there is no column {unknown[0]!r}; there are {', '.join(heads)}")
+    if "content" not in mapping and "content" not in heads:
+        raise fault(f"there is no column content; there are {', '.join(heads) or 'none'}")
+
+
+def _add(items: Items, values: Mapping[str, Any], mapping: Mapped, line: int, fault: Fault) -> None:
+    """One memory; what has no name of a field goes to its data."""
+    columns = {column: field_name(field) for field, column in mapping.items()}
+    given: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, value in values.items():
+        field = columns.get(name, field_name(name))
+        if value is None:
+            continue
+        if field in FIELDS:
+            given[field] = _converted(field, value, fault)
+        else:
+            rest[name] = value
+    if not str(given.get("content", "")).strip():
+        items.skipped += 1
+        return
+    user = given.pop("user_id", None)
+    if rest or "data" in given:
+        given["data"] = {**rest, **given.get("data", {})}
+    given.setdefault("kind", "general")
+    given.setdefault("source", "import")
+    items.add(cast(NewMemory, given), line, user)
+
+
+def _converted(field: str, value: Any, fault: Fault) -> Any:
+    """A value as the field wants it."""
+    if field in _TEXTS or field == "user_id":
+        if not isinstance(value, str):
+            raise fault(f"{field} is {json.dumps(value)[:40]}, not text")
+        return _text(field, value, fault)
+    if field in _TIMES:
+        return time_of(field, value, fault)
+    if field in _NUMBERS or field == "turn":
+        return _number(field, value, fault)
+    if field == "data":
+        return _data(value, fault)
+    if field == "keywords" and isinstance(value, str):
+        value = [word.strip() for word in value.replace(";", ",").split(",") if word.strip()]
+    if not isinstance(value, list):
+        raise fault(f"{field} is {json.dumps(value)[:40]}, not a list")
+    return value
+
+
+def _text(field: str, value: str, fault: Fault) -> str:
+    try:
+        clean_text(value, f"the {field}")
+    except BadText as error:
+        raise fault(error.message) from error
+    return value
+
+
+def time_of(field: str, value: Any, fault: Fault) -> Any:
+    """A time; what is no time is a fault."""
+    time = to_time(value)
+    if time is None:
+        raise fault(f"{field} is {json.dumps(value)[:40]}, not ISO 8601 or epoch seconds")
+    return time
+
+
+def _number(field: str, value: Any, fault: Fault) -> float | int:
+    try:
+        number = float("nan") if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number) or (field == "turn" and number != int(number)):
+        raise fault(f"{field} is {json.dumps(value)[:40]}, not a number")
+    return int(number) if field == "turn" else number
+
+
+def _data(value: Any, fault: Fault) -> dict[str, Any]:
+    try:
+        data = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise fault(f"data is {json.dumps(value)[:40]}, not a JSON object")
+    return data

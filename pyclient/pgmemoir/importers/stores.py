@@ -1,0 +1,145 @@
+"""Memories of mem0 (what its ``get_all`` returns) and items of a LangGraph store.
+
+What the other program knows of a memory besides its text stays in ``data``, under the program's
+name; ``source`` says where it came from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ..calls import NewMemory
+from ..errors import MemoirError
+from .document import Document, Object, decode
+from .items import Items
+from .rows import time_of
+
+_MEM0 = 'mem0 writes {"results": [{"id": ..., "memory": ..., "created_at": ...}]}, or the list.'
+_LANGGRAPH = 'An item is {"namespace": ["users", "ada"], "key": ..., "value": {...}}.'
+# Where the text of a LangGraph value may be.
+_TEXT = ("content", "text", "memory", "data")
+
+Fault = Callable[[str], MemoirError]
+
+
+def read_mem0(data: bytes, name: str) -> Items:
+    """Memories of mem0, of any of its versions."""
+    document = Document(decode(data), name, hint=_MEM0)
+    items = Items()
+    relations = 0
+    for value, place in document.values():
+        if isinstance(value, dict):
+            relations += len(value.get("relations") or [])
+        for entry in _entries(document, value, place, ("results", "memories")):
+            _add_mem0(items, entry, document)
+    if relations:
+        items.notes.append(f"{relations} relations of its graph are left out")
+    return items
+
+
+def _add_mem0(items: Items, entry: Object, document: Document) -> None:
+    fault = partial(document.fault, entry.start)
+    text = entry.get("memory")
+    if text is not None and not isinstance(text, str):
+        raise fault(f"memory is {json.dumps(text)[:40]}, not text")
+    if not (text or "").strip():
+        items.skipped += 1
+        return
+    metadata = entry.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise fault(f"metadata is {json.dumps(metadata)[:40]}, not an object")
+    known = ("memory", "metadata", "score", "created_at", "user_id", "categories")
+    kept = {key: each for key, each in entry.items() if key not in known and each is not None}
+    memory: NewMemory = {
+        "content": str(text),
+        "kind": "fact",
+        "source": "mem0",
+        "data": {**metadata, "mem0": kept},
+    }
+    if entry.get("created_at"):
+        memory["created_at"] = time_of("created_at", entry["created_at"], fault)
+    if entry.get("expiration_date"):
+        memory["valid_until"] = time_of("expiration_date", entry["expiration_date"], fault)
+    if entry.get("categories"):
+        memory["keywords"] = [str(each) for each in entry["categories"]]
+    items.add(memory, document.line(entry.start), _user(entry, fault))
+
+
+def _user(entry: Object, fault: Fault) -> str | None:
+    user = entry.get("user_id")
+    if user is not None and not isinstance(user, str):
+        raise fault(f"user_id is {json.dumps(user)[:40]}, not text")
+    return user
+
+
+def read_langgraph(data: bytes, name: str) -> Items:
+    """Items of a LangGraph store, as ``Item.dict()`` or the rows of its table."""
+    document = Document(decode(data), name, hint=_LANGGRAPH)
+    items = Items()
+    for value, place in document.values():
+        for entry in _entries(document, value, place, ("items",)):
+            _add_langgraph(items, entry, document)
+    return items
+
+
+def _add_langgraph(items: Items, entry: Object, document: Document) -> None:
+    fault = partial(document.fault, entry.start)
+    missing = {"key", "value"} - entry.keys()
+    if missing or not (entry.keys() & {"namespace", "prefix"}):
+        raise fault(f"an item has {', '.join(sorted(missing)) or 'a namespace'}, this one has not")
+    value = entry["value"]
+    if value is None or value == {}:
+        items.skipped += 1
+        return
+    text, rest = _told(value)
+    where = {"namespace": _namespace(entry), "key": str(entry["key"])}
+    if entry.get("updated_at"):
+        where["updated_at"] = entry["updated_at"]
+    memory: NewMemory = {
+        "content": text,
+        "kind": "general",
+        "source": "langgraph",
+        "data": {**rest, "langgraph": where},
+    }
+    if entry.get("created_at"):
+        memory["created_at"] = time_of("created_at", entry["created_at"], fault)
+    items.add(memory, document.line(entry.start))
+
+
+def _told(value: Any) -> tuple[str, dict[str, Any]]:
+    """The text of a value, and what else it says; without a text it is its own JSON."""
+    if isinstance(value, str):
+        return value, {}
+    if isinstance(value, dict):
+        for key in _TEXT:
+            inner = value.get(key)
+            rest = {name: each for name, each in value.items() if name != key}
+            if isinstance(inner, str) and inner.strip():
+                return inner, rest
+            # LangMem wraps its memories once more: {"kind": "Memory", "content": {"content": ..}}.
+            if isinstance(inner, dict) and isinstance(inner.get("content"), str):
+                more = {name: each for name, each in inner.items() if name != "content"}
+                return inner["content"], {**rest, **more}
+    return json.dumps(value, ensure_ascii=False), value if isinstance(value, dict) else {}
+
+
+def _namespace(entry: Object) -> list[str]:
+    """The namespace; a row of the table has it as one text with points."""
+    given = entry.get("namespace", entry.get("prefix"))
+    return given.split(".") if isinstance(given, str) else [str(part) for part in given or []]
+
+
+def _entries(document: Document, value: Any, place: int, inside: tuple[str, ...]) -> list[Object]:
+    """The entries of a value: itself, those of a list, or of a list under one of these keys."""
+    if isinstance(value, dict):
+        found = next((value[key] for key in inside if isinstance(value.get(key), list)), None)
+        value = [value] if found is None else found
+    entries: list[Object] = []
+    for entry in value if isinstance(value, list) else [value]:
+        if not isinstance(entry, Object):
+            raise document.fault(place, f"an entry is an object, this is {json.dumps(entry)[:40]}")
+        entries.append(entry)
+    return entries

@@ -1,0 +1,147 @@
+"""Everything of a user as lines of JSON, out of a database and into one.
+
+What a line says, and whether it may be said, is decided by ``memoir.export_user`` and
+``memoir.import_user``; here they are carried, a thousand at a time, so that the size of a user does
+not matter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from .errors import BadFile, translate
+
+# Lines of one statement, and about how many bytes.
+_LINES = 1000
+_BYTES = 8 * 2**20
+# The server refuses a longer line, but it need not come so far.
+_LONGEST = 32 * 2**20
+
+_EXPORT = b"SELECT memoir.export_user(%s::text, %s::boolean)"
+_IMPORT = b"""SELECT state, line, records
+FROM memoir.import_user(%s::text[], %s::text, %s::boolean, %s::boolean)"""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of a file.
+
+    Attributes:
+        known: the same file was imported before; nothing was changed.
+        records: how many of each sort it has.
+    """
+
+    known: bool
+    records: dict[str, int]
+
+
+def export_lines(
+    conn: psycopg.Connection[Any], user: str | None, vectors: bool = False
+) -> Iterator[str]:
+    """Everything of a user, a line each, as it is at one moment.
+
+    Args:
+        conn: in a transaction, that a cursor needs.
+        user: None for the default.
+        vectors: with the vectors of the model in use.
+    """
+    try:
+        with conn.cursor(name="memoir_export", row_factory=tuple_row) as cursor:
+            cursor.itersize = _LINES
+            cursor.execute(_EXPORT, (user, vectors))
+            for (line,) in cursor:
+                yield line
+    except psycopg.Error as error:
+        raise translate(error) from error
+
+
+def header_of(line: str) -> dict[str, Any]:
+    """What the first line says; nothing where it is none."""
+    try:
+        header = json.loads(line)["pgmemoir"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return {}
+    return header if isinstance(header, dict) else {}
+
+
+def read_lines(file: BinaryIO) -> Iterator[str]:
+    """The lines of a file in UTF-8, without their ends.
+
+    Raises:
+        BadFile: a line is too long, or not UTF-8.
+    """
+    number = 0
+    while data := file.readline(_LONGEST + 3):
+        number += 1
+        if len(data) > _LONGEST + 2:
+            raise BadFile(f"line {number}: it has more than {_LONGEST:,} bytes", hint=_NOT_OURS)
+        try:
+            line = data.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise BadFile(f"line {number}: not UTF-8", hint=_NOT_OURS) from error
+        if "\0" in line:
+            raise BadFile(f"line {number}: it has a NUL character", hint=_NOT_OURS)
+        yield line.rstrip("\r\n")
+
+
+_NOT_OURS = "It is not as memoir export wrote it: export the user anew."
+
+
+def import_lines(
+    conn: psycopg.Connection[Any],
+    lines: Iterable[str],
+    user: str | None,
+    *,
+    new_ids: bool = False,
+    vectors: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> Imported:
+    """Take over everything of a user.
+
+    Args:
+        conn: whose transaction gets all of it, or is to be rolled back.
+        lines: of an export, from the first to the last.
+        user: who gets it; None for the default.
+        new_ids: raise every id by one number, so that none was given in this database before.
+        vectors: False leaves those of the file out.
+        progress: told how many lines were read.
+
+    Raises:
+        BadFile: the file is no export, was cut or changed, or the user has something already.
+        ModelMismatch: its vectors are by another model.
+    """
+    state = None
+    try:
+        for batch in _batches(lines):
+            row = conn.execute(_IMPORT, (batch, user, new_ids, vectors)).fetchone()
+            state, line, records = row or (None, 0, {})
+            if progress:
+                progress(line)
+            if state == "known":
+                return Imported(True, records)
+    except psycopg.Error as error:
+        raise translate(error) from error
+    if state is None:
+        raise BadFile("the file is empty", hint=_NOT_OURS)
+    if state != "imported":
+        raise BadFile(f"the file ends at line {line}, without its end", hint=_NOT_OURS)
+    return Imported(False, records)
+
+
+def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for line in lines:
+        if batch and (len(batch) == _LINES or size + len(line) > _BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(line)
+        size += len(line)
+    if batch:
+        yield batch

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""How many memories a second an export writes and an import reads, beside remember_many.
+
+See the README beside this file: what is stored, and what it came to.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+import numpy as np
+import psycopg
+from common import opened, scalar
+
+from pgmemoir import Memoir
+from pgmemoir.move import export_lines, import_lines, read_lines
+
+
+class Random:
+    """An embedder without a model: every text gets some vector."""
+
+    name = "random"
+    local = True
+
+    def __init__(self, dimensions: int) -> None:
+        self.dimensions = dimensions
+        self._source = np.random.default_rng(1)
+
+    def embed(self, texts: list[str]) -> list[Any]:
+        """A vector for each."""
+        return list(self._source.normal(size=(len(texts), self.dimensions)).astype(np.float32))
+
+
+def sentences(count: int) -> list[str]:
+    """Sentences of twelve words of a vocabulary of 20,000, some with a name."""
+    source = random.Random(1)
+    words = ["".join(source.choices("abcdefghiklmnoprstuvw", k=6)) for _ in range(20_000)]
+    return [" ".join([f"Note{n}", *source.choices(words, k=11)]) for n in range(count)]
+
+
+def store(dsn: str, contents: list[str], dimensions: int) -> None:
+    """Store them as the client does; every tenth is changed once, and related to another."""
+    embedder = Random(dimensions) if dimensions else None
+    with Memoir(dsn, user="ada", embedder=embedder) as memory:
+        memory.remember_many({"content": each, "kind": "fact"} for each in contents)
+    with psycopg.connect(dsn) as conn:
+        conn.execute(
+            "SELECT memoir.update_memory(memory_id, importance => 0.4, user_id => 'ada'),"
+            " memoir.relate(memory_id, memory_id + 1, user_id => 'ada')"
+            " FROM memoir.memory WHERE user_id = 'ada' AND memory_id %% 10 = 1"
+            " AND memory_id < %s",
+            (len(contents),),
+        )
+
+
+def export(dsn: str, file: Path, vectors: bool) -> None:
+    """Everything of ada into a file."""
+    with psycopg.connect(dsn) as conn, file.open("wb") as output:
+        for line in export_lines(conn, "ada", vectors):
+            output.write(line.encode() + b"\n")
+
+
+def move_in(dsn: str, file: Path, user: str) -> None:
+    """The file as another user."""
+    with psycopg.connect(dsn) as conn, file.open("rb") as source:
+        import_lines(conn, read_lines(source), user)
+
+
+def timed(what: str, rows: int, act: Callable[[], None], per: float | None = None) -> float:
+    """Say how long it takes; the seconds."""
+    begun = time.perf_counter()
+    act()
+    seconds = time.perf_counter() - begun
+    beside = "" if per is None else f"  {per / seconds:5.1f} x remember_many"
+    click.echo(f"{what:<28}{seconds:>8.1f} s{rows / seconds:>10,.0f} memories/s{beside}")
+    return seconds
+
+
+@click.command()
+@click.option("--rows", default=10_000, show_default=True, help="Memories of the user.")
+@click.option("--dims", default=384, show_default=True, help="Dimensions; 0: no vectors.")
+@click.option("--pg", default=18, show_default=True, help="Version of the server.")
+@click.option("--dsn", help="A scratch database instead of a server of our own.")
+def main(rows: int, dims: int, pg: int, dsn: str | None) -> None:
+    """Store a user, export him, and import him as others."""
+    with opened(dsn, pg) as database, TemporaryDirectory() as folder:
+        plain, full = Path(folder) / "plain.jsonl", Path(folder) / "full.jsonl"
+        contents = sentences(rows)
+        click.echo(f"PostgreSQL {pg}, {rows:,} memories, {dims} dimensions")
+        stored = timed("remember_many", rows, lambda: store(database.dsn, contents, dims))
+        timed("export", rows, lambda: export(database.dsn, plain, False), stored)
+        timed("import", rows, lambda: move_in(database.dsn, plain, "bob"), stored)
+        if dims:
+            timed("export with vectors", rows, lambda: export(database.dsn, full, True), stored)
+            timed("import with vectors", rows, lambda: move_in(database.dsn, full, "eve"), stored)
+        for file in (plain, full):
+            if file.exists():
+                click.echo(f"{file.name}: {file.stat().st_size / rows:,.0f} bytes a memory")
+        with database.connect() as conn:
+            count = scalar(conn, "SELECT count(*) FROM memoir.memory WHERE user_id = 'bob'")
+            assert count == rows, count
+
+
+if __name__ == "__main__":
+    main()

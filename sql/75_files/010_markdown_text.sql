@@ -1,0 +1,102 @@
+-- A memory as an item of a Markdown list, and back: what is read is byte for byte what was written.
+-- Its mark says which memory it is. A list, because that is what a person writes who notes things
+-- (D1 4.2): a text of several lines is indented under its bullet, where any Markdown fits, and the
+-- mark is a comment at the end of the first line, which no page shows.
+
+-- The digits behind the id tell whether the mark is of this memory, of this user and database: one
+-- of another, or one that was mistyped, is known by them (all but one in a million).
+CREATE OR REPLACE FUNCTION _mark(user_id text, memory_id bigint, created_at timestamptz)
+    RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN memory_id || '.'
+           || left(md5(concat_ws(' ', user_id, memory_id, _micros(created_at))), 5);
+
+CREATE OR REPLACE FUNCTION _marked_id(mark text) RETURNS bigint
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE WHEN pg_input_is_valid(split_part(mark, '.', 1), 'bigint')
+                THEN split_part(mark, '.', 1)::bigint END;
+
+-- The whole comment. What looks like one in a memory has a backslash more in the file.
+CREATE OR REPLACE FUNCTION _mark_comment(mark text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN '<!-- m:' || mark || ' -->';
+
+CREATE OR REPLACE FUNCTION _find_mark(said text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN strpos(said, '<!--') > 0 THEN substring(said FROM '<!-- *m:[^ >\n]* *-->') END;
+
+CREATE OR REPLACE FUNCTION _escape_marks(said text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN strpos(said, '<!--') = 0 THEN said
+                ELSE regexp_replace(said, '<!--( *)(\\*)m:', '<!--\1\\\2m:', 'g') END;
+
+CREATE OR REPLACE FUNCTION _unescape_marks(said text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN strpos(said, '<!--') = 0 THEN said
+                ELSE regexp_replace(said, '<!--( *)\\(\\*)m:', '<!--\1\2m:', 'g') END;
+
+-- Behind these first lines a comment would break what they begin (code, a table), or blanks would
+-- be lost: the mark stands above them then.
+CREATE OR REPLACE FUNCTION _mark_stands_above(said text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN said ~ '^([ \t\r\n\v\f]|```|~~~|\|)' OR strpos(said, E'\r') > 0;
+
+-- The text of a list item, its mark in it: every further line is indented, empty ones inside are
+-- empty.
+CREATE OR REPLACE FUNCTION _indented(said text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN strpos(said, E'\n') = 0 THEN said
+                ELSE regexp_replace(replace(said, E'\n', E'\n  '), '\n  (?=\n)', E'\n', 'g') END;
+
+CREATE OR REPLACE FUNCTION _markdown_item(mark text, content text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT '- ' || _indented(
+        CASE WHEN _mark_stands_above(e.said) THEN e.comment || E'\n' || e.said
+             WHEN strpos(e.said, E'\n') = 0 THEN e.said || ' ' || e.comment
+             ELSE overlay(e.said PLACING ' ' || e.comment FROM strpos(e.said, E'\n') FOR 0) END)
+    FROM (SELECT _escape_marks(content) AS said, _mark_comment(mark) AS comment OFFSET 0) AS e;
+END;
+
+-- What an item says: without its mark, and without others that came to it when two were joined.
+-- A text without a mark was typed: blanks around it mean nothing.
+CREATE OR REPLACE FUNCTION _item_said(inside text, comment text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT CASE WHEN comment IS NULL THEN btrim(_unescape_marks(inside), E' \t\r\n')
+                ELSE _unescape_marks(
+                         regexp_replace(p.before, '[ \n]$', '')
+                         || regexp_replace(
+                                CASE WHEN p.before = '' THEN regexp_replace(p.behind, '^\n', '')
+                                     ELSE p.behind END,
+                                ' ?<!-- *m:[^ >\n]* *-->', '', 'g')) END
+    FROM (SELECT left(inside, strpos(inside, comment) - 1) AS before,
+                 substr(inside, strpos(inside, comment) + length(comment)) AS behind OFFSET 0) AS p;
+END;
+
+-- An item as it was typed, with this mark instead of its own or of none.
+CREATE OR REPLACE FUNCTION _with_mark(raw text, said text, mark text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT CASE
+        WHEN _find_mark(raw) IS NOT NULL
+            THEN overlay(raw PLACING f.comment FROM strpos(raw, _find_mark(raw))
+                         FOR length(_find_mark(raw)))
+        WHEN _mark_stands_above(said)
+            THEN overlay(raw PLACING f.comment || E'\n' || repeat(' ', f.width)
+                         FROM f.width + 1 FOR 0)
+        ELSE regexp_replace(f.first, '[ \t\r]+$', '') || ' ' || f.comment
+             || substr(raw, length(f.first) + 1) END
+    FROM (SELECT _mark_comment(mark) AS comment, split_part(raw, E'\n', 1) AS first,
+                 length(substring(raw FROM '^ {0,3}[-*+](?:\t| {1,4}(?=[^ ])| )?')) AS width
+          OFFSET 0) AS f;
+END;
+
+-- Whether two texts are the same to a person: editors change line ends and blanks at line ends.
+CREATE OR REPLACE FUNCTION _even_text(said text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN btrim(regexp_replace(said, '[ \t\r]+(?=\n)', '', 'g'), E' \t\r\n');
+
+CREATE OR REPLACE FUNCTION _same_text(one text, other text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN one = other THEN true ELSE _even_text(one) = _even_text(other) END;

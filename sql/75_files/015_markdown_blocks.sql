@@ -1,0 +1,90 @@
+-- The lines of a Markdown file, and the list items among them that may be memories: every bullet at
+-- the left margin with what is indented under it. What stands in code, in a comment or in the
+-- front matter is none, and everything that is none stays as it is. One pass: 10,000 items of one
+-- line take 0.1 s.
+CREATE OR REPLACE FUNCTION _markdown_blocks(
+    content text, OUT line int, OUT raw text, OUT inside text, OUT path text[], OUT opens boolean)
+    RETURNS SETOF record
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    -- What begins a block of its own, and so ends a paragraph that goes on unindented.
+    other_block CONSTANT text :=
+        '^ ?([-*+]([ \t]|$)|#{1,6}([ \t]|$)|```|~~~|<!--|[>|]|\d{1,9}[.)][ \t]|(---|\*\*\*|___))';
+    bullet CONSTANT text := '^ {0,3}[-*+](?:\t| {1,4}(?=[^ ])| |$)';
+    rule CONSTANT text := '^ {0,3}([-*_])([ \t]*\1){2,}[ \t\r]*$';
+    until text := CASE WHEN content ~ '^---[ \t\r]*\n(.*\n)?(---|\.\.\.)[ \t\r]*(\n|$)'
+                       THEN '^(---|\.\.\.)[ \t\r]*$' END;
+    now_said text;
+    number int;
+    begun int;
+    lines text[];
+    texts text[];
+    blanks text[] := '{}';
+    indent int;
+    heading text[];
+BEGIN
+    path := array_fill(''::text, ARRAY[6]);
+    FOR now_said, number IN
+        SELECT l.said, l.number FROM string_to_table(content, E'\n') WITH ORDINALITY AS l (said, number)
+        UNION ALL SELECT NULL, NULL
+    LOOP
+        opens := false;
+        IF begun IS NOT NULL THEN
+            IF now_said ~ '^(  |\t)' OR blanks = '{}' AND btrim(now_said, E' \t\r') <> ''
+               AND now_said !~ other_block
+            THEN
+                lines := lines || blanks || now_said;
+                texts := texts || blanks || CASE
+                    WHEN left(now_said, 1) = E'\t' THEN substr(now_said, 2)
+                    WHEN starts_with(now_said, repeat(' ', indent)) THEN substr(now_said, indent + 1)
+                    ELSE ltrim(now_said, ' ') END;
+                blanks := '{}';
+                CONTINUE;
+            ELSIF btrim(now_said, E' \t\r') = '' THEN
+                blanks := blanks || now_said;
+                CONTINUE;
+            END IF;
+            line := begun;
+            raw := array_to_string(lines, E'\n');
+            inside := array_to_string(texts, E'\n');
+            RETURN NEXT;
+            inside := NULL;
+            FOR place IN 1 .. cardinality(blanks) LOOP
+                line := begun + cardinality(lines) + place - 1;
+                raw := blanks[place];
+                RETURN NEXT;
+            END LOOP;
+            begun := NULL;
+            blanks := '{}';
+        END IF;
+        EXIT WHEN now_said IS NULL;
+        IF until IS NULL AND now_said ~ bullet AND now_said !~ rule THEN
+            begun := number;
+            indent := length(substring(now_said FROM bullet));
+            lines := ARRAY[now_said];
+            texts := ARRAY[substr(now_said, indent + 1)];
+            CONTINUE;
+        END IF;
+        line := number;
+        raw := now_said;
+        IF until IS NOT NULL THEN
+            IF number > 1 AND now_said ~ until THEN
+                until := NULL;
+            END IF;
+        ELSIF now_said ~ '^ {0,3}#{1,6}[ \t]' THEN
+            heading := regexp_match(now_said, '^ {0,3}(#{1,6})[ \t]+(.*)$');
+            path[length(heading[1])] := lower(btrim(heading[2], E' \t\r#'));
+            FOR deeper IN length(heading[1]) + 1 .. 6 LOOP
+                path[deeper] := '';
+            END LOOP;
+            opens := true;
+        ELSIF now_said ~ '^ {0,3}(```|~~~)' THEN
+            until := '^ {0,3}' || substring(now_said FROM '`{3,}|~{3,}') || '[`~]*[ \t\r]*$';
+        ELSIF now_said ~ '^ {0,3}<!--' AND now_said !~ '-->' THEN
+            until := '-->';
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END $$;

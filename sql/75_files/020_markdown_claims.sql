@@ -1,0 +1,94 @@
+-- Which item of a file is which memory. A mark counts once: of items with the same mark the one that
+-- says what was there before keeps it, so that a copied bullet becomes a memory of its own. Without
+-- a mark, or with one of another database, an item is the memory of its kind that has its text,
+-- where there is one: a mark that was lost is found again.
+
+-- The memories that stand in files, and those that marks name. What comes from a table of the
+-- application is edited there, and what has ended is no longer so.
+CREATE OR REPLACE FUNCTION _markdown_stored(
+    user_id text, marked_ids bigint[], OUT memory_id bigint, OUT kind text, OUT content text,
+    OUT status text, OUT created_at timestamptz, OUT mark text, OUT home text, OUT shown boolean)
+    RETURNS SETOF record
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    names CONSTANT jsonb := _heading_kinds();
+BEGIN
+    RETURN QUERY
+    SELECT m.memory_id, names ->> lower(k.heading), m.content, m.status, m.created_at,
+           _mark(m.user_id, m.memory_id, m.created_at), k.file, s.shown
+    FROM memory AS m
+    JOIN kind AS k ON k.name = m.kind
+    CROSS JOIN LATERAL (
+        SELECT m.status = 'active' AND m.source IS NULL AND k.file IS NOT NULL
+               AND (m.valid_until > now()) IS NOT FALSE AS shown) AS s
+    WHERE m.user_id = _markdown_stored.user_id
+      AND (s.shown OR m.memory_id = ANY (marked_ids));
+END $$;
+
+CREATE OR REPLACE FUNCTION _marked_ids(parts markdown_part[]) RETURNS bigint[]
+    LANGUAGE sql STABLE
+    RETURN ARRAY(SELECT DISTINCT _marked_id(p.mark)
+                 FROM unnest(parts) AS p WHERE p.mark IS NOT NULL);
+
+-- The parts, each with the memory that it is.
+CREATE OR REPLACE FUNCTION _claim_parts(
+    user_id text, parts markdown_part[], bases markdown_part[]) RETURNS markdown_part[]
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    claimed markdown_part[];
+BEGIN
+    WITH item AS MATERIALIZED (
+        SELECT p.*, coalesce(p.kind, f.kind) AS of_kind
+        FROM unnest(parts) AS p
+        JOIN (SELECT n.file, _file_kind(n.file) AS kind
+              FROM (SELECT DISTINCT p.file FROM unnest(parts) AS p) AS n) AS f USING (file)
+        WHERE p.said IS NOT NULL
+    ), stored AS MATERIALIZED (
+        SELECT m.* FROM _markdown_stored(_claim_parts.user_id, _marked_ids(parts)) AS m
+    ), marked AS MATERIALIZED (
+        SELECT DISTINCT ON (c.memory_id) c.file, c.place, c.memory_id
+        FROM (
+            SELECT i.file, i.place, i.said, s.memory_id, s.content AS before
+            FROM item AS i JOIN stored AS s ON s.mark = i.mark
+            UNION ALL
+            -- Of a memory that is gone for good only the base knows.
+            SELECT i.file, i.place, i.said, _marked_id(i.mark), b.said
+            FROM item AS i JOIN unnest(bases) AS b ON b.mark = i.mark
+            WHERE NOT EXISTS (SELECT FROM stored AS s WHERE s.memory_id = _marked_id(i.mark))
+        ) AS c
+        ORDER BY c.memory_id, _same_text(c.said, c.before) DESC, c.file, c.place
+    ), told AS MATERIALIZED (
+        SELECT i.file, i.place, i.of_kind, k.text_key,
+               row_number() OVER (PARTITION BY i.of_kind, k.text_key
+                                  ORDER BY i.file, i.place) AS nth
+        FROM item AS i
+        CROSS JOIN LATERAL (SELECT md5(btrim(i.said, E' \t\r\n')) AS text_key) AS k
+        WHERE NOT EXISTS (SELECT FROM marked AS c WHERE c.file = i.file AND c.place = i.place)
+    ), free AS (
+        SELECT s.memory_id, s.kind, k.text_key,
+               row_number() OVER (PARTITION BY s.kind, k.text_key
+                                  ORDER BY s.created_at, s.memory_id) AS nth
+        FROM stored AS s
+        CROSS JOIN LATERAL (SELECT md5(btrim(s.content, E' \t\r\n')) AS text_key) AS k
+        WHERE s.shown AND NOT EXISTS (SELECT FROM marked AS c WHERE c.memory_id = s.memory_id)
+          AND EXISTS (SELECT FROM told)
+    ), claim AS (
+        SELECT c.file, c.place, c.memory_id FROM marked AS c
+        UNION ALL
+        SELECT t.file, t.place, f.memory_id
+        FROM told AS t
+        JOIN free AS f ON f.kind = t.of_kind AND f.text_key = t.text_key AND f.nth = t.nth
+    )
+    SELECT array_agg(ROW(p.file, p.place, p.line, p.kind, p.heading, p.opens, p.mark, p.said, p.raw,
+                         c.memory_id)::markdown_part ORDER BY p.file, p.place)
+    INTO claimed
+    FROM unnest(parts) AS p
+    LEFT JOIN claim AS c ON c.file = p.file AND c.place = p.place;
+    RETURN coalesce(claimed, '{}');
+END $$;

@@ -1,0 +1,191 @@
+-- The files after a sync: every line of theirs where it was, a memory where it stood, what is new at
+-- the end of its section; and their base, which says what database and file agree on. A conflict
+-- stays in the file as it is, and in the base as it was, so that the next sync finds it again.
+
+-- Which user of which database a base is of; another has no use for it.
+CREATE OR REPLACE FUNCTION _base_head(user_id text) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN '<!-- base ' || md5(concat_ws(' ', (SELECT s.value FROM setting AS s
+                                               WHERE s.name = 'installation'), user_id)) || ' -->';
+
+-- What a file is that holds nothing yet.
+CREATE OR REPLACE FUNCTION _empty_markdown(file text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN '# ' || initcap(file) || E'\n\n'
+           '<!-- A bullet is a memory; the comment behind it says which. A new one needs none. -->'
+           || E'\n';
+
+-- Sections of memories: all of a new file, or what an old one lacks.
+CREATE OR REPLACE FUNCTION _markdown_sections(headings text[], items text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT coalesce(string_agg(E'\n## ' || s.heading || E'\n\n' || s.items || E'\n', ''
+                               ORDER BY s.first), '')
+    FROM (
+        SELECT i.heading, string_agg(i.item, E'\n' ORDER BY i.number) AS items,
+               min(i.number) AS first
+        FROM unnest(headings, items) WITH ORDINALITY AS i (heading, item, number)
+        GROUP BY i.heading
+    ) AS s;
+END;
+
+-- Where in a file new memories of a kind go: behind the last one of the first section of that kind,
+-- or behind its heading.
+CREATE OR REPLACE FUNCTION _section_ends(
+    parts markdown_part[], OUT kind text, OUT place int, OUT is_empty boolean)
+    RETURNS SETOF record
+    LANGUAGE sql IMMUTABLE
+BEGIN ATOMIC
+    WITH part AS (
+        SELECT p.*, count(*) FILTER (WHERE p.heading) OVER (ORDER BY p.place) AS section
+        FROM unnest(parts) AS p
+    ), opener AS (
+        SELECT DISTINCT ON (p.kind) p.kind, p.section, p.place
+        FROM part AS p WHERE p.opens ORDER BY p.kind, p.place
+    )
+    SELECT o.kind, coalesce(max(p.place), o.place), max(p.place) IS NULL
+    FROM opener AS o
+    LEFT JOIN part AS p ON p.section = o.section AND p.said IS NOT NULL
+    GROUP BY o.kind, o.place;
+END;
+
+-- Memories as items, in the order in which a new file has them.
+CREATE OR REPLACE FUNCTION _markdown_items(
+    user_id text, memory_ids bigint[], OUT number bigint, OUT memory_id bigint, OUT kind text,
+    OUT heading text, OUT home text, OUT mark text, OUT item text)
+    RETURNS SETOF record
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    names CONSTANT jsonb := _heading_kinds();
+BEGIN
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY k.kind_id, m.created_at, m.memory_id), m.memory_id,
+           names ->> lower(k.heading), k.heading, k.file, i.mark, _markdown_item(i.mark, m.content)
+    FROM memory AS m
+    JOIN kind AS k ON k.name = m.kind
+    CROSS JOIN LATERAL (
+        SELECT _mark(m.user_id, m.memory_id, m.created_at) AS mark OFFSET 0) AS i
+    WHERE m.user_id = _markdown_items.user_id AND m.memory_id = ANY (memory_ids);
+END $$;
+
+-- The lines of a file with what comes to it, and sections it lacks at its end.
+CREATE OR REPLACE FUNCTION _joined_lines(
+    kept markdown_part[], kinds text[], headings text[], items text[]) RETURNS text
+    LANGUAGE sql STABLE
+BEGIN ATOMIC
+    WITH item AS (
+        SELECT i.*, e.place, e.is_empty
+        FROM unnest(kinds, headings, items) WITH ORDINALITY AS i (kind, heading, item, number)
+        LEFT JOIN _section_ends(kept) AS e ON e.kind = i.kind
+    ), line AS (
+        SELECT p.place, 0 AS behind, p.raw AS said FROM unnest(kept) AS p
+        UNION ALL
+        -- A text right below an item would be part of it.
+        SELECT i.place, 1, CASE WHEN i.is_empty THEN E'\n' ELSE '' END
+                           || string_agg(i.item, E'\n' ORDER BY i.number)
+                           || CASE WHEN i.is_empty AND EXISTS (
+                                       SELECT FROM unnest(kept) AS p
+                                       WHERE p.place = i.place + 1 AND p.raw !~ '^[ \t\r]*$')
+                                   THEN E'\n' ELSE '' END
+        FROM item AS i WHERE i.place IS NOT NULL
+        GROUP BY i.place, i.is_empty
+    ), section AS (
+        SELECT _markdown_sections(array_agg(i.heading ORDER BY i.number),
+                                  array_agg(i.item ORDER BY i.number)) AS said
+        FROM item AS i WHERE i.place IS NULL
+    )
+    SELECT CASE WHEN s.said = '' THEN w.said ELSE rtrim(w.said, E' \t\n') || E'\n' || s.said END
+    FROM (SELECT string_agg(l.said, E'\n' ORDER BY l.place, l.behind) AS said
+          FROM line AS l) AS w
+    CROSS JOIN section AS s;
+END;
+
+-- The parts of a file that stay in it, as they are to stand there. What moves to another section
+-- leaves its place.
+CREATE OR REPLACE FUNCTION _kept_parts(
+    user_id text, parts markdown_part[], plan markdown_change[]) RETURNS markdown_part[]
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    kept markdown_part[];
+BEGIN
+    WITH part AS MATERIALIZED (
+        SELECT p.*, c.action, c.changed, coalesce(
+                   p.memory_id, CASE WHEN c.changed IS NOT NULL THEN c.memory_id END) AS stored_id
+        FROM unnest(parts) AS p
+        LEFT JOIN unnest(plan) AS c ON c.file = p.file AND c.place = p.place
+        WHERE (c.changed = 'file'
+               AND (c.action = 'FORGET' OR c.action = 'UPDATE' AND p.kind <> c.kind)) IS NOT TRUE
+    ), item AS MATERIALIZED (
+        SELECT i.*
+        FROM _markdown_items(_kept_parts.user_id, ARRAY(
+                 SELECT p.stored_id FROM part AS p WHERE p.stored_id IS NOT NULL)) AS i
+    )
+    SELECT array_agg(ROW(
+               p.file, p.place, p.line, p.kind, p.heading, p.opens, p.mark, p.said,
+               CASE WHEN p.changed = 'file' AND p.action = 'UPDATE' THEN i.item
+                    WHEN i.mark <> coalesce(p.mark, '') THEN _with_mark(p.raw, p.said, i.mark)
+                    ELSE p.raw END,
+               p.stored_id)::markdown_part ORDER BY p.place)
+    INTO kept
+    FROM part AS p LEFT JOIN item AS i ON i.memory_id = p.stored_id;
+    RETURN coalesce(kept, '{}');
+END $$;
+
+-- The base of a file that has these memories now, and of its conflicts what was in it before.
+CREATE OR REPLACE FUNCTION _markdown_base(
+    user_id text, memory_ids bigint[], conflicts markdown_part[]) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN _base_head(user_id) || E'\n' || (
+        SELECT _markdown_sections(array_agg(i.heading ORDER BY i.rank, i.number),
+                                  array_agg(i.item ORDER BY i.rank, i.number))
+        FROM (
+            SELECT 0 AS rank, m.number, m.heading, m.item
+            FROM _markdown_items(_markdown_base.user_id, memory_ids) AS m
+            UNION ALL
+            SELECT 1, _marked_id(c.mark), coalesce(k.heading, ''), _markdown_item(c.mark, c.said)
+            FROM unnest(conflicts) AS c LEFT JOIN kind AS k ON k.name = c.kind
+        ) AS i);
+END $$;
+
+-- One file. parts and bases are those of this file alone, plan is of all files.
+CREATE OR REPLACE FUNCTION _written_markdown(
+    user_id text, file text, parts markdown_part[], bases markdown_part[],
+    plan markdown_change[], OUT content text, OUT base text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    kept CONSTANT markdown_part[] := _kept_parts(user_id, parts, plan);
+    unsettled CONSTANT bigint[] := ARRAY(
+        SELECT c.memory_id FROM unnest(plan) AS c WHERE c.action = 'CONFLICT');
+    come bigint[];
+BEGIN
+    SELECT _joined_lines(kept, array_agg(i.kind ORDER BY i.number),
+                         array_agg(i.heading ORDER BY i.number),
+                         array_agg(i.item ORDER BY i.number)),
+           array_agg(i.memory_id)
+    INTO content, come
+    FROM _markdown_items(_written_markdown.user_id, ARRAY(
+             SELECT c.memory_id FROM unnest(plan) AS c
+             WHERE c.changed = 'file' AND c.action IN ('ADD', 'UPDATE'))) AS i
+    JOIN unnest(plan) AS c ON c.memory_id = i.memory_id AND c.changed = 'file'
+                          AND c.action IN ('ADD', 'UPDATE')
+    WHERE NOT EXISTS (SELECT FROM unnest(kept) AS p WHERE p.memory_id = i.memory_id)
+      AND CASE WHEN c.place IS NULL THEN c.file ELSE i.home END = _written_markdown.file;
+    base := _markdown_base(
+        user_id,
+        ARRAY(SELECT p.memory_id FROM unnest(kept) AS p
+              WHERE p.memory_id IS NOT NULL AND p.memory_id <> ALL (unsettled)) || come,
+        ARRAY(SELECT b FROM unnest(bases) AS b WHERE _marked_id(b.mark) = ANY (unsettled)));
+END $$;

@@ -1,0 +1,272 @@
+-- Roles: memoir_reader recalls, memoir_agent recalls and remembers, memoir_worker does the jobs of
+-- all users, memoir_admin everything that is done with rows. What needs the owner of the tables is
+-- left to him: migrations, redaction rules, indexes. They cannot log in; login roles are granted
+-- them. SECURITY.md says what each can and cannot do.
+--
+-- Roles are of the whole cluster: another database may have made them, and who installs may not be
+-- allowed to. Rights are set by difference from what is, each time sql/ runs and by grant_access():
+-- a row of the catalogue that is as it should be is not written again (the migration runner tells
+-- functions that are gone from sql/ by rows that were not).
+
+-- Who may call which function besides the owner. A public function that stands nowhere is the
+-- owner's alone; a test fails then. memoir_agent may call what memoir_reader may, and memoir_admin
+-- all. Private functions have no rights of their own, so the four may call them.
+CREATE OR REPLACE FUNCTION _callers() RETURNS TABLE (role text, functions text[])
+    LANGUAGE sql IMMUTABLE
+BEGIN ATOMIC
+    VALUES
+        ('memoir_reader', ARRAY[
+            'cache_stats', 'contradictions', 'decision_schema', 'embedding_text', 'entities',
+            'estimate_tokens', 'evaluate', 'evaluate_queries', 'expand_keywords',
+            'get_memory_detail', 'get_settings', 'gold_queries', 'history', 'list_memories',
+            'memory_context', 'memory_explain', 'memory_relevance', 'memory_search', 'messages',
+            'models', 'pgmemoir_version', 'query_terms', 'recall', 'recall_query', 'redact',
+            'related', 'relations', 'replay', 'search_memories', 'session_window', 'sessions',
+            'stats', 'suggest_weights', 'summary', 'system_prompt', 'tokens', 'tool_schemas',
+            'call_tool', 'wait_for', 'written_at']),
+        ('memoir_agent', ARRAY[
+            'apply_decisions', 'confirm', 'enqueue', 'event_add', 'expand_query', 'extract_session',
+            'forget', 'gold_add', 'mark_used', 'memory_write', 'mention', 'message_add',
+            'refresh_statistics', 'reject', 'relate', 'remember', 'remember_many', 'restore',
+            'session_end', 'session_start', 'set_embedding', 'set_embeddings', 'set_keywords',
+            'set_rolling_summary', 'set_settings', 'supersede', 'undo', 'undo_run', 'unmention',
+            'unrelate', 'update_memory', 'use_model']),
+        ('memoir_worker', ARRAY[
+            'apply_decisions', 'claim', 'contradictions', 'decision_schema', 'enqueue',
+            'enqueue_nightly', 'estimate_tokens', 'expand_keywords', 'extend_lease', 'fail',
+            'finish', 'memories_without_vector', 'models', 'pgmemoir_version', 'ready_users',
+            'redact', 'refresh_statistics', 'remember', 'remember_many', 'retry_dead',
+            'search_memories', 'session_window', 'set_embedding', 'set_embeddings', 'set_keywords',
+            'set_rolling_summary', 'supersede', 'tokens', 'undo_run', 'update_memory', 'use_model',
+            'vector_backlog']),
+        ('memoir_admin', ARRAY[
+            'add_model', 'drop_model', 'export_user', 'fill_model', 'import_user', 'maintain',
+            'maintain_all', 'purge', 'purge_user', 'switch_model']),
+        ('owner', ARRAY['grant_access']);
+END;
+
+-- What who may write, besides memoir_admin, who may all: the tables of memories for both, what
+-- belongs to the work of one for that one. Columns that are not here tell who somebody is, when
+-- something was stored, and whose an index is.
+CREATE OR REPLACE FUNCTION _writers()
+    RETURNS TABLE (roles text[], "right" text, tables text[], columns text[])
+    LANGUAGE sql IMMUTABLE
+BEGIN ATOMIC
+    VALUES
+        ('{memoir_agent,memoir_worker}'::text[], 'INSERT', ARRAY[
+            'memory', 'trace', 'keyword', 'relation', 'revision', 'profile', 'session', 'term',
+            'uncompared', 'job'], NULL::text[]),
+        ('{memoir_agent,memoir_worker}', 'DELETE', ARRAY[
+            'memory', 'keyword', 'relation', 'term'], NULL),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{memory}', ARRAY[
+            'kind', 'content', 'summary', 'data', 'subject', 'importance', 'confidence', 'lifetime',
+            'valid_from', 'valid_until', 'status', 'retired_at', 'content_hash', 'updated_at']),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{trace}', ARRAY[
+            'kind', 'importance', 'session', 'position', 'asks', 'derived', 'cost', 'brief_cost',
+            'term_count', 'terms', 'embedding', 'line', 'brief', 'active', 'wide']),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{profile}', ARRAY[
+            'snippet', 'snippet_cost', 'snippet_ids', 'overview', 'rolling_summary',
+            'summarised_at', 'counted_up_to', 'counted', 'expanding', 'expansions', 'narrow_for',
+            'some_expire', 'updated_at']),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{keyword}', '{weight,origin}'),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{relation}', '{strength}'),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{term}', '{df}'),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{query_expansion}', '{uses}'),
+        ('{memoir_agent}', 'INSERT', ARRAY[
+            'entity', 'mention', 'message', 'event', 'retrieval', 'tool_call', 'gold',
+            'gold_relevant'], NULL),
+        ('{memoir_agent}', 'DELETE', '{mention,message,gold_relevant}', NULL),
+        ('{memoir_agent}', 'UPDATE', '{profile}', '{settings}'),
+        ('{memoir_agent}', 'UPDATE', '{session}', '{temporary,data,ended_at,next_position}'),
+        ('{memoir_agent}', 'UPDATE', '{retrieval}', '{used_ids}'),
+        ('{memoir_agent}', 'UPDATE', '{event}', '{payload}'),
+        ('{memoir_agent}', 'UPDATE', '{gold}', '{query_vec,model}'),
+        ('{memoir_worker}', 'INSERT', '{query_expansion}', NULL),
+        ('{memoir_worker}', 'DELETE', '{uncompared}', NULL),
+        ('{memoir_worker}', 'UPDATE', '{query_expansion}', '{expansion,created_at}'),
+        ('{memoir_worker}', 'UPDATE', '{revision}', '{run_id}'),
+        ('{memoir_worker}', 'UPDATE', '{job}', ARRAY[
+            'status', 'attempts', 'run_at', 'worker', 'error', 'finished_at', 'payload']);
+END;
+
+-- What no job needs to see: logs and gold sets, and views of them.
+CREATE OR REPLACE FUNCTION _hidden_from_workers(relation name) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN relation IN ('retrieval', 'tool_call', 'gold', 'gold_relevant');
+
+-- Every right the four roles should have. Partitions are reached through their table alone.
+CREATE OR REPLACE FUNCTION _rights_due()
+    RETURNS TABLE (object text, "right" text, role text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH made AS (
+        SELECT r.role FROM unnest('{memoir_reader,memoir_agent,memoir_worker,memoir_admin}'::text[])
+                        AS r (role)
+        WHERE to_regrole(r.role) IS NOT NULL
+    ), relation AS (
+        SELECT c.relname, c.relkind, c.oid::regclass::text AS name
+        FROM pg_class AS c
+        WHERE c.relnamespace = current_schema()::regnamespace AND NOT c.relispartition
+    ), due AS (
+        SELECT 'SCHEMA ' || quote_ident(current_schema()) AS object, 'USAGE' AS "right", m.role
+        FROM made AS m
+        UNION ALL
+        SELECT 'ROUTINE ' || p.oid::regprocedure, 'EXECUTE', m.role
+        FROM pg_proc AS p, made AS m
+        WHERE p.pronamespace = current_schema()::regnamespace
+          AND (p.proname LIKE '\_%' OR EXISTS (
+                   SELECT FROM _callers() AS c
+                   WHERE p.proname = ANY (c.functions) AND c.role <> 'owner'
+                     AND (m.role IN (c.role, 'memoir_admin')
+                          OR m.role = 'memoir_agent' AND c.role = 'memoir_reader')))
+        UNION ALL
+        SELECT 'TABLE ' || r.name, s."right", m.role
+        FROM relation AS r, made AS m,
+             unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS s ("right")
+        WHERE r.relkind IN ('r', 'p', 'v')
+          AND CASE WHEN s."right" = 'SELECT'
+                   THEN m.role <> 'memoir_worker' OR NOT _hidden_from_workers(r.relname)
+                   ELSE m.role = 'memoir_admin' AND r.relkind <> 'v'
+                        AND r.relname <> 'migration' END
+        UNION ALL
+        SELECT 'TABLE ' || r.name, concat(w."right", ' (' || quote_ident(k.name) || ')'), m.role
+        FROM _writers() AS w
+        JOIN relation AS r ON r.relname = ANY (w.tables)
+        JOIN made AS m ON m.role = ANY (w.roles)
+        LEFT JOIN unnest(w.columns) AS k (name) ON true
+        UNION ALL
+        SELECT 'SEQUENCE ' || r.name, 'USAGE', m.role
+        FROM relation AS r, made AS m
+        WHERE r.relkind = 'S' AND m.role <> 'memoir_reader'
+    )
+    SELECT d.object, d."right", d.role FROM due AS d;
+END $$;
+
+-- Every right the four roles, and PUBLIC, have.
+CREATE OR REPLACE FUNCTION _rights_given()
+    RETURNS TABLE (object text, "right" text, role text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT g.object, a.privilege_type || g.column_name,
+           coalesce(quote_ident(r.rolname), 'PUBLIC')
+    FROM (
+        SELECT 'SCHEMA ' || quote_ident(n.nspname) AS object, '' AS column_name, n.nspacl AS acl
+        FROM pg_namespace AS n WHERE n.nspname = current_schema()
+        UNION ALL
+        SELECT 'ROUTINE ' || p.oid::regprocedure, '',
+               coalesce(p.proacl, acldefault('f', p.proowner))
+        FROM pg_proc AS p WHERE p.pronamespace = current_schema()::regnamespace
+        UNION ALL
+        SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END || c.oid::regclass, '',
+               c.relacl
+        FROM pg_class AS c
+        WHERE c.relnamespace = current_schema()::regnamespace
+          AND c.relkind IN ('r', 'p', 'v', 'S')
+        UNION ALL
+        SELECT 'TABLE ' || c.oid::regclass, format(' (%I)', t.attname), t.attacl
+        FROM pg_class AS c
+        JOIN pg_attribute AS t ON t.attrelid = c.oid AND t.attacl IS NOT NULL
+        WHERE c.relnamespace = current_schema()::regnamespace
+    ) AS g
+    CROSS JOIN LATERAL aclexplode(g.acl) AS a
+    LEFT JOIN pg_roles AS r ON r.oid = a.grantee
+    WHERE a.grantee = 0
+       OR r.rolname IN ('memoir_reader', 'memoir_agent', 'memoir_worker', 'memoir_admin');
+END $$;
+
+-- Makes the roles that are missing; returns those that it may not make.
+CREATE OR REPLACE FUNCTION _make_roles() RETURNS text[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    role text;
+    missing text[] := '{}';
+BEGIN
+    FOREACH role IN ARRAY '{memoir_reader,memoir_agent,memoir_worker,memoir_admin}'::text[] LOOP
+        CONTINUE WHEN to_regrole(role) IS NOT NULL;
+        BEGIN
+            EXECUTE format('CREATE ROLE %I', role);
+        EXCEPTION
+            WHEN insufficient_privilege THEN
+                missing := missing || role;
+            WHEN duplicate_object OR unique_violation THEN
+                NULL;  -- another database made it at this moment
+        END;
+    END LOOP;
+    RETURN missing;
+END $$;
+
+-- Policies by role. An agent takes back a memory of his own transaction (remember() does, where
+-- another says the same), and no other: what is stored he may retire, and undo() brings it back.
+CREATE OR REPLACE FUNCTION _make_policies() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    owned regclass;
+BEGIN
+    FOR owned IN
+        SELECT u.* FROM _user_tables() AS u (owned)
+        WHERE NOT EXISTS (SELECT FROM pg_policy AS p
+                          WHERE p.polrelid = u.owned AND p.polname = 'all_rows')
+    LOOP
+        EXECUTE format('CREATE POLICY all_rows ON %s TO memoir_worker, memoir_admin USING (true)',
+                       owned);
+    END LOOP;
+    IF NOT EXISTS (SELECT FROM pg_policy AS p
+                   WHERE p.polrelid = 'memory'::regclass AND p.polname = 'no_purge') THEN
+        CREATE POLICY no_purge ON memory AS RESTRICTIVE FOR DELETE TO memoir_agent
+            USING (recorded_at = now() OR _serves_everybody());
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION grant_access() RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    missing CONSTANT text[] := _make_roles();
+    statement text;
+BEGIN
+    FOR statement IN
+        SELECT format('REVOKE %s ON %s FROM %s', g."right", g.object, string_agg(g.role, ', '))
+        FROM (SELECT * FROM _rights_given() EXCEPT SELECT * FROM _rights_due()) AS g
+        GROUP BY g.object, g."right"
+        UNION ALL
+        SELECT format('GRANT %s ON %s TO %s', d."right", d.object,
+                      string_agg(d.role, ', ' ORDER BY d.role))
+        FROM (SELECT * FROM _rights_due() EXCEPT SELECT * FROM _rights_given()) AS d
+        GROUP BY d.object, d."right"
+        ORDER BY 1 DESC
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+    IF missing <> '{}' THEN
+        RAISE WARNING 'pgmemoir works for the owner of its tables alone: role "%" may not create '
+                      'the roles %', current_user, array_to_string(missing, ', ')
+            USING HINT = format('Somebody who may: CREATE ROLE %s; then you: '
+                                'SELECT memoir.grant_access();',
+                                array_to_string(missing, '; CREATE ROLE '));
+        RETURN false;
+    END IF;
+    PERFORM _make_policies();
+    RETURN true;
+END $$;
+
+COMMENT ON FUNCTION grant_access() IS
+    'Makes the roles memoir_reader, memoir_agent, memoir_worker and memoir_admin where they are '
+    'missing and the caller may (CREATEROLE), and gives them and PUBLIC exactly the rights they '
+    'should have in this database. Returns whether all roles are there; else a WARNING says what '
+    'to do. Every migration calls it; call it again when somebody made the roles later, or to '
+    'take back what somebody granted them. For the owner of the tables. Source: DESIGN 8.';
+
+SELECT grant_access();

@@ -1,0 +1,214 @@
+"""What each role may do, and what it may not: by function, and by SQL of its own."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from tests.jobs import add_kind, claim, enqueue, finish, ready
+from tests.rows import add_event, call, found, lines, recall, refused, remember, value
+
+ADMINS_ONLY = {
+    "purge": {"memory_id": 1},
+    "purge_user": {"user_id": "ada"},
+    "export_user": {"user_id": "ada"},
+    "import_user": {"lines": ["{}"]},
+    "maintain": {},
+    "switch_model": {"name": "x"},
+    "drop_model": {"name": "x"},
+    "add_model": {"name": "x", "dimensions": 2},
+}
+TABLES = """
+SELECT c.relname FROM pg_class AS c
+WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+"""
+DIFFERENCES = """
+WITH due AS (SELECT * FROM memoir._rights_due()), given AS (SELECT * FROM memoir._rights_given())
+(TABLE due EXCEPT TABLE given) UNION ALL (TABLE given EXCEPT TABLE due)
+"""
+
+
+@pytest.fixture
+def people(tx):
+    """Ada and Bob each have a memory and a job that waits; their ids by user."""
+    tx.execute("SELECT memoir.use_model('three', 3)")
+    add_kind(tx)
+    made = {}
+    for user in ("ada", "bob"):
+        made[user] = remember(tx, f"tea of {user}", embedding="[1,0,0]", user_id=user)
+        enqueue(tx, user_id=user)
+        add_event(tx, "alert", {"who": user}, user_id=user)
+    return made
+
+
+def denied(conn, query):
+    """What the server says to a statement that the role has no right to."""
+    with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught, conn.transaction():
+        conn.execute(query)
+    return caught.value.diag.message_primary
+
+
+@pytest.mark.usefixtures("people")
+def test_a_reader_recalls_and_cannot_change_a_row(become):
+    conn = become("reader", "ada")
+    made = recall(conn, "tea")
+    assert (lines(made.block), made.retrieval_id) == (
+        ["tea of ada", '[alert] {"who": "ada"}'],
+        None,
+    )
+    for (table,) in conn.execute(TABLES).fetchall():
+        assert denied(conn, f"DELETE FROM memoir.{table}").startswith("permission denied")
+        assert denied(conn, f"INSERT INTO memoir.{table} DEFAULT VALUES").startswith("permission")
+        rights = "SELECT has_any_column_privilege(%s, 'UPDATE')"
+        assert value(conn, rights, f"memoir.{table}") is False
+
+
+@pytest.mark.usefixtures("people")
+def test_a_reader_has_no_function_that_writes(become):
+    conn = become("reader", "ada")
+    for function, given in {"remember": {"content": "x"}, "forget": {"memory_id": 1}}.items():
+        said = refused(conn, function, **given)
+        assert said.message_primary == f"permission denied for function {function}"
+
+
+def test_a_reader_calls_the_tools_that_read(become, people):
+    conn = become("reader", "ada")
+    (answer,) = call(conn, "call_tool", name="memory_search", arguments={"query": "tea"})
+    assert [found["key"] for found in answer.call_tool["results"]] == [str(people["ada"])]
+    said = refused(conn, "call_tool", name="memory_write", arguments={"content": "x"})
+    assert said.sqlstate == "42501"
+
+
+def test_an_agent_remembers_changes_and_takes_back(become, people):
+    conn = become("agent", "ada")
+    coffee = remember(conn, "coffee of ada", embedding="[0,1,0]")
+    call(conn, "update_memory", memory_id=coffee, content="espresso of ada")
+    call(conn, "forget", memory_id=people["ada"])
+    call(conn, "restore", memory_id=people["ada"])
+    assert found(conn, "tea espresso")[:2] == ["tea of ada", "espresso of ada"]
+
+
+@pytest.mark.usefixtures("people")
+def test_an_agent_may_say_again_what_is_stored(become):
+    # The new row is stored and taken away again: a deletion that the policy no_purge lets pass.
+    conn = become("agent", "ada")
+    (first,) = call(conn, "remember", content="Ada drinks green tea at four", kind="fact")
+    (again,) = call(conn, "remember", content="Ada drinks green tea at four.", kind="fact")
+    assert (again.action, again.memory_id) == ("NOOP", first.memory_id)
+    stored = conn.execute("SELECT FROM memoir.memory WHERE strpos(content, 'green') > 0")
+    assert len(stored.fetchall()) == 1
+
+
+@pytest.mark.parametrize("role", ["reader", "agent", "worker"])
+@pytest.mark.parametrize("function", ADMINS_ONLY)
+def test_what_cannot_be_undone_and_what_is_of_all_users_is_for_admins(become, role, function):
+    said = refused(become(role, "ada"), function, **ADMINS_ONLY[function])
+    assert said.message_primary == f"permission denied for function {function}"
+
+
+@pytest.mark.usefixtures("people")
+def test_an_agent_cannot_delete_a_stored_memory_nor_rewrite_history(become, tx):
+    tx.execute("UPDATE memoir.memory SET recorded_at = now() - interval '1 second'")
+    conn = become("agent", "ada")
+    assert conn.execute("DELETE FROM memoir.memory").rowcount == 0
+    for change in (
+        "UPDATE memoir.memory SET recorded_at = now()",
+        "UPDATE memoir.memory SET user_id = 'bob'",
+        "UPDATE memoir.revision SET reason = 'x'",
+        "DELETE FROM memoir.revision",
+        "DELETE FROM memoir.trace",
+        "UPDATE memoir.profile SET ann = 1",
+        "UPDATE memoir.job SET status = 'done'",
+        "UPDATE memoir.setting SET value = '0'",
+        "UPDATE memoir.embedding_model SET dimensions = 7",
+        "INSERT INTO memoir.mode (name, description) VALUES ('x', 'y')",
+        "SELECT setval('memoir.memory_memory_id_seq', 1)",
+        "SELECT * FROM memoir.event_default",
+        "CREATE TABLE memoir.x ()",
+    ):
+        assert denied(conn, change).startswith(("permission denied", "must be owner"))
+
+
+def test_an_agent_does_not_name_the_embedding_model(become):
+    conn = become("agent", "ada")
+    for function, given in {
+        "remember": {"content": "tea", "embedding": "[1,0,0]"},
+        "use_model": {"name": "three", "dimensions": 3},
+    }.items():
+        said = refused(conn, function, **given)
+        assert said.sqlstate == "ME009"
+        assert "SELECT memoir.use_model(" in said.message_hint
+    assert remember(conn, "words need no model")
+
+
+def test_a_worker_serves_everybody(become, people):
+    conn = become("worker")
+    assert sorted(user for user, _ in ready(conn)) == ["ada", "bob"]
+    for user in people:
+        (job,) = claim(conn, user_id=user)
+        assert finish(conn, job.job_id, user_id=user, worker="w1") == "done"
+
+
+@pytest.mark.usefixtures("people")
+def test_a_worker_sees_no_logs_and_no_gold(become):
+    conn = become("worker")
+    for table in ("retrieval", "tool_call", "gold", "gold_relevant", "retrieval_log"):
+        assert denied(conn, f"SELECT FROM memoir.{table}").startswith("permission denied")
+
+
+def test_an_admin_maintains_and_purges_everybody(become, people):
+    conn = become("admin")
+    users = {row.user_id for row in call(conn, "maintain")}
+    assert {"ada", "bob"} <= users
+    assert call(conn, "purge", memory_id=people["ada"], user_id="ada")
+    assert call(conn, "purge_user", user_id="bob")
+    assert value(conn, "SELECT count(*) FROM memoir.memory") == 0
+
+
+def test_who_is_agent_and_admin_may_what_an_admin_may(people, tx):
+    tx.execute("UPDATE memoir.memory SET recorded_at = now() - interval '1 second'")
+    tx.execute("CREATE ROLE two IN ROLE memoir_agent, memoir_admin")
+    tx.execute("SET LOCAL ROLE two")
+    assert call(tx, "purge", memory_id=people["ada"], user_id="ada")
+    assert value(tx, "SELECT count(*) FROM memoir.memory") == 1
+
+
+def test_a_role_without_any_right_cannot_even_call(tx):
+    tx.execute("CREATE ROLE nobody")
+    tx.execute("SET LOCAL ROLE nobody")
+    assert denied(tx, "SELECT memoir.recall()") == "permission denied for schema memoir"
+
+
+def test_granted_twice_nothing_is_written(tx):
+    rows = "SELECT md5(string_agg(oid || xmin::text, ',' ORDER BY oid)) FROM {}"
+    states = []
+    for _ in range(2):
+        states.append([value(tx, rows.format(name)) for name in ("pg_proc", "pg_class")])
+        assert value(tx, "SELECT memoir.grant_access()") is True
+    assert states[0] == states[1]
+
+
+def test_what_somebody_granted_is_taken_back(tx):
+    tx.execute("GRANT DELETE ON memoir.revision TO memoir_agent")
+    tx.execute("GRANT UPDATE (ann) ON memoir.profile TO memoir_agent")
+    tx.execute("GRANT EXECUTE ON FUNCTION memoir.purge TO PUBLIC")
+    tx.execute("REVOKE SELECT ON memoir.memory FROM memoir_reader")
+    assert value(tx, "SELECT memoir.grant_access()") is True
+    assert tx.execute(DIFFERENCES).fetchall() == []
+
+
+def test_who_may_not_create_roles_is_told_what_to_do_and_goes_on(tx):
+    said = []
+    tx.add_notice_handler(lambda heard: said.append((heard.message_primary, heard.message_hint)))
+    tx.execute("ALTER ROLE memoir_worker RENAME TO was_worker")
+    tx.execute("CREATE ROLE installer")
+    tx.execute(f"GRANT {tx.info.user} TO installer")
+    tx.execute("SET LOCAL ROLE installer")
+    assert value(tx, "SELECT memoir.grant_access()") is False
+    ((warning, hint),) = said
+    assert warning.endswith("may not create the roles memoir_worker")
+    assert hint == (
+        "Somebody who may: CREATE ROLE memoir_worker; then you: SELECT memoir.grant_access();"
+    )
+    assert remember(tx, "the owner needs no roles")
+    tx.execute("RESET ROLE")
+    assert value(tx, "SELECT memoir.grant_access()") is True

@@ -1,0 +1,227 @@
+"""``memoir export`` and ``memoir import``: files in, files out, and what is said."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner, Result
+from tests.client.test_importers import ITEM, MEM0
+from tests.moving import export, live
+from tests.rows import row_counts
+
+from pgmemoir import cli
+from pgmemoir.errors import BadFile
+from pgmemoir.move import read_lines
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture
+def lived(db: psycopg.Connection) -> psycopg.Connection:
+    """A database in which ada did everything a user does."""
+    live(db, "ada")
+    return db
+
+
+def write(folder: Path, name: str, value: Any) -> str:
+    path = folder / name
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return str(path)
+
+
+def test_an_export_goes_through_a_file(
+    memoir: Call, lived: psycopg.Connection, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "ada.jsonl")
+    done = memoir("export", file, "--user", "ada")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr.startswith("exported user ada: 7 memories, 2 entities, ")
+    lines = export(lived, "ada")
+    assert Path(file).read_text().splitlines()[1:] == lines[1:]
+    lived.execute("SELECT memoir.purge_user('ada')")
+    assert memoir("import", file).stdout.startswith("imported user ada: 7 memories, ")
+    assert export(lived, "ada")[1:] == lines[1:]
+
+
+@pytest.mark.usefixtures("lived")
+def test_an_export_goes_through_a_pipe(memoir: Call) -> None:
+    done = memoir("--user", "ada", "export", "--vectors")
+    assert "[1,2,3]" in done.stdout
+    assert memoir("import", "-", "--user", "bob", stdin=done.stdout).exit_code == 0
+    again = memoir("import", "-", "--user", "bob", stdin=done.stdout)
+    assert again.stdout == "this file was imported for user bob before: nothing is changed\n"
+
+
+@pytest.mark.usefixtures("lived")
+def test_a_file_may_be_packed(memoir: Call, tmp_path: Path) -> None:
+    file = tmp_path / "ada.jsonl.gz"
+    assert memoir("export", str(file), "--user", "ada").exit_code == 0
+    assert gzip.decompress(file.read_bytes()).startswith(b'{"pgmemoir"')
+    assert memoir("import", str(file), "--user", "bob").stdout.startswith("imported user bob")
+    file.write_bytes(file.read_bytes()[:-40])
+    done = memoir("import", str(file), "--user", "eve")
+    assert (done.exit_code, "cannot be unpacked" in done.stderr) == (1, True)
+
+
+def test_a_dry_run_stores_nothing(memoir: Call, lived: psycopg.Connection, tmp_path: Path) -> None:
+    file = str(tmp_path / "ada.jsonl")
+    memoir("export", file, "--user", "ada")
+    before = row_counts(lived)
+    done = memoir("import", file, "--user", "bob", "--dry-run", "--new-ids", "--no-vectors")
+    assert done.stdout.startswith("would import user bob: 7 memories")
+    csv = write(tmp_path, "rows.csv", "content\ntea\n")
+    assert memoir("import", csv, "--dry-run").stdout.startswith("csv: 1 memories would be stored")
+    assert row_counts(lived) == before
+
+
+def test_a_file_that_is_there_is_kept(memoir: Call, tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text("mine")
+    done = memoir("export", str(file))
+    assert (done.exit_code, "is there already" in done.stderr) == (1, True)
+    assert file.read_text() == "mine"
+    assert memoir("export", str(file), "--force").exit_code == 0
+    assert file.read_text().startswith('{"pgmemoir"')
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.jsonl"]
+
+
+def test_a_folder_that_is_not_there_is_told(memoir: Call, tmp_path: Path) -> None:
+    done = memoir("export", str(tmp_path / "no" / "file"))
+    assert (done.exit_code, done.stderr.startswith("error: cannot write ")) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b'{"pgmemoir"\n{"user": "t\xe9a"}\n', "line 2: not UTF-8"),
+        (b"a\nb\n" + b"x" * (33 * 2**20), "line 3: it has more than 33,554,432 bytes"),
+        (b"a\nt\0a\n", "line 2: it has a NUL character"),
+    ],
+)
+def test_a_file_of_no_text_is_refused_before_it_is_sent(data: bytes, problem: str) -> None:
+    with pytest.raises(BadFile, match=problem):
+        list(read_lines(BytesIO(data)))
+
+
+def test_a_cut_or_changed_file_is_refused_with_its_line(
+    memoir: Call, lived: psycopg.Connection, tmp_path: Path
+) -> None:
+    file = tmp_path / "ada.jsonl"
+    memoir("export", str(file), "--user", "ada")
+    data = file.read_bytes()
+    before = row_counts(lived)
+    for damaged, problem in (
+        (data[: data.rindex(b'{"end"')], "without its end"),
+        (data[: len(data) // 2], "line "),
+        (data.replace(b"tea", b"beer"), "the checksum is another"),
+        (data.replace(b'"version": 1', b'"version": 9'), "version 9 is unknown"),
+    ):
+        file.write_bytes(damaged)
+        done = memoir("import", str(file), "--user", "bob")
+        assert (done.exit_code, problem in done.stderr, "line " in done.stderr) == (1, True, True)
+        assert row_counts(lived) == before
+
+
+STORES: dict[str, tuple[str, Any]] = {
+    "mem0": ("mem0.json", {"results": [MEM0, {**MEM0, "memory": "Has a 狗"}]}),
+    "langgraph": ("items.json", [ITEM, {**ITEM, "key": "2", "value": {"text": "Has a 狗"}}]),
+    "csv": ("rows.csv", 'content,kind\n"likes\ntea",fact\nHas a 狗,fact\n'),
+    "jsonl": ("rows.jsonl", '{"content": "likes tea", "kind": "fact"}\n{"content": "Has a 狗"}'),
+}
+
+
+@pytest.mark.parametrize("format", sorted(STORES))
+def test_what_other_programs_wrote_is_stored_once(
+    memoir: Call, db: psycopg.Connection, tmp_path: Path, format: str
+) -> None:
+    file = write(tmp_path, *STORES[format])
+    first = memoir("import", file)
+    assert first.stdout.startswith(f"{format}: 2 memories stored, 0 updated, 0 known already")
+    before = row_counts(db)
+    assert memoir("import", file).stdout.startswith(
+        f"{format}: 0 memories stored, 0 updated, 2 known already"
+    )
+    assert row_counts(db) == before
+
+
+def test_the_time_and_origin_of_a_memory_are_kept(
+    memoir: Call, db: psycopg.Connection, tmp_path: Path
+) -> None:
+    memoir("import", write(tmp_path, *STORES["mem0"]))
+    row = db.execute(
+        "SELECT origin, created_at::date::text, data #>> '{mem0,id}' FROM memoir.memory LIMIT 1"
+    )
+    assert row.fetchone() == ("mem0", "2024-07-26", "892db2ae")
+
+
+def test_several_users_are_kept_or_one_is_named(
+    memoir: Call, db: psycopg.Connection, tmp_path: Path
+) -> None:
+    file = write(tmp_path, "mem0.json", [MEM0, {**MEM0, "memory": "Sails", "user_id": "bob"}])
+    done = memoir("import", file)
+    assert (done.exit_code, "memories of 2 users (alice, bob" in done.stderr) == (2, True)
+    users = "SELECT DISTINCT user_id FROM memoir.memory ORDER BY 1"
+    assert memoir("import", file, "--keep-users").exit_code == 0
+    assert db.execute(users).fetchall() == [("alice",), ("bob",)]
+    assert memoir("import", file, "--user", "eve").exit_code == 0
+    assert db.execute(users).fetchall() == [("alice",), ("bob",), ("eve",)]
+
+
+def test_a_memory_the_database_refuses_is_told_with_its_line(
+    memoir: Call, db: psycopg.Connection, tmp_path: Path
+) -> None:
+    db.execute("UPDATE memoir.setting SET value = '100000' WHERE name = 'text_limit'")
+    file = write(tmp_path, "rows.csv", f'content,kind\n"a\nb",fact\n{"x" * 100_001},fact\n')
+    done = memoir("import", file)
+    assert done.stderr.startswith("error: line 4: the memory has 100001 bytes, the limit is 100000")
+    assert db.execute("SELECT count(*) FROM memoir.memory").fetchone() == (0,)
+
+
+def test_columns_are_mapped(memoir: Call, db: psycopg.Connection, tmp_path: Path) -> None:
+    file = write(tmp_path, "notes.csv", "id;text;date\n7;green tea;2024-01-02\n")
+    done = memoir("import", file, "--map", "content=text, created_at=date")
+    assert done.stdout.startswith("csv: 1 memories stored")
+    row = db.execute("SELECT content, created_at::date::text, data FROM memoir.memory").fetchone()
+    assert row == ("green tea", "2024-01-02", {"id": "7"})
+
+
+def test_a_format_may_be_forced(memoir: Call, tmp_path: Path) -> None:
+    file = write(tmp_path, "rows.jsonl", '{"content": "tea"}')
+    assert memoir("import", file).stdout.startswith("1 messages stored")
+    assert memoir("import", file, "--format", "jsonl").stdout.startswith("jsonl: 1 memories")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--map", "content"],
+        ["--new-ids"],
+        ["--no-vectors"],
+        ["--session", "s"],
+        ["--format", "yaml"],
+        ["--format", "mem0", "--map", "content=text"],
+        ["--format", "conversation", "--keep-users"],
+        ["--format", "pgmemoir", "--session", "s"],
+    ],
+)
+def test_options_that_say_nothing_to_a_file_are_refused(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    file = write(tmp_path, "rows.csv", "content\ntea\n")
+    done = CliRunner().invoke(
+        cli.main, ["--dsn", "host=nowhere.invalid", "import", file, *arguments]
+    )
+    assert (done.exit_code, done.stderr[:7]) == (2, "error: ")
+
+
+def test_a_memory_that_is_not_stored_is_told(memoir: Call, tmp_path: Path) -> None:
+    memoir("settings", "memory=off")
+    done = memoir("import", write(tmp_path, "rows.csv", "content\ntea\n"))
+    assert done.stdout.endswith("1 not stored: memory is off\n")

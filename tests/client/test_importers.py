@@ -1,0 +1,249 @@
+"""Files of other programs: which wrote one, and the memories in it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from pgmemoir.errors import BadFile
+from pgmemoir.importers import FORMATS, Items, detect, read
+
+MEM0 = {
+    "id": "892db2ae",
+    "memory": "Likes to play cricket on weekends 🏏",
+    "hash": "285d07801ae42054732314853e9eadd7",
+    "metadata": {"category": "hobbies"},
+    "created_at": "2024-07-26T10:29:36.630547-07:00",
+    "updated_at": None,
+    "user_id": "alice",
+    "run_id": "r1",
+}
+ITEM = {
+    "namespace": ["memories", "ada"],
+    "key": "k1",
+    "value": {"content": "喜欢茶", "rating": 5},
+    "created_at": "2024-07-26T10:29:36+00:00",
+    "updated_at": "2024-07-27T10:29:36+00:00",
+}
+
+
+def items(format: str, value: Any, mapping: dict[str, str] | None = None) -> Items:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return read(text.encode(), format, "file", mapping or {})
+
+
+def contents(format: str, value: Any, mapping: dict[str, str] | None = None) -> list[str]:
+    return [memory["content"] for memory in items(format, value, mapping).memories]
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ('{"pgmemoir": {"version": 1}}', "pgmemoir"),
+        ('\ufeff{"pgmemoir": {"version": 1}}', "pgmemoir"),
+        (json.dumps({"results": [MEM0], "relations": []}), "mem0"),
+        (json.dumps({"count": 1, "next": None, "results": [MEM0]}), "mem0"),
+        (json.dumps([MEM0, MEM0]), "mem0"),
+        (json.dumps([ITEM]), "langgraph"),
+        (json.dumps({"items": [ITEM]}), "langgraph"),
+        (json.dumps(ITEM) + "\n" + json.dumps(ITEM), "langgraph"),
+        ('{"content": "tea", "kind": "fact"}\n{"content": "milk"}', "jsonl"),
+        ('{"content": "tea", "role": "user", "kind": "x"}', "conversation"),
+        ('{"content": "tea"}', "conversation"),
+        ('[{"speaker": "Ada", "text": "hi"}]', "conversation"),
+        ('{"sessions": [{"messages": [{"text": "hi"}]}]}', "conversation"),
+        ("content,kind\ntea,fact", "csv"),
+        ('kind;"content"\r\nfact;tea', "csv"),
+        ("hello", "conversation"),
+        ("", "conversation"),
+        ('{"content": "tea", "kind": "fact"}\n{"content": ', "jsonl"),
+    ],
+)
+def test_a_file_tells_its_format(text: str, format: str) -> None:
+    assert format in FORMATS
+    assert detect(text.encode(), "file", {}) == format
+
+
+def test_a_mapping_or_the_name_says_that_it_has_rows() -> None:
+    assert detect(b"text\ntea", "file", {"content": "text"}) == "csv"
+    assert detect(b"text\ntea", "file.csv", {}) == "csv"
+    assert detect(b'{"text": "tea"}', "file", {"content": "text"}) == "jsonl"
+
+
+@pytest.mark.parametrize("value", [{"results": [MEM0]}, [MEM0], MEM0])
+def test_a_memory_of_mem0_keeps_what_it_had(value: Any) -> None:
+    found = items("mem0", value)
+    (memory,) = found.memories
+    assert found.users == ["alice"]
+    assert memory["content"] == MEM0["memory"]
+    assert (memory["kind"], memory["source"]) == ("fact", "mem0")
+    assert memory["created_at"] == datetime(2024, 7, 26, 17, 29, 36, 630547, tzinfo=UTC)
+    assert memory["data"] == {
+        "category": "hobbies",
+        "mem0": {"id": "892db2ae", "hash": MEM0["hash"], "run_id": "r1"},
+    }
+
+
+def test_mem0_says_until_when_and_under_which_words() -> None:
+    (memory,) = items(
+        "mem0", [{**MEM0, "expiration_date": "2030-01-01", "categories": ["sports"]}]
+    ).memories
+    assert memory["valid_until"] == datetime(2030, 1, 1, tzinfo=UTC)
+    assert memory["keywords"] == ["sports"]
+
+
+def test_the_graph_of_mem0_is_left_out_and_told() -> None:
+    found = items("mem0", {"results": [{**MEM0, "memory": ""}], "relations": [{}, {}]})
+    assert (found.skipped, found.memories) == (1, [])
+    assert found.notes == ["2 relations of its graph are left out"]
+
+
+def test_an_item_of_langgraph_keeps_where_it_was() -> None:
+    (memory,) = items("langgraph", [ITEM]).memories
+    assert (memory["content"], memory["source"]) == ("喜欢茶", "langgraph")
+    assert memory["data"] == {
+        "rating": 5,
+        "langgraph": {
+            "namespace": ["memories", "ada"],
+            "key": "k1",
+            "updated_at": "2024-07-27T10:29:36+00:00",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ({"text": "tea"}, "tea"),
+        ({"memory": "tea"}, "tea"),
+        ({"data": "tea"}, "tea"),
+        ({"kind": "Memory", "content": {"content": "tea"}}, "tea"),
+        ({"likes": "茶"}, '{"likes": "茶"}'),
+        (["tea", 1], '["tea", 1]'),
+        ("tea", "tea"),
+    ],
+)
+def test_the_text_of_a_langgraph_value_is_found(value: Any, content: str) -> None:
+    assert contents("langgraph", [{**ITEM, "value": value}]) == [content]
+
+
+def test_a_row_of_the_table_of_langgraph_is_an_item() -> None:
+    row = {"prefix": "memories.ada", "key": "k1", "value": {"text": "tea"}}
+    (memory,) = items("langgraph", [row]).memories
+    assert (memory["data"] or {})["langgraph"]["namespace"] == ["memories", "ada"]
+
+
+CSV = (
+    "\ufeffcontent,kind,created_at,keywords,importance,team\r\n"
+    '"a ""b"",\r\nc",fact,2024-01-02,"x, y",0.5,ops\r\n'
+    "\r\n"
+    "茶,,,,,\r\n"
+)
+
+
+def test_csv_has_quotes_commas_and_lines_in_a_cell() -> None:
+    found = items("csv", CSV)
+    first, second = found.memories
+    assert first == {
+        "content": 'a "b",\r\nc',
+        "kind": "fact",
+        "created_at": datetime(2024, 1, 2, tzinfo=UTC),
+        "keywords": ["x", "y"],
+        "importance": 0.5,
+        "data": {"team": "ops"},
+        "source": "import",
+    }
+    assert second == {"content": "茶", "kind": "general", "source": "import"}
+    assert found.lines == [2, 5]
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+def test_the_delimiter_of_csv_is_found(sign: str) -> None:
+    text = f"kind{sign}content{sign}a\nfact{sign}tea, green; hot | black{sign}1".replace(
+        "tea, green; hot | black", '"tea, green; hot | black"'
+    )
+    assert contents("csv", text) == ["tea, green; hot | black"]
+
+
+def test_columns_may_have_other_names() -> None:
+    mapping = {"content": "text", "created_at": "date"}
+    (memory,) = items("csv", "id,text,date\n7,tea,2024-01-02", mapping).memories
+    assert (memory["content"], memory["data"]) == ("tea", {"id": "7"})
+    assert memory["created_at"] == datetime(2024, 1, 2, tzinfo=UTC)
+    assert contents("jsonl", '{"text": "tea"}', mapping) == ["tea"]
+
+
+def test_jsonl_has_the_fields_of_remember_and_their_names_in_sql() -> None:
+    line = {
+        "content": "tea 🍵",
+        "session_id": "s",
+        "position": 2,
+        "origin": "agent",
+        "embedding": [1, 2],
+        "user_id": "ada",
+        "data": {"a": None},
+        "extra": 1,
+    }
+    found = items("jsonl", line)
+    assert found.users == ["ada"]
+    assert found.memories == [
+        {
+            "content": "tea 🍵",
+            "kind": "general",
+            "session": "s",
+            "turn": 2,
+            "source": "agent",
+            "vector": [1, 2],
+            "data": {"a": None, "extra": 1},
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "problem"),
+    [
+        ("mem0", '[{"id": 1,\n "memory": 3}]', "file, line 1: memory is 3, not text"),
+        ("mem0", '[{"id": 1, "memory": "a"},\n17]', "line 1: an entry is an object, this is 17"),
+        ("mem0", '[\n{"id": 1, "memory": "a", "user_id": 7}]', "line 2: user_id is 7"),
+        ("mem0", '[\n{"id": 1, "memory": "a", "metadata": []}', "line 2: not JSON"),
+        ("mem0", '[\n{"memory": "a", "created_at": "soon"}]', 'line 2: created_at is "soon"'),
+        ("langgraph", '[\n\n{"key": 1}]', "line 3: an item has value, this one has not"),
+        ("langgraph", '{"key": 1, "value": {}}', "an item has a namespace"),
+        ("jsonl", '{"content": "a"}\n[1]', "line 2: a memory is an object, this is 1"),
+        ("jsonl", '{"content": "a"}\n{"content": 1}', "line 2: content is 1, not text"),
+        ("jsonl", '{"content": "a"}\n\n{"content"', "line 3: not JSON"),
+        ("jsonl", '{"content": "a", "importance": NaN}', "importance is NaN, not a number"),
+        ("jsonl", '{"content": "a", "turn": 1.5}', "turn is 1.5, not a number"),
+        ("jsonl", '{"content": "a\\u0000"}', "line 1: the content holds a NUL character"),
+        ("jsonl", '{"content": "a", "keywords": 1}', "keywords is 1, not a list"),
+        ("jsonl", '{"content": "a", "data": "[]"}', "not a JSON object"),
+        ("csv", "content,kind\na\n", "line 2: 1 cells under 2 columns"),
+        ("csv", "content,kind\n\na,b,c\n", "line 3: 3 cells under 2 columns"),
+        ("csv", "content,created_at\na,soon\n", 'line 2: created_at is "soon"'),
+        ("csv", 'content,kind\n"a\nb",c,d\n', "line 2: 3 cells"),
+        ("csv", 'content\n"a" b\n', "line 2: "),
+        ("csv", "text\na\n", "line 1: there is no column content; there are text"),
+        ("csv", "content,content\na,b\n", "two columns are named 'content'"),
+        ("csv", "", "there is no column content; there are none"),
+    ],
+)
+def test_a_fault_is_told_with_its_line(format: str, text: str, problem: str) -> None:
+    with pytest.raises(BadFile) as caught:
+        items(format, text)
+    assert problem in caught.value.message
+    assert caught.value.hint
+
+
+def test_what_is_not_utf8_is_told_with_its_line() -> None:
+    with pytest.raises(BadFile, match="line 2: not UTF-8"):
+        read(b"content\n\xe9", "csv", "file", {})
+
+
+def test_a_mapping_of_no_field_or_no_column_is_refused() -> None:
+    with pytest.raises(BadFile, match="a memory has no field 'contant'"):
+        items("csv", "a\nb", {"contant": "a"})
+    with pytest.raises(BadFile, match="there is no column 'b'; there are a"):
+        items("csv", "a\nb", {"content": "b"})

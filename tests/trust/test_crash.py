@@ -1,0 +1,32 @@
+"""A server that is killed under load has all that it had said when it comes back."""
+
+from __future__ import annotations
+
+import crash
+import pytest
+from common import opened
+
+# What a process wrote the system still has when the process is killed.
+FAST = {"fsync": "off"}
+
+
+@pytest.fixture(scope="module")
+def survived(pytestconfig):
+    """What is told of a load under which the server and one of its processes were killed."""
+    with opened(None, pytestconfig.getoption("pg"), settings=FAST) as place:
+        crashes = crash.Crashes(place, seed=6)
+        crashes.prepare()
+        crashes.run(rounds=3, seconds=0.4)
+        return crashes.result()
+
+
+def test_nothing_is_lost_or_half_there_or_done_twice(survived):
+    assert survived["problems"] == []
+
+
+def test_the_load_was_hit_and_went_on(survived):
+    assert survived["killed"].keys() == {"server", "backend"}
+    assert sum(did.get("lost", 0) for did in survived["did"].values()) > 5
+    # An index that is being built when the server dies is no call that ended.
+    assert all(did.get("done") for name, did in survived["did"].items() if name != "maintain")
+    assert survived["own_indexes"] > 0
