@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 from psycopg.sql import SQL, Identifier
+from tests.d3_files import LOG, MEMORY, take, take_log
 from tests.rows import add_event, ago, call, recall, remember, say
 
 # Columns an import makes anew: caches, the numbers of the place they are in, and times of writing.
@@ -91,6 +92,8 @@ def live(conn: psycopg.Connection, user: str, word: str = "Zanzibar") -> list[in
         " VALUES (%s, memoir._query_hash(%s), %s, '{\"original\": []}')",
         (user, word, word),
     )
+    take(conn, MEMORY, **says)
+    take_log(conn, LOG | {"archived": True}, **says)
     call(conn, "set_rolling_summary", summary=f"{word} rests.", **says)
     found = recall(conn, f"{word} again", **says)
     call(conn, "mark_used", retrieval_id=found.retrieval_id, memory_ids=[one, goal], **says)

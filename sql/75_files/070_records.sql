@@ -23,14 +23,17 @@ BEGIN ATOMIC
         (6, 'relation', '{}', '{from_id,to_id,type,strength,created_at}'),
         (7, 'revision', '{reason,old_values,run_id,undoes}',
          '{revision_id,memory_id,action,author,change_id,created_at}'),
-        (8, 'event', '{archived}', '{event_id,type,payload,created_at}'),
+        (8, 'event', '{archived,log_entry,log_place}',
+         '{event_id,type,payload,created_at}'),
         (9, 'gold', '{embedding}', '{gold_id,gold_set,query,created_at,relevant}'),
         (10, 'expansion', '{}', '{query,expansion,uses,created_at}'),
         (11, 'retrieval', '{as_of,used_ids}',
          '{retrieval_id,created_at,mode,query,ids,kinds,scores,weights,chosen,token_used,'
          'token_budget,elapsed_ms,counted}'),
         (12, 'tool_call', '{total_found}',
-         '{tool_call_id,created_at,tool,arguments,memory_ids,elapsed_ms,counted}')
+         '{tool_call_id,created_at,tool,arguments,memory_ids,elapsed_ms,counted}'),
+        (13, 'file_entry', '{}', '{entry_id,memory_id,place,written,digest}'),
+        (14, 'file_head', '{}', '{name,written,read_at}')
     ) AS r (place, record, fields, needed);
 END;
 

@@ -117,7 +117,8 @@ BEGIN
                'event_id', e.event_id::text, 'type', e.type, 'created_at', e.created_at,
                'archived', (SELECT true FROM job AS j
                             WHERE j.user_id = user_id AND j.job_id = e.archive_job
-                              AND j.status = 'done')),
+                              AND j.status = 'done'),
+               'log_entry', e.log_entry::text, 'log_place', e.log_place),
                jsonb_build_object('payload', e.payload))
     FROM event AS e WHERE e.user_id = user_id
     ORDER BY e.event_id, e.created_at;
@@ -163,4 +164,24 @@ BEGIN
                jsonb_build_object('arguments', c.arguments))
     FROM tool_call AS c WHERE c.user_id = user_id
     ORDER BY c.tool_call_id;
+END $$;
+
+-- What files said: documents as text, which keeps the order of their keys.
+CREATE OR REPLACE FUNCTION _export_files(user_id text) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN QUERY
+    SELECT _record('file_entry', jsonb_build_object(
+               'entry_id', f.entry_id, 'memory_id', f.memory_id::text, 'place', f.place,
+               'written', f.written::text, 'digest', f.digest))
+    FROM file_entry AS f WHERE f.user_id = user_id
+    ORDER BY f.place, f.entry_id COLLATE "C";
+    RETURN QUERY
+    SELECT _record('file_head', jsonb_build_object(
+               'name', h.name, 'written', h.written::text, 'read_at', h.read_at))
+    FROM file_head AS h WHERE h.user_id = user_id
+    ORDER BY h.name COLLATE "C";
 END $$;

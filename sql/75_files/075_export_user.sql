@@ -24,6 +24,8 @@ BEGIN
                       FROM query_expansion AS t WHERE t.user_id = user_id
             UNION ALL SELECT 'retrieval', count(*) FROM retrieval AS t WHERE t.user_id = user_id
             UNION ALL SELECT 'tool_call', count(*) FROM tool_call AS t WHERE t.user_id = user_id
+            UNION ALL SELECT 'file_entry', count(*) FROM file_entry AS t WHERE t.user_id = user_id
+            UNION ALL SELECT 'file_head', count(*) FROM file_head AS t WHERE t.user_id = user_id
         ) AS c
         WHERE c.number > 0);
 END $$;
@@ -80,6 +82,7 @@ BEGIN
         SELECT c FROM _export_conversations(owner) AS c
         UNION ALL SELECT m FROM _export_memories(owner, of_model.model_id) AS m
         UNION ALL SELECT l FROM _export_logs(owner, of_model.model_id) AS l
+        UNION ALL SELECT f FROM _export_files(owner) AS f
     LOOP
         number := number + 1;
         checksum := _next_checksum(checksum, line);

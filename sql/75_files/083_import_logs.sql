@@ -68,18 +68,19 @@ DECLARE
     archived_by CONSTANT bigint := _archived_by(reading, bodies);
 BEGIN
     INSERT INTO event (user_id, event_id, type, payload, created_at, line, cost, terms, term_count,
-                       archive_job)
+                       archive_job, log_entry, log_place)
     SELECT reading.user_id, _new_id(reading, e.event_id), e.type,
            _new_payload(reading, e.type, e.payload), _check_time(e.created_at, 'created_at'),
            l.line, _token_cost('- ' || l.line || E'\n'), _term_set(t.terms, '{}'),
-           cardinality(t.terms), CASE WHEN e.archived THEN archived_by END
+           cardinality(t.terms), CASE WHEN e.archived THEN archived_by END,
+           _redact_written(e.log_entry::json), e.log_place
     FROM unnest(bodies) AS b (body),
          LATERAL (
              SELECT r.event_id, r.type, _redact_json(r.payload) AS payload, r.created_at,
-                    r.archived
+                    r.archived, r.log_entry, r.log_place
              FROM jsonb_to_record(b.body) AS r (
                  event_id bigint, type text, payload jsonb, created_at timestamptz,
-                 archived boolean)
+                 archived boolean, log_entry text, log_place int)
              OFFSET 0) AS e,
          LATERAL (SELECT _event_line(e.type, e.payload) AS line OFFSET 0) AS l,
          LATERAL (SELECT _event_terms(e.type, e.payload, l.line) AS terms OFFSET 0) AS t;
@@ -166,4 +167,28 @@ BEGIN
     FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS c (
         tool_call_id bigint, created_at timestamptz, tool text, arguments jsonb,
         memory_ids bigint[], total_found int, elapsed_ms float8, counted boolean);
+END $$;
+
+-- What files said; a digest is of values, not of ids.
+CREATE OR REPLACE FUNCTION _import_file_entries(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO file_entry (user_id, entry_id, memory_id, place, written, digest)
+    SELECT reading.user_id, _redact(f.entry_id), _new_id(reading, f.memory_id), f.place,
+           _redact_written(f.written::json), f.digest
+    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS f (
+        entry_id text, memory_id bigint, place int, written text, digest uuid);
+END $$;
+
+CREATE OR REPLACE FUNCTION _import_file_heads(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO file_head (user_id, name, written, read_at)
+    SELECT reading.user_id, h.name, _redact_written(h.written::json), h.read_at
+    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS h (
+        name text, written text, read_at timestamptz);
 END $$;

@@ -102,6 +102,8 @@ BEGIN
         WHEN 'expansion' THEN PERFORM _import_expansions(reading, bodies);
         WHEN 'retrieval' THEN PERFORM _import_retrievals(reading, bodies);
         WHEN 'tool_call' THEN PERFORM _import_tool_calls(reading, bodies);
+        WHEN 'file_entry' THEN PERFORM _import_file_entries(reading, bodies);
+        WHEN 'file_head' THEN PERFORM _import_file_heads(reading, bodies);
     END CASE;
     reading.found := reading.found || jsonb_build_object(
         record, coalesce((reading.found ->> record)::bigint, 0) + cardinality(bodies));
