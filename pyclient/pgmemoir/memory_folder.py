@@ -30,7 +30,7 @@ from .statements import rows
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _NEWS = {"ADD", "UPDATE", "DELETE", "FORGET"}
 
-_IMPORT = b"""SELECT action, reason, entry_id
+_IMPORT = b"""SELECT action, reason, coalesce(entry_id, 'rolling_summary')
 FROM memoir.import_memory_json(%s::json, %s::text, %s::boolean, %s::boolean, %s::text)"""
 _IMPORT_LOG = b"""SELECT action, reason, place::text
 FROM memoir.import_day_log(%s::json, %s::text, %s::boolean, %s::boolean, %s::text)"""
@@ -51,7 +51,7 @@ class Done:
     Attributes:
         name: the file, from the folder on.
         written: it was replaced, or renamed; in a dry run: it would be.
-        actions: how many of its entries were ADD, UPDATE, NOOP, FORGET or DELETE.
+        actions: how many of its entries (and its summary) were ADD, UPDATE, NOOP, FORGET, DELETE.
         news: each entry that was not NOOP: its action, its reason, and its id or place.
     """
 
@@ -193,7 +193,7 @@ class MemoryFolder:
                     f"{self._name(path)}: {known.message}", detail=known.detail, hint=known.hint
                 )
             raise known from error
-        news = [(action, reason, key or "") for action, reason, key in told if action in _NEWS]
+        news = [(action, reason, key) for action, reason, key in told if action in _NEWS]
         return Done(self._name(path), False, Counter(row[0] for row in told), news)
 
     def _wanted(self) -> dict[Path, str]:
@@ -255,8 +255,10 @@ def read_json(path: Path) -> str:
             f"{path}, line {error.lineno}, column {error.colno}: {error.msg}",
             hint=f"Half written? {path.name}.bak, where there is one, is the one before.",
         ) from error
-    except (ValueError, RecursionError) as error:
-        raise BadFile(f"{path}: {error}", hint="Nothing of it was taken.") from error
+    except RecursionError as error:
+        raise BadFile(f"{path} is nested too deeply", hint="Make it flatter.") from error
+    except ValueError as error:
+        raise BadFile(f"{path}: {error}", hint="JSON knows no such number.") from error
     return text
 
 

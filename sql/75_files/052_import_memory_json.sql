@@ -242,7 +242,7 @@ BEGIN
     FROM unnest(plan) WITH ORDINALITY AS p
     ORDER BY p.ordinality;
     IF resumed THEN
-        RETURN QUERY SELECT NULL, 'UPDATE', NULL::bigint, 'rolling summary', NULL::bigint;
+        RETURN QUERY SELECT NULL, 'UPDATE', NULL::bigint, 'changed in the file', NULL::bigint;
     END IF;
 END $$;
 

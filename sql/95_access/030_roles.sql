@@ -40,8 +40,10 @@ BEGIN ATOMIC
             'set_rolling_summary', 'supersede', 'tokens', 'undo_run', 'update_memory', 'use_model',
             'vector_backlog']),
         ('memoir_admin', ARRAY[
-            'add_model', 'drop_model', 'export_user', 'fill_model', 'import_user', 'maintain',
-            'maintain_all', 'purge', 'purge_user', 'switch_model']),
+            'add_model', 'drop_model', 'export_day_log', 'export_memory_json', 'export_user',
+            'fill_model', 'import_day_log', 'import_memory_json', 'import_user', 'log_days',
+            'maintain', 'maintain_all', 'migrate_day_log_md', 'migrate_memory_md', 'purge',
+            'purge_user', 'switch_model']),
         ('owner', ARRAY['grant_access']);
 END;
 

@@ -71,7 +71,8 @@ def export_files(
         click.echo(f"{'would write' if dry_run else 'wrote'} {name}")
     if len(written) > _SHOWN:
         click.echo(f"... and {len(written) - _SHOWN} more")
-    click.echo(f"{len(written)} written, {len(done) - len(written)} as they were")
+    count = f"{len(written)} {'to write' if dry_run else 'written'}"
+    click.echo(f"{count}, {len(done) - len(written)} as they were")
 
 
 @files.command()
@@ -117,7 +118,7 @@ def _show_taken(done: list[Done], dry_run: bool, as_json: bool) -> None:
         click.echo(f"{each.name}: {_counts(each.actions)}")
         for action, reason, key in each.news[:_SHOWN]:
             if action != "ADD":
-                click.echo(f"  {action} {one_line(key)}: {one_line(reason)}".replace(" :", ":"))
+                click.echo(f"  {action} {one_line(key)}: {one_line(reason)}")
     if dry_run:
         click.echo("nothing was changed")
 
