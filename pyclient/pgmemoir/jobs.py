@@ -14,12 +14,13 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from . import calls
-from .calls import Calls
+from .calls import Calls, Row
 from .statements import Statement, rows, together
 
 # The longest wait that fail() takes.
 _LONGEST_WAIT = timedelta(days=1)
 
+_NO_WAIT: Statement = (b"SELECT set_config('synchronous_commit', 'off', true)", ())
 _KINDS = b"SELECT name FROM memoir.job_kind WHERE needs = %s ORDER BY name"
 _BATCH = b"SELECT value::int FROM memoir.setting WHERE name = 'embed_batch'"
 _READY = b"SELECT user_id, waiting FROM memoir.ready_users(%s::int, %s::text[])"
@@ -131,7 +132,7 @@ class Jobs:
             (_CLAIM, (user, number, self._worker, list(kinds), self._lease))
             for user, number in wanted
         ]
-        answers = together(self._conn, statements)
+        answers = self._together(statements)
         return [Job(*row) for found in answers[0 if model is None else 1 :] for row in found]
 
     def dimensions(self, model: str) -> int | None:
@@ -150,15 +151,23 @@ class Jobs:
             done, done already, lost (another worker has it), failed or waiting (it comes back),
             or dead.
         """
-        answers = together(self._conn, [self._said(result) for result in results])
+        answers = self._together([self._said(result) for result in results])
         return [str(answer[0][0]) for answer in answers]
 
     def extend(self, jobs: Iterable[Job]) -> None:
         """Keep jobs for another lease."""
-        together(
-            self._conn,
-            [(_EXTEND, (job.job_id, self._worker, self._lease, job.user)) for job in jobs],
+        self._together(
+            [(_EXTEND, (job.job_id, self._worker, self._lease, job.user)) for job in jobs]
         )
+
+    def _together(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """In one transaction, which does not wait for the disk.
+
+        What a crash of the server takes back it takes back whole: the job waits again and nothing
+        of its answer is stored. Said of the transaction: a session may be lent by a pooler, to
+        others who do wait.
+        """
+        return together(self._conn, [_NO_WAIT, *statements])[1:]
 
     def _said(self, result: Result) -> Statement:
         job = result.job

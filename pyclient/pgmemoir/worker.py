@@ -173,9 +173,6 @@ class Worker:
             prepare_threshold=None,  # works through a pooler of transactions
             application_name=f"pgmemoir {self._name}",
         )
-        # What a crash of the server takes back it takes back whole: the job waits again and
-        # nothing of its answer is stored. So no commit has to wait for the disk.
-        self._conn.execute("SET synchronous_commit = off")
         self._conn.add_notify_handler(self._hint)
         self._conn.execute("LISTEN memoir_jobs")
         self._jobs = Jobs(self._conn, self._name, self._options.lease)

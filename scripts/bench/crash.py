@@ -47,8 +47,9 @@ JOIN pg_class AS c ON c.oid = i.indexrelid
 WHERE c.relnamespace = 'memoir'::regnamespace AND NOT i.indisvalid"""
 # The rows of a table as its indexes and as its pages have them.
 _HASH = "SELECT count(*), sum(hashtextextended(t::text, 0)) FROM memoir.{} AS t WHERE user_id > ''"
-_BY_INDEX = "SET enable_seqscan = off"
-_BY_PAGE = "SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off"
+_BY_INDEX = "SET LOCAL enable_seqscan = off"
+_BY_PAGE = """SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off;
+SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_bitmapscan = off"""
 
 
 class Gate:
@@ -477,13 +478,14 @@ class Crashes:
 
 
 def _differing_indexes(conn: psycopg.Connection[Any]) -> list[str]:
-    """Tables whose indexes have other rows than their pages."""
+    """Tables whose indexes have other rows than their pages, as one snapshot sees them."""
     found = []
     for table in ("memory", "trace", "keyword", "revision", "job"):
         seen = set()
-        for way in (_BY_INDEX, _BY_PAGE):
-            with conn.transaction():
-                conn.execute(way.replace("SET ", "SET LOCAL ").encode())
+        with conn.transaction():
+            conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            for way in (_BY_INDEX, _BY_PAGE):
+                conn.execute(way.encode())
                 seen.add(tuple(conn.execute(_HASH.format(table).encode()).fetchall()[0]))
         if len(seen) > 1:
             found.append(f"{table}: its indexes have other rows than its pages")

@@ -105,6 +105,26 @@ CREATE OR REPLACE FUNCTION _old_values(old_values jsonb, vectors boolean) RETURN
     RETURN CASE WHEN old_values ? 'embedding' AND NOT vectors
                 THEN old_values || '{"embedding": null}' ELSE old_values END;
 
+-- What memory.json and the logs of days said: as text, since a JSON document would lose its form.
+CREATE OR REPLACE FUNCTION _export_files(user_id text) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN QUERY
+    SELECT _record('file_entry', jsonb_build_object(
+               'entry_id', f.entry_id, 'memory_id', f.memory_id::text, 'place', f.place,
+               'written', f.written::text, 'digest', f.digest))
+    FROM file_entry AS f WHERE f.user_id = user_id
+    ORDER BY f.entry_id COLLATE "C";
+    RETURN QUERY
+    SELECT _record('file_head', jsonb_build_object(
+               'name', f.name, 'written', f.written::text, 'read_at', f.read_at))
+    FROM file_head AS f WHERE f.user_id = user_id
+    ORDER BY f.name COLLATE "C";
+END $$;
+
 -- Events, with those the log of recalls was folded into, and what else is kept of questions.
 CREATE OR REPLACE FUNCTION _export_logs(user_id text, model smallint) RETURNS SETOF text
     LANGUAGE plpgsql STABLE
@@ -164,24 +184,4 @@ BEGIN
                jsonb_build_object('arguments', c.arguments))
     FROM tool_call AS c WHERE c.user_id = user_id
     ORDER BY c.tool_call_id;
-END $$;
-
--- What files said: documents as text, which keeps the order of their keys.
-CREATE OR REPLACE FUNCTION _export_files(user_id text) RETURNS SETOF text
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-#variable_conflict use_variable
-BEGIN
-    RETURN QUERY
-    SELECT _record('file_entry', jsonb_build_object(
-               'entry_id', f.entry_id, 'memory_id', f.memory_id::text, 'place', f.place,
-               'written', f.written::text, 'digest', f.digest))
-    FROM file_entry AS f WHERE f.user_id = user_id
-    ORDER BY f.place, f.entry_id COLLATE "C";
-    RETURN QUERY
-    SELECT _record('file_head', jsonb_build_object(
-               'name', h.name, 'written', h.written::text, 'read_at', h.read_at))
-    FROM file_head AS h WHERE h.user_id = user_id
-    ORDER BY h.name COLLATE "C";
 END $$;

@@ -20,7 +20,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import Result
-from tests.jobs import enqueue
+from tests.jobs import add_kind, enqueue
 from tests.openai_server import (
     Body,
     Fault,
@@ -41,6 +41,7 @@ from tests.rows import remember, remember_all, until, value, without_vector
 
 from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, UnknownKind, migrations
 from pgmemoir import server as embedded
+from pgmemoir.jobs import Finish, Jobs
 from pgmemoir.models import OpenAIChat
 from pgmemoir.worker import Options, Worker
 
@@ -554,3 +555,21 @@ def test_without_any_model_the_command_says_what_to_set(memoir: Callable[..., Re
     done = memoir("worker", "--once")
     assert done.exit_code == 1
     assert "hint: Set MEMOIR_CHAT_MODEL" in done.stderr
+
+
+def test_only_its_own_commits_do_not_wait_for_the_disk(db: psycopg.Connection) -> None:
+    """A pooler of transactions lends its connection to others."""
+    db.execute("SET synchronous_commit = on")
+    db.execute(
+        "CREATE TABLE waits AS SELECT '' AS commit WHERE false;"
+        "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO"
+        " public.waits VALUES (current_setting(''synchronous_commit'')); RETURN NEW; END';"
+        "CREATE TRIGGER wait BEFORE UPDATE ON memoir.job FOR EACH ROW EXECUTE FUNCTION wait()"
+    )
+    enqueue(db, add_kind(db))
+    jobs = Jobs(db, "w1", 60)
+    (job,) = jobs.claim([("default", 1)], ["errand"])
+    jobs.extend([job])
+    assert jobs.report([Finish(job)]) == ["done"]
+    assert db.execute("SELECT commit FROM waits").fetchall() == [("off",)] * 3
+    assert value(db, "SHOW synchronous_commit") == "on"
