@@ -40,19 +40,11 @@ BEGIN ATOMIC
             'set_rolling_summary', 'supersede', 'tokens', 'undo_run', 'update_memory', 'use_model',
             'vector_backlog']),
         ('memoir_admin', ARRAY[
-<<<<<<< HEAD
-            'add_model', 'drop_model', 'export_day_log', 'export_memory_json', 'export_user',
-            'fill_model', 'import_day_log', 'import_memory_json', 'import_user', 'log_days',
-            'maintain', 'maintain_all', 'migrate_day_log_md', 'migrate_memory_md', 'purge',
-            'purge_user', 'switch_model']),
-        ('owner', ARRAY['grant_access']);
-=======
             'add_model', 'drop_model', 'export_day_log', 'export_markdown', 'export_memory_json',
             'export_user', 'fill_model', 'import_day_log', 'import_markdown', 'import_memory_json',
-            'import_user', 'maintain', 'maintain_all', 'purge', 'purge_user', 'switch_model',
-            'sync_markdown']),
+            'import_user', 'log_days', 'maintain', 'maintain_all', 'migrate_day_log_md',
+            'migrate_memory_md', 'purge', 'purge_user', 'switch_model', 'sync_markdown']),
         ('owner', ARRAY['compile_configuration', 'grant_access']);
->>>>>>> main
 END;
 
 -- What who may write, besides memoir_admin, who may all: the tables of memories for both, what
