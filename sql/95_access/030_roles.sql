@@ -42,8 +42,9 @@ BEGIN ATOMIC
         ('memoir_admin', ARRAY[
             'add_model', 'drop_model', 'export_day_log', 'export_markdown', 'export_memory_json',
             'export_user', 'fill_model', 'fill_source', 'import_day_log', 'import_markdown',
-            'import_memory_json', 'import_user', 'maintain', 'maintain_all', 'pull_source', 'purge',
-            'purge_user', 'read_source', 'switch_model', 'sync_markdown']),
+            'import_memory_json', 'import_user', 'log_days', 'maintain', 'maintain_all',
+            'migrate_day_log_md', 'migrate_memory_md', 'pull_source', 'purge', 'purge_user',
+            'read_source', 'switch_model', 'sync_markdown']),
         ('owner', ARRAY['attach_source', 'compile_configuration', 'detach_source',
                         'grant_access']);
 END;
