@@ -6,7 +6,11 @@ a standby can answer it, else in WRITES.
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import psycopg
+from tests.d3_files import LOG, MEMORY
 
 # What the calls below speak of. Ids are those of a database with nothing in it.
 WORLD = """
@@ -51,6 +55,12 @@ UPDATE memoir.memory SET lifetime = 'temporary', updated_at = created_at, record
 WHERE content = 'an old errand'
 """
 
+
+def _literal(document: Any) -> str:
+    """A JSON document in a statement."""
+    return "'" + json.dumps(document).replace("'", "''") + "'"
+
+
 # Answered anywhere.
 READS = {
     "cache_stats": "SELECT * FROM memoir.cache_stats()",
@@ -61,12 +71,19 @@ READS = {
     "estimate_tokens": "SELECT memoir.estimate_tokens('hello')",
     "evaluate": "SELECT * FROM memoir.evaluate('set')",
     "evaluate_queries": "SELECT * FROM memoir.evaluate_queries('set')",
+    "export_day_log": "SELECT memoir.export_day_log('2026-01-01')",
+    "export_markdown": "SELECT memoir.export_markdown()",
+    "export_memory_json": "SELECT memoir.export_memory_json()",
+    "export_user": "SELECT * FROM memoir.export_user()",
     "expand_keywords": "SELECT * FROM memoir.expand_keywords('{editor}')",
     "get_memory_detail": "SELECT * FROM memoir.get_memory_detail('3')",
     "get_settings": "SELECT memoir.get_settings()",
     "gold_queries": "SELECT * FROM memoir.gold_queries('set')",
+    # All roles and rights are there.
+    "grant_access": "SELECT memoir.grant_access()",
     "history": "SELECT * FROM memoir.history(1)",
     "list_memories": "SELECT * FROM memoir.list_memories()",
+    "log_days": "SELECT * FROM memoir.log_days()",
     "memories_without_vector": "SELECT * FROM memoir.memories_without_vector()",
     "memory_context": "SELECT memoir.memory_context(query_text => 'where does she live?')",
     "memory_explain": "SELECT * FROM memoir.memory_explain('[0,1,0]', query_text => 'cats')",
@@ -120,6 +137,11 @@ WRITES = {
     "finish": "SELECT memoir.finish(1, user_id => 'bob', worker => 'w1')",
     "forget": "SELECT memoir.forget(3)",
     "gold_add": "SELECT memoir.gold_add('set', 'which editor?', '{2}')",
+    "import_day_log": f"SELECT * FROM memoir.import_day_log({_literal(LOG)})",
+    "import_markdown": "SELECT * FROM memoir.import_markdown('## Known facts\n\n- has a piano\n')",
+    "import_memory_json": f"SELECT * FROM memoir.import_memory_json({_literal(MEMORY)})",
+    "import_user": "SELECT * FROM memoir.import_user("
+    "ARRAY(SELECT memoir.export_user('default')), 'carl')",
     "maintain": "SELECT * FROM memoir.maintain()",
     "mark_used": "SELECT memoir.mark_used(1, '{3}')",
     "memory_write": "SELECT * FROM memoir.memory_write('swims')",
@@ -147,6 +169,8 @@ WRITES = {
     "set_settings": "SELECT memoir.set_settings('{\"confirm\": true}')",
     "supersede": "SELECT memoir.supersede(3, 4)",
     "switch_model": "SELECT memoir.switch_model('other', true) FROM memoir.fill_model('other')",
+    "sync_markdown": "SELECT memoir.sync_markdown("
+    '\'{"memory": {"content": "## Known facts\\n\\n- has a cello\\n"}}\')',
     "undo": "SELECT * FROM memoir.undo(1)",
     "undo_run": "SELECT * FROM memoir.undo_run((SELECT max(run_id) FROM memoir.revision))",
     "unmention": "SELECT memoir.unmention(3, 'Oslo', 'place')",
@@ -154,8 +178,11 @@ WRITES = {
     "update_memory": "SELECT * FROM memoir.update_memory(3, content => 'lives in Bergen')",
 }
 
-# Commits in between, and so is no one statement.
-PROCEDURES = {"maintain_all"}
+# Makes functions and no rows; commits in between.
+OTHERS = {
+    "compile_configuration": "SELECT memoir.compile_configuration()",
+    "maintain_all": "CALL memoir.maintain_all()",
+}
 
 _PUBLIC = """SELECT DISTINCT proname FROM pg_proc
 WHERE pronamespace = 'memoir'::regnamespace AND proname !~ '^_'"""
