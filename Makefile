@@ -3,7 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test lint bench clean
+PG_CONFIG ?= pg_config
+
+.PHONY: demo test lint bench dist install clean
 
 demo: $(READY)
 	@$(BIN)/memoir demo
@@ -22,6 +24,13 @@ lint: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python scripts/bench/all.py
+
+dist: $(READY)
+	@$(BIN)/python scripts/build_extension.py
+
+# The files of the extension, into the server of pg_config: make install PG_CONFIG=/path/to/pg_config
+install: dist
+	@$(MAKE) -C dist/extension install PG_CONFIG=$(PG_CONFIG)
 
 clean:
 	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -68,7 +68,7 @@ CREATE TABLE memory (
     session_id text,
     position int,
     speaker text,
-    source text REFERENCES source (name),
+    source text,
     source_key text,
     valid_from timestamptz NOT NULL,
     valid_until timestamptz,
@@ -86,7 +86,7 @@ CREATE TABLE memory (
 CREATE UNIQUE INDEX memory_content ON memory (user_id, content_hash)
     WHERE status IN ('active', 'pending');
 CREATE UNIQUE INDEX memory_slot ON memory (user_id, kind, subject)
-    WHERE subject IS NOT NULL AND position IS NULL AND status = 'active';
+    WHERE subject IS NOT NULL AND position IS NULL AND source IS NULL AND status = 'active';
 CREATE INDEX memory_subject ON memory (user_id, kind, subject, valid_from)
     WHERE subject IS NOT NULL;
 CREATE INDEX memory_retired ON memory (user_id, retired_at) WHERE retired_at IS NOT NULL;
@@ -100,7 +100,11 @@ COMMENT ON TABLE memory IS
     'One thing worth remembering: what was said, when it was true, where it came from.';
 COMMENT ON COLUMN memory.subject IS
     'Names a single-valued slot such as user.framework: one memory of a kind is active in it, a '
-    'newer one supersedes it. Of a turn it is no more than a name.';
+    'newer one supersedes it. Of a turn, and of a row of a source, it is no more than a name.';
+COMMENT ON COLUMN memory.source IS
+    'The attached table or query (source.name) it is a row of, source_key which row. It outlives '
+    'a detach_source() that keeps the memories, so without a foreign key: one costs 10 µs of a '
+    'trigger and a lock on the one row that all writers would share.';
 COMMENT ON COLUMN memory.valid_from IS
     'From when on it was true; valid_until: until when, NULL for still true. The memories of a '
     'slot never overlap, but for forgotten, pending and archived ones.';
@@ -112,7 +116,8 @@ COMMENT ON COLUMN memory.created_at IS
 COMMENT ON COLUMN memory.position IS 'Place of a turn in its session, from 0.';
 COMMENT ON COLUMN memory.origin IS 'Who or what made it: user, agent, reflection, import, ...';
 COMMENT ON COLUMN memory.content_hash IS
-    'sha256 of kind, subject, session, position and content: equal hash, equal memory.';
+    'sha256 of kind, subject, session, position, content and, of a row of a source, which row: '
+    'equal hash, equal memory.';
 
 CREATE TYPE new_memory AS (
     memory_id bigint,

@@ -49,13 +49,19 @@ CREATE TABLE event (
     cost float8 NOT NULL,
     terms sparsevec NOT NULL,
     term_count int NOT NULL,
+    source text,
+    source_key text,
     PRIMARY KEY (user_id, event_id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE event_default PARTITION OF event DEFAULT;
 CREATE INDEX event_recent ON event (user_id, created_at DESC);
+CREATE INDEX event_source ON event (user_id, source, source_key) WHERE source IS NOT NULL;
 COMMENT ON TABLE event IS
     'What happened, append-only: type and payload (D0, cecelia_events). line is the first 200 '
     'characters of the payload behind the type.';
+COMMENT ON COLUMN event.source IS
+    'The attached table or query (source.name) it is a row of, source_key which row: it follows '
+    'that row.';
 
 -- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
 ALTER TABLE session ENABLE ROW LEVEL SECURITY;

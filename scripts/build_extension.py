@@ -20,8 +20,8 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pgmemoir import ledger, sqlfiles
 from pgmemoir.paths import Source
@@ -111,8 +111,7 @@ class BuildError(Exception):
     """The SQL cannot be an extension."""
 
 
-@dataclass(frozen=True)
-class Extension:
+class Extension(NamedTuple):
     """The scripts of one version.
 
     Args:
@@ -182,7 +181,7 @@ def tle(made: Extension, comment: str) -> str:
     """
     requires = ", ".join(f"'{name}'" for name in REQUIRES)
     calls = [
-        f"SELECT pgtle.install_extension('{NAME}', '{made.version}', '{comment}',\n"
+        f"SELECT pgtle.install_extension('{NAME}', '{made.version}', '{_doubled(comment)}',\n"
         f"{_quoted(made.install)},\nARRAY[{requires}], '{SCHEMA}');\n"
     ]
     for old, text in made.updates.items():
@@ -191,6 +190,11 @@ def tle(made: Extension, comment: str) -> str:
             f"{_quoted(text)});\n"
         )
     return "\n".join(calls)
+
+
+def _doubled(text: str) -> str:
+    """A text for between single quotes, in SQL and in a control file."""
+    return text.replace("'", "''")
 
 
 def _quoted(text: str) -> str:
@@ -236,7 +240,7 @@ def build(source: Source, project: dict[str, object], folder: Path) -> list[Path
         "Makefile": MAKEFILE,
         "META.json": meta(project, version),
         f"{NAME}.control": CONTROL.format(
-            comment=comment, version=version, requires=", ".join(REQUIRES), schema=SCHEMA
+            comment=_doubled(comment), version=version, requires=", ".join(REQUIRES), schema=SCHEMA
         ),
         f"{NAME}--{version}.sql": made.install,
         **{f"{NAME}--{old}--{version}.sql": text for old, text in made.updates.items()},

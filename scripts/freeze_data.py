@@ -2,8 +2,8 @@
 """Remake the data set of the version in pyproject.toml, until it is released.
 
 Runs tests/install/frozen/fill.sql in a fresh database and keeps the rows as plain SQL, and what
-recall says of them. Every time of this run becomes one of 2026-04-01, in the same order, so that two
-runs write the same files.
+recall says of them. Every time of this run becomes one of 2026-04-01, in the same order, so that
+two runs write the same files.
 """
 
 from __future__ import annotations
@@ -72,7 +72,16 @@ def main() -> None:
 
 def _fill(dsn: str) -> None:
     fill = frozen_data.FROZEN / "fill.sql"
-    command = [server.psql(), "-d", make_conninfo(dsn, dbname="filled"), "-q", "-o", "/dev/null", "-f", fill]
+    command = [
+        server.psql(),
+        "-d",
+        make_conninfo(dsn, dbname="filled"),
+        "-q",
+        "-o",
+        "/dev/null",
+        "-f",
+        fill,
+    ]
     subprocess.run([*command, "-v", "ON_ERROR_STOP=1"], check=True)
     with psycopg.connect(dsn, dbname="filled") as conn:
         # What depends on the moment.
@@ -81,6 +90,7 @@ def _fill(dsn: str) -> None:
             " SET elapsed_ms = 1, score = array_fill(0.5::float8, ARRAY[cardinality(ids)])"
         )
         conn.execute("UPDATE memoir.tool_call SET elapsed_ms = 1")
+        conn.execute("UPDATE memoir.import SET checksum = sha256('')")
 
 
 def _rows(filled: psycopg.Connection, fresh: psycopg.Connection) -> str:
@@ -102,9 +112,7 @@ def _rows(filled: psycopg.Connection, fresh: psycopg.Connection) -> str:
     return "\n".join(["", *parts])
 
 
-def _literals(
-    conn: psycopg.Connection, table: str, columns: list[str]
-) -> list[tuple[str, str]]:
+def _literals(conn: psycopg.Connection, table: str, columns: list[str]) -> list[tuple[str, str]]:
     """The rows of a table as (key, values) in SQL, in the order of their keys."""
     key = [f'"{column}"' for column in _key(conn, table)]
     values = (f'quote_nullable("{column}"::text)' for column in columns)
@@ -125,7 +133,8 @@ def _instead(conn: psycopg.Connection, table: str, columns: list[str]) -> str:
 
 def _key(conn: psycopg.Connection, table: str) -> list[str]:
     found = conn.execute(
-        "SELECT a.attname FROM pg_constraint c, unnest(c.conkey) WITH ORDINALITY AS k (number, place)"
+        "SELECT a.attname FROM pg_constraint c,"
+        " unnest(c.conkey) WITH ORDINALITY AS k (number, place)"
         " JOIN pg_attribute a ON a.attnum = k.number"
         " WHERE c.conrelid = ('memoir.' || %s)::regclass AND c.contype = 'p'"
         " AND a.attrelid = c.conrelid ORDER BY k.place",

@@ -24,11 +24,12 @@ AS_OF = "2026-04-02 12:00+00"
 # Made of other rows, or of the installation itself.
 _MADE = ("expansion", "migration")
 _COMPILED = {
-    "mode": (
-        "expansions model_id dimensions log_recalls asks_feature when_feature plain_kinds"
-        " kind_weights kind_rates kind_priorities kind_headings heading_costs"
-    ).split(),
-    "embedding_model": "text_limit line_length brief_length notify consolidate".split(),
+    "embedding_model": ["text_limit", "line_length", "brief_length", "notify", "consolidate"],
+    "mode": [
+        *("expansions", "model_id", "dimensions", "log_recalls", "asks_feature", "when_feature"),
+        *("plain_kinds", "kind_weights", "kind_rates", "kind_priorities", "kind_headings"),
+        "heading_costs",
+    ],
 }
 
 
@@ -57,7 +58,9 @@ def load(conn: psycopg.Connection, version: str) -> None:
 
 def ask(conn: psycopg.Connection, as_of: str | None = AS_OF) -> dict[str, list[str]]:
     """What recall says to the questions: the lines of the block, then those of the explanation."""
-    rows = conn.execute(QUESTIONS, {"as_of": as_of}).fetchall()
+    with conn.transaction():
+        conn.execute("SET TRANSACTION READ ONLY")  # no recall of these is logged
+        rows = conn.execute(QUESTIONS, {"as_of": as_of}).fetchall()
     return {name: [*block.splitlines(), *explained] for name, block, explained in rows}
 
 

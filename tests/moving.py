@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 from psycopg.sql import SQL, Identifier
+from tests.d3_files import LOG, MEMORY, text
 from tests.rows import add_event, ago, call, recall, remember, say
 
 # Columns an import makes anew: caches, the numbers of the place they are in, and times of writing.
@@ -80,6 +81,8 @@ def live(conn: psycopg.Connection, user: str, word: str = "Zanzibar") -> list[in
     call(conn, "message_add", session_id=f"{word} talk", role="user", content=word, **says)
     call(conn, "call_tool", name="memory_write", arguments={"content": f"{word} sleeps"}, **says)
     call(conn, "gold_add", gold_set=word, query=word, relevant_ids=[one], **says)
+    conn.execute("SELECT memoir.import_memory_json(%s::json, %s)", (text(MEMORY), user))
+    conn.execute("SELECT memoir.import_day_log(%s::json, %s)", (text(LOG), user))
     call(conn, "maintain", only_user=user)
     conn.execute(
         "UPDATE memoir.job SET status = 'done', finished_at = now()"
@@ -91,7 +94,9 @@ def live(conn: psycopg.Connection, user: str, word: str = "Zanzibar") -> list[in
         " VALUES (%s, memoir._query_hash(%s), %s, '{\"original\": []}')",
         (user, word, word),
     )
-    call(conn, "set_rolling_summary", summary=f"{word} rests.", **says)
+    gone = remember(conn, f"{word} must not be here", **says)
     found = recall(conn, f"{word} again", **says)
+    call(conn, "purge", memory_id=gone, **says)
+    call(conn, "set_rolling_summary", summary=f"{word} rests.", **says)
     call(conn, "mark_used", retrieval_id=found.retrieval_id, memory_ids=[one, goal], **says)
     return [one, other, goal]

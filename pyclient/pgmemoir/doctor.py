@@ -11,12 +11,14 @@ from typing import Any, Literal
 import psycopg
 from psycopg.rows import tuple_row
 
-from . import __version__, jobs, migrations, prerequisites
+from . import __version__, jobs, ledger, migrations, prerequisites
 from .client import Memoir
 from .embedders import Embedder
 from .errors import INSTALL_HINT, MemoirError, translate
 from .model import models
 from .models import ChatModel
+
+State = Literal["ok", "warn", "fail", "skip"]
 
 # D2 and D4 promise a recall under this at p95.
 SLOW_RECALL_MS = 200.0
@@ -24,19 +26,24 @@ SLOW_RECALL_MS = 200.0
 LONG_WAIT = timedelta(hours=1)
 # Without these the other checks could only fail too.
 _NEEDED = ("server", "pgvector", "migrations", "version")
-# Upkeep is daily: a recall not counted for longer than this says that nobody calls it.
-LATE_UPKEEP_DAYS = 2
-# Users that one line names.
-_SHOWN = 3
+# What memoir.health() says of the server is told before, and of the jobs with the chat model.
+_TOLD_HERE = {"server", "pgvector", "version", "jobs"}
+_STATES: dict[str, State] = {"ok": "ok", "warning": "warn", "error": "fail", "unseen": "skip"}
+_HEALTH = "SELECT name, status, value, advice FROM memoir.health()"
 _QUESTION = "what should I know before I start?"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the report: ``state`` is ok, warn or fail; ``hint`` is what to do."""
+    """One line of the report.
+
+    Attributes:
+        state: ok, warn, fail, or skip: this role cannot see it, or a standby does not have it.
+        hint: what to do.
+    """
 
     name: str
-    state: Literal["ok", "warn", "fail"]
+    state: State
     text: str
     hint: str | None = None
 
@@ -55,37 +62,36 @@ def examine(
         chat: the chat model in use, or None; it is not asked anything.
         user: whose memory the timed recall asks.
     """
-    steps: dict[str, Callable[[], Check]] = {
+    steps: dict[str, Callable[[], Check | list[Check]]] = {
         "server": lambda: _server(conn),
         "pgvector": lambda: _pgvector(conn),
         "migrations": lambda: _migrations(conn),
         "version": lambda: _version(conn),
         "embedder": lambda: _embedder(embedder),
         "model": lambda: _model(conn, embedder),
-        "memories": lambda: _memories(conn),
-        "indexes": lambda: _indexes(conn),
-        "upkeep": lambda: _upkeep(conn),
+        "health": lambda: _health(conn),
         "jobs": lambda: _jobs(conn, chat),
         "recall": lambda: _recall(conn, user),
     }
     for name, step in steps.items():
-        check = _guarded(name, step)
-        yield check
-        if check.state == "fail" and name in _NEEDED:
+        checks = _guarded(name, step)
+        yield from checks
+        if name in _NEEDED and checks[0].state == "fail":
             return
 
 
-def _guarded(name: str, step: Callable[[], Check]) -> Check:
+def _guarded(name: str, step: Callable[[], Check | list[Check]]) -> list[Check]:
     """An error is a finding too."""
     try:
-        return step()
+        found = step()
+        return found if isinstance(found, list) else [found]
     except psycopg.Error as error:
         cause = translate(error)
     except MemoirError as error:
         cause = error
     message = cause.message if isinstance(cause, MemoirError) else str(cause).strip()
     hint = cause.hint if isinstance(cause, MemoirError) else None
-    return Check(name, "fail", message, hint)
+    return [Check(name, "fail", message, hint)]
 
 
 def _server(conn: psycopg.Connection[Any]) -> Check:
@@ -131,15 +137,16 @@ def _migrations(conn: psycopg.Connection[Any]) -> Check:
     if len(names["pending"]) == len(rows):
         return Check("migrations", "fail", "pgmemoir is not installed here", INSTALL_HINT)
     if names["pending"]:
-        return Check("migrations", "fail", f"pending: {', '.join(names['pending'])}", INSTALL_HINT)
-    return Check("migrations", "ok", f"{len(rows) - 1} applied")
+        text = f"pending: {', '.join(names['pending'])}"
+        return Check("migrations", "fail", text, ledger.update_hint(conn))
+    return Check("migrations", "ok", f"{len(rows) - 1} applied, by {ledger.road(conn)}")
 
 
 def _version(conn: psycopg.Connection[Any]) -> Check:
     (installed,) = _row(conn, "SELECT memoir.pgmemoir_version()")
     if installed != __version__:
         text = f"the database has {installed}, the package is {__version__}"
-        return Check("version", "warn", text, INSTALL_HINT)
+        return Check("version", "warn", text, ledger.update_hint(conn))
     return Check("version", "ok", f"pgmemoir {installed}")
 
 
@@ -175,65 +182,13 @@ def _model(conn: psycopg.Connection[Any], embedder: Embedder | None) -> Check:
     return Check("model", "ok", text)
 
 
-def _memories(conn: psycopg.Connection[Any]) -> Check:
-    total, bare = _row(
-        conn,
-        "SELECT count(*), count(*) FILTER (WHERE t.embedding IS NULL) FROM memoir.trace t"
-        " JOIN memoir.embedding_model m ON m.model_id = t.model AND m.active WHERE t.active",
-    )
-    text = f"{total} active, {bare} without a vector"
-    if bare:
-        hint = "Those are recalled by words alone. Run: memoir worker, or memoir backfill"
-        return Check("memories", "warn", text, hint)
-    return Check("memories", "ok", text)
-
-
-def _indexes(conn: psycopg.Connection[Any]) -> Check:
-    """Users with many memories have indexes of their own, and those can be used."""
-    found = _rows(
-        conn,
-        "SELECT owner, action, memories FROM memoir._index_plan(NULL)"
-        " WHERE action IN ('build', 'repair') ORDER BY action DESC, memories DESC, owner",
-    )
-    indexed, limit, loose = _row(
-        conn,
-        "SELECT (SELECT count(*) FROM memoir.profile WHERE ann > 0),"
-        " (SELECT value::int FROM memoir.setting WHERE name = 'ann_limit'),"
-        " cardinality(memoir._left_over_indexes())",
-    )
-    broken = [f'"{user}" ({count:,})' for user, action, count in found if action == "repair"]
-    bare = [f'"{user}" ({count:,})' for user, action, count in found if action == "build"]
-    bare = bare[: max(0, limit - indexed)]
-    parts = []
-    if broken:
-        parts.append(f"missing or unusable for {_some(broken)} memories: recall reads the table")
-    if bare:
-        parts.append(f"none yet for {_some(bare)} memories")
-    if loose:
-        parts.append(f"{loose} of an interrupted or running build")
-    if parts:
-        return Check("indexes", "warn", "; ".join(parts), "Run: memoir maintain")
-    text = f"{indexed} users have their own" if indexed else "nobody has so many memories"
-    return Check("indexes", "ok", text)
-
-
-def _upkeep(conn: psycopg.Connection[Any]) -> Check:
-    """Somebody calls maintain once a day."""
-    (standby,) = _row(conn, "SELECT pg_is_in_recovery()")
-    if standby:  # without the log of recalls
-        return Check("upkeep", "ok", "a standby: maintain runs on the primary")
-    days, cron = _row(
-        conn,
-        "SELECT coalesce(extract(epoch FROM now() - min(created_at)) / 86400, 0)::float8,"
-        " EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'pg_cron')"
-        " FROM memoir.retrieval WHERE NOT counted",
-    )
-    if days <= LATE_UPKEEP_DAYS:
-        return Check("upkeep", "ok", "nothing is overdue")
-    hint = "Run it once a day: memoir maintain"
-    if cron:
-        hint = "SELECT cron.schedule('memoir', '0 3 * * *', 'CALL memoir.maintain_all()');"
-    return Check("upkeep", "warn", f"nobody has called maintain for {days:.0f} days", hint)
+def _health(conn: psycopg.Connection[Any]) -> list[Check]:
+    """What the database knows of itself: the same as ``SELECT * FROM memoir.health()``."""
+    return [
+        Check(name, _STATES[status], value, advice)
+        for name, status, value, advice in _rows(conn, _HEALTH)
+        if name not in _TOLD_HERE
+    ]
 
 
 def _jobs(conn: psycopg.Connection[Any], chat: ChatModel | None) -> Check:
@@ -252,11 +207,6 @@ def _jobs(conn: psycopg.Connection[Any], chat: ChatModel | None) -> Check:
         hint = f"The oldest waits since {oldest:%Y-%m-%d %H:%M}. Run: memoir worker"
         return Check("jobs", "warn", text, hint)
     return Check("jobs", "ok", text)
-
-
-def _some(texts: list[str]) -> str:
-    rest = len(texts) - _SHOWN
-    return ", ".join(texts[:_SHOWN]) + (f" and {rest} more with that many" if rest > 0 else "")
 
 
 def _recall(conn: psycopg.Connection[Any], user: str | None) -> Check:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import tuple_row
 
-from .prerequisites import Cursor, extension_version, value
+from .errors import INSTALL_HINT
+from .prerequisites import UPDATE_EXTENSION, Cursor, extension_version, value
 
 LOCK = 0x6D656D6F6972  # 'memoir' in ASCII: who installs or upgrades holds this advisory lock
 
@@ -104,6 +105,12 @@ def record(
 def forget(cur: Cursor, name: str) -> None:
     """Remove a row."""
     cur.execute("DELETE FROM memoir.migration WHERE name = %s", (name,))
+
+
+def update_hint(conn: psycopg.Connection[Any]) -> str:
+    """The command that brings this database to a newer version, on the road it came by."""
+    on_extension = (road(conn) or "").startswith("extension")
+    return UPDATE_EXTENSION if on_extension else INSTALL_HINT
 
 
 def road(conn: psycopg.Connection[Any]) -> str | None:

@@ -17,6 +17,7 @@ Cursor = psycopg.Cursor[TupleRow]
 
 OLDEST_SERVER = 16
 OLDEST_VECTOR = (0, 8, 0)
+UPDATE_EXTENSION = "ALTER EXTENSION pgmemoir UPDATE;"
 
 
 def value(cur: Cursor, query: str, *arguments: object) -> Any:
@@ -35,7 +36,7 @@ def provide(cur: Cursor) -> list[str]:
         MigrationError: something is missing or too old, with the command that helps.
     """
     _check_server(cur)
-    refuse_extension(cur, "ALTER EXTENSION pgmemoir UPDATE;")
+    refuse_extension(cur, UPDATE_EXTENSION)
     made = []
     if vector_schema(cur) is None:
         _create_vector(cur)
@@ -72,7 +73,8 @@ def refuse_extension(cur: Cursor, instead: str) -> None:
     """
     if version := extension_version(cur):
         raise MigrationError(
-            f"this database has pgmemoir {version} as an extension, which brings its own migrations",
+            f"this database has pgmemoir {version} as an extension,"
+            " which brings its own migrations",
             hint=instead,
         )
 

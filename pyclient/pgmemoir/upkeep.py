@@ -1,8 +1,8 @@
 """`maintain` is the daily upkeep, and `tend_recall` what many new memories call for.
 
 The server commits in between (``memoir.maintain_all``). Here is what it leaves to the command: the
-indexes of users with many memories. CREATE INDEX CONCURRENTLY runs outside a transaction, so that
-memories can be written meanwhile. Whatever stops it (Ctrl-C, a crash) leaves an index that nobody
+indexes of users with many memories, and the one of all recalls where it is half empty. CREATE and
+REINDEX INDEX CONCURRENTLY run outside a transaction, so that memories can be written meanwhile. Whatever stops it (Ctrl-C, a crash) leaves an index that nobody
 uses: recall goes on comparing all memories, and the next run drops the index and builds it again.
 """
 
@@ -39,6 +39,11 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 _PROGRESS = b"""SELECT phase, tuples_done, blocks_done, blocks_total
 FROM pg_stat_progress_create_index WHERE pid = %s"""
 
+# Only where building the index anew is worth it.
+_BLOAT = b"""SELECT bytes, needed FROM _scan_bloat() WHERE _is_bloated(bytes, needed)"""
+_PACK = "REINDEX INDEX CONCURRENTLY trace_scan"
+_MB = 1024 * 1024
+
 # With the name of the schema, so that a database without it is told apart.
 _MAY_BUILD = "SELECT memoir._owns_tables() AND pg_try_advisory_lock(memoir._index_lock())"
 _OWNER = """SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'trace'::regclass"""
@@ -66,9 +71,12 @@ def maintain(dsn: str, user: str | None, everybody: bool, watch: Watch) -> Itera
 def planned(dsn: str, user: str | None, everybody: bool) -> list[Maintained]:
     """What `maintain` would do; changes nothing."""
     call = calls.maintain(user, everybody, build_up_to=0, dry_run=True)
-    with psycopg.connect(dsn, autocommit=True) as conn:
+    with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as conn:
         cur = conn.cursor(row_factory=tuple_row)
-        return call.parse(cur.execute(call.statement, call.params).fetchall())
+        _settle(cur)
+        rows = call.parse(cur.execute(call.statement, call.params).fetchall())
+        half_empty = _half_empty(cur) if everybody else None
+        return [half_empty, *rows] if half_empty else rows
 
 
 def tend_recall(dsn: str, user: str | None, watch: Watch) -> Iterator[Maintained]:
@@ -86,6 +94,8 @@ def _upkeep(
         rows = call.parse(cur.execute(call.statement, call.params).fetchall())
         if may_build:
             yield from _indexes(cur, dsn, rows, everybody, watch)
+            if everybody:
+                yield from _packed(cur, dsn, watch)
         yield from (row for row in rows if not (may_build and row.left))
         if not may_build and any(row.left for row in rows):
             _refuse(cur)
@@ -134,6 +144,39 @@ def _indexes(
         if row.left == "build":
             _build(cur, dsn, row, watch)
             yield Maintained(row.user, "index built", row.memories)
+
+
+def _packed(cur: Cursor, dsn: str, watch: Watch) -> Iterator[Maintained]:
+    """Build the index of all recalls anew where it is half empty; a copy left behind goes first."""
+    if value(cur, "SELECT _left_over_copies() <> '{}'"):
+        _drop_copies(cur)
+        yield Maintained(None, "left-over index dropped", None)
+    half_empty = _half_empty(cur)
+    if half_empty is None:
+        return
+    try:
+        with watch("index of recalls") as report, _watched(dsn, cur, half_empty, report):
+            _create(cur, "trace_scan_ccnew", _PACK)
+    except BaseException:
+        with suppress(psycopg.Error):
+            cur.execute("SET lock_timeout = '500ms'")
+            _drop_copies(cur, option="")
+        raise
+    yield half_empty
+
+
+def _half_empty(cur: Cursor) -> Maintained | None:
+    """What there is to gain by building the index of all recalls anew; None: too little."""
+    found = cur.execute(_BLOAT).fetchone()
+    if found is None:
+        return None
+    why = "half empty: {:,.0f} MB where {:,.0f} do".format(*(size / _MB for size in found))
+    return Maintained(None, "index packed", None, {"why": why})
+
+
+def _drop_copies(cur: Cursor, option: str = "CONCURRENTLY") -> None:
+    for name in value(cur, "SELECT _left_over_copies()::text[]"):
+        _drop(cur, name, option)
 
 
 def _drop_left_over(cur: Cursor, option: str = "CONCURRENTLY") -> None:

@@ -110,6 +110,7 @@ OF_FUNCTION: Mapping[tuple[str, str], Sequence[str]] = {
     ("unrelate", "type"): RELATIONS,
     ("mention", "type"): ("person", "thing"),
     ("unmention", "type"): ("person", "thing"),
+    ("import_user", "user_id"): ("nobody",),
     ("claim", "kinds"): ("embed", "extract"),
     ("ready_users", "kinds"): ("embed", "extract"),
     ("list_memories", "kinds"): ("fact", "turn"),
@@ -126,6 +127,7 @@ SANE: Mapping[str, Sequence[str]] = {
     "timestamp with time zone": ("now", "2025-03-03 10:00+00", "2025-06-01 12:00+00"),
     "interval": ("5 minutes", "1 second", "1 hour"),
     "halfvec": ("[1,0,0]", "[0.6,0.8,0]", "[-1,0.1,0.2]"),
+    "pg_lsn": ("0/1", "0/3000060"),
 }
 WILD: Mapping[str, Sequence[str]] = {
     "bigint": IDS,
@@ -135,6 +137,7 @@ WILD: Mapping[str, Sequence[str]] = {
     "timestamp with time zone": TIMES,
     "interval": INTERVALS,
     "halfvec": VECTORS,
+    "pg_lsn": ("0/0", "FFFFFFFF/FFFFFFFF"),
 }
 MODELS = ("tiny", "other", "third", "nothing")
 # Documents that fit, for the parameters of type jsonb: some of their parts are then exchanged.
@@ -278,7 +281,7 @@ def _function(
 
 def _free_texts() -> st.SearchStrategy[str]:
     """Any short text PostgreSQL can hold."""
-    return st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=40)
+    return st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40)
 
 
 def _free_documents() -> st.SearchStrategy[Any]:
@@ -315,9 +318,14 @@ def _pool(strategy: st.SearchStrategy[Any], seed: int) -> list[Any]:
 
 
 class Arguments:
-    """Makes calls, the same for the same seed."""
+    """Makes calls, the same for the same seed.
 
-    def __init__(self, seed: int) -> None:
+    Args:
+        exported: lines of an export, for import_user().
+    """
+
+    def __init__(self, seed: int, exported: Sequence[str]) -> None:
+        self._exported = exported
         self._random = random.Random(seed)
         self._texts = [*TEXTS, *_pool(_free_texts(), seed)]
         self._documents = [*DEEP, *map(_dumped, _pool(_free_documents(), seed))]
@@ -344,10 +352,20 @@ class Arguments:
         if (function, name) in DOCUMENTS:
             document = self._random.choice(DOCUMENTS[function, name])
             return self._filled(self._exchanged(document) if self._one_in(2) else document)
+        if (function, name) == ("import_user", "lines"):
+            return _array(self._lines())
         values = self._values(function, name, type_.removesuffix("[]"))
         if type_.endswith("[]"):
             return _array(self._random.choices(values, k=2))
         return self._random.choice(values)
+
+    def _lines(self) -> list[str]:
+        """An export, every other time with one line exchanged, left out or sent twice."""
+        lines = list(self._exported)
+        place = self._random.randrange(len(lines))
+        changed = self._filled(self._exchanged(json.loads(lines[place])))
+        instead = self._random.choice(([changed], [changed], [changed], [], [lines[place]] * 2))
+        return [*lines[:place], *instead, *lines[place + 1 :]] if self._one_in(2) else lines
 
     @staticmethod
     def _values(function: str, name: str, type_: str) -> Sequence[str]:

@@ -184,14 +184,17 @@ class Fuzz:
         return False
 
 
-def drawn(found: Sequence[Function], total: int, seed: int) -> list[Call]:
+def drawn(
+    conn: psycopg.Connection[Any], found: Sequence[Function], total: int, seed: int
+) -> list[Call]:
     """``total`` calls, as many of every function, in an order that mixes them.
 
     Procedures commit, so they cannot share a transaction: `maintain_all` alone is one, and what it
     does is `maintain`.
     """
     callable_ = [function for function in found if not function.is_procedure]
-    arguments = Arguments(seed)
+    exported = [line for (line,) in conn.execute("SELECT memoir.export_user('ada', true)")]
+    arguments = Arguments(seed, exported)
     made = [arguments.call(callable_[n % len(callable_)]) for n in range(total)]
     random.Random(seed).shuffle(made)
     return made
@@ -247,7 +250,7 @@ def main(
     with opened(dsn, int(version)) as place, place.connect() as conn:
         build_world(conn)
         found = [f for f in functions(conn) if not only or f.name in only]
-        made = drawn(found, total, seed)
+        made = drawn(conn, found, total, seed)
         start = time.perf_counter()
         tallies = Fuzz(conn).run(made)
         seconds = time.perf_counter() - start

@@ -6,6 +6,7 @@ See the README beside this file: what is stored, and what it came to.
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable
@@ -44,42 +45,58 @@ def sentences(count: int) -> list[str]:
     return [" ".join([f"Note{n}", *source.choices(words, k=11)]) for n in range(count)]
 
 
-def store(dsn: str, contents: list[str], dimensions: int) -> None:
+def store(conn: psycopg.Connection[Any], contents: list[str], dimensions: int) -> None:
     """Store them as the client does; every tenth is changed once, and related to another."""
-    embedder = Random(dimensions) if dimensions else None
-    with Memoir(dsn, user="ada", embedder=embedder) as memory:
-        memory.remember_many({"content": each, "kind": "fact"} for each in contents)
-    with psycopg.connect(dsn) as conn:
-        conn.execute(
-            "SELECT memoir.update_memory(memory_id, importance => 0.4, user_id => 'ada'),"
-            " memoir.relate(memory_id, memory_id + 1, user_id => 'ada')"
-            " FROM memoir.memory WHERE user_id = 'ada' AND memory_id %% 10 = 1"
-            " AND memory_id < %s",
-            (len(contents),),
-        )
+    memory = Memoir(conn, user="ada", embedder=Random(dimensions) if dimensions else None)
+    memory.remember_many({"content": each, "kind": "fact"} for each in contents)
+    conn.execute(
+        "SELECT memoir.update_memory(memory_id, importance => 0.4, user_id => 'ada'),"
+        " memoir.relate(memory_id, memory_id + 1, user_id => 'ada')"
+        " FROM memoir.memory WHERE user_id = 'ada' AND memory_id %% 10 = 1"
+        " AND memory_id < %s",
+        (len(contents),),
+    )
 
 
-def export(dsn: str, file: Path, vectors: bool) -> None:
+def export(conn: psycopg.Connection[Any], file: Path, vectors: bool) -> None:
     """Everything of ada into a file."""
-    with psycopg.connect(dsn) as conn, file.open("wb") as output:
+    with file.open("wb") as output:
         for line in export_lines(conn, "ada", vectors):
             output.write(line.encode() + b"\n")
 
 
-def move_in(dsn: str, file: Path, user: str) -> None:
+def move_in(conn: psycopg.Connection[Any], file: Path, user: str) -> None:
     """The file as another user."""
-    with psycopg.connect(dsn) as conn, file.open("rb") as source:
+    with file.open("rb") as source:
         import_lines(conn, read_lines(source), user)
 
 
-def timed(what: str, rows: int, act: Callable[[], None], per: float | None = None) -> float:
-    """Say how long it takes; the seconds."""
-    begun = time.perf_counter()
-    act()
-    seconds = time.perf_counter() - begun
-    beside = "" if per is None else f"  {per / seconds:5.1f} x remember_many"
-    click.echo(f"{what:<28}{seconds:>8.1f} s{rows / seconds:>10,.0f} memories/s{beside}")
-    return seconds
+def processor_seconds(pid: int) -> float:
+    """What a server process on this machine has used; 0 where that cannot be seen."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+Act = Callable[[psycopg.Connection[Any]], None]
+
+
+def timed(dsn: str, what: str, rows: int, act: Act, per: float = 0.0) -> float:
+    """Say how long it takes, and the server's processor; the seconds of that."""
+    with psycopg.connect(dsn) as conn:
+        begun = time.perf_counter()
+        act(conn)
+        conn.commit()
+        seconds = time.perf_counter() - begun
+        used = processor_seconds(conn.info.backend_pid)
+    beside = f"{per / used:>8.1f} x" if per and used else ""
+    click.echo(
+        f"{what:<22}{seconds:>8.1f} s{rows / seconds:>9,.0f}/s"
+        f"{used:>10.1f} s{rows / max(used, 0.01):>9,.0f}/s{beside}"
+    )
+    return used
 
 
 @click.command()
@@ -93,12 +110,14 @@ def main(rows: int, dims: int, pg: int, dsn: str | None) -> None:
         plain, full = Path(folder) / "plain.jsonl", Path(folder) / "full.jsonl"
         contents = sentences(rows)
         click.echo(f"PostgreSQL {pg}, {rows:,} memories, {dims} dimensions")
-        stored = timed("remember_many", rows, lambda: store(database.dsn, contents, dims))
-        timed("export", rows, lambda: export(database.dsn, plain, False), stored)
-        timed("import", rows, lambda: move_in(database.dsn, plain, "bob"), stored)
+        click.echo(f"{'':<22}{'elapsed':>21}{'processor of server':>21}   remember_many / it")
+        at = database.dsn
+        stored = timed(at, "remember_many", rows, lambda conn: store(conn, contents, dims))
+        timed(at, "export", rows, lambda conn: export(conn, plain, False), stored)
+        timed(at, "import", rows, lambda conn: move_in(conn, plain, "bob"), stored)
         if dims:
-            timed("export with vectors", rows, lambda: export(database.dsn, full, True), stored)
-            timed("import with vectors", rows, lambda: move_in(database.dsn, full, "eve"), stored)
+            timed(at, "export with vectors", rows, lambda conn: export(conn, full, True), stored)
+            timed(at, "import with vectors", rows, lambda conn: move_in(conn, full, "eve"), stored)
         for file in (plain, full):
             if file.exists():
                 click.echo(f"{file.name}: {file.stat().st_size / rows:,.0f} bytes a memory")

@@ -94,7 +94,7 @@ BEGIN
     FROM unnest(stored) AS s (id), LATERAL (
         SELECT FROM memory AS m
         WHERE m.user_id = _store_vectors.user_id AND m.memory_id = s.id AND m.status = 'active'
-          AND m.subject IS NULL AND m.position IS NULL
+          AND m.subject IS NULL AND m.position IS NULL AND m.source IS NULL
         OFFSET 0) AS m
     WHERE (SELECT e.active AND e.consolidate FROM embedding_model AS e
            WHERE e.model_id = _store_vectors.model)

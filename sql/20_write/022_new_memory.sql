@@ -7,6 +7,11 @@ CREATE OR REPLACE FUNCTION _content_hash(
     RETURN sha256(convert_to(jsonb_build_array(
         kind, subject, session_id, turn, btrim(content, E' \t\r\n'))::text, 'UTF8'));
 
+-- A row of an attached table is a memory of its own, whatever it says.
+CREATE OR REPLACE FUNCTION _row_hash(source text, source_key text) RETURNS bytea
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN sha256(convert_to(jsonb_build_array('source', source, source_key)::text, 'UTF8'));
+
 CREATE OR REPLACE FUNCTION _new_memory(
     of_kind kind, text_limit int, content text, subject text, importance float8, data jsonb,
     summary text, embedding halfvec, created_at timestamptz, session_id text, turn int,

@@ -1,5 +1,7 @@
 -- The one way in which a stored memory changes: its values, what recall reads of it, and a revision
--- with the values before, together. Whoever calls holds _lock_user.
+-- with the values before, together. Whoever calls holds _lock_user, but for the rows of attached
+-- tables: there the application's own transaction calls, which must not keep a user's other
+-- changes waiting, so every memory is locked by itself, too.
 
 -- The traces of memories whose text or names are others now, with all that is made from them.
 CREATE OR REPLACE FUNCTION _reproject(user_id text, memory_ids bigint[]) RETURNS void
@@ -65,6 +67,7 @@ BEGIN
           AND c.status IN ('active', 'pending')
           OR m.kind = c.kind AND m.subject = c.subject
           AND m.position IS NULL AND c.position IS NULL
+          AND m.source IS NULL AND c.source IS NULL
           AND m.status IN ('active', 'superseded') AND c.status IN ('active', 'superseded')
           AND tstzrange(m.valid_from, m.valid_until) && tstzrange(c.valid_from, c.valid_until))
     LIMIT 1;
@@ -98,6 +101,7 @@ DECLARE
 BEGIN
     UPDATE trace AS t
     SET active = m.status = 'active', importance = m.importance, kind = k.kind_id,
+        created_at = m.created_at,
         embedding = CASE WHEN t.model <> _show_changes.model AND c.old ? 'content' THEN NULL
                          WHEN t.model = _show_changes.model AND c.old ? 'embedding'
                          THEN c.embedding
@@ -146,13 +150,18 @@ DECLARE
     olds jsonb[];
     ids bigint[];
 BEGIN
+    PERFORM FROM memory AS m
+    WHERE m.user_id = _revise.user_id AND m.memory_id = ANY (memory_ids)
+    ORDER BY m.memory_id FOR NO KEY UPDATE;
     SELECT array_agg(w.row), array_agg(w.old), array_agg(w.memory_id)
     INTO changed, olds, ids
     FROM (
         SELECT m.memory_id, g.old, jsonb_populate_record(
-                   p.row, jsonb_build_object('content_hash', _content_hash(
-                       (p.row).kind, (p.row).subject, (p.row).session_id, (p.row).position,
-                       (p.row).content))) AS row
+                   p.row, jsonb_build_object('content_hash', CASE
+                       WHEN (p.row).source IS NULL
+                       THEN _content_hash((p.row).kind, (p.row).subject, (p.row).session_id,
+                                          (p.row).position, (p.row).content)
+                       ELSE _row_hash((p.row).source, (p.row).source_key) END)) AS row
         FROM unnest(memory_ids, new_values) AS n (memory_id, asked)
         JOIN memory AS m ON m.user_id = _revise.user_id AND m.memory_id = n.memory_id
         LEFT JOIN trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
@@ -178,9 +187,9 @@ BEGIN
         UPDATE memory AS m
         SET kind = c.kind, content = c.content, summary = c.summary, data = c.data,
             subject = c.subject, importance = c.importance, confidence = c.confidence,
-            lifetime = c.lifetime, valid_from = c.valid_from, valid_until = c.valid_until,
-            status = c.status, retired_at = c.retired_at, content_hash = c.content_hash,
-            updated_at = now()
+            lifetime = c.lifetime, created_at = c.created_at, valid_from = c.valid_from,
+            valid_until = c.valid_until, status = c.status, retired_at = c.retired_at,
+            content_hash = c.content_hash, updated_at = now()
         FROM unnest(changed) AS c
         WHERE m.user_id = _revise.user_id AND m.memory_id = c.memory_id;
     EXCEPTION WHEN unique_violation THEN
@@ -199,11 +208,14 @@ BEGIN
                                 FROM unnest(ids) WITH ORDINALITY AS i (id, place)
                                 JOIN unnest(memory_ids, new_values) AS n (id, asked) USING (id)
                                 ORDER BY i.place)::halfvec[]);
-    PERFORM _notify(user_id, e.event, array_agg(e.memory_id))
-    FROM (SELECT c.memory_id, _event_of(c.status, o.old ->> 'status') AS event
-          FROM unnest(changed) AS c JOIN unnest(ids, olds) AS o (memory_id, old) USING (memory_id)
-         ) AS e
-    GROUP BY e.event;
+    -- The application knows what its own rows say, and a notification makes its commits queue up.
+    IF author <> 'source' THEN
+        PERFORM _notify(user_id, e.event, array_agg(e.memory_id))
+        FROM (SELECT c.memory_id, _event_of(c.status, o.old ->> 'status') AS event
+              FROM unnest(changed) AS c
+              JOIN unnest(ids, olds) AS o (memory_id, old) USING (memory_id)) AS e
+        GROUP BY e.event;
+    END IF;
     RETURN ids;
 END $$;
 

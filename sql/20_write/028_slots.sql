@@ -20,7 +20,7 @@ BEGIN
         SELECT m.memory_id, m.valid_from INTO following
         FROM memory AS m
         WHERE m.user_id = _place.user_id AND m.kind = _place.kind AND m.subject = _place.subject
-          AND m.position IS NULL AND m.status IN ('active', 'superseded')
+          AND m.position IS NULL AND m.source IS NULL AND m.status IN ('active', 'superseded')
           AND m.valid_from <= _place.valid_from
         ORDER BY m.valid_from DESC LIMIT 1;
         before_id := following.memory_id;
@@ -30,7 +30,7 @@ BEGIN
     SELECT m.memory_id, m.valid_from, m.created_at INTO following
     FROM memory AS m
     WHERE m.user_id = _place.user_id AND m.kind = _place.kind AND m.subject = _place.subject
-      AND m.position IS NULL AND m.status IN ('active', 'superseded')
+      AND m.position IS NULL AND m.source IS NULL AND m.status IN ('active', 'superseded')
       AND m.valid_from > _place.valid_from
     ORDER BY m.valid_from LIMIT 1;
     IF FOUND THEN

@@ -6,16 +6,15 @@ CREATE OR REPLACE FUNCTION _is_log(type text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN type IN ('memory_retrieval', 'memory_deleted');
 
-CREATE OR REPLACE FUNCTION event_add(
-    type text, payload jsonb, user_id text DEFAULT NULL, created_at timestamptz DEFAULT NULL)
+-- source, source_key: the row of an attached table that the event follows, or NULL.
+CREATE OR REPLACE FUNCTION _add_event(
+    user_id text, type text, payload jsonb, happened_at timestamptz, source text, source_key text)
     RETURNS bigint
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_variable
 DECLARE
-    owner CONSTANT text := _resolve_user(user_id);
-    happened_at CONSTANT timestamptz := coalesce(created_at, now());
     told CONSTANT jsonb := _redact_json(payload);
     text_line CONSTANT text := _line(format('[%s] %s', type, left(told::text, 200)), 320);
     term_list CONSTANT int[] := _terms(text_line);
@@ -28,13 +27,24 @@ BEGIN
                   HINT = 'SELECT memoir.event_add(''task_failed'', ''{"task": "deploy"}'');';
     END IF;
     PERFORM _check_time(happened_at, 'created_at');
-    INSERT INTO event AS e (user_id, type, payload, created_at, line, cost, terms, term_count)
-    VALUES (owner, type, told, happened_at, text_line,
-            _token_cost('- ' || text_line || E'\n'),
-            _term_set(term_list, '{}'),
-            cardinality(term_list))
+    INSERT INTO event AS e (user_id, type, payload, created_at, line, cost, terms, term_count,
+                            source, source_key)
+    VALUES (user_id, type, told, happened_at, text_line,
+            _token_cost('- ' || text_line || E'\n'), _term_set(term_list, '{}'),
+            cardinality(term_list), source, source_key)
     RETURNING e.event_id INTO new_id;
     RETURN new_id;
+END $$;
+
+CREATE OR REPLACE FUNCTION event_add(
+    type text, payload jsonb, user_id text DEFAULT NULL, created_at timestamptz DEFAULT NULL)
+    RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN _add_event(_resolve_user(user_id), type, payload, coalesce(created_at, now()), NULL,
+                      NULL);
 END $$;
 
 COMMENT ON FUNCTION event_add(text, jsonb, text, timestamptz) IS

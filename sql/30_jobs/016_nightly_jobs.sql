@@ -4,7 +4,7 @@
 
 -- Old memories that were seldom shown, by kind, the oldest together. An imported memory counts as
 -- new when it was stored; who changed one, or was asked about it, as who was shown it. What fills a
--- slot or ends by itself is left alone, and so is the profile.
+-- slot or ends by itself is left alone, and so are the profile and the rows of attached tables.
 CREATE OR REPLACE FUNCTION _seldom_used(user_id text, at timestamptz)
     RETURNS TABLE (memory_id bigint, kind text, tokens int)
     LANGUAGE plpgsql STABLE
@@ -27,7 +27,8 @@ BEGIN
     WHERE m.user_id = _seldom_used.user_id AND m.status = 'active'
       AND m.created_at < before AND m.recorded_at < before
       AND (a.last_at >= before OR a.count >= accesses) IS NOT TRUE
-      AND m.subject IS NULL AND m.position IS NULL AND m.valid_until IS NULL
+      AND m.subject IS NULL AND m.position IS NULL AND m.source IS NULL
+      AND m.valid_until IS NULL
       AND m.memory_id <> ALL (held)
       AND NOT EXISTS (SELECT FROM revision AS r
                       WHERE r.user_id = m.user_id AND r.memory_id = m.memory_id

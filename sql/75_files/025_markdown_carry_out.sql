@@ -2,29 +2,34 @@
 -- have one run: undo_run() takes all of a sync back. What another memory stands in the way of is
 -- a conflict, and the rest goes on. Whoever calls holds _lock_user.
 
--- As _revise(), for memories one of which may be refused: those that were, and why.
+-- As _revise(), for memories some of which may be refused: those that were, and why. 500 at a
+-- time: where one is refused, only those are tried one by one.
 CREATE OR REPLACE FUNCTION _revise_each(
     user_id text, memory_ids bigint[], new_values jsonb[], action text, reason text, run_id bigint,
-    OUT memory_id bigint, OUT refused text)
+    at_once int DEFAULT 500, OUT memory_id bigint, OUT refused text)
     RETURNS SETOF record
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    high int;
 BEGIN
-    BEGIN
-        PERFORM _revise(user_id, memory_ids, new_values, action, 'file', reason, run_id, NULL);
-        RETURN;
-    EXCEPTION WHEN SQLSTATE 'ME014' THEN
-        NULL;
-    END;
-    FOR place IN 1 .. cardinality(memory_ids) LOOP
+    FOR low IN 1 .. cardinality(memory_ids) BY at_once LOOP
+        high := low + at_once - 1;
         BEGIN
-            PERFORM _revise(user_id, memory_ids[place : place], new_values[place : place], action,
+            PERFORM _revise(user_id, memory_ids[low : high], new_values[low : high], action,
                             'file', reason, run_id, NULL);
         EXCEPTION WHEN SQLSTATE 'ME014' THEN
-            memory_id := memory_ids[place];
-            refused := SQLERRM;
-            RETURN NEXT;
+            IF at_once = 1 THEN
+                memory_id := memory_ids[low];
+                refused := SQLERRM;
+                RETURN NEXT;
+            ELSE
+                RETURN QUERY
+                SELECT e.memory_id, e.refused
+                FROM _revise_each(user_id, memory_ids[low : high], new_values[low : high],
+                                  action, reason, run_id, 1) AS e;
+            END IF;
         END;
     END LOOP;
 END $$;

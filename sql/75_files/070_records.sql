@@ -23,20 +23,25 @@ BEGIN ATOMIC
         (6, 'relation', '{}', '{from_id,to_id,type,strength,created_at}'),
         (7, 'revision', '{reason,old_values,run_id,undoes}',
          '{revision_id,memory_id,action,author,change_id,created_at}'),
-        (8, 'event', '{archived}', '{event_id,type,payload,created_at}'),
-        (9, 'gold', '{embedding}', '{gold_id,gold_set,query,created_at,relevant}'),
-        (10, 'expansion', '{}', '{query,expansion,uses,created_at}'),
-        (11, 'retrieval', '{as_of,used_ids}',
+        (8, 'file_entry', '{}', '{entry_id,memory_id,place,written,digest}'),
+        (9, 'file_head', '{}', '{name,written,read_at}'),
+        (10, 'event', '{archived,log_entry,log_place}', '{event_id,type,payload,created_at}'),
+        (11, 'gold', '{embedding}', '{gold_id,gold_set,query,created_at,relevant}'),
+        (12, 'expansion', '{}', '{query,expansion,uses,created_at}'),
+        (13, 'retrieval', '{as_of,used_ids}',
          '{retrieval_id,created_at,mode,query,ids,kinds,scores,weights,chosen,token_used,'
          'token_budget,elapsed_ms,counted}'),
-        (12, 'tool_call', '{total_found}',
+        (14, 'tool_call', '{total_found}',
          '{tool_call_id,created_at,tool,arguments,memory_ids,elapsed_ms,counted}')
     ) AS r (place, record, fields, needed);
 END;
 
 -- The sequences whose numbers stand in the records.
+-- One constant each: for those in one array pg_dump would not know what to restore first.
 CREATE OR REPLACE FUNCTION _id_sequences() RETURNS regclass[]
     LANGUAGE sql STABLE
-    RETURN '{memory_memory_id_seq,revision_revision_id_seq,change_id_seq,run_id_seq,'
-           'entity_entity_id_seq,event_event_id_seq,gold_gold_id_seq,retrieval_retrieval_id_seq,'
-           'tool_call_tool_call_id_seq}'::regclass[];
+    RETURN ARRAY['memory_memory_id_seq'::regclass, 'revision_revision_id_seq'::regclass,
+                 'change_id_seq'::regclass, 'run_id_seq'::regclass,
+                 'entity_entity_id_seq'::regclass, 'event_event_id_seq'::regclass,
+                 'gold_gold_id_seq'::regclass, 'retrieval_retrieval_id_seq'::regclass,
+                 'tool_call_tool_call_id_seq'::regclass];

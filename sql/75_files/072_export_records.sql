@@ -105,6 +105,26 @@ CREATE OR REPLACE FUNCTION _old_values(old_values jsonb, vectors boolean) RETURN
     RETURN CASE WHEN old_values ? 'embedding' AND NOT vectors
                 THEN old_values || '{"embedding": null}' ELSE old_values END;
 
+-- What memory.json and the logs of days said: as text, since a JSON document would lose its form.
+CREATE OR REPLACE FUNCTION _export_files(user_id text) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN QUERY
+    SELECT _record('file_entry', jsonb_build_object(
+               'entry_id', f.entry_id, 'memory_id', f.memory_id::text, 'place', f.place,
+               'written', f.written::text, 'digest', f.digest))
+    FROM file_entry AS f WHERE f.user_id = user_id
+    ORDER BY f.entry_id COLLATE "C";
+    RETURN QUERY
+    SELECT _record('file_head', jsonb_build_object(
+               'name', f.name, 'written', f.written::text, 'read_at', f.read_at))
+    FROM file_head AS f WHERE f.user_id = user_id
+    ORDER BY f.name COLLATE "C";
+END $$;
+
 -- Events, with those the log of recalls was folded into, and what else is kept of questions.
 CREATE OR REPLACE FUNCTION _export_logs(user_id text, model smallint) RETURNS SETOF text
     LANGUAGE plpgsql STABLE
@@ -117,7 +137,8 @@ BEGIN
                'event_id', e.event_id::text, 'type', e.type, 'created_at', e.created_at,
                'archived', (SELECT true FROM job AS j
                             WHERE j.user_id = user_id AND j.job_id = e.archive_job
-                              AND j.status = 'done')),
+                              AND j.status = 'done'),
+               'log_entry', e.log_entry::text, 'log_place', e.log_place),
                jsonb_build_object('payload', e.payload))
     FROM event AS e WHERE e.user_id = user_id
     ORDER BY e.event_id, e.created_at;

@@ -18,6 +18,9 @@ BEGIN
             UNION ALL SELECT 'memory', count(*) FROM memory AS t WHERE t.user_id = user_id
             UNION ALL SELECT 'relation', count(*) FROM relation AS t WHERE t.user_id = user_id
             UNION ALL SELECT 'revision', count(*) FROM revision AS t WHERE t.user_id = user_id
+            UNION ALL SELECT 'file_entry', count(*)
+                      FROM file_entry AS t WHERE t.user_id = user_id
+            UNION ALL SELECT 'file_head', count(*) FROM file_head AS t WHERE t.user_id = user_id
             UNION ALL SELECT 'event', count(*) FROM event AS t WHERE t.user_id = user_id
             UNION ALL SELECT 'gold', count(*) FROM gold AS t WHERE t.user_id = user_id
             UNION ALL SELECT 'expansion', count(*)
@@ -40,9 +43,7 @@ BEGIN
         (SELECT greatest(max(t.revision_id), max(t.change_id), max(t.run_id))
          FROM revision AS t WHERE t.user_id = user_id),
         (SELECT max(t.entity_id) FROM entity AS t WHERE t.user_id = user_id),
-        (SELECT greatest(max(t.event_id), max((t.payload ->> 'retrieval_id')::bigint)
-                             FILTER (WHERE t.type = 'memory_retrieval'))
-         FROM event AS t WHERE t.user_id = user_id),
+        (SELECT max(t.event_id) FROM event AS t WHERE t.user_id = user_id),
         (SELECT max(t.gold_id) FROM gold AS t WHERE t.user_id = user_id),
         (SELECT max(t.retrieval_id) FROM _recalls_here(user_id) AS t),
         (SELECT max(t.tool_call_id) FROM _tool_calls_here(user_id) AS t));
@@ -79,6 +80,7 @@ BEGIN
     FOR line IN
         SELECT c FROM _export_conversations(owner) AS c
         UNION ALL SELECT m FROM _export_memories(owner, of_model.model_id) AS m
+        UNION ALL SELECT f FROM _export_files(owner) AS f
         UNION ALL SELECT l FROM _export_logs(owner, of_model.model_id) AS l
     LOOP
         number := number + 1;

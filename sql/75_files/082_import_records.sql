@@ -18,13 +18,14 @@ CREATE OR REPLACE FUNCTION _new_id(reading import, id bigint) RETURNS bigint
     RETURN CASE WHEN id NOT BETWEEN 1 AND reading.highest_id
                 THEN _refuse_id(id, reading.highest_id) ELSE id + reading.shift END;
 
--- Of a list; that of an event stands negative among the candidates of a recall.
+-- Of a list in a log, which may name what was purged since: that of an event stands negative among
+-- the candidates of a recall.
 CREATE OR REPLACE FUNCTION _new_ids(reading import, ids bigint[]) RETURNS bigint[]
-    LANGUAGE sql VOLATILE
-BEGIN ATOMIC
-    SELECT array_agg(sign(i.id) * _new_id(reading, abs(i.id)) ORDER BY i.place)::bigint[]
-    FROM unnest(ids) WITH ORDINALITY AS i (id, place);
-END;
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN reading.shift = 0 THEN ids
+                ELSE ARRAY(SELECT i.id + sign(i.id)::bigint * reading.shift
+                           FROM unnest(ids) WITH ORDINALITY AS i (id, place)
+                           ORDER BY i.place) END;
 
 CREATE OR REPLACE FUNCTION _import_user(reading import, bodies jsonb[]) RETURNS void
     LANGUAGE plpgsql

@@ -1,5 +1,34 @@
--- Events, gold sets and logs of a file: what was asked and shown, with the ids of what it was.
--- As 082_import_records.sql, a statement a table.
+-- What files of agents said, events, gold sets and logs: what was asked and shown, with the ids of
+-- what it was. As 082_import_records.sql, a statement a table.
+
+-- A document in the form it was written in; where something has to be redacted, of the same form.
+CREATE OR REPLACE FUNCTION _read_written(written text) RETURNS json
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN _redact_json(written::jsonb) <> written::jsonb
+                THEN _redact_tokens(written)::json ELSE written::json END;
+
+CREATE OR REPLACE FUNCTION _import_file_entries(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO file_entry (user_id, entry_id, memory_id, place, written, digest)
+    SELECT reading.user_id, f.entry_id, _new_id(reading, f.memory_id), f.place,
+           _read_written(f.written), f.digest
+    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS f (
+        entry_id text, memory_id bigint, place int, written text, digest uuid);
+END $$;
+
+CREATE OR REPLACE FUNCTION _import_file_heads(reading import, bodies jsonb[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO file_head (user_id, name, written, read_at)
+    SELECT reading.user_id, f.name, _read_written(f.written), f.read_at
+    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS f (
+        name text, written text, read_at timestamptz);
+END $$;
 
 -- What recall reads of an event; the line of a folded recall has no words (_fold_log).
 CREATE OR REPLACE FUNCTION _event_line(type text, payload jsonb) RETURNS text
@@ -13,32 +42,36 @@ CREATE OR REPLACE FUNCTION _event_terms(type text, payload jsonb, line text) RET
     RETURN CASE WHEN type = 'memory_retrieval' AND payload ? 'retrieval_id' THEN '{}'::int[]
                 ELSE _terms(line) END;
 
--- The ids in a folded recall.
-CREATE OR REPLACE FUNCTION _new_payload(reading import, type text, payload jsonb) RETURNS jsonb
-    LANGUAGE plpgsql
+-- An object with another id under a name; without one it stays.
+CREATE OR REPLACE FUNCTION _with_new_id(shift bigint, object jsonb, name text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    RETURN object || CASE WHEN _said_id(object -> name) IS NULL THEN '{}'
+                          ELSE jsonb_build_object(
+                              name, (_said_id(object -> name) + shift)::text) END;
+
+-- The ids in what memoir itself wrote among the events.
+CREATE OR REPLACE FUNCTION _new_payload(shift bigint, type text, payload jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF reading.shift = 0 OR type <> 'memory_retrieval' OR NOT payload ? 'retrieval_id' THEN
+    IF shift = 0 OR NOT _is_log(type) THEN
         RETURN payload;
     END IF;
-    RETURN payload || jsonb_build_object(
-        'retrieval_id', _new_id(reading, (payload ->> 'retrieval_id')::bigint)::text,
-        'used', CASE WHEN jsonb_typeof(payload -> 'used') = 'array'
-                     THEN to_jsonb(coalesce(_new_ids(reading, ARRAY(
-                              SELECT u::bigint
-                              FROM jsonb_array_elements_text(payload -> 'used') AS u)), '{}')
-                          ::text[])
-                     ELSE payload -> 'used' END,
-        'injected', (
-            SELECT coalesce(jsonb_agg(i.line || CASE
-                       WHEN i.line ? 'memory_id' THEN jsonb_build_object('memory_id',
-                           _new_id(reading, (i.line ->> 'memory_id')::bigint)::text)
-                       WHEN i.line ? 'event_id' THEN jsonb_build_object('event_id',
-                           _new_id(reading, (i.line ->> 'event_id')::bigint)::text)
-                       ELSE '{}' END ORDER BY i.place), '[]')
-            FROM jsonb_array_elements(payload -> 'injected')
-                     WITH ORDINALITY AS i (line, place)));
+    payload := _with_new_id(shift, _with_new_id(shift, payload, 'memory_id'), 'retrieval_id');
+    IF jsonb_typeof(payload -> 'injected') = 'array' THEN
+        payload := payload || jsonb_build_object('injected', (
+            SELECT coalesce(jsonb_agg(_with_new_id(
+                       shift, _with_new_id(shift, i.line, 'memory_id'), 'event_id')
+                       ORDER BY i.place), '[]')
+            FROM jsonb_array_elements(payload -> 'injected') WITH ORDINALITY AS i (line, place)));
+    END IF;
+    IF jsonb_typeof(payload -> 'used') = 'array' THEN
+        payload := payload || jsonb_build_object('used', (
+            SELECT coalesce(jsonb_agg((_said_id(u.id) + shift)::text ORDER BY u.place), '[]')
+            FROM jsonb_array_elements(payload -> 'used') WITH ORDINALITY AS u (id, place)));
+    END IF;
+    RETURN payload;
 END $$;
 
 -- The job that stands for those which summarised the events of the file: they are not summarised
@@ -68,18 +101,19 @@ DECLARE
     archived_by CONSTANT bigint := _archived_by(reading, bodies);
 BEGIN
     INSERT INTO event (user_id, event_id, type, payload, created_at, line, cost, terms, term_count,
-                       archive_job)
+                       archive_job, log_entry, log_place)
     SELECT reading.user_id, _new_id(reading, e.event_id), e.type,
-           _new_payload(reading, e.type, e.payload), _check_time(e.created_at, 'created_at'),
+           _new_payload(reading.shift, e.type, e.payload), _check_time(e.created_at, 'created_at'),
            l.line, _token_cost('- ' || l.line || E'\n'), _term_set(t.terms, '{}'),
-           cardinality(t.terms), CASE WHEN e.archived THEN archived_by END
+           cardinality(t.terms), CASE WHEN e.archived THEN archived_by END,
+           _read_written(e.log_entry), e.log_place
     FROM unnest(bodies) AS b (body),
          LATERAL (
              SELECT r.event_id, r.type, _redact_json(r.payload) AS payload, r.created_at,
-                    r.archived
+                    r.archived, r.log_entry, r.log_place
              FROM jsonb_to_record(b.body) AS r (
                  event_id bigint, type text, payload jsonb, created_at timestamptz,
-                 archived boolean)
+                 archived boolean, log_entry text, log_place int)
              OFFSET 0) AS e,
          LATERAL (SELECT _event_line(e.type, e.payload) AS line OFFSET 0) AS l,
          LATERAL (SELECT _event_terms(e.type, e.payload, l.line) AS terms OFFSET 0) AS t;
@@ -137,7 +171,7 @@ BEGIN
     INSERT INTO retrieval (user_id, retrieval_id, created_at, as_of, mode, query, ids, kinds, score,
                            weights, chosen, token_used, token_budget, elapsed_ms, used_ids, counted)
     SELECT reading.user_id, _new_id(reading, r.retrieval_id), r.created_at, r.as_of, r.mode,
-           _redact(r.query), coalesce(_new_ids(reading, r.ids), '{}'),
+           _redact(r.query), _new_ids(reading, r.ids),
            ARRAY(SELECT (_check_kind(k.name)).kind_id
                  FROM unnest(r.kinds) WITH ORDINALITY AS k (name, place) ORDER BY k.place),
            r.scores,
@@ -146,7 +180,7 @@ BEGIN
                                           WHERE r.weights ? k.name)) AS n (kind_id)
                  LEFT JOIN kind AS k ON k.kind_id = n.kind_id ORDER BY n.kind_id),
            r.chosen, r.token_used, r.token_budget, r.elapsed_ms,
-           CASE WHEN r.used_ids = '{}' THEN '{}' ELSE _new_ids(reading, r.used_ids) END, r.counted
+           CASE WHEN r.used_ids IS NOT NULL THEN _new_ids(reading, r.used_ids) END, r.counted
     FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS r (
         retrieval_id bigint, created_at timestamptz, as_of timestamptz, mode text, query text,
         ids bigint[], kinds text[], scores float8[], weights jsonb, chosen int[], token_used int,
@@ -161,7 +195,7 @@ BEGIN
     INSERT INTO tool_call (user_id, tool_call_id, created_at, tool, arguments, memory_ids,
                            total_found, elapsed_ms, counted)
     SELECT reading.user_id, _new_id(reading, c.tool_call_id), c.created_at, c.tool,
-           _redact_json(c.arguments), coalesce(_new_ids(reading, c.memory_ids), '{}'),
+           _redact_json(c.arguments), _new_ids(reading, c.memory_ids),
            c.total_found, c.elapsed_ms, c.counted
     FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS c (
         tool_call_id bigint, created_at timestamptz, tool text, arguments jsonb,

@@ -97,6 +97,8 @@ BEGIN
         WHEN 'memory' THEN PERFORM _import_memories(reading, bodies);
         WHEN 'relation' THEN PERFORM _import_relations(reading, bodies);
         WHEN 'revision' THEN PERFORM _import_revisions(reading, bodies);
+        WHEN 'file_entry' THEN PERFORM _import_file_entries(reading, bodies);
+        WHEN 'file_head' THEN PERFORM _import_file_heads(reading, bodies);
         WHEN 'event' THEN reading.archive_job := _import_events(reading, bodies);
         WHEN 'gold' THEN PERFORM _import_gold(reading, bodies);
         WHEN 'expansion' THEN PERFORM _import_expansions(reading, bodies);
@@ -180,7 +182,8 @@ BEGIN
                                                 'the same text or subject'
                               ELSE message END
                 USING ERRCODE = CASE WHEN code LIKE 'ME%' THEN code ELSE 'ME017' END,
-                      DETAIL = CASE WHEN code IN ('23503', '23505') THEN message ELSE '' END,
+                      DETAIL = CASE WHEN code IN ('23503', '23505') THEN message
+                                    ELSE 'It begins with ' || _redact_head(line, 200) END,
                       HINT = coalesce(nullif(advice, ''),
                                       'Nothing of the file is stored. Export the user anew.');
         END;

@@ -27,6 +27,11 @@ BEGIN
                l.created_at, line, _token_cost('- ' || line || E'\n'), _term_set('{}', '{}'), 0
         FROM _kept_recalls AS l
         WHERE l.user_id = user_id AND l.retrieval_id = ANY (recalls);
+        IF EXISTS (SELECT FROM source AS s WHERE s.write_retrievals) THEN
+            PERFORM _write_retrievals(user_id, array_agg(l.payload), array_agg(l.created_at))
+            FROM _kept_recalls AS l
+            WHERE l.user_id = user_id AND l.retrieval_id = ANY (recalls);
+        END IF;
         DELETE FROM retrieval AS r
         WHERE r.user_id = user_id AND r.retrieval_id = ANY (recalls);
         next := CASE WHEN cardinality(recalls) = run.most THEN 0 END;

@@ -4,6 +4,20 @@
 -- A table is made empty and then attached: for that the server reads event_default, once, under a
 -- lock that recalls wait for. It is left for another time where that table is large or busy.
 
+-- Makes a policy, or makes it anew: the migration runner drops what sql/ has not made this time.
+CREATE OR REPLACE FUNCTION _put_policy(owned regclass, policy name, scope text, rule text)
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = owned AND p.polname = policy) THEN
+        EXECUTE format('ALTER POLICY %I ON %s %s', policy, owned, rule);
+    ELSE
+        EXECUTE format('CREATE POLICY %I ON %s %s %s', policy, owned, scope, rule);
+    END IF;
+END $$;
+
 -- The policy of every table of user data (sql/95_access). After the transaction of a SET LOCAL the
 -- setting is '' and not missing: that is no user either.
 CREATE OR REPLACE FUNCTION _own_rows(owned regclass) RETURNS void
@@ -11,13 +25,8 @@ CREATE OR REPLACE FUNCTION _own_rows(owned regclass) RETURNS void
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    EXECUTE format(
-        '%s POLICY own_rows ON %s '
-        'USING (user_id = nullif(current_setting(''memoir.user_id'', true), ''''))',
-        CASE WHEN EXISTS (SELECT FROM pg_policy AS p
-                          WHERE p.polrelid = owned AND p.polname = 'own_rows')
-             THEN 'ALTER' ELSE 'CREATE' END,
-        owned);
+    PERFORM _put_policy(owned, 'own_rows', '',
+                        'USING (user_id = nullif(current_setting(''memoir.user_id'', true), ''''))');
 END $$;
 
 CREATE OR REPLACE FUNCTION _add_partition(month timestamptz) RETURNS boolean

@@ -50,6 +50,7 @@ BEGIN
                'several kinds tell "' || left(m.subject, 100) || '"'
         FROM memory AS m
         WHERE m.user_id = owner AND m.subject IS NOT NULL AND m.position IS NULL
+          AND m.source IS NULL
           AND m.status = 'active' AND (m.valid_until IS NULL OR m.valid_until > now())
         GROUP BY m.subject
         HAVING count(DISTINCT m.kind) > 1 AND count(DISTINCT m.content) > 1

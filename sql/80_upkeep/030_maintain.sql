@@ -12,6 +12,8 @@ BEGIN
         -- Till it commits recalls wait, so not in a transaction of the caller.
         RETURN QUERY SELECT NULL, '_tend_partitions'
                      WHERE only_user IS NULL AND run.most IS NOT NULL;
+        RETURN QUERY SELECT NULL, '_tend_sources'
+                     WHERE only_user IS NULL AND EXISTS (SELECT FROM source);
         RETURN QUERY
         SELECT d.owner, d.step
         FROM (
@@ -36,6 +38,10 @@ BEGIN
              UNION
              SELECT j.user_id, 5, '_delete_old' FROM job AS j
              WHERE j.status = 'done' AND j.finished_at < run.at - _days('job_days'))
+            UNION ALL
+            SELECT p.user_id, 6, '_find_source_keywords' FROM profile AS p
+            WHERE EXISTS (SELECT FROM memory AS m
+                          WHERE m.user_id = p.user_id AND m.source IS NOT NULL)
         ) AS d (owner, place, step)
         WHERE only_user IS NULL OR d.owner = only_user
         ORDER BY d.owner, d.place;
@@ -167,7 +173,9 @@ COMMENT ON FUNCTION maintain(text, bigint, boolean, timestamptz) IS
     'memory_relevance says; importance x 0.9 at most once a day, not below 0.2; details have why, '
     'the first 100 ids, and run_id, which undo_run() takes back), recalls folded (older than 7 '
     'days, into events), archive queued (events older than 30 days), old rows deleted (events '
-    'older than 60 days that are archived or of the log, tool calls, jobs done), words counted, '
+    'older than 60 days that are archived or of the log, tool calls, jobs done), source read or '
+    'source failed (attached tables and queries: rows that failed, changes of what is pulled), '
+    'keywords found (of rows that came from them), words counted, '
     'index built, index dropped, unusable index dropped, left-over index dropped, or what is left '
     'to the command memoir maintain, jobs enqueued (see enqueue_nightly()), contradiction (see '
     'contradictions()), left to the next run (somebody kept the user locked), and last report: of '

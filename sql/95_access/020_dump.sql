@@ -20,7 +20,7 @@ BEGIN
            string_agg(format('n.%I', c.name), ', ')
     INTO columns, stored, given
     FROM unnest(TG_ARGV[1]::name[]) AS c (name);
-    EXECUTE format('SELECT ROW(%s) IS DISTINCT FROM ROW(%s) '
+    EXECUTE format('SELECT ROW(%s)::text <> ROW(%s)::text '
                    'FROM %I AS t, (SELECT ($1).*) AS n WHERE %s',
                    stored, given, TG_TABLE_NAME, same_key)
     INTO differs USING NEW;

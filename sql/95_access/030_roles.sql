@@ -19,7 +19,7 @@ BEGIN ATOMIC
             'cache_stats', 'contradictions', 'decision_schema', 'embedding_text', 'entities',
             'estimate_tokens', 'evaluate', 'evaluate_queries', 'expand_keywords',
             'get_memory_detail', 'get_settings', 'gold_queries', 'history', 'list_memories',
-            'memory_context', 'memory_explain', 'memory_relevance', 'memory_search', 'messages',
+            'log_days', 'memory_context', 'memory_explain', 'memory_relevance', 'memory_search', 'messages',
             'models', 'pgmemoir_version', 'query_terms', 'recall', 'recall_query', 'redact',
             'related', 'relations', 'replay', 'search_memories', 'session_window', 'sessions',
             'stats', 'suggest_weights', 'summary', 'system_prompt', 'tokens', 'tool_schemas',
@@ -40,9 +40,11 @@ BEGIN ATOMIC
             'set_rolling_summary', 'supersede', 'tokens', 'undo_run', 'update_memory', 'use_model',
             'vector_backlog']),
         ('memoir_admin', ARRAY[
-            'add_model', 'drop_model', 'export_user', 'fill_model', 'import_user', 'maintain',
-            'maintain_all', 'purge', 'purge_user', 'switch_model']),
-        ('owner', ARRAY['grant_access']);
+            'add_model', 'drop_model', 'export_day_log', 'export_markdown', 'export_memory_json',
+            'export_user', 'fill_model', 'import_day_log', 'import_markdown', 'import_memory_json',
+            'import_user', 'maintain', 'maintain_all', 'purge', 'purge_user', 'switch_model',
+            'sync_markdown']),
+        ('owner', ARRAY['compile_configuration', 'grant_access']);
 END;
 
 -- What who may write, besides memoir_admin, who may all: the tables of memories for both, what
@@ -211,21 +213,32 @@ CREATE OR REPLACE FUNCTION _make_policies() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
-DECLARE
-    owned regclass;
 BEGIN
-    FOR owned IN
-        SELECT u.* FROM _user_tables() AS u (owned)
-        WHERE NOT EXISTS (SELECT FROM pg_policy AS p
-                          WHERE p.polrelid = u.owned AND p.polname = 'all_rows')
-    LOOP
-        EXECUTE format('CREATE POLICY all_rows ON %s TO memoir_worker, memoir_admin USING (true)',
-                       owned);
-    END LOOP;
-    IF NOT EXISTS (SELECT FROM pg_policy AS p
-                   WHERE p.polrelid = 'memory'::regclass AND p.polname = 'no_purge') THEN
-        CREATE POLICY no_purge ON memory AS RESTRICTIVE FOR DELETE TO memoir_agent
-            USING (recorded_at = now() OR _serves_everybody());
+    PERFORM _put_policy(u.owned, 'all_rows', '', 'TO memoir_worker, memoir_admin USING (true)')
+    FROM _user_tables() AS u (owned);
+    PERFORM _put_policy('memory', 'no_purge', 'AS RESTRICTIVE FOR DELETE',
+                        'TO memoir_agent USING (recorded_at = now() OR _serves_everybody())');
+END $$;
+
+-- Our functions look for the types of pgvector, and so for functions too, in its schema. Who may
+-- create there can make a function that fits a call better than PostgreSQL's own does, and it would
+-- run with the rights of whoever recalls.
+CREATE OR REPLACE FUNCTION _warn_of_open_schema() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    open_schema CONSTANT name := (
+        SELECT n.nspname
+        FROM pg_extension AS e
+        JOIN pg_namespace AS n ON n.oid = e.extnamespace
+        CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
+        WHERE e.extname = 'vector' AND a.grantee = 0 AND a.privilege_type = 'CREATE');
+BEGIN
+    IF open_schema IS NOT NULL THEN
+        RAISE WARNING 'anybody may create functions in schema "%", where pgvector is: they are in '
+                      'the path of pgmemoir''s', open_schema
+            USING HINT = format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC;', open_schema);
     END IF;
 END $$;
 
@@ -250,6 +263,7 @@ BEGIN
     LOOP
         EXECUTE statement;
     END LOOP;
+    PERFORM _warn_of_open_schema();
     IF missing <> '{}' THEN
         RAISE WARNING 'pgmemoir works for the owner of its tables alone: role "%" may not create '
                       'the roles %', current_user, array_to_string(missing, ', ')
@@ -266,7 +280,8 @@ COMMENT ON FUNCTION grant_access() IS
     'Makes the roles memoir_reader, memoir_agent, memoir_worker and memoir_admin where they are '
     'missing and the caller may (CREATEROLE), and gives them and PUBLIC exactly the rights they '
     'should have in this database. Returns whether all roles are there; else a WARNING says what '
-    'to do. Every migration calls it; call it again when somebody made the roles later, or to '
-    'take back what somebody granted them. For the owner of the tables. Source: DESIGN 8.';
+    'to do, as it does where PUBLIC may create in the schema of pgvector. Every migration calls '
+    'it; call it again when somebody made the roles later, or to take back what somebody granted '
+    'them. For the owner of the tables. Source: DESIGN 8.';
 
 SELECT grant_access();

@@ -15,6 +15,8 @@ BY_HAND = {
     " jsonb_build_object('session_id', %(word)s::text))",
     "query_expansion": "INSERT INTO memoir.query_expansion (user_id, query_hash, query, expansion)"
     " VALUES (%(user)s, '', %(word)s, '{}')",
+    "source_error": "INSERT INTO memoir.source_error (user_id, source, source_key, code, reason)"
+    " VALUES (%(user)s, 'tasks', '1', 'ME007', %(word)s)",
     "uncompared": "INSERT INTO memoir.uncompared VALUES (%(user)s, 0)",
 }
 

@@ -7,11 +7,15 @@ import pytest
 from tests.jobs import add_kind, claim, enqueue, finish, ready
 from tests.rows import add_event, call, found, lines, recall, refused, remember, value
 
+from pgmemoir import migrations
+
 ADMINS_ONLY = {
     "purge": {"memory_id": 1},
     "purge_user": {"user_id": "ada"},
     "export_user": {"user_id": "ada"},
     "import_user": {"lines": ["{}"]},
+    "export_markdown": {},
+    "sync_markdown": {"files": {}},
     "maintain": {},
     "switch_model": {"name": "x"},
     "drop_model": {"name": "x"},
@@ -212,3 +216,14 @@ def test_who_may_not_create_roles_is_told_what_to_do_and_goes_on(tx):
     assert remember(tx, "the owner needs no roles")
     tx.execute("RESET ROLE")
     assert value(tx, "SELECT memoir.grant_access()") is True
+
+
+def test_an_upgrade_of_the_code_keeps_policies_and_rights(db):
+    policies = "SELECT count(*), count(DISTINCT tablename) FROM pg_policies WHERE policyname = %s"
+    names = ("own_rows", "all_rows", "no_purge")
+    before = [db.execute(policies, (name,)).fetchone() for name in names]
+    db.execute("UPDATE memoir.migration SET sha256 = 'older' WHERE kind = 'code'")
+    assert migrations.up(db)
+    assert [db.execute(policies, (name,)).fetchone() for name in names] == before
+    assert before[2] == (1, 1)
+    assert db.execute(DIFFERENCES).fetchall() == []

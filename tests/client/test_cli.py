@@ -317,8 +317,9 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     checks: list[dict[str, Any]] = json.loads(done.stdout)
     assert {check["state"] for check in checks} == {"ok"}
     assert done.exit_code == 0
-    names = ["server", "pgvector", "migrations", "version", "embedder", "model", "memories"]
-    expected = [*names, "indexes", "upkeep", "jobs", "recall"]
+    client = ["server", "pgvector", "migrations", "version", "embedder", "model"]
+    database = ["roles", "security", "settings", "memories", "upkeep", "indexes", "bloat"]
+    expected = [*client, *database, "unlogged", "statistics", "partitions", "jobs", "recall"]
     assert [check["name"] for check in checks] == expected
 
 

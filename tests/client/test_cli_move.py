@@ -42,11 +42,11 @@ def test_an_export_goes_through_a_file(
     file = str(tmp_path / "ada.jsonl")
     done = memoir("export", file, "--user", "ada")
     assert (done.exit_code, done.stdout) == (0, "")
-    assert done.stderr.startswith("exported user ada: 7 memories, 2 entities, ")
+    assert done.stderr.startswith("exported user ada: 9 memories, 2 entities, ")
     lines = export(lived, "ada")
     assert Path(file).read_text().splitlines()[1:] == lines[1:]
     lived.execute("SELECT memoir.purge_user('ada')")
-    assert memoir("import", file).stdout.startswith("imported user ada: 7 memories, ")
+    assert memoir("import", file).stdout.startswith("imported user ada: 9 memories, ")
     assert export(lived, "ada")[1:] == lines[1:]
 
 
@@ -70,14 +70,28 @@ def test_a_file_may_be_packed(memoir: Call, tmp_path: Path) -> None:
     assert (done.exit_code, "cannot be unpacked" in done.stderr) == (1, True)
 
 
+def test_what_is_current_in_an_export_joins_what_a_user_has(
+    memoir: Call, lived: psycopg.Connection, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "ada.jsonl")
+    memoir("export", file, "--user", "ada", "--vectors")
+    memoir("--user", "bob", "remember", "Zanzibar sleeps", "--kind", "general")
+    done = memoir("import", file, "--user", "bob", "--format", "jsonl")
+    assert done.stdout.startswith("jsonl: 7 memories stored, 0 updated, 1 known already")
+    rows = lived.execute(
+        "SELECT status, count(*) FROM memoir.memory WHERE user_id = 'bob' GROUP BY 1"
+    )
+    assert rows.fetchall() == [("active", 8)]
+
+
 def test_a_dry_run_stores_nothing(memoir: Call, lived: psycopg.Connection, tmp_path: Path) -> None:
     file = str(tmp_path / "ada.jsonl")
     memoir("export", file, "--user", "ada")
     before = row_counts(lived)
     done = memoir("import", file, "--user", "bob", "--dry-run", "--new-ids", "--no-vectors")
-    assert done.stdout.startswith("would import user bob: 7 memories")
+    assert done.stdout.startswith("would import user bob: 9 memories")
     csv = write(tmp_path, "rows.csv", "content\ntea\n")
-    assert memoir("import", csv, "--dry-run").stdout.startswith("csv: 1 memories would be stored")
+    assert memoir("import", csv, "--dry-run").stdout.startswith("csv: 1 memory would be stored")
     assert row_counts(lived) == before
 
 
@@ -187,7 +201,7 @@ def test_a_memory_the_database_refuses_is_told_with_its_line(
 def test_columns_are_mapped(memoir: Call, db: psycopg.Connection, tmp_path: Path) -> None:
     file = write(tmp_path, "notes.csv", "id;text;date\n7;green tea;2024-01-02\n")
     done = memoir("import", file, "--map", "content=text, created_at=date")
-    assert done.stdout.startswith("csv: 1 memories stored")
+    assert done.stdout.startswith("csv: 1 memory stored")
     row = db.execute("SELECT content, created_at::date::text, data FROM memoir.memory").fetchone()
     assert row == ("green tea", "2024-01-02", {"id": "7"})
 
@@ -195,7 +209,7 @@ def test_columns_are_mapped(memoir: Call, db: psycopg.Connection, tmp_path: Path
 def test_a_format_may_be_forced(memoir: Call, tmp_path: Path) -> None:
     file = write(tmp_path, "rows.jsonl", '{"content": "tea"}')
     assert memoir("import", file).stdout.startswith("1 messages stored")
-    assert memoir("import", file, "--format", "jsonl").stdout.startswith("jsonl: 1 memories")
+    assert memoir("import", file, "--format", "jsonl").stdout.startswith("jsonl: 1 memory")
 
 
 @pytest.mark.parametrize(

@@ -335,3 +335,49 @@ def test_an_empty_user_is_not_everybody(memoir: Call) -> None:
     result = memoir("maintain", "--user", "")
     assert result.exit_code == 1
     assert "user_id must have 1 to 200 characters" in result.output
+
+
+def scan_size(conn: psycopg.Connection) -> int:
+    return int(value(conn, "SELECT pg_relation_size('memoir.trace_scan')"))
+
+
+def half_empty(conn: psycopg.Connection) -> None:
+    """An index of all recalls that is worth building anew, as small ones are."""
+    fill(conn, 300)
+    conn.execute("DELETE FROM memoir.memory WHERE memory_id % 3 > 0")
+    conn.execute("VACUUM ANALYZE memoir.trace")
+    conn.execute(
+        "CREATE OR REPLACE FUNCTION memoir._is_bloated(bytes bigint, needed bigint) RETURNS boolean"
+        " LANGUAGE sql IMMUTABLE RETURN bytes > 1.5 * needed"
+    )
+
+
+def test_a_half_empty_index_is_packed_once(memoir: Call, db: psycopg.Connection) -> None:
+    half_empty(db)
+    before, wide = scan_size(db), found(db, "note9")
+    assert "index packed" in memoir("maintain", "--dry-run").stdout
+    assert scan_size(db) == before
+    assert "half empty: " in memoir("maintain").stdout
+    assert scan_size(db) < before * 0.7
+    assert found(db, "note9") == wide
+    assert "index packed" not in memoir("maintain").stdout
+
+
+def test_a_copy_that_a_stopped_rebuild_left_is_dropped(
+    memoir: Call, db: psycopg.Connection
+) -> None:
+    db.execute("CREATE INDEX trace_scan_ccnew ON memoir.trace (user_id)")
+    assert value(db, "SELECT memoir._left_over_copies()") == []
+    db.execute("UPDATE pg_index SET indisvalid = false"
+               " WHERE indexrelid = 'memoir.trace_scan_ccnew'::regclass")  # fmt: skip
+    assert "invalid: trace_scan_ccnew" in memoir("doctor").stdout
+    assert "left-over index dropped" in memoir("maintain").stdout
+    assert value(db, "SELECT to_regclass('memoir.trace_scan_ccnew')") is None
+
+
+def test_what_an_index_needs_is_known_before_it_is_built(db: psycopg.Connection) -> None:
+    fill(db, 500)
+    db.execute("REINDEX INDEX memoir.trace_scan")
+    db.execute("VACUUM ANALYZE memoir.trace")
+    size, needed = db.execute("SELECT bytes, needed FROM memoir._scan_bloat()").fetchone() or (0, 0)
+    assert (size, needed) == (scan_size(db), pytest.approx(size, rel=0.25))

@@ -1,14 +1,27 @@
-"""A small tree of SQL to install, so that a test can break it."""
+"""A small tree of SQL to install, so that a test can break it; and servers for the extension."""
 
 from __future__ import annotations
 
+import importlib.util
+import itertools
+import shutil
+import subprocess
+import tempfile
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from tests.conftest import FAST
 
+from pgmemoir import paths
+from pgmemoir import server as embedded
 from pgmemoir.paths import Source
+
+ROOT = Path(__file__).resolve().parents[2]
 
 FILES = {
     "migrations/0001_note.sql": (
@@ -65,3 +78,93 @@ def catalogue() -> Callable[[psycopg.Connection], set[str]]:
     """Reads what there is in a database, as a set of lines."""
     query = Path(__file__).with_name("snapshot.sql").read_bytes()
     return lambda conn: {row[0] for row in conn.execute(query)}
+
+
+@pytest.fixture(scope="session")
+def builder() -> ModuleType:
+    """`scripts/build_extension.py` as a module."""
+    spec = importlib.util.spec_from_file_location(
+        "build_extension", ROOT / "scripts/build_extension.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class ExtensionServer:
+    """A server that has the files of the extension, and databases on it.
+
+    Args:
+        address: where it is, without a database.
+        files: the folder in which it looks for extensions.
+        control_path: setting extension_control_path of its databases; None: it knows the folder.
+    """
+
+    def __init__(self, address: str, files: Path, control_path: str | None) -> None:
+        self.files = files
+        self._address = address
+        self._control_path = control_path
+        self._numbers = itertools.count(1)
+
+    def database(self) -> str:
+        """The address of a new database with nothing in it."""
+        name = f"road{next(self._numbers)}"
+        with psycopg.connect(self._address, dbname="postgres", autocommit=True) as admin:
+            admin.execute(f"CREATE DATABASE {name}")
+            if self._control_path:
+                path = self._control_path.replace("'", "''")
+                admin.execute(f"ALTER DATABASE {name} SET extension_control_path = '{path}'")
+        return make_conninfo(self._address, dbname=name)
+
+    def publish(self, name: str, control: str, scripts: dict[str, str]) -> None:
+        """Give the server the files of an extension: its scripts by version or path of versions."""
+        (self.files / f"{name}.control").write_text(control)
+        for version, text in scripts.items():
+            (self.files / f"{name}--{version}.sql").write_text(text)
+
+
+@pytest.fixture(scope="session")
+def extension_server(
+    server: object, builder: ModuleType, pytestconfig: pytest.Config
+) -> Iterator[ExtensionServer]:
+    """PostgreSQL 18 finds extensions in any folder; 16 in its own, so it gets a copy of its own."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    work = Path(tempfile.mkdtemp(prefix="pgmemoir-extension-"))
+    work.chmod(0o755)
+    try:
+        builder.build(paths.installed(), project, work)
+        if pytestconfig.getoption("pg") >= 18:
+            address = make_conninfo(host=server.host, port=server.port, user=server.user)
+            yield ExtensionServer(address, work / "extension", f"$system:{work}")
+        else:
+            yield from _copied_server(work)
+    finally:
+        shutil.rmtree(work)
+
+
+def _copied_server(work: Path) -> Iterator[ExtensionServer]:
+    """A server from a copy of the binaries of PostgreSQL 16, with the extension made into it."""
+    copy = work / "pginstall"
+    shutil.copytree(embedded.psql(16).parents[1], copy)
+    config = copy / "bin/pg_config"
+    command = ["make", "-C", work / "extension", "install", f"PG_CONFIG={config}"]
+    subprocess.run(command, check=True, capture_output=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(embedded._INSTALLS, 16, str(copy))
+        address = conninfo_to_dict(embedded.start(work / "data", 16, FAST))
+        del address["dbname"]
+        try:
+            yield ExtensionServer(
+                make_conninfo(**address), copy / "share/postgresql/extension", None
+            )
+        finally:
+            embedded.stop(work / "data")
+
+
+@pytest.fixture
+def extension_db(extension_server: ExtensionServer) -> Iterator[psycopg.Connection]:
+    """A connection to a database with nothing in it, on a server with the extension's files."""
+    with psycopg.connect(extension_server.database(), autocommit=True) as conn:
+        yield conn

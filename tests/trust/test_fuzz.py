@@ -18,7 +18,7 @@ def test_no_call_ends_in_an_error_that_is_not_documented(tx):
     functions = catalogue(tx)
     outcomes = [
         outcome
-        for tally in Fuzz(tx).run(drawn(functions, 12 * len(functions), seed=2)).values()
+        for tally in Fuzz(tx).run(drawn(tx, functions, 8 * len(functions), seed=2)).values()
         for outcome in tally.outcomes
     ]
     assert {function.name for function in functions} - NOBODY_CALLS == {

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import tuple_row
 
-from .. import migrations, server
+from .. import ledger, migrations, server
 from ..errors import MemoirError
 from ..prerequisites import value, vector_schema
 from .app import NOT_CONNECTED, App
@@ -66,13 +66,15 @@ def down(app: App, target: int, yes: bool) -> None:
 def status(app: App) -> None:
     """List the migrations and whether they are applied."""
     with psycopg.connect(app.bare_address, autocommit=True) as conn:
-        rows = migrations.status(conn)
+        rows, road = migrations.status(conn), ledger.road(conn)
     cells = [["name", "state", "applied", "by", "ms"]]
     for row in rows:
         applied = f"{row.applied_at:%Y-%m-%d %H:%M}" if row.applied_at else ""
         ms = "" if row.ms is None else str(row.ms)
         cells.append([row.name, row.state, applied, row.applied_by or "", ms])
     click.echo(table(cells, flexible=0, right={4}))
+    if road:
+        click.echo(f"installed by: {road}")
 
 
 def _up(app: App, target: int | None, dry_run: bool) -> None:

@@ -175,7 +175,7 @@ def _import_items(app: App, items: Items, format: str, keep_users: bool, dry_run
     named = sorted({user for user in items.users if user is not None})
     if len(named) > 1 and not keep_users and app.user is None:
         raise click.UsageError(
-            f"the file has memories of {len(named)} users ({', '.join(named[:3])}, ...): "
+            f"the file has memories of {len(named)} users ({_few(named)}): "
             "give --keep-users to store each for its own, or --user for one"
         )
     done: list[Remembered] = []
@@ -198,7 +198,7 @@ def _remembered(done: list[Remembered], items: Items, format: str, dry_run: bool
     actions = Counter(each.action if each.memory_id is not None else "" for each in done)
     stored = actions["ADD"] + actions["SUPERSEDE"] + actions["PENDING"]
     parts = [
-        f"{stored} memories {'would be ' if dry_run else ''}stored",
+        f"{stored} {_plural('memory', stored)} {'would be ' if dry_run else ''}stored",
         f"{actions['UPDATE']} updated",
         f"{actions['NOOP']} known already",
         f"{items.skipped} without text",
@@ -249,8 +249,12 @@ def _told(records: dict[str, int]) -> str:
     )
 
 
+def _few(names: list[str]) -> str:
+    return ", ".join(names if len(names) < 4 else [*names[:3], "..."])
+
+
 def _plural(record: str, count: int) -> str:
-    word = {"gold": "gold question", "tool_call": "tool call"}.get(record, record)
+    word = "gold question" if record == "gold" else record.replace("_", " ")
     if count == 1:
         return word
     return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"

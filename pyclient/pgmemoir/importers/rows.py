@@ -29,6 +29,12 @@ TELLING = frozenset(
     ("kind", "subject", "summary", "importance", "confidence", "keywords", "valid_from")
 )
 
+# What remember() takes of a memory in an export of ours.
+_CURRENT = (
+    *("content", "kind", "subject", "summary", "data", "importance", "confidence", "origin"),
+    *("session_id", "position", "speaker", "created_at", "valid_from", "valid_until"),
+)
+
 _HINT = (
     "Name the columns as the arguments of remember(): content, kind, created_at, ... "
     "or say which is which: --map content=text,created_at=date"
@@ -67,8 +73,28 @@ def read_jsonl(data: bytes, name: str, mapping: Mapped) -> Items:
             fault = partial(document.fault, start)
             if not isinstance(item, dict):
                 raise fault(f"a memory is an object, this is {json.dumps(item)[:40]}")
-            _add(items, item, mapping, document.line(start), fault)
+            memory = _exported(item) if _is_record(item) else item
+            if memory is not None:
+                _add(items, memory, mapping, document.line(start), fault)
     return items
+
+
+def _is_record(item: dict[str, Any]) -> bool:
+    """Whether it is a line of an export of ours: {"memory": {...}}."""
+    return len(item) == 1 and all(isinstance(value, dict) for value in item.values())
+
+
+def _exported(record: dict[str, Any]) -> dict[str, Any] | None:
+    """What is current in an export of ours, to be remembered beside what a user has already."""
+    memory = record.get("memory")
+    if not isinstance(memory, dict) or memory.get("status") != "active":
+        return None
+    fields = {name: memory[name] for name in _CURRENT if name in memory}
+    tags = [each for each in memory.get("keywords") or [] if each.get("origin") == "user_tag"]
+    fields["keywords"] = [each.get("keyword") for each in tags]
+    if "embedding" in memory:
+        fields["vector"] = memory["embedding"]
+    return fields
 
 
 def read_csv(data: bytes, name: str, mapping: Mapped) -> Items:
@@ -152,6 +178,8 @@ def _converted(field: str, value: Any, fault: Fault) -> Any:
         return _number(field, value, fault)
     if field == "data":
         return _data(value, fault)
+    if field == "vector" and isinstance(value, str):
+        return _vector(value, fault)
     if field == "keywords" and isinstance(value, str):
         value = [word.strip() for word in value.replace(";", ",").split(",") if word.strip()]
     if not isinstance(value, list):
@@ -183,6 +211,13 @@ def _number(field: str, value: Any, fault: Fault) -> float | int:
     if not math.isfinite(number) or (field == "turn" and number != int(number)):
         raise fault(f"{field} is {json.dumps(value)[:40]}, not a number")
     return int(number) if field == "turn" else number
+
+
+def _vector(value: str, fault: Fault) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise fault(f"vector is {json.dumps(value)[:40]}, not a list of numbers") from error
 
 
 def _data(value: Any, fault: Fault) -> dict[str, Any]:

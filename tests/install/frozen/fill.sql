@@ -6,6 +6,8 @@ SET timezone = 'UTC';
 -- Configuration that somebody changed, added and took away.
 SELECT memoir.use_model('toy', 4);
 UPDATE memoir.setting SET value = '5' WHERE name = 'profile_goals';
+UPDATE memoir.setting SET value = '"7c1d8f0a-0000-4000-8000-000000000001"'
+WHERE name = 'installation';
 INSERT INTO memoir.kind (kind_id, name, layer, half_life_days, heading, description)
 VALUES (61, 'recipe', 'procedural', 365, 'Recipes', 'How a dish is made.');
 UPDATE memoir.kind SET half_life_days = 60 WHERE name = 'learning';
@@ -97,6 +99,20 @@ SELECT length(memoir.memory_context(query_text => '认证失败', user_id => '�
 SELECT memoir.call_tool('memory_search', '{"query": "key"}', 'o''hara 🙂') IS NOT NULL;
 SELECT memoir.remember('Written after the words were counted', 'general', 'ada',
     created_at => '2026-03-31 09:00+00');
+
+-- One who came from another database.
+SELECT state FROM memoir.import_user(
+    ARRAY(SELECT memoir.export_user('o''hara 🙂', vectors => true, at => '2026-03-31 09:00+00')),
+    'moved', new_ids => true);
+
+-- Files of agents.
+SELECT action FROM memoir.import_memory_json('{"version": 2, "last_updated": "2026-02-21T10:30:00Z",
+    "rolling_summary": "用户偏好简洁", "memories": [{"id": "a1b2c3d4", "category": "preferences",
+    "content": "用户偏好东方航空，尤其是早班机", "salience": 0.85, "mood": "calm",
+    "created_at": "2026-02-21T10:30:00Z", "last_accessed": "2026-02-21T14:00:00Z",
+    "access_count": 3, "source": "user_explicit"}]}', 'moved');
+SELECT action FROM memoir.import_day_log('{"date": "2026-02-21", "entries": [{"time": "14:30:00",
+    "type": "event", "content": "完成了项目 API 文档编写"}]}', 'moved');
 
 -- Work that waits, and work that is done.
 SELECT memoir.enqueue('report', '{"week": 14}', 'ada');

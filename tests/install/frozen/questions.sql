@@ -14,6 +14,7 @@ WITH asked (name, user_id, mode, query_text, query_vec) AS (
            ('Chinese', '李雷', 'execute', '认证失败怎么办', NULL),
            ('across languages', '李雷', 'debug', 'auth failure', '[1,0,0,0]'),
            ('a hostile name', 'o''hara 🙂', 'execute', 'where is the key?', NULL),
+           ('one of a file', 'moved', 'execute', '早班机', NULL),
            ('nobody', 'nobody', 'execute', 'where is the key?', NULL))
 SELECT a.name,
        memoir.memory_context(a.query_vec::halfvec, a.mode, 200, a.query_text, a.user_id,

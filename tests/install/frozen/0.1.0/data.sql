@@ -9,22 +9,31 @@ INSERT INTO memoir.entity (user_id, entity_id, name, type, created_at) VALUES
 ('ada', '1', 'Gateway', 'product', '2026-04-01 00:00:14+00:00'),
 ('ada', '3', 'Sofía', 'person', '2026-04-01 00:00:15+00:00');
 
-INSERT INTO memoir.event (user_id, event_id, type, payload, created_at, line, cost, terms, term_count, archive_job) VALUES
-('ada', '1', 'task_failed', '{"task": "deploy gateway 3.14", "error": "OOMKilled"}', '2026-03-31 20:00:00+00', '[task_failed] {"task": "deploy gateway 3.14", "error": "OOMKilled"}', '27.8', '{15447082:1,45984181:1,49282835:1,81818633:1,82468583:1,85098715:1,139623050:1,150423573:1,192664925:1,211816397:1,215106862:1,235219555:1}/536870912', '12', '3'),
-('ada', '2', 'task_completed', '{"task": "rotate keys"}', '2026-02-01 08:00:00+00', '[task_completed] {"task": "rotate keys"}', '15.08', '{11333962:1,15447082:1,46599699:1,54211155:1,156637589:1}/536870912', '5', '3'),
-('李雷', '3', 'alert', '{"title": "网关延迟升高"}', '2026-03-31 23:00:00+00', '[alert] {"title": "网关延迟升高"}', '15.82', '{25183673:1,47742581:1,53293285:1,59717358:1,110709176:1,234423558:1,235903971:1}/536870912', '7', '4');
+INSERT INTO memoir.event (user_id, event_id, type, payload, created_at, line, cost, terms, term_count, archive_job, log_entry, log_place) VALUES
+('ada', '1', 'task_failed', '{"task": "deploy gateway 3.14", "error": "OOMKilled"}', '2026-03-31 20:00:00+00', '[task_failed] {"task": "deploy gateway 3.14", "error": "OOMKilled"}', '27.8', '{15447082:1,45984181:1,49282835:1,81818633:1,82468583:1,85098715:1,139623050:1,150423573:1,192664925:1,211816397:1,215106862:1,235219555:1}/536870912', '12', '3', NULL, NULL),
+('ada', '2', 'task_completed', '{"task": "rotate keys"}', '2026-02-01 08:00:00+00', '[task_completed] {"task": "rotate keys"}', '15.08', '{11333962:1,15447082:1,46599699:1,54211155:1,156637589:1}/536870912', '5', '3', NULL, NULL),
+('moved', '10005', 'event', '{"content": "完成了项目 API 文档编写"}', '2026-02-21 14:30:00+00', '[event] {"content": "完成了项目 API 文档编写"}', '19.93', '{8680503:1,21767466:1,40402126:1,76001613:1,127873644:1,193863553:1,202063808:1,212922696:1,248971308:1}/536870912', '9', NULL, '{"time": "14:30:00",
+    "type": "event", "content": "完成了项目 API 文档编写"}', '0'),
+('李雷', '3', 'alert', '{"title": "网关延迟升高"}', '2026-03-31 23:00:00+00', '[alert] {"title": "网关延迟升高"}', '15.82', '{25183673:1,47742581:1,53293285:1,59717358:1,110709176:1,234423558:1,235903971:1}/536870912', '7', '4', NULL, NULL);
+
+INSERT INTO memoir.file_head (user_id, name, written, read_at) VALUES
+('moved', 'logs/2026-02-21.json', '{"date": "2026-02-21", "entries": []}', '2026-04-01 00:00:35+00:00'),
+('moved', 'memory.json', '{"version": 2, "last_updated": "2026-02-21T10:30:00Z", "rolling_summary": "bfe0477f0d6c31c8fc808436adc2266e", "memories": []}', '2026-04-01 00:00:34+00:00');
 
 INSERT INTO memoir.gold (user_id, gold_id, gold_set, query, query_hash, query_vec, model, created_at) VALUES
 ('ada', '1', 'first', 'Why did logins fail?', E'\\x80c50764dc50974b56d18e76aa4f8e086f6b516873025f26f49b17685d9f626f', '[1,0,0,0]', '1', '2026-04-01 00:00:27+00:00');
+
+INSERT INTO memoir.import (user_id, file_hash, vectors, counts, highest_id, shift, line, checksum, place, found, archive_job, begun_at, ended_at) VALUES
+('moved', E'\\xebd0629e792dc1aea604bea1314e14b145746bf75d92d32154b58b87535ea0a5', 'true', '{"user": 1, "memory": 1, "tool_call": 1}', '15', '17', '5', E'\\xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '12', '{"user": 1, "memory": 1, "tool_call": 1}', NULL, '2026-04-01 00:00:33+00:00', '2026-04-01 00:00:33+00:00');
 
 INSERT INTO memoir.job_kind (name, needs, payload_schema, description) VALUES
 ('report', 'nothing', '{"type": "object"}', 'A report.')
 ON CONFLICT (name) DO UPDATE SET name = excluded.name, needs = excluded.needs, payload_schema = excluded.payload_schema, description = excluded.description;
 
-INSERT INTO memoir.kind (kind_id, name, aliases, layer, half_life_days, importance, priority, lifetime, heading, description) VALUES
-('2', 'learning', '{learnings}', 'semantic', '60', '0.5', '0', 'core', 'Learnings', 'What was learned from work (D0 learnings).'),
-('61', 'recipe', '{}', 'procedural', '365', '0.5', '0', 'core', 'Recipes', 'How a dish is made.')
-ON CONFLICT (kind_id) DO UPDATE SET kind_id = excluded.kind_id, name = excluded.name, aliases = excluded.aliases, layer = excluded.layer, half_life_days = excluded.half_life_days, importance = excluded.importance, priority = excluded.priority, lifetime = excluded.lifetime, heading = excluded.heading, description = excluded.description;
+INSERT INTO memoir.kind (kind_id, name, aliases, layer, half_life_days, importance, priority, lifetime, heading, description, file, category) VALUES
+('2', 'learning', '{learnings}', 'semantic', '60', '0.5', '0', 'core', 'Learnings', 'What was learned from work (D0 learnings).', 'learnings', 'reflections'),
+('61', 'recipe', '{}', 'procedural', '365', '0.5', '0', 'core', 'Recipes', 'How a dish is made.', 'memory', 'general')
+ON CONFLICT (kind_id) DO UPDATE SET kind_id = excluded.kind_id, name = excluded.name, aliases = excluded.aliases, layer = excluded.layer, half_life_days = excluded.half_life_days, importance = excluded.importance, priority = excluded.priority, lifetime = excluded.lifetime, heading = excluded.heading, description = excluded.description, file = excluded.file, category = excluded.category;
 
 INSERT INTO memoir.mode (name, description, vector_weight, word_weight, keyword_weight, recency_weight, importance_weight, graph_weight, base_weight, interaction_weight, priority_weight, importance_power, recency_power, recency_from, recency_rate, recency_floor, whole_days, unaccessed_days, kind_decay, minimum_relevance, threshold, candidate_limit, line_limit, extra_lines, mmr_lambda, mmr_lines, duplicate_at, event_hours, event_limit, event_relevance, event_types, profile, name_boost, time_boost, time_before, time_after, time_after_day, when_boost, question_penalty, neighbour_weight, second_neighbour_weight, answer_weight, session_weight, common_share) VALUES
 ('kitchen', 'For cooking.', '0.3', '0.7', '0', '0', '0', '0', '1', '0', '0', '0', '0', 'created', '0', '0', 'false', '365', 'true', '0', '0', '40', NULL, '0', '0.7', '5', '0.8', '24', '10', '0.5', '{task_failed,task_completed,alert,layer2_health,escalation}', 'false', '0', '0', '1 day', '7 days', '10 days', '0', '0', '0', '0', '0', '0', NULL)
@@ -34,6 +43,7 @@ INSERT INTO memoir.profile (user_id, settings, ann, snippet, snippet_cost, snipp
 ('ada', '{"show_references": true}', '0', '## Current goals
 - Search on 18 (in_progress, 40%)
 ', '18.31', '{4}', NULL, 'Ada runs the gateway team and cooks on Sundays.', '11', '9', '{59717358,167775243,169157478,93390125,22311483,88346485,172460870,28596412,266931636,110052339,263920316,151646736,221078668,139654623,42173656,63600409,184247207,184316755,72148911,35549725,258456745,45842646,211816397,213402185,197411743,25701090,31645597,129876574,123414165,30995537,261035890,190968628,79641620,248498643,53251384,226548747,178304562}', '67788563', '4', 'true', '2026-04-01 00:00:29+00:00', '2026-04-01 00:00:01+00:00'),
+('moved', '{}', '0', '', '0', '{}', NULL, '用户偏好简洁', '0', '0', '{}', '-1', '-1', 'true', '2026-04-01 00:00:34+00:00', '2026-04-01 00:00:34+00:00'),
 ('o''hara 🙂', '{}', '0', '', '0', '{}', NULL, NULL, '15', '1', '{258456745,45842646,248498643}', '67788563', '4', 'false', '2026-04-01 00:00:28+00:00', NULL),
 ('李雷', '{"confirm": true}', '0', '', '0', '{}', NULL, NULL, '13', '2', '{22311483,143548410,109508423,7457315,63203818,263920316,199182788,139654623,123714099,68898986,68209138,212543045,69763604,211266789,90787081,197244929,211816397,43978655,100173634,74636408,31645597,144387788,137821977,30995537,85098715,107982659,254712356,127024410}', '67788563', '4', 'false', '2026-04-01 00:00:28+00:00', NULL);
 
@@ -57,6 +67,7 @@ INSERT INTO memoir.session (user_id, session_id, number, temporary, data, starte
 ('ada', 'monday', '1', 'false', '{}', '2026-03-30 10:00:00+00', '2026-03-30 11:00:00+00', '2');
 
 INSERT INTO memoir.setting (name, value, description) VALUES
+('installation', '"7c1d8f0a-0000-4000-8000-000000000001"', 'Names this database in what a sync keeps of files: it is no base for another database.'),
 ('profile_goals', '5', 'Goals in the profile part of a block (D0 1.5).')
 ON CONFLICT (name) DO UPDATE SET name = excluded.name, value = excluded.value, description = excluded.description;
 
@@ -150,6 +161,7 @@ ON CONFLICT (name) DO UPDATE SET name = excluded.name, place = excluded.place, c
 
 INSERT INTO memoir.tool_call (user_id, tool_call_id, created_at, tool, arguments, memory_ids, total_found, elapsed_ms, counted) VALUES
 ('ada', '1', '2026-04-01 00:00:24+00:00', 'search_memories', '{"query": "saffron rice"}', '{6}', '1', '1', 'true'),
+('moved', '19', '2026-04-01 00:00:31+00:00', 'memory_search', '{"query": "key"}', '{32}', '1', '1', 'false'),
 ('o''hara 🙂', '2', '2026-04-01 00:00:31+00:00', 'memory_search', '{"query": "key"}', '{15}', '1', '1', 'false');
 
 INSERT INTO memoir.uncompared (user_id, memory_id) VALUES
@@ -159,8 +171,8 @@ INSERT INTO memoir.job (user_id, job_id, kind, payload, dedup_key, status, prior
 ('ada', '1', 'reflect', '{"session_id": "monday"}', 'monday', 'waiting', '0', '0', '2026-04-01 00:00:18+00:00', NULL, NULL, '2026-04-01 00:00:18+00:00', NULL),
 ('ada', '2', 'expand', '{"query": "cooking"}', '82bd81ea4b0302554165ae91628c0965b68b976a62ecf107c2e79688833f7599', 'waiting', '0', '0', '2026-04-01 00:00:25+00:00', NULL, NULL, '2026-04-01 00:00:25+00:00', NULL),
 ('ada', '3', 'archive', '{"event_ids": ["2", "1"]}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:28+00:00', NULL, NULL, '2026-04-01 00:00:28+00:00', NULL),
-('ada', '5', 'report', '{"week": 14}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:33+00:00', NULL, NULL, '2026-04-01 00:00:33+00:00', NULL),
-('ada', '6', 'report', '{"week": 13}', NULL, 'done', '1', '1', '2026-04-01 00:00:36+00:00', 'w', NULL, '2026-04-01 00:00:34+00:00', '2026-04-01 00:00:35+00:00'),
+('ada', '5', 'report', '{"week": 14}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:36+00:00', NULL, NULL, '2026-04-01 00:00:36+00:00', NULL),
+('ada', '6', 'report', '{"week": 13}', NULL, 'done', '1', '1', '2026-04-01 00:00:39+00:00', 'w', NULL, '2026-04-01 00:00:37+00:00', '2026-04-01 00:00:38+00:00'),
 ('李雷', '4', 'archive', '{"event_ids": ["3"]}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:28+00:00', NULL, NULL, '2026-04-01 00:00:28+00:00', NULL);
 
 INSERT INTO memoir.message (user_id, session_id, position, role, speaker, content, tokens, data, created_at) VALUES
@@ -189,6 +201,8 @@ INSERT INTO memoir.memory (user_id, memory_id, kind, content, summary, data, sub
 ('ada', '10', 'turn', 'Which database does billing use?', NULL, '{}', NULL, '0.5', '1', 'user', 'monday', '0', 'Mara', NULL, NULL, '2026-03-30 10:00:00+00', NULL, 'core', 'active', NULL, E'\\xeb539f6a3983207bb2ce03c0ceeb05621c51c003363ece9cf9e9502625418647', '2026-03-30 10:00:00+00', '2026-04-01 00:00:16+00:00', '2026-04-01 00:00:16+00:00'),
 ('ada', '11', 'turn', 'PostgreSQL, for its row-level security.', NULL, '{}', NULL, '0.5', '1', 'user', 'monday', '1', 'Ken', NULL, NULL, '2026-03-30 10:01:00+00', NULL, 'core', 'active', NULL, E'\\x0d89c472fd2d621aba9b094e4258a003e9c0e9baac29f654234dd85fdfb3a5ad', '2026-03-30 10:01:00+00', '2026-04-01 00:00:17+00:00', '2026-04-01 00:00:17+00:00'),
 ('ada', '16', 'general', 'Written after the words were counted', NULL, '{}', NULL, '0.5', '1', 'user', NULL, NULL, NULL, NULL, NULL, '2026-03-31 09:00:00+00', NULL, 'core', 'active', NULL, E'\\x4307aa67f3342896c00ced279b90f8a97d64370e4a4a66220f7333ed1cffd005', '2026-03-31 09:00:00+00', '2026-04-01 00:00:32+00:00', '2026-04-01 00:00:32+00:00'),
+('moved', '32', 'fact', E'Keeps the spare key under the "blue" pot \\ never in the drawer 🔑', NULL, '{}', NULL, '0.8', '1', 'user', NULL, NULL, NULL, NULL, NULL, '2026-01-01 00:00:00+00', NULL, 'core', 'active', NULL, E'\\xb7d53c5a9c383b61afee5b4c6773f3ee76a3c6e694c5737af13a33d3f1d738df', '2026-01-01 00:00:00+00', '2026-04-01 00:00:22+00:00', '2026-04-01 00:00:22+00:00'),
+('moved', '10018', 'preference', '用户偏好东方航空，尤其是早班机', NULL, '{"mood": "calm"}', NULL, '0.85', '1', 'user_explicit', NULL, NULL, NULL, NULL, NULL, '2026-02-21 10:30:00+00', NULL, 'core', 'active', NULL, E'\\x15693fdb65357e5f25082840dcd7829cc8dd4a8f76354b1e905e30103a5207f0', '2026-02-21 10:30:00+00', '2026-04-01 00:00:34+00:00', '2026-04-01 00:00:34+00:00'),
 ('o''hara 🙂', '15', 'fact', E'Keeps the spare key under the "blue" pot \\ never in the drawer 🔑', NULL, '{}', NULL, '0.8', '1', 'user', NULL, NULL, NULL, NULL, NULL, '2026-01-01 00:00:00+00', NULL, 'core', 'active', NULL, E'\\xb7d53c5a9c383b61afee5b4c6773f3ee76a3c6e694c5737af13a33d3f1d738df', '2026-01-01 00:00:00+00', '2026-04-01 00:00:22+00:00', '2026-04-01 00:00:22+00:00'),
 ('李雷', '12', 'procedural', '认证失败先看令牌的 kid 是否在 JWKS 里', NULL, '{}', NULL, '0.5', '1', 'user', NULL, NULL, NULL, NULL, NULL, '2026-02-11 03:00:00+00', NULL, 'core', 'active', NULL, E'\\xd89f825a91d9e2ce56fe8eaac2e2cdab97eb9b2a6164b6506f60f614c31f1fc9', '2026-02-11 03:00:00+00', '2026-04-01 00:00:19+00:00', '2026-04-01 00:00:19+00:00'),
 ('李雷', '13', 'preference', '喜欢先看日志再看代码', NULL, '{}', '习惯.排查', '0.9', '1', 'user', NULL, NULL, NULL, NULL, NULL, '2026-02-12 03:00:00+00', NULL, 'core', 'active', NULL, E'\\x38a411d4d3e78298a336fffca2c30cec4e5473cf7f453e701a2fb84de6a9bdcd', '2026-02-12 03:00:00+00', '2026-04-01 00:00:20+00:00', '2026-04-01 00:00:20+00:00'),
@@ -196,7 +210,14 @@ INSERT INTO memoir.memory (user_id, memory_id, kind, content, summary, data, sub
 
 INSERT INTO memoir.access (user_id, memory_id, count, last_at) VALUES
 ('ada', '1', '1', '2026-04-01 00:00:23+00:00'),
-('ada', '6', '1', '2026-04-01 00:00:24+00:00');
+('ada', '6', '1', '2026-04-01 00:00:24+00:00'),
+('moved', '10018', '3', '2026-02-21 14:00:00+00');
+
+INSERT INTO memoir.file_entry (user_id, entry_id, memory_id, place, written, digest) VALUES
+('moved', 'a1b2c3d4', '10018', '0', '{"id": "a1b2c3d4", "category": "preferences",
+    "content": "用户偏好东方航空，尤其是早班机", "salience": 0.85, "mood": "calm",
+    "created_at": "2026-02-21T10:30:00Z", "last_accessed": "2026-02-21T14:00:00Z",
+    "access_count": 3, "source": "user_explicit"}', 'b1cb82bb-d06f-f74a-c5a5-c30a561b5251');
 
 INSERT INTO memoir.gold_relevant (user_id, gold_id, memory_id, grade) VALUES
 ('ada', '1', '1', '1'),
@@ -240,6 +261,13 @@ INSERT INTO memoir.keyword (user_id, keyword, memory_id, weight, origin, created
 ('ada', 'staging', '3', '0.55', 'system', '2026-04-01 00:00:04+00:00'),
 ('ada', 'words', '16', '0.45', 'system', '2026-04-01 00:00:32+00:00'),
 ('ada', 'written', '16', '0.65', 'system', '2026-04-01 00:00:32+00:00'),
+('moved', 'drawer', '32', '0.5', 'system', '2026-04-01 00:00:22+00:00'),
+('moved', 'keeps', '32', '0.55', 'system', '2026-04-01 00:00:22+00:00'),
+('moved', 'never', '32', '0.45', 'system', '2026-04-01 00:00:22+00:00'),
+('moved', '偏好', '10018', '0.7', 'system', '2026-04-01 00:00:34+00:00'),
+('moved', '尤其', '10018', '0.5', 'system', '2026-04-01 00:00:34+00:00'),
+('moved', '早班机', '10018', '0.5', 'system', '2026-04-01 00:00:34+00:00'),
+('moved', '用户', '10018', '0.7', 'system', '2026-04-01 00:00:34+00:00'),
 ('o''hara 🙂', 'drawer', '15', '0.5', 'system', '2026-04-01 00:00:22+00:00'),
 ('o''hara 🙂', 'keeps', '15', '0.55', 'system', '2026-04-01 00:00:22+00:00'),
 ('o''hara 🙂', 'never', '15', '0.45', 'system', '2026-04-01 00:00:22+00:00'),
@@ -271,6 +299,7 @@ INSERT INTO memoir.revision (user_id, revision_id, memory_id, action, author, re
 ('ada', '2', '3', 'ADD', 'user', NULL, NULL, NULL, '2', NULL, NULL, '2026-04-01 00:00:04+00:00'),
 ('ada', '3', '8', 'UPDATE', 'user', NULL, '{"content": "Deploys of the gateway wait for the canary"}', NULL, '3', NULL, NULL, '2026-04-01 00:00:11+00:00'),
 ('ada', '4', '5', 'FORGET', 'user', 'It reads more than that', '{"status": "active", "retired_at": null}', NULL, '4', NULL, NULL, '2026-04-01 00:00:12+00:00'),
+('moved', '10007', '10018', 'ADD', 'file', NULL, NULL, NULL, '10008', '10004', NULL, '2026-04-01 00:00:34+00:00'),
 ('李雷', '5', '14', 'ADD', 'model', NULL, NULL, NULL, '6', '1', NULL, '2026-04-01 00:00:21+00:00');
 
 INSERT INTO memoir.trace (user_id, memory_id, model, kind, created_at, importance, session, position, asks, derived, cost, brief_cost, term_count, terms, embedding, line, brief, active, wide) VALUES
@@ -286,29 +315,31 @@ INSERT INTO memoir.trace (user_id, memory_id, model, kind, created_at, importanc
 ('ada', '10', '1', '6', '2026-03-30 10:00:00+00', '0.5', '1', '0', 'true', 'false', '8.45', NULL, '3', '{18111200:1,102965506:1,171643947:1,335108340:0.00024414062,479454090:0.00024414062}/536870912', '[0.5,0.5,0,0]', 'Which database does billing use?', NULL, 'true', 'false'),
 ('ada', '11', '1', '6', '2026-03-30 10:01:00+00', '0.5', '1', '1', 'false', 'false', '12.62', NULL, '7', '{530298:1,82607188:1,104101518:1,172460870:1,193716923:1,197411743:1,249564169:1,433471355:0.00024414062}/536870912', NULL, 'PostgreSQL, for its row-level security.', NULL, 'true', 'false'),
 ('ada', '16', '1', '17', '2026-03-31 09:00:00+00', '0.5', '0', '-1', 'false', 'false', '8.74', NULL, '3', '{113464468:1,160177845:1,214699662:1}/536870912', NULL, 'Written after the words were counted', NULL, 'true', 'false'),
+('moved', '32', '1', '8', '2026-01-01 00:00:00+00', '0.8', '0', '-1', 'false', 'false', '17.275', NULL, '7', '{23361385:1,46599699:1,105479756:1,113933987:1,122311108:1,217241969:1,221421330:1}/536870912', NULL, E'Keeps the spare key under the "blue" pot \\ never in the drawer 🔑', NULL, 'true', 'false'),
+('moved', '10018', '1', '7', '2026-02-21 10:30:00+00', '0.85', '0', '-1', 'false', 'false', '14.379999999999999', NULL, '10', '{5630172:1,13689257:1,25866871:1,60121572:1,93111876:1,108768604:1,133358708:1,164231671:1,252527095:1,253432580:1}/536870912', NULL, '用户偏好东方航空，尤其是早班机', NULL, 'true', 'false'),
 ('o''hara 🙂', '15', '1', '8', '2026-01-01 00:00:00+00', '0.8', '0', '-1', 'false', 'false', '17.275', NULL, '7', '{23361385:1,46599699:1,105479756:1,113933987:1,122311108:1,217241969:1,221421330:1}/536870912', NULL, E'Keeps the spare key under the "blue" pot \\ never in the drawer 🔑', NULL, 'true', 'false'),
 ('李雷', '12', '1', '15', '2026-02-11 03:00:00+00', '0.5', '0', '-1', 'false', 'false', '14.93', NULL, '11', '{1040321:1,27354334:1,42173656:1,75087405:1,96959872:1,120969764:1,125974270:1,127878111:1,167641375:1,221078668:1,221607321:1}/536870912', '[0.89990234,0,0,0.099975586]', '认证失败先看令牌的 kid 是否在 JWKS 里', NULL, 'true', 'false'),
 ('李雷', '13', '1', '7', '2026-02-12 03:00:00+00', '0.9', '0', '-1', 'false', 'false', '9.98', NULL, '9', '{4217244:1,63548624:1,91495699:1,106147908:1,131836957:1,167641375:1,204727169:1,221193639:1,242156800:1,311451779:0.00024414062,435158225:0.00024414062}/536870912', NULL, '喜欢先看日志再看代码', NULL, 'true', 'false'),
 ('李雷', '14', '1', '8', '2026-03-01 00:00:00+00', '0.8', '0', '-1', 'false', 'false', '11.74', NULL, '9', '{59717358:1,90341929:1,137568036:1,151313667:1,153634260:1,154043209:1,203904572:1,206621799:1,219379879:1,291416694:0.00024414062}/536870912', NULL, '预发环境的网关每周二重启', NULL, 'false', 'false');
 
-SELECT setval('memoir.change_id_seq', 6);
+SELECT setval('memoir.change_id_seq', 10008);
 
-SELECT setval('memoir.entity_entity_id_seq', 3);
+SELECT setval('memoir.entity_entity_id_seq', 10004);
 
-SELECT setval('memoir.event_event_id_seq', 3);
+SELECT setval('memoir.event_event_id_seq', 10005);
 
-SELECT setval('memoir.gold_gold_id_seq', 1);
+SELECT setval('memoir.gold_gold_id_seq', 10002);
 
 SELECT setval('memoir.job_job_id_seq', 6);
 
-SELECT setval('memoir.memory_memory_id_seq', 16);
+SELECT setval('memoir.memory_memory_id_seq', 10018);
 
-SELECT setval('memoir.retrieval_retrieval_id_seq', 2);
+SELECT setval('memoir.retrieval_retrieval_id_seq', 10003);
 
-SELECT setval('memoir.revision_revision_id_seq', 5);
+SELECT setval('memoir.revision_revision_id_seq', 10007);
 
-SELECT setval('memoir.run_id_seq', 2);
+SELECT setval('memoir.run_id_seq', 10004);
 
 SELECT setval('memoir.session_number_seq', 1);
 
-SELECT setval('memoir.tool_call_tool_call_id_seq', 2);
+SELECT setval('memoir.tool_call_tool_call_id_seq', 10003);

@@ -1,0 +1,135 @@
+-- What an attached table's row is as a memory: its mapping as one expression, which stands in the
+-- trigger and in the statement that reads the table. Trigger functions have the rights of memoir's
+-- owner, so only what PostgreSQL itself brings runs there: a type of the application's is printed
+-- by its output function (concat), never cast, because a cast may be a function of anybody's.
+
+-- The type below domains.
+CREATE OR REPLACE FUNCTION _base_type(type oid) RETURNS oid
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    below oid := type;
+BEGIN
+    WHILE below <> 0 LOOP
+        type := below;
+        below := (SELECT t.typbasetype FROM pg_type AS t WHERE t.oid = type);
+    END LOOP;
+    RETURN type;
+END $$;
+
+-- A column as text, json, time or number; NULL where its type is none.
+CREATE OR REPLACE FUNCTION _column_as(wanted text, place text, type oid, zone text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    base CONSTANT regtype := _base_type(type);
+BEGIN
+    RETURN CASE
+        WHEN wanted = 'text' THEN CASE
+            WHEN base IN ('text', 'varchar', 'bpchar', 'name') THEN place || '::text'
+            WHEN base IN ('json', 'jsonb') THEN format('(%s #>> ''{}'')', place)
+            ELSE format('nullif(concat(%s), '''')', place) END
+        WHEN wanted = 'json' THEN CASE
+            WHEN base = 'json'::regtype THEN place || '::jsonb'
+            WHEN base::oid < 16384 THEN format('%s::%s', place, base)
+            ELSE format('nullif(concat(%s), '''')', place) END
+        WHEN wanted = 'time' AND base = 'timestamptz'::regtype THEN place || '::timestamptz'
+        WHEN wanted = 'time' AND base IN ('timestamp', 'date')
+            THEN format('(%s::timestamp AT TIME ZONE %L)', place, zone)
+        WHEN wanted = 'number'
+             AND base IN ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric')
+            THEN place || '::float8' END;
+END $$;
+
+-- Several columns as one JSON object; one column that is JSON is the document itself.
+CREATE OR REPLACE FUNCTION _columns_as_json(
+    names jsonb, columns jsonb, row_name text, zone text, whole boolean) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    single CONSTANT text := names ->> 0;
+    document CONSTANT text := _column_as(
+        'json', format('%s.%I', row_name, single), (columns ->> single)::oid, zone);
+    object CONSTANT text := (
+        SELECT format('jsonb_build_object(%s)', string_agg(
+                   format('%L, %s', n.name,
+                          _column_as('json', format('%s.%I', row_name, n.name),
+                                     (columns ->> n.name)::oid, zone)), ', ' ORDER BY n.place))
+        FROM jsonb_array_elements_text(names) WITH ORDINALITY AS n (name, place));
+BEGIN
+    IF jsonb_array_length(names) > 1
+       OR _base_type((columns ->> single)::oid)::regtype NOT IN ('json', 'jsonb') THEN
+        RETURN object;
+    ELSIF whole THEN
+        RETURN document;
+    END IF;
+    RETURN format('CASE jsonb_typeof(%s) WHEN ''object'' THEN %1$s ELSE %s END', document, object);
+END $$;
+
+-- The values of a source_row. columns: the type of each column by its name. row_name: NEW, OLD or
+-- an alias. Times of change may be missing; the first of all stands for them.
+CREATE OR REPLACE FUNCTION _changed_at(mapping jsonb, row_name text) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN mapping ? 'changed_at'
+                THEN format('coalesce(%s.%I, ''-infinity'')', row_name, mapping ->> 'changed_at')
+           END;
+
+CREATE OR REPLACE FUNCTION _row_of(columns jsonb, mapping jsonb, row_name text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    zone CONSTANT text := mapping ->> 'time_zone';
+    key_texts text[];
+    parts text[] := '{}';
+    part record;
+    expression text;
+    name text;
+BEGIN
+    key_texts := ARRAY(
+        SELECT format('concat(%s.%I)', row_name, k.name)
+        FROM jsonb_array_elements_text(mapping -> 'source_id') WITH ORDINALITY AS k (name, place)
+        ORDER BY k.place);
+    FOR part IN
+        SELECT * FROM (VALUES
+            ('user_column', 'text'), ('source_id', 'key'), ('content', 'texts'),
+            ('summary', 'text'), ('importance', 'number'), ('data', 'json'), ('subject', 'text'),
+            ('status', 'text'), ('created_at', 'time'), ('valid_until', 'time'), ('type', 'text'),
+            ('payload', 'json'), ('place', 'place')) AS p (output, form)
+    LOOP
+        name := mapping ->> part.output;
+        expression := CASE
+            WHEN part.form = 'key' THEN
+                CASE WHEN cardinality(key_texts) = 1 THEN key_texts[1]
+                     ELSE format('jsonb_build_array(%s)::text', array_to_string(key_texts, ', '))
+                END
+            WHEN part.form = 'place' THEN
+                format('jsonb_build_array(%s)', array_to_string(
+                    CASE WHEN mapping ? 'changed_at'
+                         THEN ARRAY[format('concat(%s)', _changed_at(mapping, row_name))]
+                         ELSE '{}' END || key_texts, ', '))
+            WHEN part.output = 'user_column' AND name IS NULL THEN
+                format('%L::text', mapping ->> 'user_id')
+            WHEN name IS NULL THEN 'NULL::' || CASE part.form
+                WHEN 'number' THEN 'float8' WHEN 'json' THEN 'jsonb' WHEN 'time' THEN 'timestamptz'
+                ELSE 'text' END
+            WHEN part.form = 'texts' THEN (
+                SELECT CASE WHEN count(*) = 1 THEN min(t.said)
+                            ELSE format('concat_ws(E''\n'', %s)',
+                                        string_agg(t.said, ', ' ORDER BY t.place)) END
+                FROM (SELECT n.place, _column_as('text', format('%s.%I', row_name, n.name),
+                                                 (columns ->> n.name)::oid, zone) AS said
+                      FROM jsonb_array_elements_text(mapping -> part.output)
+                           WITH ORDINALITY AS n (name, place)) AS t)
+            WHEN part.form = 'json' THEN
+                _columns_as_json(mapping -> part.output, columns, row_name, zone,
+                                 part.output = 'payload')
+            ELSE _column_as(part.form, format('%s.%I', row_name, name), (columns ->> name)::oid,
+                            zone) END;
+        parts := parts || expression;
+    END LOOP;
+    RETURN array_to_string(parts, E',\n        ');
+END $$;

@@ -1,0 +1,97 @@
+-- The mapping of a source, checked and filled in before anything is made: every column is there and
+-- of a type that fits. Of a table only the key, created_at, content (type and payload of events)
+-- and the user are found by their names: its status or priority need not be those of a memory. A
+-- query and a view name their columns for memoir.
+
+-- The columns of a relation with their types. Virtual generated columns are none for a trigger.
+CREATE OR REPLACE FUNCTION _columns_of(relation oid) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN (SELECT jsonb_object_agg(a.attname, a.atttypid::text)
+            FROM pg_attribute AS a
+            WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
+              AND a.attgenerated <> 'v');
+
+CREATE OR REPLACE FUNCTION _refuse_mapping(message text, advice text, told text DEFAULT '')
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RAISE EXCEPTION '%', message USING ERRCODE = 'ME016', DETAIL = told, HINT = advice;
+END $$;
+
+-- given: what the caller said, names of columns by output. by_name: a query or view.
+CREATE OR REPLACE FUNCTION _checked_mapping(
+    what text, columns jsonb, given jsonb, of_kind kind, key_columns text[], by_name boolean)
+    RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    mapping jsonb := jsonb_strip_nulls(given);
+    is_event CONSTANT boolean := of_kind.name = 'event';
+    there CONSTANT text := 'Columns: ' || (SELECT string_agg(c, ', ' ORDER BY c)
+                                           FROM jsonb_object_keys(columns) AS c);
+    output text;
+    wanted text;
+    name text;
+    missing text;
+BEGIN
+    IF NOT mapping ? 'source_id' AND key_columns <> '{}' THEN
+        mapping := mapping || jsonb_build_object('source_id', key_columns);
+    END IF;
+    FOR output IN
+        SELECT o FROM unnest(ARRAY['created_at', 'content', 'type', 'payload'] || CASE
+            WHEN by_name THEN ARRAY['source_id', 'changed_at', 'summary', 'importance', 'data',
+                                    'subject', 'status', 'valid_until'] ELSE '{}' END) AS o
+        WHERE columns ? o AND NOT mapping ? o AND is_event >= (o IN ('type', 'payload'))
+    LOOP
+        mapping := mapping || jsonb_build_object(output, CASE
+            WHEN output IN ('source_id', 'content', 'data', 'payload')
+            THEN jsonb_build_array(output) ELSE to_jsonb(output) END);
+    END LOOP;
+    IF columns ? 'user_id' AND NOT mapping ? 'user_column'
+       AND (by_name OR NOT mapping ? 'user_id') THEN
+        mapping := mapping || '{"user_column": "user_id"}';
+    END IF;
+
+    missing := CASE
+        WHEN NOT mapping ?| '{user_id,user_column}' THEN 'user_id'
+        WHEN NOT mapping ? 'source_id' THEN 'source_id'
+        WHEN is_event AND NOT mapping ? 'type' THEN 'type'
+        WHEN is_event AND NOT mapping ? 'payload' THEN 'payload'
+        WHEN NOT is_event AND NOT mapping ? 'content' THEN 'content' END;
+    IF missing IS NOT NULL THEN
+        PERFORM _refuse_mapping(
+            format('%s: which column is %s?', what, missing),
+            CASE missing
+                WHEN 'user_id' THEN 'user_column => ''owner'', or user_id => ''alice'' when all '
+                                    'rows are one user''s.'
+                WHEN 'source_id' THEN 'It has no primary key: source_id => ''{id}'' names the '
+                                      'columns that tell its rows apart.'
+                WHEN 'content' THEN 'content => ''{title,description}''.'
+                ELSE format('%s => ''{name of the column}''.', missing) END, there);
+    END IF;
+
+    FOR output, name, wanted IN
+        SELECT m.key, n.name, CASE
+                   WHEN m.key IN ('created_at', 'valid_until', 'changed_at') THEN 'time'
+                   WHEN m.key = 'importance' THEN 'number' ELSE 'text' END
+        FROM jsonb_each(mapping) AS m,
+             jsonb_array_elements_text(CASE jsonb_typeof(m.value) WHEN 'array' THEN m.value
+                                            ELSE jsonb_build_array(m.value) END) AS n (name)
+        WHERE m.key <> 'user_id'
+    LOOP
+        IF NOT coalesce(columns ? name, false) THEN
+            PERFORM _refuse_mapping(
+                format('%s has no column "%s" for %s', what, name, output),
+                'Names are as PostgreSQL stores them, without quotes.', there);
+        ELSIF _column_as(wanted, name, (columns ->> name)::oid, 'UTC') IS NULL THEN
+            PERFORM _refuse_mapping(
+                format('column "%s" of %s is %s, %s wants a %s', name, what,
+                       format_type((columns ->> name)::oid, NULL), output, wanted),
+                'Attach a query instead: query => ''SELECT ...'' can convert it.');
+        END IF;
+    END LOOP;
+    RETURN mapping || jsonb_build_object('time_zone', current_setting('TimeZone'));
+END $$;

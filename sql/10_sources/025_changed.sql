@@ -1,0 +1,130 @@
+-- What the triggers of an attached table call for a row that was written, and what becomes of a row
+-- that could not be taken over: the application's write stands, the row waits in source_error.
+
+-- One row: changed, moved to another key or user, or gone. What moves to another user leaves
+-- nothing with the one before.
+CREATE OR REPLACE FUNCTION _source_row(name text, r source_row, adding boolean, is_event boolean)
+    RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN CASE WHEN is_event THEN _source_event(name, r, adding)
+                ELSE _source_take(name, r, adding) END;
+END $$;
+
+CREATE OR REPLACE FUNCTION _source_row_gone(
+    name text, r source_row, for_good boolean, is_event boolean) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN CASE WHEN is_event THEN _source_event_gone(name, r.user_id, r.source_key)
+                ELSE _source_gone(name, r.user_id, r.source_key, for_good) END;
+END $$;
+
+-- A row that said nothing before is new, whatever its key. One that is no memory for another reason
+-- was purged, or written while memory was off: fill_source() takes it, not its next change.
+CREATE OR REPLACE FUNCTION _source_changed(
+    name text, old_row source_row, new_row source_row, for_good boolean, is_event boolean)
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    moved CONSTANT boolean := (old_row.user_id, old_row.source_key)
+                              IS DISTINCT FROM (new_row.user_id, new_row.source_key);
+BEGIN
+    IF moved AND old_row.source_key IS NOT NULL THEN
+        PERFORM _source_row_gone(
+            name, old_row, for_good OR (old_row.user_id <> new_row.user_id) IS TRUE, is_event);
+    END IF;
+    IF new_row.source_key IS NOT NULL THEN
+        PERFORM _source_row(name, new_row,
+                            moved OR NOT (is_event OR _says_something(old_row)), is_event);
+    END IF;
+END $$;
+
+-- TRUNCATE: all rows are gone.
+CREATE OR REPLACE FUNCTION _source_emptied(name text, for_good boolean, is_event boolean)
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    owner text;
+BEGIN
+    FOR owner IN SELECT u FROM _source_users(name) AS u LOOP
+        IF is_event THEN
+            DELETE FROM event AS e WHERE e.user_id = owner AND e.source = name;
+        ELSIF for_good THEN
+            DELETE FROM memory AS m WHERE m.user_id = owner AND m.source = name;
+            PERFORM _refresh_profile(owner);
+        ELSE
+            PERFORM _retire(owner, ARRAY(SELECT m.memory_id FROM memory AS m
+                                         WHERE m.user_id = owner AND m.source = name),
+                            'forgotten', 'FORGET', 'source', name || ' was emptied', now(), NULL);
+        END IF;
+    END LOOP;
+END $$;
+
+-- Whose rows it has.
+CREATE OR REPLACE FUNCTION _source_users(name text) RETURNS SETOF text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT p.user_id FROM profile AS p
+    WHERE EXISTS (SELECT FROM memory AS m
+                  WHERE m.user_id = p.user_id AND m.source = _source_users.name)
+       OR EXISTS (SELECT FROM event AS e
+                  WHERE e.user_id = p.user_id AND e.source = _source_users.name)
+    ORDER BY p.user_id;
+END $$;
+
+-- Records what was wrong with a row, once till it is tried again. The row may have been there
+-- already, which only an INSERT that follows a lost memory or meets a fill finds out: it is tried
+-- with more care.
+CREATE OR REPLACE FUNCTION _source_failed(
+    name text, old_row source_row, new_row source_row, is_event boolean, code text, reason text)
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    r source_row;
+BEGIN
+    IF code = '23505' AND NOT is_event AND new_row.source_key IS NOT NULL THEN
+        BEGIN
+            PERFORM _source_take(name, new_row, true);
+            RETURN;
+        EXCEPTION WHEN OTHERS THEN
+            code := SQLSTATE;
+            reason := SQLERRM;
+        END;
+    END IF;
+    FOREACH r IN ARRAY ARRAY[old_row, new_row] LOOP
+        CONTINUE WHEN r.source_key IS NULL
+            AND coalesce(old_row.source_key, new_row.source_key) IS NOT NULL;
+        PERFORM _record_failure(name, r, code, reason, 1);
+    END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION _record_failure(
+    name text, r source_row, code text, reason text, attempts int) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO source_error (user_id, source, source_key, place, code, reason, attempts)
+    SELECT n.user_id, _record_failure.name, n.source_key, r.place, _record_failure.code,
+           left(_redact(_record_failure.reason), 500), _record_failure.attempts
+    FROM (SELECT left(coalesce(r.user_id, ''), 200) AS user_id,
+                 left(coalesce(r.source_key, ''), 1000) AS source_key) AS n
+    WHERE NOT EXISTS (SELECT FROM source_error AS e
+                      WHERE e.user_id = n.user_id AND e.source = _record_failure.name
+                        AND e.source_key = n.source_key);
+END $$;

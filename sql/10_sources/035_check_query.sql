@@ -1,0 +1,93 @@
+-- Whether a text is one SELECT that may be attached, and what columns it has. The client looks at
+-- it before (with a parser); here PostgreSQL itself says that it is one statement that only reads.
+-- What it reads is asked of a view that is gone again at once: views know what they depend on. What
+-- a function does inside is not seen: it runs read-only, with the rights of who attached the query.
+
+-- Makes the view memoir_query of it, once a subtransaction that may not write has planned it. A
+-- cursor takes no second statement. The names of its tables mean here what they will mean when it
+-- is read.
+CREATE OR REPLACE FUNCTION _view_query(query text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    rows refcursor;
+BEGIN
+    PERFORM set_config('search_path', 'pg_catalog, public, pg_temp', true);
+    BEGIN
+        PERFORM set_config('transaction_read_only', 'on', true);
+        OPEN rows FOR EXECUTE query;
+        CLOSE rows;
+        RAISE SQLSTATE 'P0999';  -- a subtransaction that failed takes the setting back
+    EXCEPTION WHEN SQLSTATE 'P0999' THEN
+        NULL;
+    END;
+    EXECUTE format(E'CREATE TEMP VIEW memoir_query AS SELECT * FROM (%s\n) AS n', query);
+END $$;
+
+-- What a query stands on: tables, views and functions, through views. Those of PostgreSQL itself
+-- are not recorded.
+CREATE OR REPLACE FUNCTION _stands_on(query_view oid)
+    RETURNS TABLE (class regclass, object oid)
+    LANGUAGE sql STABLE
+BEGIN ATOMIC
+    WITH RECURSIVE below AS (
+        SELECT 'pg_class'::regclass AS class, query_view AS object
+        UNION
+        SELECT d.refclassid::regclass, d.refobjid
+        FROM below AS b
+        JOIN pg_rewrite AS r ON b.class = 'pg_class'::regclass AND r.ev_class = b.object
+        JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+                           AND d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass)
+    )
+    SELECT b.class, b.object FROM below AS b WHERE b.object <> query_view;
+END;
+
+CREATE OR REPLACE FUNCTION _checked_query(query text) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    columns jsonb;
+    reason text;
+    bad record;
+BEGIN
+    IF query ~* '\m(pg_sleep\w*|dblink\w*|pg_read_\w+|pg_ls_\w+|pg_stat_file|set_config|nextval|'
+                'setval|lo_\w+|\w+_to_xml\w*|pg_notify|pg_terminate_backend|pg_cancel_backend|'
+                'pg_\w*advisory\w*|pg_reload_conf|pg_switch_wal|pg_logical_\w+)\s*\(' THEN
+        PERFORM _refuse_mapping('the query calls a function that does more than read',
+                                'Take it out; a mapping selects columns and expressions of them.');
+    END IF;
+    BEGIN
+        PERFORM _view_query(query);
+        columns := _columns_of('pg_temp.memoir_query'::regclass);
+    EXCEPTION WHEN syntax_error_or_access_rule_violation OR read_only_sql_transaction
+                   OR invalid_cursor_definition OR feature_not_supported
+                   OR data_exception OR invalid_schema_name THEN
+        GET STACKED DIAGNOSTICS reason = MESSAGE_TEXT;
+        PERFORM _refuse_mapping(
+            'the query cannot be attached: ' || reason,
+            'One SELECT that writes nothing, its tables with their schemas: SELECT id AS '
+            'source_id, title AS content, created_at FROM app.ticket.');
+    END;
+    SELECT CASE o.class WHEN 'pg_class'::regclass THEN o.object::regclass::text
+                        ELSE o.object::regprocedure::text END AS name,
+           coalesce(c.relnamespace, p.pronamespace) = current_schema()::regnamespace AS ours,
+           p.provolatile = 'v' AS volatile
+    INTO bad
+    FROM _stands_on('pg_temp.memoir_query'::regclass) AS o
+    LEFT JOIN pg_class AS c ON o.class = 'pg_class'::regclass AND c.oid = o.object
+    LEFT JOIN pg_proc AS p ON o.class = 'pg_proc'::regclass AND p.oid = o.object
+    WHERE coalesce(c.relnamespace, p.pronamespace) = current_schema()::regnamespace
+       OR p.provolatile = 'v'
+    LIMIT 1;
+    DROP VIEW pg_temp.memoir_query;
+    IF bad.ours THEN
+        PERFORM _refuse_mapping('the query reads ' || bad.name || ', which is memory itself',
+                                'Attach the tables of the application.');
+    ELSIF bad.volatile THEN
+        PERFORM _refuse_mapping('the query calls ' || bad.name || ', which may change something',
+                                'Declare it STABLE if it only reads.');
+    END IF;
+    RETURN columns;
+END $$;

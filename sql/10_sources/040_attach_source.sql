@@ -1,0 +1,200 @@
+-- Attaches a table, a view or a query of the application as memory. It is quick whatever the size
+-- of the table: triggers are made under a lock that writers wait for, so it is waited for no longer
+-- than half a second, and what is in the table already is read later, by fill_source().
+
+-- Who attaches has the rights of memoir's owner, and of the owner of the table.
+CREATE OR REPLACE FUNCTION _check_attacher(relation regclass) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    of_memoir CONSTANT name := _memoir_owner();
+    of_table CONSTANT name := (SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c
+                               WHERE c.oid = relation);
+    missing CONSTANT name := CASE WHEN NOT pg_has_role(of_memoir, 'USAGE') THEN of_memoir
+                                  WHEN NOT pg_has_role(of_table, 'USAGE') THEN of_table END;
+BEGIN
+    IF missing IS NOT NULL THEN
+        RAISE EXCEPTION 'role "%" may not attach %: it needs the rights of "%"', current_user,
+                coalesce(relation::text, 'a query'), missing
+            USING ERRCODE = '42501',
+                  HINT = format('GRANT %I TO %I, or attach as a role that has both.', missing,
+                                current_user);
+    END IF;
+END $$;
+
+-- Of a table triggers follow the changes; what is no plain table is pulled.
+CREATE OR REPLACE FUNCTION _check_relation(relation regclass) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    found_class pg_class;
+    why text;
+BEGIN
+    SELECT c.* INTO found_class FROM pg_class AS c WHERE c.oid = relation;
+    why := CASE
+        WHEN NOT FOUND THEN 'it is not there'
+        WHEN found_class.relnamespace = current_schema()::regnamespace
+             OR found_class.relnamespace IN ('pg_catalog'::regnamespace,
+                                             'information_schema'::regnamespace)
+            THEN 'it is no table of an application'
+        WHEN found_class.relkind NOT IN ('r', 'p', 'v', 'm', 'f') THEN 'it is no table'
+        WHEN found_class.relpersistence = 't' THEN 'it is temporary'
+        WHEN found_class.relispartition THEN 'it is a partition'
+        WHEN found_class.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits AS i
+                                                   WHERE relation IN (i.inhparent, i.inhrelid))
+            THEN 'tables inherit from it or it from them' END;
+    IF why IS NOT NULL THEN
+        PERFORM _refuse_mapping(
+            format('%s cannot be attached: %s', relation, why),
+            CASE WHEN found_class.relispartition THEN 'Attach the partitioned table.'
+                 ELSE 'Attach a table, a view, or query => ''SELECT ...''.' END);
+    END IF;
+    RETURN found_class.relkind IN ('r', 'p');
+END $$;
+
+CREATE OR REPLACE FUNCTION _make_triggers(s source, relation regclass) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET lock_timeout = '500ms'
+AS $$
+BEGIN
+    EXECUTE format('CREATE TRIGGER memoir_source_%s AFTER INSERT OR UPDATE OR DELETE ON %s '
+                   'FOR EACH ROW EXECUTE FUNCTION _source_%1$s_write()', s.source_id, relation);
+    EXECUTE format('CREATE TRIGGER memoir_source_%s_emptied AFTER TRUNCATE ON %s '
+                   'FOR EACH STATEMENT EXECUTE FUNCTION _source_%1$s_write()', s.source_id,
+                   relation);
+EXCEPTION WHEN lock_not_available THEN
+    RAISE EXCEPTION '% is busy: its triggers could not be made within half a second', relation
+        USING ERRCODE = 'ME014',
+              HINT = 'Try again when no long transaction writes it; memoir source attach does.';
+END $$;
+
+CREATE OR REPLACE FUNCTION attach_source(
+    name text,
+    kind text,
+    relation regclass DEFAULT NULL,
+    content text[] DEFAULT NULL,
+    source_id text[] DEFAULT NULL,
+    created_at text DEFAULT NULL,
+    summary text DEFAULT NULL,
+    importance text DEFAULT NULL,
+    data text[] DEFAULT NULL,
+    subject text DEFAULT NULL,
+    status text DEFAULT NULL,
+    valid_until text DEFAULT NULL,
+    type text DEFAULT NULL,
+    payload text[] DEFAULT NULL,
+    changed_at text DEFAULT NULL,
+    user_column text DEFAULT NULL,
+    query text DEFAULT NULL,
+    on_delete text DEFAULT 'forget',
+    write_retrievals boolean DEFAULT false,
+    user_id text DEFAULT NULL)
+    RETURNS text
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    of_kind CONSTANT kind := _check_kind(kind);
+    reads_as name := current_user;
+    follows boolean := false;
+    columns jsonb;
+    key_columns text[] := '{}';
+    mapping jsonb;
+    made source;
+BEGIN
+    PERFORM _check_attacher(relation);
+    IF (relation IS NULL) = (query IS NULL) THEN
+        PERFORM _refuse_mapping('give either a relation or a query',
+                                'memoir.attach_source(''tasks'', ''task'', ''app.tasks'', ...).');
+    ELSIF coalesce(btrim(name), '') = '' OR length(name) > 100 THEN
+        PERFORM _refuse_mapping('a source needs a name of 1 to 100 characters', 'Such as tasks.');
+    ELSIF EXISTS (SELECT FROM source AS s WHERE s.name = name) THEN
+        PERFORM _refuse_mapping(
+            format('source "%s" is attached already', name),
+            format('SELECT * FROM memoir.detach_source(%L); then attach it anew.', name));
+    ELSIF on_delete NOT IN ('forget', 'purge') OR on_delete IS NULL THEN
+        PERFORM _refuse_mapping(format('on_delete is "%s"', on_delete),
+                                'forget: memories of deleted rows can be restored. purge: they '
+                                'are deleted.');
+    ELSIF user_id IS NOT NULL AND user_column IS NOT NULL THEN
+        PERFORM _refuse_mapping('user_id and user_column are given, one of them decides',
+                                'user_id for a single user, user_column for a table of many.');
+    ELSIF user_id IS NOT NULL THEN
+        PERFORM _resolve_user(user_id);
+    END IF;
+
+    IF query IS NULL THEN
+        follows := _check_relation(relation);
+        columns := _columns_of(relation);
+        key_columns := ARRAY(
+            SELECT a.attname
+            FROM pg_index AS i
+            CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place)
+            JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
+            WHERE i.indrelid = relation AND i.indisprimary
+            ORDER BY k.place);
+    ELSE
+        columns := _checked_query(query);
+    END IF;
+    mapping := _checked_mapping(
+        coalesce(relation::text, 'the query'), columns,
+        jsonb_build_object(
+            'user_id', user_id, 'user_column', user_column, 'source_id', source_id,
+            'content', content, 'created_at', created_at, 'summary', summary,
+            'importance', importance, 'data', data, 'subject', subject, 'status', status,
+            'valid_until', valid_until, 'type', type, 'payload', payload,
+            'changed_at', changed_at),
+        of_kind, key_columns, NOT follows);
+    IF write_retrievals AND NOT (follows AND of_kind.name = 'event'
+                                 AND jsonb_array_length(mapping -> 'payload') = 1) THEN
+        PERFORM _refuse_mapping('retrievals can be written only into a table of kind event',
+                                'With one payload column; leave write_retrievals out.');
+    END IF;
+
+    INSERT INTO source AS s (name, kind, relation, query, follows, mapping, on_delete,
+                             write_retrievals)
+    VALUES (name, of_kind.name,
+            coalesce((SELECT format('%I.%I', c.relnamespace::regnamespace, c.relname)
+                      FROM pg_class AS c WHERE c.oid = relation), 'query'),
+            query, follows, mapping, on_delete, coalesce(write_retrievals, false))
+    RETURNING s.* INTO made;
+    -- A superuser lends his rights to no table and no query: the table's owner reads it, or
+    -- memoir's.
+    IF _is_superuser(reads_as) THEN
+        reads_as := coalesce((SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c
+                              WHERE c.oid = relation), _memoir_owner());
+    END IF;
+    PERFORM _compile_read(made, columns, reads_as);
+    IF follows THEN
+        PERFORM _compile_write(made, columns);
+        PERFORM _make_triggers(made, relation);
+    END IF;
+    IF write_retrievals THEN
+        PERFORM _compile_log(made, columns, reads_as);
+    END IF;
+    RETURN CASE WHEN follows THEN 'filling' ELSE 'pulling' END;
+END $$;
+
+COMMENT ON FUNCTION attach_source(text, text, regclass, text[], text[], text, text, text, text[],
+                                  text, text, text, text, text[], text, text, text, text, boolean,
+                                  text) IS
+    'Makes the rows of a table, view or query of the application memories, one each, of this kind; '
+    'of kind event they become events. A table is followed by triggers, in the transaction that '
+    'changes it; rows that are there already are read by fill_source() or CALL read_source(). A '
+    'view or query is read by pull_source(). Returns the state of view sources: filling or '
+    'pulling. name: of the source, kept with its memories. The other arguments name columns. '
+    'content: joined line by line; default a column content. source_id: the key; default the '
+    'primary key. user_column: whose memory a row is; default a column user_id, unless user_id '
+    'names the one user of all rows. created_at: default a column of that name. summary, '
+    'importance (0 to 1), subject (a name, no slot), status (active, archived, forgotten, NULL: '
+    'active), valid_until: as in remember(). data: one column of JSON, or several by their names. '
+    'type and payload: of events; default columns of these names. changed_at: pull_source() reads '
+    'only what is newer. query: one SELECT whose columns have these names. on_delete: whether the '
+    'memory of a deleted row is forgotten or purged. write_retrievals: maintain() also writes '
+    'events of type memory_retrieval into that table. A row with a mistake never hinders the '
+    'application: it waits in source_error. Errors: ME002 kind, ME006 user, ME014 the table is '
+    'busy, ME016 relation, query, column or argument, 42501 not the owner of memoir and of the '
+    'table. Source: SPEC 7, D0.';

@@ -1,0 +1,248 @@
+-- Reading an attached table or query, a batch a transaction: from the place where the last one
+-- ended, each row once, in the order of its key. Beside the application's writers it is right
+-- because it holds the rows of the batch (FOR SHARE) until it commits: who would change or delete
+-- one waits for that, and then finds its memory. A row that somebody else holds is not waited for,
+-- lest two wait crosswise; it is looked at again later.
+
+-- A source by its name, locked: two readers of one source take turns.
+CREATE OR REPLACE FUNCTION _known_source(name text, locked boolean) RETURNS source
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    found_source source;
+BEGIN
+    IF locked THEN
+        SELECT s.* INTO found_source FROM source AS s WHERE s.name = _known_source.name
+        FOR NO KEY UPDATE;
+    ELSE
+        SELECT s.* INTO found_source FROM source AS s WHERE s.name = _known_source.name;
+    END IF;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no source "%"', name
+            USING ERRCODE = 'ME016', HINT = 'SELECT name FROM memoir.sources lists them.';
+    END IF;
+    RETURN found_source;
+END $$;
+
+-- The rows of a source that fit a request, read in a subtransaction that may not write: what a
+-- query, or a function it calls, would change is refused by PostgreSQL. Rows can only be held where
+-- writing is allowed; that is asked of tables alone, and calls nothing.
+CREATE OR REPLACE FUNCTION _source_rows(s source, request jsonb) RETURNS source_row[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    statement CONSTANT text := format(
+        'SELECT coalesce(array_agg(r), ''{}'') FROM _source_%s_read($1) AS r', s.source_id);
+    rows source_row[];
+BEGIN
+    IF s.follows THEN
+        EXECUTE statement INTO rows USING request;
+        RETURN rows;
+    END IF;
+    BEGIN
+        PERFORM set_config('transaction_read_only', 'on', true);
+        EXECUTE statement INTO rows USING request - 'lock';
+        RAISE SQLSTATE 'P0999';  -- a subtransaction that failed takes the setting back
+    EXCEPTION WHEN SQLSTATE 'P0999' THEN
+        RETURN rows;
+    END;
+END $$;
+
+-- Takes rows over, and records those that cannot be. Returns how many changed something.
+CREATE OR REPLACE FUNCTION _take_rows(s source, rows source_row[], attempts int) RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+AS $$
+DECLARE
+    is_event CONSTANT boolean := s.kind = 'event';
+    r source_row;
+    written int := 0;
+BEGIN
+    -- All in one subtransaction; only where that fails, one each.
+    BEGIN
+        FOREACH r IN ARRAY rows LOOP
+            PERFORM _check_whose(s, r);
+            written := written + _source_row(s.name, r, true, is_event)::int;
+        END LOOP;
+        RETURN written;
+    EXCEPTION WHEN OTHERS THEN
+        written := 0;
+    END;
+    FOREACH r IN ARRAY rows LOOP
+        BEGIN
+            PERFORM _check_whose(s, r);
+            written := written + _source_row(s.name, r, true, is_event)::int;
+        EXCEPTION WHEN OTHERS THEN
+            PERFORM _record_failure(s.name, r, SQLSTATE, SQLERRM, attempts);
+        END;
+    END LOOP;
+    RETURN written;
+END $$;
+
+-- A query for one user may not bring rows of another.
+CREATE OR REPLACE FUNCTION _check_whose(s source, r source_row) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF r.user_id <> s.mapping ->> 'user_id' THEN
+        RAISE EXCEPTION 'row "%" is of user "%", the source is of "%"', r.source_key, r.user_id,
+                s.mapping ->> 'user_id'
+            USING ERRCODE = 'ME016', HINT = 'Select the rows of that user, or give no user_id.';
+    END IF;
+END $$;
+
+-- Rows between two places that were not held, because somebody else has them.
+CREATE OR REPLACE FUNCTION _note_busy(s source, held source_row[], request jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    keys CONSTANT text[] := ARRAY(SELECT h.source_key FROM unnest(held) AS h);
+    r source_row;
+BEGIN
+    FOREACH r IN ARRAY _source_rows(s, request) LOOP
+        IF r.source_key <> ALL (keys) THEN
+            PERFORM _record_failure(s.name, r, '55P03', 'somebody else holds the row', 0);
+        END IF;
+    END LOOP;
+END $$;
+
+-- Reads on by at most so many rows; true when the end is reached.
+CREATE OR REPLACE FUNCTION _read_on(s source, most int, INOUT read_rows int, INOUT written int,
+                                    OUT at_end boolean)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    request CONSTANT jsonb := jsonb_strip_nulls(jsonb_build_object(
+        'after', CASE WHEN s.read_up_to ->> 0 <> 'since' THEN s.read_up_to END,
+        'since', CASE WHEN s.read_up_to ->> 0 = 'since' THEN s.read_up_to -> 1 END));
+    rows CONSTANT source_row[] := _source_rows(
+        s, request || jsonb_build_object('most', most, 'lock', true));
+    last_place CONSTANT jsonb := rows[cardinality(rows)].place;
+BEGIN
+    at_end := cardinality(rows) < most;
+    written := written + _take_rows(s, rows, 1);
+    read_rows := read_rows + cardinality(rows);
+    IF s.follows AND cardinality(rows) > 0 THEN
+        PERFORM _note_busy(s, rows, request || CASE WHEN at_end THEN '{}'::jsonb
+                                              ELSE jsonb_build_object('upto', last_place) END);
+    END IF;
+    UPDATE source AS o
+    SET read_up_to = coalesce(last_place, o.read_up_to), complete = at_end, last_read = now()
+    WHERE o.name = s.name;
+END $$;
+
+-- Memories of rows that are no more (deleted while nobody followed them, or in a partition that
+-- was dropped), after a reading from the start. At most so many of them are looked at.
+CREATE OR REPLACE FUNCTION _check_gone(s source, most int, INOUT written int, OUT at_end boolean)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    several CONSTANT boolean := jsonb_array_length(s.mapping -> 'source_id') > 1;
+    stored record;
+    there source_row[];
+BEGIN
+    SELECT array_agg(m.user_id) AS users, array_agg(m.source_key) AS keys,
+           jsonb_agg(CASE WHEN several THEN m.source_key::jsonb
+                          ELSE jsonb_build_array(m.source_key) END) AS places
+    INTO stored
+    FROM (SELECT k.user_id, k.source_key
+          FROM (SELECT m.user_id, m.source_key FROM memory AS m
+                WHERE m.source = s.name AND m.status <> 'forgotten'
+                UNION ALL
+                SELECT e.user_id, e.source_key FROM event AS e WHERE e.source = s.name) AS k
+          WHERE (k.user_id, k.source_key) > (s.checking ->> 0, s.checking ->> 1)
+          ORDER BY k.user_id, k.source_key LIMIT most) AS m;
+    at_end := coalesce(cardinality(stored.keys), 0) < most;
+    IF stored.keys IS NOT NULL THEN
+        there := _source_rows(s, jsonb_build_object('keys', stored.places));
+        SELECT written + count(*) FILTER (WHERE g.gone) INTO written
+        FROM (SELECT CASE WHEN s.kind = 'event'
+                          THEN _source_event_gone(s.name, k.user_id, k.source_key)
+                          ELSE _source_gone(s.name, k.user_id, k.source_key,
+                                            s.on_delete = 'purge') END AS gone
+              FROM unnest(stored.users, stored.keys) AS k (user_id, source_key)
+              WHERE NOT EXISTS (SELECT FROM unnest(there) AS t
+                                WHERE t.source_key = k.source_key AND t.user_id = k.user_id)) AS g;
+    END IF;
+    UPDATE source AS o
+    SET checking = CASE WHEN NOT at_end THEN jsonb_build_array(
+            stored.users[cardinality(stored.users)], stored.keys[cardinality(stored.keys)]) END
+    WHERE o.name = s.name;
+END $$;
+
+-- Tries rows again that failed. One that is not there any more has no memory either.
+CREATE OR REPLACE FUNCTION _try_again(s source, most int, INOUT read_rows int, INOUT written int)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    waiting source_error[];
+    there source_row[];
+    w source_error;
+BEGIN
+    waiting := ARRAY(
+        SELECT e FROM source_error AS e
+        WHERE e.source = s.name AND e.place IS NOT NULL
+          AND e.attempts < _config('source_attempts')
+        ORDER BY e.user_id, e.error_id LIMIT most FOR UPDATE SKIP LOCKED);
+    IF waiting = '{}' THEN
+        RETURN;
+    END IF;
+    there := _source_rows(s, jsonb_build_object('lock', true, 'keys', (
+        SELECT jsonb_agg(CASE WHEN s.mapping ? 'changed_at' THEN u.place - 0 ELSE u.place END)
+        FROM unnest(waiting) AS u)));
+    FOREACH w IN ARRAY waiting LOOP
+        DELETE FROM source_error AS e WHERE e.user_id = w.user_id AND e.error_id = w.error_id;
+        IF EXISTS (SELECT FROM unnest(there) AS t WHERE t.source_key = w.source_key) THEN
+            written := written + _take_rows(
+                s, ARRAY(SELECT t FROM unnest(there) AS t WHERE t.source_key = w.source_key),
+                w.attempts + 1);
+        ELSIF w.user_id <> '' AND NOT EXISTS (
+            SELECT FROM unnest(_source_rows(s, jsonb_build_object('keys', jsonb_build_array(
+                CASE WHEN s.mapping ? 'changed_at' THEN w.place - 0 ELSE w.place END)))) AS t)
+        THEN
+            written := written + CASE WHEN s.kind = 'event'
+                THEN _source_event_gone(s.name, w.user_id, w.source_key)
+                ELSE _source_gone(s.name, w.user_id, w.source_key, s.on_delete = 'purge')
+                END::int;
+        ELSE
+            INSERT INTO source_error SELECT w.*;
+        END IF;
+    END LOOP;
+    read_rows := read_rows + cardinality(waiting);
+END $$;
+
+-- Keywords of rows that came by trigger or fill, which wait for none: so many memories of a user.
+CREATE OR REPLACE FUNCTION _source_keywords(user_id text, after bigint, most int, OUT looked_at int,
+                                            OUT last_id bigint)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    ids bigint[];
+BEGIN
+    ids := ARRAY(
+        SELECT m.memory_id FROM memory AS m
+        WHERE m.user_id = _source_keywords.user_id AND m.memory_id > after
+          AND m.source IS NOT NULL AND m.status = 'active'
+          AND NOT EXISTS (SELECT FROM keyword AS k
+                          WHERE k.user_id = m.user_id AND k.memory_id = m.memory_id)
+        ORDER BY m.memory_id LIMIT most);
+    looked_at := cardinality(ids);
+    last_id := ids[looked_at];
+    IF looked_at > 0 THEN
+        PERFORM _find_keywords(user_id, ids);
+    END IF;
+END $$;

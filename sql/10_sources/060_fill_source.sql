@@ -1,0 +1,52 @@
+-- Reads what is in an attached table already, a batch a call, so that the caller can commit in
+-- between: stopped at any point, the next call goes on.
+CREATE OR REPLACE FUNCTION fill_source(
+    name text, most int DEFAULT NULL, anew boolean DEFAULT false,
+    OUT read_rows int, OUT written int, OUT waiting bigint, OUT complete boolean)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    s source := _known_source(name, true);
+    batch CONSTANT int := _check_number(coalesce(most, _config('source_batch')::int), 'most', 1,
+                                        100000);
+    step record;
+BEGIN
+    read_rows := 0;
+    written := 0;
+    IF anew OR s.last_read IS NULL THEN
+        UPDATE source AS o
+        SET read_up_to = NULL, complete = false, last_read = now(),
+            checking = CASE WHEN EXISTS (SELECT FROM _source_users(name)) THEN '["", ""]'::jsonb END
+        WHERE o.name = s.name
+        RETURNING o.* INTO s;
+        UPDATE source_error AS e SET attempts = 0 WHERE e.source = s.name;
+    END IF;
+    complete := false;
+    IF NOT s.complete THEN
+        SELECT r.* INTO step FROM _read_on(s, batch, read_rows, written) AS r;
+        read_rows := step.read_rows;
+        written := step.written;
+        complete := step.at_end AND s.checking IS NULL;
+    ELSIF s.checking IS NOT NULL THEN
+        SELECT g.* INTO step FROM _check_gone(s, batch, written) AS g;
+        written := step.written;
+        complete := step.at_end;
+    ELSE
+        SELECT a.* INTO read_rows, written FROM _try_again(s, batch, read_rows, written) AS a;
+        complete := true;
+    END IF;
+    waiting := (SELECT count(*) FROM source_error AS e WHERE e.source = s.name);
+END $$;
+
+COMMENT ON FUNCTION fill_source(text, int, boolean) IS
+    'Takes rows of an attached table or query into memory that are not there yet, or as they are '
+    'not now, from where the last call ended. most: at most so many, 1 to 100000, default setting '
+    'source_batch. anew: begins again with the first row, also brings back memories that were '
+    'purged, and at last forgets those whose rows are gone. Returns read_rows, written (how many '
+    'memories changed), waiting (rows that could not be taken: source_error tells why; once '
+    'complete, each call tries them again) and complete: nothing is left to read. Writers of the '
+    'rows of one batch wait until it commits. Where a user has switched memory off nothing is '
+    'stored; fill_source(name, anew => true) catches up. CALL memoir.read_source(name) does all '
+    'of it. Errors: ME008 most, ME016 no such source.';

@@ -1,0 +1,35 @@
+-- Reads what changed: of a query what is newer than the last row read, or all of it where nothing
+-- tells; of a table, which triggers follow, the rows that failed.
+CREATE OR REPLACE FUNCTION pull_source(
+    name text, most int DEFAULT NULL,
+    OUT read_rows int, OUT written int, OUT waiting bigint, OUT complete boolean)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    s CONSTANT source := _known_source(name, true);
+BEGIN
+    IF NOT s.follows AND s.complete AND s.checking IS NULL THEN
+        UPDATE source AS o
+        SET complete = false,
+            read_up_to = CASE WHEN s.mapping ? 'changed_at' AND s.read_up_to ->> 0 <> '-infinity'
+                              THEN jsonb_build_array('since', CASE s.read_up_to ->> 0
+                                  WHEN 'since' THEN s.read_up_to ->> 1
+                                  ELSE ((s.read_up_to ->> 0)::timestamptz - make_interval(
+                                           secs => _config('source_overlap_seconds')))::text END)
+                         END,
+            checking = CASE WHEN NOT s.mapping ? 'changed_at' THEN '["", ""]'::jsonb END
+        WHERE o.name = name;
+    END IF;
+    SELECT f.* INTO read_rows, written, waiting, complete FROM fill_source(name, most) AS f;
+END $$;
+
+COMMENT ON FUNCTION pull_source(text, int) IS
+    'Takes over what changed in an attached query or view since it was read last: by changed_at '
+    'where the mapping has it, beginning some minutes before the newest (setting '
+    'source_overlap_seconds), else by reading all of it, which also finds what is gone. With '
+    'changed_at, fill_source(name, anew => true) finds that. Of a table it tries rows again that '
+    'failed. most, the result and the errors are those of fill_source(): call it until complete. '
+    'The query runs read-only, with the rights of who attached it; a statement_timeout of the '
+    'caller ends it.';

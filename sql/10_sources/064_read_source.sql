@@ -1,0 +1,45 @@
+-- fill_source() until nothing is left, with a commit after each batch: from psql, pg_cron or any
+-- client. A procedure with a SET clause cannot commit, so this one names its schema, as
+-- maintain_all() does.
+CREATE OR REPLACE FUNCTION _read_batch_of(name text, anew boolean) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (SELECT f.complete FROM fill_source(name, NULL, anew) AS f);
+END $$;
+
+DO $install$
+BEGIN
+    EXECUTE format($format$
+CREATE OR REPLACE PROCEDURE read_source(name text, anew boolean DEFAULT false)
+    LANGUAGE plpgsql
+AS $procedure$
+DECLARE
+    complete boolean := false;
+    first boolean := anew;
+    owner text;
+    after bigint;
+BEGIN
+    WHILE NOT complete LOOP
+        complete := %1$I._read_batch_of(name, first);
+        first := false;
+        COMMIT;
+    END LOOP;
+    PERFORM %1$I.fill_source(name);
+    FOR owner IN SELECT u FROM %1$I._source_users(name) AS u LOOP
+        after := 0;
+        WHILE after IS NOT NULL LOOP
+            after := (SELECT k.last_id FROM %1$I._source_keywords(owner, after, 1000) AS k);
+            COMMIT;
+        END LOOP;
+    END LOOP;
+END $procedure$
+$format$, current_schema());
+END $install$;
+
+COMMENT ON PROCEDURE read_source(text, boolean) IS
+    'fill_source() until it is complete, then the keywords of the new memories, with a commit '
+    'after each batch (setting source_batch): CALL memoir.read_source(''tasks''), outside a '
+    'transaction. anew as there. Stopped at any point, the next call goes on. Errors: ME016 no '
+    'such source.';

@@ -1,0 +1,113 @@
+-- What maintain() does for attached sources: it tries rows again that failed, takes over what changed
+-- in queries and views that tell when, finds the keywords of new rows, and writes retrieval events
+-- into the application's table. It reads nothing from the start: what somebody purged stays away.
+
+-- The sources with something to do, one after the other by source_id; a batch a call where the caller
+-- commits in between. One that fails does not keep the others.
+CREATE OR REPLACE FUNCTION _tend_sources(user_id text, run upkeep_run, after bigint)
+    RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    s source;
+    told record;
+BEGIN
+    next := after;
+    LOOP
+        SELECT o.* INTO s FROM source AS o
+        WHERE o.source_id > next
+          AND (NOT o.follows AND o.mapping ? 'changed_at' AND o.last_read IS NOT NULL
+               OR EXISTS (SELECT FROM source_error AS e
+                          WHERE e.source = o.name AND e.place IS NOT NULL
+                            AND e.attempts < _config('source_attempts')))
+        ORDER BY o.source_id LIMIT 1;
+        EXIT WHEN NOT FOUND;
+        next := s.source_id;
+        action := 'source read';
+        BEGIN
+            SELECT t.* INTO told FROM _tend_source(s, run) AS t;
+            next := CASE WHEN told.complete THEN s.source_id ELSE s.source_id - 1 END;
+            memories := told.written;
+            details := jsonb_build_object('source', s.name, 'rows', told.read_rows);
+        EXCEPTION WHEN OTHERS THEN
+            action := 'source failed';
+            memories := 0;
+            details := jsonb_build_object('source', s.name, 'why', SQLERRM, 'code', SQLSTATE);
+        END;
+        RETURN NEXT;
+        EXIT WHEN run.most IS NOT NULL;
+    END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION _tend_source(
+    s source, run upkeep_run, OUT read_rows int, OUT written int, OUT complete boolean)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+BEGIN
+    complete := true;
+    IF run.dry_run THEN
+        read_rows := (SELECT count(*) FROM source_error AS e WHERE e.source = s.name);
+        written := 0;
+    ELSIF NOT s.follows AND s.mapping ? 'changed_at' THEN
+        SELECT p.read_rows, p.written, p.complete INTO read_rows, written, complete
+        FROM pull_source(s.name, run.most) AS p;
+    ELSE
+        SELECT a.read_rows, a.written INTO read_rows, written
+        FROM _try_again(s, coalesce(run.most, _config('source_batch')::int), 0, 0) AS a;
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION _find_source_keywords(user_id text, run upkeep_run, after bigint)
+    RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    told record;
+BEGIN
+    IF run.dry_run THEN
+        RETURN;
+    END IF;
+    SELECT k.* INTO told FROM _source_keywords(user_id, after, run.most) AS k;
+    next := CASE WHEN told.looked_at = run.most THEN told.last_id END;
+    IF told.looked_at > 0 THEN
+        action := 'keywords found';
+        memories := told.looked_at;
+        RETURN NEXT;
+    END IF;
+END $$;
+
+-- Folded recalls as rows of the tables that were attached with write_retrievals. A table that does
+-- not take them keeps nobody from folding: it is told in view sources.
+CREATE OR REPLACE FUNCTION _write_retrievals(
+    user_id text, payloads jsonb[], times timestamptz[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    s source;
+    failed source_row;
+BEGIN
+    FOR s IN
+        SELECT o.* FROM source AS o
+        WHERE o.write_retrievals
+          AND coalesce(o.mapping ->> 'user_id', user_id) = user_id
+        ORDER BY o.source_id
+    LOOP
+        BEGIN
+            EXECUTE format('SELECT count(_source_%s_log($1, u.payload, u.at)) '
+                           'FROM unnest($2, $3) AS u (payload, at)', s.source_id)
+            USING user_id, payloads, times;
+        EXCEPTION WHEN OTHERS THEN
+            failed.user_id := user_id;
+            failed.source_key := 'memory_retrieval';
+            PERFORM _record_failure(s.name, failed, SQLSTATE, SQLERRM, 1);
+        END;
+    END LOOP;
+END $$;

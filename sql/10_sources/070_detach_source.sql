@@ -1,0 +1,93 @@
+-- Takes a source away: its table is again as it was. What becomes of the memories is said by the
+-- caller. They go while the triggers still follow the table, so that dropping those, which writers
+-- wait for, comes last and takes a moment.
+CREATE OR REPLACE FUNCTION _leave_memories(name text, memories text, is_event boolean)
+    RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    owner text;
+    number bigint := 0;
+    part bigint;
+BEGIN
+    FOR owner IN SELECT u FROM _source_users(name) AS u LOOP
+        IF memories = 'keep' THEN
+            part := (SELECT count(*) FROM memory AS m
+                     WHERE m.user_id = owner AND m.source = name);
+        ELSIF is_event THEN
+            DELETE FROM event AS e WHERE e.user_id = owner AND e.source = name;
+            GET DIAGNOSTICS part = ROW_COUNT;
+        ELSIF memories = 'purge' THEN
+            DELETE FROM memory AS m WHERE m.user_id = owner AND m.source = name;
+            GET DIAGNOSTICS part = ROW_COUNT;
+            PERFORM _refresh_profile(owner);
+        ELSE
+            part := cardinality(_retire(
+                owner, ARRAY(SELECT m.memory_id FROM memory AS m
+                             WHERE m.user_id = owner AND m.source = name),
+                'forgotten', 'FORGET', 'source', name || ' was detached', now(), NULL));
+        END IF;
+        number := number + part;
+    END LOOP;
+    RETURN number;
+END $$;
+
+CREATE OR REPLACE FUNCTION _drop_triggers(source_id int) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET lock_timeout = '500ms'
+AS $$
+DECLARE
+    followed CONSTANT regclass := _followed(source_id);
+BEGIN
+    IF followed IS NOT NULL THEN
+        EXECUTE format('DROP TRIGGER IF EXISTS memoir_source_%s ON %s', source_id, followed);
+        EXECUTE format('DROP TRIGGER IF EXISTS memoir_source_%s_emptied ON %s', source_id,
+                       followed);
+    END IF;
+EXCEPTION WHEN lock_not_available THEN
+    RAISE EXCEPTION '% is busy: its triggers could not be dropped within half a second', followed
+        USING ERRCODE = 'ME014',
+              HINT = 'Nothing was changed. Try again when no long transaction uses it.';
+END $$;
+
+CREATE OR REPLACE FUNCTION detach_source(name text, memories text DEFAULT 'keep') RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+DECLARE
+    s CONSTANT source := _known_source(name, true);
+    made regprocedure;
+    number bigint;
+BEGIN
+    IF memories IS NULL OR memories NOT IN ('keep', 'forget', 'purge') THEN
+        PERFORM _refuse_mapping(
+            format('memories is "%s"', memories),
+            'keep: they stay. forget: they can be restored. purge: they are deleted.');
+    END IF;
+    PERFORM _check_attacher(_followed(s.source_id));
+    number := _leave_memories(name, memories, s.kind = 'event');
+    PERFORM _drop_triggers(s.source_id);
+    IF memories <> 'keep' THEN
+        number := number + _leave_memories(name, memories, s.kind = 'event');
+    END IF;
+    FOR made IN
+        SELECT p.oid FROM pg_proc AS p
+        WHERE p.pronamespace = current_schema()::regnamespace
+          AND p.proname ~ format('^_source_%s_(write|read|log)$', s.source_id)
+    LOOP
+        EXECUTE format('DROP FUNCTION %s', made);
+    END LOOP;
+    DELETE FROM source_error AS e WHERE e.source = name;
+    DELETE FROM source AS o WHERE o.name = name;
+    RETURN number;
+END $$;
+
+COMMENT ON FUNCTION detach_source(text, text) IS
+    'Ends the attachment of a source and returns how many memories or events it had. Its table is '
+    'as it was before: triggers are dropped, nothing else was made there. memories: keep (they '
+    'stay as they are; attached again under the same name, rows find theirs), forget (restore() '
+    'brings them back; events are deleted) or purge (deleted for good). Works where the table is '
+    'gone, too. Errors: ME014 the table is busy, nothing was changed, ME016 source or argument, '
+    '42501 not the owner of memoir and of the table.';

@@ -1,0 +1,52 @@
+-- What is attached, and whether it works. The state is asked of the catalogue, since tables change
+-- without asking memoir.
+CREATE OR REPLACE FUNCTION _source_state(s source) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    relation CONSTANT regclass := CASE WHEN s.follows THEN _followed(s.source_id)
+                                       WHEN s.query IS NULL THEN to_regclass(s.relation) END;
+    missing text;
+BEGIN
+    IF relation IS NULL AND s.query IS NULL THEN
+        RETURN 'broken: its table is gone';
+    END IF;
+    SELECT string_agg(format('"%s"', n.name), ', ' ORDER BY n.name) INTO missing
+    FROM jsonb_each(s.mapping) AS m,
+         jsonb_array_elements_text(CASE jsonb_typeof(m.value) WHEN 'array' THEN m.value
+                                        ELSE jsonb_build_array(m.value) END) AS n (name)
+    WHERE s.query IS NULL AND m.key NOT IN ('user_id', 'time_zone')
+      AND NOT _columns_of(relation) ? n.name;
+    RETURN CASE
+        WHEN missing IS NOT NULL THEN format('broken: %s has no column %s', relation, missing)
+        WHEN EXISTS (SELECT FROM pg_trigger AS t
+                     WHERE t.tgrelid = relation AND t.tgname = 'memoir_source_' || s.source_id
+                       AND t.tgenabled = 'D') THEN 'broken: its trigger is disabled'
+        WHEN NOT s.complete OR s.checking IS NOT NULL
+            THEN CASE WHEN s.follows THEN 'filling' ELSE 'pulling' END
+        WHEN s.follows THEN 'following'
+        ELSE 'pulled' END;
+END $$;
+
+CREATE OR REPLACE VIEW sources WITH (security_invoker = true) AS
+SELECT s.name, s.kind, coalesce(_followed(s.source_id)::text, s.relation) AS relation,
+       _source_state(s) AS state,
+       CASE WHEN s.kind = 'event'
+            THEN (SELECT count(*) FROM event AS e WHERE e.source = s.name)
+            ELSE (SELECT count(*) FROM memory AS m
+                  WHERE m.source = s.name AND m.status <> 'forgotten') END AS rows,
+       (SELECT count(*) FROM source_error AS e WHERE e.source = s.name) AS waiting,
+       s.last_read AS last_pull,
+       (SELECT format('%s (%s)', e.reason, e.code) FROM source_error AS e
+        WHERE e.source = s.name ORDER BY e.error_id DESC LIMIT 1) AS last_error,
+       s.mapping, s.query, s.attached_by, s.created_at
+FROM source AS s;
+
+COMMENT ON VIEW sources IS
+    'What attach_source() attached. state: filling (fill_source() has not read it to its end), '
+    'following (changes come with the transaction that makes them), pulling, pulled, or broken: '
+    'and why; detach_source() and attach it anew, the application''s writes went on meanwhile. '
+    'rows: memories or events of it, without forgotten ones. waiting: rows that could not be taken '
+    'over (table source_error), last_error: the reason of the newest. last_pull: when it was read '
+    'last. mapping: names of columns by what they are.';

@@ -1,0 +1,331 @@
+-- What is wrong with an installation, or may become so, and what to do about it: the same for psql
+-- and for the command memoir doctor. Each group of checks is a function of its own. What the caller
+-- may not see is said to be unseen: a count without other users' rows would be a wrong one.
+
+CREATE OR REPLACE FUNCTION _sees(tables text[]) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN NOT EXISTS (
+        SELECT FROM unnest(tables) AS t (name)
+        WHERE NOT has_table_privilege(t.name, 'SELECT') OR row_security_active(t.name)
+           OR pg_is_in_recovery() AND (SELECT c.relpersistence = 'u' FROM pg_class AS c
+                                       WHERE c.oid = t.name::regclass));
+END $$;
+
+CREATE OR REPLACE FUNCTION _unseen(INOUT name text, OUT status text, OUT value text,
+                                   OUT advice text)
+    LANGUAGE sql STABLE
+    RETURN ROW(name, 'unseen'::text,
+               CASE WHEN pg_is_in_recovery() THEN 'not on a standby'
+                    ELSE 'hidden from ' || current_user END, NULL::text);
+
+-- Some of the names, and how many more there are.
+CREATE OR REPLACE FUNCTION _some_of(names text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN array_to_string(names[:3], ', ')
+           || CASE WHEN cardinality(names) > 3
+                   THEN format(' and %s more', cardinality(names) - 3) ELSE '' END;
+
+CREATE OR REPLACE FUNCTION _installation_health()
+    RETURNS TABLE (name text, status text, value text, advice text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    extension text := (SELECT e.extversion FROM pg_extension AS e WHERE e.extname = 'pgmemoir');
+BEGIN
+    RETURN QUERY
+    SELECT 'server', 'ok', format('PostgreSQL %s%s', current_setting('server_version'),
+                                  CASE WHEN pg_is_in_recovery() THEN ', a standby' ELSE '' END),
+           NULL::text;
+    RETURN QUERY
+    SELECT 'pgvector', CASE WHEN v.new_enough THEN 'ok' ELSE 'error' END,
+           format('%s in schema %s', v.extversion, v.extnamespace::regnamespace),
+           CASE WHEN NOT v.new_enough
+                THEN 'pgmemoir needs 0.8: ALTER EXTENSION vector UPDATE;' END
+    FROM (SELECT e.*, string_to_array(substring(e.extversion FROM '^[0-9.]+'), '.')::int[]
+                      >= '{0,8}' AS new_enough
+          FROM pg_extension AS e WHERE e.extname = 'vector') AS v;
+    RETURN QUERY
+    SELECT 'version',
+           CASE WHEN extension <> pgmemoir_version() THEN 'error' ELSE 'ok' END,
+           format('pgmemoir %s by %s', pgmemoir_version(),
+                  coalesce('CREATE EXTENSION ' || extension, 'memoir migrate')),
+           CASE WHEN extension <> pgmemoir_version() THEN 'ALTER EXTENSION pgmemoir UPDATE;' END;
+END $$;
+
+CREATE OR REPLACE FUNCTION _access_health()
+    RETURNS TABLE (name text, status text, value text, advice text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    wanted CONSTANT text[] := '{memoir_reader,memoir_agent,memoir_worker,memoir_admin}';
+    missing CONSTANT text[] := ARRAY(SELECT w.role FROM unnest(wanted) AS w (role)
+                                     WHERE to_regrole(w.role) IS NULL);
+    locked_out CONSTANT text[] := ARRAY(
+        SELECT r.rolname FROM pg_roles AS r
+        WHERE r.rolname = ANY (wanted)
+          AND NOT has_schema_privilege(r.oid, current_schema(), 'USAGE'));
+    bare CONSTANT text[] := ARRAY(
+        SELECT c.relname FROM pg_class AS c
+        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
+        WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+          AND NOT (c.relrowsecurity
+                   AND EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = c.oid))
+        ORDER BY c.relname);
+BEGIN
+    RETURN QUERY
+    SELECT 'roles',
+           CASE WHEN cardinality(missing) IN (0, 4) AND locked_out = '{}' THEN 'ok'
+                ELSE 'warning' END,
+           CASE WHEN missing = wanted THEN 'none: the owner does everything'
+                WHEN missing <> '{}' THEN 'missing: ' || array_to_string(missing, ', ')
+                WHEN locked_out <> '{}'
+                THEN 'without rights here: ' || array_to_string(locked_out, ', ')
+                ELSE 'reader, agent, worker, admin' END,
+           CASE WHEN cardinality(missing) IN (0, 4) AND locked_out = '{}' THEN NULL
+                ELSE 'Run memoir migrate as a role that may create roles.' END;
+    RETURN QUERY
+    SELECT 'security', CASE WHEN bare = '{}' THEN 'ok' ELSE 'error' END,
+           CASE WHEN bare <> '{}' THEN 'off for ' || _some_of(bare)
+                WHEN row_security_active('memory')
+                THEN format('on; %s sees one user at a time', current_user)
+                ELSE format('on; %s sees all users', current_user) END,
+           CASE WHEN bare <> '{}'
+                THEN 'Run memoir migrate: it switches it on for every table of users.' END;
+END $$;
+
+-- Settings that nothing reads, or whose value nothing can be done with; and whether what is kept of
+-- them fits. A number may be anything from 0 on, a share up to 1.
+CREATE OR REPLACE FUNCTION _settings_health()
+    RETURNS TABLE (name text, status text, value text, advice text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    switches CONSTANT text[] := '{consolidate,job_notify,keyword_jobs,log_recalls,notify}';
+    shares CONSTANT text[] := '{active_above,fade_below,forget_below,lower_by,lower_to}';
+    code text;
+    unread text[];
+    unfit text[];
+    is_stale boolean;
+BEGIN
+    IF NOT _sees('{setting,mode,embedding_model}') THEN
+        RETURN QUERY SELECT u.* FROM _unseen('settings') AS u;
+        RETURN;
+    END IF;
+    SELECT string_agg(coalesce(pg_get_function_sqlbody(p.oid), p.prosrc), '') INTO code
+    FROM pg_proc AS p WHERE p.pronamespace = current_schema()::regnamespace;
+    unread := ARRAY(SELECT s.name FROM setting AS s
+                    WHERE strpos(code, quote_literal(s.name)) = 0 ORDER BY s.name);
+    unfit := ARRAY(
+        SELECT format('%s = %s', s.name, left(s.value::text, 40)) FROM setting AS s
+        WHERE s.name <> ALL (unread) AND NOT CASE jsonb_typeof(s.value)
+            WHEN 'boolean' THEN s.name = ANY (switches)
+            WHEN 'number' THEN s.name <> ALL (switches) AND s.value::text::numeric BETWEEN 0
+                 AND CASE WHEN s.name = ANY (shares) THEN 1 ELSE 2147483647 END
+            ELSE false END
+        ORDER BY s.name);
+    is_stale := EXISTS (SELECT FROM mode AS m JOIN embedding_model AS e ON e.active
+                        WHERE (m.model_id, m.dimensions) IS DISTINCT FROM (e.model_id, e.dimensions));
+    RETURN QUERY
+    SELECT 'settings',
+           CASE WHEN unfit <> '{}' OR is_stale THEN 'error' WHEN unread <> '{}' THEN 'warning'
+                ELSE 'ok' END,
+           coalesce(nullif(concat_ws('; ', 'out of range: ' || nullif(_some_of(unfit), ''),
+                                     'unknown: ' || nullif(_some_of(unread), ''),
+                                     CASE WHEN is_stale THEN 'modes are of another model' END), ''),
+                    'all known and in range'),
+           CASE WHEN is_stale AND unfit = '{}' THEN 'SELECT memoir.compile_configuration();'
+                WHEN unfit <> '{}' OR unread <> '{}'
+                THEN 'SELECT name, value, description FROM memoir.setting; UPDATE to change.' END;
+END $$;
+
+-- Indexes that are broken, missing for users with many memories, or half empty.
+CREATE OR REPLACE FUNCTION _index_health()
+    RETURNS TABLE (name text, status text, value text, advice text)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    invalid CONSTANT text[] := ARRAY(
+        SELECT c.relname FROM pg_index AS i
+        JOIN pg_class AS c ON c.oid = i.indexrelid
+        WHERE c.relnamespace = current_schema()::regnamespace
+          AND NOT (i.indisvalid AND i.indisready)
+          AND c.relname !~ '^trace_(near|words|leading)_[0-9]+$'
+          AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS b
+                          WHERE b.index_relid = c.oid)
+        ORDER BY c.relname);
+    broken text[];
+    bare text[];
+    indexed bigint;
+    loose int;
+    size record;
+BEGIN
+    IF NOT _sees('{trace,profile,embedding_model,setting}') THEN
+        RETURN QUERY SELECT u.* FROM _unseen('indexes') AS u;
+        RETURN;
+    END IF;
+    SELECT array_agg(format('"%s" (%s)', p.owner, p.memories) ORDER BY p.memories DESC, p.owner)
+               FILTER (WHERE p.action = 'repair'),
+           array_agg(format('"%s" (%s)', p.owner, p.memories) ORDER BY p.memories DESC, p.owner)
+               FILTER (WHERE p.action = 'build')
+    INTO broken, bare
+    FROM _index_plan(NULL) AS p;
+    SELECT count(*), cardinality(_left_over_indexes()) INTO indexed, loose
+    FROM profile AS p WHERE p.ann > 0;
+    bare := bare[:greatest(0, _config('ann_limit')::int - indexed)];
+    RETURN QUERY
+    SELECT 'indexes',
+           CASE WHEN invalid <> '{}' THEN 'error' WHEN said.faults <> '' THEN 'warning'
+                ELSE 'ok' END,
+           coalesce(nullif(concat_ws('; ', 'invalid: ' || nullif(_some_of(invalid), ''),
+                                     nullif(said.faults, '')), ''),
+                    CASE indexed WHEN 0 THEN 'nobody has so many memories'
+                                 ELSE indexed || ' users have their own' END),
+           CASE WHEN invalid <> '{}' THEN format('REINDEX INDEX CONCURRENTLY memoir.%I;', invalid[1])
+                WHEN said.faults <> '' THEN 'Run: memoir maintain' END
+    FROM (SELECT concat_ws('; ',
+              'missing or unusable for ' || _some_of(broken) || ' memories: recall reads the table',
+              'none yet for ' || nullif(_some_of(bare), '') || ' memories',
+              CASE WHEN loose > 0 THEN loose || ' of an interrupted or running build' END)
+         ) AS said (faults);
+    SELECT s.bytes, s.needed INTO size FROM _scan_bloat() AS s;
+    RETURN QUERY
+    SELECT 'bloat', CASE WHEN _is_bloated(size.bytes, size.needed) THEN 'warning' ELSE 'ok' END,
+           format('trace_scan has %s, %s would do',
+                  pg_size_pretty(size.bytes), pg_size_pretty(size.needed)),
+           CASE WHEN _is_bloated(size.bytes, size.needed)
+                THEN 'Run memoir maintain, or: REINDEX INDEX CONCURRENTLY memoir.trace_scan;' END;
+END $$;
+
+-- What waits: memories for vectors, jobs for a worker, everything for upkeep.
+CREATE OR REPLACE FUNCTION _work_health()
+    RETURNS TABLE (name text, status text, value text, advice text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    cron CONSTANT boolean := EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pg_cron');
+BEGIN
+    IF _sees('{trace,embedding_model}') THEN
+        RETURN QUERY
+        SELECT 'memories', CASE WHEN c.bare > 0 THEN 'warning' ELSE 'ok' END,
+               format('%s active, %s without a vector', c.total, c.bare),
+               CASE WHEN c.bare > 0 THEN 'Those are recalled by words alone. Run: memoir worker, '
+                                         'or memoir backfill' END
+        FROM (SELECT count(*) AS total, count(*) FILTER (WHERE t.embedding IS NULL) AS bare
+              FROM trace AS t JOIN embedding_model AS m ON m.model_id = t.model AND m.active
+              WHERE t.active) AS c;
+    ELSE
+        RETURN QUERY SELECT u.* FROM _unseen('memories') AS u;
+    END IF;
+    IF _sees('{job}') THEN
+        RETURN QUERY
+        SELECT 'jobs',
+               CASE WHEN c.dead > 0 OR c.oldest < now() - interval '1 hour' THEN 'warning'
+                    ELSE 'ok' END,
+               format('%s waiting, %s dead', c.waiting, c.dead),
+               CASE WHEN c.dead > 0 THEN 'See memoir.job_errors for why; SELECT '
+                                         'memoir.retry_dead(); tries them again.'
+                    WHEN c.oldest < now() - interval '1 hour'
+                    THEN format('The oldest waits since %s. Run: memoir worker',
+                                to_char(c.oldest AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')) END
+        FROM (SELECT coalesce(sum(o.waiting), 0) AS waiting, coalesce(sum(o.dead), 0) AS dead,
+                     min(o.oldest) AS oldest
+              FROM job_overview AS o) AS c;
+    ELSE
+        RETURN QUERY SELECT u.* FROM _unseen('jobs') AS u;
+    END IF;
+    IF _sees('{retrieval}') THEN
+        RETURN QUERY
+        SELECT 'upkeep', CASE WHEN c.days > 2 THEN 'warning' ELSE 'ok' END,
+               CASE WHEN c.days > 2
+                    THEN format('nobody has called maintain for %s days', round(c.days))
+                    ELSE 'nothing is overdue' END,
+               CASE WHEN c.days > 2 AND cron
+                    THEN 'SELECT cron.schedule(''memoir'', ''0 3 * * *'', '
+                         '''CALL memoir.maintain_all()'');'
+                    WHEN c.days > 2 THEN 'Run it once a day: memoir maintain' END
+        FROM (SELECT coalesce(extract(epoch FROM now() - min(r.created_at)) / 86400, 0) AS days
+              FROM retrieval AS r WHERE NOT r.counted) AS c;
+    ELSE
+        RETURN QUERY SELECT u.* FROM _unseen('upkeep') AS u;
+    END IF;
+END $$;
+
+-- What the server keeps about the tables, and what a crash would take.
+CREATE OR REPLACE FUNCTION _storage_health()
+    RETURNS TABLE (name text, status text, value text, advice text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    unlogged CONSTANT text[] := ARRAY(
+        SELECT c.relname FROM pg_class AS c
+        WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+          AND c.relpersistence = 'u' ORDER BY c.relname);
+    stale CONSTANT text[] := ARRAY(
+        SELECT s.relname FROM pg_stat_user_tables AS s
+        WHERE s.schemaname = current_schema() AND s.n_live_tup > 10000
+          AND (s.n_mod_since_analyze > s.n_live_tup / 2 OR s.n_dead_tup > s.n_live_tup / 2)
+        ORDER BY s.n_live_tup DESC);
+    this_month CONSTANT timestamptz := date_trunc('month', now(), 'UTC');
+    parted CONSTANT boolean := NOT _is_extension();
+    ahead CONSTANT boolean :=
+        to_regclass(format('%I.%I', current_schema(), _partition_name(this_month))) IS NOT NULL;
+BEGIN
+    RETURN QUERY
+    SELECT 'unlogged', CASE WHEN unlogged <@ '{retrieval,tool_call}' THEN 'ok' ELSE 'warning' END,
+           CASE WHEN unlogged = '{}' THEN 'none: a crash takes nothing'
+                ELSE format('%s: a crash empties them', array_to_string(unlogged, ', ')) END,
+           CASE WHEN NOT unlogged <@ '{retrieval,tool_call}'
+                THEN 'Memories would be lost: ALTER TABLE ... SET LOGGED;' END;
+    RETURN QUERY
+    SELECT 'statistics',
+           CASE WHEN stale <> '{}' OR current_setting('autovacuum') = 'off' THEN 'warning'
+                ELSE 'ok' END,
+           CASE WHEN current_setting('autovacuum') = 'off' THEN 'autovacuum is off'
+                WHEN stale <> '{}' THEN 'out of date for ' || _some_of(stale)
+                ELSE 'up to date' END,
+           CASE WHEN current_setting('autovacuum') = 'off'
+                THEN 'ALTER SYSTEM SET autovacuum = on; SELECT pg_reload_conf();'
+                WHEN stale <> '{}' THEN format('VACUUM (ANALYZE) memoir.%I;', stale[1]) END;
+    RETURN QUERY
+    SELECT 'partitions', 'ok',
+           CASE WHEN NOT parted THEN 'none: the extension keeps events in one table'
+                WHEN ahead THEN 'there is one for this month'
+                ELSE 'none for this month: its events are in event_default' END,
+           CASE WHEN parted AND NOT ahead THEN 'memoir maintain makes them.' END;
+END $$;
+
+CREATE OR REPLACE FUNCTION health()
+    RETURNS TABLE (name text, status text, value text, advice text)
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY SELECT h.* FROM _installation_health() AS h;
+    RETURN QUERY SELECT h.* FROM _access_health() AS h;
+    RETURN QUERY SELECT h.* FROM _settings_health() AS h;
+    RETURN QUERY SELECT h.* FROM _work_health() AS h;
+    RETURN QUERY SELECT h.* FROM _index_health() AS h;
+    RETURN QUERY SELECT h.* FROM _storage_health() AS h;
+END $$;
+
+COMMENT ON FUNCTION health() IS
+    'Looks at the installation and returns a row a check: name; status: ok, warning, error, or '
+    'unseen (this role does not see it all, or a standby does not have it); value: what was found; '
+    'advice: the statement or command that helps, NULL where nothing is to be done. Checks: '
+    'server, pgvector, version (and how it was installed), roles, security (row-level, on for '
+    'every table of users), settings (unknown, out of range), memories (without vectors), jobs '
+    '(dead, waiting for more than an hour), upkeep (days since maintain), indexes (invalid, '
+    'missing for users with many memories), bloat (trace_scan, which REINDEX makes small), '
+    'unlogged (tables a crash empties), statistics (autovacuum), partitions (of events). Changes '
+    'nothing. It counts the memories: about a second for a million. The command memoir doctor adds '
+    'what a client knows: embedder, models, a recall.';

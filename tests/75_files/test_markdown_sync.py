@@ -1,0 +1,353 @@
+"""Files and database, one side changed, the other, both: who follows whom."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from tests.markdown_folder import Folder
+from tests.rows import call, remember, value
+
+
+@pytest.fixture
+def folder(tx: psycopg.Connection) -> Folder:
+    """memory.md with two facts, learnings.md with a lesson, in step with the database."""
+    remember(tx, "tea is green", created_at="2025-01-01")
+    remember(tx, "coffee is black", created_at="2025-01-02")
+    remember(tx, "deploys fail on Mondays", "lesson")
+    made = Folder(tx)
+    made.sync()
+    return made
+
+
+def contents(conn: psycopg.Connection, status: str = "active", user: str = "default") -> list[str]:
+    """The texts of a user's memories, in their order."""
+    rows = conn.execute(
+        "SELECT content FROM memoir.memory WHERE user_id = %s AND status = %s ORDER BY content",
+        (user, status),
+    )
+    return [content for (content,) in rows]
+
+
+def id_of(conn: psycopg.Connection, content: str) -> int:
+    return value(conn, "SELECT memory_id FROM memoir.memory WHERE content = %s", content)
+
+
+def test_a_kind_has_its_section_and_its_file(folder):
+    memory, learnings = folder.files["memory"], folder.files["learnings"]
+    assert memory.startswith("# Memory\n\n<!-- A bullet is a memory;")
+    assert "\n## Known facts\n\n- tea is green <!-- m:" in memory
+    assert "\n## Lessons\n\n- deploys fail on Mondays <!-- m:" in learnings
+    assert "coffee" not in learnings
+
+
+def test_nothing_changed_is_nothing_to_do(folder):
+    files, bases = dict(folder.files), dict(folder.bases)
+    assert folder.sync() == []
+    assert (folder.files, folder.bases, folder.run_id) == (files, bases, None)
+
+
+def test_an_edit_in_the_file_is_a_revision_by_author_file(folder, tx):
+    folder.edit("tea is green", "tea is black")
+    assert folder.sync() == [("UPDATE", "database")]
+    assert contents(tx) == ["coffee is black", "deploys fail on Mondays", "tea is black"]
+    row = call(tx, "history", memory_id=id_of(tx, "tea is black"))[-1]
+    assert (row.author, row.reason, row.old_values) == (
+        "file",
+        "edited in memory.md",
+        {"content": "tea is green"},
+    )
+
+
+def test_an_edit_takes_the_summary_of_the_old_text_away(folder, tx):
+    tx.execute("UPDATE memoir.memory SET summary = 'green' WHERE content = 'tea is green'")
+    folder.edit("tea is green", "tea is black")
+    folder.sync()
+    assert value(tx, "SELECT summary FROM memoir.memory WHERE content = 'tea is black'") is None
+
+
+def test_an_edit_in_the_database_comes_to_the_file(folder, tx):
+    call(tx, "update_memory", memory_id=id_of(tx, "tea is green"), content="tea is\nblack")
+    assert folder.sync() == [("UPDATE", "file")]
+    assert "- tea is <!-- m:" in folder.files["memory"]
+    assert " -->\n  black\n" in folder.files["memory"]
+    assert folder.sync() == []
+
+
+def test_what_is_deleted_from_the_file_is_forgotten_and_can_be_restored(folder, tx):
+    line = next(x for x in folder.files["memory"].splitlines() if "tea" in x)
+    folder.edit(line + "\n", "")
+    assert folder.sync() == [("FORGET", "database")]
+    assert contents(tx, "forgotten") == ["tea is green"]
+    call(tx, "restore", memory_id=id_of(tx, "tea is green"))
+    assert folder.sync() == [("ADD", "file")]
+
+
+def test_an_emptied_bullet_is_forgotten_and_goes(folder, tx):
+    folder.edit("tea is green ", "")
+    assert folder.sync() == [("FORGET", "database")]
+    assert contents(tx, "forgotten") == ["tea is green"]
+    assert folder.files["memory"].count("<!-- m:") == 1
+
+
+def test_what_the_database_forgot_leaves_the_file(folder, tx):
+    call(tx, "forget", memory_id=id_of(tx, "tea is green"))
+    assert folder.sync() == [("FORGET", "file")]
+    assert "tea" not in folder.files["memory"]
+    assert folder.changes[0]["reason"] == "forgotten in the database"
+
+
+def test_what_is_purged_leaves_the_file_and_does_not_come_back(folder, tx):
+    call(tx, "purge", memory_id=id_of(tx, "tea is green"))
+    assert folder.sync() == [("FORGET", "file")]
+    assert (contents(tx), folder.sync()) == (["coffee is black", "deploys fail on Mondays"], [])
+
+
+def test_a_new_bullet_becomes_a_memory_of_the_kind_above_it(folder, tx):
+    folder.edit("## Known facts\n", "## Known facts\n\n* milk is white\n")
+    assert folder.sync() == [("ADD", "database")]
+    row = tx.execute(
+        "SELECT kind, importance, origin FROM memoir.memory WHERE content = 'milk is white'"
+    ).fetchone()
+    assert row == ("fact", 0.8, "file")
+    assert f"\n* milk is white <!-- m:{id_of(tx, 'milk is white')}." in folder.files["memory"]
+    assert folder.sync() == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind"),
+    [
+        ("## preferences", "preference"),
+        ("### Plans ###", "goal"),
+        ("# Lessons", "lesson"),
+        ("## Of my own", "general"),
+        ("## Known facts\n### Of my own", "fact"),
+        ("## Known facts\n## Of my own", "general"),
+    ],
+)
+def test_headings_name_kinds(tx, heading, kind):
+    folder = Folder(tx, files={"memory": f"# Memory\n\n{heading}\n- milk is white\n"})
+    folder.sync()
+    assert value(tx, "SELECT kind FROM memoir.memory WHERE content = 'milk is white'") == kind
+    assert folder.sync() == []
+
+
+def test_a_memory_under_another_heading_has_another_kind(folder, tx):
+    line = next(x for x in folder.files["memory"].splitlines() if "tea" in x)
+    folder.edit(line + "\n", "")
+    folder.files["memory"] += f"\n## User preferences\n\n{line}\n"
+    assert folder.sync() == [("UPDATE", "database")]
+    assert value(tx, "SELECT kind FROM memoir.memory WHERE content ~ 'tea'") == "preference"
+
+
+def test_a_memory_under_a_heading_of_ones_own_keeps_its_kind(folder, tx):
+    folder.edit("## Known facts", "## Drinks")
+    assert folder.sync() == []
+    assert value(tx, "SELECT kind FROM memoir.memory WHERE content ~ 'tea'") == "fact"
+
+
+def test_a_memory_of_another_kind_moves_to_its_section(folder, tx):
+    call(tx, "update_memory", memory_id=id_of(tx, "tea is green"), kind="preference")
+    assert folder.sync() == [("UPDATE", "file")]
+    assert "\n## User preferences\n\n- tea is green" in folder.files["memory"]
+    assert folder.files["memory"].count("tea") == 1
+    assert folder.sync() == []
+
+
+def test_a_memory_of_a_kind_of_the_other_file_moves_there(folder, tx):
+    call(tx, "update_memory", memory_id=id_of(tx, "tea is green"), kind="lesson")
+    assert folder.sync() == [("UPDATE", "file")]
+    assert "tea" not in folder.files["memory"]
+    assert " -->\n- tea is green <!-- m:" in folder.files["learnings"]
+    assert folder.sync() == []
+
+
+def test_a_memory_moved_to_the_other_file_is_not_deleted(folder, tx):
+    line = next(x for x in folder.files["memory"].splitlines() if "tea" in x)
+    folder.edit(line + "\n", "")
+    folder.edit("## Lessons\n\n", f"## Lessons\n\n{line}\n", "learnings")
+    assert folder.sync() == [("UPDATE", "database")]
+    assert value(tx, "SELECT kind FROM memoir.memory WHERE content ~ 'tea'") == "lesson"
+    assert folder.sync() == []
+
+
+def both_edit(folder: Folder) -> None:
+    """The file says black, the database white."""
+    memory_id = id_of(folder.conn, "tea is green")
+    folder.edit("tea is green", "tea is black")
+    call(folder.conn, "update_memory", memory_id=memory_id, content="tea is white")
+
+
+def test_changed_on_both_sides_nothing_is_overwritten(folder, tx):
+    both_edit(folder)
+    before = folder.files["memory"]
+    for _ in range(2):
+        assert folder.sync() == [("CONFLICT", None)]
+        assert (folder.files["memory"], contents(tx)[-1]) == (before, "tea is white")
+    conflict = folder.changes[0]
+    assert (conflict["file_text"], conflict["database_text"]) == ("tea is black", "tea is white")
+    assert before.splitlines()[conflict["line"] - 1].startswith("- tea is black")
+
+
+def test_with_ours_the_file_wins(folder, tx):
+    both_edit(folder)
+    assert folder.sync("ours") == [("UPDATE", "database")]
+    assert contents(tx)[-1] == "tea is black"
+    assert folder.sync() == []
+
+
+def test_with_theirs_the_database_wins(folder, tx):
+    both_edit(folder)
+    assert folder.sync("theirs") == [("UPDATE", "file")]
+    assert "tea is white" in folder.files["memory"]
+    assert folder.sync() == []
+
+
+def test_the_same_edit_on_both_sides_is_none(folder, tx):
+    both_edit(folder)
+    folder.edit("tea is black", "tea is white")
+    assert folder.sync() == []
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected", "left"),
+    [
+        ("report", ("CONFLICT", None), "tea is white"),
+        ("ours", ("FORGET", "database"), None),
+        ("theirs", ("ADD", "file"), "tea is white"),
+    ],
+)
+def test_deleted_in_the_file_and_edited_in_the_database(folder, tx, strategy, expected, left):
+    both_edit(folder)
+    folder.files["memory"] = "".join(
+        line for line in folder.files["memory"].splitlines(True) if "tea" not in line
+    )
+    assert folder.sync(strategy) == [expected]
+    assert folder.sync() == ([expected] if strategy == "report" else [])
+    assert next((text for text in contents(tx) if "tea" in text), None) == left
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected", "left"),
+    [
+        ("report", ("CONFLICT", None), "tea is black"),
+        ("ours", ("RESTORE", "database"), "tea is black"),
+        ("theirs", ("FORGET", "file"), None),
+    ],
+)
+def test_edited_in_the_file_and_forgotten_in_the_database(folder, tx, strategy, expected, left):
+    call(tx, "forget", memory_id=id_of(tx, "tea is green"))
+    folder.edit("tea is green", "tea is black")
+    assert folder.sync(strategy) == [expected]
+    assert folder.sync() == ([expected] if strategy == "report" else [])
+    assert ("tea is black" in folder.files["memory"]) == (left is not None)
+    assert ("tea is black" in contents(tx)) == (strategy == "ours")
+
+
+def test_a_bullet_that_comes_back_brings_its_memory_back(folder, tx):
+    before = folder.files["memory"]
+    line = next(x for x in before.splitlines() if "tea" in x)
+    folder.edit(line + "\n", "")
+    folder.sync()
+    folder.files["memory"] = before
+    assert folder.sync() == [("RESTORE", "database")]
+    assert len(contents(tx)) == 3
+
+
+def test_without_a_base_nothing_is_deleted(folder, tx):
+    clone = folder.clone()
+    line = next(x for x in clone.files["memory"].splitlines() if "tea" in x)
+    clone.edit(line + "\n", "")
+    assert clone.sync() == [("ADD", "file")]
+    assert len(contents(tx)) == 3
+
+
+def test_without_a_base_an_edit_is_a_conflict_unless_the_text_is_merely_old(folder, tx):
+    clone = folder.clone()
+    clone.edit("coffee is black", "coffee is brown")
+    call(tx, "update_memory", memory_id=id_of(tx, "tea is green"), content="tea is white")
+    assert clone.sync() == [("UPDATE", "file"), ("CONFLICT", None)]
+    assert "tea is white" in clone.files["memory"]
+
+
+def test_without_a_base_what_was_forgotten_leaves_an_old_file(folder, tx):
+    clone = folder.clone()
+    call(tx, "forget", memory_id=id_of(tx, "tea is green"))
+    assert clone.sync() == [("FORGET", "file")]
+
+
+def test_two_people_with_one_database_see_each_others_edits(folder, tx):
+    clone = folder.clone(bases=dict(folder.bases))
+    folder.edit("tea is green", "tea is black")
+    folder.sync()
+    clone.edit("## Known facts\n", "## Known facts\n\n- milk is white\n")
+    assert clone.sync() == [("ADD", "database"), ("UPDATE", "file")]
+    assert folder.sync() == [("ADD", "file")]
+    assert (folder.sync(), clone.sync()) == ([], [])
+
+
+def test_a_run_takes_all_of_a_sync_back(folder, tx):
+    folder.edit("tea is green", "tea is black")
+    folder.edit("## Known facts\n", "## Known facts\n\n- milk is white\n")
+    folder.sync()
+    call(tx, "undo_run", run_id=int(folder.run_id))
+    assert contents(tx) == ["coffee is black", "deploys fail on Mondays", "tea is green"]
+
+
+def test_a_text_that_another_memory_has_is_a_conflict_and_the_rest_goes_on(folder, tx):
+    folder.edit("tea is green", "coffee is black")
+    folder.edit("## Known facts\n", "## Known facts\n\n- milk is white\n")
+    assert folder.sync() == [("ADD", "database"), ("CONFLICT", None)]
+    assert "is in the way of memory" in folder.changes[1]["reason"]
+    assert contents(tx)[1:] == ["deploys fail on Mondays", "milk is white", "tea is green"]
+
+
+def test_a_dry_run_tells_and_changes_nothing(folder, tx):
+    folder.edit("tea is green", "tea is black")
+    assert folder.sync(dry_run=True) == [("UPDATE", "database")]
+    assert contents(tx)[-1] == "tea is green"
+    assert folder.sync() == [("UPDATE", "database")]
+
+
+def test_a_secret_stays_in_the_file_and_is_not_stored(folder, tx):
+    secret = "sk-" + "A1b2C3d4E5f6G7h8I9j0" * 2
+    folder.edit("## Known facts\n", f"## Known facts\n\n- the key is {secret}\n")
+    assert folder.sync() == [("ADD", "database")]
+    assert not any(secret in text for text in contents(tx))
+    assert secret in folder.files["memory"]
+    assert secret not in folder.bases["memory"]
+    assert folder.sync() == []
+
+
+def test_what_is_not_true_any_more_or_waits_stands_in_no_file(tx):
+    remember(tx, "over", valid_from="2024-01-01", valid_until="2024-02-01")
+    tx.execute("UPDATE memoir.profile SET settings = '{\"confirm\": true}'")
+    remember(tx, "waits", source="agent")
+    remember(tx, "said", "turn", session_id="s", turn=0)
+    folder = Folder(tx)
+    assert folder.sync() == []
+
+
+def test_the_memories_of_another_user_stay_his(folder, tx):
+    remember(tx, "beer is brown", user_id="bob")
+    other = folder.clone()
+    other.user = "bob"
+    assert sorted(other.sync()) == [("ADD", "database")] * 3 + [("ADD", "file")]
+    assert len(contents(tx)) == 3
+    assert "beer" in other.files["memory"]
+    assert set(other.files["memory"].split("<!-- m:")).isdisjoint(
+        folder.files["memory"].split("<!-- m:")[1:]
+    )
+
+
+def test_the_base_of_another_user_is_none(folder, tx):
+    other = folder.clone(bases=dict(folder.bases))
+    other.user = "bob"
+    assert other.sync() == [("ADD", "database")] * 3
+    assert len(contents(tx, user="bob")) == 3
+
+
+def test_while_memory_is_off_a_file_changes_nothing(folder, tx):
+    tx.execute("SELECT memoir.set_settings('{\"memory\": false}')")
+    folder.edit("tea is green", "tea is black")
+    with pytest.raises(psycopg.Error, match="memory of user .* is off"), tx.transaction():
+        folder.sync()

@@ -1,0 +1,122 @@
+"""What health() finds wrong, check by check, and what it says to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+from tests.jobs import enqueue
+from tests.rows import call, recall, remember
+
+NAMES = [
+    "server", "pgvector", "version", "roles", "security", "settings", "memories", "jobs", "upkeep",
+    "indexes", "bloat", "unlogged", "statistics", "partitions",
+]  # fmt: skip
+
+
+def health(conn: psycopg.Connection) -> dict[str, Any]:
+    """The rows by name."""
+    return {row.name: row for row in call(conn, "health")}
+
+
+def test_a_new_installation_is_healthy(tx):
+    rows = health(tx)
+    assert list(rows) == NAMES
+    assert {row.status for row in rows.values()} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "status", "said"),
+    [
+        ("UPDATE memoir.setting SET value = '2' WHERE name = 'lower_by'",
+         "settings", "error", "out of range: lower_by = 2"),
+        ("UPDATE memoir.setting SET value = '\"on\"' WHERE name = 'notify'",
+         "settings", "error", 'out of range: notify = "on"'),
+        ("INSERT INTO memoir.setting VALUES ('nightly_job', '3', 'a typo')",
+         "settings", "warning", "unknown: nightly_job"),
+        ("ALTER TABLE memoir.mode DISABLE TRIGGER ALL; UPDATE memoir.mode SET dimensions = 7",
+         "settings", "error", "modes are of another model"),
+        ("ALTER TABLE memoir.memory DISABLE ROW LEVEL SECURITY",
+         "security", "error", "off for memory"),
+        ("CREATE TABLE memoir.notes (user_id text)", "security", "error", "off for notes"),
+        ("ALTER TABLE memoir.query_expansion SET UNLOGGED",
+         "unlogged", "warning", "query_expansion, retrieval, tool_call: a crash empties them"),
+        ("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'memoir.memory_pkey'::regclass",
+         "indexes", "error", "invalid: memory_pkey"),
+        ("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'",
+         "pgvector", "error", "0.7.4 in schema public"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_what_to_do(tx, change, name, status, said):
+    tx.execute(change)
+    row = health(tx)[name]
+    assert (row.status, row.value) == (status, said)
+    assert row.advice
+
+
+def test_the_statement_it_advises_for_stale_modes_helps(tx):
+    tx.execute("ALTER TABLE memoir.mode DISABLE TRIGGER ALL")
+    tx.execute("UPDATE memoir.mode SET dimensions = 7")
+    tx.execute(health(tx)["settings"].advice)
+    assert health(tx)["settings"].status == "ok"
+
+
+def test_work_that_waits_is_counted(tx):
+    remember(tx, "tea")
+    remember(tx, "coffee", embedding="[1,0,0]", user_id="bob")
+    job = enqueue(tx, "rolling_summary")
+    tx.execute("UPDATE memoir.job SET status = 'dead' WHERE job_id = %s", (job,))
+    recall(tx, "tea")
+    tx.execute("UPDATE memoir.retrieval SET created_at = now() - interval '5 days'")
+    rows = health(tx)
+    said = {name: (rows[name].status, rows[name].value) for name in ("memories", "jobs", "upkeep")}
+    assert said == {
+        "memories": ("warning", "2 active, 1 without a vector"),
+        "jobs": ("warning", "1 waiting, 1 dead"),
+        "upkeep": ("warning", "nobody has called maintain for 5 days"),
+    }
+
+
+def test_a_half_empty_index_has_a_statement_that_helps(tx):
+    tx.execute(
+        "CREATE OR REPLACE FUNCTION memoir._is_bloated(bytes bigint, needed bigint) RETURNS boolean"
+        " LANGUAGE sql IMMUTABLE RETURN true"
+    )
+    row = health(tx)["bloat"]
+    assert (row.status, "REINDEX INDEX CONCURRENTLY memoir.trace_scan;" in row.advice) == (
+        "warning", True)  # fmt: skip
+
+
+def test_who_sees_one_user_alone_is_told_what_is_hidden(tx):
+    remember(tx, "tea", user_id="ada")
+    tx.execute("CREATE ROLE app")
+    tx.execute("GRANT USAGE ON SCHEMA memoir TO app")
+    tx.execute("GRANT SELECT ON ALL TABLES IN SCHEMA memoir TO app")
+    tx.execute("SET LOCAL ROLE app")
+    rows = health(tx)
+    hidden = {name for name, row in rows.items() if row.status == "unseen"}
+    assert hidden == {"memories", "jobs", "upkeep", "indexes"}
+    assert rows["memories"].value == "hidden from app"
+    assert rows["security"].value == "on; app sees one user at a time"
+
+
+def test_who_may_read_nothing_is_told_so(tx):
+    tx.execute("CREATE ROLE app")
+    tx.execute("GRANT USAGE ON SCHEMA memoir TO app")
+    tx.execute("SET LOCAL ROLE app")
+    rows = health(tx)
+    assert rows["settings"].status == "unseen"
+    assert "error" not in {row.status for row in rows.values()}
+
+
+def test_some_of_the_roles_are_too_few(tx):
+    tx.execute(
+        "SELECT set_config('memoir.test', (to_regrole('memoir_reader') IS NULL)::text, true)"
+    )
+    if tx.execute("SELECT current_setting('memoir.test')").fetchone() == ("false",):
+        tx.execute("ALTER ROLE memoir_reader RENAME TO memoir_reader_gone")
+    else:
+        tx.execute("CREATE ROLE memoir_agent")
+    row = health(tx)["roles"]
+    assert (row.status, row.value.startswith("missing: memoir_reader")) == ("warning", True)

@@ -1,0 +1,115 @@
+"""A worker has the rights to everybody's rows: nobody may make it use them for him.
+
+An agent can write rows of its own into the queue, with any payload. Whatever they name, the worker
+that claims them reads and changes the memory of the job's own user alone.
+"""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg.types.json import Jsonb
+from tests.jobs import claim
+from tests.rows import call, remember, say, value
+
+SECRET = "quuxbob"
+KINDS = (
+    "embed",
+    "keywords",
+    "extract",
+    "reflect",
+    "consolidate",
+    "compress",
+    "archive",
+    "rolling_summary",
+    "expand",
+)
+
+
+@pytest.fixture
+def bobs(tx):
+    """Bob's memories, in the same session as one of Ada's; their ids."""
+    made = [remember(tx, f"{SECRET} owns {n} boats", user_id="bob") for n in (12, 345)]
+    say(tx, "monday", f"{SECRET} said so", user_id="bob")
+    spoken = {"session_id": "monday", "role": "user", "content": f"{SECRET} speaks"}
+    call(tx, "message_add", **spoken, user_id="bob")
+    event = call(tx, "event_add", type="alert", payload={"who": SECRET}, user_id="bob")[0].event_add
+    return [*made, event]
+
+
+def payload(ids):
+    """Everything that jobs of any kind are told, with Bob's ids."""
+    texts = [str(each) for each in ids]
+    return {
+        "model": 1,
+        "memory_id": texts[0],
+        "memory_ids": texts,
+        "hashes": ["1", "2", "3"],
+        "session_id": "monday",
+        "until_turn": 9,
+        "listed": texts,
+        "query": "boats",
+        "event_ids": texts,
+        "from": "2000-01-01",
+        "until": "2100-01-01",
+        "user_id": "bob",
+    }
+
+
+def answers(ids):
+    """Answers that name Bob's memories, in every form a kind of job takes."""
+    first, second, _ = map(str, ids)
+    memory = {"kind": "fact", "content": "x", "subject": None, "data": []}
+    change = {"action": "UPDATE", "memory_id": first, **memory, "importance": 0.5, "reason": "x"}
+    whole = {**memory, "importance": 1, "confidence": 1}
+    return (
+        {"keywords": [{"word": "x", "weight": 1}]},
+        {"memories": [whole]},
+        {"decisions": [change]},
+        {"action": "merge", "content": "x", "reason": "x"},
+        {"memories": [{"content": "x", "importance": 1, "source_ids": [first, second]}]},
+        {"summary": "x", "memories": []},
+        {"summary": "x"},
+        {"core_keywords": ["x"], "synonyms": [], "related_concepts": []},
+    )
+
+
+def digest(conn):
+    """All that is stored of Bob."""
+    return [
+        value(conn, f"SELECT md5(string_agg(x::text, ',' ORDER BY x::text)) FROM {name} AS x"
+                    " WHERE user_id = 'bob'")
+        for (name,) in conn.execute("SELECT memoir._user_tables()::text").fetchall()
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_job_of_ada_that_names_bobs_memories_gets_none_of_them(tx, become, bobs, kind):
+    before = digest(tx)
+    for answer in answers(bobs):
+        agent = become("agent", "ada")
+        agent.execute(
+            "INSERT INTO memoir.job (user_id, kind, payload) VALUES ('ada', %s, %s)",
+            (kind, Jsonb(payload(bobs))),
+        )
+        worker = become("worker")
+        claimed = claim(worker, user_id="ada")
+        assert SECRET not in str(claimed)
+        for job in claimed:
+            given = {"job_id": job.job_id, "user_id": "ada", "worker": "w1"}
+            call(worker, "finish", **given, answer=Jsonb(answer), embeddings=["[1,2]"])
+        errors = worker.execute("SELECT error FROM memoir.job WHERE user_id = 'ada'").fetchall()
+        assert SECRET not in str(errors)
+        worker.execute("DELETE FROM memoir.uncompared WHERE user_id = 'ada'")
+        become(None)
+        tx.execute("DELETE FROM memoir.job")
+    assert digest(tx) == before
+
+
+def test_an_agent_cannot_write_into_the_queue_of_bob(become, bobs):
+    agent = become("agent", "ada")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        agent.execute(
+            "INSERT INTO memoir.job (user_id, kind, payload) VALUES ('bob', 'keywords', %s)",
+            (Jsonb(payload(bobs)),),
+        )

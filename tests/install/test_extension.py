@@ -1,0 +1,126 @@
+"""CREATE EXTENSION pgmemoir: the same database as memoir migrate makes, and one road a database."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg import errors
+from tests.rows import fill, remember
+
+from pgmemoir import ledger, migrations, paths
+from pgmemoir.migrations import MigrationError
+
+CREATE = "CREATE EXTENSION pgmemoir CASCADE"
+
+
+@pytest.fixture
+def with_extension(extension_db):
+    extension_db.execute(CREATE)
+    return extension_db
+
+
+def test_the_catalogue_is_that_of_memoir_migrate(with_extension, db, catalogue):
+    assert catalogue(with_extension) == catalogue(db)
+
+
+def test_pgvector_may_live_in_a_schema_of_any_name(extension_db, empty_db, catalogue):
+    for conn in (extension_db, empty_db):
+        conn.execute('CREATE SCHEMA "My Extensions"')
+        conn.execute('CREATE EXTENSION vector SCHEMA "My Extensions"')
+    extension_db.execute(CREATE)
+    migrations.up(empty_db)
+    assert catalogue(extension_db) == catalogue(empty_db)
+
+
+def test_the_text_pg_tle_keeps_makes_the_same_catalogue(
+    extension_server, extension_db, builder, db, catalogue
+):
+    # pg_tle itself is not here. What is: its functions, which store the text, and CREATE EXTENSION,
+    # to which pg_tle gives that text where it would read a file.
+    extension_db.execute("CREATE SCHEMA pgtle; CREATE TABLE pgtle.kept (version text, script text)")
+    extension_db.execute(
+        "CREATE FUNCTION pgtle.install_extension(name text, version text, description text,"
+        " ext text, requires text[] DEFAULT NULL, schema text DEFAULT NULL) RETURNS boolean"
+        " BEGIN ATOMIC INSERT INTO pgtle.kept VALUES (version, ext) RETURNING true; END"
+    )
+    made = builder.extension(paths.installed(), "0.1.0")
+    extension_db.execute(builder.tle(made, "it's long-term memory"))
+    (script,) = extension_db.execute("SELECT script FROM pgtle.kept").fetchone()
+    extension_db.execute("DROP SCHEMA pgtle CASCADE")
+    control = (extension_server.files / "pgmemoir.control").read_text()
+    extension_server.publish("pgmemoir", control, {"tle": script})
+    extension_db.execute("CREATE EXTENSION pgmemoir VERSION 'tle' CASCADE")
+    assert catalogue(extension_db) == catalogue(db)
+
+
+def test_the_ledger_says_what_ran_and_on_which_road(with_extension):
+    states = {row.state for row in migrations.status(with_extension)}
+    assert states == {"applied"}
+    assert ledger.road(with_extension) == "extension 0.1.0"
+    names = with_extension.execute(
+        "SELECT name FROM memoir.migration WHERE kind = 'base'"
+    ).fetchall()
+    assert names == [("extension",)]
+
+
+def test_memoir_migrate_refuses_a_database_with_the_extension(with_extension):
+    with pytest.raises(MigrationError, match=r"pgmemoir 0\.1\.0 as an extension") as caught:
+        migrations.up(with_extension)
+    assert caught.value.hint == "ALTER EXTENSION pgmemoir UPDATE;"
+    with pytest.raises(MigrationError) as caught:
+        migrations.down(with_extension, 0)
+    assert caught.value.hint.startswith("DROP EXTENSION pgmemoir;")
+
+
+def test_create_extension_refuses_a_database_with_migrations(extension_db):
+    migrations.up(extension_db)
+    with pytest.raises(errors.Error, match="memoir migrate has installed pgmemoir") as caught:
+        extension_db.execute(CREATE)
+    assert caught.value.sqlstate == "ME013"
+    assert caught.value.diag.message_hint == "Upgrade it on the same road: memoir migrate"
+    assert ledger.road(extension_db) == "memoir migrate"
+
+
+def test_it_lives_in_its_own_schema(extension_db):
+    extension_db.execute("CREATE EXTENSION vector")
+    with pytest.raises(errors.FeatureNotSupported, match='must be installed in schema "memoir"'):
+        extension_db.execute("CREATE EXTENSION pgmemoir SCHEMA public")
+
+
+def test_an_owner_without_other_rights_can_install_and_keep_it(extension_db):
+    extension_db.execute("CREATE EXTENSION vector; CREATE ROLE keeper LOGIN")
+    extension_db.execute(f"ALTER DATABASE {extension_db.info.dbname} OWNER TO keeper")
+    with psycopg.connect(extension_db.info.dsn, user="keeper", autocommit=True) as keeper:
+        keeper.execute("CREATE EXTENSION pgmemoir")
+        keeper.execute(
+            "INSERT INTO memoir.redaction_rule (name, pattern, description)"
+            " VALUES ('badge', 'BDG-[0-9]{6}', 'Badges')"
+        )
+        redacted = keeper.execute("SELECT memoir.redact('BDG-123456')").fetchone()
+        keeper.execute("DROP EXTENSION pgmemoir")
+    extension_db.execute(f"ALTER DATABASE {extension_db.info.dbname} OWNER TO postgres")
+    extension_db.execute("DROP OWNED BY keeper CASCADE; DROP ROLE keeper")
+    assert redacted == ("[redacted:badge]",)
+
+
+def test_what_it_made_later_goes_with_it_and_it_can_come_back(with_extension, catalogue):
+    empty = "DROP EXTENSION pgmemoir; DROP SCHEMA memoir"
+    with_extension.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    fill(with_extension, 30)
+    built = with_extension.execute("SELECT action FROM memoir.maintain()").fetchall()
+    with_extension.execute("CALL memoir.maintain_all()")
+    with_extension.execute(empty)
+    assert ("index built",) in built
+    assert {line for line in catalogue(with_extension) if "memoir" in line} == set()
+    with_extension.execute(CREATE)
+    assert remember(with_extension, "Here again") == 1
+
+
+def test_events_stay_in_one_table(with_extension):
+    # pg_dump cannot restore a table attached to one of an extension.
+    with_extension.execute("CALL memoir.maintain_all()")
+    parts = with_extension.execute(
+        "SELECT inhrelid::regclass::text FROM pg_inherits"
+        " WHERE inhparent = 'memoir.event'::regclass"
+    )
+    assert parts.fetchall() == [("memoir.event_default",)]

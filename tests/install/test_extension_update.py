@@ -1,0 +1,104 @@
+"""ALTER EXTENSION pgmemoir UPDATE: from a release, simulated, to the present."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+
+import psycopg
+import pytest
+from psycopg import errors
+from tests import frozen_data
+
+from pgmemoir import migrations, paths
+
+CONTROL = "default_version = '{}'\nschema = memoir\nrelocatable = false\nsuperuser = false\n"
+TWICE = "CREATE OR REPLACE FUNCTION twice(a int{}) RETURNS int LANGUAGE sql RETURN a * 2;\n"
+
+
+def _release(tree, version: str) -> None:
+    """Freeze the migrations that the tree has now."""
+    lines = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+        for path in sorted(tree.migrations.glob("0*.sql"))
+    ]
+    tree.write("migrations/released.txt", "".join([f"# {version}\n", *lines]))
+
+
+@pytest.fixture
+def published(extension_server, builder):
+    """Publishes two versions of a tree of SQL: as it is, and as a function leaves it."""
+    control = (extension_server.files / "pgmemoir.control").read_text()
+
+    def publish(tree, change) -> None:
+        old = builder.extension(tree, "7.1")
+        _release(tree, "7.1")
+        change(tree)
+        new = builder.extension(tree, "7.2")
+        scripts = {"7.1": old.install, "7.2": new.install, "7.1--7.2": new.updates["7.1"]}
+        requires = "requires = 'vector'\n"
+        extension_server.publish("pgmemoir", CONTROL.format("7.2") + requires, scripts)
+
+    yield publish
+    extension_server.publish("pgmemoir", control, {})
+
+
+def _upgrade(extension_server) -> tuple[psycopg.Connection, psycopg.Connection]:
+    """A database upgraded from 7.1 to 7.2, and a fresh one with 7.2."""
+    upgraded, fresh = (
+        psycopg.connect(extension_server.database(), autocommit=True) for _ in range(2)
+    )
+    upgraded.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
+    upgraded.execute("ALTER EXTENSION pgmemoir UPDATE")
+    fresh.execute("CREATE EXTENSION pgmemoir CASCADE")
+    return upgraded, fresh
+
+
+def test_upgraded_is_fresh_and_what_the_code_makes_no_more_is_gone(
+    extension_server, published, tree, catalogue
+):
+    def change(tree) -> None:
+        tree.write("migrations/0003_day.sql", "ALTER TABLE note ADD day date;\n")
+        tree.write("sql/30_more/twice.sql", TWICE.format(", b int DEFAULT 0"))
+        (tree.sql / "30_more/views.sql").unlink()
+
+    tree.write("sql/30_more/twice.sql", TWICE.format(""))
+    views = (
+        "CREATE OR REPLACE VIEW one AS SELECT 1 AS a;\nCREATE OR REPLACE VIEW two AS TABLE one;\n"
+    )
+    tree.write("sql/30_more/views.sql", views)
+    published(tree, change)
+    upgraded, fresh = _upgrade(extension_server)
+    with upgraded, fresh:
+        assert catalogue(upgraded) == catalogue(fresh)
+        assert upgraded.execute("SELECT memoir.twice(4)").fetchone() == (8,)
+        states = {row.state for row in migrations.status(upgraded, source=tree)}
+    assert states == {"applied"}
+
+
+def test_a_view_that_others_use_stops_the_upgrade(extension_server, published, tree):
+    published(tree, lambda tree: (tree.sql / "20_view/bodies.sql").unlink())
+    with psycopg.connect(extension_server.database(), autocommit=True) as conn:
+        conn.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
+        conn.execute("CREATE VIEW public.mine AS SELECT * FROM memoir.bodies")
+        with pytest.raises(errors.DependentObjectsStillExist, match=r"memoir\.bodies"):
+            conn.execute("ALTER EXTENSION pgmemoir UPDATE")
+        assert conn.execute("SELECT * FROM public.mine").fetchone() == ("第一",)
+
+
+def test_an_upgrade_of_all_the_sql_keeps_what_is_remembered(extension_server, published, tree):
+    for folder in (tree.migrations, tree.sql):
+        shutil.rmtree(folder)
+    shutil.copytree(paths.installed().migrations, tree.migrations)
+    shutil.copytree(paths.installed().sql, tree.sql)
+    published(tree, lambda _: None)
+    upgraded, fresh = (
+        psycopg.connect(extension_server.database(), autocommit=True) for _ in range(2)
+    )
+    with upgraded, fresh:
+        fresh.execute("CREATE EXTENSION pgmemoir CASCADE")
+        upgraded.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
+        frozen_data.load(upgraded, frozen_data.versions()[-1])
+        before = frozen_data.contents(upgraded), frozen_data.ask(upgraded)
+        upgraded.execute("ALTER EXTENSION pgmemoir UPDATE")
+        assert (frozen_data.contents(upgraded), frozen_data.ask(upgraded)) == before

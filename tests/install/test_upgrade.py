@@ -1,0 +1,71 @@
+"""From each release to the present: the data of that release, its tables, then `migrations.up`."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from tests import frozen_data
+from tests.rows import remember
+
+from pgmemoir import migrations, sqlfiles
+
+VERSIONS = frozen_data.versions()
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def version(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def upgraded(server, version):
+    """A database with the data of the version, upgraded, and what was in it before."""
+    address = {"host": server.host, "port": server.port, "user": server.user}
+    with psycopg.connect(**address, dbname="postgres", autocommit=True) as admin:
+        admin.execute("CREATE DATABASE upgraded")
+        with psycopg.connect(**address, dbname="upgraded", autocommit=True) as conn:
+            frozen_data.install(conn, version)
+            before = frozen_data.contents(conn)
+            migrations.up(conn)
+            yield conn, before
+        admin.execute("DROP DATABASE upgraded")
+
+
+def test_upgraded_is_fresh(upgraded, db, catalogue):
+    conn, _ = upgraded
+    with conn.transaction(force_rollback=True):
+        # Rules of the data are compiled into functions; with those of the installation:
+        conn.execute("DELETE FROM memoir.redaction_rule WHERE name = 'badge'")
+        conn.execute("UPDATE memoir.redaction_rule SET enabled = true WHERE name = 'discord'")
+        assert catalogue(conn) == catalogue(db)
+
+
+def test_nothing_is_lost(upgraded):
+    conn, before = upgraded
+    columns = {table: found["columns"] for table, found in before.items() if "columns" in found}
+    after = frozen_data.contents(conn, only=columns)
+    assert {name: after[name] for name in before} == before
+
+
+def test_recall_says_what_it_said(upgraded, version):
+    assert frozen_data.ask(upgraded[0]) == frozen_data.answers(version)
+
+
+def test_ids_go_on(upgraded):
+    conn, _ = upgraded
+    (last,) = conn.execute("SELECT max(memory_id) FROM memoir.memory").fetchone()
+    with conn.transaction(force_rollback=True):
+        assert remember(conn, "Said after the upgrade") > last
+
+
+def test_the_newest_data_set_has_a_row_in_every_table(upgraded, version):
+    if version == VERSIONS[-1]:
+        rows = frozen_data.contents(upgraded[0])
+        empty = [name for name, found in rows.items() if found.get("rows") == 0]
+        # Add a statement to tests/install/frozen/fill.sql, then: scripts/freeze_data.py
+        assert empty == []
+
+
+def test_every_release_has_its_data(tree):
+    released = sqlfiles.releases(tree)
+    assert {*released} <= {*VERSIONS}
