@@ -52,7 +52,14 @@ SELECT memoir.enqueue('rolling_summary');
 UPDATE memoir.job SET status = 'dead', run_at = 'infinity' WHERE kind = 'rolling_summary';
 SELECT memoir.remember('an old errand', 'context', created_at => now() - interval '200 days');
 UPDATE memoir.memory SET lifetime = 'temporary', updated_at = created_at, recorded_at = created_at
-WHERE content = 'an old errand'
+WHERE content = 'an old errand';
+CREATE TABLE public.note (id int PRIMARY KEY, user_id text NOT NULL, content text NOT NULL,
+                          created_at timestamptz NOT NULL DEFAULT now());
+INSERT INTO public.note VALUES (1, 'default', 'the roof leaks'), (2, 'bob', 'the door squeaks');
+CREATE TABLE public.idea (LIKE public.note INCLUDING ALL);
+CREATE VIEW public.page AS SELECT n.* FROM public.note AS n;
+SELECT memoir.attach_source('notes', 'fact', 'public.note');
+SELECT memoir.attach_source('pages', 'fact', 'public.page', source_id => '{id}')
 """
 
 
@@ -79,8 +86,7 @@ READS = {
     "get_memory_detail": "SELECT * FROM memoir.get_memory_detail('3')",
     "get_settings": "SELECT memoir.get_settings()",
     "gold_queries": "SELECT * FROM memoir.gold_queries('set')",
-    # All roles and rights are there.
-    "grant_access": "SELECT memoir.grant_access()",
+    "health": "SELECT * FROM memoir.health()",
     "history": "SELECT * FROM memoir.history(1)",
     "list_memories": "SELECT * FROM memoir.list_memories()",
     "log_days": "SELECT * FROM memoir.log_days()",
@@ -122,9 +128,11 @@ WRITES = {
     "apply_decisions": "SELECT * FROM memoir.apply_decisions('[{"
     '"action": "SUPERSEDE", "memory_ids": [3, 4], "content": "lives in Bergen", "kind": "fact"}, '
     '{"action": "ADD", "content": "has a dog", "kind": "fact"}]\')',
+    "attach_source": "SELECT memoir.attach_source('ideas', 'fact', 'public.idea')",
     "call_tool": "SELECT memoir.call_tool('memory_write', '{\"content\": \"runs\"}')",
     "claim": "SELECT * FROM memoir.claim('default', 10, 'w2')",
     "confirm": "SELECT * FROM memoir.confirm(7)",
+    "detach_source": "SELECT memoir.detach_source('notes')",
     "drop_model": "SELECT memoir.drop_model('other', 4)",
     "enqueue": "SELECT memoir.enqueue('errand')",
     "enqueue_nightly": "SELECT * FROM memoir.enqueue_nightly()",
@@ -134,6 +142,7 @@ WRITES = {
     "extract_session": "SELECT memoir.extract_session('open')",
     "fail": "SELECT memoir.fail(1, 'no', 'bob', 'w1')",
     "fill_model": "SELECT * FROM memoir.fill_model('other')",
+    "fill_source": "SELECT * FROM memoir.fill_source('notes')",
     "finish": "SELECT memoir.finish(1, user_id => 'bob', worker => 'w1')",
     "forget": "SELECT memoir.forget(3)",
     "gold_add": "SELECT memoir.gold_add('set', 'which editor?', '{2}')",
@@ -147,6 +156,7 @@ WRITES = {
     "memory_write": "SELECT * FROM memoir.memory_write('swims')",
     "mention": "SELECT memoir.mention(4, 'Oslo', 'place')",
     "message_add": "SELECT memoir.message_add('open', 'user', 'Thanks')",
+    "pull_source": "SELECT * FROM memoir.pull_source('pages')",
     "purge": "SELECT * FROM memoir.purge(3)",
     "purge_user": "SELECT * FROM memoir.purge_user('default')",
     "refresh_statistics": "SELECT memoir.refresh_statistics()",
@@ -178,10 +188,13 @@ WRITES = {
     "update_memory": "SELECT * FROM memoir.update_memory(3, content => 'lives in Bergen')",
 }
 
-# Makes functions and no rows; commits in between.
+# Make functions or privileges and no rows, or commit in between.
 OTHERS = {
     "compile_configuration": "SELECT memoir.compile_configuration()",
+    # Those of the functions that attach_source() has made.
+    "grant_access": "SELECT memoir.grant_access()",
     "maintain_all": "CALL memoir.maintain_all()",
+    "read_source": "CALL memoir.read_source('notes')",
 }
 
 _PUBLIC = """SELECT DISTINCT proname FROM pg_proc
