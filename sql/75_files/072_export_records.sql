@@ -175,7 +175,7 @@ BEGIN
                'chosen', r.chosen, 'token_used', r.token_used, 'token_budget', r.token_budget,
                'elapsed_ms', r.elapsed_ms, 'used_ids', r.used_ids::text[],
                'counted', r.counted))
-    FROM retrieval AS r WHERE r.user_id = user_id
+    FROM _recalls_here(user_id) AS r
     ORDER BY r.retrieval_id;
     RETURN QUERY
     SELECT _record('tool_call', jsonb_build_object(
@@ -183,6 +183,6 @@ BEGIN
                'memory_ids', c.memory_ids::text[], 'total_found', c.total_found,
                'elapsed_ms', c.elapsed_ms, 'counted', c.counted),
                jsonb_build_object('arguments', c.arguments))
-    FROM tool_call AS c WHERE c.user_id = user_id
+    FROM _tool_calls_here(user_id) AS c
     ORDER BY c.tool_call_id;
 END $$;
