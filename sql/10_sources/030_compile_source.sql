@@ -27,8 +27,8 @@ BEGIN
     RETURN format(
         'SELECT DISTINCT t.tgrelid::regclass::text '
         'FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid WHERE '
-        'p.pronamespace = %s AND p.proname = ''_source_%s_write'' AND t.tgparentid = 0 '
-        'AND t.tgtype & 32 = 0', current_schema()::regnamespace::oid, source_id);
+        'p.pronamespace = %L::regnamespace AND p.proname = ''_source_%s_write'' '
+        'AND t.tgparentid = 0 AND t.tgtype & 32 = 0', current_schema(), source_id);
 END $$;
 
 CREATE OR REPLACE FUNCTION _followed(source_id int) RETURNS regclass
