@@ -67,7 +67,9 @@ def _measure(conn: psycopg.Connection[Any], place: Database, size: int) -> tuple
         sql = median(_seconds(lambda: _synced(conn, folder, user)) for _ in range(_ROUNDS))
         sql_cpu = (server.milliseconds() - before) / 1000 / _ROUNDS
         spent = _children()
-        command = median(_seconds(lambda: _command(place.dsn, folder, user)) for _ in range(_ROUNDS))
+        command = median(
+            _seconds(lambda: _command(place.dsn, folder, user)) for _ in range(_ROUNDS)
+        )
         command_cpu = (_children() - spent) / _ROUNDS + sql_cpu
         _edit(folder, "answers after 4 ms", "answers soon")
         one = _seconds(lambda: _synced(conn, folder, user))
