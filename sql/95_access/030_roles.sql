@@ -11,7 +11,8 @@
 -- Who may call which function besides the owner. A public function that stands nowhere is the
 -- owner's alone; a test fails then. memoir_agent may call what memoir_reader may, and memoir_admin
 -- all. Private functions act with the caller's rights, so the four may call them; those that act
--- with their owner's are for him, but for _own_words, which asks for whom.
+-- with their owner's are for him, but for _own_words, which asks for whom, and those that read an
+-- attached table, which memoir_admin may fill and pull.
 CREATE OR REPLACE FUNCTION _callers() RETURNS TABLE (role text, functions text[])
     LANGUAGE sql IMMUTABLE
 BEGIN ATOMIC
@@ -42,12 +43,12 @@ BEGIN ATOMIC
             'update_memory', 'use_model', 'vector_backlog']),
         ('memoir_admin', ARRAY[
             'add_model', 'drop_model', 'export_day_log', 'export_markdown', 'export_memory_json',
-            'export_user', 'fill_model', 'import_day_log', 'import_markdown', 'import_memory_json',
-            'import_user', 'maintain', 'maintain_all', 'purge', 'purge_user', 'switch_model',
-            'sync_markdown']),
+            'export_user', 'fill_model', 'fill_source', 'import_day_log', 'import_markdown',
+            'import_memory_json', 'import_user', 'maintain', 'maintain_all', 'migrate_day_log_md',
+            'migrate_memory_md', 'pull_source', 'purge', 'purge_user', 'read_source',
+            'switch_model', 'sync_markdown']),
         ('owner', ARRAY[
-            'attach_source', 'compile_configuration', 'detach_source', 'fill_source',
-            'grant_access', 'pull_source', 'read_source']);
+            'attach_source', 'compile_configuration', 'detach_source', 'grant_access']);
 END;
 
 -- What who may write, besides memoir_admin, who may all: the tables of memories for both, what
@@ -65,9 +66,10 @@ BEGIN ATOMIC
         ('{memoir_agent,memoir_worker}', 'DELETE', ARRAY[
             'memory', 'keyword', 'relation', 'term'], NULL, NULL),
         ('{memoir_agent,memoir_worker}', 'UPDATE', '{memory}', NULL, ARRAY[
-            'user_id', 'memory_id', 'recorded_at', 'origin', 'source', 'source_key']),
-        ('{memoir_agent,memoir_worker}', 'UPDATE', '{trace}', NULL,
-            '{user_id,memory_id,model}'),
+            'user_id', 'memory_id', 'created_at', 'recorded_at', 'origin', 'source',
+            'source_key']),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{trace}', NULL, ARRAY[
+            'user_id', 'memory_id', 'model', 'created_at']),
         ('{memoir_agent,memoir_worker}', 'UPDATE', '{profile}', NULL, '{user_id,settings,ann}'),
         ('{memoir_agent,memoir_worker}', 'UPDATE', '{keyword}', '{weight,origin}', NULL),
         ('{memoir_agent,memoir_worker}', 'UPDATE', '{relation}', '{strength}', NULL),
@@ -118,7 +120,10 @@ BEGIN
         SELECT 'ROUTINE ' || p.oid::regprocedure, 'EXECUTE', m.role
         FROM pg_proc AS p, made AS m
         WHERE p.pronamespace = current_schema()::regnamespace
-          AND (p.proname LIKE '\_%' AND (NOT p.prosecdef OR p.proname = '_own_words') OR EXISTS (
+          -- What is made for an attached table has the rights of who attached it.
+          AND (NOT p.prosecdef OR p.proname = '_own_words'
+               OR m.role = 'memoir_admin' AND p.proname ~ '^_source_[0-9]+_')
+          AND (p.proname LIKE '\_%' OR EXISTS (
                    SELECT FROM _callers() AS c
                    WHERE p.proname = ANY (c.functions) AND c.role <> 'owner'
                      AND (m.role IN (c.role, 'memoir_admin')
@@ -143,9 +148,11 @@ BEGIN
               AND NOT a.attisdropped
               AND (a.attname = ANY (w.columns) OR a.attname <> ALL (w.but))) AS k (name) ON true
         UNION ALL
-        SELECT 'SEQUENCE ' || r.name, 'USAGE', m.role
-        FROM relation AS r, made AS m
+        -- import_user() moves sequences on behind the ids of a file.
+        SELECT 'SEQUENCE ' || r.name, s."right", m.role
+        FROM relation AS r, made AS m, unnest('{USAGE,UPDATE}'::text[]) AS s ("right")
         WHERE r.relkind = 'S' AND m.role <> 'memoir_reader'
+          AND (s."right" = 'USAGE' OR m.role = 'memoir_admin')
     )
     SELECT d.object, d."right", d.role FROM due AS d;
 END $$;
