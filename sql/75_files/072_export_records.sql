@@ -138,7 +138,8 @@ BEGIN
                'archived', (SELECT true FROM job AS j
                             WHERE j.user_id = user_id AND j.job_id = e.archive_job
                               AND j.status = 'done'),
-               'log_entry', e.log_entry::text, 'log_place', e.log_place),
+               'log_entry', e.log_entry::text, 'log_place', e.log_place, 'source', e.source,
+               'source_key', e.source_key),
                jsonb_build_object('payload', e.payload))
     FROM event AS e WHERE e.user_id = user_id
     ORDER BY e.event_id, e.created_at;

@@ -100,4 +100,4 @@ COMMENT ON FUNCTION export_user(text, boolean, timestamptz) IS
     'use, so that an import needs no embedding. at: the time to write into the first line; NULL: '
     'now. import_user() reads it; the same rows always make the same lines, but for that time. '
     'Nothing of another user is in it, and what redact() would take out never was stored. Errors: '
-    'ME006 user. Source: issue E 5.';
+    'ME006 user. Source: SPEC 10.';
