@@ -50,7 +50,8 @@ COMMENT ON COLUMN file_entry.written IS
     'The entry as it stands in the file, redacted. What differs from it in the file was changed '
     'there.';
 COMMENT ON COLUMN file_entry.digest IS
-    'Of what the memory was then: as long as it is the same, the entry is printed as written.';
+    'Of the memory when it was all that the entry says: as long as it is the same, the entry is '
+    'printed as written.';
 
 CREATE TABLE file_head (
     user_id text NOT NULL CHECK (user_id <> '' AND length(user_id) <= 200),
@@ -80,12 +81,14 @@ CREATE TYPE file_change AS (
     created_at timestamptz,
     new_values jsonb,
     count int,
-    last_at timestamptz
+    last_at timestamptz,
+    in_step boolean
 );
 COMMENT ON TYPE file_change IS
     'What an entry of memory.json means for the memories: ADD, UPDATE with new_values, NOOP, or '
     'FORGET where an entry is gone (its place is NULL then). same_as: the place of an entry above '
-    'that is the same memory; count and last_at: what table access is to say, NULL: what it says.';
+    'that is the same memory; count and last_at: what table access is to say, NULL: what it says; '
+    'in_step: the memory will be all that the entry says.';
 
 ALTER TABLE event ADD log_entry json, ADD log_place int;
 COMMENT ON COLUMN event.log_entry IS

@@ -89,7 +89,8 @@ BEGIN
         SELECT '{' || string_agg(to_json(f.key) || ': ' || f.value, ', ' ORDER BY f.place) || '}'
         FROM (
             SELECT w.place, w.key, CASE
-                WHEN w.key IN ('id', 'created_at', 'source') THEN w.value
+                WHEN w.key IN ('id', 'created_at', 'source')
+                     OR w.value #>> '{}' = n.value #>> '{}' THEN w.value
                 WHEN w.key = 'content' THEN n.value
                 WHEN w.key = 'category' THEN
                     CASE WHEN (_check_kind(before ->> 'category')).name = kind THEN w.value

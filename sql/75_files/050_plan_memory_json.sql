@@ -92,13 +92,15 @@ BEGIN
         JOIN category AS c ON c.category = e.entry ->> 'category'
     -- The memory of the entry, and whether the entry says something else than it did.
     ), known AS MATERIALIZED (
-        SELECT s.*, f.written::jsonb AS base, m.memory_id AS own_id, m.status AS own_status,
+        SELECT s.*, f.written::jsonb AS base, f.digest, m.memory_id AS own_id,
+               m.status AS own_status,
                CASE WHEN f.written IS NOT NULL
                     THEN (f.written::jsonb -> 'content', f.written::jsonb -> 'category')
                          <> (s.entry -> 'content', s.entry -> 'category')
                     ELSE m.content <> s.content END AS edited
         FROM said AS s
-        LEFT JOIN LATERAL (SELECT f.memory_id, f.written FROM file_entry AS f
+        LEFT JOIN LATERAL (SELECT f.memory_id, f.written, f.digest
+                           FROM file_entry AS f
                            WHERE f.user_id = _plan_entries.user_id AND f.entry_id = s.entry_id
                            OFFSET 0) AS f ON true
         LEFT JOIN LATERAL (
@@ -133,7 +135,11 @@ BEGIN
            CASE WHEN a.first_place = a.place THEN a.target_id END,
            nullif(a.first_place, a.place), a.written, (a.kind).name, a.content, a.importance,
            _entry_data(a.entry), a.entry ->> 'source', a.created_at, d.new_values, d.accesses,
-           d.last_access
+           d.last_access, CASE
+               WHEN a.base IS NULL OR a.own_id IS DISTINCT FROM a.target_id
+               THEN (coalesce(d.accesses, c.count, 0) > a.count) IS NOT TRUE
+               ELSE a.digest = _entry_digest(m.kind, m.content, m.importance, m.data, m.origin,
+                                             c.count, c.last_at) END
     FROM aimed AS a
     LEFT JOIN LATERAL (SELECT m.* FROM memory AS m
                        WHERE m.user_id = _plan_entries.user_id AND m.memory_id = a.target_id
@@ -250,7 +256,7 @@ BEGIN
         SELECT ROW(NULL, f.entry_id, 'FORGET', CASE WHEN s.entry_id IS NULL
                        THEN 'no longer in the file' ELSE 'its entry says something else now' END,
                    f.memory_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-                   NULL)::file_change
+                   NULL, NULL)::file_change
         FROM file_entry AS f
         JOIN memory AS m ON m.user_id = f.user_id AND m.memory_id = f.memory_id
         LEFT JOIN unnest(plan) AS s ON s.entry_id = f.entry_id

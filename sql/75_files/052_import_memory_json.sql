@@ -73,8 +73,13 @@ DECLARE
 BEGIN
     INSERT INTO file_entry AS f (user_id, entry_id, memory_id, place, written, digest)
     SELECT _keep_entries.user_id, p.entry_id, m.memory_id, p.place, p.written,
-           _entry_digest(m.kind, m.content, m.importance, m.data, m.origin, a.count, a.last_at)
+           CASE WHEN p.in_step THEN _entry_digest(m.kind, m.content, m.importance, m.data,
+                                                  m.origin, a.count, a.last_at)
+                ELSE coalesce(o.digest, md5('')::uuid) END
     FROM unnest(plan) AS p
+    LEFT JOIN LATERAL (SELECT o.digest FROM file_entry AS o
+                       WHERE o.user_id = _keep_entries.user_id AND o.entry_id = p.entry_id
+                       OFFSET 0) AS o ON true
     CROSS JOIN LATERAL (SELECT m.* FROM memory AS m
                         WHERE m.user_id = _keep_entries.user_id
                           AND m.memory_id = holders[p.place + 1]
@@ -237,7 +242,7 @@ BEGIN
     FROM unnest(plan) WITH ORDINALITY AS p
     ORDER BY p.ordinality;
     IF resumed THEN
-        RETURN QUERY SELECT NULL, 'UPDATE', NULL::bigint, 'rolling summary', NULL::bigint;
+        RETURN QUERY SELECT NULL, 'UPDATE', NULL::bigint, 'changed in the file', NULL::bigint;
     END IF;
 END $$;
 

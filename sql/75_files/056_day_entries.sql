@@ -1,5 +1,5 @@
--- The log of a day as D3 has it (2.2): every event of that day but those that pgmemoir itself keeps
--- for its own sake. A day is one of a time zone; UTC where nobody says another.
+-- The log of a day as D3 has it (2.2): every event of that day but those of pgmemoir's own log. A
+-- day is one of a time zone; UTC where nobody says another.
 CREATE OR REPLACE FUNCTION _day_log_schema() RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN '{
@@ -15,10 +15,6 @@ CREATE OR REPLACE FUNCTION _day_log_schema() RETURNS jsonb
                     "category": {"type": ["string", "null"]},
                     "tool": {"type": ["string", "null"]},
                     "error": {"type": ["string", "null"]}}}}}}'::jsonb;
-
-CREATE OR REPLACE FUNCTION _in_log(type text) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN type NOT IN ('memory_retrieval', 'memory_deleted');
 
 -- When a day begins in a zone.
 CREATE OR REPLACE FUNCTION _day_start(day date, zone text) RETURNS timestamptz
@@ -77,6 +73,6 @@ BEGIN
            e.created_at, _log_entry(e.type, e.payload, e.log_entry, e.created_at, day, zone),
            e.log_entry IS NOT NULL, e.log_place, e.archive_job
     FROM event AS e
-    WHERE e.user_id = _day_entries.user_id AND _in_log(e.type)
+    WHERE e.user_id = _day_entries.user_id AND NOT _is_log(e.type)
       AND e.created_at >= _day_start(day, zone) AND e.created_at < _day_start(day + 1, zone);
 END $$;

@@ -13,7 +13,7 @@ BEGIN
     RETURN QUERY
     SELECT (e.created_at AT TIME ZONE in_zone)::date, count(*)
     FROM event AS e
-    WHERE e.user_id = owner AND _in_log(e.type)
+    WHERE e.user_id = owner AND NOT _is_log(e.type)
     GROUP BY 1
     ORDER BY 1;
 END $$;

@@ -29,7 +29,7 @@ BEGIN
                                 left(e.entry ->> 'time', 40))
                      WHEN e.entry ->> 'type' !~ '[^[:space:]]' THEN '.type is empty'
                      WHEN e.entry ->> 'content' !~ '[^[:space:][:cntrl:]]' THEN '.content is empty'
-                     WHEN NOT _in_log(e.entry ->> 'type') THEN
+                     WHEN _is_log(e.entry ->> 'type') THEN
                          format('.type "%s" is one of pgmemoir''s own', e.entry ->> 'type')
                      END AS fault) AS f
             WHERE f.fault IS NOT NULL
@@ -172,9 +172,10 @@ END $$;
 COMMENT ON FUNCTION import_day_log(json, text, boolean, boolean, text) IS
     'Takes the log of a day, logs/YYYY-MM-DD.json of D3, into events, all of it or nothing. '
     'Returns a row an entry in its order: place (from 0), action, event_id, reason. ADD; NOOP, '
-    'where an event says it already; with delete_missing also DELETE, without a place: entries that '
-    'came from the file and are no longer in it. An entry becomes an event of its type at its time, '
-    'with the other fields as payload; events of an archived log count as archived. Unknown fields '
-    'are kept and printed again. Redacted; while memory is off all is NOOP. dry_run: changes '
-    'nothing, tells the same. zone: where the day is; default UTC. Errors: ME006 user, ME008 zone, '
-    'ME015 the document, with the path of what does not fit, ME017 too large. Source: D3 2.2.';
+    'where an event says it already; with delete_missing also DELETE, without a place: entries '
+    'that came from the file and are no longer in it. An entry becomes an event of its type at its '
+    'time, with the other fields as payload; events of an archived log count as archived. Unknown '
+    'fields are kept and printed again. Redacted; while memory is off all is NOOP. dry_run: '
+    'changes nothing, tells the same. zone: where the day is; default UTC. Errors: ME006 user, '
+    'ME008 zone, ME015 the document, with the path of what does not fit, ME017 too large. Source: '
+    'D3 2.2.';

@@ -75,6 +75,14 @@ BEGIN
     IF NOT run.dry_run THEN
         DELETE FROM event AS e
         WHERE e.user_id = user_id AND e.event_id = ANY (ids) AND e.created_at < until;
+        -- With the last event of a day goes what its log said besides (D3 2.2).
+        DELETE FROM file_head AS h
+        WHERE h.user_id = user_id
+          AND (SELECT d.day + 2 < until::date
+                      AND NOT EXISTS (SELECT FROM event AS e
+                                      WHERE e.user_id = user_id AND e.created_at >= d.day - 1
+                                        AND e.created_at < d.day + 2)
+               FROM (SELECT substring(h.name FROM '^logs/(.{10})')::date AS day) AS d);
     END IF;
     details := jsonb_build_object('events', cardinality(ids));
     next := CASE WHEN cardinality(ids) = run.most THEN 0 END;

@@ -1,0 +1,141 @@
+-- The items of the Markdown that D3 kept its memory in before (MEMORY.md, logs/*.md), read
+-- generously, since people edited it: an item is a list item with all that stands under it, or a
+-- paragraph, with the headings above it. Code in fences is part of its item, whatever is in it.
+
+-- The lines of a document, each with what it is; none: nothing that was meant to be remembered
+-- (rules, "none yet"). Front matter and comments are left out; the first quantifier of a regular
+-- expression makes all of it greedy or not.
+CREATE OR REPLACE FUNCTION _markdown_lines(document text)
+    RETURNS TABLE (place bigint, sort text, level int, content text)
+    LANGUAGE sql IMMUTABLE
+BEGIN ATOMIC
+    SELECT c.place,
+           CASE WHEN c.fences % 2 = 1 OR c.bare ~ '^(```|~~~)' THEN 'code'
+                WHEN c.bare = '' THEN 'blank'
+                WHEN c.line ~ '^#{1,6}([ \t]|$)' THEN 'heading'
+                WHEN c.bare ~ '^([-*_=])([ \t]*\1){2,}$' THEN 'none'
+                WHEN c.item ~* '^[*_]*[(（](暂无|无|空|none|empty|nothing)[^()（）]*[)）][*_]*$' THEN 'none'
+                WHEN c.item <> c.line THEN 'item'
+                WHEN c.line ~ '^>' THEN 'quote'
+                WHEN c.line ~ '^[ \t]' THEN 'more'
+                ELSE 'text' END,
+           length(substring(c.line FROM '^#*')),
+           CASE WHEN c.line ~ '^#{1,6}([ \t]|$)' AND c.fences % 2 = 0 THEN btrim(c.line, E'# \t')
+                WHEN c.fences % 2 = 0 AND c.item <> c.line THEN c.item
+                ELSE regexp_replace(c.line, '^( {1,4}|\t)', '') END
+    FROM (
+        SELECT l.line, l.place, btrim(l.line, E' \t') AS bare,
+               regexp_replace(l.line, '^ ?([-*+]|\d{1,3}[.)])[ \t]+', '') AS item,
+               count(*) FILTER (WHERE l.line ~ '^[ \t]*(```|~~~)')
+                   OVER (ORDER BY l.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+                   AS fences
+        FROM string_to_table(
+            regexp_replace(regexp_replace(
+                regexp_replace(ltrim(_markdown_lines.document, U&'\FEFF'), E'\r\n?', E'\n', 'g'),
+                '^---[ \t]*?\n.*?\n---[ \t]*?(?=\n|$)', ''),
+                '(^|\n)[ \t]*?<!--.*?-->[ \t]*?(?=\n|$)', '\1', 'g'),
+            E'\n') WITH ORDINALITY AS l (line, place)
+    ) AS c;
+END;
+
+CREATE OR REPLACE FUNCTION _markdown_items(document text)
+    RETURNS TABLE (headings text[], content text)
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    line record;
+    gap boolean := false;
+BEGIN
+    headings := '{}';
+    FOR line IN
+        SELECT l.sort, l.level, l.content
+        FROM (SELECT * FROM _markdown_lines(document)
+              UNION ALL SELECT NULL, 'heading', 1, '') AS l
+        ORDER BY l.place
+    LOOP
+        -- A remark about the file stands above its first section.
+        IF line.sort = 'quote' THEN
+            line.sort := CASE WHEN content IS NULL AND cardinality(headings) < 2 THEN 'none'
+                              ELSE 'text' END;
+        END IF;
+        IF line.sort IN ('heading', 'item', 'none') OR line.sort = 'text' AND gap THEN
+            content := btrim(content, E' \t\n');
+            IF content <> '' THEN
+                RETURN NEXT;
+            END IF;
+            content := NULL;
+        END IF;
+        IF line.sort = 'heading' THEN
+            headings := headings[1 : line.level - 1]
+                        || array_fill(NULL::text, ARRAY[greatest(
+                               line.level - 1 - cardinality(headings), 0)])
+                        || line.content;
+        ELSIF line.sort NOT IN ('none', 'blank') THEN
+            content := content || CASE WHEN gap THEN E'\n\n' ELSE E'\n' END || line.content;
+            content := coalesce(content, line.content);
+        END IF;
+        gap := line.sort = 'blank';
+    END LOOP;
+END $$;
+
+-- The kind that a heading names, in English or Chinese; the longest word that fits decides. whole:
+-- it is all that the heading says.
+CREATE OR REPLACE FUNCTION _kind_of_heading(heading text, OUT kind text, OUT whole boolean)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    said CONSTANT text := ' ' || lower(regexp_replace(heading, '[^[:alnum:]]+', ' ', 'g')) || ' ';
+BEGIN
+    SELECT k.name, btrim(said) = btrim(w.form) INTO kind, whole
+    FROM kind AS k, unnest(k.aliases || k.name || lower(k.heading)) AS a (word), LATERAL (
+        SELECT CASE WHEN a.word ~ '[^\u0001-\u007f]' THEN a.word
+                    ELSE ' ' || replace(a.word, '_', ' ') || ' ' END AS form) AS w
+    WHERE k.category IS NOT NULL AND strpos(said, w.form) > 0
+    ORDER BY length(a.word) DESC, k.kind_id
+    LIMIT 1;
+END $$;
+
+-- The deepest of the headings above an item that names a kind (else general), and the deepest one
+-- where it says anything besides.
+CREATE OR REPLACE FUNCTION _section(headings text[], OUT of_kind kind, OUT remark text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    depth CONSTANT int := cardinality(headings);
+    named text;
+BEGIN
+    FOR level IN REVERSE depth .. 1 LOOP
+        named := (_kind_of_heading(headings[level])).kind;
+        EXIT WHEN named IS NOT NULL;
+    END LOOP;
+    of_kind := _check_kind(coalesce(named, 'general'));
+    IF depth > 1 AND (_kind_of_heading(headings[depth])).whole IS NOT TRUE THEN
+        remark := nullif(headings[depth], '');
+    END IF;
+END $$;
+
+-- A date before a text: [2026-02-21 10:30], (2026-02-21), 2026-02-21: or 2026年2月21日：. What is no
+-- date, or part of the sentence, stays in the text.
+CREATE OR REPLACE FUNCTION _dated(INOUT content text, OUT day date, OUT clock text)
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    stamp CONSTANT text := '(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})日?'
+                           '(?:[T ]+([01]?\d|2[0-3])[:：]([0-5]\d)(?:[:：]([0-5]\d))?)?';
+    found text[] := coalesce(
+        regexp_match(content, '^[*_]{0,2}[[(（【]' || stamp || '[])）】][*_]{0,2}[ \t:：]*(.+)$'),
+        regexp_match(content, '^[*_]{0,2}' || stamp || '[*_]{0,2}(?:[ \t]*[:：]|[ \t]+[-–—])'
+                              '[ \t]*(.+)$'));
+    said text;
+BEGIN
+    said := concat_ws('-', found[1], lpad(found[2], 2, '0'), lpad(found[3], 2, '0'));
+    IF found IS NOT NULL AND pg_input_is_valid(said, 'date') THEN
+        day := said;
+        clock := lpad(found[4], 2, '0') || ':' || found[5] || ':' || coalesce(found[6], '00');
+        content := found[7];
+    END IF;
+END $$;
