@@ -6,7 +6,11 @@ a standby can answer it, else in WRITES.
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import psycopg
+from tests.d3_files import LOG, MEMORY
 
 # What the calls below speak of. Ids are those of a database with nothing in it.
 WORLD = """
@@ -48,8 +52,21 @@ SELECT memoir.enqueue('rolling_summary');
 UPDATE memoir.job SET status = 'dead', run_at = 'infinity' WHERE kind = 'rolling_summary';
 SELECT memoir.remember('an old errand', 'context', created_at => now() - interval '200 days');
 UPDATE memoir.memory SET lifetime = 'temporary', updated_at = created_at, recorded_at = created_at
-WHERE content = 'an old errand'
+WHERE content = 'an old errand';
+CREATE TABLE public.note (id int PRIMARY KEY, user_id text NOT NULL, content text NOT NULL,
+                          created_at timestamptz NOT NULL DEFAULT now());
+INSERT INTO public.note VALUES (1, 'default', 'the roof leaks'), (2, 'bob', 'the door squeaks');
+CREATE TABLE public.idea (LIKE public.note INCLUDING ALL);
+CREATE VIEW public.page AS SELECT n.* FROM public.note AS n;
+SELECT memoir.attach_source('notes', 'fact', 'public.note');
+SELECT memoir.attach_source('pages', 'fact', 'public.page', source_id => '{id}')
 """
+
+
+def _literal(document: Any) -> str:
+    """A JSON document in a statement."""
+    return "'" + json.dumps(document).replace("'", "''") + "'"
+
 
 # Answered anywhere.
 READS = {
@@ -61,12 +78,18 @@ READS = {
     "estimate_tokens": "SELECT memoir.estimate_tokens('hello')",
     "evaluate": "SELECT * FROM memoir.evaluate('set')",
     "evaluate_queries": "SELECT * FROM memoir.evaluate_queries('set')",
+    "export_day_log": "SELECT memoir.export_day_log('2026-01-01')",
+    "export_markdown": "SELECT memoir.export_markdown()",
+    "export_memory_json": "SELECT memoir.export_memory_json()",
+    "export_user": "SELECT * FROM memoir.export_user()",
     "expand_keywords": "SELECT * FROM memoir.expand_keywords('{editor}')",
     "get_memory_detail": "SELECT * FROM memoir.get_memory_detail('3')",
     "get_settings": "SELECT memoir.get_settings()",
     "gold_queries": "SELECT * FROM memoir.gold_queries('set')",
+    "health": "SELECT * FROM memoir.health()",
     "history": "SELECT * FROM memoir.history(1)",
     "list_memories": "SELECT * FROM memoir.list_memories()",
+    "log_days": "SELECT * FROM memoir.log_days()",
     "memories_without_vector": "SELECT * FROM memoir.memories_without_vector()",
     "memory_context": "SELECT memoir.memory_context(query_text => 'where does she live?')",
     "memory_explain": "SELECT * FROM memoir.memory_explain('[0,1,0]', query_text => 'cats')",
@@ -105,9 +128,11 @@ WRITES = {
     "apply_decisions": "SELECT * FROM memoir.apply_decisions('[{"
     '"action": "SUPERSEDE", "memory_ids": [3, 4], "content": "lives in Bergen", "kind": "fact"}, '
     '{"action": "ADD", "content": "has a dog", "kind": "fact"}]\')',
+    "attach_source": "SELECT memoir.attach_source('ideas', 'fact', 'public.idea')",
     "call_tool": "SELECT memoir.call_tool('memory_write', '{\"content\": \"runs\"}')",
     "claim": "SELECT * FROM memoir.claim('default', 10, 'w2')",
     "confirm": "SELECT * FROM memoir.confirm(7)",
+    "detach_source": "SELECT memoir.detach_source('notes')",
     "drop_model": "SELECT memoir.drop_model('other', 4)",
     "enqueue": "SELECT memoir.enqueue('errand')",
     "enqueue_nightly": "SELECT * FROM memoir.enqueue_nightly()",
@@ -117,14 +142,21 @@ WRITES = {
     "extract_session": "SELECT memoir.extract_session('open')",
     "fail": "SELECT memoir.fail(1, 'no', 'bob', 'w1')",
     "fill_model": "SELECT * FROM memoir.fill_model('other')",
+    "fill_source": "SELECT * FROM memoir.fill_source('notes')",
     "finish": "SELECT memoir.finish(1, user_id => 'bob', worker => 'w1')",
     "forget": "SELECT memoir.forget(3)",
     "gold_add": "SELECT memoir.gold_add('set', 'which editor?', '{2}')",
+    "import_day_log": f"SELECT * FROM memoir.import_day_log({_literal(LOG)})",
+    "import_markdown": "SELECT * FROM memoir.import_markdown('## Known facts\n\n- has a piano\n')",
+    "import_memory_json": f"SELECT * FROM memoir.import_memory_json({_literal(MEMORY)})",
+    "import_user": "SELECT * FROM memoir.import_user("
+    "ARRAY(SELECT memoir.export_user('default')), 'carl')",
     "maintain": "SELECT * FROM memoir.maintain()",
     "mark_used": "SELECT memoir.mark_used(1, '{3}')",
     "memory_write": "SELECT * FROM memoir.memory_write('swims')",
     "mention": "SELECT memoir.mention(4, 'Oslo', 'place')",
     "message_add": "SELECT memoir.message_add('open', 'user', 'Thanks')",
+    "pull_source": "SELECT * FROM memoir.pull_source('pages')",
     "purge": "SELECT * FROM memoir.purge(3)",
     "purge_user": "SELECT * FROM memoir.purge_user('default')",
     "refresh_statistics": "SELECT memoir.refresh_statistics()",
@@ -147,6 +179,8 @@ WRITES = {
     "set_settings": "SELECT memoir.set_settings('{\"confirm\": true}')",
     "supersede": "SELECT memoir.supersede(3, 4)",
     "switch_model": "SELECT memoir.switch_model('other', true) FROM memoir.fill_model('other')",
+    "sync_markdown": "SELECT memoir.sync_markdown("
+    '\'{"memory": {"content": "## Known facts\\n\\n- has a cello\\n"}}\')',
     "undo": "SELECT * FROM memoir.undo(1)",
     "undo_run": "SELECT * FROM memoir.undo_run((SELECT max(run_id) FROM memoir.revision))",
     "unmention": "SELECT memoir.unmention(3, 'Oslo', 'place')",
@@ -154,8 +188,14 @@ WRITES = {
     "update_memory": "SELECT * FROM memoir.update_memory(3, content => 'lives in Bergen')",
 }
 
-# Commits in between, and so is no one statement.
-PROCEDURES = {"maintain_all"}
+# Make functions or privileges and no rows, or commit in between.
+OTHERS = {
+    "compile_configuration": "SELECT memoir.compile_configuration()",
+    # Those of the functions that attach_source() has made.
+    "grant_access": "SELECT memoir.grant_access()",
+    "maintain_all": "CALL memoir.maintain_all()",
+    "read_source": "CALL memoir.read_source('notes')",
+}
 
 _PUBLIC = """SELECT DISTINCT proname FROM pg_proc
 WHERE pronamespace = 'memoir'::regnamespace AND proname !~ '^_'"""

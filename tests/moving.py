@@ -69,6 +69,10 @@ def live(conn: psycopg.Connection, user: str, word: str = "Zanzibar") -> list[in
     goal = remember(conn, f"{word} shall rest", "okr", data={"status": "pending"}, **says)
     recall(conn, word, **says)
     remember(conn, f"{word} drinks milk now", subject="drink", created_at=ago(days=2), **says)
+    conn.execute(
+        "UPDATE memoir.event SET source = 'alerts', source_key = '7' WHERE event_id = %s",
+        (add_event(conn, "alert", {"said": "row"}, **says),),
+    )
     call(conn, "mention", memory_id=one, entity=word, **says)
     call(conn, "mention", memory_id=other, entity="学校", type="place", **says)
     call(conn, "relate", from_id=one, to_id=other, type="supports", **says)

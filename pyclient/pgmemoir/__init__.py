@@ -31,6 +31,7 @@ from .embedders import (
 )
 from .errors import (
     BadEvent,
+    BadSource,
     BadText,
     BadTimestamp,
     BudgetOutOfRange,
@@ -48,6 +49,7 @@ from .errors import (
     UnusableVector,
 )
 from .evaluation import Evaluation, GoldQuestion, Replayed
+from .sources import Columns, Filled, Source
 
 __version__ = "0.1.0"
 
@@ -55,12 +57,14 @@ __all__ = [
     "Applied",
     "AsyncMemoir",
     "BadEvent",
+    "BadSource",
     "BadText",
     "BadTimestamp",
     "BudgetOutOfRange",
     "CacheInfo",
     "Changed",
     "Changes",
+    "Columns",
     "Deleted",
     "Detail",
     "DimensionMismatch",
@@ -69,6 +73,7 @@ __all__ = [
     "Entity",
     "Evaluation",
     "Explained",
+    "Filled",
     "Filters",
     "Found",
     "GoldQuestion",
@@ -94,6 +99,7 @@ __all__ = [
     "SchemaMismatch",
     "Session",
     "SessionEnd",
+    "Source",
     "Undone",
     "UnknownKind",
     "UnknownMode",

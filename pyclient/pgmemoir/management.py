@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from typing import Any, TypeVar, Unpack
 
-from . import calls, calls_memory, calls_replica, calls_session
+from . import calls, calls_memory, calls_replica, calls_session, sources
 from .cache import CacheInfo
 from .calls import Call, Detail, Remembered
 from .calls_memory import (
@@ -27,6 +27,7 @@ from .calls_memory import (
     Undone,
 )
 from .calls_session import ListedSession, Message, Session, SessionEnd
+from .sources import Columns, Filled, Source
 
 T = TypeVar("T")
 
@@ -279,6 +280,61 @@ class Management(ABC):
         """
         return self._do(calls_session.sessions(is_open, page_size, after, self._user))
 
+    def attach_source(
+        self,
+        name: str,
+        kind: str,
+        relation: str | None = None,
+        *,
+        query: str | None = None,
+        on_delete: str = "forget",
+        write_retrievals: bool = False,
+        user_id: str | None = None,
+        **columns: Unpack[Columns],
+    ) -> str:
+        """Make the rows of a table, view or query memories; its state.
+
+        Args:
+            name: of the source.
+            kind: of the memories; event makes events of the rows.
+            relation: the table or view, as in SQL.
+            query: one SELECT instead of it.
+            on_delete: forget or purge the memory of a deleted row.
+            write_retrievals: write what was recalled into that table of events.
+            user_id: whose rows they are; there is no default, not even this client's user.
+            columns: see `sources.Columns`.
+
+        Raises:
+            BadSource: relation, query or columns do not fit.
+            NotPossible: the table is busy.
+        """
+        call = sources.attach(
+            name, kind, relation, query, on_delete, write_retrievals, user_id, columns
+        )
+        return self._do(call)
+
+    def detach_source(self, name: str, memories: str = "keep") -> int:
+        """End an attachment: keep, forget or purge its memories; how many there were."""
+        return self._do(sources.detach(name, memories))
+
+    def sources(self) -> list[Source]:
+        """What is attached, and whether it works."""
+        return self._do(sources.listed())
+
+    def fill_source(self, name: str, *, most: int | None = None, anew: bool = False) -> Filled:
+        """Take over one batch of the rows a source has already; call it until it is complete.
+
+        Args:
+            name: of the source.
+            most: rows; default the setting source_batch.
+            anew: begin with the first row again, and forget at last what is gone.
+        """
+        return self._do(sources.fill(name, most, anew))
+
+    def pull_source(self, name: str, *, most: int | None = None) -> Filled:
+        """Take over one batch of what changed in a view or query, as `fill_source`."""
+        return self._do(sources.pull(name, most))
+
 
 class AsyncManagement(ABC):
     """`Management` for asyncio."""
@@ -449,3 +505,39 @@ class AsyncManagement(ABC):
     ) -> list[ListedSession]:
         """See `Memoir.sessions`."""
         return await self._do(calls_session.sessions(is_open, page_size, after, self._user))
+
+    async def attach_source(
+        self,
+        name: str,
+        kind: str,
+        relation: str | None = None,
+        *,
+        query: str | None = None,
+        on_delete: str = "forget",
+        write_retrievals: bool = False,
+        user_id: str | None = None,
+        **columns: Unpack[Columns],
+    ) -> str:
+        """See `Memoir.attach_source`."""
+        call = sources.attach(
+            name, kind, relation, query, on_delete, write_retrievals, user_id, columns
+        )
+        return await self._do(call)
+
+    async def detach_source(self, name: str, memories: str = "keep") -> int:
+        """See `Memoir.detach_source`."""
+        return await self._do(sources.detach(name, memories))
+
+    async def sources(self) -> list[Source]:
+        """See `Memoir.sources`."""
+        return await self._do(sources.listed())
+
+    async def fill_source(
+        self, name: str, *, most: int | None = None, anew: bool = False
+    ) -> Filled:
+        """See `Memoir.fill_source`."""
+        return await self._do(sources.fill(name, most, anew))
+
+    async def pull_source(self, name: str, *, most: int | None = None) -> Filled:
+        """See `Memoir.pull_source`."""
+        return await self._do(sources.pull(name, most))

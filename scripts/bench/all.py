@@ -47,6 +47,7 @@ SYNTHETIC = (
     "worker.py --memories 2500 --users 25",
     "maintain.py --rows 5000",
     "workers.py --jobs 2000 --rounds 1",
+    "move.py --rows 3000",
     "memory.py --rows 3000",
     "memory.py --users 25 --rows 120 --dims 1536",
 )

@@ -88,6 +88,9 @@ NAMED: Mapping[str, Sequence[str]] = {
     "lifetime": ("core", "working", "temporary"),
     "role": ("user", "assistant", "system", "tool"),
     "gold_set": ("drinks", "empty"),
+    "zone": ("UTC", "Asia/Shanghai"),
+    "file": ("memory", "learnings"),
+    "strategy": ("report", "theirs", "ours"),
     "sort": ("created", "importance", "updated", "accessed"),
     "entity": ("Ada", "Mara", "PostgreSQL"),
     "worker": ("w1", "w2"),
@@ -119,6 +122,7 @@ OF_FUNCTION: Mapping[tuple[str, str], Sequence[str]] = {
 # What other parameters take, by type.
 SANE: Mapping[str, Sequence[str]] = {
     "text": SENTENCES,
+    "json": ("{}", "[]"),
     "jsonb": ("{}", '{"a": 1}', '{"title": "x", "tags": ["y"]}'),
     "bigint": tuple(map(str, range(1, 13))),
     "integer": ("1", "2", "3", "5", "10", "20", "100"),
@@ -128,6 +132,9 @@ SANE: Mapping[str, Sequence[str]] = {
     "interval": ("5 minutes", "1 second", "1 hour"),
     "halfvec": ("[1,0,0]", "[0.6,0.8,0]", "[-1,0.1,0.2]"),
     "pg_lsn": ("0/1", "0/3000060"),
+    "date": ("today", "2025-03-03"),
+    "name": ("memory", "nothing"),
+    "regclass": ("public.tasks", "pg_class"),
 }
 WILD: Mapping[str, Sequence[str]] = {
     "bigint": IDS,
@@ -138,6 +145,9 @@ WILD: Mapping[str, Sequence[str]] = {
     "interval": INTERVALS,
     "halfvec": VECTORS,
     "pg_lsn": ("0/0", "FFFFFFFF/FFFFFFFF"),
+    "date": ("infinity", "-infinity", "4713-01-01 BC", "5874897-12-31", "1969-12-31", "9999-12-31"),
+    "name": ("", "x' y", "memoir.memory"),
+    "regclass": ("memoir.memory", "pg_class", "0"),
 }
 MODELS = ("tiny", "other", "third", "nothing")
 # Documents that fit, for the parameters of type jsonb: some of their parts are then exchanged.
@@ -321,11 +331,12 @@ class Arguments:
     """Makes calls, the same for the same seed.
 
     Args:
-        exported: lines of an export, for import_user().
+        samples: what exports gave, for the parameters that take it back, by function and
+            parameter: a document, or a list of lines.
     """
 
-    def __init__(self, seed: int, exported: Sequence[str]) -> None:
-        self._exported = exported
+    def __init__(self, seed: int, samples: Mapping[tuple[str, str], Any]) -> None:
+        self._samples = samples
         self._random = random.Random(seed)
         self._texts = [*TEXTS, *_pool(_free_texts(), seed)]
         self._documents = [*DEEP, *map(_dumped, _pool(_free_documents(), seed))]
@@ -352,20 +363,25 @@ class Arguments:
         if (function, name) in DOCUMENTS:
             document = self._random.choice(DOCUMENTS[function, name])
             return self._filled(self._exchanged(document) if self._one_in(2) else document)
-        if (function, name) == ("import_user", "lines"):
-            return _array(self._lines())
+        sample = self._samples.get((function, name))
+        if sample is not None and type_ == "text":
+            return "\n".join(self._lines(sample, self._random.choice(self._texts)))
+        if sample is not None and type_ == "text[]":
+            changed = self._filled(self._exchanged(json.loads(self._random.choice(sample))))
+            return _array(self._lines(sample, changed))
+        if sample is not None:
+            return self._filled(self._exchanged(sample) if self._one_in(2) else sample)
         values = self._values(function, name, type_.removesuffix("[]"))
         if type_.endswith("[]"):
             return _array(self._random.choices(values, k=2))
         return self._random.choice(values)
 
-    def _lines(self) -> list[str]:
-        """An export, every other time with one line exchanged, left out or sent twice."""
-        lines = list(self._exported)
+    def _lines(self, lines: Sequence[str], changed: str) -> list[str]:
+        """Lines, every other time with one of them exchanged, left out or sent twice."""
         place = self._random.randrange(len(lines))
-        changed = self._filled(self._exchanged(json.loads(lines[place])))
         instead = self._random.choice(([changed], [changed], [changed], [], [lines[place]] * 2))
-        return [*lines[:place], *instead, *lines[place + 1 :]] if self._one_in(2) else lines
+        kept = [*lines[:place], *instead, *lines[place + 1 :]]
+        return kept if self._one_in(2) else list(lines)
 
     @staticmethod
     def _values(function: str, name: str, type_: str) -> Sequence[str]:
@@ -384,7 +400,7 @@ class Arguments:
         return self._of_type(parameter.type)
 
     def _of_type(self, type_: str) -> str:
-        pools: Mapping[str, Sequence[str]] = {"text": self._texts, "jsonb": self._documents, **WILD}
+        pools = {"text": self._texts, "jsonb": self._documents, "json": self._documents, **WILD}
         return self._random.choice(pools[type_])
 
     def _wild_array(self, element: str) -> str:

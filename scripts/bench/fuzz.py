@@ -28,7 +28,7 @@ SLOWEST_MS = 2_000
 _ROUND = 50
 # Defects that one line of the report stands for.
 _EXAMPLES = 2
-_THOSE_OF = re.compile(r"(?:those of|errors as) (\w+)\(\)")
+_THOSE_OF = re.compile(r"(?:those of|[Ee]rrors:? as) (\w+)\(\)")
 
 Ending = Literal["result", "refused", "unreadable", "defect"]
 
@@ -184,17 +184,32 @@ class Fuzz:
         return False
 
 
+def samples(conn: psycopg.Connection[Any]) -> dict[tuple[str, str], Any]:
+    """What exports of the world give, by the function and parameter that take it back."""
+    lines = [line for (line,) in conn.execute("SELECT memoir.export_user('ada', true)")]
+    ((markdown, memory, log),) = conn.execute(
+        "SELECT memoir.export_markdown('memory', 'ada'), memoir.export_memory_json('ada'),"
+        " memoir.export_day_log(current_date, 'ada')"
+    )
+    return {
+        ("import_user", "lines"): lines,
+        ("import_markdown", "content"): markdown.splitlines(),
+        ("sync_markdown", "files"): {"memory": {"content": markdown, "base": markdown}},
+        ("import_memory_json", "document"): json.loads(memory),
+        ("import_day_log", "document"): json.loads(log),
+    }
+
+
 def drawn(
     conn: psycopg.Connection[Any], found: Sequence[Function], total: int, seed: int
 ) -> list[Call]:
     """``total`` calls, as many of every function, in an order that mixes them.
 
-    Procedures commit, so they cannot share a transaction: `maintain_all` alone is one, and what it
-    does is `maintain`.
+    Procedures commit, so they cannot share a transaction: `maintain_all`, which does what `maintain`
+    does, and `read_source`, which calls `pull_source`.
     """
     callable_ = [function for function in found if not function.is_procedure]
-    exported = [line for (line,) in conn.execute("SELECT memoir.export_user('ada', true)")]
-    arguments = Arguments(seed, exported)
+    arguments = Arguments(seed, samples(conn))
     made = [arguments.call(callable_[n % len(callable_)]) for n in range(total)]
     random.Random(seed).shuffle(made)
     return made

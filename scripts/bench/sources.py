@@ -32,13 +32,13 @@ CREATE TABLE {name} (
     beats int NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT now()
 )"""
-_ATTACH = """SELECT memoir.attach_source(%s, 'task', %s::regclass, '{{title,description}}',
+_ATTACH = b"""SELECT memoir.attach_source(%s, 'task', %s::regclass, '{title,description}',
     user_id => 'cecelia')"""
 _INSERT = "INSERT INTO {name} (title, description) VALUES (%s, %s)"
 _BEAT = "UPDATE {name} SET beats = beats + 1 WHERE id = %s"
 _EDIT = "UPDATE {name} SET title = %s WHERE id = %s"
 _FILL = """INSERT INTO {name} (title, description)
-SELECT 'Task ' || n || ' of ' || (ARRAY['gateway','billing','search','mobile','reports'])[1 + n %% 5],
+SELECT 'Task ' || n || ' of ' || ('{gateway,billing,search,mobile,reports}'::text[])[1 + n %% 5],
        'The page shows an error when the account is older than ' || n * 7919 %% 10007 || ' minutes'
 FROM generate_series(1, %s::int) AS n"""
 _PAIR = ("bench_followed", "bench_bare")
@@ -50,7 +50,7 @@ def _table(conn: psycopg.Connection[Any], name: str) -> None:
 
 
 def _attach(conn: psycopg.Connection[Any], name: str) -> None:
-    conn.execute(_ATTACH.replace("{{", "{").replace("}}", "}").encode(), (name, name))
+    conn.execute(_ATTACH, (name, name))
 
 
 def _statements(what: str, number: int) -> list[tuple[Statement, Statement]]:
@@ -64,7 +64,8 @@ def _statements(what: str, number: int) -> list[tuple[Statement, Statement]]:
             "edit": (f"{text} again", place),
         }[what]
         sql = {"insert": _INSERT, "beat": _BEAT, "edit": _EDIT}[what]
-        made.append(tuple(Statement(sql.format(name=each).encode(), params) for each in _PAIR))
+        ours, bare = (Statement(sql.format(name=each).encode(), params) for each in _PAIR)
+        made.append((ours, bare))
     return made
 
 
@@ -121,7 +122,7 @@ def trigger(conn: psycopg.Connection[Any], server: ServerTime, rows: int) -> dic
 def fill(conn: psycopg.Connection[Any], server: ServerTime, rows: int) -> dict[str, Any]:
     """Attach and fill of a table, and the keywords of its memories, which may come later."""
     _table(conn, "bench_filled")
-    conn.execute(_FILL.format(name="bench_filled").encode(), (rows,))
+    conn.execute(_FILL.replace("{name}", "bench_filled").encode(), (rows,))
     before, start = server.milliseconds(), time.perf_counter()
     _attach(conn, "bench_filled")
     complete = False
@@ -145,7 +146,7 @@ def fill(conn: psycopg.Connection[Any], server: ServerTime, rows: int) -> dict[s
 def locks(place: Database, conn: psycopg.Connection[Any], rows: int) -> dict[str, Any]:
     """The longest write of another connection while a large table is attached and detached."""
     _table(conn, "bench_large")
-    conn.execute(_FILL.format(name="bench_large").encode(), (rows,))
+    conn.execute(_FILL.replace("{name}", "bench_large").encode(), (rows,))
     waits: list[float] = []
     stop = threading.Event()
 
@@ -163,7 +164,8 @@ def locks(place: Database, conn: psycopg.Connection[Any], rows: int) -> dict[str
     before = max(waits)
     waits.clear()
     attached = milliseconds(
-        conn, Statement(_ATTACH.replace("{{", "{").replace("}}", "}").encode(), ("bench_large",) * 2)
+        conn,
+        Statement(_ATTACH, ("bench_large",) * 2),
     )
     for _ in range(5):
         conn.execute("SELECT * FROM memoir.fill_source('bench_large')")
@@ -209,8 +211,10 @@ def report(result: Mapping[str, Any]) -> str:
     }
     lines = [f"{'what the trigger adds, ms':<38}{'p50':>8}{'p95':>8}{'CPU':>8}{'ratio':>8}"]
     for key, title in names.items():
-        figures = (f"{result[f'{key}_{each}']:8.3f}" for each in
-                   ("added_p50_ms", "added_p95_ms", "added_cpu_ms"))
+        figures = (
+            f"{result[f'{key}_{each}']:8.3f}"
+            for each in ("added_p50_ms", "added_p95_ms", "added_cpu_ms")
+        )
         lines.append(f"{title:<38}{''.join(figures)}{result[f'{key}_ratio_p50']:8.2f}")
     worst = result["insert_added_p50_ms"]
     lines.append(f"bar for an INSERT: {BAR_MS} ms, {'kept' if worst < BAR_MS else 'NOT kept'}")

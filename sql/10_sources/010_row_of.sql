@@ -1,7 +1,8 @@
 -- What an attached table's row is as a memory: its mapping as one expression, which stands in the
 -- trigger and in the statement that reads the table. Trigger functions have the rights of memoir's
 -- owner, so only what PostgreSQL itself brings runs there: a type of the application's is printed
--- by its output function (concat), never cast, because a cast may be a function of anybody's.
+-- by its output function (concat), never cast, because a cast may be a function of anybody's, and
+-- functions are named with their schema, because a closer match may be in another one.
 
 -- The type below domains.
 CREATE OR REPLACE FUNCTION _base_type(type oid) RETURNS oid
@@ -30,11 +31,11 @@ BEGIN
         WHEN wanted = 'text' THEN CASE
             WHEN base IN ('text', 'varchar', 'bpchar', 'name') THEN place || '::text'
             WHEN base IN ('json', 'jsonb') THEN format('(%s #>> ''{}'')', place)
-            ELSE format('nullif(concat(%s), '''')', place) END
+            ELSE format('nullif(pg_catalog.concat(%s), '''')', place) END
         WHEN wanted = 'json' THEN CASE
             WHEN base = 'json'::regtype THEN place || '::jsonb'
             WHEN base::oid < 16384 THEN format('%s::%s', place, base)
-            ELSE format('nullif(concat(%s), '''')', place) END
+            ELSE format('nullif(pg_catalog.concat(%s), '''')', place) END
         WHEN wanted = 'time' AND base = 'timestamptz'::regtype THEN place || '::timestamptz'
         WHEN wanted = 'time' AND base IN ('timestamp', 'date')
             THEN format('(%s::timestamp AT TIME ZONE %L)', place, zone)
@@ -54,7 +55,7 @@ DECLARE
     document CONSTANT text := _column_as(
         'json', format('%s.%I', row_name, single), (columns ->> single)::oid, zone);
     object CONSTANT text := (
-        SELECT format('jsonb_build_object(%s)', string_agg(
+        SELECT format('pg_catalog.jsonb_build_object(%s)', string_agg(
                    format('%L, %s', n.name,
                           _column_as('json', format('%s.%I', row_name, n.name),
                                      (columns ->> n.name)::oid, zone)), ', ' ORDER BY n.place))
@@ -66,7 +67,8 @@ BEGIN
     ELSIF whole THEN
         RETURN document;
     END IF;
-    RETURN format('CASE jsonb_typeof(%s) WHEN ''object'' THEN %1$s ELSE %s END', document, object);
+    RETURN format('CASE pg_catalog.jsonb_typeof(%s) WHEN ''object'' THEN %1$s ELSE %s END',
+                  document, object);
 END $$;
 
 -- The values of a source_row. columns: the type of each column by its name. row_name: NEW, OLD or
@@ -90,7 +92,7 @@ DECLARE
     name text;
 BEGIN
     key_texts := ARRAY(
-        SELECT format('concat(%s.%I)', row_name, k.name)
+        SELECT format('pg_catalog.concat(%s.%I)', row_name, k.name)
         FROM jsonb_array_elements_text(mapping -> 'source_id') WITH ORDINALITY AS k (name, place)
         ORDER BY k.place);
     FOR part IN
@@ -104,12 +106,12 @@ BEGIN
         expression := CASE
             WHEN part.form = 'key' THEN
                 CASE WHEN cardinality(key_texts) = 1 THEN key_texts[1]
-                     ELSE format('jsonb_build_array(%s)::text', array_to_string(key_texts, ', '))
-                END
+                     ELSE format('pg_catalog.jsonb_build_array(%s)::text',
+                                 array_to_string(key_texts, ', ')) END
             WHEN part.form = 'place' THEN
-                format('jsonb_build_array(%s)', array_to_string(
-                    CASE WHEN mapping ? 'changed_at'
-                         THEN ARRAY[format('concat(%s)', _changed_at(mapping, row_name))]
+                format('pg_catalog.jsonb_build_array(%s)', array_to_string(
+                    CASE WHEN mapping ? 'changed_at' THEN ARRAY[
+                             format('pg_catalog.concat(%s)', _changed_at(mapping, row_name))]
                          ELSE '{}' END || key_texts, ', '))
             WHEN part.output = 'user_column' AND name IS NULL THEN
                 format('%L::text', mapping ->> 'user_id')
@@ -118,7 +120,7 @@ BEGIN
                 ELSE 'text' END
             WHEN part.form = 'texts' THEN (
                 SELECT CASE WHEN count(*) = 1 THEN min(t.said)
-                            ELSE format('concat_ws(E''\n'', %s)',
+                            ELSE format('pg_catalog.concat_ws(E''\n'', %s)',
                                         string_agg(t.said, ', ' ORDER BY t.place)) END
                 FROM (SELECT n.place, _column_as('text', format('%s.%I', row_name, n.name),
                                                  (columns ->> n.name)::oid, zone) AS said

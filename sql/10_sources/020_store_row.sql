@@ -44,6 +44,18 @@ CREATE OR REPLACE FUNCTION _row_until(valid_until timestamptz, made_at timestamp
     RETURN CASE WHEN valid_until < 'infinity'
                 THEN greatest(valid_until, made_at + interval '1 microsecond') END;
 
+-- The profile of a user with his first row. Where another transaction is just making it, this one
+-- does not wait for that to end.
+CREATE OR REPLACE FUNCTION _source_profile(user_id text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF pg_try_advisory_xact_lock(hashtextextended('memoir profile ' || user_id, 0)) THEN
+        INSERT INTO profile (user_id) VALUES (_source_profile.user_id) ON CONFLICT DO NOTHING;
+    END IF;
+END $$;
+
 -- Where nobody wants it remembered nothing is; a row that is there already raises unique_violation.
 CREATE OR REPLACE FUNCTION _source_add(name text, r source_row) RETURNS boolean
     LANGUAGE plpgsql
@@ -82,7 +94,7 @@ BEGIN
     importance := coalesce(_check_share(r.importance, 'importance'), setup.importance);
     PERFORM _check_time(made_at, 'created_at');
     IF setup.memory_on IS NULL THEN
-        INSERT INTO profile (user_id) VALUES (r.user_id) ON CONFLICT DO NOTHING;
+        PERFORM _source_profile(r.user_id);
     END IF;
 
     INSERT INTO memory (user_id, memory_id, kind, content, summary, data, subject, importance,
@@ -159,8 +171,7 @@ BEGIN
         'summary', nullif(btrim(_redact(r.summary), E' \t\r\n'), ''),
         'data', coalesce(_redact_json(r.data), '{}'),
         'subject', _check_subject(_redact(r.subject)),
-        'created_at', r.created_at, 'valid_from', r.created_at,
-        'valid_until', _row_until(r.valid_until, r.created_at))
+        'valid_from', r.created_at, 'valid_until', _row_until(r.valid_until, r.created_at))
         || CASE WHEN r.importance IS NULL THEN '{}'
                 ELSE jsonb_build_object('importance', _check_share(r.importance, 'importance'))
            END
@@ -171,6 +182,12 @@ BEGIN
     IF new_values ->> 'valid_until' IS NOT NULL THEN
         UPDATE profile AS p SET some_expire = true
         WHERE p.user_id = r.user_id AND NOT p.some_expire;
+    END IF;
+    IF r.created_at <> stored.created_at THEN
+        UPDATE memory AS m SET created_at = r.created_at
+        WHERE m.user_id = r.user_id AND m.memory_id = stored.memory_id;
+        UPDATE trace AS t SET created_at = r.created_at
+        WHERE t.user_id = r.user_id AND t.memory_id = stored.memory_id;
     END IF;
     RETURN _revise(
         r.user_id, ARRAY[stored.memory_id], ARRAY[new_values],

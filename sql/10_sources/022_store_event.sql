@@ -15,7 +15,9 @@ BEGIN
        OR (SELECT NOT p.memory_on FROM profile AS p WHERE p.user_id = r.user_id) THEN
         RETURN false;
     END IF;
-    INSERT INTO profile (user_id) VALUES (r.user_id) ON CONFLICT DO NOTHING;
+    IF NOT EXISTS (SELECT FROM profile AS p WHERE p.user_id = r.user_id) THEN
+        PERFORM _source_profile(r.user_id);
+    END IF;
     SELECT e.event_id, e.type, e.payload, e.created_at INTO known
     FROM event AS e
     WHERE e.user_id = r.user_id AND e.source = _source_event.name AND e.source_key = r.source_key;

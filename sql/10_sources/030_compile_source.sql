@@ -6,7 +6,7 @@
 --   _source_N_read   reads the table or runs the query, with the rights of who attached it: never
 --                    more than he had, whoever pulls.
 --   _source_N_log    writes retrieval events into the table, if that is wished.
--- Nobody else may call them.
+-- Nobody may call them but memoir's owner and memoir_admin.
 
 CREATE OR REPLACE FUNCTION _memoir_owner() RETURNS name
     LANGUAGE sql STABLE
@@ -27,8 +27,8 @@ BEGIN
     RETURN format(
         'SELECT t.tgrelid::regclass::text '
         'FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid WHERE '
-        'p.pronamespace = %s AND p.proname = ''_source_%s_write'' AND t.tgparentid = 0 '
-        'AND t.tgtype & 32 = 0', current_schema()::regnamespace::oid, source_id);
+        'p.pronamespace = %L::regnamespace AND p.proname = ''_source_%s_write'' '
+        'AND t.tgparentid = 0 AND t.tgtype & 32 = 0', current_schema(), source_id);
 END $$;
 
 CREATE OR REPLACE FUNCTION _followed(source_id int) RETURNS regclass
@@ -52,6 +52,9 @@ BEGIN
                    '%s AS %L', name, arguments, returns, settings, body);
     EXECUTE format('REVOKE ALL ON FUNCTION %I(%s) FROM PUBLIC', name, arguments);
     EXECUTE format('GRANT EXECUTE ON FUNCTION %I(%s) TO %I', name, arguments, _memoir_owner());
+    IF to_regrole('memoir_admin') IS NOT NULL THEN
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %I(%s) TO memoir_admin', name, arguments);
+    END IF;
     EXECUTE format('ALTER FUNCTION %I(%s) OWNER TO %I', name, arguments, owner);
 END $$;
 

@@ -77,6 +77,9 @@ BEGIN
             PERFORM _check_whose(s, r);
             written := written + _source_row(s.name, r, true, is_event)::int;
         EXCEPTION WHEN OTHERS THEN
+            IF _is_of_server(SQLSTATE) THEN
+                RAISE;
+            END IF;
             PERFORM _record_failure(s.name, r, SQLSTATE, SQLERRM, attempts);
         END;
     END LOOP;

@@ -1,9 +1,10 @@
--- What maintain() does for attached sources: it tries rows again that failed, takes over what changed
--- in queries and views that tell when, finds the keywords of new rows, and writes retrieval events
--- into the application's table. It reads nothing from the start: what somebody purged stays away.
+-- What maintain() does for attached sources: it tries rows again that failed, takes over what
+-- changed in queries and views that tell when, finds the keywords of new rows, and writes retrieval
+-- events into the application's table. It reads nothing from the start: what somebody purged stays
+-- away.
 
--- The sources with something to do, one after the other by source_id; a batch a call where the caller
--- commits in between. One that fails does not keep the others.
+-- The sources with something to do, one after the other by source_id; a batch a call where the
+-- caller commits in between. One that fails does not keep the others.
 CREATE OR REPLACE FUNCTION _tend_sources(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql

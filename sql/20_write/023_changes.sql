@@ -101,7 +101,6 @@ DECLARE
 BEGIN
     UPDATE trace AS t
     SET active = m.status = 'active', importance = m.importance, kind = k.kind_id,
-        created_at = m.created_at,
         embedding = CASE WHEN t.model <> _show_changes.model AND c.old ? 'content' THEN NULL
                          WHEN t.model = _show_changes.model AND c.old ? 'embedding'
                          THEN c.embedding
@@ -187,9 +186,9 @@ BEGIN
         UPDATE memory AS m
         SET kind = c.kind, content = c.content, summary = c.summary, data = c.data,
             subject = c.subject, importance = c.importance, confidence = c.confidence,
-            lifetime = c.lifetime, created_at = c.created_at, valid_from = c.valid_from,
-            valid_until = c.valid_until, status = c.status, retired_at = c.retired_at,
-            content_hash = c.content_hash, updated_at = now()
+            lifetime = c.lifetime, valid_from = c.valid_from, valid_until = c.valid_until,
+            status = c.status, retired_at = c.retired_at, content_hash = c.content_hash,
+            updated_at = now()
         FROM unnest(changed) AS c
         WHERE m.user_id = _revise.user_id AND m.memory_id = c.memory_id;
     EXCEPTION WHEN unique_violation THEN

@@ -107,13 +107,12 @@ BEGIN
         PERFORM _jobs_done(claimed.user_id, ARRAY[claimed.job_id]);
     END IF;
     RETURN result;
-EXCEPTION
-    WHEN transaction_rollback OR insufficient_resources OR operator_intervention
-        OR system_error OR internal_error THEN
-        RAISE;  -- not of this job: nothing is claimed
-    WHEN OTHERS THEN
-        PERFORM _fail_job(claimed, SQLERRM, at);
-        RETURN NULL;
+EXCEPTION WHEN OTHERS THEN
+    IF _is_of_server(SQLSTATE) THEN
+        RAISE;
+    END IF;
+    PERFORM _fail_job(claimed, SQLERRM, at);
+    RETURN NULL;
 END $$;
 
 CREATE OR REPLACE FUNCTION claim(

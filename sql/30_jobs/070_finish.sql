@@ -69,13 +69,12 @@ BEGIN
         ELSIF needs = 'embedding' THEN
             PERFORM _apply_embed(finished, answer, embeddings);
         END IF;
-    EXCEPTION
-        WHEN transaction_rollback OR insufficient_resources OR operator_intervention
-            OR system_error OR internal_error THEN
+    EXCEPTION WHEN OTHERS THEN
+        IF _is_of_server(SQLSTATE) THEN
             RAISE;
-        WHEN OTHERS THEN
-            RETURN CASE _fail_job(finished, SQLERRM, now())
-                       WHEN 'dead' THEN 'dead' ELSE 'failed' END;
+        END IF;
+        RETURN CASE _fail_job(finished, SQLERRM, now())
+                   WHEN 'dead' THEN 'dead' ELSE 'failed' END;
     END;
     PERFORM _jobs_done(owner, ARRAY[job_id]);
     RETURN 'done';

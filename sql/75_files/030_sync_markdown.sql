@@ -277,6 +277,6 @@ COMMENT ON FUNCTION sync_markdown(jsonb, text, boolean, boolean, text, timestamp
     'run_id: what undo_run() takes back, NULL where nothing was changed here. action: ADD, '
     'UPDATE, FORGET, RESTORE, NOOP (stored already) or CONFLICT; changed: database or file, which '
     'of them. dry_run: changes only. allow_deletions: forget even if more than half of a file is '
-    'missing. at: when it is (default now). Errors: ME006 user, ME008 strategy or file, ME014 '
-    'memory is off, ME015 files, ME017 a file cannot be read, with its line. Source: D1, update '
-    'note; SPEC 6.';
+    'missing. at: when it is (default now). Errors: ME006 user, ME008 strategy or file, ME011 at, '
+    'ME014 memory is off, ME015 files, ME017 a file cannot be read, with its line. Source: D1, '
+    'update note; SPEC 6.';

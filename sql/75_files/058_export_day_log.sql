@@ -43,6 +43,10 @@ DECLARE
     summary text;
     archived boolean;
 BEGIN
+    IF day NOT BETWEEN '1970-01-01' AND '9999-12-31' THEN
+        RAISE EXCEPTION 'day % is out of range', day
+            USING ERRCODE = 'ME011', HINT = 'Pass a day from 1970 on; log_days() lists them.';
+    END IF;
     SELECT string_agg(E'\n    ' || _json_value(e.entry, '    '), ',' ORDER BY e.place),
            array_agg(DISTINCT e.archive_job)
     INTO entries, jobs
@@ -68,5 +72,5 @@ COMMENT ON FUNCTION export_day_log(date, text, text) IS
     'happened. Entries that came from such a file are printed as they were written there, in their '
     'order; other events follow by time. An event whose payload has no content has the payload as '
     'content. summary and archived: as in the file, or what the archive job of the events did. '
-    'zone: where the day is; default UTC. Changes nothing. Errors: ME006 user, ME008 zone. Source: '
-    'D3 2.2.';
+    'zone: where the day is; default UTC. Changes nothing. Errors: ME006 user, ME008 zone, ME011 '
+    'day. Source: D3 2.2.';

@@ -3,7 +3,7 @@
 --
 -- What a user has is one of three: moved by these records; derived, and made anew by an import
 -- (trace but for its vector, term, the cached parts of profile, places in the index); or work in
--- progress (job, uncompared, import). tests/75_files/test_move_all.py walks the catalogue, so that
+-- progress (job, uncompared, source_error, import). tests/75_files/test_move_all.py walks the catalogue, so that
 -- no table and no column is forgotten.
 CREATE OR REPLACE FUNCTION _records()
     RETURNS TABLE (place smallint, record text, fields text[], needed text[])
@@ -25,7 +25,8 @@ BEGIN ATOMIC
          '{revision_id,memory_id,action,author,change_id,created_at}'),
         (8, 'file_entry', '{}', '{entry_id,memory_id,place,written,digest}'),
         (9, 'file_head', '{}', '{name,written,read_at}'),
-        (10, 'event', '{archived,log_entry,log_place}', '{event_id,type,payload,created_at}'),
+        (10, 'event', '{archived,log_entry,log_place,source,source_key}',
+         '{event_id,type,payload,created_at}'),
         (11, 'gold', '{embedding}', '{gold_id,gold_set,query,created_at,relevant}'),
         (12, 'expansion', '{}', '{query,expansion,uses,created_at}'),
         (13, 'retrieval', '{as_of,used_ids}',

@@ -138,7 +138,8 @@ BEGIN
                'archived', (SELECT true FROM job AS j
                             WHERE j.user_id = user_id AND j.job_id = e.archive_job
                               AND j.status = 'done'),
-               'log_entry', e.log_entry::text, 'log_place', e.log_place),
+               'log_entry', e.log_entry::text, 'log_place', e.log_place, 'source', e.source,
+               'source_key', e.source_key),
                jsonb_build_object('payload', e.payload))
     FROM event AS e WHERE e.user_id = user_id
     ORDER BY e.event_id, e.created_at;
@@ -174,7 +175,7 @@ BEGIN
                'chosen', r.chosen, 'token_used', r.token_used, 'token_budget', r.token_budget,
                'elapsed_ms', r.elapsed_ms, 'used_ids', r.used_ids::text[],
                'counted', r.counted))
-    FROM retrieval AS r WHERE r.user_id = user_id
+    FROM _recalls_here(user_id) AS r
     ORDER BY r.retrieval_id;
     RETURN QUERY
     SELECT _record('tool_call', jsonb_build_object(
@@ -182,6 +183,6 @@ BEGIN
                'memory_ids', c.memory_ids::text[], 'total_found', c.total_found,
                'elapsed_ms', c.elapsed_ms, 'counted', c.counted),
                jsonb_build_object('arguments', c.arguments))
-    FROM tool_call AS c WHERE c.user_id = user_id
+    FROM _tool_calls_here(user_id) AS c
     ORDER BY c.tool_call_id;
 END $$;

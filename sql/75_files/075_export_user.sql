@@ -25,8 +25,8 @@ BEGIN
             UNION ALL SELECT 'gold', count(*) FROM gold AS t WHERE t.user_id = user_id
             UNION ALL SELECT 'expansion', count(*)
                       FROM query_expansion AS t WHERE t.user_id = user_id
-            UNION ALL SELECT 'retrieval', count(*) FROM retrieval AS t WHERE t.user_id = user_id
-            UNION ALL SELECT 'tool_call', count(*) FROM tool_call AS t WHERE t.user_id = user_id
+            UNION ALL SELECT 'retrieval', count(*) FROM _recalls_here(user_id) AS t
+            UNION ALL SELECT 'tool_call', count(*) FROM _tool_calls_here(user_id) AS t
         ) AS c
         WHERE c.number > 0);
 END $$;
@@ -45,8 +45,8 @@ BEGIN
         (SELECT max(t.entity_id) FROM entity AS t WHERE t.user_id = user_id),
         (SELECT max(t.event_id) FROM event AS t WHERE t.user_id = user_id),
         (SELECT max(t.gold_id) FROM gold AS t WHERE t.user_id = user_id),
-        (SELECT max(t.retrieval_id) FROM retrieval AS t WHERE t.user_id = user_id),
-        (SELECT max(t.tool_call_id) FROM tool_call AS t WHERE t.user_id = user_id));
+        (SELECT max(t.retrieval_id) FROM _recalls_here(user_id) AS t),
+        (SELECT max(t.tool_call_id) FROM _tool_calls_here(user_id) AS t));
 END $$;
 
 -- The sum is of all lines but the first, each with the sum before it: two exports of the same rows
@@ -94,9 +94,10 @@ END $$;
 COMMENT ON FUNCTION export_user(text, boolean, timestamptz) IS
     'Everything a user has, as lines of JSON in UTF-8: settings, sessions with their messages, '
     'entities, memories of every status with keywords, validity and provenance, relations, '
-    'revisions, events, gold sets, and the logs of recalls and tool calls. What is made from these '
-    '(traces, statistics) and jobs that wait are left out. The first line says what follows, the '
-    'last has its checksum. vectors: with the vectors of the model in use, so that an import needs '
-    'no embedding. at: the time to write into the first line; NULL: now. import_user() reads it; '
-    'the same rows always make the same lines, but for that time. Nothing of another user is in '
-    'it, and what redact() would take out never was stored. Errors: ME006 user. Source: issue E 5.';
+    'revisions, events, gold sets, and the logs of recalls and tool calls, of which a standby has '
+    'none. What is made from these (traces, statistics) and jobs that wait are left out. The first '
+    'line says what follows, the last has its checksum. vectors: with the vectors of the model in '
+    'use, so that an import needs no embedding. at: the time to write into the first line; NULL: '
+    'now. import_user() reads it; the same rows always make the same lines, but for that time. '
+    'Nothing of another user is in it, and what redact() would take out never was stored. Errors: '
+    'ME006 user. Source: SPEC 10.';

@@ -49,7 +49,7 @@ DECLARE
 BEGIN
     FOR owned IN
         SELECT t FROM _user_tables() AS t
-        WHERE t <> ALL ('{profile,import,job,term,uncompared}'::regclass[])
+        WHERE t <> ALL ('{profile,import,job,term,uncompared,source_error}'::regclass[])
         ORDER BY t <> 'memory'::regclass
     LOOP
         EXECUTE format('SELECT EXISTS (SELECT FROM %s AS t WHERE t.user_id = $1)', owned)

@@ -89,7 +89,8 @@ BEGIN
         entity_id bigint, name text, type text, created_at timestamptz);
 END $$;
 
--- Memories with their traces. A source that is not attached here is left out; its key stays.
+-- Memories with their traces. Rows of an attached table stay that: where one of this name is
+-- attached here, they follow it.
 CREATE OR REPLACE FUNCTION _import_memories(reading import, bodies jsonb[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -122,7 +123,7 @@ BEGIN
                _check_share(m.confidence, 'confidence') AS confidence, m.origin,
                _check_session(m.session_id) AS session_id, _check_turn(m.position) AS position,
                _redact(m.speaker) AS speaker,
-               (SELECT s.name FROM source AS s WHERE s.name = m.source) AS source, m.source_key,
+               m.source, m.source_key,
                _check_time(m.valid_from, 'valid_from') AS valid_from,
                _check_until(m.valid_until, m.valid_from) AS valid_until, m.lifetime, m.status,
                m.retired_at, _check_time(m.created_at, 'created_at') AS created_at,
@@ -137,7 +138,9 @@ BEGIN
         SELECT reading.user_id, g.memory_id, g.kind, g.content, g.summary, g.data, g.subject,
                g.importance, g.confidence, g.origin, g.session_id, g.position, g.speaker, g.source,
                g.source_key, g.valid_from, g.valid_until, g.lifetime, g.status, g.retired_at,
-               _content_hash(g.kind, g.subject, g.session_id, g.position, g.content),
+               CASE WHEN g.source IS NULL
+                    THEN _content_hash(g.kind, g.subject, g.session_id, g.position, g.content)
+                    ELSE _row_hash(g.source, g.source_key) END,
                g.created_at, g.recorded_at, g.updated_at
         FROM given AS g
         RETURNING memory_id, content_hash

@@ -101,19 +101,20 @@ DECLARE
     archived_by CONSTANT bigint := _archived_by(reading, bodies);
 BEGIN
     INSERT INTO event (user_id, event_id, type, payload, created_at, line, cost, terms, term_count,
-                       archive_job, log_entry, log_place)
+                       archive_job, log_entry, log_place, source, source_key)
     SELECT reading.user_id, _new_id(reading, e.event_id), e.type,
            _new_payload(reading.shift, e.type, e.payload), _check_time(e.created_at, 'created_at'),
            l.line, _token_cost('- ' || l.line || E'\n'), _term_set(t.terms, '{}'),
            cardinality(t.terms), CASE WHEN e.archived THEN archived_by END,
-           _read_written(e.log_entry), e.log_place
+           _read_written(e.log_entry), e.log_place, e.source, e.source_key
     FROM unnest(bodies) AS b (body),
          LATERAL (
              SELECT r.event_id, r.type, _redact_json(r.payload) AS payload, r.created_at,
-                    r.archived, r.log_entry, r.log_place
+                    r.archived, r.log_entry, r.log_place, r.source, r.source_key
              FROM jsonb_to_record(b.body) AS r (
                  event_id bigint, type text, payload jsonb, created_at timestamptz,
-                 archived boolean, log_entry text, log_place int)
+                 archived boolean, log_entry text, log_place int, source text,
+                 source_key text)
              OFFSET 0) AS e,
          LATERAL (SELECT _event_line(e.type, e.payload) AS line OFFSET 0) AS l,
          LATERAL (SELECT _event_terms(e.type, e.payload, l.line) AS terms OFFSET 0) AS t;

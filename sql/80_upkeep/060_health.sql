@@ -127,6 +127,7 @@ BEGIN
             WHEN 'boolean' THEN s.name = ANY (switches)
             WHEN 'number' THEN s.name <> ALL (switches) AND s.value::text::numeric BETWEEN 0
                  AND CASE WHEN s.name = ANY (shares) THEN 1 ELSE 2147483647 END
+            WHEN 'string' THEN s.name = 'installation'
             ELSE false END
         ORDER BY s.name);
     is_stale := EXISTS (SELECT FROM mode AS m JOIN embedding_model AS e ON e.active

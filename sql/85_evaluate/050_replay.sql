@@ -23,13 +23,10 @@ BEGIN
     IF of_mode IS NOT NULL AND NOT EXISTS (SELECT FROM mode AS m WHERE m.name = of_mode) THEN
         PERFORM _check_recall(of_mode, 1, NULL, NULL, now());
     END IF;
-    IF pg_is_in_recovery() THEN
-        RETURN;  -- a standby has nothing of an unlogged table
-    END IF;
     FOR logged IN
         SELECT r.*
-        FROM retrieval AS r
-        WHERE r.user_id = owner AND r.created_at >= coalesce(since, '-infinity')
+        FROM _recalls_here(owner) AS r
+        WHERE r.created_at >= coalesce(since, '-infinity')
           AND r.mode = coalesce(of_mode, r.mode)
         ORDER BY r.created_at, r.retrieval_id
     LOOP

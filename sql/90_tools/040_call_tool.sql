@@ -160,5 +160,5 @@ COMMENT ON FUNCTION call_tool(text, jsonb, text, halfvec, text) IS
     'out. user_id: whose memory. query_vec: vector of the query or the content, or NULL. '
     'session_id: the conversation; in a temporary one, and with memory off, the answer is empty '
     'and says why. A successful call is logged (view tool_calls). Errors: ME012 unknown tool, '
-    'ME008 an argument is unknown, missing or of the wrong type, ME003 and ME004 vector, ME006 '
-    'user, and those of the tool. Source: D2 3.4.1.';
+    'ME008 an argument is unknown, missing or of the wrong type, ME006 user, and those of the '
+    'tool, such as those of memory_write() and those of search_memories(). Source: D2 3.4.1.';

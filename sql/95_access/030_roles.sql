@@ -18,12 +18,12 @@ BEGIN ATOMIC
         ('memoir_reader', ARRAY[
             'cache_stats', 'contradictions', 'decision_schema', 'embedding_text', 'entities',
             'estimate_tokens', 'evaluate', 'evaluate_queries', 'expand_keywords',
-            'get_memory_detail', 'get_settings', 'gold_queries', 'history', 'list_memories',
-            'log_days', 'memory_context', 'memory_explain', 'memory_relevance', 'memory_search', 'messages',
-            'models', 'pgmemoir_version', 'query_terms', 'recall', 'recall_query', 'redact',
-            'related', 'relations', 'replay', 'search_memories', 'session_window', 'sessions',
-            'stats', 'suggest_weights', 'summary', 'system_prompt', 'tokens', 'tool_schemas',
-            'call_tool', 'wait_for', 'written_at']),
+            'get_memory_detail', 'get_settings', 'gold_queries', 'health', 'history',
+            'list_memories', 'log_days', 'memory_context', 'memory_explain', 'memory_relevance',
+            'memory_search', 'messages', 'models', 'pgmemoir_version', 'query_terms', 'recall',
+            'recall_query', 'redact', 'related', 'relations', 'replay', 'search_memories',
+            'session_window', 'sessions', 'stats', 'suggest_weights', 'summary', 'system_prompt',
+            'tokens', 'tool_schemas', 'call_tool', 'wait_for', 'written_at']),
         ('memoir_agent', ARRAY[
             'apply_decisions', 'confirm', 'enqueue', 'event_add', 'expand_query', 'extract_session',
             'forget', 'gold_add', 'mark_used', 'memory_write', 'mention', 'message_add',
@@ -34,17 +34,19 @@ BEGIN ATOMIC
         ('memoir_worker', ARRAY[
             'apply_decisions', 'claim', 'contradictions', 'decision_schema', 'enqueue',
             'enqueue_nightly', 'estimate_tokens', 'expand_keywords', 'extend_lease', 'fail',
-            'finish', 'memories_without_vector', 'models', 'pgmemoir_version', 'ready_users',
-            'redact', 'refresh_statistics', 'remember', 'remember_many', 'retry_dead',
-            'search_memories', 'session_window', 'set_embedding', 'set_embeddings', 'set_keywords',
-            'set_rolling_summary', 'supersede', 'tokens', 'undo_run', 'update_memory', 'use_model',
-            'vector_backlog']),
+            'finish', 'health', 'memories_without_vector', 'models', 'pgmemoir_version',
+            'ready_users', 'redact', 'refresh_statistics', 'remember', 'remember_many',
+            'retry_dead', 'search_memories', 'session_window', 'set_embedding', 'set_embeddings',
+            'set_keywords', 'set_rolling_summary', 'supersede', 'tokens', 'undo_run',
+            'update_memory', 'use_model', 'vector_backlog']),
         ('memoir_admin', ARRAY[
             'add_model', 'drop_model', 'export_day_log', 'export_markdown', 'export_memory_json',
-            'export_user', 'fill_model', 'import_day_log', 'import_markdown', 'import_memory_json',
-            'import_user', 'log_days', 'maintain', 'maintain_all', 'migrate_day_log_md',
-            'migrate_memory_md', 'purge', 'purge_user', 'switch_model', 'sync_markdown']),
-        ('owner', ARRAY['compile_configuration', 'grant_access']);
+            'export_user', 'fill_model', 'fill_source', 'import_day_log', 'import_markdown',
+            'import_memory_json', 'import_user', 'log_days', 'maintain', 'maintain_all',
+            'migrate_day_log_md', 'migrate_memory_md', 'pull_source', 'purge', 'purge_user',
+            'read_source', 'switch_model', 'sync_markdown']),
+        ('owner', ARRAY['attach_source', 'compile_configuration', 'detach_source',
+                        'grant_access']);
 END;
 
 -- What who may write, besides memoir_admin, who may all: the tables of memories for both, what
@@ -120,6 +122,8 @@ BEGIN
         SELECT 'ROUTINE ' || p.oid::regprocedure, 'EXECUTE', m.role
         FROM pg_proc AS p, made AS m
         WHERE p.pronamespace = current_schema()::regnamespace
+          -- What is made for an attached table has the rights of who attached it.
+          AND (p.proname !~ '^_source_[0-9]+_' OR m.role = 'memoir_admin')
           AND (p.proname LIKE '\_%' OR EXISTS (
                    SELECT FROM _callers() AS c
                    WHERE p.proname = ANY (c.functions) AND c.role <> 'owner'
@@ -141,9 +145,11 @@ BEGIN
         JOIN made AS m ON m.role = ANY (w.roles)
         LEFT JOIN unnest(w.columns) AS k (name) ON true
         UNION ALL
-        SELECT 'SEQUENCE ' || r.name, 'USAGE', m.role
-        FROM relation AS r, made AS m
+        -- import_user() moves sequences on behind the ids of a file.
+        SELECT 'SEQUENCE ' || r.name, s."right", m.role
+        FROM relation AS r, made AS m, unnest('{USAGE,UPDATE}'::text[]) AS s ("right")
         WHERE r.relkind = 'S' AND m.role <> 'memoir_reader'
+          AND (s."right" = 'USAGE' OR m.role = 'memoir_admin')
     )
     SELECT d.object, d."right", d.role FROM due AS d;
 END $$;
@@ -207,8 +213,9 @@ BEGIN
     RETURN missing;
 END $$;
 
--- Policies by role. An agent takes back a memory of his own transaction (remember() does, where
--- another says the same), and no other: what is stored he may retire, and undo() brings it back.
+-- Policies by role. Agents and workers take back a memory of their own transaction (remember()
+-- does, where another says the same), and no other: what is stored they may retire, and undo()
+-- brings it back.
 CREATE OR REPLACE FUNCTION _make_policies() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -217,7 +224,8 @@ BEGIN
     PERFORM _put_policy(u.owned, 'all_rows', '', 'TO memoir_worker, memoir_admin USING (true)')
     FROM _user_tables() AS u (owned);
     PERFORM _put_policy('memory', 'no_purge', 'AS RESTRICTIVE FOR DELETE',
-                        'TO memoir_agent USING (recorded_at = now() OR _serves_everybody())');
+                        'TO memoir_agent, memoir_worker USING (recorded_at = now() '
+                        'OR pg_has_role(to_regrole(''memoir_admin''), ''USAGE''))');
 END $$;
 
 -- Our functions look for the types of pgvector, and so for functions too, in its schema. Who may

@@ -195,14 +195,14 @@ def test_with_ours_the_file_wins(folder, tx):
     assert folder.sync() == []
 
 
-def test_with_theirs_the_database_wins(folder, tx):
+def test_with_theirs_the_database_wins(folder):
     both_edit(folder)
     assert folder.sync("theirs") == [("UPDATE", "file")]
     assert "tea is white" in folder.files["memory"]
     assert folder.sync() == []
 
 
-def test_the_same_edit_on_both_sides_is_none(folder, tx):
+def test_the_same_edit_on_both_sides_is_none(folder):
     both_edit(folder)
     folder.edit("tea is black", "tea is white")
     assert folder.sync() == []
@@ -275,7 +275,7 @@ def test_without_a_base_what_was_forgotten_leaves_an_old_file(folder, tx):
     assert clone.sync() == [("FORGET", "file")]
 
 
-def test_two_people_with_one_database_see_each_others_edits(folder, tx):
+def test_two_people_with_one_database_see_each_others_edits(folder):
     clone = folder.clone(bases=dict(folder.bases))
     folder.edit("tea is green", "tea is black")
     folder.sync()
@@ -349,5 +349,5 @@ def test_the_base_of_another_user_is_none(folder, tx):
 def test_while_memory_is_off_a_file_changes_nothing(folder, tx):
     tx.execute("SELECT memoir.set_settings('{\"memory\": false}')")
     folder.edit("tea is green", "tea is black")
-    with pytest.raises(psycopg.Error, match="memory of user .* is off"), tx.transaction():
+    with pytest.raises(psycopg.Error, match=r"memory of user .* is off"), tx.transaction():
         folder.sync()

@@ -11,7 +11,7 @@ from tests.rows import call, value
 
 # What an export leaves out: made anew by the import, or work in progress.
 DERIVED = {"trace", "term"}
-IN_PROGRESS = {"job", "uncompared", "import"}
+IN_PROGRESS = {"job", "uncompared", "source_error", "import"}
 # The record in which the rows of a table stand, where it has another name.
 RECORDS = {
     "profile": "user",

@@ -216,18 +216,19 @@ def test_stricter_rules_redact_what_comes(tx):
     assert row == ("ask [redacted:badge]", {"who": "[redacted:badge]"})
 
 
-def test_a_source_that_is_not_attached_is_left_out(tx):
-    remember(tx, "tea is green", user_id="ada")
-    lines = rebuilt(
-        export(tx, "ada"),
-        lambda body: [
-            line.replace('"origin"', '"source": "tasks", "source_key": "7", "origin"')
-            for line in body
-        ],
+def test_rows_of_a_source_stay_that_with_the_same_text(tx):
+    for key in ("7", "8"):
+        memory_id = remember(tx, f"tea {key}", user_id="ada")
+        tx.execute(
+            "UPDATE memoir.memory SET source = 'tasks', source_key = %(key)s, content = 'tea',"
+            " content_hash = memoir._row_hash('tasks', %(key)s) WHERE memory_id = %(id)s",
+            {"key": key, "id": memory_id},
+        )
+    import_lines(tx, export(tx, "ada"), "bob")
+    rows = tx.execute(
+        "SELECT source, source_key, content FROM memoir.memory WHERE user_id = 'bob' ORDER BY 2"
     )
-    import_lines(tx, lines, "bob")
-    row = tx.execute("SELECT source, source_key FROM memoir.memory WHERE user_id = 'bob'")
-    assert row.fetchone() == (None, "7")
+    assert rows.fetchall() == [("tasks", "7", "tea"), ("tasks", "8", "tea")]
 
 
 def first(record: str, change: Callable[[str], str]) -> Callable[[list[str]], list[str]]:

@@ -139,7 +139,9 @@ def ids(tx):
 
 WHO = ("ada", "bob")
 # Views of relations that exist only after weeks of use, and tables of issues that attach or import.
-NOT_FILLED = {"memoir.suggested_weights", "memoir.kinds_unused", "memoir.import"}
+NOT_FILLED = {
+    *("memoir.suggested_weights", "memoir.kinds_unused", "memoir.import", "memoir.source_error")
+}
 
 
 def person(conn, user, word):

@@ -112,6 +112,7 @@ def test_what_cannot_be_undone_and_what_is_of_all_users_is_for_admins(become, ro
 @pytest.mark.usefixtures("people")
 def test_an_agent_cannot_delete_a_stored_memory_nor_rewrite_history(become, tx):
     tx.execute("UPDATE memoir.memory SET recorded_at = now() - interval '1 second'")
+    assert become("worker").execute("DELETE FROM memoir.memory").rowcount == 0
     conn = become("agent", "ada")
     assert conn.execute("DELETE FROM memoir.memory").rowcount == 0
     for change in (

@@ -70,6 +70,8 @@ def test_make_install_puts_the_files_where_the_server_looks(tree, builder, tmp_p
     tools = server.psql(pytestconfig.getoption("pg")).parent
     command = ["make", "-C", tmp_path / "dist/extension", "install", f"DESTDIR={tmp_path}/root"]
     subprocess.run([*command, f"PG_CONFIG={tools}/pg_config"], check=True, capture_output=True)
-    share = subprocess.run([tools / "pg_config", "--sharedir"], capture_output=True, text=True, check=True)
+    share = subprocess.run(
+        [tools / "pg_config", "--sharedir"], capture_output=True, text=True, check=True
+    )
     placed = (tmp_path / "root" / share.stdout.strip().lstrip("/") / "extension").iterdir()
     assert {path.name for path in placed} == {"pgmemoir.control", "pgmemoir--0.2.0.sql"}

@@ -13,10 +13,12 @@ from pgmemoir.migrations import MigrationError
 CREATE = "CREATE EXTENSION pgmemoir CASCADE"
 
 
-@pytest.fixture
-def with_extension(extension_db):
-    extension_db.execute(CREATE)
-    return extension_db
+@pytest.fixture(scope="module")
+def with_extension(extension_server):
+    """A database with the extension, that tests leave as it is."""
+    with psycopg.connect(extension_server.database(), autocommit=True) as conn:
+        conn.execute(CREATE)
+        yield conn
 
 
 def test_the_catalogue_is_that_of_memoir_migrate(with_extension, db, catalogue):
@@ -103,17 +105,29 @@ def test_an_owner_without_other_rights_can_install_and_keep_it(extension_db):
     assert redacted == ("[redacted:badge]",)
 
 
-def test_what_it_made_later_goes_with_it_and_it_can_come_back(with_extension, catalogue):
+def test_what_it_made_later_goes_with_it_and_it_can_come_back(extension_db, catalogue):
+    extension_db.execute(CREATE)
     empty = "DROP EXTENSION pgmemoir; DROP SCHEMA memoir"
-    with_extension.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
-    fill(with_extension, 30)
-    built = with_extension.execute("SELECT action FROM memoir.maintain()").fetchall()
-    with_extension.execute("CALL memoir.maintain_all()")
-    with_extension.execute(empty)
+    extension_db.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    fill(extension_db, 30)
+    built = extension_db.execute("SELECT action FROM memoir.maintain()").fetchall()
+    extension_db.execute("CALL memoir.maintain_all()")
+    extension_db.execute(empty)
     assert ("index built",) in built
-    assert {line for line in catalogue(with_extension) if "memoir" in line} == set()
-    with_extension.execute(CREATE)
-    assert remember(with_extension, "Here again") == 1
+    assert {line for line in catalogue(extension_db) if "memoir" in line} == set()
+    extension_db.execute(CREATE)
+    assert remember(extension_db, "Here again") == 1
+
+
+def test_it_is_not_dropped_under_an_attached_table(extension_db):
+    extension_db.execute(CREATE)
+    extension_db.execute("CREATE TABLE public.chore (id int PRIMARY KEY, body text)")
+    attach = "SELECT memoir.attach_source('chores', 'task', 'public.chore', '{body}', '{id}'"
+    extension_db.execute(attach + ", user_id => 'ada')")
+    with pytest.raises(errors.DependentObjectsStillExist):
+        extension_db.execute("DROP EXTENSION pgmemoir")
+    extension_db.execute("SELECT memoir.detach_source('chores')")
+    extension_db.execute("DROP EXTENSION pgmemoir")
 
 
 def test_events_stay_in_one_table(with_extension):

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 from psycopg.errors import ReadOnlySqlTransaction
-from tests.everything import READS, WRITES
+from tests.everything import OTHERS, READS, WRITES
 from tests.rows import call, found, recall, refused, remember, until, value
 
 from pgmemoir import AsyncMemoir, Memoir, OutOfRange, cli
@@ -53,10 +53,10 @@ def test_every_reader_answers_on_a_standby(standby, name):
     standby.execute(READS[name])
 
 
-@pytest.mark.parametrize("name", [*WRITES, "maintain_all"])
+@pytest.mark.parametrize("name", [*WRITES, *OTHERS])
 def test_every_writer_is_refused_there_as_postgresql_refuses(standby, name):
     with pytest.raises(ReadOnlySqlTransaction, match="cannot execute"):
-        standby.execute(WRITES.get(name, "CALL memoir.maintain_all()"))
+        standby.execute({**WRITES, **OTHERS}[name])
 
 
 def test_views_are_read_there_but_those_of_the_log(standby):

@@ -121,5 +121,11 @@ SELECT memoir.finish(c.job_id, user_id => 'ada', worker => 'w')
 FROM memoir.claim('ada', 1, 'w', '{report}') AS c;
 INSERT INTO memoir.uncompared SELECT 'ada', max(memory_id) FROM memoir.memory WHERE user_id = 'ada'
 ON CONFLICT DO NOTHING;
-INSERT INTO memoir.source VALUES ('recipes', 'recipe', 'public.recipes', '{"content": "text"}',
-    '2026-01-01 00:00+00');
+
+-- A table of an application, and a row of it that could not be read.
+CREATE TABLE public.recipes (id int PRIMARY KEY, body text NOT NULL);
+SELECT memoir.attach_source('recipes', 'recipe', 'public.recipes', '{body}', '{id}',
+                            user_id => 'ada');
+INSERT INTO public.recipes VALUES (1, 'Bread: flour, water, salt and a day of waiting');
+INSERT INTO memoir.source_error (user_id, source, source_key, code, reason)
+VALUES ('ada', 'recipes', '2', 'ME007', 'the text is empty');

@@ -1,5 +1,6 @@
 -- What recall says to a set of questions: the block, and a line for each candidate. Two databases
--- that answer alike here recall alike. Parameter: as_of, NULL for now.
+-- that answer alike here recall alike. Parameter: as_of; NULL for now, when scores fall all the time
+-- and are left out.
 WITH asked (name, user_id, mode, query_text, query_vec) AS (
     VALUES ('words', 'ada', 'execute', 'Why do logins fail?', NULL),
            ('hybrid', 'ada', 'debug', 'gateway deploy failed', '[0.9,0.1,0,0]'),
@@ -20,7 +21,8 @@ SELECT a.name,
        memoir.memory_context(a.query_vec::halfvec, a.mode, 200, a.query_text, a.user_id,
                              as_of => %(as_of)s),
        ARRAY(SELECT format('%%s %%s %%s %%s %%s %%s', x.place, x.kind, x.memory_id, x.event_id,
-                           round(x.score::numeric, 3), x.reason)
+                           CASE WHEN %(as_of)s::timestamptz IS NOT NULL
+                                THEN round(x.score::numeric, 3) END, x.reason)
              FROM memoir.memory_explain(a.query_vec::halfvec, a.mode, 200, a.query_text, a.user_id,
                                         as_of => %(as_of)s) AS x)
 FROM asked AS a

@@ -9,12 +9,12 @@ INSERT INTO memoir.entity (user_id, entity_id, name, type, created_at) VALUES
 ('ada', '1', 'Gateway', 'product', '2026-04-01 00:00:14+00:00'),
 ('ada', '3', 'Sofía', 'person', '2026-04-01 00:00:15+00:00');
 
-INSERT INTO memoir.event (user_id, event_id, type, payload, created_at, line, cost, terms, term_count, archive_job, log_entry, log_place) VALUES
-('ada', '1', 'task_failed', '{"task": "deploy gateway 3.14", "error": "OOMKilled"}', '2026-03-31 20:00:00+00', '[task_failed] {"task": "deploy gateway 3.14", "error": "OOMKilled"}', '27.8', '{15447082:1,45984181:1,49282835:1,81818633:1,82468583:1,85098715:1,139623050:1,150423573:1,192664925:1,211816397:1,215106862:1,235219555:1}/536870912', '12', '3', NULL, NULL),
-('ada', '2', 'task_completed', '{"task": "rotate keys"}', '2026-02-01 08:00:00+00', '[task_completed] {"task": "rotate keys"}', '15.08', '{11333962:1,15447082:1,46599699:1,54211155:1,156637589:1}/536870912', '5', '3', NULL, NULL),
-('moved', '10005', 'event', '{"content": "完成了项目 API 文档编写"}', '2026-02-21 14:30:00+00', '[event] {"content": "完成了项目 API 文档编写"}', '19.93', '{8680503:1,21767466:1,40402126:1,76001613:1,127873644:1,193863553:1,202063808:1,212922696:1,248971308:1}/536870912', '9', NULL, '{"time": "14:30:00",
+INSERT INTO memoir.event (user_id, event_id, type, payload, created_at, line, cost, terms, term_count, source, source_key, archive_job, log_entry, log_place) VALUES
+('ada', '1', 'task_failed', '{"task": "deploy gateway 3.14", "error": "OOMKilled"}', '2026-03-31 20:00:00+00', '[task_failed] {"task": "deploy gateway 3.14", "error": "OOMKilled"}', '27.8', '{15447082:1,45984181:1,49282835:1,81818633:1,82468583:1,85098715:1,139623050:1,150423573:1,192664925:1,211816397:1,215106862:1,235219555:1}/536870912', '12', NULL, NULL, '3', NULL, NULL),
+('ada', '2', 'task_completed', '{"task": "rotate keys"}', '2026-02-01 08:00:00+00', '[task_completed] {"task": "rotate keys"}', '15.08', '{11333962:1,15447082:1,46599699:1,54211155:1,156637589:1}/536870912', '5', NULL, NULL, '3', NULL, NULL),
+('moved', '10005', 'event', '{"content": "完成了项目 API 文档编写"}', '2026-02-21 14:30:00+00', '[event] {"content": "完成了项目 API 文档编写"}', '19.93', '{8680503:1,21767466:1,40402126:1,76001613:1,127873644:1,193863553:1,202063808:1,212922696:1,248971308:1}/536870912', '9', NULL, NULL, NULL, '{"time": "14:30:00",
     "type": "event", "content": "完成了项目 API 文档编写"}', '0'),
-('李雷', '3', 'alert', '{"title": "网关延迟升高"}', '2026-03-31 23:00:00+00', '[alert] {"title": "网关延迟升高"}', '15.82', '{25183673:1,47742581:1,53293285:1,59717358:1,110709176:1,234423558:1,235903971:1}/536870912', '7', '4', NULL, NULL);
+('李雷', '3', 'alert', '{"title": "网关延迟升高"}', '2026-03-31 23:00:00+00', '[alert] {"title": "网关延迟升高"}', '15.82', '{25183673:1,47742581:1,53293285:1,59717358:1,110709176:1,234423558:1,235903971:1}/536870912', '7', NULL, NULL, '4', NULL, NULL);
 
 INSERT INTO memoir.file_head (user_id, name, written, read_at) VALUES
 ('moved', 'logs/2026-02-21.json', '{"date": "2026-02-21", "entries": []}', '2026-04-01 00:00:35+00:00'),
@@ -24,7 +24,7 @@ INSERT INTO memoir.gold (user_id, gold_id, gold_set, query, query_hash, query_ve
 ('ada', '1', 'first', 'Why did logins fail?', E'\\x80c50764dc50974b56d18e76aa4f8e086f6b516873025f26f49b17685d9f626f', '[1,0,0,0]', '1', '2026-04-01 00:00:27+00:00');
 
 INSERT INTO memoir.import (user_id, file_hash, vectors, counts, highest_id, shift, line, checksum, place, found, archive_job, begun_at, ended_at) VALUES
-('moved', E'\\xebd0629e792dc1aea604bea1314e14b145746bf75d92d32154b58b87535ea0a5', 'true', '{"user": 1, "memory": 1, "tool_call": 1}', '15', '17', '5', E'\\xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '12', '{"user": 1, "memory": 1, "tool_call": 1}', NULL, '2026-04-01 00:00:33+00:00', '2026-04-01 00:00:33+00:00');
+('moved', E'\\xebd0629e792dc1aea604bea1314e14b145746bf75d92d32154b58b87535ea0a5', 'true', '{"user": 1, "memory": 1, "tool_call": 1}', '15', '17', '5', E'\\xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '14', '{"user": 1, "memory": 1, "tool_call": 1}', NULL, '2026-04-01 00:00:33+00:00', '2026-04-01 00:00:33+00:00');
 
 INSERT INTO memoir.job_kind (name, needs, payload_schema, description) VALUES
 ('report', 'nothing', '{"type": "object"}', 'A report.')
@@ -70,6 +70,9 @@ INSERT INTO memoir.setting (name, value, description) VALUES
 ('installation', '"7c1d8f0a-0000-4000-8000-000000000001"', 'Names this database in what a sync keeps of files: it is no base for another database.'),
 ('profile_goals', '5', 'Goals in the profile part of a block (D0 1.5).')
 ON CONFLICT (name) DO UPDATE SET name = excluded.name, value = excluded.value, description = excluded.description;
+
+INSERT INTO memoir.source_error (user_id, error_id, source, source_key, place, code, reason, attempts, created_at) VALUES
+('ada', '1', 'recipes', '2', NULL, 'ME007', 'the text is empty', '1', '2026-04-01 00:00:41+00:00');
 
 INSERT INTO memoir.synonym (term, synonym, similarity) VALUES
 ('auth', 'login', '0'),
@@ -172,21 +175,8 @@ INSERT INTO memoir.job (user_id, job_id, kind, payload, dedup_key, status, prior
 ('ada', '2', 'expand', '{"query": "cooking"}', '82bd81ea4b0302554165ae91628c0965b68b976a62ecf107c2e79688833f7599', 'waiting', '0', '0', '2026-04-01 00:00:25+00:00', NULL, NULL, '2026-04-01 00:00:25+00:00', NULL),
 ('ada', '3', 'archive', '{"event_ids": ["2", "1"]}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:28+00:00', NULL, NULL, '2026-04-01 00:00:28+00:00', NULL),
 ('ada', '5', 'report', '{"week": 14}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:36+00:00', NULL, NULL, '2026-04-01 00:00:36+00:00', NULL),
-('ada', '6', 'report', '{"week": 13}', NULL, 'done', '1', '1', '2026-04-01 00:00:39+00:00', 'w', NULL, '2026-04-01 00:00:37+00:00', '2026-04-01 00:00:38+00:00'),
+('ada', '6', 'report', '{"week": 13}', NULL, 'done', '1', '1', '2026-04-01 00:00:42+00:00', 'w', NULL, '2026-04-01 00:00:37+00:00', '2026-04-01 00:00:38+00:00'),
 ('李雷', '4', 'archive', '{"event_ids": ["3"]}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:28+00:00', NULL, NULL, '2026-04-01 00:00:28+00:00', NULL);
-
-INSERT INTO memoir.message (user_id, session_id, position, role, speaker, content, tokens, data, created_at) VALUES
-('ada', 'monday', '0', 'user', 'Mara', 'Which database does billing use?', '8', '{}', '2026-03-30 10:00:00+00'),
-('ada', 'monday', '1', 'assistant', NULL, 'PostgreSQL, for its row-level security.', '12', '{"tool": "search_memories", "success": true}', '2026-03-30 10:01:00+00');
-
-INSERT INTO memoir.mode_weight (mode, kind, weight) VALUES
-('debug', 'event', '1.4'),
-('kitchen', 'recipe', '2')
-ON CONFLICT (mode, kind) DO UPDATE SET mode = excluded.mode, kind = excluded.kind, weight = excluded.weight;
-
-INSERT INTO memoir.source (name, kind, relation, mapping, created_at) VALUES
-('recipes', 'recipe', 'public.recipes', '{"content": "text"}', '2026-01-01 00:00:00+00')
-ON CONFLICT (name) DO UPDATE SET name = excluded.name, kind = excluded.kind, relation = excluded.relation, mapping = excluded.mapping, created_at = excluded.created_at;
 
 INSERT INTO memoir.memory (user_id, memory_id, kind, content, summary, data, subject, importance, confidence, origin, session_id, position, speaker, source, source_key, valid_from, valid_until, lifetime, status, retired_at, content_hash, created_at, recorded_at, updated_at) VALUES
 ('ada', '1', 'learning', 'Logins failed after the key rotation: three gateways kept the old JWKS', NULL, '{}', NULL, '0.8', '1', 'user', NULL, NULL, NULL, NULL, NULL, '2026-01-05 10:00:00+00', NULL, 'core', 'active', NULL, E'\\x40496c2ca05f2dfddd09295c29f4b6930f6df09ecb032745003b41d1d4e10d62', '2026-01-05 10:00:00+00', '2026-04-01 00:00:02+00:00', '2026-04-01 00:00:02+00:00'),
@@ -201,12 +191,26 @@ INSERT INTO memoir.memory (user_id, memory_id, kind, content, summary, data, sub
 ('ada', '10', 'turn', 'Which database does billing use?', NULL, '{}', NULL, '0.5', '1', 'user', 'monday', '0', 'Mara', NULL, NULL, '2026-03-30 10:00:00+00', NULL, 'core', 'active', NULL, E'\\xeb539f6a3983207bb2ce03c0ceeb05621c51c003363ece9cf9e9502625418647', '2026-03-30 10:00:00+00', '2026-04-01 00:00:16+00:00', '2026-04-01 00:00:16+00:00'),
 ('ada', '11', 'turn', 'PostgreSQL, for its row-level security.', NULL, '{}', NULL, '0.5', '1', 'user', 'monday', '1', 'Ken', NULL, NULL, '2026-03-30 10:01:00+00', NULL, 'core', 'active', NULL, E'\\x0d89c472fd2d621aba9b094e4258a003e9c0e9baac29f654234dd85fdfb3a5ad', '2026-03-30 10:01:00+00', '2026-04-01 00:00:17+00:00', '2026-04-01 00:00:17+00:00'),
 ('ada', '16', 'general', 'Written after the words were counted', NULL, '{}', NULL, '0.5', '1', 'user', NULL, NULL, NULL, NULL, NULL, '2026-03-31 09:00:00+00', NULL, 'core', 'active', NULL, E'\\x4307aa67f3342896c00ced279b90f8a97d64370e4a4a66220f7333ed1cffd005', '2026-03-31 09:00:00+00', '2026-04-01 00:00:32+00:00', '2026-04-01 00:00:32+00:00'),
+('ada', '10019', 'recipe', 'Bread: flour, water, salt and a day of waiting', NULL, '{}', NULL, '0.5', '1', 'source', NULL, NULL, NULL, 'recipes', '1', '2026-04-01 00:00:40+00:00', NULL, 'core', 'active', NULL, E'\\xd6645b547f37ed643a560831ec277ead4c838ca97704cce5512f99faa0b1b361', '2026-04-01 00:00:40+00:00', '2026-04-01 00:00:40+00:00', '2026-04-01 00:00:40+00:00'),
 ('moved', '32', 'fact', E'Keeps the spare key under the "blue" pot \\ never in the drawer 🔑', NULL, '{}', NULL, '0.8', '1', 'user', NULL, NULL, NULL, NULL, NULL, '2026-01-01 00:00:00+00', NULL, 'core', 'active', NULL, E'\\xb7d53c5a9c383b61afee5b4c6773f3ee76a3c6e694c5737af13a33d3f1d738df', '2026-01-01 00:00:00+00', '2026-04-01 00:00:22+00:00', '2026-04-01 00:00:22+00:00'),
 ('moved', '10018', 'preference', '用户偏好东方航空，尤其是早班机', NULL, '{"mood": "calm"}', NULL, '0.85', '1', 'user_explicit', NULL, NULL, NULL, NULL, NULL, '2026-02-21 10:30:00+00', NULL, 'core', 'active', NULL, E'\\x15693fdb65357e5f25082840dcd7829cc8dd4a8f76354b1e905e30103a5207f0', '2026-02-21 10:30:00+00', '2026-04-01 00:00:34+00:00', '2026-04-01 00:00:34+00:00'),
 ('o''hara 🙂', '15', 'fact', E'Keeps the spare key under the "blue" pot \\ never in the drawer 🔑', NULL, '{}', NULL, '0.8', '1', 'user', NULL, NULL, NULL, NULL, NULL, '2026-01-01 00:00:00+00', NULL, 'core', 'active', NULL, E'\\xb7d53c5a9c383b61afee5b4c6773f3ee76a3c6e694c5737af13a33d3f1d738df', '2026-01-01 00:00:00+00', '2026-04-01 00:00:22+00:00', '2026-04-01 00:00:22+00:00'),
 ('李雷', '12', 'procedural', '认证失败先看令牌的 kid 是否在 JWKS 里', NULL, '{}', NULL, '0.5', '1', 'user', NULL, NULL, NULL, NULL, NULL, '2026-02-11 03:00:00+00', NULL, 'core', 'active', NULL, E'\\xd89f825a91d9e2ce56fe8eaac2e2cdab97eb9b2a6164b6506f60f614c31f1fc9', '2026-02-11 03:00:00+00', '2026-04-01 00:00:19+00:00', '2026-04-01 00:00:19+00:00'),
 ('李雷', '13', 'preference', '喜欢先看日志再看代码', NULL, '{}', '习惯.排查', '0.9', '1', 'user', NULL, NULL, NULL, NULL, NULL, '2026-02-12 03:00:00+00', NULL, 'core', 'active', NULL, E'\\x38a411d4d3e78298a336fffca2c30cec4e5473cf7f453e701a2fb84de6a9bdcd', '2026-02-12 03:00:00+00', '2026-04-01 00:00:20+00:00', '2026-04-01 00:00:20+00:00'),
 ('李雷', '14', 'fact', '预发环境的网关每周二重启', NULL, '{}', NULL, '0.8', '1', 'model', NULL, NULL, NULL, NULL, NULL, '2026-03-01 00:00:00+00', NULL, 'core', 'pending', NULL, E'\\xba94073d4f13dc06056acc4ce477d4d2babb0b7d544948bfa8d35d10fc0f0d2b', '2026-03-01 00:00:00+00', '2026-04-01 00:00:21+00:00', '2026-04-01 00:00:21+00:00');
+
+INSERT INTO memoir.message (user_id, session_id, position, role, speaker, content, tokens, data, created_at) VALUES
+('ada', 'monday', '0', 'user', 'Mara', 'Which database does billing use?', '8', '{}', '2026-03-30 10:00:00+00'),
+('ada', 'monday', '1', 'assistant', NULL, 'PostgreSQL, for its row-level security.', '12', '{"tool": "search_memories", "success": true}', '2026-03-30 10:01:00+00');
+
+INSERT INTO memoir.mode_weight (mode, kind, weight) VALUES
+('debug', 'event', '1.4'),
+('kitchen', 'recipe', '2')
+ON CONFLICT (mode, kind) DO UPDATE SET mode = excluded.mode, kind = excluded.kind, weight = excluded.weight;
+
+INSERT INTO memoir.source (name, source_id, kind, relation, query, follows, mapping, on_delete, write_retrievals, attached_by, read_up_to, checking, complete, last_read, created_at) VALUES
+('recipes', '1', 'recipe', 'public.recipes', NULL, 'true', '{"content": ["body"], "user_id": "ada", "source_id": ["id"], "time_zone": "UTC"}', 'forget', 'false', 'postgres', NULL, NULL, 'false', NULL, '2026-04-01 00:00:39+00:00')
+ON CONFLICT (name) DO UPDATE SET name = excluded.name, source_id = excluded.source_id, kind = excluded.kind, relation = excluded.relation, query = excluded.query, follows = excluded.follows, mapping = excluded.mapping, on_delete = excluded.on_delete, write_retrievals = excluded.write_retrievals, attached_by = excluded.attached_by, read_up_to = excluded.read_up_to, checking = excluded.checking, complete = excluded.complete, last_read = excluded.last_read, created_at = excluded.created_at;
 
 INSERT INTO memoir.access (user_id, memory_id, count, last_at) VALUES
 ('ada', '1', '1', '2026-04-01 00:00:23+00:00'),
@@ -315,6 +319,7 @@ INSERT INTO memoir.trace (user_id, memory_id, model, kind, created_at, importanc
 ('ada', '10', '1', '6', '2026-03-30 10:00:00+00', '0.5', '1', '0', 'true', 'false', '8.45', NULL, '3', '{18111200:1,102965506:1,171643947:1,335108340:0.00024414062,479454090:0.00024414062}/536870912', '[0.5,0.5,0,0]', 'Which database does billing use?', NULL, 'true', 'false'),
 ('ada', '11', '1', '6', '2026-03-30 10:01:00+00', '0.5', '1', '1', 'false', 'false', '12.62', NULL, '7', '{530298:1,82607188:1,104101518:1,172460870:1,193716923:1,197411743:1,249564169:1,433471355:0.00024414062}/536870912', NULL, 'PostgreSQL, for its row-level security.', NULL, 'true', 'false'),
 ('ada', '16', '1', '17', '2026-03-31 09:00:00+00', '0.5', '0', '-1', 'false', 'false', '8.74', NULL, '3', '{113464468:1,160177845:1,214699662:1}/536870912', NULL, 'Written after the words were counted', NULL, 'true', 'false'),
+('ada', '10019', '1', '61', '2026-04-01 00:00:40+00:00', '0.5', '0', '-1', 'false', 'false', '12.489999999999998', NULL, '6', '{15996549:1,104102318:1,118942892:1,155501183:1,159735885:1,257292669:1}/536870912', NULL, 'Bread: flour, water, salt and a day of waiting', NULL, 'true', 'false'),
 ('moved', '32', '1', '8', '2026-01-01 00:00:00+00', '0.8', '0', '-1', 'false', 'false', '17.275', NULL, '7', '{23361385:1,46599699:1,105479756:1,113933987:1,122311108:1,217241969:1,221421330:1}/536870912', NULL, E'Keeps the spare key under the "blue" pot \\ never in the drawer 🔑', NULL, 'true', 'false'),
 ('moved', '10018', '1', '7', '2026-02-21 10:30:00+00', '0.85', '0', '-1', 'false', 'false', '14.379999999999999', NULL, '10', '{5630172:1,13689257:1,25866871:1,60121572:1,93111876:1,108768604:1,133358708:1,164231671:1,252527095:1,253432580:1}/536870912', NULL, '用户偏好东方航空，尤其是早班机', NULL, 'true', 'false'),
 ('o''hara 🙂', '15', '1', '8', '2026-01-01 00:00:00+00', '0.8', '0', '-1', 'false', 'false', '17.275', NULL, '7', '{23361385:1,46599699:1,105479756:1,113933987:1,122311108:1,217241969:1,221421330:1}/536870912', NULL, E'Keeps the spare key under the "blue" pot \\ never in the drawer 🔑', NULL, 'true', 'false'),
@@ -332,7 +337,7 @@ SELECT setval('memoir.gold_gold_id_seq', 10002);
 
 SELECT setval('memoir.job_job_id_seq', 6);
 
-SELECT setval('memoir.memory_memory_id_seq', 10018);
+SELECT setval('memoir.memory_memory_id_seq', 10019);
 
 SELECT setval('memoir.retrieval_retrieval_id_seq', 10003);
 
@@ -341,5 +346,9 @@ SELECT setval('memoir.revision_revision_id_seq', 10007);
 SELECT setval('memoir.run_id_seq', 10004);
 
 SELECT setval('memoir.session_number_seq', 1);
+
+SELECT setval('memoir.source_error_error_id_seq', 1);
+
+SELECT setval('memoir.source_source_id_seq', 1);
 
 SELECT setval('memoir.tool_call_tool_call_id_seq', 10003);

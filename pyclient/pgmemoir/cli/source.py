@@ -1,0 +1,191 @@
+"""``memoir source``: tables of the application as memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import psycopg
+
+from .. import sources
+from .app import App
+from .options import AS_JSON
+from .output import one_line, print_json, table
+
+_NAME = click.argument("name")
+
+
+def _columns(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+@click.group("source")
+def group() -> None:
+    """Attach tables of the application as memory.
+
+    \b
+    memoir source attach tasks task app.tasks --content title,description --user-id alice
+    memoir source fill tasks      what is in the table already; later rows come by themselves
+    memoir source list
+    memoir source detach tasks    the table is as it was
+    """
+
+
+@group.command()
+@_NAME
+@click.argument("kind")
+@click.argument("relation", required=False)
+@click.option(
+    "--query",
+    metavar="FILE",
+    type=click.Path(exists=True, path_type=Path),
+    help="One SELECT instead of RELATION; pulled, not followed.",
+)
+@click.option("--content", metavar="COLUMNS", help="What it says: title,description.")
+@click.option("--source-id", metavar="COLUMNS", help="The key; default the primary key.")
+@click.option("--user-id", help="The one user whose rows they are.")
+@click.option("--user-column", help="The column that says whose row it is.")
+@click.option("--created-at", metavar="COLUMN")
+@click.option("--changed-at", metavar="COLUMN", help="Of a view: only newer rows are pulled.")
+@click.option("--summary", metavar="COLUMN")
+@click.option("--importance", metavar="COLUMN", help="0 to 1.")
+@click.option("--data", metavar="COLUMNS", help="What is kept beside: status,priority.")
+@click.option("--subject", metavar="COLUMN")
+@click.option("--status", metavar="COLUMN", help="active, archived or forgotten.")
+@click.option("--valid-until", metavar="COLUMN")
+@click.option("--type", "type_", metavar="COLUMN", help="Of events.")
+@click.option("--payload", metavar="COLUMNS", help="Of events.")
+@click.option(
+    "--on-delete",
+    default="forget",
+    show_default=True,
+    help="forget or purge the memory of a deleted row.",
+)
+@click.option(
+    "--write-retrievals", is_flag=True, help="Write what was recalled into that table of events."
+)
+@click.pass_obj
+def attach(
+    app: App,
+    /,
+    name: str,
+    kind: str,
+    relation: str | None,
+    query: Path | None,
+    content: str | None,
+    source_id: str | None,
+    data: str | None,
+    payload: str | None,
+    type_: str | None,
+    user_id: str | None,
+    on_delete: str,
+    write_retrievals: bool,
+    **columns: str | None,
+) -> None:
+    """Attach RELATION, a table or view, as source NAME of memories of KIND.
+
+    A table is followed in the transactions that change it. Its rows of now are read by
+    memoir source fill. A table that is busy is tried again for some seconds.
+    """
+    if (relation is None) == (query is None):
+        raise click.UsageError("give either RELATION or --query FILE")
+    named: dict[str, Any] = {
+        **columns,
+        "content": _columns(content),
+        "source_id": _columns(source_id),
+        "data": _columns(data),
+        "payload": _columns(payload),
+        "type": type_,
+    }
+    text = None if query is None else query.read_text(encoding="utf-8")
+    call = sources.attach(
+        name,
+        kind,
+        relation,
+        text,
+        on_delete,
+        write_retrievals,
+        user_id,
+        named,  # type: ignore[arg-type]
+    )
+    with _connected(app) as conn:
+        state = sources.attach_now(conn, call)
+    click.echo(f"attached {one_line(name)}: {state}; next: memoir source fill {one_line(name)}")
+
+
+@group.command()
+@_NAME
+@click.option("--anew", is_flag=True, help="From the first row, and forget what is gone.")
+@click.option("--batch", type=int, help="Rows a transaction; default 1000.")
+@click.pass_obj
+def fill(app: App, name: str, anew: bool, batch: int | None) -> None:
+    """Take over the rows a source has already; stopped, the next call goes on.
+
+    Exit code 1 when rows could not be taken over.
+    """
+    _read(app, name, changes=False, anew=anew, most=batch)
+
+
+@group.command()
+@_NAME
+@click.option("--batch", type=int, help="Rows a transaction; default 1000.")
+@click.pass_obj
+def pull(app: App, name: str, batch: int | None) -> None:
+    """Take over what changed in a view or query, and rows that failed before.
+
+    Exit code 1 when rows could not be taken over.
+    """
+    _read(app, name, changes=True, anew=False, most=batch)
+
+
+@group.command("list")
+@AS_JSON
+@click.pass_obj
+def list_sources(app: App, as_json: bool) -> None:
+    """Show what is attached, and whether it works."""
+    with app.memoir() as memory:
+        found = memory.sources()
+    if as_json:
+        print_json(found)
+        return
+    cells = [["source", "kind", "of", "state", "rows", "waiting", "last error"]]
+    for one in found:
+        numbers = [f"{one.rows:,}", f"{one.waiting:,}"]
+        words = map(one_line, (one.name, one.kind, one.relation, one.state))
+        cells.append([*words, *numbers, one_line(one.last_error or "")])
+    click.echo(table(cells, flexible=6, right={4, 5}))
+
+
+@group.command()
+@_NAME
+@click.option("--memories", default="keep", show_default=True, help="keep, forget or purge.")
+@click.pass_obj
+def detach(app: App, name: str, memories: str) -> None:
+    """End an attachment; the table is as it was before."""
+    with _connected(app) as conn:
+        number = sources.detach_now(conn, sources.detach(name, memories))
+    click.echo(f"detached {one_line(name)}, memories: {number:,}, {one_line(memories)}")
+
+
+def _read(app: App, name: str, **how: Any) -> None:
+    read = written = waiting = 0
+    with _connected(app) as conn:
+        for batch in sources.read(conn, name, **how):
+            read, written = read + batch.read_rows, written + batch.written
+            waiting = batch.waiting
+    click.echo(f"{one_line(name)}: read {read:,} rows, changed {written:,} memories")
+    if waiting:
+        click.echo(f"{waiting:,} rows wait: SELECT * FROM memoir.source_error", err=True)
+        raise click.exceptions.Exit(1)
+
+
+@contextmanager
+def _connected(app: App) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(app.address, autocommit=True, prepare_threshold=None) as conn:
+        yield conn
+
+
+COMMANDS = (group,)

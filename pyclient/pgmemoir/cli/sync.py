@@ -1,0 +1,153 @@
+"""``memoir sync``."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+import psycopg
+
+from ..sync import Change, Options, Synced, sync, watch
+from .app import FAILED, App, explain_error
+from .options import AS_JSON, DRY_RUN
+from .output import one_line, print_json, table
+
+# More rows than this nobody reads.
+_LONGEST_LIST = 40
+
+
+@click.command("sync")
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--ours", "strategy", flag_value="ours", help="Of a conflict take the file's side.")
+@click.option(
+    "--theirs", "strategy", flag_value="theirs", help="Of a conflict take the database's side."
+)
+@DRY_RUN
+@click.option(
+    "--allow-deletions",
+    is_flag=True,
+    help="Forget what is missing even if it is more than half of a file.",
+)
+@click.option("--watch", "watched", is_flag=True, help="Go on whenever a file or a memory changes.")
+@click.option("--user", help="Whose memory, as memoir --user.")
+@AS_JSON
+@click.pass_obj
+def sync_command(
+    app: App,
+    folder: Path,
+    strategy: str | None,
+    dry_run: bool,
+    allow_deletions: bool,
+    watched: bool,
+    user: str | None,
+    as_json: bool,
+) -> None:
+    """Bring memory.md and learnings.md in DIR and the database together, both ways.
+
+    A bullet is a memory, of the kind that the heading above it names. What was edited, added or
+    deleted on one side is taken over by the other. What was changed on both sides is a conflict:
+    it is listed, and both sides stay. What is deleted from a file is forgotten; memoir restore
+    brings it back, and memoir undo --run takes a whole sync back.
+
+    DIR/.memoir-sync holds what the last sync agreed on; without it nothing is taken for deleted.
+
+    Exit code 1 when there are conflicts.
+    """
+    if watched and dry_run:
+        raise click.UsageError("--watch changes files and memories: leave --dry-run out")
+    options = Options(strategy or "report", dry_run, allow_deletions, user or app.user)
+    if watched:
+        _watch(app, folder, options)
+        return
+    with psycopg.connect(app.address, autocommit=True) as conn:
+        done = sync(conn, folder, options)
+    if as_json:
+        print_json(_as_object(done))
+    else:
+        click.echo(sync_report(done, dry_run))
+    if done.conflicts:
+        raise click.exceptions.Exit(FAILED)
+
+
+def sync_report(done: Synced, dry_run: bool = False) -> str:
+    """What was done, a line each, conflicts with both texts, and the numbers."""
+    parts = [_change_table(done.changes)] if done.changes else []
+    parts += [_conflict(each) for each in done.conflicts]
+    if done.conflicts:
+        parts.append("--ours takes the side of the files, --theirs that of the database.")
+    parts.append(_numbers(done, dry_run))
+    return "\n\n".join(parts)
+
+
+def _change_table(changes: Sequence[Change]) -> str:
+    cells = [
+        [
+            _place(each),
+            each.action,
+            each.changed or "",
+            "" if each.memory_id is None else str(each.memory_id),
+            one_line(each.file_text or each.database_text or ""),
+            one_line(each.reason),
+        ]
+        for each in changes[:_LONGEST_LIST]
+    ]
+    heads = ["where", "action", "in the", "id", "content", "because"]
+    shown = table([heads, *cells], flexible=4, right={3})
+    left = len(changes) - len(cells)
+    return f"{shown}\n... and {left:,} more (--json lists all)" if left else shown
+
+
+def _conflict(change: Change) -> str:
+    texts = {"file": change.file_text, "database": change.database_text}
+    said = [
+        f"  {side:<9} {one_line(text) if text else '(deleted)'}" for side, text in texts.items()
+    ]
+    return "\n".join([f"conflict at {_place(change)}, memory {change.memory_id}", *said])
+
+
+def _numbers(done: Synced, dry_run: bool) -> str:
+    if not done.changes:
+        return "files and database agree"
+    sides = [each.changed for each in done.changes]
+    would = "would be " if dry_run else ""
+    counts = f"{sides.count('database')} in the database, {sides.count('file')} in the files"
+    conflicts = f", {len(done.conflicts)} in conflict" if done.conflicts else ""
+    back = f"; memoir undo --run {done.run_id} takes it back" if done.run_id else ""
+    return f"{would}changed: {counts}{conflicts}{back}"
+
+
+def _place(change: Change) -> str:
+    return f"{change.file}.md" + ("" if change.line is None else f":{change.line}")
+
+
+def _as_object(done: Synced) -> dict[str, Any]:
+    changes = [
+        {**vars(each), "memory_id": each.memory_id and str(each.memory_id)} for each in done.changes
+    ]
+    return {"changes": changes, "written": done.written, "run_id": done.run_id}
+
+
+def _watch(app: App, folder: Path, options: Options) -> None:
+    stop = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    def told(done: Synced) -> None:
+        click.echo(sync_report(done) + "\n")
+
+    def failed(error: Exception) -> None:
+        click.echo(str(explain_error(error)[0]), err=True)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    click.echo(f"watching {folder}; Ctrl-C ends it", err=True)
+    watch(app.address, folder, options, told, failed, stop)
+
+
+COMMANDS = (sync_command,)

@@ -1,0 +1,315 @@
+"""Attached tables: the calls, the check of a mapping SELECT, and the fill in small transactions.
+
+A SELECT is looked at here before it is sent, as a parser sees it; the database checks it again in
+its own way. Its text is kept as it was written: sqlglot only reads it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypedDict, TypeVar
+
+import psycopg
+
+from .calls import Call, Row
+from .checks import clean_text, texts, whole_number
+from .errors import BadSource, NotPossible, translate
+from .statements import rows
+
+T = TypeVar("T")
+
+# How often a busy table is tried, and the pause between, in which its writers go on.
+_ATTEMPTS = 5
+_PAUSE_SECONDS = 1.0
+# A query that takes longer is stopped.
+QUERY_SECONDS = 60
+
+_REQUIRED = {"source_id"}
+_OF_EVENTS = {"type", "payload"}
+_OF_MEMORIES = {"content"}
+_NAMES = (
+    {"user_id", "created_at", "changed_at", "summary", "importance", "data", "subject", "status"}
+    | {"valid_until"}
+    | _REQUIRED
+    | _OF_EVENTS
+    | _OF_MEMORIES
+)
+# Functions that do more than read. Beginnings, in lower case.
+_DENIED = (
+    *("pg_sleep", "dblink", "pg_read", "pg_ls", "pg_stat_file", "set_config", "nextval", "setval"),
+    *("lo_", "pg_notify", "pg_terminate", "pg_cancel", "pg_advisory", "pg_try_advisory"),
+    *("pg_reload", "pg_switch", "pg_logical", "pg_create", "pg_drop", "pg_export", "txid_current"),
+    *("query_to_xml", "table_to_xml", "schema_to_xml", "database_to_xml", "cursor_to_xml"),
+    *("random", "clock_timestamp", "gen_random", "uuid", "timeofday", "currval", "lastval"),
+)
+
+
+class Columns(TypedDict, total=False):
+    """Which columns are what, as ``memoir.attach_source`` takes them; see its comment."""
+
+    content: Sequence[str]
+    source_id: Sequence[str]
+    created_at: str
+    summary: str
+    importance: str
+    data: Sequence[str]
+    subject: str
+    status: str
+    valid_until: str
+    type: str
+    payload: Sequence[str]
+    changed_at: str
+    user_column: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """An attached table or query, as view ``memoir.sources`` has it."""
+
+    name: str
+    kind: str
+    relation: str
+    state: str
+    rows: int
+    waiting: int
+    last_pull: datetime | None
+    last_error: str | None
+    mapping: dict[str, Any]
+    query: str | None
+
+
+@dataclass(frozen=True)
+class Filled:
+    """One batch that was read.
+
+    ``written`` is how many memories changed, ``waiting`` how many rows could not be taken over;
+    ``complete``: nothing is left to read.
+    """
+
+    read_rows: int
+    written: int
+    waiting: int
+    complete: bool
+
+
+_MANY = ("content", "source_id", "data", "payload")
+_ATTACH = """SELECT memoir.attach_source(%s::text, %s::text, relation => %s::regclass,
+    query => %s::text, on_delete => %s::text, write_retrievals => %s::boolean,
+    user_id => %s::text{columns})"""
+_DETACH = b"SELECT memoir.detach_source(%s::text, memories => %s::text)"
+_SOURCES = b"""SELECT name, kind, relation, state, rows, waiting, last_pull, last_error, mapping,
+    query FROM memoir.sources ORDER BY name"""
+_FILL = b"""SELECT read_rows, written, waiting, complete
+FROM memoir.fill_source(%s::text, most => %s::int, anew => %s::boolean)"""
+_PULL = b"""SELECT read_rows, written, waiting, complete
+FROM memoir.pull_source(%s::text, most => %s::int)"""
+_KEYWORDS = b"""SELECT u.owner, k.last_id FROM memoir._source_users(%s::text) AS u (owner),
+    LATERAL memoir._source_keywords(u.owner, 0, 1000) AS k WHERE k.looked_at > 0"""
+
+
+def attach(
+    name: str,
+    kind: str,
+    relation: str | None,
+    query: str | None,
+    on_delete: str,
+    write_retrievals: bool,
+    user: str | None,
+    columns: Columns,
+) -> Call[str]:
+    """``memoir.attach_source``, after `check_query`."""
+    if query is not None:
+        check_query(query, kind)
+    named = [(key, value) for key, value in columns.items() if value is not None]
+    unknown = sorted({key for key, _ in named} - Columns.__annotations__.keys())
+    if unknown:
+        raise TypeError(f"there is no output {', '.join(map(repr, unknown))}")
+    casts = ", ".join(f"{key} => %s::text{'[]' * (key in _MANY)}" for key, _ in named)
+    statement = _ATTACH.format(columns=f", {casts}" if casts else "")
+    values = [
+        texts([value] if isinstance(value, str) else value, key)  # type: ignore[arg-type]
+        if key in _MANY
+        else clean_text(value, key)  # type: ignore[arg-type]
+        for key, value in named
+    ]
+    given = (name, kind, relation, query)
+    head = tuple(clean_text(each, "an argument of attach_source") for each in given)
+    params = (*head, on_delete, write_retrievals, user, *values)
+    return Call(statement.encode(), params, lambda found: str(found[0][0]))
+
+
+def detach(name: str, memories: str) -> Call[int]:
+    """``memoir.detach_source``: how many memories or events it had."""
+    params = (clean_text(name, "the name"), clean_text(memories, "memories"))
+    return Call(_DETACH, params, lambda found: int(found[0][0]))
+
+
+def listed() -> Call[list[Source]]:
+    """View ``memoir.sources``."""
+    return Call(_SOURCES, (), lambda found: [Source(*row) for row in found])
+
+
+def fill(name: str, most: int | None, anew: bool) -> Call[Filled]:
+    """``memoir.fill_source``: one batch."""
+    params = (clean_text(name, "the name"), whole_number(most, "most"), anew)
+    return Call(_FILL, params, _filled)
+
+
+def pull(name: str, most: int | None) -> Call[Filled]:
+    """``memoir.pull_source``: one batch."""
+    return Call(_PULL, (clean_text(name, "the name"), whole_number(most, "most")), _filled)
+
+
+def _filled(found: list[Row]) -> Filled:
+    return Filled(*found[0])
+
+
+def check_query(query: str, kind: str = "general") -> None:
+    """Refuse a text that is not one SELECT that names its columns and only reads.
+
+    Raises:
+        BadSource: with what is wrong.
+    """
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        statements = [each for each in sqlglot.parse(query, dialect="postgres") if each]
+    except SqlglotError as error:
+        message = " ".join(str(error).splitlines()[:1])
+        raise _refused(f"it cannot be read as SQL: {message}") from error
+    if len(statements) != 1:
+        raise _refused(f"it has {len(statements)} statements, one SELECT is wanted")
+    (statement,) = statements
+    if not isinstance(statement, exp.Query):
+        raise _refused(f"it is {statement.key.upper()}, one SELECT is wanted")
+    for part in statement.walk():
+        problem = _problem(part)
+        if problem:
+            raise _refused(problem)
+    for select in _branches(statement):
+        if any(isinstance(each, exp.Star) or each.is_star for each in select.expressions):
+            raise _refused("it selects *: name the columns")
+    names = set(statement.named_selects)
+    needed = _REQUIRED | (_OF_EVENTS if kind in ("event", "events") else _OF_MEMORIES)
+    if needed - names:
+        raise _refused(f"it has no column {', '.join(sorted(needed - names))}")
+    if names - _NAMES:
+        raise _refused(f"column {', '.join(sorted(names - _NAMES))} is none of a memory")
+
+
+def _branches(query: Any) -> Iterator[Any]:
+    """The SELECTs whose columns come out: one, or those of a UNION."""
+    from sqlglot import exp
+
+    if isinstance(query, exp.SetOperation):
+        yield from _branches(query.left)
+        yield from _branches(query.right)
+    elif isinstance(query, exp.Subquery):
+        yield from _branches(query.this)
+    else:
+        yield query
+
+
+def _problem(part: Any) -> str | None:
+    """What is wrong with one node of the statement."""
+    from sqlglot import exp
+
+    if isinstance(part, exp.Into):
+        return "it selects INTO a table"
+    if isinstance(part, exp.Lock):
+        return "it locks rows (FOR UPDATE, FOR SHARE)"
+    if isinstance(part, exp.DML | exp.DDL | exp.Command) and not isinstance(part, exp.Query):
+        return f"it has a {part.key.upper()} in it"
+    if isinstance(part, exp.Table) and part.db.lower() == "memoir":
+        return f"it reads memoir.{part.name}, which is memory itself"
+    if isinstance(part, exp.Func):
+        name = part.name if isinstance(part, exp.Anonymous) else part.sql_name()
+        if str(name).lower().startswith(_DENIED):
+            return f"it calls {str(name).lower()}(), which does more than read"
+    return None
+
+
+def _refused(reason: str) -> BadSource:
+    return BadSource(
+        f"the query cannot be attached: {reason}",
+        hint="SELECT id AS source_id, title AS content, created_at FROM app.ticket",
+    )
+
+
+def attach_now(conn: psycopg.Connection[Any], call: Call[str]) -> str:
+    """Attach, trying again while a long transaction keeps the table busy.
+
+    Args:
+        conn: in autocommit: the lock for the triggers is held for a moment alone.
+        call: of `attach`.
+    """
+    return _patiently(lambda: _run(conn, call))
+
+
+def detach_now(conn: psycopg.Connection[Any], call: Call[int]) -> int:
+    """Detach, as `attach_now`."""
+    return _patiently(lambda: _run(conn, call))
+
+
+def read(
+    conn: psycopg.Connection[Any],
+    name: str,
+    *,
+    changes: bool = False,
+    anew: bool = False,
+    most: int | None = None,
+    seconds: int = QUERY_SECONDS,
+) -> Iterator[Filled]:
+    """Read a source until nothing is left, a transaction a batch; yields each batch.
+
+    Stopped at any point, the next call goes on. At last rows are tried again that failed, and the
+    keywords of the new memories are found.
+
+    Args:
+        conn: in autocommit.
+        name: of the source.
+        changes: only what changed since (``pull_source``), else all that was not read yet.
+        anew: from the first row; also forgets memories whose rows are gone.
+        most: rows a batch; default the setting source_batch.
+        seconds: what takes longer is stopped.
+    """
+    with _limited(conn, seconds):
+        batch = _run(conn, pull(name, most) if changes else fill(name, most, anew))
+        yield batch
+        while not batch.complete:
+            batch = _run(conn, fill(name, most, False))
+            yield batch
+        if batch.waiting:
+            yield _run(conn, fill(name, most, False))
+        while _run(conn, Call(_KEYWORDS, (name,), len)):
+            pass
+
+
+@contextmanager
+def _limited(conn: psycopg.Connection[Any], seconds: int) -> Iterator[None]:
+    """Statements of a connection end after so many seconds."""
+    rows(conn, b"SELECT set_config('statement_timeout', %s, false)", (f"{seconds}s",))
+    yield
+    conn.execute("RESET statement_timeout")
+
+
+def _patiently(attempt: Callable[[], T]) -> T:
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return attempt()
+        except NotPossible:
+            time.sleep(_PAUSE_SECONDS)
+    return attempt()
+
+
+def _run(conn: psycopg.Connection[Any], call: Call[T]) -> T:
+    try:
+        return call.parse(rows(conn, call.statement, call.params))
+    except psycopg.Error as error:
+        raise translate(error) from error

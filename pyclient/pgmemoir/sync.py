@@ -1,0 +1,327 @@
+"""Markdown files of a folder and the database, brought together: ``memory.md``, ``learnings.md``.
+
+What a file says and who follows whom is decided by ``memoir.sync_markdown``. Here files are read
+and written. Beside them, in ``.memoir-sync``, lies what the last sync agreed on (the base). The
+database commits first, then the files are written, then the base; killed between, the next sync
+finds that both sides say the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from .errors import BadFile, MemoirError, translate
+from .files import read_text, write_atomically
+from .statements import rows
+
+BASES = ".memoir-sync"
+
+# How often a file may be edited while it is synced before that is given up.
+_ATTEMPTS = 5
+# Seconds: how often a watch looks at the files, how long they must be quiet before it reads them,
+# and when it syncs although nobody told of a change (memories end by the clock, too).
+_LOOK = 0.5
+_QUIET = 0.3
+_AGAIN = 60.0
+_FIRST_RECONNECT = 0.5
+_LONGEST_RECONNECT = 10.0
+
+_FILES = b"SELECT DISTINCT file FROM memoir.kind WHERE file IS NOT NULL ORDER BY file"
+_SYNC = b"""SELECT memoir.sync_markdown(%s::jsonb, %s::text, %s::boolean, %s::boolean,
+                                       %s::text)::text"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to sync.
+
+    Attributes:
+        strategy: of conflicts: report lists them, with ours the files win, with theirs the
+            database.
+        dry_run: change nothing, tell what would be.
+        allow_deletions: forget memories even if more than half of a file is missing.
+        user: whose memory; None: the setting ``memoir.user_id``, else "default".
+    """
+
+    strategy: str = "report"
+    dry_run: bool = False
+    allow_deletions: bool = False
+    user: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A difference, and what became of it: see the comment of ``memoir.sync_markdown``.
+
+    Attributes:
+        file: its name without ``.md``.
+        line: where it stood; None: not in the file.
+        action: ADD, UPDATE, FORGET, RESTORE, NOOP or CONFLICT.
+        changed: database or file, or None.
+        memory_id: the memory; None: new, in a dry run.
+        kind: the kind that the changed side got, or None.
+        file_text: what the file said.
+        database_text: what the database said.
+        reason: why.
+    """
+
+    file: str
+    line: int | None
+    action: str
+    changed: str | None
+    memory_id: int | None
+    kind: str | None
+    file_text: str | None
+    database_text: str | None
+    reason: str
+
+
+@dataclass
+class Synced:
+    """What a sync did.
+
+    Attributes:
+        changes: the differences it found.
+        written: the files it wrote.
+        run_id: what `Memoir.undo_run` takes back, None where the database was not changed.
+    """
+
+    changes: list[Change] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+    run_id: int | None = None
+
+    @property
+    def conflicts(self) -> list[Change]:
+        """What was changed on both sides and is as it was."""
+        return [change for change in self.changes if change.action == "CONFLICT"]
+
+
+def sync(conn: psycopg.Connection[Any], folder: Path, options: Options | None = None) -> Synced:
+    """Bring the Markdown files of a folder and the database together.
+
+    A file that is edited meanwhile is not overwritten: it is read and synced again.
+
+    Args:
+        conn: not in a transaction: the database has to commit before files are written.
+        folder: where the files are, or are to be.
+        options: how.
+
+    Raises:
+        BadFile: a file cannot be read or written, or cannot be right; nothing is changed then.
+        MemoirError: what else the database refuses.
+    """
+    options = options or Options()
+    try:
+        names = [name for (name,) in rows(conn, _FILES)]
+        _check_folder(folder, names, options)
+        done = Synced()
+        for _ in range(_ATTEMPTS):
+            texts = {name: _text(_file(folder, name)) for name in names}
+            answer = _ask(conn, folder, texts, options)
+            done.changes += _changes(answer["changes"])
+            done.run_id = int(answer["run_id"]) if answer["run_id"] else done.run_id
+            if options.dry_run or _write(folder, texts, answer["files"], done):
+                return done
+    except psycopg.Error as error:
+        raise translate(error) from error
+    raise BadFile(
+        f"the files of {folder} are edited all the time",
+        hint="The database has what they said. Sync again when they are quiet.",
+    )
+
+
+def watch(
+    dsn: str,
+    folder: Path,
+    options: Options,
+    told: Callable[[Synced], None],
+    failed: Callable[[Exception], None],
+    stop: threading.Event,
+) -> None:
+    """Sync whenever a file or a memory changes, until stopped.
+
+    What a file says wrongly is told once, and the next edit tried again; a lost connection is made
+    anew.
+
+    Args:
+        dsn: where the database is.
+        folder: where the files are.
+        options: how to sync.
+        told: gets what each sync that found something did.
+        failed: gets each error that the watch outlives.
+        stop: ends it, within a second.
+
+    Raises:
+        Exception: the first sync failed.
+    """
+    watched = _Watch(folder, options, told, failed, stop)
+    pause = 0.0
+    while not stop.wait(pause):
+        try:
+            with psycopg.connect(dsn, autocommit=True, application_name="memoir sync") as conn:
+                conn.execute("LISTEN memoir")
+                watched.follow(conn)
+        except psycopg.OperationalError as error:
+            if not watched.began:
+                raise
+            if not pause:
+                failed(error)
+            pause = min(2 * pause or _FIRST_RECONNECT, _LONGEST_RECONNECT)
+        else:
+            pause = 0.0
+
+
+class _Watch:
+    """One watch, over however many connections."""
+
+    def __init__(
+        self,
+        folder: Path,
+        options: Options,
+        told: Callable[[Synced], None],
+        failed: Callable[[Exception], None],
+        stop: threading.Event,
+    ) -> None:
+        self.began = False
+        self._folder = folder
+        self._options = options
+        self._told = told
+        self._failed = failed
+        self._stop = stop
+
+    def follow(self, conn: psycopg.Connection[Any]) -> None:
+        """Until stopped, or the connection is lost."""
+        seen: dict[str, tuple[int, int]] | None = None
+        again_at = 0.0
+        while not self._stop.is_set():
+            heard = seen is not None and self._hears(conn)
+            if heard or self._stamps() != seen or time.monotonic() > again_at:
+                self._wait_until_quiet()
+                seen = self._stamps()  # before: what is edited during the sync is seen after it
+                self._sync(conn)
+                again_at = time.monotonic() + _AGAIN
+
+    def _sync(self, conn: psycopg.Connection[Any]) -> None:
+        try:
+            done = sync(conn, self._folder, self._options)
+        except MemoirError as error:
+            if not self.began:
+                raise
+            self._failed(error)
+            return
+        self.began = True
+        if done.changes or done.written:
+            self._told(done)
+
+    def _hears(self, conn: psycopg.Connection[Any]) -> bool:
+        """Whether a memory of this user changed; waits a moment for it."""
+        heard = [self._is_ours(said.payload) for said in conn.notifies(timeout=_LOOK)]
+        return any(heard)
+
+    def _is_ours(self, payload: str) -> bool:
+        user = self._options.user
+        return user is None or json.loads(payload).get("user_id") == user
+
+    def _wait_until_quiet(self) -> None:
+        """Who saves several files, or one in pieces, is done when nothing changes any more."""
+        before = None
+        while before != (before := self._stamps()) and not self._stop.wait(_QUIET):
+            pass
+
+    def _stamps(self) -> dict[str, tuple[int, int]]:
+        """Time and size of every Markdown file."""
+        found = {}
+        for path in self._folder.glob("*.md"):
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            found[path.name] = (status.st_mtime_ns, status.st_size)
+        return found
+
+
+def _check_folder(folder: Path, names: list[str], options: Options) -> None:
+    """What would fail only after the database has changed."""
+    if not folder.is_dir():
+        raise BadFile(f"{folder} is no folder", hint=f"mkdir {folder}")
+    if options.dry_run:
+        return
+    bases = folder / BASES
+    for path in (folder, bases, *(_file(folder, name) for name in names)):
+        if path.exists() and not os.access(path, os.W_OK):
+            raise BadFile(f"cannot write {path}: it is read-only", hint=f"chmod u+w {path}")
+    try:
+        if not bases.exists():
+            bases.mkdir()
+            write_atomically(bases / ".gitignore", b"*\n")
+    except OSError as error:
+        raise BadFile(f"cannot write {bases}: {error.strerror}") from error
+
+
+def _ask(
+    conn: psycopg.Connection[Any],
+    folder: Path,
+    texts: Mapping[str, str | None],
+    options: Options,
+) -> dict[str, Any]:
+    """What the database makes of the files, committed."""
+    files = {
+        name: {"content": text, "base": _text(_base(folder, name))} for name, text in texts.items()
+    }
+    given = (
+        json.dumps(files, ensure_ascii=False),
+        options.strategy,
+        options.dry_run,
+        options.allow_deletions,
+        options.user,
+    )
+    with conn.transaction():
+        ((answer,),) = rows(conn, _SYNC, given)
+    parsed: dict[str, Any] = json.loads(answer)
+    return parsed
+
+
+def _write(
+    folder: Path,
+    before: Mapping[str, str | None],
+    after: Mapping[str, dict[str, str]],
+    done: Synced,
+) -> bool:
+    """Write the files, and the base of each; False: one was edited since it was read."""
+    for name, written in after.items():
+        path = _file(folder, name)
+        if _text(path) != before[name]:
+            return False
+        if write_atomically(path, written["content"].encode()):
+            done.written.append(path.name)
+        write_atomically(_base(folder, name), written["base"].encode())
+    return True
+
+
+def _changes(listed: list[dict[str, Any]]) -> list[Change]:
+    return [
+        Change(**{**each, "memory_id": each["memory_id"] and int(each["memory_id"])})
+        for each in listed
+    ]
+
+
+def _text(path: Path) -> str | None:
+    """The text of a file, None when there is none."""
+    return read_text(path) if path.exists() else None
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"{name}.md"
+
+
+def _base(folder: Path, name: str) -> Path:
+    return folder / BASES / f"{name}.md"

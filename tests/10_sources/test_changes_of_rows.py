@@ -1,0 +1,327 @@
+"""Inserts, updates and deletes of the application flow into memory, in its own transaction."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from tests.application import CALLS, USER, attach, fill, known, memories, state, waiting
+from tests.rows import call, recall, remember, value
+
+SECRET = "the password is hunter2-x9-longer"
+
+
+@pytest.fixture
+def tasks(app):
+    """Attached and empty."""
+    attach(app, "tasks")
+    fill(app, "tasks")
+    return app
+
+
+def add(conn, *titles):
+    for title in titles:
+        conn.execute("INSERT INTO tasks (title) VALUES (%s)", (title,))
+
+
+def revisions(conn):
+    rows = conn.execute("SELECT action, author FROM memoir.revision ORDER BY revision_id")
+    return rows.fetchall()
+
+
+def test_a_new_row_is_known_in_the_same_transaction(tasks):
+    add(tasks, "fix the 登录 page")
+    assert known(tasks, "登录") == ["fix the 登录 page"]
+
+
+def test_what_the_application_takes_back_is_no_memory(tasks):
+    with tasks.transaction(force_rollback=True):
+        add(tasks, "tea")
+    assert memories(tasks) == {}
+
+
+def test_a_changed_row_is_an_update_by_the_source(tasks):
+    add(tasks, "tea")
+    tasks.execute("UPDATE tasks SET title = 'milk'")
+    assert (known(tasks, "milk"), known(tasks, "tea")) == (["milk"], [])
+    assert revisions(tasks) == [("UPDATE", "source")]
+
+
+def test_a_change_of_another_column_writes_nothing(tasks):
+    add(tasks, "tea")
+    before = value(tasks, "SELECT updated_at::text || xmin FROM memoir.memory")
+    tasks.execute("UPDATE tasks SET project_id = gen_random_uuid()")
+    tasks.execute("UPDATE tasks SET title = title")
+    assert value(tasks, "SELECT updated_at::text || xmin FROM memoir.memory") == before
+
+
+def test_only_another_text_needs_another_vector(tasks):
+    add(tasks, "tea")
+    tasks.execute("UPDATE memoir.trace SET embedding = '[1,0,0]'")
+    tasks.execute("UPDATE tasks SET status = 'done'")
+    assert value(tasks, "SELECT embedding FROM memoir.trace") is not None
+    tasks.execute("UPDATE tasks SET title = 'milk'")
+    assert value(tasks, "SELECT embedding FROM memoir.trace") is None
+
+
+def test_a_deleted_row_is_forgotten_and_comes_back(tasks):
+    add(tasks, "tea")
+    tasks.execute("CREATE TEMP TABLE kept AS SELECT * FROM tasks; DELETE FROM tasks")
+    assert (memories(tasks), known(tasks, "tea")) == ({"tea": "forgotten"}, [])
+    tasks.execute("INSERT INTO tasks SELECT * FROM kept")
+    assert (memories(tasks), known(tasks, "tea")) == ({"tea": "active"}, ["tea"])
+    assert revisions(tasks) == [("FORGET", "source"), ("RESTORE", "source")]
+
+
+def test_what_the_user_forgot_stays_forgotten(tasks):
+    add(tasks, "tea")
+    memory_id = value(tasks, "SELECT memory_id FROM memoir.memory")
+    call(tasks, "forget", memory_id=memory_id, user_id=USER)
+    tasks.execute("UPDATE tasks SET title = 'milk'")
+    fill(tasks, "tasks", anew=True)
+    assert memories(tasks) == {"milk": "forgotten"}
+
+
+def test_on_delete_purge_leaves_nothing(app):
+    attach(app, "tasks", on_delete="purge")
+    add(app, "tea")
+    app.execute("DELETE FROM tasks")
+    assert memories(app) == {}
+
+
+def test_truncate_forgets_all(tasks):
+    add(tasks, "tea", "milk")
+    tasks.execute("TRUNCATE tasks")
+    assert set(memories(tasks).values()) == {"forgotten"}
+
+
+def test_two_rows_with_the_same_text_are_two_memories(tasks):
+    remember(tasks, "buy tea", "task", user_id=USER)
+    add(tasks, "buy tea", "buy tea", "buy some tea")
+    assert value(tasks, "SELECT count(*) FROM memoir.memory WHERE content = 'buy tea'") == 3
+    assert value(tasks, "SELECT count(*) FROM memoir.relation") == 0
+
+
+def test_a_subject_is_only_a_name(app):
+    attach(app, "tasks", subject="status")
+    add(app, "tea", "milk")
+    remember(app, "coffee", "task", subject="queued", user_id=USER)
+    assert memories(app) == {"tea": "active", "milk": "active"}
+    assert value(app, "SELECT count(*) FROM memoir.revision") == 0
+
+
+def test_a_mapped_status_is_the_status_of_the_memory(app):
+    attach(app, "tasks", status="description", content=["title"])
+    app.execute("INSERT INTO tasks (title, description) VALUES ('a', NULL), ('b', 'archived')")
+    assert memories(app) == {"a": "active", "b": "archived"}
+    app.execute("UPDATE tasks SET description = 'forgotten' WHERE title = 'a'")
+    app.execute("UPDATE tasks SET description = 'active' WHERE title = 'b'")
+    assert memories(app) == {"a": "forgotten", "b": "active"}
+    app.execute("UPDATE tasks SET description = 'done'")
+    assert {code for code, _ in waiting(app)} == {"ME008"}
+
+
+def test_the_row_of_another_user_moves(app):
+    app.execute("ALTER TABLE tasks ADD owner text")
+    attach(app, "tasks", user_id=None, user_column="owner")
+    app.execute("INSERT INTO tasks (title, owner) VALUES ('tea', 'ada'), ('milk', 'bob')")
+    app.execute("UPDATE tasks SET owner = 'bob' WHERE title = 'tea'")
+    assert (memories(app, user="ada"), memories(app, user="bob")) == (
+        {},
+        {"tea": "active", "milk": "active"},
+    )
+
+
+def test_another_key_is_another_memory(app):
+    attach(app, "capabilities")
+    app.execute("INSERT INTO capabilities VALUES ('a', 'tea')")
+    app.execute("UPDATE capabilities SET id = 'b'")
+    rows = app.execute("SELECT source_key, status FROM memoir.memory ORDER BY 1").fetchall()
+    assert rows == [("a", "forgotten"), ("b", "active")]
+
+
+def test_a_row_without_a_text_is_no_memory_until_it_has_one(tasks):
+    add(tasks, " ")
+    assert (memories(tasks), waiting(tasks)) == ({}, [])
+    tasks.execute("UPDATE tasks SET title = 'tea'")
+    assert memories(tasks) == {"tea": "active"}
+    tasks.execute("UPDATE tasks SET title = ''")
+    assert memories(tasks) == {"tea": "forgotten"}
+
+
+def test_secrets_are_redacted(tasks):
+    statement = 'INSERT INTO tasks (title, metadata) VALUES (%s, \'{"api_key": "k"}\')'
+    tasks.execute(statement, (SECRET,))
+    assert list(memories(tasks)) == ["the password is [redacted:password]"]
+    data = value(tasks, "SELECT data -> 'metadata' FROM memoir.memory")
+    assert data == {"api_key": "[redacted:api_key]"}
+    tasks.execute("UPDATE tasks SET description = 'pwd=abcdef12345'")
+    assert "abcdef" not in value(tasks, "SELECT content FROM memoir.memory")
+
+
+def test_with_memory_off_nothing_is_stored_and_a_fill_catches_up(tasks):
+    call(tasks, "set_settings", settings={"memory": False}, user_id=USER)
+    add(tasks, "tea")
+    assert memories(tasks) == {}
+    call(tasks, "set_settings", settings={"memory": True}, user_id=USER)
+    fill(tasks, "tasks", anew=True)
+    assert memories(tasks) == {"tea": "active"}
+
+
+def test_what_was_purged_comes_back_by_a_fill_alone(tasks):
+    add(tasks, "tea")
+    call(tasks, "purge_user", user_id=USER)
+    tasks.execute("UPDATE tasks SET title = 'milk'")
+    call(tasks, "maintain")
+    assert memories(tasks) == {}
+    fill(tasks, "tasks", anew=True)
+    assert memories(tasks) == {"milk": "active"}
+
+
+def test_events_follow_their_rows(app):
+    attach(app, "cecelia_events")
+    app.execute("INSERT INTO cecelia_events (type, payload) VALUES ('alert', '{\"disk\": 1}')")
+    app.execute("UPDATE cecelia_events SET payload = '{\"disk\": 2}'")
+    assert known(app, "x") == ['[alert] {"disk": 2}']
+    app.execute("DELETE FROM cecelia_events")
+    assert known(app, "x") == []
+
+
+def test_recalls_are_written_back_and_do_not_return(app):
+    attach(app, "cecelia_events", write_retrievals=True)
+    recall(app, "tea", user_id=USER)
+    app.execute("UPDATE memoir.retrieval SET created_at = now() - interval '8 days'")
+    call(app, "maintain")
+    (row,) = app.execute("SELECT type, payload -> 'query' FROM cecelia_events").fetchall()
+    assert row == ("memory_retrieval", "tea")
+    fill(app, "cecelia_events", anew=True)
+    assert value(app, "SELECT count(*) FROM memoir.event") == 1
+    assert value(app, "SELECT count(*) FROM memoir.event WHERE source IS NOT NULL") == 0
+
+
+def test_rows_written_to_a_partition_and_to_one_that_came_later(app):
+    app.execute(
+        "CREATE TABLE log (id int PRIMARY KEY, content text) PARTITION BY RANGE (id);"
+        "CREATE TABLE log_1 PARTITION OF log FOR VALUES FROM (0) TO (10)"
+    )
+    call(app, "attach_source", name="log", kind="fact", relation="log", user_id=USER)
+    app.execute("CREATE TABLE log_2 PARTITION OF log FOR VALUES FROM (10) TO (20)")
+    app.execute("INSERT INTO log_1 VALUES (1, 'one'); INSERT INTO log_2 VALUES (11, 'eleven')")
+    app.execute("UPDATE log SET id = 12 WHERE id = 1")
+    assert memories(app, "log") == {"one": "active", "eleven": "active"}
+
+
+def test_keywords_are_found_by_maintain(tasks):
+    add(tasks, "deploy the gateway")
+    assert value(tasks, "SELECT count(*) FROM memoir.keyword") == 0
+    call(tasks, "maintain")
+    assert value(tasks, "SELECT count(*) FROM memoir.keyword") > 0
+
+
+def test_rows_are_not_forgotten_for_their_age(tasks):
+    add(tasks, "tea")
+    tasks.execute("UPDATE memoir.memory SET created_at = now() - interval '900 days'")
+    call(tasks, "maintain")
+    assert memories(tasks) == {"tea": "active"}
+
+
+@pytest.mark.parametrize("statement", ["DROP TABLE tasks", "ALTER TABLE tasks DROP title"])
+def test_the_application_may_change_its_table_and_goes_on(tasks, statement):
+    add(tasks, "tea")
+    tasks.execute(statement)
+    assert state(tasks).startswith("broken: ")
+    if "ALTER" in statement:
+        tasks.execute("INSERT INTO tasks (description) VALUES ('tea')")
+        assert [code for code, _ in waiting(tasks)] == ["42703"]
+    assert call(tasks, "detach_source", name="tasks")[0].detach_source == 1
+
+
+def test_a_renamed_column_is_told_and_attached_anew_without_duplicates(tasks):
+    add(tasks, "tea")
+    tasks.execute("ALTER TABLE tasks RENAME title TO heading; ALTER TABLE tasks RENAME TO todo")
+    tasks.execute("INSERT INTO todo (heading) VALUES ('milk')")
+    assert state(tasks) == 'broken: todo has no column "title"'
+    call(tasks, "detach_source", name="tasks")
+    attach(tasks, "tasks", relation="todo", content=["heading"])
+    fill(tasks, "tasks")
+    assert memories(tasks) == {"tea": "active", "milk": "active"}
+
+
+def test_a_mistake_in_a_row_breaks_nothing_and_is_tried_again(app):
+    app.execute("ALTER TABLE tasks ADD weight float8")
+    attach(app, "tasks", importance="weight")
+    app.execute("INSERT INTO tasks (title, weight) VALUES ('tea', 0.5), ('milk', 7), ('rum', 1)")
+    assert memories(app) == {"tea": "active", "rum": "active"}
+    assert waiting(app) == [("ME008", "importance must be between 0 and 1, not 7")]
+    call(app, "pull_source", name="tasks")
+    fill(app, "tasks")
+    call(app, "maintain")
+    assert value(app, "SELECT attempts FROM memoir.source_error") == 1
+    app.execute("SET LOCAL session_replication_role = replica; UPDATE tasks SET weight = 0.7")
+    app.execute("SET LOCAL session_replication_role = origin")
+    call(app, "maintain")
+    assert (waiting(app), len(memories(app))) == ([], 3)
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "code"),
+    [("title", "x" * 11_000_000, "ME007"), ("created_at", "2999-01-01", "ME011")],
+)
+def test_what_cannot_be_stored_waits(tasks, column, given, code):
+    row = {"title": "tea", column: given}
+    names, marks = ", ".join(row), ", ".join(["%s"] * len(row))
+    tasks.execute(f"INSERT INTO tasks ({names}) VALUES ({marks})", list(row.values()))
+    assert ([each for each, _ in waiting(tasks)], memories(tasks)) == ([code], {})
+
+
+def test_a_row_without_a_user_waits_for_nobody(app):
+    app.execute("ALTER TABLE tasks ADD owner text")
+    attach(app, "tasks", user_id=None, user_column="owner")
+    app.execute("INSERT INTO tasks (title) VALUES ('tea')")
+    assert app.execute("SELECT user_id, code FROM memoir.source_error").fetchall() == [
+        ("", "ME006")
+    ]
+
+
+def test_many_rows_in_one_statement(tasks):
+    tasks.execute("INSERT INTO tasks (title) SELECT 'task ' || n FROM generate_series(1, 150) AS n")
+    tasks.execute("UPDATE tasks SET title = title || ' more'")
+    assert len(memories(tasks)) == 150
+    assert all(text.endswith("more") for text in memories(tasks))
+
+
+def test_what_ended_already_is_stored_and_not_recalled(app):
+    app.execute("ALTER TABLE tasks ADD due timestamptz")
+    attach(app, "tasks", valid_until="due")
+    app.execute(
+        "INSERT INTO tasks (title, due, created_at) VALUES"
+        " ('old tea', '2020-01-01', '2021-01-01'), ('tea', 'infinity', now())"
+    )
+    assert known(app, "tea") == ["tea"]
+    assert len(memories(app)) == 2
+
+
+def test_two_users_do_not_see_each_others_rows(app):
+    app.execute("ALTER TABLE tasks ADD owner int")
+    attach(app, "tasks", user_id=None, user_column="owner")
+    app.execute("INSERT INTO tasks (title, owner) VALUES ('tea of one', 1), ('tea of two', 2)")
+    assert known(app, "tea", user="1") == ["tea of one"]
+    assert known(app, "tea", user="2") == ["tea of two"]
+
+
+def test_all_five_are_detached_again(app):
+    for table in CALLS:
+        attach(app, table)
+    add(app, "tea")
+    for table in CALLS:
+        call(app, "detach_source", name=table, memories="purge")
+    assert value(app, "SELECT count(*) FROM memoir.memory") == 0
+
+
+def test_a_busy_table_is_not_waited_for(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    with psycopg.connect(dsn) as writer:
+        writer.execute("INSERT INTO t VALUES (1, 'tea')")
+        with pytest.raises(psycopg.Error) as caught:
+            call(db, "attach_source", name="t", kind="fact", relation="t", user_id="u")
+    assert caught.value.sqlstate == "ME014"
+    assert value(db, "SELECT count(*) FROM memoir.source") == 0

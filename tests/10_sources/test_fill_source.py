@@ -1,0 +1,260 @@
+"""fill_source, pull_source and read_source: reading what is there already, beside its writers."""
+
+from __future__ import annotations
+
+import threading
+
+import psycopg
+import pytest
+from tests.application import USER, attach, fill, memories, state, waiting
+from tests.rows import call, refused, value
+
+QUERY = "SELECT id AS source_id, title AS content, created_at, changed_at FROM ticket"
+
+
+def tasks(conn, *titles):
+    for title in titles:
+        conn.execute("INSERT INTO tasks (title) VALUES (%s)", (title,))
+
+
+@pytest.fixture
+def tickets(tx):
+    """A query over a table that says when a row changed."""
+    tx.execute(
+        "CREATE TABLE ticket (id int PRIMARY KEY, title text, owner text,"
+        " created_at timestamptz DEFAULT now(), changed_at timestamptz DEFAULT now());"
+        "INSERT INTO ticket VALUES (1, 'tea'), (2, 'milk'), (3, '茶')"
+    )
+    return tx
+
+
+def pull(conn, query=QUERY, **more):
+    arguments = {"kind": "task", "query": query, "user_id": USER, **more}
+    return call(conn, "attach_source", name="tickets", **arguments)
+
+
+def test_a_fill_goes_on_where_it_ended_and_stores_once(app):
+    tasks(app, *map(str, range(1, 8)))
+    attach(app, "tasks")
+    batches = fill(app, "tasks", most=3)
+    assert [(b.read_rows, b.written, b.complete) for b in batches] == [
+        (3, 3, False),
+        (3, 3, False),
+        (1, 1, True),
+    ]
+    assert [b.written for b in fill(app, "tasks", anew=True)] == [0, 0]
+    assert len(memories(app)) == 7
+
+
+def test_an_empty_table_is_complete_at_once(app):
+    attach(app, "tasks")
+    assert fill(app, "tasks")[0] == (0, 0, 0, True)
+
+
+def test_a_bad_row_does_not_keep_the_others(app):
+    app.execute("ALTER TABLE tasks ADD weight float8")
+    app.execute("INSERT INTO tasks (title, weight) VALUES ('a', 0.1), ('b', 9), ('c', 0.2)")
+    attach(app, "tasks", importance="weight")
+    assert (fill(app, "tasks")[-1].waiting, memories(app)) == (1, {"a": "active", "c": "active"})
+
+
+def test_an_anew_fill_forgets_what_is_gone(app):
+    tasks(app, "tea", "milk")
+    attach(app, "tasks")
+    fill(app, "tasks")
+    app.execute("SET LOCAL session_replication_role = replica")
+    app.execute("DELETE FROM tasks WHERE title = 'tea'")
+    assert [b.written for b in fill(app, "tasks", anew=True)] == [0, 1]
+    assert memories(app) == {"tea": "forgotten", "milk": "active"}
+
+
+@pytest.mark.parametrize("most", [0, -1, 100_001])
+def test_a_batch_has_1_to_100000_rows(app, most):
+    attach(app, "tasks")
+    assert refused(app, "fill_source", name="tasks", most=most).sqlstate == "ME008"
+
+
+@pytest.mark.parametrize("function", ["fill_source", "pull_source", "detach_source"])
+def test_an_unknown_source_is_refused(tx, function):
+    said = refused(tx, function, name="nothing")
+    assert (said.sqlstate, said.message_primary) == ("ME016", 'there is no source "nothing"')
+
+
+def test_a_pull_reads_what_is_newer(tickets):
+    pull(tickets)
+    assert call(tickets, "pull_source", name="tickets")[0] == (3, 3, 0, True)
+    tickets.execute(
+        "UPDATE ticket SET title = 'rum', changed_at = now() + interval '1 hour' WHERE id = 1;"
+        "UPDATE ticket SET changed_at = now() - interval '1 day' WHERE id = 2"
+    )
+    assert call(tickets, "pull_source", name="tickets")[0] == (2, 1, 0, True)
+    assert memories(tickets, "tickets") == {"rum": "active", "milk": "active", "茶": "active"}
+
+
+def test_a_pull_goes_by_time_and_key_in_batches(tickets):
+    pull(tickets)
+    batches = [call(tickets, "pull_source", name="tickets", most=2)[0] for _ in range(2)]
+    assert [(b.read_rows, b.complete) for b in batches] == [(2, False), (1, True)]
+
+
+def test_without_a_time_of_change_all_is_read_and_compared(tickets):
+    pull(tickets, "SELECT id AS source_id, title AS content FROM ticket")
+    fill(tickets, "tickets")
+    tickets.execute("DELETE FROM ticket WHERE id = 1")
+    tickets.execute("UPDATE ticket SET title = 'rum' WHERE id = 2")
+    fill(tickets, "tickets", anew=True)
+    assert memories(tickets, "tickets") == {"tea": "forgotten", "rum": "active", "茶": "active"}
+
+
+def test_maintain_pulls_what_changed(tickets):
+    pull(tickets)
+    fill(tickets, "tickets")
+    tickets.execute("UPDATE ticket SET title = 'rum', changed_at = now() WHERE id = 1")
+    call(tickets, "maintain")
+    assert "rum" in memories(tickets, "tickets")
+
+
+def test_a_view_names_its_columns_for_memory(tickets):
+    tickets.execute(
+        "CREATE VIEW v AS SELECT id AS source_id, owner AS user_id, title AS content,"
+        " 0.9::numeric AS importance, jsonb_build_object('id', id) AS data FROM ticket;"
+        "UPDATE ticket SET owner = 'ada'"
+    )
+    call(tickets, "attach_source", name="v", kind="fact", relation="v")
+    fill(tickets, "v")
+    rows = tickets.execute(
+        "SELECT user_id, importance, data FROM memoir.memory ORDER BY source_key"
+    )
+    assert rows.fetchone() == ("ada", 0.9, {"id": 1})
+
+
+def test_rows_of_another_user_are_not_taken(tickets):
+    tickets.execute("UPDATE ticket SET owner = CASE id WHEN 1 THEN 'eve' ELSE 'cecelia' END")
+    pull(tickets, "SELECT id AS source_id, title AS content, owner AS user_id FROM ticket")
+    fill(tickets, "tickets")
+    assert memories(tickets, "tickets") == {"milk": "active", "茶": "active"}
+    assert memories(tickets, "tickets", "eve") == {}
+    assert waiting(tickets, "tickets") == [
+        ("ME016", 'row "1" is of user "eve", the source is of "cecelia"')
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("DELETE FROM ticket RETURNING id AS source_id, title AS content", "syntax error"),
+        ("SELECT 1 AS source_id, 'x' AS content; DROP TABLE ticket", "multi"),
+        ("SELECT 1) AS n; DROP TABLE ticket; SELECT * FROM (SELECT 1", "syntax error"),
+        ("SELECT id AS source_id, title AS content FROM ticket FOR UPDATE", "read-only"),
+        ("SELECT 1 AS source_id, title AS content FROM nothing", "does not exist"),
+        ("SELECT 1 AS source_id, pg_sleep(9)::text AS content", "does more than read"),
+        ("SELECT memory_id AS source_id, content FROM memoir.memory", "memory itself"),
+        ("SELECT id AS source_id FROM ticket", "which column is content?"),
+        ("VACUUM", "VACUUM"),
+        ("", "syntax error|empty|column|query"),
+        ("WITH x AS (DELETE FROM ticket RETURNING *) SELECT id AS source_id, title AS content"
+         " FROM x", "data-modifying"),
+    ],
+)  # fmt: skip
+def test_a_query_that_does_more_or_less_than_select_is_refused(tickets, query, reason):
+    said = refused(tickets, "attach_source", name="q", kind="task", query=query, user_id=USER)
+    assert said.sqlstate == "ME016"
+    assert any(each.lower() in said.message_primary.lower() for each in reason.split("|"))
+    assert value(tickets, "SELECT count(*) FROM ticket") == 3
+
+
+def test_a_view_on_memory_is_memory_too_and_a_volatile_function_is_refused(tickets):
+    tickets.execute(
+        "CREATE VIEW told AS SELECT memory_id AS source_id, content FROM memoir.memory;"
+        "CREATE FUNCTION noisy() RETURNS text LANGUAGE sql AS $$ SELECT 'x' $$"
+    )
+    for query, reason in (
+        ("SELECT source_id, content FROM told", "memory itself"),
+        ("SELECT id AS source_id, noisy() AS content FROM ticket", "may change something"),
+    ):
+        said = refused(tickets, "attach_source", name="q", kind="task", query=query, user_id=USER)
+        assert reason in said.message_primary
+
+
+def test_a_query_is_kept_as_written_and_writes_nothing_when_it_is_pulled(tickets):
+    tickets.execute(
+        "CREATE FUNCTION sly(id int) RETURNS text STABLE LANGUAGE plpgsql AS"
+        " $$ BEGIN EXECUTE 'DELETE FROM ticket'; RETURN 'x'; END $$"
+    )
+    query = "SELECT  id AS source_id,\n sly(id) AS content -- why\nFROM ticket"
+    pull(tickets, query)
+    tickets.execute("ALTER FUNCTION sly VOLATILE")
+    assert value(tickets, "SELECT query FROM memoir.sources") == query
+    said = refused(tickets, "pull_source", name="tickets")
+    assert (said.sqlstate, value(tickets, "SELECT count(*) FROM ticket")) == ("25006", 3)
+
+
+def test_a_pull_has_no_more_rights_than_who_attached(tickets):
+    tickets.execute(
+        "CREATE ROLE app; CREATE TABLE salary (id int, amount int); GRANT postgres TO app;"
+        "REVOKE postgres FROM app"
+    )
+    pull(tickets)
+    number = value(tickets, "SELECT source_id FROM memoir.source")
+    tickets.execute(f"ALTER FUNCTION memoir._source_{number}_read(jsonb) OWNER TO app")
+    assert refused(tickets, "pull_source", name="tickets").sqlstate == "42501"
+    assert value(tickets, "SELECT current_user") == "postgres"
+
+
+def test_read_source_commits_between_batches_and_finds_keywords(db):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    db.execute("INSERT INTO t SELECT n, 'task number ' || n FROM generate_series(1, 25) AS n")
+    db.execute("UPDATE memoir.setting SET value = '10' WHERE name = 'source_batch'")
+    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    db.execute("CALL memoir.read_source('t')")
+    assert (len(memories(db, "t")), state(db, "t")) == (25, "following")
+    assert value(db, "SELECT count(DISTINCT xmin::text) FROM memoir.memory") == 3
+    assert value(db, "SELECT count(DISTINCT memory_id) FROM memoir.keyword") == 25
+
+
+def test_a_row_that_somebody_holds_is_taken_later(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    db.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    with psycopg.connect(dsn) as holder:
+        holder.execute("SELECT FROM t WHERE id = 2 FOR UPDATE")
+        assert fill(db, "t")[0][:3] == (2, 2, 1)
+        assert waiting(db, "t") == [("55P03", "somebody else holds the row")]
+    assert call(db, "fill_source", name="t")[0].waiting == 0
+    assert sorted(memories(db, "t")) == ["a", "b", "c"]
+
+
+def test_a_fill_beside_writers_ends_with_the_rows_as_they_are(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    db.execute("INSERT INTO t SELECT n, 'old ' || n FROM generate_series(1, 300) AS n")
+    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+
+    def write(first: int) -> None:
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            for n in range(first, 301, 6):
+                conn.execute("UPDATE t SET content = 'new ' || id WHERE id = %s", (n,))
+                conn.execute("DELETE FROM t WHERE id = %s", (n + 2,))
+                conn.execute("INSERT INTO t VALUES (%s, 'added')", (n + 1000,))
+
+    writers = [threading.Thread(target=write, args=(first,)) for first in (1, 2)]
+    for writer in writers:
+        writer.start()
+    fill(db, "t", most=20)
+    for writer in writers:
+        writer.join()
+    fill(db, "t")
+    stored = db.execute(
+        "SELECT source_key, content FROM memoir.memory WHERE status = 'active' ORDER BY 1, 2"
+    ).fetchall()
+    assert waiting(db, "t") == []
+    assert stored == db.execute("SELECT id::text, content FROM t ORDER BY 1, 2").fetchall()
+
+
+def test_two_users_of_one_statement_and_one_open_transaction_do_not_wait(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    with psycopg.connect(dsn) as first:
+        first.execute("INSERT INTO t VALUES (1, 'a')")
+        db.execute("SET statement_timeout = '5s'; INSERT INTO t VALUES (2, 'b')")
+        db.execute("UPDATE t SET content = 'c' WHERE id = 2")
+    assert (memories(db, "t"), waiting(db, "t")) == ({"a": "active", "c": "active"}, [])
