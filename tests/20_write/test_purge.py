@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
-from psycopg.types.json import Json
+from tests.d3_files import take, take_log
 from tests.rows import add_event, call, fill, recall, refused, remember, row_counts, say, value
 
 # Rows of one user for tables that no call below fills, by what the table needs.
@@ -32,12 +32,6 @@ def user_tables(conn):
     return [name for (name,) in rows]
 
 
-def memory_json(word):
-    """A file of D3 with one entry."""
-    entry = {"id": "a1b2c3d4", "category": "facts", "content": f"{word} reads", "salience": 0.5}
-    return {"version": 2, "rolling_summary": word, "memories": [entry]}
-
-
 def live(conn, user, word):
     """Do everything a user does, with a word of his own in all of it."""
     says = {"user_id": user}
@@ -55,7 +49,10 @@ def live(conn, user, word):
     call(conn, "message_add", session_id=f"{word} talk", role="user", content=word, **says)
     call(conn, "call_tool", name="memory_write", arguments={"content": f"{word} sleeps"}, **says)
     call(conn, "gold_add", gold_set=word, query=word, relevant_ids=[one], **says)
-    call(conn, "import_memory_json", document=Json(memory_json(word)), **says)
+    entry = {"id": word, "category": "facts", "content": f"{word} reads", "of": word}
+    take(conn, {"version": 2, "memories": [entry], "of": word}, **says)
+    logged = {"time": "09:00", "type": word, "content": word}
+    take_log(conn, {"date": "2026-02-21", "entries": [logged], "summary": word}, **says)
     call(conn, "maintain", only_user=user)
     for name in set(BY_HAND) & set(user_tables(conn)):
         conn.execute(BY_HAND[name], {"user": user, "word": word})
