@@ -44,7 +44,7 @@ _DENIED = (
     *("lo_", "pg_notify", "pg_terminate", "pg_cancel", "pg_advisory", "pg_try_advisory"),
     *("pg_reload", "pg_switch", "pg_logical", "pg_create", "pg_drop", "pg_export", "txid_current"),
     *("query_to_xml", "table_to_xml", "schema_to_xml", "database_to_xml", "cursor_to_xml"),
-    *("random", "clock_timestamp", "gen_random", "uuid", "timeofday", "currval", "lastval"),
+    *("rand", "clock_timestamp", "gen_random", "uuid", "timeofday", "currval", "lastval"),
 )
 
 

@@ -50,6 +50,8 @@ SYNTHETIC = (
     "move.py --rows 3000",
     "memory.py --rows 3000",
     "memory.py --users 25 --rows 120 --dims 1536",
+    "load.py --users 200 --seconds 20",
+    "crash.py --rounds 3",
 )
 
 

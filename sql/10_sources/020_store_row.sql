@@ -1,9 +1,9 @@
 -- Makes a memory of a row of an attached table, and changes, forgets or deletes it with that row.
--- An INSERT of the application waits for this, so it is done row by row in the fewest statements,
--- without what rows do not need: they are not compared with what is stored, fill no slot, take no
--- lock of the user (a transaction of the application may stay open), notify nobody, and their
--- keywords are found later, by maintain() and the fill. Through remember() it takes 2.5 times as
--- long.
+-- An INSERT of the application waits for this, so it is done without what rows do not need: they
+-- are not compared with what is stored, fill no slot, take no lock of the user (a transaction of
+-- the application may stay open), notify nobody, and their keywords are found later, by maintain()
+-- and the fill. remember() takes 2.5 times as long. Two thirds of the time go into setting up
+-- statements, so they are few and small here, and many rows go together in 021_store_rows.sql.
 
 -- Its key, its user and its status, checked: an expression, of which only the refusal is a call.
 CREATE OR REPLACE FUNCTION _refuse_row(r source_row) RETURNS boolean
@@ -72,6 +72,7 @@ DECLARE
     new_id bigint;
     line text;
     brief text;
+    brief_cost float8;
 BEGIN
     SELECT k.kind_id, k.name AS kind, k.importance, k.layer = 'profile' AS in_profile,
            e.text_limit, e.term_limit, e.line_length, e.brief_length,
@@ -109,12 +110,13 @@ BEGIN
     line := _line(said, setup.line_length);
     IF r.summary IS NOT NULL OR length(line) > 2 * setup.brief_length THEN
         brief := _brief(said, r.summary, line, setup.line_length, setup.brief_length);
+        brief_cost := _token_cost('- ' || brief || E'\n');
     END IF;
     INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance, asks, cost,
                        brief_cost, term_count, terms, line, brief, active, wide)
     SELECT r.user_id, new_id, e.model_id, setup.kind_id, made_at, importance, w.asks,
-           _token_cost('- ' || line || E'\n'), _token_cost('- ' || brief || E'\n'), w.term_count,
-           w.terms, line, brief, coalesce(r.status, 'active') = 'active',
+           _token_cost('- ' || line || E'\n'), brief_cost, w.term_count, w.terms, line, brief,
+           coalesce(r.status, 'active') = 'active',
            _is_wide(NULL::halfvec, w.term_count, line, r.user_id)
     FROM _word_vector(said, r.subject, setup.term_limit) AS w, embedding_model AS e
     WHERE NOT e.dropping;

@@ -23,6 +23,15 @@ BEGIN
                 ELSE _source_gone(name, r.user_id, r.source_key, for_good) END;
 END $$;
 
+-- Rows of one INSERT.
+CREATE OR REPLACE FUNCTION _source_added(name text, rows source_row[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM _take_rows(_known_source(name, false), rows, 1);
+END $$;
+
 -- A row that said nothing before is new, whatever its key. One that is no memory for another reason
 -- was purged, or written while memory was off: fill_source() takes it, not its next change.
 CREATE OR REPLACE FUNCTION _source_changed(

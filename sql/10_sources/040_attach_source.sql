@@ -58,9 +58,18 @@ CREATE OR REPLACE FUNCTION _make_triggers(s source, relation regclass) RETURNS v
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET lock_timeout = '500ms'
 AS $$
+DECLARE
+    partitioned CONSTANT boolean := (SELECT c.relkind = 'p' FROM pg_class AS c
+                                     WHERE c.oid = relation);
 BEGIN
-    EXECUTE format('CREATE TRIGGER memoir_source_%s AFTER INSERT OR UPDATE OR DELETE ON %s '
-                   'FOR EACH ROW EXECUTE FUNCTION _source_%1$s_write()', s.source_id, relation);
+    EXECUTE format('CREATE TRIGGER memoir_source_%s AFTER %s UPDATE OR DELETE ON %s '
+                   'FOR EACH ROW EXECUTE FUNCTION _source_%1$s_write()', s.source_id,
+                   CASE WHEN partitioned THEN 'INSERT OR' ELSE '' END, relation);
+    IF NOT partitioned THEN
+        EXECUTE format('CREATE TRIGGER memoir_source_%s_added AFTER INSERT ON %s '
+                       'REFERENCING NEW TABLE AS memoir_added FOR EACH STATEMENT '
+                       'EXECUTE FUNCTION _source_%1$s_write()', s.source_id, relation);
+    END IF;
     EXECUTE format('CREATE TRIGGER memoir_source_%s_emptied AFTER TRUNCATE ON %s '
                    'FOR EACH STATEMENT EXECUTE FUNCTION _source_%1$s_write()', s.source_id,
                    relation);

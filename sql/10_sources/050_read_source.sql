@@ -50,7 +50,8 @@ BEGIN
     END;
 END $$;
 
--- Takes rows over, and records those that cannot be. Returns how many changed something.
+-- Takes rows over, and records those that cannot be. Returns how many changed something. All go in
+-- one subtransaction, those of a user that are new together; only where that fails, one each.
 CREATE OR REPLACE FUNCTION _take_rows(s source, rows source_row[], attempts int) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -62,15 +63,10 @@ DECLARE
     r source_row;
     written int := 0;
 BEGIN
-    -- All in one subtransaction; only where that fails, one each.
     BEGIN
-        FOREACH r IN ARRAY rows LOOP
-            PERFORM _check_whose(s, r);
-            written := written + _source_row(s.name, r, true, is_event)::int;
-        END LOOP;
-        RETURN written;
+        RETURN _take_together(s, rows);
     EXCEPTION WHEN OTHERS THEN
-        written := 0;
+        NULL;  -- the row that failed fails again below, and is recorded
     END;
     FOREACH r IN ARRAY rows LOOP
         BEGIN
@@ -82,6 +78,43 @@ BEGIN
             END IF;
             PERFORM _record_failure(s.name, r, SQLSTATE, SQLERRM, attempts);
         END;
+    END LOOP;
+    RETURN written;
+END $$;
+
+CREATE OR REPLACE FUNCTION _take_together(s source, rows source_row[]) RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    is_event CONSTANT boolean := s.kind = 'event';
+    owner text;
+    known text[];
+    of_owner source_row[];
+    r source_row;
+    written int := 0;
+BEGIN
+    FOR owner, of_owner IN
+        SELECT g.user_id, array_agg(g) FROM unnest(rows) AS g GROUP BY g.user_id
+    LOOP
+        PERFORM _check_whose(s, of_owner[1]);
+        known := CASE WHEN NOT is_event THEN ARRAY(
+            SELECT m.source_key FROM memory AS m
+            WHERE m.user_id = owner AND m.source = s.name
+              AND m.source_key = ANY (ARRAY(SELECT g.source_key FROM unnest(of_owner) AS g))) END;
+        IF known = '{}' THEN
+            written := written + _source_add_many(s, owner, of_owner);
+            CONTINUE;
+        ELSIF NOT is_event THEN
+            written := written + _source_add_many(s, owner, ARRAY(
+                SELECT g FROM unnest(of_owner) AS g WHERE g.source_key <> ALL (known)));
+        END IF;
+        FOREACH r IN ARRAY of_owner LOOP
+            IF is_event OR r.source_key = ANY (known) THEN
+                written := written + _source_row(s.name, r, true, is_event)::int;
+            END IF;
+        END LOOP;
     END LOOP;
     RETURN written;
 END $$;

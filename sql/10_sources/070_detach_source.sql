@@ -39,11 +39,15 @@ CREATE OR REPLACE FUNCTION _drop_triggers(source_id int) RETURNS void
 AS $$
 DECLARE
     followed CONSTANT regclass := _followed(source_id);
+    made name;
 BEGIN
     IF followed IS NOT NULL THEN
-        EXECUTE format('DROP TRIGGER IF EXISTS memoir_source_%s ON %s', source_id, followed);
-        EXECUTE format('DROP TRIGGER IF EXISTS memoir_source_%s_emptied ON %s', source_id,
-                       followed);
+        FOR made IN
+            SELECT t.tgname FROM pg_trigger AS t
+            WHERE t.tgrelid = followed AND t.tgname ~ format('^memoir_source_%s(_|$)', source_id)
+        LOOP
+            EXECUTE format('DROP TRIGGER %I ON %s', made, followed);
+        END LOOP;
     END IF;
 EXCEPTION WHEN lock_not_available THEN
     RAISE EXCEPTION '% is busy: its triggers could not be dropped within half a second', followed

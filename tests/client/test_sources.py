@@ -1,0 +1,177 @@
+"""Attached tables from Python and from the shell; what a mapping SELECT may be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import Result
+
+from pgmemoir import BadSource, sources
+
+TABLE = "CREATE TABLE ticket (id int PRIMARY KEY, title text, changed timestamptz DEFAULT now())"
+GOOD = "SELECT id AS source_id, title AS content FROM public.ticket"
+
+
+@pytest.fixture
+def app(db: psycopg.Connection) -> psycopg.Connection:
+    """A table with two rows, not attached."""
+    db.execute(TABLE)
+    db.execute("INSERT INTO ticket VALUES (1, 'fix the gateway'), (2, '修复登录')")
+    return db
+
+
+def contents(db: psycopg.Connection) -> set[str]:
+    return {text for (text,) in db.execute("SELECT content FROM memoir.memory")}
+
+
+def test_a_table_is_attached_filled_listed_and_detached(
+    app: psycopg.Connection, open_client: Callable[..., Any]
+) -> None:
+    client = open_client(user="ada", embedder=None)
+    assert (
+        client.attach_source("t", "task", "ticket", content=["title"], user_id="ada") == "filling"
+    )
+    assert client.fill_source("t", most=1) == sources.Filled(1, 1, 0, False)
+    assert client.fill_source("t") == sources.Filled(1, 1, 0, True)
+    (listed,) = client.sources()
+    assert (listed.name, listed.state, listed.rows) == ("t", "following", 2)
+    assert "修复登录" in client.context("登录")
+    assert client.detach_source("t", "purge") == 2
+    assert contents(app) == set()
+
+
+@pytest.mark.usefixtures("app")
+def test_a_query_is_pulled(open_client: Callable[..., Any]) -> None:
+    client = open_client(user="ada", embedder=None)
+    assert client.attach_source("q", "task", query=GOOD, user_id="ada") == "pulling"
+    assert client.pull_source("q") == sources.Filled(2, 2, 0, True)
+    with pytest.raises(BadSource, match="no source"):
+        client.pull_source("other")
+
+
+def test_an_unknown_output_is_a_mistake_of_the_program(open_client: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match="'contents'"):
+        open_client().attach_source("t", "task", "ticket", contents="title")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        GOOD,
+        f"{GOOD};",
+        f"{GOOD} UNION ALL SELECT 0, 'nothing'",
+        "WITH t AS (SELECT * FROM ticket) SELECT id AS source_id, title AS content FROM t",
+        "SELECT id::text AS source_id, coalesce(title, '') || ' 中文' AS content, changed AS"
+        " changed_at FROM ticket WHERE title <> 'FOR UPDATE; pg_sleep(1)' -- into nothing",
+    ],
+)
+def test_one_select_with_names_is_taken(query: str) -> None:
+    sources.check_query(query)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("", "0 statements"),
+        ("SELEC 1", "SELECT is wanted|cannot be read"),
+        ("SELECT 1 AS source_id, 'x' AS content; DROP TABLE ticket", "2 statements"),
+        ("DELETE FROM ticket RETURNING id AS source_id, title AS content", "DELETE"),
+        ("WITH x AS (DELETE FROM ticket RETURNING id) SELECT id AS source_id, '' AS content FROM x",
+         "DELETE"),
+        ("SELECT * FROM ticket", r"\*"),
+        ("SELECT t.* FROM ticket AS t", r"\*"),
+        ("SELECT id AS source_id FROM ticket", "no column content"),
+        ("SELECT id AS source_id, title AS content, id FROM ticket", "column id is none"),
+        (f"{GOOD} FOR UPDATE", "locks"),
+        ("SELECT id AS source_id, title AS content INTO x FROM ticket", "INTO"),
+        ("SELECT id AS source_id, pg_sleep(9) AS content FROM ticket", "pg_sleep"),
+        ("SELECT id AS source_id, PG_READ_FILE('/etc/passwd') AS content FROM ticket", "pg_read"),
+        ("SELECT nextval('s') AS source_id, title AS content FROM ticket", "nextval"),
+        ("SELECT id AS source_id, c AS content FROM dblink('x', 'y') AS t (id int, c text)",
+         "dblink"),
+        ("SELECT 1 AS source_id, set_config('a', 'b', false) AS content FROM ticket", "set_config"),
+        ("SELECT id AS source_id, lo_import('/x')::text AS content FROM ticket", "lo_import"),
+        ("SELECT id AS source_id, query_to_xml('x', true, true, '')::text AS content FROM ticket",
+         "query_to_xml"),
+        ("SELECT memory_id AS source_id, content FROM memoir.memory", "memory itself"),
+        ("VACUUM", "SELECT is wanted"),
+        ("SELECT id AS source_id, random()::text AS content FROM ticket", "rand"),
+    ],
+)  # fmt: skip
+def test_anything_else_is_refused_before_it_is_sent(query: str, reason: str) -> None:
+    with pytest.raises(BadSource, match=reason):
+        sources.check_query(query)
+
+
+def test_events_name_a_type_and_a_payload() -> None:
+    sources.check_query("SELECT 1 AS source_id, 'alert' AS type, '{}'::jsonb AS payload", "event")
+    with pytest.raises(BadSource, match="payload, type"):
+        sources.check_query(GOOD, "event")
+
+
+def test_the_command_line(
+    app: psycopg.Connection, memoir: Callable[..., Result], tmp_path: Path
+) -> None:
+    done = memoir(
+        *("source", "attach", "tickets", "task", "ticket"), "--content", "title", "--user-id", "ada"
+    )
+    assert done.stdout == "attached tickets: filling; next: memoir source fill tickets\n"
+    assert memoir("source", "fill", "tickets", "--batch", "1").stdout == (
+        "tickets: read 2 rows, changed 2 memories\n"
+    )
+    (listed,) = json.loads(memoir("source", "list", "--json").stdout)
+    assert (listed["state"], listed["rows"]) == ("following", 2)
+    assert app.execute("SELECT count(*) > 1 FROM memoir.keyword").fetchone() == (True,)
+    query = tmp_path / "query.sql"
+    query.write_text(GOOD, encoding="utf-8")
+    memoir("source", "attach", "again", "task", "--query", str(query), "--user-id", "bob")
+    assert "read 2 rows" in memoir("source", "pull", "again").stdout
+    assert memoir("source", "list").stdout.count("\n") == 4
+    assert memoir("source", "detach", "tickets").stdout == "detached tickets, memories: 2, keep\n"
+
+
+def test_rows_that_wait_are_told_by_the_exit_code(
+    app: psycopg.Connection, memoir: Callable[..., Result]
+) -> None:
+    app.execute("UPDATE ticket SET changed = '2999-01-01' WHERE id = 1")
+    memoir(
+        *("source", "attach", "t", "task", "ticket", "--content", "title"),
+        *("--created-at", "changed", "--user-id", "ada"),
+    )
+    done = memoir("source", "fill", "t")
+    assert (done.exit_code, "1 rows wait" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("attach", "t", "task"), 2),
+        (("attach", "t", "task", "ticket", "--query", "nowhere.sql"), 2),
+        (("attach", "t", "nonsense", "ticket", "--user-id", "a"), 1),
+        (("fill", "nothing"), 1),
+        (("detach", "nothing"), 1),
+    ],
+)
+@pytest.mark.usefixtures("app")
+def test_wrong_commands_say_what_is_wrong(
+    memoir: Callable[..., Result], arguments: tuple[str, ...], code: int
+) -> None:
+    done = memoir("source", *arguments)
+    assert done.exit_code == code
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_busy_table_is_tried_again(app: psycopg.Connection, dsn: str) -> None:
+    call = sources.attach(
+        "t", "task", "ticket", None, "forget", False, "ada", {"content": ["title"]}
+    )
+    with psycopg.connect(dsn) as writer, pytest.MonkeyPatch.context() as patch:
+        writer.execute("UPDATE ticket SET title = 'x' WHERE id = 1")
+        patch.setattr(sources.time, "sleep", lambda _: writer.rollback())
+        assert sources.attach_now(app, call) == "filling"
