@@ -131,7 +131,8 @@ BEGIN
             ELSE false END
         ORDER BY s.name);
     is_stale := EXISTS (SELECT FROM mode AS m JOIN embedding_model AS e ON e.active
-                        WHERE (m.model_id, m.dimensions) IS DISTINCT FROM (e.model_id, e.dimensions));
+                        WHERE (m.model_id, m.dimensions)
+                              IS DISTINCT FROM (e.model_id, e.dimensions));
     RETURN QUERY
     SELECT 'settings',
            CASE WHEN unfit <> '{}' OR is_stale THEN 'error' WHEN unread <> '{}' THEN 'warning'
@@ -189,7 +190,8 @@ BEGIN
                                      nullif(said.faults, '')), ''),
                     CASE indexed WHEN 0 THEN 'nobody has so many memories'
                                  ELSE indexed || ' users have their own' END),
-           CASE WHEN invalid <> '{}' THEN format('REINDEX INDEX CONCURRENTLY memoir.%I;', invalid[1])
+           CASE WHEN invalid <> '{}'
+                THEN format('REINDEX INDEX CONCURRENTLY memoir.%I;', invalid[1])
                 WHEN said.faults <> '' THEN 'Run: memoir maintain' END
     FROM (SELECT concat_ws('; ',
               'missing or unusable for ' || _some_of(broken) || ' memories: recall reads the table',
