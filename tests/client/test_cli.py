@@ -249,6 +249,7 @@ def test_migrate_installs_and_is_then_up_to_date(empty_dsn: str) -> None:
     assert "applied 0001" in call().stdout
     assert call("up").stdout == "up to date\n"
     assert "pending" not in call("status").stdout
+    assert call("status").stdout.endswith("installed by: memoir migrate\n")
     assert "0001_registry" in call("down", "0", "--yes").stdout
     assert call("down", "0", "--yes").stdout == "nothing to undo\n"
 
