@@ -252,6 +252,22 @@ BEGIN
     ELSE
         RETURN QUERY SELECT u.* FROM _unseen('jobs') AS u;
     END IF;
+    IF _sees('{source,source_error}') THEN
+        RETURN QUERY
+        SELECT 'sources',
+               CASE WHEN c.broken IS NOT NULL THEN 'error' WHEN c.waiting > 0 THEN 'warning'
+                    ELSE 'ok' END,
+               CASE WHEN c.broken IS NOT NULL THEN 'broken: ' || _some_of(c.broken)
+                    WHEN c.attached = 0 THEN 'none attached'
+                    ELSE format('%s attached, %s rows not taken over', c.attached, c.waiting) END,
+               CASE WHEN c.broken IS NOT NULL OR c.waiting > 0
+                    THEN 'SELECT name, state, last_error FROM memoir.sources; tells why.' END
+        FROM (SELECT count(*) AS attached, coalesce(sum(s.waiting), 0) AS waiting,
+                     array_agg(s.name) FILTER (WHERE s.state LIKE 'broken%') AS broken
+              FROM sources AS s) AS c;
+    ELSE
+        RETURN QUERY SELECT u.* FROM _unseen('sources') AS u;
+    END IF;
     IF _sees('{retrieval}') THEN
         RETURN QUERY
         SELECT 'upkeep', CASE WHEN c.days > 2 THEN 'warning' ELSE 'ok' END,
@@ -334,8 +350,8 @@ COMMENT ON FUNCTION health() IS
     'advice: the statement or command that helps, NULL where nothing is to be done. Checks: '
     'server, pgvector, version (and how it was installed), roles, security (row-level, on for '
     'every table of users), settings (unknown, out of range), memories (without vectors), jobs '
-    '(dead, waiting for more than an hour), upkeep (days since maintain), indexes (invalid, '
-    'missing for users with many memories), bloat (trace_scan, which REINDEX makes small), '
-    'unlogged (tables a crash empties), statistics (autovacuum), partitions (of events). Changes '
-    'nothing. It counts the memories: about a second for a million. The command memoir doctor adds '
-    'what a client knows: embedder, models, a recall.';
+    '(dead, waiting for more than an hour), sources (broken, rows not taken over), upkeep (days '
+    'since maintain), indexes (invalid, missing for users with many memories), bloat (trace_scan, '
+    'which REINDEX makes small), unlogged (tables a crash empties), statistics (autovacuum), '
+    'partitions (of events). Changes nothing. It counts the memories: about a second for a '
+    'million. The command memoir doctor adds what a client knows: embedder, models, a recall.';

@@ -10,8 +10,8 @@ from tests.jobs import enqueue
 from tests.rows import call, recall, remember
 
 NAMES = [
-    "server", "pgvector", "version", "roles", "security", "settings", "memories", "jobs", "upkeep",
-    "indexes", "bloat", "unlogged", "statistics", "partitions",
+    "server", "pgvector", "version", "roles", "security", "settings", "memories", "jobs", "sources",
+    "upkeep", "indexes", "bloat", "unlogged", "statistics", "partitions",
 ]  # fmt: skip
 
 
@@ -78,6 +78,16 @@ def test_work_that_waits_is_counted(tx):
     }
 
 
+def test_a_source_with_mistakes_is_told(tx):
+    tx.execute("CREATE TABLE public.notes (id int PRIMARY KEY, content text, user_id text)")
+    tx.execute("SELECT memoir.attach_source('notes', 'fact', 'public.notes')")
+    tx.execute("SELECT memoir.fill_source('notes')")
+    assert health(tx)["sources"].value == "1 attached, 0 rows not taken over"
+    tx.execute("INSERT INTO public.notes VALUES (1, 'tea', ' '), (2, 'tea', 'ada')")
+    row = health(tx)["sources"]
+    assert (row.status, row.value) == ("warning", "1 attached, 1 rows not taken over")
+
+
 def test_a_half_empty_index_has_a_statement_that_helps(tx):
     tx.execute(
         "CREATE OR REPLACE FUNCTION memoir._is_bloated(bytes bigint, needed bigint) RETURNS boolean"
@@ -91,8 +101,8 @@ def test_a_half_empty_index_has_a_statement_that_helps(tx):
 @pytest.mark.parametrize(
     ("role", "hidden"),
     [
-        ("memoir_reader", {"memories", "jobs", "upkeep", "indexes"}),
-        ("memoir_agent", {"memories", "jobs", "upkeep", "indexes"}),
+        ("memoir_reader", {"memories", "jobs", "sources", "upkeep", "indexes"}),
+        ("memoir_agent", {"memories", "jobs", "sources", "upkeep", "indexes"}),
         ("memoir_worker", {"upkeep"}),
         ("memoir_admin", set()),
     ],

@@ -320,8 +320,9 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert {check["state"] for check in checks} == {"ok"}
     assert done.exit_code == 0
     client = ["server", "pgvector", "migrations", "version", "embedder", "model"]
-    database = ["roles", "security", "settings", "memories", "upkeep", "indexes", "bloat"]
-    expected = [*client, *database, "unlogged", "statistics", "partitions", "jobs", "recall"]
+    database = ["roles", "security", "settings", "memories", "sources", "upkeep", "indexes"]
+    storage = ["bloat", "unlogged", "statistics", "partitions"]
+    expected = [*client, *database, *storage, "jobs", "recall"]
     assert [check["name"] for check in checks] == expected
 
 
