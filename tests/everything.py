@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 import psycopg
-from tests.d3_files import LOG, MEMORY
+from tests.d3_files import LOG, LOG_MD, MEMORY, MEMORY_MD
 
 # What the calls below speak of. Ids are those of a database with nothing in it.
 WORLD = """
@@ -64,8 +64,9 @@ SELECT memoir.attach_source('pages', 'fact', 'public.page', source_id => '{id}')
 
 
 def _literal(document: Any) -> str:
-    """A JSON document in a statement."""
-    return "'" + json.dumps(document).replace("'", "''") + "'"
+    """A text, or a JSON document, in a statement."""
+    text = document if isinstance(document, str) else json.dumps(document)
+    return "'" + text.replace("'", "''") + "'"
 
 
 # Answered anywhere.
@@ -157,6 +158,9 @@ WRITES = {
     "mention": "SELECT memoir.mention(4, 'Oslo', 'place')",
     "message_add": "SELECT memoir.message_add('open', 'user', 'Thanks')",
     "pull_source": "SELECT * FROM memoir.pull_source('pages')",
+    "migrate_day_log_md": "SELECT * FROM memoir.migrate_day_log_md('2026-02-20',"
+    f" {_literal(LOG_MD)})",
+    "migrate_memory_md": f"SELECT * FROM memoir.migrate_memory_md({_literal(MEMORY_MD)})",
     "purge": "SELECT * FROM memoir.purge(3)",
     "purge_user": "SELECT * FROM memoir.purge_user('default')",
     "refresh_statistics": "SELECT memoir.refresh_statistics()",

@@ -527,11 +527,11 @@ def system_prompt(language: str) -> Call[str]:
 
 def add_event(
     type: str, payload: dict[str, Any], at: datetime | None, user: str | None
-) -> Call[int]:
-    """``memoir.event_add``: the id of the event."""
+) -> Call[int | None]:
+    """``memoir.event_add``: the id of the event, None while memory is off."""
     check_json(payload, "the payload")
     params = (clean_text(type, "the type"), jsonb(payload), user, utc(at, "at"))
-    return Call(_ADD_EVENT, params, _scalar)
+    return Call(_ADD_EVENT, params, lambda rows: rows[0][0])
 
 
 def mark_used(retrieval_id: int, memory_ids: list[int], user: str | None) -> Call[int]:

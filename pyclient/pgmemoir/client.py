@@ -298,8 +298,10 @@ class Memoir(Management):
         """
         return self._run(self._steps.maintain(everybody, build_up_to, dry_run))
 
-    def add_event(self, type: str, payload: dict[str, Any], at: datetime | None = None) -> int:
-        """Append an event and return its id.
+    def add_event(
+        self, type: str, payload: dict[str, Any], at: datetime | None = None
+    ) -> int | None:
+        """Append an event and return its id; None while memory is off.
 
         Args:
             type: for example task_failed, task_completed, alert: recalled while recent.
@@ -566,7 +568,7 @@ class AsyncMemoir(AsyncManagement):
 
     async def add_event(
         self, type: str, payload: dict[str, Any], at: datetime | None = None
-    ) -> int:
+    ) -> int | None:
         """See `Memoir.add_event`."""
         return await self._run(self._steps.add_event(type, payload, at))
 

@@ -29,6 +29,8 @@ _NEEDED = ("server", "pgvector", "migrations", "version")
 # What memoir.health() says of the server is told before, and of the jobs with the chat model.
 _TOLD_HERE = {"server", "pgvector", "version", "jobs"}
 _STATES: dict[str, State] = {"ok": "ok", "warning": "warn", "error": "fail", "unseen": "skip"}
+_MAY_RECALL = """SELECT current_user, has_function_privilege(oid, 'EXECUTE') FROM pg_proc
+WHERE pronamespace = 'memoir'::regnamespace AND proname = 'recall'"""
 _HEALTH = "SELECT name, status, value, advice FROM memoir.health()"
 _QUESTION = "what should I know before I start?"
 
@@ -210,6 +212,9 @@ def _jobs(conn: psycopg.Connection[Any], chat: ChatModel | None) -> Check:
 
 
 def _recall(conn: psycopg.Connection[Any], user: str | None) -> Check:
+    (role, may_recall) = _row(conn, _MAY_RECALL)
+    if not may_recall:
+        return Check("recall", "skip", f"{role} does not recall")
     client = Memoir(conn, user=user, embedder=None)
     client.recall(_QUESTION)
     start = time.perf_counter()

@@ -211,7 +211,7 @@ class MemoryFolder:
             if path.is_file() and (news := self._import(path, True, False).news):
                 raise BadFile(
                     f"{self._name(path)} says what memory does not know",
-                    detail=f"{len(news)} entries: " + ", ".join(key for _, _, key in news[:5]),
+                    detail="New or edited: " + ", ".join(key for _, _, key in news[:5]),
                     hint="memoir files import takes it over; --force replaces it, and leaves .bak.",
                 )
 

@@ -193,8 +193,10 @@ class Steps:
         call = calls.maintain(self._user, everybody, build_up_to, dry_run)
         return cast(list[Maintained], (yield call))
 
-    def add_event(self, type: str, payload: dict[str, Any], at: datetime | None) -> Plan[int]:
-        return cast(int, (yield calls.add_event(type, payload, at, self._user)))
+    def add_event(
+        self, type: str, payload: dict[str, Any], at: datetime | None
+    ) -> Plan[int | None]:
+        return cast(int | None, (yield calls.add_event(type, payload, at, self._user)))
 
     def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> Plan[int]:
         retrieval = recall.retrieval_id if isinstance(recall, Recall) else recall

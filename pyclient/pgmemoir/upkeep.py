@@ -2,8 +2,9 @@
 
 The server commits in between (``memoir.maintain_all``). Here is what it leaves to the command: the
 indexes of users with many memories, and the one of all recalls where it is half empty. CREATE and
-REINDEX INDEX CONCURRENTLY run outside a transaction, so that memories can be written meanwhile. Whatever stops it (Ctrl-C, a crash) leaves an index that nobody
-uses: recall goes on comparing all memories, and the next run drops the index and builds it again.
+REINDEX INDEX CONCURRENTLY run outside a transaction, so that memories are written meanwhile.
+Whatever stops it (Ctrl-C, a crash) leaves an index that nobody uses: recall goes on as before, and
+the next run drops it and builds it again.
 """
 
 from __future__ import annotations

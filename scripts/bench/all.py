@@ -48,8 +48,11 @@ SYNTHETIC = (
     "maintain.py --rows 5000",
     "workers.py --jobs 2000 --rounds 1",
     "move.py --rows 3000",
+    "sync.py",
     "memory.py --rows 3000",
     "memory.py --users 25 --rows 120 --dims 1536",
+    "load.py --users 200 --seconds 20",
+    "crash.py --rounds 3",
 )
 
 

@@ -114,6 +114,18 @@ OF_FUNCTION: Mapping[tuple[str, str], Sequence[str]] = {
     ("mention", "type"): ("person", "thing"),
     ("unmention", "type"): ("person", "thing"),
     ("import_user", "user_id"): ("nobody",),
+    ("attach_source", "name"): ("others", "more"),
+    ("attach_source", "relation"): ("public.fuzzed",),
+    ("attach_source", "content"): ("title", "body"),
+    ("attach_source", "source_id"): ("id",),
+    ("attach_source", "data"): ("tags", "title"),
+    ("attach_source", "payload"): ("tags",),
+    ("attach_source", "user_column"): ("owner",),
+    ("attach_source", "query"): ("SELECT id AS source_id, title AS content FROM public.fuzzed",),
+    ("attach_source", "on_delete"): ("forget", "purge"),
+    **{("attach_source", name): ("title",) for name in ("summary", "subject", "type")},
+    **{("attach_source", name): ("at",) for name in ("created_at", "valid_until", "changed_at")},
+    **{(f"{verb}_source", "name"): ("tasks",) for verb in ("fill", "pull", "read", "detach")},
     ("claim", "kinds"): ("embed", "extract"),
     ("ready_users", "kinds"): ("embed", "extract"),
     ("list_memories", "kinds"): ("fact", "turn"),
@@ -346,11 +358,13 @@ class Arguments:
         names = [parameter.name for parameter in function.parameters]
         exchanged = self._random.choice((0, 0, 1, 1, 1, 2))
         wild = self._random.sample(names, min(exchanged, len(names)))
+        # Of very many arguments few go together.
+        rarely = 2 if len(names) <= 18 else 6
         arguments: dict[str, Value] = {}
         for parameter in function.parameters:
             if parameter.name in wild:
                 arguments[parameter.name] = self._wild(parameter)
-            elif not parameter.optional or parameter.name == "user_id" or self._one_in(2):
+            elif not parameter.optional or parameter.name == "user_id" or self._one_in(rarely):
                 arguments[parameter.name] = self._good(function.name, parameter)
         return Call(function, arguments)
 
@@ -400,7 +414,9 @@ class Arguments:
         return self._of_type(parameter.type)
 
     def _of_type(self, type_: str) -> str:
-        pools = {"text": self._texts, "jsonb": self._documents, "json": self._documents, **WILD}
+        documents = self._documents
+        pools: dict[str, Sequence[str]] = {"text": self._texts, "jsonb": documents, **WILD}
+        pools["json"] = documents
         return self._random.choice(pools[type_])
 
     def _wild_array(self, element: str) -> str:

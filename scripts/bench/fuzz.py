@@ -113,6 +113,13 @@ _WORLD = (
     "SELECT memoir.mark_used(1, '{1}', 'ada')",
     "SELECT memoir.call_tool('search_memories', '{\"query\": \"tea\"}', 'ada')",
     "SELECT memoir.add_model('other', 3)",
+    "CREATE TABLE public.fuzzed (id int PRIMARY KEY, title text, body text, owner text, tags jsonb,"
+    " at timestamptz)",
+    "INSERT INTO public.fuzzed SELECT n, 'task ' || n, 'to do', 'ada', '{}', '2025-05-05'"
+    " FROM generate_series(1, 5) AS n",
+    "SELECT memoir.attach_source('tasks', 'task', 'public.fuzzed', '{title,body}',"
+    " user_column => 'owner', created_at => 'at')",
+    "SELECT memoir.fill_source('tasks')",
     "SELECT memoir.refresh_statistics(u) FROM unnest('{ada,bob}'::text[]) AS u",
 )
 
@@ -205,8 +212,8 @@ def drawn(
 ) -> list[Call]:
     """``total`` calls, as many of every function, in an order that mixes them.
 
-    Procedures commit, so they cannot share a transaction: `maintain_all`, which does what `maintain`
-    does, and `read_source`, which calls `pull_source`.
+    Procedures commit, so they cannot share a transaction: `maintain_all`, which does what
+    `maintain` does, and `read_source`, which calls `pull_source`.
     """
     callable_ = [function for function in found if not function.is_procedure]
     arguments = Arguments(seed, samples(conn))

@@ -325,6 +325,7 @@ def _summed(results: Sequence[Results], seconds: float) -> dict[str, Any]:
 @click.option("--maintain", is_flag=True, help="maintain runs meanwhile, again and again.")
 @click.option("--worker", is_flag=True, help="Half of the new memories wait for a worker's vector.")
 @click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
+@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def main(
     number: int,
@@ -335,11 +336,12 @@ def main(
     maintain: bool,
     worker: bool,
     version: str,
+    dsn: str | None,
     as_json: bool,
 ) -> None:
     """Put a database under load for minutes; exit 1 when a call failed."""
     amount = Amount(users, rows, dims)
-    with opened(None, int(version), settings=settings_for(amount, None)) as place:
+    with opened(dsn, int(version), settings=settings_for(amount, None)) as place:
         filled = Filled(place, amount.seed, dims)
         filled.conn.execute("SELECT memoir.use_model('synthetic', %s)", (dims,))
         loaded = filled.fill(amount)

@@ -22,11 +22,12 @@ BEGIN
     new_values := jsonb_strip_nulls(jsonb_build_object(
         'content', CASE WHEN content IS NOT NULL
                         THEN _check_text(_redact(content), 'the memory') END,
-        'data', _redact_json(data),
         'importance', _check_share(importance, 'importance'),
         'confidence', _check_share(confidence, 'confidence'), 'lifetime', lifetime,
         'kind', CASE WHEN kind IS NOT NULL THEN (_check_kind(kind)).name END,
         'embedding', embedding::text))
+        || CASE WHEN data IS NULL THEN '{}'
+                ELSE jsonb_build_object('data', _redact_json(data)) END
         || CASE WHEN summary IS NULL THEN '{}'
                 ELSE jsonb_build_object('summary', nullif(btrim(_redact(summary)), '')) END
         || CASE WHEN subject IS NULL THEN '{}'

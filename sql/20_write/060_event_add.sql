@@ -42,13 +42,17 @@ CREATE OR REPLACE FUNCTION event_add(
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    owner CONSTANT text := _resolve_user(user_id);
 BEGIN
-    RETURN _add_event(_resolve_user(user_id), type, payload, coalesce(created_at, now()), NULL,
-                      NULL);
+    IF _writing_refused(owner, NULL) IS NULL THEN
+        RETURN _add_event(owner, type, payload, coalesce(created_at, now()), NULL, NULL);
+    END IF;
+    RETURN NULL;
 END $$;
 
 COMMENT ON FUNCTION event_add(text, jsonb, text, timestamptz) IS
-    'Appends an event and returns its id. type: task_failed, task_completed, alert, layer2_health '
+    'Appends an event and returns its id, NULL while memory is off. type: task_failed, task_completed, alert, layer2_health '
     'and escalation are recalled; others are kept. payload: stored redacted, as redact() does. '
     'created_at: 1970 to a day from now. Errors: ME006 user, ME010 type or payload, ME011 time. '
     'Source: D0 1.5.';

@@ -80,7 +80,8 @@ BEGIN
         USING owner, memory_id;
     END LOOP;
     DELETE FROM memory AS m WHERE m.user_id = owner AND m.memory_id = memory_id;
-    PERFORM event_add('memory_deleted', jsonb_build_object('memory_id', memory_id::text), owner);
+    PERFORM _add_event(owner, 'memory_deleted', jsonb_build_object('memory_id', memory_id::text),
+                       now(), NULL, NULL);
     PERFORM _mark_derived(owner, made_from_it);
     PERFORM _refresh_profile(owner);
     UPDATE profile AS p

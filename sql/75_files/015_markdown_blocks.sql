@@ -27,7 +27,8 @@ DECLARE
 BEGIN
     path := array_fill(''::text, ARRAY[6]);
     FOR now_said, number IN
-        SELECT l.said, l.number FROM string_to_table(content, E'\n') WITH ORDINALITY AS l (said, number)
+        SELECT l.said, l.number
+        FROM string_to_table(content, E'\n') WITH ORDINALITY AS l (said, number)
         UNION ALL SELECT NULL, NULL
     LOOP
         opens := false;
@@ -38,7 +39,8 @@ BEGIN
                 lines := lines || blanks || now_said;
                 texts := texts || blanks || CASE
                     WHEN left(now_said, 1) = E'\t' THEN substr(now_said, 2)
-                    WHEN starts_with(now_said, repeat(' ', indent)) THEN substr(now_said, indent + 1)
+                    WHEN starts_with(now_said, repeat(' ', indent))
+                    THEN substr(now_said, indent + 1)
                     ELSE ltrim(now_said, ' ') END;
                 blanks := '{}';
                 CONTINUE;

@@ -1,7 +1,7 @@
--- Which item of a file is which memory. A mark counts once: of items with the same mark the one that
--- says what was there before keeps it, so that a copied bullet becomes a memory of its own. Without
--- a mark, or with one of another database, an item is the memory of its kind that has its text,
--- where there is one: a mark that was lost is found again.
+-- Which item of a file is which memory. A mark counts once: of items with the same mark the one
+-- that says what was there before keeps it, so that a copied bullet becomes a memory of its own.
+-- Without a mark, or with one of another database, an item is the memory of its kind that has its
+-- text, where there is one: a mark that was lost is found again.
 
 -- The memories that stand in files, and those that marks name. What comes from a table of the
 -- application is edited there, and what has ended is no longer so.

@@ -47,8 +47,8 @@ CREATE OR REPLACE FUNCTION _file_values(change markdown_change) RETURNS jsonb
              || CASE change.action WHEN 'RESTORE'
                      THEN '{"status": "active", "retired_at": null}'::jsonb ELSE '{}' END END;
 
--- Stores what is new in the files. What the same kind says already in the same words is that; what
--- is only like another stays beside it: a person wrote it.
+-- Stores what is new in the files. What the same kind says already in the same words is that, and
+-- confirmed where it waits for it; what is only like another stays beside it: a person wrote it.
 CREATE OR REPLACE FUNCTION _add_from_files(
     user_id text, plan markdown_change[], run_id bigint, at timestamptz) RETURNS markdown_change[]
     LANGUAGE plpgsql
@@ -75,6 +75,13 @@ BEGIN
             added := added || given[number].memory_id;
             PERFORM _record_added(user_id, ARRAY[given[number].memory_id], 'file',
                                   plan[number].reason, run_id, _next_change());
+        ELSIF EXISTS (SELECT FROM memory AS m
+                      WHERE m.user_id = _add_from_files.user_id
+                        AND m.memory_id = known[number] AND m.status = 'pending')
+        THEN
+            PERFORM confirm(known[number], user_id);
+            plan[number].action := 'UPDATE';
+            plan[number].reason := 'it waited to be confirmed';
         ELSE
             plan[number].action := 'NOOP';
             plan[number].changed := NULL;

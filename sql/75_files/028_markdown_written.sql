@@ -1,5 +1,5 @@
--- The files after a sync: every line of theirs where it was, a memory where it stood, what is new at
--- the end of its section; and their base, which says what database and file agree on. A conflict
+-- The files after a sync: every line of theirs where it was, a memory where it stood, what is new
+-- at the end of its section; and their base, which says what database and file agree on. A conflict
 -- stays in the file as it is, and in the base as it was, so that the next sync finds it again.
 
 -- Which user of which database a base is of; another has no use for it.
@@ -49,10 +49,10 @@ BEGIN ATOMIC
     GROUP BY o.kind, o.place;
 END;
 
--- Memories as items, in the order in which a new file has them.
+-- Memories as they stand in files, in the order in which a new file has them.
 CREATE OR REPLACE FUNCTION _markdown_items(
     user_id text, memory_ids bigint[], OUT number bigint, OUT memory_id bigint, OUT kind text,
-    OUT heading text, OUT home text, OUT mark text, OUT item text)
+    OUT heading text, OUT home text, OUT mark text, OUT content text)
     RETURNS SETOF record
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -63,11 +63,10 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT row_number() OVER (ORDER BY k.kind_id, m.created_at, m.memory_id), m.memory_id,
-           names ->> lower(k.heading), k.heading, k.file, i.mark, _markdown_item(i.mark, m.content)
+           names ->> lower(k.heading), k.heading, k.file,
+           _mark(m.user_id, m.memory_id, m.created_at), m.content
     FROM memory AS m
     JOIN kind AS k ON k.name = m.kind
-    CROSS JOIN LATERAL (
-        SELECT _mark(m.user_id, m.memory_id, m.created_at) AS mark OFFSET 0) AS i
     WHERE m.user_id = _markdown_items.user_id AND m.memory_id = ANY (memory_ids);
 END $$;
 
@@ -128,7 +127,8 @@ BEGIN
     )
     SELECT array_agg(ROW(
                p.file, p.place, p.line, p.kind, p.heading, p.opens, p.mark, p.said,
-               CASE WHEN p.changed = 'file' AND p.action = 'UPDATE' THEN i.item
+               CASE WHEN p.changed = 'file' AND p.action = 'UPDATE'
+                    THEN _markdown_item(i.mark, i.content)
                     WHEN i.mark <> coalesce(p.mark, '') THEN _with_mark(p.raw, p.said, i.mark)
                     ELSE p.raw END,
                p.stored_id)::markdown_part ORDER BY p.place)
@@ -149,7 +149,7 @@ BEGIN
         SELECT _markdown_sections(array_agg(i.heading ORDER BY i.rank, i.number),
                                   array_agg(i.item ORDER BY i.rank, i.number))
         FROM (
-            SELECT 0 AS rank, m.number, m.heading, m.item
+            SELECT 0 AS rank, m.number, m.heading, _markdown_item(m.mark, m.content) AS item
             FROM _markdown_items(_markdown_base.user_id, memory_ids) AS m
             UNION ALL
             SELECT 1, _marked_id(c.mark), coalesce(k.heading, ''), _markdown_item(c.mark, c.said)
@@ -173,7 +173,7 @@ DECLARE
 BEGIN
     SELECT _joined_lines(kept, array_agg(i.kind ORDER BY i.number),
                          array_agg(i.heading ORDER BY i.number),
-                         array_agg(i.item ORDER BY i.number)),
+                         array_agg(_markdown_item(i.mark, i.content) ORDER BY i.number)),
            array_agg(i.memory_id)
     INTO content, come
     FROM _markdown_items(_written_markdown.user_id, ARRAY(

@@ -132,8 +132,8 @@ BEGIN
         RAISE EXCEPTION '% of % memories are missing from %.md: was it written to its end?',
                 lost.number, lost.known, lost.file
             USING ERRCODE = 'ME017',
-                  HINT = 'Bring the file back. If they are to be forgotten, pass allow_deletions => '
-                         'true (memoir sync --allow-deletions).';
+                  HINT = 'Bring the file back. If they are to be forgotten, pass '
+                         'allow_deletions => true (memoir sync --allow-deletions).';
     END IF;
 END $$;
 
@@ -163,7 +163,8 @@ BEGIN
             given.content := _empty_markdown(given.file);
             given.base := NULL;
         END IF;
-        IF given.base ~ '^<!-- base [0-9a-f]+ -->' AND NOT starts_with(given.base, _base_head(user_id))
+        IF given.base ~ '^<!-- base [0-9a-f]+ -->'
+           AND NOT starts_with(given.base, _base_head(user_id))
         THEN
             given.base := NULL;
         END IF;
@@ -200,7 +201,8 @@ BEGIN
     IF (strategy IN ('report', 'ours', 'theirs')) IS NOT TRUE THEN
         RAISE EXCEPTION 'unknown strategy "%"', strategy
             USING ERRCODE = 'ME008',
-                  HINT = 'report lists conflicts, with ours the files win, with theirs the database.';
+                  HINT = 'report lists conflicts; with ours the files win, with theirs the '
+                         'database.';
     END IF;
     PERFORM _check_json(files, '{
         "type": "object", "additionalProperties": {

@@ -11,7 +11,7 @@ DECLARE
 BEGIN
     RETURN _empty_markdown(_check_file(file)) || (
         SELECT _markdown_sections(array_agg(i.heading ORDER BY i.number),
-                                  array_agg(i.item ORDER BY i.number))
+                                  array_agg(_markdown_item(i.mark, i.content) ORDER BY i.number))
         FROM _markdown_items(owner, ARRAY(
                  SELECT s.memory_id FROM _markdown_stored(owner, '{}') AS s
                  WHERE s.home = file)) AS i);

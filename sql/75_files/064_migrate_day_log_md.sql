@@ -74,4 +74,4 @@ COMMENT ON FUNCTION migrate_day_log_md(date, text, text, boolean, text) IS
     'returns the rows of import_day_log(). A list item or a paragraph is an entry; [14:30] or '
     '14:30 before a text is its time, [auto] [preferences] behind that makes it an auto_extract of '
     'that category. What the log has already is left alone. dry_run: changes nothing, tells the '
-    'same. zone: where the day is. Errors: those of import_day_log(). Source: D3 10.';
+    'same. zone: where the day is. Errors: those of import_day_log(), ME011 day. Source: D3 10.';

@@ -25,8 +25,9 @@ CREATE OR REPLACE FUNCTION _own_rows(owned regclass) RETURNS void
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM _put_policy(owned, 'own_rows', '',
-                        'USING (user_id = nullif(current_setting(''memoir.user_id'', true), ''''))');
+    PERFORM _put_policy(
+        owned, 'own_rows', '',
+        'USING (user_id = nullif(current_setting(''memoir.user_id'', true), ''''))');
 END $$;
 
 CREATE OR REPLACE FUNCTION _add_partition(month timestamptz) RETURNS boolean

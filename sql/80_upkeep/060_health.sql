@@ -2,6 +2,13 @@
 -- and for the command memoir doctor. Each group of checks is a function of its own. What the caller
 -- may not see is said to be unseen: a count without other users' rows would be a wrong one.
 
+-- Workers and admins see the rows of all users (95_access), and so does whom no policy binds.
+CREATE OR REPLACE FUNCTION _sees_all_users() RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN NOT row_security_active('memory')
+           OR coalesce(pg_has_role(to_regrole('memoir_worker')::oid, 'USAGE'), false)
+           OR coalesce(pg_has_role(to_regrole('memoir_admin')::oid, 'USAGE'), false);
+
 CREATE OR REPLACE FUNCTION _sees(tables text[]) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -9,7 +16,8 @@ AS $$
 BEGIN
     RETURN NOT EXISTS (
         SELECT FROM unnest(tables) AS t (name)
-        WHERE NOT has_table_privilege(t.name, 'SELECT') OR row_security_active(t.name)
+        WHERE NOT has_table_privilege(t.name, 'SELECT')
+           OR row_security_active(t.name) AND NOT _sees_all_users()
            OR pg_is_in_recovery() AND (SELECT c.relpersistence = 'u' FROM pg_class AS c
                                        WHERE c.oid = t.name::regclass));
 END $$;
@@ -91,9 +99,8 @@ BEGIN
     RETURN QUERY
     SELECT 'security', CASE WHEN bare = '{}' THEN 'ok' ELSE 'error' END,
            CASE WHEN bare <> '{}' THEN 'off for ' || _some_of(bare)
-                WHEN row_security_active('memory')
-                THEN format('on; %s sees one user at a time', current_user)
-                ELSE format('on; %s sees all users', current_user) END,
+                WHEN _sees_all_users() THEN format('on; %s sees all users', current_user)
+                ELSE format('on; %s sees one user at a time', current_user) END,
            CASE WHEN bare <> '{}'
                 THEN 'Run memoir migrate: it switches it on for every table of users.' END;
 END $$;
@@ -131,7 +138,8 @@ BEGIN
             ELSE false END
         ORDER BY s.name);
     is_stale := EXISTS (SELECT FROM mode AS m JOIN embedding_model AS e ON e.active
-                        WHERE (m.model_id, m.dimensions) IS DISTINCT FROM (e.model_id, e.dimensions));
+                        WHERE (m.model_id, m.dimensions)
+                              IS DISTINCT FROM (e.model_id, e.dimensions));
     RETURN QUERY
     SELECT 'settings',
            CASE WHEN unfit <> '{}' OR is_stale THEN 'error' WHEN unread <> '{}' THEN 'warning'
@@ -189,7 +197,8 @@ BEGIN
                                      nullif(said.faults, '')), ''),
                     CASE indexed WHEN 0 THEN 'nobody has so many memories'
                                  ELSE indexed || ' users have their own' END),
-           CASE WHEN invalid <> '{}' THEN format('REINDEX INDEX CONCURRENTLY memoir.%I;', invalid[1])
+           CASE WHEN invalid <> '{}'
+                THEN format('REINDEX INDEX CONCURRENTLY memoir.%I;', invalid[1])
                 WHEN said.faults <> '' THEN 'Run: memoir maintain' END
     FROM (SELECT concat_ws('; ',
               'missing or unusable for ' || _some_of(broken) || ' memories: recall reads the table',
@@ -242,6 +251,22 @@ BEGIN
               FROM job_overview AS o) AS c;
     ELSE
         RETURN QUERY SELECT u.* FROM _unseen('jobs') AS u;
+    END IF;
+    IF _sees('{source,source_error}') THEN
+        RETURN QUERY
+        SELECT 'sources',
+               CASE WHEN c.broken IS NOT NULL THEN 'error' WHEN c.waiting > 0 THEN 'warning'
+                    ELSE 'ok' END,
+               CASE WHEN c.broken IS NOT NULL THEN 'broken: ' || _some_of(c.broken)
+                    WHEN c.attached = 0 THEN 'none attached'
+                    ELSE format('%s attached, %s rows not taken over', c.attached, c.waiting) END,
+               CASE WHEN c.broken IS NOT NULL OR c.waiting > 0
+                    THEN 'SELECT name, state, last_error FROM memoir.sources; tells why.' END
+        FROM (SELECT count(*) AS attached, coalesce(sum(s.waiting), 0) AS waiting,
+                     array_agg(s.name) FILTER (WHERE s.state LIKE 'broken%') AS broken
+              FROM sources AS s) AS c;
+    ELSE
+        RETURN QUERY SELECT u.* FROM _unseen('sources') AS u;
     END IF;
     IF _sees('{retrieval}') THEN
         RETURN QUERY
@@ -325,8 +350,8 @@ COMMENT ON FUNCTION health() IS
     'advice: the statement or command that helps, NULL where nothing is to be done. Checks: '
     'server, pgvector, version (and how it was installed), roles, security (row-level, on for '
     'every table of users), settings (unknown, out of range), memories (without vectors), jobs '
-    '(dead, waiting for more than an hour), upkeep (days since maintain), indexes (invalid, '
-    'missing for users with many memories), bloat (trace_scan, which REINDEX makes small), '
-    'unlogged (tables a crash empties), statistics (autovacuum), partitions (of events). Changes '
-    'nothing. It counts the memories: about a second for a million. The command memoir doctor adds '
-    'what a client knows: embedder, models, a recall.';
+    '(dead, waiting for more than an hour), sources (broken, rows not taken over), upkeep (days '
+    'since maintain), indexes (invalid, missing for users with many memories), bloat (trace_scan, '
+    'which REINDEX makes small), unlogged (tables a crash empties), statistics (autovacuum), '
+    'partitions (of events). Changes nothing. It counts the memories: about a second for a '
+    'million. The command memoir doctor adds what a client knows: embedder, models, a recall.';

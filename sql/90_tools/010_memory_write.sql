@@ -13,6 +13,7 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     of_kind CONSTANT kind := _check_kind(category);
     stored record;
+    event_id bigint;
 BEGIN
     IF write_to = 'memory' THEN
         stored := remember(content, of_kind.name, owner, importance => salience,
@@ -23,12 +24,13 @@ BEGIN
     ELSIF write_to = 'daily' THEN
         PERFORM _check_text(content, 'the note');
         PERFORM _check_share(salience, 'salience');
-        reason := 'noted for today as event ' || event_add(
+        event_id := event_add(
             'daily_note',
             jsonb_strip_nulls(jsonb_build_object('content', content, 'category', of_kind.name,
                                                  'salience', salience)),
             owner);
-        action := 'ADD';
+        action := CASE WHEN event_id IS NULL THEN 'NOOP' ELSE 'ADD' END;
+        reason := coalesce('noted for today as event ' || event_id, 'memory is off');
     ELSE
         RAISE EXCEPTION 'unknown write_to "%"', write_to
             USING ERRCODE = 'ME008', DETAIL = 'Places: memory, daily',

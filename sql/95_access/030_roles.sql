@@ -10,20 +10,22 @@
 
 -- Who may call which function besides the owner. A public function that stands nowhere is the
 -- owner's alone; a test fails then. memoir_agent may call what memoir_reader may, and memoir_admin
--- all. Private functions have no rights of their own, so the four may call them.
+-- all. Private functions act with the caller's rights, so the four may call them; those that act
+-- with their owner's are for him, but for _own_words, which asks for whom, and those that read an
+-- attached table, which memoir_admin may fill and pull.
 CREATE OR REPLACE FUNCTION _callers() RETURNS TABLE (role text, functions text[])
     LANGUAGE sql IMMUTABLE
 BEGIN ATOMIC
     VALUES
         ('memoir_reader', ARRAY[
-            'cache_stats', 'contradictions', 'decision_schema', 'embedding_text', 'entities',
-            'estimate_tokens', 'evaluate', 'evaluate_queries', 'expand_keywords',
+            'cache_stats', 'call_tool', 'contradictions', 'decision_schema', 'embedding_text',
+            'entities', 'estimate_tokens', 'evaluate', 'evaluate_queries', 'expand_keywords',
             'get_memory_detail', 'get_settings', 'gold_queries', 'health', 'history',
             'list_memories', 'log_days', 'memory_context', 'memory_explain', 'memory_relevance',
             'memory_search', 'messages', 'models', 'pgmemoir_version', 'query_terms', 'recall',
             'recall_query', 'redact', 'related', 'relations', 'replay', 'search_memories',
             'session_window', 'sessions', 'stats', 'suggest_weights', 'summary', 'system_prompt',
-            'tokens', 'tool_schemas', 'call_tool', 'wait_for', 'written_at']),
+            'tokens', 'tool_schemas', 'wait_for', 'written_at']),
         ('memoir_agent', ARRAY[
             'apply_decisions', 'confirm', 'enqueue', 'event_add', 'expand_query', 'extract_session',
             'forget', 'gold_add', 'mark_used', 'memory_write', 'mention', 'message_add',
@@ -42,55 +44,51 @@ BEGIN ATOMIC
         ('memoir_admin', ARRAY[
             'add_model', 'drop_model', 'export_day_log', 'export_markdown', 'export_memory_json',
             'export_user', 'fill_model', 'fill_source', 'import_day_log', 'import_markdown',
-            'import_memory_json', 'import_user', 'log_days', 'maintain', 'maintain_all',
-            'migrate_day_log_md', 'migrate_memory_md', 'pull_source', 'purge', 'purge_user',
-            'read_source', 'switch_model', 'sync_markdown']),
-        ('owner', ARRAY['attach_source', 'compile_configuration', 'detach_source',
-                        'grant_access']);
+            'import_memory_json', 'import_user', 'maintain', 'maintain_all', 'migrate_day_log_md',
+            'migrate_memory_md', 'pull_source', 'purge', 'purge_user', 'read_source',
+            'switch_model', 'sync_markdown']),
+        ('owner', ARRAY[
+            'attach_source', 'compile_configuration', 'detach_source', 'grant_access']);
 END;
 
 -- What who may write, besides memoir_admin, who may all: the tables of memories for both, what
--- belongs to the work of one for that one. Columns that are not here tell who somebody is, when
--- something was stored, and whose an index is.
+-- belongs to the work of one for that one. With columns those alone; with but all others: a new
+-- column of a memory is written by those who write memories, and nobody says anew whose a row is,
+-- when it was stored, or whose an index is.
 CREATE OR REPLACE FUNCTION _writers()
-    RETURNS TABLE (roles text[], "right" text, tables text[], columns text[])
+    RETURNS TABLE (roles text[], "right" text, tables text[], columns text[], but text[])
     LANGUAGE sql IMMUTABLE
 BEGIN ATOMIC
     VALUES
         ('{memoir_agent,memoir_worker}'::text[], 'INSERT', ARRAY[
             'memory', 'trace', 'keyword', 'relation', 'revision', 'profile', 'session', 'term',
-            'uncompared', 'job'], NULL::text[]),
+            'uncompared', 'job'], NULL::text[], NULL::text[]),
         ('{memoir_agent,memoir_worker}', 'DELETE', ARRAY[
-            'memory', 'keyword', 'relation', 'term'], NULL),
-        ('{memoir_agent,memoir_worker}', 'UPDATE', '{memory}', ARRAY[
-            'kind', 'content', 'summary', 'data', 'subject', 'importance', 'confidence', 'lifetime',
-            'valid_from', 'valid_until', 'status', 'retired_at', 'content_hash', 'updated_at']),
-        ('{memoir_agent,memoir_worker}', 'UPDATE', '{trace}', ARRAY[
-            'kind', 'importance', 'session', 'position', 'asks', 'derived', 'cost', 'brief_cost',
-            'term_count', 'terms', 'embedding', 'line', 'brief', 'active', 'wide']),
-        ('{memoir_agent,memoir_worker}', 'UPDATE', '{profile}', ARRAY[
-            'snippet', 'snippet_cost', 'snippet_ids', 'overview', 'rolling_summary',
-            'summarised_at', 'counted_up_to', 'counted', 'expanding', 'expansions', 'narrow_for',
-            'some_expire', 'updated_at']),
-        ('{memoir_agent,memoir_worker}', 'UPDATE', '{keyword}', '{weight,origin}'),
-        ('{memoir_agent,memoir_worker}', 'UPDATE', '{relation}', '{strength}'),
-        ('{memoir_agent,memoir_worker}', 'UPDATE', '{term}', '{df}'),
-        ('{memoir_agent,memoir_worker}', 'UPDATE', '{query_expansion}', '{uses}'),
+            'memory', 'keyword', 'relation', 'term'], NULL, NULL),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{memory}', NULL, ARRAY[
+            'user_id', 'memory_id', 'created_at', 'recorded_at', 'origin', 'source',
+            'source_key']),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{trace}', NULL, ARRAY[
+            'user_id', 'memory_id', 'model', 'created_at']),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{profile}', NULL, '{user_id,settings,ann}'),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{keyword}', '{weight,origin}', NULL),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{relation}', '{strength}', NULL),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{term}', '{df}', NULL),
+        ('{memoir_agent,memoir_worker}', 'UPDATE', '{query_expansion}', '{uses}', NULL),
         ('{memoir_agent}', 'INSERT', ARRAY[
             'entity', 'mention', 'message', 'event', 'retrieval', 'tool_call', 'gold',
-            'gold_relevant'], NULL),
-        ('{memoir_agent}', 'DELETE', '{mention,message,gold_relevant}', NULL),
-        ('{memoir_agent}', 'UPDATE', '{profile}', '{settings}'),
-        ('{memoir_agent}', 'UPDATE', '{session}', '{temporary,data,ended_at,next_position}'),
-        ('{memoir_agent}', 'UPDATE', '{retrieval}', '{used_ids}'),
-        ('{memoir_agent}', 'UPDATE', '{event}', '{payload}'),
-        ('{memoir_agent}', 'UPDATE', '{gold}', '{query_vec,model}'),
-        ('{memoir_worker}', 'INSERT', '{query_expansion}', NULL),
-        ('{memoir_worker}', 'DELETE', '{uncompared}', NULL),
-        ('{memoir_worker}', 'UPDATE', '{query_expansion}', '{expansion,created_at}'),
-        ('{memoir_worker}', 'UPDATE', '{revision}', '{run_id}'),
-        ('{memoir_worker}', 'UPDATE', '{job}', ARRAY[
-            'status', 'attempts', 'run_at', 'worker', 'error', 'finished_at', 'payload']);
+            'gold_relevant'], NULL, NULL),
+        ('{memoir_agent}', 'DELETE', '{mention,message,gold_relevant}', NULL, NULL),
+        ('{memoir_agent}', 'UPDATE', '{profile}', '{settings}', NULL),
+        ('{memoir_agent}', 'UPDATE', '{session}', NULL, '{user_id,session_id,number,started_at}'),
+        ('{memoir_agent}', 'UPDATE', '{retrieval}', '{used_ids}', NULL),
+        ('{memoir_agent}', 'UPDATE', '{event}', '{payload}', NULL),
+        ('{memoir_agent}', 'UPDATE', '{gold}', '{query_vec,model}', NULL),
+        ('{memoir_worker}', 'INSERT', '{query_expansion}', NULL, NULL),
+        ('{memoir_worker}', 'DELETE', '{uncompared}', NULL, NULL),
+        ('{memoir_worker}', 'UPDATE', '{query_expansion}', '{expansion,created_at}', NULL),
+        ('{memoir_worker}', 'UPDATE', '{revision}', '{run_id}', NULL),
+        ('{memoir_worker}', 'UPDATE', '{job}', NULL, '{user_id,job_id,kind,created_at}');
 END;
 
 -- What no job needs to see: logs and gold sets, and views of them.
@@ -112,7 +110,7 @@ BEGIN
                         AS r (role)
         WHERE to_regrole(r.role) IS NOT NULL
     ), relation AS (
-        SELECT c.relname, c.relkind, c.oid::regclass::text AS name
+        SELECT c.oid, c.relname, c.relkind, c.oid::regclass::text AS name
         FROM pg_class AS c
         WHERE c.relnamespace = current_schema()::regnamespace AND NOT c.relispartition
     ), due AS (
@@ -123,7 +121,8 @@ BEGIN
         FROM pg_proc AS p, made AS m
         WHERE p.pronamespace = current_schema()::regnamespace
           -- What is made for an attached table has the rights of who attached it.
-          AND (p.proname !~ '^_source_[0-9]+_' OR m.role = 'memoir_admin')
+          AND (NOT p.prosecdef OR p.proname = '_own_words'
+               OR m.role = 'memoir_admin' AND p.proname ~ '^_source_[0-9]+_')
           AND (p.proname LIKE '\_%' OR EXISTS (
                    SELECT FROM _callers() AS c
                    WHERE p.proname = ANY (c.functions) AND c.role <> 'owner'
@@ -143,7 +142,11 @@ BEGIN
         FROM _writers() AS w
         JOIN relation AS r ON r.relname = ANY (w.tables)
         JOIN made AS m ON m.role = ANY (w.roles)
-        LEFT JOIN unnest(w.columns) AS k (name) ON true
+        LEFT JOIN LATERAL (
+            SELECT a.attname FROM pg_attribute AS a
+            WHERE w."right" = 'UPDATE' AND a.attrelid = r.oid AND a.attnum > 0
+              AND NOT a.attisdropped
+              AND (a.attname = ANY (w.columns) OR a.attname <> ALL (w.but))) AS k (name) ON true
         UNION ALL
         -- import_user() moves sequences on behind the ids of a file.
         SELECT 'SEQUENCE ' || r.name, s."right", m.role

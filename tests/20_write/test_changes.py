@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from psycopg.types.json import Jsonb
 from tests.rows import ago, call, found, recall, refused, remember, value
 
 
@@ -22,6 +23,12 @@ def steps(conn, memory_id):
 def tea(tx):
     """The id of a memory about tea."""
     return remember(tx, "tea is green", embedding="[1,0,0]", summary="tea", keywords=["drinks"])
+
+
+def test_what_is_null_inside_new_data_stays(tx):
+    memory = remember(tx, "tea", data={"a": 1})
+    call(tx, "update_memory", memory_id=memory, data=Jsonb({"b": None, "c": {"d": None}}))
+    assert value(tx, "SELECT data FROM memoir.memory") == {"b": None, "c": {"d": None}}
 
 
 def test_a_forgotten_memory_is_not_recalled_and_keeps_its_row(tx, tea):

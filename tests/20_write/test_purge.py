@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
+from tests.d3_files import take, take_log
 from tests.rows import add_event, call, fill, recall, refused, remember, row_counts, say, value
 
 # Rows of one user for tables that no call below fills, by what the table needs.
@@ -48,6 +49,10 @@ def live(conn, user, word):
     call(conn, "message_add", session_id=f"{word} talk", role="user", content=word, **says)
     call(conn, "call_tool", name="memory_write", arguments={"content": f"{word} sleeps"}, **says)
     call(conn, "gold_add", gold_set=word, query=word, relevant_ids=[one], **says)
+    entry = {"id": word, "category": "facts", "content": f"{word} reads", "of": word}
+    take(conn, {"version": 2, "memories": [entry], "of": word}, **says)
+    logged = {"time": "09:00", "type": word, "content": word}
+    take_log(conn, {"date": "2026-02-21", "entries": [logged], "summary": word}, **says)
     call(conn, "maintain", only_user=user)
     for name in set(BY_HAND) & set(user_tables(conn)):
         conn.execute(BY_HAND[name], {"user": user, "word": word})
@@ -131,8 +136,8 @@ def test_indexes_of_a_busy_table_are_left_to_maintain(db, dsn):
 
 
 def test_a_user_without_anything_leaves_no_trace_of_the_call(tx):
-    assert call(tx, "purge_user", user_id="nobody") in ([], [("profile", 1)])
-    assert traces_of(tx, "nobody") == []
+    assert call(tx, "purge_user", user_id="Quetzal") in ([], [("profile", 1)])
+    assert traces_of(tx, "Quetzal") == []
 
 
 @pytest.mark.parametrize("user", [None, "", "  ", "x" * 201])

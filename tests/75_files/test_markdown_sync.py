@@ -327,6 +327,19 @@ def test_what_is_not_true_any_more_or_waits_stands_in_no_file(tx):
     assert folder.sync() == []
 
 
+def test_what_waits_is_confirmed_by_writing_it(tx):
+    remember(tx, "tea is green")
+    tx.execute("UPDATE memoir.profile SET settings = '{\"confirm\": true}'")
+    waiting = remember(tx, "milk is white", source="agent")
+    folder = Folder(tx)
+    folder.sync()
+    folder.edit("## Known facts\n", "## Known facts\n\n- milk is white\n")
+    assert folder.sync() == [("UPDATE", "database")]
+    assert contents(tx) == ["milk is white", "tea is green"]
+    assert f"- milk is white <!-- m:{waiting}." in folder.files["memory"]
+    assert folder.sync() == []
+
+
 def test_the_memories_of_another_user_stay_his(folder, tx):
     remember(tx, "beer is brown", user_id="bob")
     other = folder.clone()

@@ -10,8 +10,8 @@ from tests.jobs import enqueue
 from tests.rows import call, recall, remember
 
 NAMES = [
-    "server", "pgvector", "version", "roles", "security", "settings", "memories", "jobs", "upkeep",
-    "indexes", "bloat", "unlogged", "statistics", "partitions",
+    "server", "pgvector", "version", "roles", "security", "settings", "memories", "jobs", "sources",
+    "upkeep", "indexes", "bloat", "unlogged", "statistics", "partitions",
 ]  # fmt: skip
 
 
@@ -78,6 +78,16 @@ def test_work_that_waits_is_counted(tx):
     }
 
 
+def test_a_source_with_mistakes_is_told(tx):
+    tx.execute("CREATE TABLE public.notes (id int PRIMARY KEY, content text, user_id text)")
+    tx.execute("SELECT memoir.attach_source('notes', 'fact', 'public.notes')")
+    tx.execute("SELECT memoir.fill_source('notes')")
+    assert health(tx)["sources"].value == "1 attached, 0 rows not taken over"
+    tx.execute("INSERT INTO public.notes VALUES (1, 'tea', ' '), (2, 'tea', 'ada')")
+    row = health(tx)["sources"]
+    assert (row.status, row.value) == ("warning", "1 attached, 1 rows not taken over")
+
+
 def test_a_half_empty_index_has_a_statement_that_helps(tx):
     tx.execute(
         "CREATE OR REPLACE FUNCTION memoir._is_bloated(bytes bigint, needed bigint) RETURNS boolean"
@@ -88,26 +98,23 @@ def test_a_half_empty_index_has_a_statement_that_helps(tx):
         "warning", True)  # fmt: skip
 
 
-def test_who_sees_one_user_alone_is_told_what_is_hidden(tx):
+@pytest.mark.parametrize(
+    ("role", "hidden"),
+    [
+        ("memoir_reader", {"memories", "jobs", "sources", "upkeep", "indexes"}),
+        ("memoir_agent", {"memories", "jobs", "sources", "upkeep", "indexes"}),
+        ("memoir_worker", {"upkeep"}),
+        ("memoir_admin", set()),
+    ],
+)
+def test_every_role_is_told_what_it_does_not_see(tx, role, hidden):
     remember(tx, "tea", user_id="ada")
-    tx.execute("CREATE ROLE app")
-    tx.execute("GRANT USAGE ON SCHEMA memoir TO app")
-    tx.execute("GRANT SELECT ON ALL TABLES IN SCHEMA memoir TO app")
-    tx.execute("SET LOCAL ROLE app")
+    tx.execute(f"SET LOCAL ROLE {role}")
     rows = health(tx)
-    hidden = {name for name, row in rows.items() if row.status == "unseen"}
-    assert hidden == {"memories", "jobs", "upkeep", "indexes"}
-    assert rows["memories"].value == "hidden from app"
-    assert rows["security"].value == "on; app sees one user at a time"
-
-
-def test_who_may_read_nothing_is_told_so(tx):
-    tx.execute("CREATE ROLE app")
-    tx.execute("GRANT USAGE ON SCHEMA memoir TO app")
-    tx.execute("SET LOCAL ROLE app")
-    rows = health(tx)
-    assert rows["settings"].status == "unseen"
+    assert {name for name, row in rows.items() if row.status == "unseen"} == hidden
     assert "error" not in {row.status for row in rows.values()}
+    sees = "one user at a time" if "memories" in hidden else "all users"
+    assert rows["security"].value == f"on; {role} sees {sees}"
 
 
 def test_some_of_the_roles_are_too_few(tx):

@@ -45,8 +45,10 @@ def test_it_waits_where_the_user_confirms_first(tx):
 
 def test_nothing_is_written_while_memory_is_off(tx):
     tx.execute("""SELECT memoir.set_settings('{"memory": false}')""")
-    done = write(tx, "The user likes early flights")
-    assert (done.action, done.key, done.reason) == ("NOOP", None, "memory is off")
+    for place in ("memory", "daily"):
+        done = write(tx, "The user likes early flights", write_to=place)
+        assert (done.action, done.key, done.reason) == ("NOOP", None, "memory is off")
+    assert value(tx, "SELECT count(*) FROM memoir.event") == 0
 
 
 def test_with_a_vector_it_is_found_by_meaning(tx):

@@ -228,3 +228,36 @@ def test_an_upgrade_of_the_code_keeps_policies_and_rights(db):
     assert [db.execute(policies, (name,)).fetchone() for name in names] == before
     assert before[2] == (1, 1)
     assert db.execute(DIFFERENCES).fetchall() == []
+
+
+def test_what_reads_an_attached_table_with_its_owners_rights_is_for_admins(tx, become):
+    tx.execute("CREATE TABLE public.recipe (id int PRIMARY KEY, text text, who text)")
+    tx.execute("INSERT INTO public.recipe VALUES (1, 'grandmother of bob', 'bob')")
+    tx.execute(
+        "SELECT memoir.attach_source('recipes', 'fact', 'public.recipe', content => '{text}',"
+        " user_column => 'who')"
+    )
+    tx.execute("SELECT memoir.grant_access()")
+    made = "SELECT proname FROM pg_proc WHERE prosecdef AND proname LIKE '\\_source\\_%'"
+    names = [name for (name,) in tx.execute(made).fetchall()]
+    assert names
+    allowed = "SELECT has_function_privilege('the_{}', oid, 'EXECUTE') FROM pg_proc"
+    for role in ("reader", "agent", "worker", "admin"):
+        where = " WHERE proname = ANY (%s)"
+        may = set(tx.execute(allowed.format(role) + where, (names,)).fetchall())
+        assert may == {(role == "admin",)}
+    assert lines(recall(become("agent", "ada"), "grandmother").block) == []
+
+
+def test_the_application_that_writes_an_attached_table_needs_no_right_to_memory(tx, become):
+    tx.execute("CREATE TABLE public.recipe (id int PRIMARY KEY, text text, who text)")
+    tx.execute(
+        "SELECT memoir.attach_source('recipes', 'fact', 'public.recipe', content => '{text}',"
+        " user_column => 'who')"
+    )
+    tx.execute("CREATE ROLE app")
+    tx.execute("GRANT INSERT ON public.recipe TO app")
+    tx.execute("SET LOCAL ROLE app")
+    tx.execute("INSERT INTO public.recipe VALUES (1, 'plum cake of bob', 'bob')")
+    assert found(become("agent", "bob"), "plum cake") == ["plum cake of bob"]
+    assert found(become("agent", "ada"), "plum cake") == []

@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
+from psycopg.conninfo import make_conninfo
 
 from pgmemoir import Memoir, cli, embedders
 from pgmemoir.cli.database import psql_call
@@ -248,6 +249,7 @@ def test_migrate_installs_and_is_then_up_to_date(empty_dsn: str) -> None:
     assert "applied 0001" in call().stdout
     assert call("up").stdout == "up to date\n"
     assert "pending" not in call("status").stdout
+    assert call("status").stdout.endswith("installed by: memoir migrate\n")
     assert "0001_registry" in call("down", "0", "--yes").stdout
     assert call("down", "0", "--yes").stdout == "nothing to undo\n"
 
@@ -318,8 +320,9 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert {check["state"] for check in checks} == {"ok"}
     assert done.exit_code == 0
     client = ["server", "pgvector", "migrations", "version", "embedder", "model"]
-    database = ["roles", "security", "settings", "memories", "upkeep", "indexes", "bloat"]
-    expected = [*client, *database, "unlogged", "statistics", "partitions", "jobs", "recall"]
+    database = ["roles", "security", "settings", "memories", "sources", "upkeep", "indexes"]
+    storage = ["bloat", "unlogged", "statistics", "partitions"]
+    expected = [*client, *database, *storage, "jobs", "recall"]
     assert [check["name"] for check in checks] == expected
 
 
@@ -367,6 +370,14 @@ def test_doctor_says_what_is_missing(empty_dsn: str) -> None:
     done = CliRunner().invoke(cli.main, ["--dsn", empty_dsn, "doctor"])
     assert "fail  pgvector    the extension vector is not installed" in done.stdout
     assert done.exit_code == 1
+
+
+@pytest.mark.parametrize("role", ["reader", "agent", "worker", "admin"])
+def test_doctor_examines_what_a_role_may_see(dsn: str, role: str) -> None:
+    address = make_conninfo(dsn, options=f"-c role=memoir_{role} -c memoir.user_id=ada")
+    said = CliRunner().invoke(cli.main, ["--dsn", address, "doctor"]).stdout
+    assert [line for line in said.splitlines() if line.startswith("fail")] == []
+    assert ("skip  memories    hidden from" in said) == (role in ("reader", "agent"))
 
 
 def test_doctor_reports_a_database_out_of_reach() -> None:

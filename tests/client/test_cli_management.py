@@ -164,6 +164,7 @@ def test_settings_are_shown_and_changed(memoir: Call) -> None:
     assert {("memory", "off"), ("confirm", "on")} <= set(map(tuple, columns(printed, 0, 1)))
     assert json.loads(memoir("settings", "--json").stdout)["confirm"] is True
     assert memoir("remember", "x").stdout == "NOOP: memory is off\n"
+    assert memoir("event", "alert", '{"a": 1}').stdout == "not recorded: memory is off\n"
 
 
 def test_stats_are_numbers_by_name(memoir: Call) -> None:

@@ -113,7 +113,7 @@ def test_an_edit_that_memory_does_not_know_is_not_overwritten(memoir: Call, fold
         1,
         [
             "error: memory.json says what memory does not know",
-            "detail: 3 entries: a1b2c3d4, e5f6g7h8, rolling_summary",
+            "detail: New or edited: a1b2c3d4, e5f6g7h8, rolling_summary",
             "hint: memoir files import takes it over; --force replaces it, and leaves .bak.",
         ],
     )

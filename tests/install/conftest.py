@@ -146,8 +146,12 @@ def extension_server(
 
 def _copied_server(work: Path) -> Iterator[ExtensionServer]:
     """A server from a copy of the binaries of PostgreSQL 16, with the extension made into it."""
-    copy = work / "pginstall"
-    shutil.copytree(embedded.psql(16).parents[1], copy)
+    original = embedded.psql(16).parents[1]
+    copy = work / "package" / original.name
+    shutil.copytree(original, copy)
+    # Libraries of the package are found beside it.
+    libraries = f"{original.parent.name}.libs"
+    (work / libraries).symlink_to(original.parents[1] / libraries)
     config = copy / "bin/pg_config"
     command = ["make", "-C", work / "extension", "install", f"PG_CONFIG={config}"]
     subprocess.run(command, check=True, capture_output=True)

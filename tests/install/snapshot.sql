@@ -24,8 +24,13 @@ UNION ALL
 SELECT format('extension %s %s in %s', extname, extversion, extnamespace::regnamespace)
 FROM pg_extension WHERE extname <> 'pgmemoir'
 UNION ALL
-SELECT format('relation %s %s %s rls %s', relkind, name, reloptions, relrowsecurity)
+SELECT format('relation %s %s %s %s rls %s forced %s %s', relkind, name, relpersistence, reloptions,
+    relrowsecurity, relforcerowsecurity, pg_get_expr(relpartbound, oid))
 FROM relation
+UNION ALL
+SELECT format('sequence %s from %s by %s to %s cycle %s', name, seqstart, seqincrement, seqmax,
+    seqcycle)
+FROM relation JOIN pg_sequence ON seqrelid = oid
 UNION ALL
 SELECT format('%s on %s %s to %s', a.privilege_type, g.kind, g.name, r.rolname)
 FROM (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 from psycopg import errors
 from tests.rows import fill, remember
 
-from pgmemoir import ledger, migrations, paths
+from pgmemoir import cli, doctor, ledger, migrations, paths
 from pgmemoir.migrations import MigrationError
 
 CREATE = "CREATE EXTENSION pgmemoir CASCADE"
@@ -63,6 +64,13 @@ def test_the_ledger_says_what_ran_and_on_which_road(with_extension):
         "SELECT name FROM memoir.migration WHERE kind = 'base'"
     ).fetchall()
     assert names == [("extension",)]
+
+
+def test_doctor_and_status_name_the_road(with_extension):
+    (found,) = [c for c in doctor.examine(with_extension, None) if c.name == "migrations"]
+    assert (found.state, found.text.partition(" applied")[2]) == ("ok", ", by extension 0.1.0")
+    said = CliRunner().invoke(cli.main, ["--dsn", with_extension.info.dsn, "migrate", "status"])
+    assert said.stdout.endswith("installed by: extension 0.1.0\n")
 
 
 def test_memoir_migrate_refuses_a_database_with_the_extension(with_extension):

@@ -7,7 +7,7 @@ import pytest
 from tests import frozen_data
 from tests.rows import remember
 
-from pgmemoir import migrations, sqlfiles
+from pgmemoir import migrations, paths, sqlfiles
 
 VERSIONS = frozen_data.versions()
 
@@ -66,6 +66,6 @@ def test_the_newest_data_set_has_a_row_in_every_table(upgraded, version):
         assert empty == []
 
 
-def test_every_release_has_its_data(tree):
-    released = sqlfiles.releases(tree)
+def test_every_release_has_its_data():
+    released = sqlfiles.releases(paths.installed())
     assert {*released} <= {*VERSIONS}

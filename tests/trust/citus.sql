@@ -1,6 +1,7 @@
 -- What scripts/distribute.sql calls of Citus, for a PostgreSQL without it: each call is noted, and
 -- refused where Citus would refuse it, as far as the catalogue tells.
-CREATE TABLE pg_dist_partition (logicalrelid regclass PRIMARY KEY, partmethod "char", near regclass);
+CREATE TABLE pg_dist_partition (
+    logicalrelid regclass PRIMARY KEY, partmethod "char", near regclass);
 CREATE TABLE distributed_function (
     signature regprocedure PRIMARY KEY, argument text, near regclass, forced boolean);
 CREATE TABLE truncated (relation regclass);

@@ -179,6 +179,21 @@ def test_the_client_refuses_what_is_no_token_or_no_time(tx, token, timeout):
         Memoir(tx).wait_for(token, timeout=timeout)
 
 
+class Small:
+    """The embedder of the world."""
+
+    name, dimensions = "small", 3
+
+    def embed(self, texts):
+        return [[0.0, 1.0, 0.0] for _ in texts]
+
+
+def test_a_client_with_an_embedder_recalls_from_a_standby(standby):
+    with Memoir(standby.info.dsn, embedder=Small()) as reader:
+        assert "lives in Oslo with two cats" in reader.context("her pets")
+        assert reader.explain("her pets")[0].cosine == pytest.approx(1, abs=0.01)
+
+
 def test_a_wait_of_the_client_does_not_hold_up_the_replica(primary, standby):
     """A row that changes all the time is pruned, which conflicts with a snapshot that is kept."""
     primary.execute("CREATE TABLE IF NOT EXISTS busy (n int); INSERT INTO busy VALUES (0)")

@@ -20,8 +20,8 @@ from .output import print_json
 def doctor(app: App, as_json: bool) -> None:
     """Check everything a recall needs.
 
-    Server, pgvector, migrations, embedder, what memoir.health() finds, jobs, and a recall. Exit code
-    1 on a failure.
+    Server, pgvector, migrations, embedder, what memoir.health() finds, jobs, and a recall. Exit
+    code 1 on a failure.
     """
     checks = []
     for check in _checks(app):

@@ -216,7 +216,8 @@ def event(app: App, type: str, payload: str, at: datetime | None) -> None:
     """
     content = parse_object(read_text(payload), "the payload")
     with app.memoir() as memory:
-        click.echo(f"event {memory.add_event(type, content, at)}")
+        event_id = memory.add_event(type, content, at)
+    click.echo("not recorded: memory is off" if event_id is None else f"event {event_id}")
 
 
 COMMANDS = (remember, context, explain, search, event)

@@ -91,7 +91,7 @@ def _change_table(changes: Sequence[Change]) -> str:
             each.action,
             each.changed or "",
             "" if each.memory_id is None else str(each.memory_id),
-            one_line(each.file_text or each.database_text or ""),
+            one_line(_text_now(each)),
             one_line(each.reason),
         ]
         for each in changes[:_LONGEST_LIST]
@@ -100,6 +100,12 @@ def _change_table(changes: Sequence[Change]) -> str:
     shown = table([heads, *cells], flexible=4, right={3})
     left = len(changes) - len(cells)
     return f"{shown}\n... and {left:,} more (--json lists all)" if left else shown
+
+
+def _text_now(change: Change) -> str:
+    """What the side that follows has now; what is gone, as it was."""
+    texts = (change.file_text or "", change.database_text or "")
+    return (texts[1] or texts[0]) if change.changed == "file" else (texts[0] or texts[1])
 
 
 def _conflict(change: Change) -> str:

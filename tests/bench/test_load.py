@@ -1,0 +1,21 @@
+"""load.py for a second: what it prints, never how fast."""
+
+from __future__ import annotations
+
+import json
+
+import load
+from click.testing import CliRunner
+
+FEW = ("--clients", "2", "--users", "3", "--rows", "2", "--dims", "8", "--seconds", "1")
+
+
+def test_load_prints_times_and_that_nothing_failed(dsn: str) -> None:
+    options = ["--dsn", dsn, *FEW, "--maintain", "--worker"]
+    done = CliRunner().invoke(load.main, [*options, "--json"], catch_exceptions=False)
+    found = json.loads(done.stdout)
+    assert (found["errors"], done.exit_code) == ({}, 0)
+    assert found["recalls"] > found["remembers"] > 0
+    assert found["maintain_runs"] > 0
+    assert {"recall_p99_ms", "remember_p99_ms", "without_vector", "database_mb"} <= found.keys()
+    assert "errors: 0" in load.report(found)

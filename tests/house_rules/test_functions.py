@@ -1,0 +1,67 @@
+"""Rules for every function of the catalogue: bound, watched by the snapshot, checked as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+SNAPSHOT = Path(__file__).resolve().parents[1] / "install/snapshot.sql"
+OURS = "pronamespace = 'memoir'::regnamespace"
+# The arguments with which plpgsql_check looks at a trigger function: the table that fires it.
+CHECK = """
+SELECT p.oid::regprocedure::text, c.message
+FROM pg_proc AS p
+JOIN pg_language AS l ON l.oid = p.prolang AND l.lanname = 'plpgsql'
+LEFT JOIN LATERAL (
+    SELECT t.tgrelid FROM pg_trigger AS t WHERE t.tgfoid = p.oid LIMIT 1) AS t ON true
+CROSS JOIN LATERAL plpgsql_check_function_tb(p.oid, coalesce(t.tgrelid, 0)) AS c
+WHERE p.pronamespace = 'memoir'::regnamespace AND c.level = 'error'
+  AND (p.prorettype <> 'trigger'::regtype OR t.tgrelid IS NOT NULL)
+"""
+
+
+def test_every_sql_function_is_bound_when_it_is_made(tx):
+    loose = tx.execute(
+        "SELECT p.oid::regprocedure::text FROM pg_proc AS p"
+        f" JOIN pg_language AS l ON l.oid = p.prolang AND l.lanname = 'sql' WHERE {OURS}"
+        " AND p.prosqlbody IS NULL AND coalesce(p.proconfig::text, '') !~ 'search_path=memoir, '"
+    )
+    assert loose.fetchall() == []
+
+
+def test_the_snapshot_has_every_function_with_its_text(tx):
+    lines = {row[0] for row in tx.execute(SNAPSHOT.read_bytes())}
+    functions = tx.execute(
+        f"SELECT oid::regprocedure::text, pg_get_functiondef(oid) FROM pg_proc WHERE {OURS}"
+        " AND prokind IN ('f', 'p')"
+    ).fetchall()
+    assert len(functions) > 400
+    missing = {
+        name
+        for name, text in functions
+        if not any(line.startswith(f"{name} ") and line.endswith(text) for line in lines)
+    }
+    assert missing == set()
+
+
+def test_the_snapshot_has_every_table_view_and_trigger(tx):
+    lines = "\n".join(row[0] for row in tx.execute(SNAPSHOT.read_bytes()))
+    names = tx.execute(
+        "SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'memoir'::regnamespace"
+        " AND relkind IN ('r', 'p', 'v', 'S', 'i', 'I')"
+        " UNION ALL SELECT tgname FROM pg_trigger WHERE NOT tgisinternal"
+    ).fetchall()
+    assert [name for (name,) in names if name not in lines] == []
+
+
+def test_plpgsql_check_finds_no_error(tx):
+    there = "SELECT FROM pg_available_extensions WHERE name = 'plpgsql_check'"
+    if tx.execute(there).fetchone() is None:
+        pytest.skip("the extension plpgsql_check is not there for this server")
+    try:
+        tx.execute("CREATE EXTENSION plpgsql_check")
+    except psycopg.Error as error:
+        pytest.skip(f"plpgsql_check cannot be made: {error}")
+    assert tx.execute(CHECK).fetchall() == []
