@@ -25,6 +25,7 @@ class Folder:
     bases: dict[str, str] = field(default_factory=dict)
     changes: list[dict[str, Any]] = field(default_factory=list)
     run_id: str | None = None
+    where: dict[str, set[int]] = field(default_factory=dict)
 
     def sync(self, strategy: str = "report", **more: Any) -> list[tuple[str, str | None]]:
         """Bring both sides together; the action and the side changed of each difference."""

@@ -1,5 +1,5 @@
--- Undoes 0013_sources.sql. First the functions made for attached tables, with their triggers: one that
--- is left without what it calls would refuse the application's writes.
+-- Undoes 0013_sources.sql. First the functions made for attached tables, with their triggers: one
+-- that is left without what it calls would refuse the application's writes.
 DO $$
 DECLARE
     made regprocedure;

@@ -89,8 +89,8 @@ def main(users: int, giant: int, questions: int, mode: str, version: str, as_jso
         filled.check(mode)
         filled.fill(amount)
         filled.tidy()
-        for role in ("admin", "agent"):
-            filled.conn.execute(_LOGIN.format(role).encode())
+        for name in ("admin", "agent"):
+            filled.conn.execute(_LOGIN.format(name).encode())
         call = f"""SELECT memoir.memory_context(%s::{vector_schema(filled.conn)}.halfvec,
             '{mode}', {BUDGET}, %s, %s)"""
         conns = {}

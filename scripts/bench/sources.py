@@ -39,7 +39,8 @@ _BEAT = "UPDATE {name} SET beats = beats + 1 WHERE id = %s"
 _EDIT = "UPDATE {name} SET title = %s WHERE id = %s"
 _FILL = """INSERT INTO {name} (title, description)
 SELECT 'Task ' || n || ' of ' || ('{gateway,billing,search,mobile,reports}'::text[])[1 + n %% 5],
-       'The page shows an error when the account is older than ' || n * 7919 %% 10007 || ' minutes'
+       'The page shows an error when the account is older than '
+           || n %% 1000 * 7919 %% 10007 || ' minutes'
 FROM generate_series(1, %s::int) AS n"""
 _PAIR = ("bench_followed", "bench_bare")
 _WARM = 50

@@ -80,10 +80,10 @@ BEGIN
     INTO setup
     FROM source AS s JOIN kind AS k ON k.name = s.kind CROSS JOIN embedding_model AS e
     WHERE s.name = _source_add.name AND e.active;
-    IF NOT setup.memory_on OR NOT _says_something(r) THEN
+    -- An expression takes 1 µs where PERFORM, a query, takes 10.
+    IF NOT setup.memory_on OR NOT (_says_something(r) AND _check_row(r)) THEN
         RETURN false;
     END IF;
-    PERFORM _check_row(r);
     said := _check_text(_redact(r.content), 'the memory', setup.text_limit);
     IF r.data IS NOT NULL THEN
         told := _redact_json(r.data);
@@ -93,7 +93,7 @@ BEGIN
         r.subject := _check_subject(_redact(r.subject));
     END IF;
     importance := coalesce(_check_share(r.importance, 'importance'), setup.importance);
-    PERFORM _check_time(made_at, 'created_at');
+    r.created_at := _check_time(r.created_at, 'created_at');
     IF setup.memory_on IS NULL THEN
         PERFORM _source_profile(r.user_id);
     END IF;

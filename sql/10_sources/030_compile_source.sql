@@ -98,6 +98,7 @@ DECLARE
     new_row source_row;
     batch source_row[] := '{}';
     number int := 0;
+    done boolean;
     code text;
     reason text;
 BEGIN
@@ -119,7 +120,7 @@ BEGIN
             PERFORM _source_added(%1$L, batch);
         ELSIF number = 1 THEN
             new_row := batch[1];
-            PERFORM %5$s;
+            done := %5$s;
         END IF;
         RETURN NULL;
     END IF;
@@ -132,7 +133,7 @@ BEGIN
         %4$s);
     END IF;
     IF TG_OP = 'INSERT' THEN
-        PERFORM %5$s;
+        done := %5$s;
     ELSIF old_row IS DISTINCT FROM new_row THEN
         PERFORM _source_changed(%1$L, old_row, new_row, %2$s);
     END IF;

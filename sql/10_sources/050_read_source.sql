@@ -99,10 +99,14 @@ BEGIN
         SELECT g.user_id, array_agg(g) FROM unnest(rows) AS g GROUP BY g.user_id
     LOOP
         PERFORM _check_whose(s, of_owner[1]);
+        -- Key by key: that is one plan with statistics or without. With "= ANY" all of a user's
+        -- rows were read before the first ANALYZE, 0.7 ms a row of 100,000.
         known := CASE WHEN NOT is_event THEN ARRAY(
-            SELECT m.source_key FROM memory AS m
-            WHERE m.user_id = owner AND m.source = s.name
-              AND m.source_key = ANY (ARRAY(SELECT g.source_key FROM unnest(of_owner) AS g))) END;
+            SELECT m.source_key
+            FROM unnest(of_owner) AS g
+            CROSS JOIN LATERAL (SELECT k.source_key FROM memory AS k
+                                WHERE k.user_id = owner AND k.source = s.name
+                                  AND k.source_key = g.source_key OFFSET 0) AS m) END;
         IF known = '{}' THEN
             written := written + _source_add_many(s, owner, of_owner);
             CONTINUE;

@@ -52,7 +52,7 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION event_add(text, jsonb, text, timestamptz) IS
-    'Appends an event and returns its id, NULL while memory is off. type: task_failed, task_completed, alert, layer2_health '
-    'and escalation are recalled; others are kept. payload: stored redacted, as redact() does. '
-    'created_at: 1970 to a day from now. Errors: ME006 user, ME010 type or payload, ME011 time. '
-    'Source: D0 1.5.';
+    'Appends an event and returns its id, NULL while memory is off. type: task_failed, '
+    'task_completed, alert, layer2_health and escalation are recalled; others are kept. payload: '
+    'stored redacted, as redact() does. created_at: 1970 to a day from now. Errors: ME006 user, '
+    'ME010 type or payload, ME011 time. Source: D0 1.5.';

@@ -3,8 +3,8 @@
 --
 -- What a user has is one of three: moved by these records; derived, and made anew by an import
 -- (trace but for its vector, term, the cached parts of profile, places in the index); or work in
--- progress (job, uncompared, source_error, import). tests/75_files/test_move_all.py walks the catalogue, so that
--- no table and no column is forgotten.
+-- progress (job, uncompared, source_error, import). tests/75_files/test_move_all.py walks the
+-- catalogue, so that no table and no column is forgotten.
 CREATE OR REPLACE FUNCTION _records()
     RETURNS TABLE (place smallint, record text, fields text[], needed text[])
     LANGUAGE sql IMMUTABLE
