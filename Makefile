@@ -10,10 +10,14 @@ PG_CONFIG ?= pg_config
 demo: $(READY)
 	@$(BIN)/memoir demo
 
-# Both versions run, whatever the first says.
+# Both versions at once, each with folders of its own; the second speaks when the first is done.
 test: $(READY)
-	@failed=0; \
-	for version in 18 16; do $(BIN)/python -m pytest --pg $$version || failed=1; done; \
+	@folder=$$(mktemp -d); failed=0; \
+	$(BIN)/python -m pytest --pg 16 --basetemp=$$folder/16 >$$folder/log 2>&1 & other=$$!; \
+	trap 'kill $$other; rm -rf $$folder' INT TERM; \
+	$(BIN)/python -m pytest --pg 18 --basetemp=$$folder/18 || failed=1; \
+	wait $$other || failed=1; \
+	cat $$folder/log; rm -rf $$folder; \
 	exit $$failed
 
 lint: $(READY)
