@@ -439,9 +439,9 @@ class Crashes:
         with self._place.connect() as conn:
             pids = [pid for (pid,) in conn.execute(_OTHERS)]
         os.kill(self._source.choice(pids), signal.SIGKILL)
-        time.sleep(0.1)
 
     def _restart(self, when: str) -> None:
+        time.sleep(0.1)  # until the server has noticed that a process of it was killed
         self._place.start()
         with self._connected() as conn:
             found = self.wrong(conn)
@@ -482,8 +482,10 @@ class Crashes:
             while scalar(conn, _UNDONE):
                 work(self._place.dsn, "off", "the last", "1 second")
                 time.sleep(0.1)
-            # Upkeep takes over rows that waited: they have no vectors yet.
+            # Upkeep takes over rows that waited: they have no vectors yet. And the leases of workers
+            # that were killed run out.
             keep(self._place.dsn)
+            conn.execute("UPDATE memoir.job SET run_at = now() WHERE status = 'running'")
             Worker(self._place.dsn, Pairs(), None, Options(), _quiet).run(once=True)
             found = self.wrong(conn)
             if noted := scalar(conn, _NOTED):
