@@ -482,8 +482,8 @@ class Crashes:
             while scalar(conn, _UNDONE):
                 work(self._place.dsn, "off", "the last", "1 second")
                 time.sleep(0.1)
-            # Upkeep takes over rows that waited: they have no vectors yet. And the leases of workers
-            # that were killed run out.
+            # Upkeep takes over rows that waited: they have no vectors yet. And the leases of
+            # workers that were killed run out.
             keep(self._place.dsn)
             conn.execute("UPDATE memoir.job SET run_at = now() WHERE status = 'running'")
             Worker(self._place.dsn, Pairs(), None, Options(), _quiet).run(once=True)
