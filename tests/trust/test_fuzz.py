@@ -12,12 +12,12 @@ from tests.rows import MODES, OTHER_MODES, call, lines, recall, refused, remembe
 ENDS = ("-infinity", "4714-11-24 00:00:00+00 BC", "294276-12-31 23:59:59+00", "infinity")
 
 
-def test_no_call_ends_in_an_error_that_is_not_documented(tx):
-    build_world(tx)
-    functions = catalogue(tx)
+def test_no_call_ends_in_an_error_that_is_not_documented(db):
+    build_world(db)
+    functions = catalogue(db)
     outcomes = [
         outcome
-        for tally in Fuzz(tx).run(drawn(tx, functions, 8 * len(functions), seed=2)).values()
+        for tally in Fuzz(db).run(drawn(db, functions, 8 * len(functions), seed=2)).values()
         for outcome in tally.outcomes
     ]
     called = {outcome.call.function.name for outcome in outcomes}
