@@ -145,6 +145,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
+    why CONSTANT text := _redact(reason);
     changed memory[];
     olds jsonb[];
     ids bigint[];
@@ -198,8 +199,7 @@ BEGIN
     INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, model,
                           change_id, run_id, undoes)
     SELECT _revise.user_id, o.memory_id, _revise.action, coalesce(_revise.author, 'user'),
-           _revise.reason, o.old,
-           CASE WHEN o.old ? 'embedding' THEN in_model END,
+           why, o.old, CASE WHEN o.old ? 'embedding' THEN in_model END,
            coalesce(_revise.change_id, _next_change()), _revise.run_id, _revise.undoes
     FROM unnest(ids, olds) AS o (memory_id, old);
     PERFORM _show_changes(user_id, in_model, ids, olds,

@@ -61,6 +61,8 @@ def test_the_same_with_another_secret_is_the_same_memory(tx):
 def test_a_secret_is_in_no_table(tx):
     memory_id = remember(tx, SAID, summary=SAID, data=DATA, keywords=[KEY], session_id="s", turn=0)
     call(tx, "set_keywords", memory_id=memory_id, keywords=[KEY], origin="user_tag")
+    call(tx, "forget", memory_id=memory_id, reason=SAID)
+    call(tx, "restore", memory_id=memory_id, reason=SAID)
     add_event(tx, "alert", {**DATA, "said": SAID, KEY: CARD})
     recall(tx, f"what of {SAID}?")
     recall(tx, "x" * 180 + " " + SAID)
