@@ -23,6 +23,20 @@ def test_an_owner_without_other_rights_can_install(empty_db, owner_db):
     assert migrations.down(owner_db, 0)
 
 
+def test_he_attaches_a_table_of_his_own_with_names_that_need_quotes(empty_db, owner_db):
+    empty_db.execute("CREATE EXTENSION vector")
+    migrations.up(owner_db)
+    owner_db.execute("""
+        CREATE SCHEMA "My App";
+        CREATE TABLE "My App"."To Do" (tenant text, n int, "What" text, PRIMARY KEY (tenant, n));
+        SELECT memoir.attach_source('todo', 'task', '"My App"."To Do"', '{What}',
+                                    user_column => 'tenant');
+        INSERT INTO "My App"."To Do" VALUES ('tom', 1, 'red'), ('ann', 1, '刷漆');
+        UPDATE "My App"."To Do" SET "What" = 'blue' WHERE tenant = 'tom'""")
+    rows = "SELECT user_id, content FROM memoir.memory ORDER BY user_id"
+    assert owner_db.execute(rows).fetchall() == [("ann", "刷漆"), ("tom", "blue")]
+
+
 def test_without_the_right_to_create_pgvector_the_command_is_named(owner_db, tree):
     error = _refusal(owner_db, tree)
     assert "plain may not create it" in error.message
