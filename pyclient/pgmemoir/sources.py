@@ -7,7 +7,7 @@ its own way. Its text is kept as it was written: sqlglot only reads it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -242,19 +242,19 @@ def _refused(reason: str) -> BadSource:
     )
 
 
-def attach_now(conn: psycopg.Connection[Any], call: Call[str]) -> str:
-    """Attach, trying again while a long transaction keeps the table busy.
+def patiently(conn: psycopg.Connection[Any], call: Call[T]) -> T:
+    """Attach or detach, trying again while a long transaction keeps the table busy.
 
     Args:
         conn: in autocommit: the lock for the triggers is held for a moment alone.
-        call: of `attach`.
+        call: of `attach` or `detach`.
     """
-    return _patiently(lambda: _run(conn, call))
-
-
-def detach_now(conn: psycopg.Connection[Any], call: Call[int]) -> int:
-    """Detach, as `attach_now`."""
-    return _patiently(lambda: _run(conn, call))
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return _run(conn, call)
+        except NotPossible:
+            time.sleep(_PAUSE_SECONDS)
+    return _run(conn, call)
 
 
 def read(
@@ -295,17 +295,11 @@ def read(
 def _limited(conn: psycopg.Connection[Any], seconds: int) -> Iterator[None]:
     """Statements of a connection end after so many seconds."""
     rows(conn, b"SELECT set_config('statement_timeout', %s, false)", (f"{seconds}s",))
-    yield
-    conn.execute("RESET statement_timeout")
-
-
-def _patiently(attempt: Callable[[], T]) -> T:
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return attempt()
-        except NotPossible:
-            time.sleep(_PAUSE_SECONDS)
-    return attempt()
+    try:
+        yield
+    finally:
+        if not conn.closed:
+            conn.execute("RESET statement_timeout")
 
 
 def _run(conn: psycopg.Connection[Any], call: Call[T]) -> T:

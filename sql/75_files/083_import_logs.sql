@@ -1,12 +1,6 @@
 -- What files of agents said, events, gold sets and logs: what was asked and shown, with the ids of
 -- what it was. As 082_import_records.sql, a statement a table.
 
--- A document in the form it was written in; where something has to be redacted, of the same form.
-CREATE OR REPLACE FUNCTION _read_written(written text) RETURNS json
-    LANGUAGE sql STABLE
-    RETURN CASE WHEN _redact_json(written::jsonb) <> written::jsonb
-                THEN _redact_tokens(written)::json ELSE written::json END;
-
 CREATE OR REPLACE FUNCTION _import_file_entries(reading import, bodies jsonb[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -14,7 +8,7 @@ AS $$
 BEGIN
     INSERT INTO file_entry (user_id, entry_id, memory_id, place, written, digest)
     SELECT reading.user_id, f.entry_id, _new_id(reading, f.memory_id), f.place,
-           _read_written(f.written), f.digest
+           _redact_written(f.written::json), f.digest
     FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS f (
         entry_id text, memory_id bigint, place int, written text, digest uuid);
 END $$;
@@ -25,19 +19,18 @@ CREATE OR REPLACE FUNCTION _import_file_heads(reading import, bodies jsonb[]) RE
 AS $$
 BEGIN
     INSERT INTO file_head (user_id, name, written, read_at)
-    SELECT reading.user_id, f.name, _read_written(f.written), f.read_at
+    SELECT reading.user_id, f.name, _redact_written(f.written::json), f.read_at
     FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS f (
         name text, written text, read_at timestamptz);
 END $$;
 
--- What recall reads of an event; the line of a folded recall has no words (_fold_log).
-CREATE OR REPLACE FUNCTION _event_line(type text, payload jsonb) RETURNS text
+-- What recall reads of an event: of a folded recall nothing but what it is (_fold_log).
+CREATE OR REPLACE FUNCTION _imported_line(type text, payload jsonb) RETURNS text
     LANGUAGE sql STABLE
     RETURN CASE WHEN type = 'memory_retrieval' AND payload ? 'retrieval_id'
-                THEN '[memory_retrieval]'
-                ELSE _line(format('[%s] %s', type, left(payload::text, 200)), 320) END;
+                THEN '[memory_retrieval]' ELSE _event_line(type, payload) END;
 
-CREATE OR REPLACE FUNCTION _event_terms(type text, payload jsonb, line text) RETURNS int[]
+CREATE OR REPLACE FUNCTION _imported_terms(type text, payload jsonb, line text) RETURNS int[]
     LANGUAGE sql STABLE
     RETURN CASE WHEN type = 'memory_retrieval' AND payload ? 'retrieval_id' THEN '{}'::int[]
                 ELSE _terms(line) END;
@@ -106,7 +99,8 @@ BEGIN
            _new_payload(reading.shift, e.type, e.payload), _check_time(e.created_at, 'created_at'),
            l.line, _token_cost('- ' || l.line || E'\n'), _term_set(t.terms, '{}'),
            cardinality(t.terms), CASE WHEN e.archived THEN archived_by END,
-           _read_written(e.log_entry), e.log_place, e.source, e.source_key
+           CASE WHEN e.log_entry IS NOT NULL THEN _redact_written(e.log_entry::json) END,
+           e.log_place, e.source, e.source_key
     FROM unnest(bodies) AS b (body),
          LATERAL (
              SELECT r.event_id, r.type, _redact_json(r.payload) AS payload, r.created_at,
@@ -116,8 +110,8 @@ BEGIN
                  archived boolean, log_entry text, log_place int, source text,
                  source_key text)
              OFFSET 0) AS e,
-         LATERAL (SELECT _event_line(e.type, e.payload) AS line OFFSET 0) AS l,
-         LATERAL (SELECT _event_terms(e.type, e.payload, l.line) AS terms OFFSET 0) AS t;
+         LATERAL (SELECT _imported_line(e.type, e.payload) AS line OFFSET 0) AS l,
+         LATERAL (SELECT _imported_terms(e.type, e.payload, l.line) AS terms OFFSET 0) AS t;
     RETURN archived_by;
 END $$;
 

@@ -216,6 +216,17 @@ def test_stricter_rules_redact_what_comes(tx):
     assert row == ("ask [redacted:badge]", {"who": "[redacted:badge]"})
 
 
+def test_a_secret_in_what_a_file_said_is_redacted_however_it_is_spaced(tx):
+    memory_id = remember(tx, "tea", user_id="ada")
+    tx.execute(
+        "INSERT INTO memoir.file_entry VALUES ('ada', 'a1', %s, 0, %s, md5('')::uuid)",
+        (memory_id, '{"id": "a1", "password" : "hunter2", "content": "tea"}'),
+    )
+    import_lines(tx, export(tx, "ada"), "bob")
+    written = value(tx, "SELECT written FROM memoir.file_entry WHERE user_id = 'bob'")
+    assert written == {"id": "a1", "password": "[redacted:password]", "content": "tea"}
+
+
 def test_rows_of_a_source_stay_that_with_the_same_text(tx):
     for key in ("7", "8"):
         memory_id = remember(tx, f"tea {key}", user_id="ada")

@@ -174,4 +174,10 @@ def test_a_busy_table_is_tried_again(app: psycopg.Connection, dsn: str) -> None:
     with psycopg.connect(dsn) as writer, pytest.MonkeyPatch.context() as patch:
         writer.execute("UPDATE ticket SET title = 'x' WHERE id = 1")
         patch.setattr(sources.time, "sleep", lambda _: writer.rollback())
-        assert sources.attach_now(app, call) == "filling"
+        assert sources.patiently(app, call) == "filling"
+
+
+def test_a_reading_that_fails_leaves_the_connection_its_timeout(app: psycopg.Connection) -> None:
+    with pytest.raises(BadSource, match="there is no source"):
+        list(sources.read(app, "none"))
+    assert app.execute("SHOW statement_timeout").fetchone() == ("0",)

@@ -112,7 +112,7 @@ def attach(
         named,  # type: ignore[arg-type]
     )
     with _connected(app) as conn:
-        state = sources.attach_now(conn, call)
+        state = sources.patiently(conn, call)
     click.echo(f"attached {one_line(name)}: {state}; next: memoir source fill {one_line(name)}")
 
 
@@ -166,7 +166,7 @@ def list_sources(app: App, as_json: bool) -> None:
 def detach(app: App, name: str, memories: str) -> None:
     """End an attachment; the table is as it was before."""
     with _connected(app) as conn:
-        number = sources.detach_now(conn, sources.detach(name, memories))
+        number = sources.patiently(conn, sources.detach(name, memories))
     click.echo(f"detached {one_line(name)}, memories: {number:,}, {one_line(memories)}")
 
 
