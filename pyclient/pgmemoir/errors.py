@@ -43,6 +43,11 @@ class MemoirError(Exception):
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)
 
+    def in_batch(self) -> tuple[int | None, str]:
+        """Which memory of a batch it is about, from 1 (None: of none), and what is wrong."""
+        found = _OF_MEMORY.fullmatch(self.message)
+        return (int(found[1]), found[2]) if found else (None, self.message)
+
     def of_memory(self, done: int, place: int | None = None) -> Self:
         """The same error of one memory among many, with its place in all of them.
 
@@ -52,10 +57,9 @@ class MemoirError(Exception):
         """
         message = self.message
         if place is None:
-            found = _OF_MEMORY.fullmatch(message)
-            if found is None:
+            place, message = self.in_batch()
+            if place is None:
                 return self
-            place, message = int(found[1]), found[2]
         return type(self)(f"memory {done + place}: {message}", detail=self.detail, hint=self.hint)
 
 

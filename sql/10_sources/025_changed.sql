@@ -14,13 +14,13 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION _source_row_gone(
-    name text, r source_row, for_good boolean, is_event boolean) RETURNS boolean
+    name text, user_id text, source_key text, for_good boolean, is_event boolean) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN CASE WHEN is_event THEN _source_event_gone(name, r.user_id, r.source_key)
-                ELSE _source_gone(name, r.user_id, r.source_key, for_good) END;
+    RETURN CASE WHEN is_event THEN _source_event_gone(name, user_id, source_key)
+                ELSE _source_gone(name, user_id, source_key, for_good) END;
 END $$;
 
 -- Rows of one INSERT.
@@ -46,12 +46,46 @@ DECLARE
 BEGIN
     IF moved AND old_row.source_key IS NOT NULL THEN
         PERFORM _source_row_gone(
-            name, old_row, for_good OR (old_row.user_id <> new_row.user_id) IS TRUE, is_event);
+            name, old_row.user_id, old_row.source_key,
+            for_good OR (old_row.user_id <> new_row.user_id) IS TRUE, is_event);
     END IF;
     IF new_row.source_key IS NOT NULL THEN
         PERFORM _source_row(name, new_row,
                             moved OR NOT (is_event OR _says_something(old_row)), is_event);
     END IF;
+END $$;
+
+-- What becomes of all memories of a source: keep (they are counted), forget or purge; events go.
+CREATE OR REPLACE FUNCTION _leave_memories(
+    name text, memories text, is_event boolean, reason text) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    owner text;
+    number bigint := 0;
+    part bigint;
+BEGIN
+    FOR owner IN SELECT u FROM _source_users(name) AS u LOOP
+        IF memories = 'keep' THEN
+            part := (SELECT count(*) FROM memory AS m
+                     WHERE m.user_id = owner AND m.source = name);
+        ELSIF is_event THEN
+            DELETE FROM event AS e WHERE e.user_id = owner AND e.source = name;
+            GET DIAGNOSTICS part = ROW_COUNT;
+        ELSIF memories = 'purge' THEN
+            DELETE FROM memory AS m WHERE m.user_id = owner AND m.source = name;
+            GET DIAGNOSTICS part = ROW_COUNT;
+            PERFORM _refresh_profile(owner);
+        ELSE
+            part := cardinality(_retire(
+                owner, ARRAY(SELECT m.memory_id FROM memory AS m
+                             WHERE m.user_id = owner AND m.source = name),
+                'forgotten', 'FORGET', 'source', reason, now(), NULL));
+        END IF;
+        number := number + part;
+    END LOOP;
+    RETURN number;
 END $$;
 
 -- TRUNCATE: all rows are gone.
@@ -60,21 +94,9 @@ CREATE OR REPLACE FUNCTION _source_emptied(name text, for_good boolean, is_event
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
-DECLARE
-    owner text;
 BEGIN
-    FOR owner IN SELECT u FROM _source_users(name) AS u LOOP
-        IF is_event THEN
-            DELETE FROM event AS e WHERE e.user_id = owner AND e.source = name;
-        ELSIF for_good THEN
-            DELETE FROM memory AS m WHERE m.user_id = owner AND m.source = name;
-            PERFORM _refresh_profile(owner);
-        ELSE
-            PERFORM _retire(owner, ARRAY(SELECT m.memory_id FROM memory AS m
-                                         WHERE m.user_id = owner AND m.source = name),
-                            'forgotten', 'FORGET', 'source', name || ' was emptied', now(), NULL);
-        END IF;
-    END LOOP;
+    PERFORM _leave_memories(name, CASE WHEN for_good THEN 'purge' ELSE 'forget' END, is_event,
+                            name || ' was emptied');
 END $$;
 
 -- Whose rows it has.

@@ -31,7 +31,7 @@ BEGIN
         'AND t.tgparentid = 0 AND t.tgtype & 32 = 0', current_schema(), source_id);
 END $$;
 
-CREATE OR REPLACE FUNCTION _followed(source_id int) RETURNS regclass
+CREATE OR REPLACE FUNCTION _followed_table(source_id int) RETURNS regclass
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$

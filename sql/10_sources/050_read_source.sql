@@ -206,10 +206,8 @@ BEGIN
     IF stored.keys IS NOT NULL THEN
         there := _source_rows(s, jsonb_build_object('keys', stored.places));
         SELECT written + count(*) FILTER (WHERE g.gone) INTO written
-        FROM (SELECT CASE WHEN s.kind = 'event'
-                          THEN _source_event_gone(s.name, k.user_id, k.source_key)
-                          ELSE _source_gone(s.name, k.user_id, k.source_key,
-                                            s.on_delete = 'purge') END AS gone
+        FROM (SELECT _source_row_gone(s.name, k.user_id, k.source_key, s.on_delete = 'purge',
+                                      s.kind = 'event') AS gone
               FROM unnest(stored.users, stored.keys) AS k (user_id, source_key)
               WHERE NOT EXISTS (SELECT FROM unnest(there) AS t
                                 WHERE t.source_key = k.source_key AND t.user_id = k.user_id)) AS g;
@@ -252,10 +250,8 @@ BEGIN
             SELECT FROM unnest(_source_rows(s, jsonb_build_object('keys', jsonb_build_array(
                 CASE WHEN s.mapping ? 'changed_at' THEN w.place - 0 ELSE w.place END)))) AS t)
         THEN
-            written := written + CASE WHEN s.kind = 'event'
-                THEN _source_event_gone(s.name, w.user_id, w.source_key)
-                ELSE _source_gone(s.name, w.user_id, w.source_key, s.on_delete = 'purge')
-                END::int;
+            written := written + _source_row_gone(s.name, w.user_id, w.source_key,
+                                                  s.on_delete = 'purge', s.kind = 'event')::int;
         ELSE
             INSERT INTO source_error SELECT w.*;
         END IF;

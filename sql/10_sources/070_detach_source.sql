@@ -1,44 +1,12 @@
 -- Takes a source away: its table is again as it was. What becomes of the memories is said by the
 -- caller. They go while the triggers still follow the table, so that dropping those, which writers
 -- wait for, comes last and takes a moment.
-CREATE OR REPLACE FUNCTION _leave_memories(name text, memories text, is_event boolean)
-    RETURNS bigint
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-DECLARE
-    owner text;
-    number bigint := 0;
-    part bigint;
-BEGIN
-    FOR owner IN SELECT u FROM _source_users(name) AS u LOOP
-        IF memories = 'keep' THEN
-            part := (SELECT count(*) FROM memory AS m
-                     WHERE m.user_id = owner AND m.source = name);
-        ELSIF is_event THEN
-            DELETE FROM event AS e WHERE e.user_id = owner AND e.source = name;
-            GET DIAGNOSTICS part = ROW_COUNT;
-        ELSIF memories = 'purge' THEN
-            DELETE FROM memory AS m WHERE m.user_id = owner AND m.source = name;
-            GET DIAGNOSTICS part = ROW_COUNT;
-            PERFORM _refresh_profile(owner);
-        ELSE
-            part := cardinality(_retire(
-                owner, ARRAY(SELECT m.memory_id FROM memory AS m
-                             WHERE m.user_id = owner AND m.source = name),
-                'forgotten', 'FORGET', 'source', name || ' was detached', now(), NULL));
-        END IF;
-        number := number + part;
-    END LOOP;
-    RETURN number;
-END $$;
-
 CREATE OR REPLACE FUNCTION _drop_triggers(source_id int) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET lock_timeout = '500ms'
 AS $$
 DECLARE
-    followed CONSTANT regclass := _followed(source_id);
+    followed CONSTANT regclass := _followed_table(source_id);
     made name;
 BEGIN
     IF followed IS NOT NULL THEN
@@ -70,11 +38,13 @@ BEGIN
             format('memories is "%s"', memories),
             'keep: they stay. forget: they can be restored. purge: they are deleted.');
     END IF;
-    PERFORM _check_attacher(_followed(s.source_id));
-    number := _leave_memories(name, memories, s.kind = 'event');
+    PERFORM _check_attacher(_followed_table(s.source_id));
+    number := _leave_memories(name, memories, s.kind = 'event',
+                              name || ' was detached');
     PERFORM _drop_triggers(s.source_id);
     IF memories <> 'keep' THEN
-        number := number + _leave_memories(name, memories, s.kind = 'event');
+        number := number + _leave_memories(name, memories, s.kind = 'event',
+                                           name || ' was detached');
     END IF;
     FOR made IN
         SELECT p.oid FROM pg_proc AS p

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION _source_state(s source) RETURNS text
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    relation CONSTANT regclass := CASE WHEN s.follows THEN _followed(s.source_id)
+    relation CONSTANT regclass := CASE WHEN s.follows THEN _followed_table(s.source_id)
                                        WHEN s.query IS NULL THEN to_regclass(s.relation) END;
     missing text;
 BEGIN
@@ -30,7 +30,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE VIEW sources WITH (security_invoker = true) AS
-SELECT s.name, s.kind, coalesce(_followed(s.source_id)::text, s.relation) AS relation,
+SELECT s.name, s.kind, coalesce(_followed_table(s.source_id)::text, s.relation) AS relation,
        _source_state(s) AS state,
        CASE WHEN s.kind = 'event'
             THEN (SELECT count(*) FROM event AS e WHERE e.source = s.name)

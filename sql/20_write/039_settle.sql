@@ -70,7 +70,8 @@ BEGIN
                         ELSE 'it is like a stored one' END, ARRAY[near_id]);
 END $$;
 
--- The revision of memories that came with other changes, and go when those are undone.
+-- The revision of memories that came with other changes, and go when those are undone. change_id
+-- NULL: each memory is a change of its own.
 CREATE OR REPLACE FUNCTION _record_added(
     user_id text, memory_ids bigint[], author text, reason text, run_id bigint,
     change_id bigint) RETURNS void
@@ -78,7 +79,7 @@ CREATE OR REPLACE FUNCTION _record_added(
 BEGIN ATOMIC
     INSERT INTO revision (user_id, memory_id, action, author, reason, change_id, run_id)
     SELECT _record_added.user_id, i, 'ADD', _record_added.author, _record_added.reason,
-           _record_added.change_id, _record_added.run_id
+           coalesce(_record_added.change_id, _next_change()), _record_added.run_id
     FROM unnest(memory_ids) AS i;
 END;
 

@@ -6,6 +6,11 @@ CREATE OR REPLACE FUNCTION _is_log(type text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN type IN ('memory_retrieval', 'memory_deleted');
 
+-- What recall shows of an event.
+CREATE OR REPLACE FUNCTION _event_line(type text, payload jsonb) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN _line(format('[%s] %s', type, left(payload::text, 200)), 320);
+
 -- source, source_key: the row of an attached table that the event follows, or NULL.
 CREATE OR REPLACE FUNCTION _add_event(
     user_id text, type text, payload jsonb, happened_at timestamptz, source text, source_key text)
@@ -16,7 +21,7 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     told CONSTANT jsonb := _redact_json(payload);
-    text_line CONSTANT text := _line(format('[%s] %s', type, left(told::text, 200)), 320);
+    text_line CONSTANT text := _event_line(type, told);
     term_list CONSTANT int[] := _terms(text_line);
     new_id bigint;
 BEGIN

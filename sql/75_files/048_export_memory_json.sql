@@ -44,7 +44,7 @@ END $$;
 
 -- When something last changed that the file tells of; what came in from the file itself does not
 -- count.
-CREATE OR REPLACE FUNCTION _changed_since(user_id text, read_at timestamptz) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION _told_change(user_id text, read_at timestamptz) RETURNS timestamptz
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -53,11 +53,11 @@ BEGIN
         SELECT max(c.at)
         FROM (
             SELECT max(m.updated_at) AS at FROM memory AS m
-            WHERE m.user_id = _changed_since.user_id
+            WHERE m.user_id = _told_change.user_id
             UNION ALL
-            SELECT max(a.last_at) FROM access AS a WHERE a.user_id = _changed_since.user_id
+            SELECT max(a.last_at) FROM access AS a WHERE a.user_id = _told_change.user_id
             UNION ALL
-            SELECT p.summarised_at FROM profile AS p WHERE p.user_id = _changed_since.user_id
+            SELECT p.summarised_at FROM profile AS p WHERE p.user_id = _told_change.user_id
         ) AS c
         WHERE (c.at > read_at) IS NOT FALSE);
 END $$;
@@ -81,7 +81,7 @@ BEGIN
     SELECT h.* INTO head FROM file_head AS h WHERE h.user_id = owner AND h.name = 'memory.json';
     written := coalesce(head.written, '{"version": 2, "last_updated": "1970-01-01T00:00:00Z", '
                                       '"rolling_summary": "", "memories": []}');
-    changed_at := _changed_since(owner, head.read_at);
+    changed_at := _told_change(owner, head.read_at);
     summary := (SELECT p.rolling_summary FROM profile AS p WHERE p.user_id = owner);
     SELECT string_agg(E'\n    ' || _json_value(e.entry, '    '), ','
                       ORDER BY e.place, e.memory_id)

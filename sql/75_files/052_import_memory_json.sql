@@ -32,9 +32,7 @@ BEGIN
         SELECT coalesce(known[g.place], g.memory_id)
         FROM (SELECT row_number() OVER () AS place, n.memory_id FROM unnest(given) AS n) AS g
         ORDER BY g.place);
-    INSERT INTO revision (user_id, memory_id, action, author, change_id, run_id)
-    SELECT _add_entries.user_id, i.id, 'ADD', 'file', _next_change(), _add_entries.run_id
-    FROM unnest(ids) AS i (id);
+    PERFORM _record_added(user_id, ids, 'file', NULL, run_id, NULL);
     IF EXISTS (SELECT FROM unnest(given) AS g WHERE g.in_profile) THEN
         PERFORM _refresh_profile(user_id);
     END IF;

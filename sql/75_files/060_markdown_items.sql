@@ -38,7 +38,7 @@ BEGIN ATOMIC
     ) AS c;
 END;
 
-CREATE OR REPLACE FUNCTION _markdown_items(document text)
+CREATE OR REPLACE FUNCTION _old_items(document text)
     RETURNS TABLE (headings text[], content text)
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT

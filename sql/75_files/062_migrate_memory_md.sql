@@ -15,7 +15,7 @@ DECLARE
     made_at text;
     entries json[] := '{}';
 BEGIN
-    FOR item IN SELECT i.headings, i.content FROM _markdown_items(document) AS i LOOP
+    FOR item IN SELECT i.headings, i.content FROM _old_items(document) AS i LOOP
         section := _section(item.headings);
         box := substring(item.content FROM '^\[([ xX])\][ \t]');
         dated := _dated(regexp_replace(item.content, '^\[[ xX]\][ \t]+', ''));

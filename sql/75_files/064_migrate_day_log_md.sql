@@ -14,7 +14,7 @@ DECLARE
     named text;
     entries json[] := '{}';
 BEGIN
-    FOR item IN SELECT i.headings, i.content FROM _markdown_items(document) AS i LOOP
+    FOR item IN SELECT i.headings, i.content FROM _old_items(document) AS i LOOP
         IF item.headings[cardinality(item.headings)] IS DISTINCT FROM section THEN
             section := item.headings[cardinality(item.headings)];
             found := regexp_match(section, clock_form);

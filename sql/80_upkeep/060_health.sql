@@ -70,7 +70,7 @@ CREATE OR REPLACE FUNCTION _access_health()
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    wanted CONSTANT text[] := '{memoir_reader,memoir_agent,memoir_worker,memoir_admin}';
+    wanted CONSTANT text[] := _role_names();
     missing CONSTANT text[] := ARRAY(SELECT w.role FROM unnest(wanted) AS w (role)
                                      WHERE to_regrole(w.role) IS NULL);
     locked_out CONSTANT text[] := ARRAY(

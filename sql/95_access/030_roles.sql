@@ -8,6 +8,10 @@
 -- a row of the catalogue that is as it should be is not written again (the migration runner tells
 -- functions that are gone from sql/ by rows that were not).
 
+CREATE OR REPLACE FUNCTION _role_names() RETURNS text[]
+    LANGUAGE sql IMMUTABLE
+    RETURN '{memoir_reader,memoir_agent,memoir_worker,memoir_admin}'::text[];
+
 -- Who may call which function besides the owner. A public function that stands nowhere is the
 -- owner's alone; a test fails then. memoir_agent may call what memoir_reader may, and memoir_admin
 -- all. Private functions act with the caller's rights, so the four may call them; those that act
@@ -106,8 +110,7 @@ AS $$
 BEGIN
     RETURN QUERY
     WITH made AS (
-        SELECT r.role FROM unnest('{memoir_reader,memoir_agent,memoir_worker,memoir_admin}'::text[])
-                        AS r (role)
+        SELECT r.role FROM unnest(_role_names()) AS r (role)
         WHERE to_regrole(r.role) IS NOT NULL
     ), relation AS (
         SELECT c.oid, c.relname, c.relkind, c.oid::regclass::text AS name
@@ -190,7 +193,7 @@ BEGIN
     CROSS JOIN LATERAL aclexplode(g.acl) AS a
     LEFT JOIN pg_roles AS r ON r.oid = a.grantee
     WHERE a.grantee = 0
-       OR r.rolname IN ('memoir_reader', 'memoir_agent', 'memoir_worker', 'memoir_admin');
+       OR r.rolname = ANY (_role_names());
 END $$;
 
 -- Makes the roles that are missing; returns those that it may not make.
@@ -202,7 +205,7 @@ DECLARE
     role text;
     missing text[] := '{}';
 BEGIN
-    FOREACH role IN ARRAY '{memoir_reader,memoir_agent,memoir_worker,memoir_admin}'::text[] LOOP
+    FOREACH role IN ARRAY _role_names() LOOP
         CONTINUE WHEN to_regrole(role) IS NOT NULL;
         BEGIN
             EXECUTE format('CREATE ROLE %I', role);

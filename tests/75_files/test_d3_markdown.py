@@ -25,7 +25,7 @@ AT = "2026-03-01T00:00:00Z"
 
 def items(conn: Any, markdown: str) -> list[tuple[str, str]]:
     """The deepest heading and the text of every item."""
-    rows = conn.execute("SELECT headings, content FROM memoir._markdown_items(%s)", (markdown,))
+    rows = conn.execute("SELECT headings, content FROM memoir._old_items(%s)", (markdown,))
     return [(headings[-1] if headings else "", content) for headings, content in rows]
 
 

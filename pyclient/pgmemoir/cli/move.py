@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import re
 import sys
 import zlib
 from collections import Counter
@@ -30,7 +29,6 @@ from .options import DRY_RUN
 from .output import progress_bar
 from .upkeep import index_loaded
 
-_OF_MEMORY = re.compile(r"memory (\d+): (.*)", re.DOTALL)
 _GZIP = b"\x1f\x8b"
 _USER = click.option("--user", help="Whose memory, as memoir --user.")
 
@@ -231,11 +229,10 @@ def _remember_in(
 
 def _of_line(error: MemoirError, lines: list[int]) -> MemoirError:
     """The error of a memory, with its line instead of its number."""
-    found = _OF_MEMORY.fullmatch(error.message)
-    if found is None:
+    place, message = error.in_batch()
+    if place is None:
         return error
-    message = f"line {lines[int(found[1]) - 1]}: {found[2]}"
-    return type(error)(message, detail=error.detail, hint=error.hint)
+    return type(error)(f"line {lines[place - 1]}: {message}", detail=error.detail, hint=error.hint)
 
 
 def _told(records: dict[str, int]) -> str:
