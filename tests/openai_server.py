@@ -79,7 +79,16 @@ def truncated(reply: Reply) -> Reply:
 
 def wrong_dimension(reply: Reply) -> Reply:
     """Vectors that are one component too long."""
-    data = [{**item, "embedding": [*item["embedding"], 0.5]} for item in reply.body["data"]]
+    data = [
+        {**item, "embedding": _base64([*_numbers(item["embedding"]), 0.5])}
+        for item in reply.body["data"]
+    ]
+    return Reply({**reply.body, "data": data})
+
+
+def as_numbers(reply: Reply) -> Reply:
+    """Vectors as lists, as servers write them that do not know base64."""
+    data = [{**item, "embedding": _numbers(item["embedding"])} for item in reply.body["data"]]
     return Reply({**reply.body, "data": data})
 
 
@@ -311,6 +320,10 @@ def _tokens(texts: list[str | None]) -> int:
 
 def _base64(numbers: list[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
+
+
+def _numbers(encoded: str) -> list[float]:
+    return [number for (number,) in struct.iter_unpack("<f", base64.b64decode(encoded))]
 
 
 def main() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import struct
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -148,12 +150,12 @@ class OpenAIEmbedder:
 
     def _request(self, texts: list[str]) -> list[list[float]]:
         try:
-            # Not parsed by openai: it builds an object for every number, five times slower.
+            # Read below: openai builds an object for each number of a server without base64.
             answer = self._api.ask(
                 lambda client: client.embeddings.with_raw_response.create(
                     model=self.model,
                     input=texts,
-                    encoding_format="float",
+                    encoding_format="base64",
                     extra_body={"dimensions": self._asked} if self._asked else None,
                 )
             )
@@ -161,7 +163,7 @@ class OpenAIEmbedder:
         except ApiFailure as error:
             reason = f"{self.name}: {error}"
             raise EmbedderUnavailable(reason, error.fault, error.retry_after) from None
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, struct.error):
             raise EmbedderUnavailable(f"{self.name}: not an embeddings answer") from None
         self._check_dimensions(vectors)
         return vectors
@@ -170,7 +172,7 @@ class OpenAIEmbedder:
         """Vectors in the order of their texts: one each, and none twice."""
         if len(data) != count:
             raise EmbedderUnavailable(f"{self.name}: {len(data)} vectors for {count} texts")
-        found = {item["index"]: item["embedding"] for item in data}
+        found = {item["index"]: _numbers(item["embedding"]) for item in data}
         if found.keys() != set(range(count)):
             raise EmbedderUnavailable(f"{self.name}: vectors of other texts than were sent")
         return [found[place] for place in range(count)]
@@ -185,6 +187,14 @@ class OpenAIEmbedder:
                     f"{self._dimensions} were expected",
                     hint=f"Set MEMOIR_EMBED_DIMENSIONS={len(vector)}, or choose another model.",
                 )
+
+
+def _numbers(embedding: str | list[float]) -> list[float]:
+    """Numbers in base64 take an eighth of the time; some servers write them in JSON anyway."""
+    if isinstance(embedding, list):
+        return embedding
+    packed = b64decode(embedding, validate=True)
+    return list(struct.unpack(f"<{len(packed) // 4}f", packed))
 
 
 def default_embedder(*, timeout: float = 20.0, retries: int = 1) -> Embedder | None:

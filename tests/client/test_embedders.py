@@ -9,7 +9,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.openai_server import Fault, OpenAIServer, Reply, duplicate_ids, reset, status, truncated
+from tests.openai_server import (
+    Fault,
+    OpenAIServer,
+    Reply,
+    as_numbers,
+    duplicate_ids,
+    reset,
+    status,
+    truncated,
+)
 
 from pgmemoir import (
     DimensionMismatch,
@@ -85,10 +94,15 @@ def test_wordllama_leaves_the_logging_of_the_application_alone() -> None:
     assert (list(logging.getLogger().handlers), logging.getLogger().level) == before
 
 
-def test_openai_is_asked_for_floats(api: Api) -> None:
+def test_openai_is_asked_for_base64(api: Api) -> None:
     assert api.embedder().embed(["four", "eleven char"]) == [[4, 1, 0], [11, 1, 0]]
-    expected = {"input": ["four", "eleven char"], "model": "custom", "encoding_format": "float"}
+    expected = {"input": ["four", "eleven char"], "model": "custom", "encoding_format": "base64"}
     assert api.embeddings == [expected]
+
+
+def test_a_server_that_answers_with_numbers_all_the_same_is_understood(api: Api) -> None:
+    api.fail(as_numbers)
+    assert api.embedder().embed(["four", "eleven char"]) == [[4, 1, 0], [11, 1, 0]]
 
 
 def test_openai_learns_the_dimensions_of_an_unknown_model(api: Api) -> None:
@@ -134,6 +148,8 @@ def test_blank_texts_are_not_sent(api: Api) -> None:
         reset,
         truncated,
         lambda _: Reply({"object": "list", "data": []}),
+        lambda _: Reply({"data": [{"index": 0, "embedding": "not base64"}]}),
+        lambda _: Reply({"data": [{"index": 0, "embedding": "AAAA"}]}),
         lambda _: Reply({"surprise": True}),
         lambda _: Reply(b"<html>"),
     ],
