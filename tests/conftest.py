@@ -36,6 +36,7 @@ ROOM = 4 << 30
 
 FAST = {
     "max_wal_size": "256MB",
+    "temp_file_limit": "1GB",
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
