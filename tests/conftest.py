@@ -83,7 +83,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.fixture(scope="session")
 def server(pytestconfig: pytest.Config) -> Iterator[Server]:
     """A server of the version of ``--pg``, without care for crashes, gone at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="pgmemoir-test-", dir=_in_memory()))
+    folder = Path(tempfile.mkdtemp(prefix="pgmemoir-test-", dir=in_memory()))
     try:
         address = conninfo_to_dict(embedded.start(folder, pytestconfig.getoption("pg"), FAST))
         yield Server(
@@ -98,7 +98,8 @@ def server(pytestconfig: pytest.Config) -> Iterator[Server]:
         shutil.rmtree(folder)
 
 
-def _in_memory() -> Path | None:
+def in_memory() -> Path | None:
+    """Where a test puts what a server reads: the folder in memory, if there is room."""
     is_there = IN_MEMORY.is_dir() and os.access(IN_MEMORY, os.W_OK)
     return IN_MEMORY if is_there and shutil.disk_usage(IN_MEMORY).free > ROOM else None
 
