@@ -15,7 +15,7 @@ from types import ModuleType
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from tests.conftest import FAST
+from tests.conftest import FAST, in_memory
 
 from pgmemoir import paths
 from pgmemoir import server as embedded
@@ -155,16 +155,18 @@ def _copied_server(work: Path) -> Iterator[ExtensionServer]:
     config = copy / "bin/pg_config"
     command = ["make", "-C", work / "extension", "install", f"PG_CONFIG={config}"]
     subprocess.run(command, check=True, capture_output=True)
+    data = Path(tempfile.mkdtemp(prefix="pgmemoir-extension-", dir=in_memory()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(embedded._INSTALLS, 16, str(copy))
-        address = conninfo_to_dict(embedded.start(work / "data", 16, FAST))
+        address = conninfo_to_dict(embedded.start(data, 16, FAST))
         del address["dbname"]
         try:
             yield ExtensionServer(
                 make_conninfo(**address), copy / "share/postgresql/extension", None
             )
         finally:
-            embedded.stop(work / "data")
+            embedded.stop(data)
+            shutil.rmtree(data)
 
 
 @pytest.fixture
