@@ -65,7 +65,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     Every client of OpenAI's reads all of them, 20 ms; servers of tests speak HTTP.
     """
     for name in list(os.environ):
-        if name.startswith(("MEMOIR_", "OPENAI_", "PG")):
+        if name.startswith(("MEMOIR_", "OPENAI_", "PG", "SSL_CERT_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("SSL_CERT_DIR", str(Path(__file__).parent))
 
