@@ -9,10 +9,13 @@ a setting of the database, a table that was analysed or is so large that it is p
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import NamedTuple
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 from psycopg.errors import UndefinedTable
 from pytest_postgresql.executors import NoopExecutor
 from pytest_postgresql.janitor import DatabaseJanitor
@@ -131,21 +134,15 @@ class Lender:
     """Lends databases of one template."""
 
     def __init__(self, template: NoopExecutor) -> None:
-        where = {"host": template.host, "port": template.port, "user": template.user}
-        self._new = (
-            Database(
-                DatabaseJanitor(
-                    **where, dbname=f"lent{number}", template_dbname=template.template_dbname
-                )
-            )
-            for number in count(1)
-        )
+        self._template = template
+        self._numbers = count(1)
         self._free: list[Database] = []
 
-    def lend(self) -> Database:
-        return self._free.pop() if self._free else next(self._new)
-
-    def take_back(self, database: Database) -> None:
+    @contextmanager
+    def lent(self) -> Iterator[str]:
+        """The address of a database, as psql of any version understands it."""
+        database = self._free.pop() if self._free else self._make()
+        yield make_conninfo(**database.address)
         if database.clear():
             self._free.append(database)
         else:
@@ -154,3 +151,14 @@ class Lender:
     def close(self) -> None:
         for database in self._free:
             database.drop()
+
+    def _make(self) -> Database:
+        made_of = self._template
+        janitor = DatabaseJanitor(
+            host=made_of.host,
+            port=made_of.port,
+            user=made_of.user,
+            dbname=f"lent{next(self._numbers)}",
+            template_dbname=made_of.template_dbname,
+        )
+        return Database(janitor)
