@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import psycopg
 import pytest
 from hypothesis import given, settings
@@ -90,6 +92,8 @@ ROWS = """SELECT md5(string_agg(r.row, '' ORDER BY r.row)) FROM (
     UNION ALL SELECT p::text FROM memoir.profile AS p
 ) AS r (row)"""
 
+RUNS = "SELECT DISTINCT run_id FROM memoir.revision WHERE run_id IS NOT NULL ORDER BY run_id"
+
 
 class Memory:
     """The memory of one user: what was told to it, and what is done to it."""
@@ -121,23 +125,26 @@ class Memory:
 
     def chosen(self, name, arguments):
         """The arguments with memories and runs for numbers."""
-        ids = self.numbers(
-            "SELECT m.memory_id FROM memoir.memory AS m WHERE m.status LIKE %s"
-            " ORDER BY m.memory_id",
-            STATUS.get(name, "active"),
-        )
-        runs = self.numbers(
-            "SELECT DISTINCT run_id FROM memoir.revision WHERE run_id IS NOT NULL ORDER BY run_id"
-        )
+
+        @cache
+        def ids():
+            return self.numbers(
+                "SELECT m.memory_id FROM memoir.memory AS m WHERE m.status LIKE %s"
+                " ORDER BY m.memory_id",
+                STATUS.get(name, "active"),
+            )
 
         def choose(key, value):
             if key == "decisions":
                 return [{k: choose(k, v) for k, v in each.items()} for each in value]
             if key in {"memory_id", "by_id", "by"}:
-                return ids[value % len(ids)]
+                return ids()[value % len(ids())]
             if key == "memory_ids":
-                return list({ids[each % len(ids)] for each in value})
-            return runs[value % len(runs)] if key == "run_id" else value
+                return list({ids()[each % len(ids())] for each in value})
+            if key == "run_id":
+                runs = self.numbers(RUNS)
+                return runs[value % len(runs)]
+            return value
 
         return {key: choose(key, value) for key, value in arguments.items()}
 
