@@ -25,6 +25,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql import factories
 from pytest_postgresql.executors import NoopExecutor
 from pytest_postgresql.janitor import DatabaseJanitor
+from tests.databases import Lender
 
 from pgmemoir import migrations
 from pgmemoir import server as embedded
@@ -111,7 +112,6 @@ def _install(host: str, port: int, user: str, dbname: str, **_: object) -> None:
 
 installed = factories.postgresql_noproc(depends_on="server", dbname="own", load=[_install])
 nothing = factories.postgresql_noproc(depends_on="server", dbname="empty")
-own_database = factories.postgresql("installed")
 empty_database = factories.postgresql("nothing")
 
 
@@ -161,17 +161,27 @@ def _address(conn: psycopg.Connection) -> str:
     return make_conninfo(host=info.host, port=info.port, user=info.user, dbname=info.dbname)
 
 
-@pytest.fixture
-def db(own_database: psycopg.Connection) -> psycopg.Connection:
-    """An autocommit connection to a database of the test's own, with memoir in it."""
-    own_database.autocommit = True
-    return own_database
+@pytest.fixture(scope="session")
+def lender(installed: NoopExecutor) -> Iterator[Lender]:
+    """Lends databases with memoir in them."""
+    made = Lender(installed)
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def dsn(own_database: psycopg.Connection) -> str:
+def dsn(lender: Lender) -> Iterator[str]:
     """The address of the database of ``db``."""
-    return _address(own_database)
+    lent = lender.lend()
+    yield make_conninfo(**lent.address)
+    lender.take_back(lent)
+
+
+@pytest.fixture
+def db(dsn: str) -> Iterator[psycopg.Connection]:
+    """An autocommit connection to a database of the test's own, with memoir in it."""
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        yield conn
 
 
 @pytest.fixture

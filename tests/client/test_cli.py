@@ -191,6 +191,29 @@ def test_wrong_usage_is_exit_code_2(memoir: Call, arguments: list[str]) -> None:
     assert "hint: memoir" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["export"],
+        ["import", "tea.jsonl"],
+        ["eval", "import", "gold.jsonl"],
+        ["eval", "people"],
+        ["sync", "."],
+        ["maintain"],
+        ["backfill"],
+    ],
+)
+def test_an_empty_user_is_nobody(
+    memoir: Call, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tea.jsonl").write_text('{"content": "tea"}\n')
+    Path("gold.jsonl").write_text('{"query": "tea?", "relevant": [1]}\n')
+    done = memoir(*command, "--user", "")
+    assert done.exit_code == 1
+    assert "user_id must have 1 to 200 characters, not 0" in done.stderr
+
+
 def test_an_unreachable_database_is_exit_code_3() -> None:
     dsn = "postgresql://ada:s3cret-word@127.0.0.1:9/x"
     done = CliRunner().invoke(cli.main, ["--dsn", dsn, "context", "x"])

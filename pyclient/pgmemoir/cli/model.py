@@ -71,7 +71,6 @@ def add(app: App, name: str, dimensions: int) -> None:
 def fill(
     app: App,
     name: str | None,
-    user: str | None,
     batch: int,
     pause: float,
     dry_run: bool,
@@ -85,14 +84,13 @@ def fill(
 
     Exit code 1 when a memory could not be embedded.
     """
-    user = app.user if user is None else user
     embedder = _embedder_of(name)
     with _connected(app) as conn:
         if not dry_run:
-            _prepare(conn, embedder.name, user)
-        memories = show_backlog(conn, user, price, embedder.name)
+            _prepare(conn, embedder.name, app.user)
+        memories = show_backlog(conn, app.user, price, embedder.name)
         if not dry_run and memories:
-            embed(conn, embedder, user, batch, pause, memories, embedder.name)
+            embed(conn, embedder, app.user, batch, pause, memories, embedder.name)
 
 
 @group.command()
