@@ -14,7 +14,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from pytest_postgresql.executors import NoopExecutor
 from pytest_postgresql.janitor import DatabaseJanitor
-from tests.conftest import FAST
+from tests.conftest import FAST, in_memory
 from tests.everything import make_world
 
 from pgmemoir import migrations
@@ -64,7 +64,7 @@ class Standbys:
 @pytest.fixture(scope="session")
 def standbys(pytestconfig: pytest.Config) -> Iterator[Standbys]:
     """A primary, and what makes standbys of it: 1.3 s with the first."""
-    root = Path(tempfile.mkdtemp(prefix="pgmemoir-test-"))
+    root = Path(tempfile.mkdtemp(prefix="pgmemoir-test-", dir=in_memory()))
     root.chmod(0o711)
     try:
         yield Standbys(root, pytestconfig.getoption("pg"))
