@@ -214,6 +214,21 @@ def test_an_empty_user_is_nobody(
     assert "user_id must have 1 to 200 characters, not 0" in done.stderr
 
 
+@pytest.mark.parametrize("command", [["backfill", "--user", "\udcff"], ["show", "2" * 40]])
+def test_what_no_database_takes_is_a_sentence_and_a_hint(memoir: Call, command: list[str]) -> None:
+    done = memoir(*command)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    assert "MEMOIR_DEBUG" not in done.stderr
+    assert "\nhint: " in done.stderr
+
+
+def test_an_error_does_not_drive_the_terminal(memoir: Call) -> None:
+    assert (
+        'error: unknown kind "[31mred"' in memoir("remember", "x", "--kind", "\x1b[31mred").stderr
+    )
+
+
 def test_an_unreachable_database_is_exit_code_3() -> None:
     dsn = "postgresql://ada:s3cret-word@127.0.0.1:9/x"
     done = CliRunner().invoke(cli.main, ["--dsn", dsn, "context", "x"])
