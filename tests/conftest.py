@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -83,8 +84,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.fixture(scope="session")
 def server(pytestconfig: pytest.Config) -> Iterator[Server]:
     """A server of the version of ``--pg``, without care for crashes, gone at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="pgmemoir-test-", dir=_in_memory()))
-    try:
+    with folder_of_a_server() as folder:
         address = conninfo_to_dict(embedded.start(folder, pytestconfig.getoption("pg"), FAST))
         yield Server(
             host=str(address["host"]),
@@ -93,14 +93,19 @@ def server(pytestconfig: pytest.Config) -> Iterator[Server]:
             dbname="postgres",
             options="",
         )
+
+
+@contextmanager
+def folder_of_a_server() -> Iterator[Path]:
+    """A folder in memory, gone with the server in it at the end."""
+    is_there = IN_MEMORY.is_dir() and os.access(IN_MEMORY, os.W_OK)
+    in_memory = is_there and shutil.disk_usage(IN_MEMORY).free > ROOM
+    folder = Path(tempfile.mkdtemp(prefix="pgmemoir-test-", dir=IN_MEMORY if in_memory else None))
+    try:
+        yield folder
     finally:
         embedded.stop(folder)
         shutil.rmtree(folder)
-
-
-def _in_memory() -> Path | None:
-    is_there = IN_MEMORY.is_dir() and os.access(IN_MEMORY, os.W_OK)
-    return IN_MEMORY if is_there and shutil.disk_usage(IN_MEMORY).free > ROOM else None
 
 
 def _install(host: str, port: int, user: str, dbname: str, **_: object) -> None:

@@ -63,12 +63,13 @@ def work(dsn: str, api: OpenAIServer, db: psycopg.Connection) -> Work:
         due = "UPDATE memoir.job SET run_at = now(), attempts = 0 WHERE status = 'waiting'"
         db.execute(due)
         embeds = value(db, "SELECT dimensions FROM memoir.embedding_model WHERE active")
+        timeout = 0.1 if api.always is silent else 20
         return Worker(
             dsn,
-            OpenAIEmbedder("m", base_url=api.url, api_key="none", timeout=0.3, retries=0)
+            OpenAIEmbedder("m", base_url=api.url, api_key="none", timeout=timeout, retries=0)
             if embeds
             else None,
-            OpenAIChat("m", api.url, "none", timeout=0.3),
+            OpenAIChat("m", api.url, "none", timeout=timeout),
             Options(),
             lambda _: None,
         ).run(once=True)
