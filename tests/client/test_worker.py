@@ -468,7 +468,7 @@ def test_a_worker_survives_a_crash_of_postgresql(
         wants_keywords(conn)
         notes(conn, 30)
     # What was done without having reached the disk is done again when the lease has ended.
-    with working(dsn, api, lease=3.0) as (_, log):
+    with working(dsn, api, lease=1.5) as (_, log):
         until(lambda: api.chats and api.embeddings)
         crash(*home)
         until(lambda: [entry for entry in log if entry["event"] == "database lost"])
