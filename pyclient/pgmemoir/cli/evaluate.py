@@ -15,7 +15,7 @@ import click
 from ..evaluation import Evaluation, Replayed, read_gold
 from .app import App
 from .options import USER
-from .output import one_line, parse_time, print_json, progress_bar, table
+from .output import parse_time, print_json, progress_bar, table
 
 _PLOT_BUDGETS = (200, 400, 800, 1600, 3200)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -177,7 +177,7 @@ def replay_table(rows: Sequence[Replayed]) -> str:
             str(row.retrieval_id),
             f"{row.created_at:%m-%d %H:%M}",
             row.mode,
-            one_line(row.query),
+            row.query,
             f"{row.overlap:.2f}",
             "yes" if row.exact else "no",
             _change(row),

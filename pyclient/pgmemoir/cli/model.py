@@ -49,7 +49,7 @@ def list_models(app: App, as_json: bool) -> None:
     for one in found:
         size = "" if one.dimensions is None else str(one.dimensions)
         numbers = [f"{one.vectors:,}", f"{one.missing:,}"]
-        cells.append([one_line(one.name or "(unnamed)"), size, one.state, *numbers])
+        cells.append([one.name or "(unnamed)", size, one.state, *numbers])
     click.echo(table(cells, flexible=0, right={1, 3, 4}))
 
 

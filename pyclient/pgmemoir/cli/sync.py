@@ -90,8 +90,8 @@ def _change_table(changes: Sequence[Change]) -> str:
             each.action,
             each.changed or "",
             "" if each.memory_id is None else str(each.memory_id),
-            one_line(_text_now(each)),
-            one_line(each.reason),
+            _text_now(each),
+            each.reason,
         ]
         for each in changes[:_LONGEST_LIST]
     ]

@@ -82,7 +82,7 @@ def _show(done: list[Maintained]) -> None:
     cells = [["user", "done", "memories", "because"]]
     for row in things:
         memories = "" if row.memories is None else f"{row.memories:,}"
-        cells.append([one_line(row.user or ""), row.action, memories, _because(row)])
+        cells.append([row.user or "", row.action, memories, _because(row)])
     if things:
         click.echo(table(cells, flexible=3, right={2}))
     elif done:
@@ -101,7 +101,7 @@ def _because(row: Maintained) -> str:
     parts += [f"{count:,} {name}" for name, count in details.items() if isinstance(count, int)]
     if "run_id" in details:
         parts.append(f"run {details['run_id']}")
-    return one_line("; ".join(filter(None, parts)).replace("tool_calls", "tool calls"))
+    return "; ".join(filter(None, parts)).replace("tool_calls", "tool calls")
 
 
 def _report(details: dict[str, Any]) -> str:
