@@ -8,7 +8,18 @@ import time
 import psycopg
 import pytest
 from psycopg import errors
-from tests.rows import NOW, ago, call, recall, refused, remember, row_counts, value
+from tests.rows import (
+    NOW,
+    ago,
+    call,
+    recall,
+    refused,
+    remember,
+    row_counts,
+    sentences,
+    store,
+    value,
+)
 
 
 def set_to(conn, **settings):
@@ -18,11 +29,8 @@ def set_to(conn, **settings):
 
 def notes(conn, count, user="default", days=8):
     """Store temporary memories that were made so many days ago."""
-    conn.execute(
-        "SELECT memoir.remember('note ' || n || md5(n::text), 'context', %s, created_at => %s)"
-        " FROM generate_series(1, %s) AS n",
-        (user, ago(days=days), count),
-    )
+    made = {"kind": "context", "created_at": ago(days=days)}
+    store(conn, ({"content": content, **made} for content in sentences(count, 8)), user)
 
 
 def run(conn, **more):
