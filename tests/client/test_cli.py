@@ -184,8 +184,8 @@ def test_an_error_is_a_sentence_and_a_hint(memoir: Call) -> None:
         ["import", "/does/not/exist"],
     ],
 )
-def test_wrong_usage_is_exit_code_2(memoir: Call, arguments: list[str]) -> None:
-    done = memoir(*arguments)
+def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
+    done = CliRunner().invoke(cli.main, ["--dsn", "host=nowhere.invalid", *arguments])
     assert done.exit_code == 2
     assert done.stderr.startswith("error: ")
     assert "hint: memoir" in done.stderr

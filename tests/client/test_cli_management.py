@@ -232,8 +232,8 @@ def test_purge_with_yes_does_not_ask(memoir: Call, db: psycopg.Connection) -> No
         ["purge", "1"],
     ],
 )
-def test_wrong_usage_is_exit_code_2(memoir: Call, arguments: list[str]) -> None:
-    done = memoir(*arguments)
+def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
+    done = CliRunner().invoke(cli.main, ["--dsn", "host=nowhere.invalid", *arguments])
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
 
