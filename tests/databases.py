@@ -1,6 +1,6 @@
 """Databases that tests use one after another.
 
-Making one and dropping it costs the server 45 ms, looking at what a test left and clearing it 6.
+Making one and dropping it costs the server 45 ms, looking at what a test left and clearing it 8.
 So a database in which nothing but rows of memoir's tables changed gets the rows back it was made
 with, and serves the next test. With any other change it is dropped: a new table, another function,
 a setting of the database, a table that was analysed or is so large that it is planned otherwise.
@@ -8,18 +8,22 @@ a setting of the database, a table that was analysed or is so large that it is p
 
 from __future__ import annotations
 
-import itertools
 import time
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import NamedTuple
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 from psycopg.errors import UndefinedTable
 from pytest_postgresql.executors import NoopExecutor
 from pytest_postgresql.janitor import DatabaseJanitor
 
-# The planner takes a table that was never analysed for ten pages, if it is not larger. What is
-# never empty is read by its key or as a whole, however large.
-LARGEST = {False: 10 * 8192, True: 100 * 8192}
+# The planner takes a table that was never analysed for ten pages, if it is not larger. A table that
+# was made with rows is read by its key or as a whole, however large it is.
+LARGEST = 10 * 8192
+LARGEST_WITH_ROWS = 100 * 8192
 
 # Triggers and foreign keys do not look when rows are cleared; statements are planned once.
 QUIET = "-c session_replication_role=replica -c plan_cache_mode=force_generic_plan"
@@ -33,7 +37,7 @@ SELECT '{0}', count(*), count(*) FILTER (WHERE age(xmin) < (SELECT age(%(since)s
        pg_relation_size('{0}')
 FROM {0}
 """
-# What VACUUM and CREATE INDEX write without a new version of the row, and ALTER DATABASE SET.
+# What VACUUM and CREATE INDEX write without a new version of a row, and ALTER DATABASE SET.
 BESIDES = """
 SELECT 'statistics', sum(relpages + reltuples::bigint)::bigint, 0, 0 FROM pg_class
 UNION ALL
@@ -49,33 +53,82 @@ FROM pg_sequences WHERE last_value IS NOT NULL
 """
 
 
+class Seen(NamedTuple):
+    """Of a table: how many rows it has, how many of them are new, its size in bytes."""
+
+    rows: int
+    new: int
+    size: int
+
+
 class Database:
-    """A database that is lent to tests."""
+    """A database that is lent to tests, and what it was like when it was made."""
 
     def __init__(self, janitor: DatabaseJanitor) -> None:
         janitor.init()
         self._janitor = janitor
         where = {"host": janitor.host, "port": janitor.port, "user": janitor.user}
-        self.address: dict[str, Any] = {**where, "dbname": janitor.dbname}
-        self.conn = psycopg.connect(**self.address, options=QUIET, autocommit=True)
-        self.conn.prepare_threshold = 0
-        self.mark()
+        self.address = {**where, "dbname": janitor.dbname}
+        self._conn = psycopg.connect(**self.address, options=QUIET, autocommit=True)
+        self._conn.prepare_threshold = 0
+        tables = [name for (name,) in self._conn.execute(TABLES)]
+        self._look = " UNION ALL ".join([*map(TABLE.format, tables), BESIDES])
+        self._mark()
+        self._made = {name: now.rows for name, now in self._seen().items()}
+        self._rows = {name: self._copied(name) for name in tables if name.startswith("memoir.")}
 
-    def mark(self) -> None:
+    def clear(self) -> bool:
+        """Make it what it was; whether that could be done."""
+        try:
+            return self._is_left() and self._restore()
+        except (psycopg.OperationalError, UndefinedTable):  # all connections or memoir were ended
+            return False
+
+    def drop(self) -> None:
+        self._conn.close()
+        self._janitor.drop()
+
+    def _mark(self) -> None:
         """Rows written from now on are new."""
-        self.since = self.conn.execute("SELECT pg_current_xact_id()::xid::text").fetchone()[0]
+        (self._since,) = self._conn.execute("SELECT pg_current_xact_id()::xid::text").fetchone()
 
-    def is_left(self) -> bool:
+    def _seen(self) -> dict[str, Seen]:
+        look = self._conn.execute(self._look, {"since": self._since})
+        return {name: Seen(*numbers) for name, *numbers in look}
+
+    def _copied(self, table: str) -> bytes:
+        """The rows of a table."""
+        with self._conn.cursor().copy(f"COPY {table} TO STDOUT") as copy:
+            return b"".join(map(bytes, copy))
+
+    def _is_left(self) -> bool:
         """Whether the connections of the test are gone, which takes some milliseconds."""
         for _ in range(200):
-            if not self.conn.execute(OTHERS).fetchall():
+            if not self._conn.execute(OTHERS).fetchall():
                 return True
             time.sleep(0.001)
         return False
 
-    def drop(self) -> None:
-        self.conn.close()
-        self._janitor.drop()
+    def _restore(self) -> bool:
+        """Give the tables the rows they were made with; whether nothing else is changed."""
+        seen = self._seen()
+        changed = {name for name, now in seen.items() if now.new or now.rows != self._made[name]}
+        if changed - self._rows.keys() or any(map(self._is_large, seen, seen.values())):
+            return False
+        for name in changed:
+            self._conn.execute(f"DELETE FROM {name}")
+            if self._rows[name]:
+                with self._conn.cursor().copy(f"COPY {name} FROM STDIN") as copy:
+                    copy.write(self._rows[name])
+        self._conn.execute(RESTART)
+        self._conn.execute("SELECT pg_stat_force_next_flush()")
+        self._conn.execute("SELECT pg_stat_reset()")
+        self._mark()
+        return True
+
+    def _is_large(self, table: str, now: Seen) -> bool:
+        largest = LARGEST_WITH_ROWS if self._made[table] else LARGEST
+        return table in self._rows and now.size > largest
 
 
 class Lender:
@@ -83,25 +136,15 @@ class Lender:
 
     def __init__(self, template: NoopExecutor) -> None:
         self._template = template
-        self._numbers = itertools.count(1)
+        self._numbers = count(1)
         self._free: list[Database] = []
-        first = self._make()
-        self._tables = [name for (name,) in first.conn.execute(TABLES)]
-        self._look = " UNION ALL ".join([*(TABLE.format(t) for t in self._tables), BESIDES])
-        self._origin = self._seen(first)
-        self._rows = {name: _copied(first, name) for name in self._tables if _is_ours(name)}
-        self._free.append(first)
 
-    def lend(self) -> Database:
-        return self._free.pop() if self._free else self._make()
-
-    def take_back(self, database: Database) -> None:
-        """Clear it, or drop it where that is not enough."""
-        try:
-            is_as_made = database.is_left() and self._restored(database)
-        except (psycopg.OperationalError, UndefinedTable):  # it ended all, or memoir is gone
-            is_as_made = False
-        if is_as_made:
+    @contextmanager
+    def lent(self) -> Iterator[str]:
+        """The address of a database, as psql of any version understands it."""
+        database = self._free.pop() if self._free else self._make()
+        yield make_conninfo(**database.address)
+        if database.clear():
             self._free.append(database)
         else:
             database.drop()
@@ -111,41 +154,12 @@ class Lender:
             database.drop()
 
     def _make(self) -> Database:
-        t = self._template
-        name = f"lent{next(self._numbers)}"
-        where = {"host": t.host, "port": t.port, "user": t.user}
-        return Database(DatabaseJanitor(**where, dbname=name, template_dbname=t.template_dbname))
-
-    def _seen(self, database: Database) -> dict[str, tuple[int, int, int]]:
-        """Of every table: how many rows it has, how many of them are new, how large it is."""
-        look = database.conn.execute(self._look, {"since": database.since})
-        return {name: numbers for name, *numbers in look.fetchall()}
-
-    def _restored(self, database: Database) -> bool:
-        """Give the tables the rows they were made with; whether nothing else is changed."""
-        conn = database.conn
-        for name, (rows, new, size) in self._seen(database).items():
-            were, _, _ = self._origin[name]
-            if _is_ours(name) and size > LARGEST[were > 0]:
-                return False
-            if new or rows != were:
-                if not _is_ours(name):
-                    return False
-                conn.execute(f"DELETE FROM {name}")
-                with conn.cursor().copy(f"COPY {name} FROM STDIN") as copy:
-                    copy.write(self._rows[name])
-        conn.execute(RESTART)
-        conn.execute("SELECT pg_stat_force_next_flush()")
-        conn.execute("SELECT pg_stat_reset()")
-        database.mark()
-        return True
-
-
-def _is_ours(table: str) -> bool:
-    return table.startswith("memoir.")
-
-
-def _copied(database: Database, table: str) -> bytes:
-    """The rows of a table."""
-    with database.conn.cursor().copy(f"COPY {table} TO STDOUT") as copy:
-        return b"".join(bytes(part) for part in copy)
+        made_of = self._template
+        janitor = DatabaseJanitor(
+            host=made_of.host,
+            port=made_of.port,
+            user=made_of.user,
+            dbname=f"lent{next(self._numbers)}",
+            template_dbname=made_of.template_dbname,
+        )
+        return Database(janitor)

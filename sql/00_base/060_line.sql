@@ -14,5 +14,5 @@ CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN length(content) <= max_length
                      AND strpos(replace(content, E'\n', ' '), '  ') = 0
-                     AND replace(replace(content, E'\n', ''), ' ', '') !~ '[[:space:][:cntrl:]]'
+                     AND replace(replace(content, E'\n', ''), ' ', '') !~ '[[:space:][:cntrl:]]+'
                 THEN btrim(replace(content, E'\n', ' ')) ELSE _folded_line(content, max_length) END;

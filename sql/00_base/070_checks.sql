@@ -9,9 +9,11 @@ AS $$
 DECLARE
     found_kind kind;
 BEGIN
-    SELECT k.* INTO found_kind
-    FROM kind AS k
-    WHERE k.name = lower(_check_kind.kind) OR lower(_check_kind.kind) = ANY (k.aliases);
+    SELECT k.* INTO found_kind FROM kind AS k WHERE k.name = lower(_check_kind.kind);
+    IF NOT FOUND THEN
+        SELECT k.* INTO found_kind FROM kind AS k
+        WHERE lower(_check_kind.kind) = ANY (k.aliases);
+    END IF;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'unknown kind "%"', kind
             USING ERRCODE = 'ME002',

@@ -26,95 +26,97 @@ DECLARE
     bounds float8[] := scores;
     nearest float8[] := array_fill(0::float8, ARRAY[n]);
     compared int[] := array_fill(0, ARRAY[n]);
-    opened boolean[] := array_fill(false, ARRAY[cardinality(group_costs)]);
     lines sparsevec[] := '{}';
     sizes float8[] := '{}';
     k int := 0;
-    head int := 1;
     best float8;
     pick int;
+    whole float8;
     overlap float8;
     its_terms sparsevec;
     its_size float8;
     slack float8;
-    heading float8;
+    place int;
 BEGIN
     chosen := '{}';
     spent := 0;
     outcome := array_fill(NULL::int, ARRAY[n]);
-    WHILE head <= n AND k < line_limit AND spent + smallest <= budget LOOP
-        IF outcome[head] IS NOT NULL THEN
-            head := head + 1;
-            CONTINUE;
-        END IF;
-        pick := head;
-        IF k < mmr_lines THEN
-            best := '-infinity';
-            FOR i IN head..n LOOP
-                EXIT WHEN scores[i] <= best;
-                CONTINUE WHEN outcome[i] IS NOT NULL OR bounds[i] <= best;
-                IF compared[i] < k THEN
-                    its_terms := terms[i];
-                    its_size := term_counts[i];
-                    overlap := nearest[i];
-                    FOR j IN compared[i] + 1..k LOOP
-                        overlap := least(overlap, (its_terms <#> lines[j]) / (its_size + sizes[j]));
-                    END LOOP;
-                    nearest[i] := overlap;
-                    compared[i] := k;
-                    bounds[i] := scores[i] + penalty * overlap / (1 + overlap);
-                    CONTINUE WHEN bounds[i] <= best;
-                END IF;
-                best := bounds[i];
-                pick := i;
-            END LOOP;
-        END IF;
-
-        heading := CASE WHEN opened[groups[pick]] THEN 0 ELSE group_costs[groups[pick]] END;
-        IF spent + heading + least(costs[pick], brief_costs[pick]) > budget THEN
-            outcome[pick] := 0;
-            CONTINUE;
-        END IF;
-        its_terms := terms[pick];
-        its_size := term_counts[pick];
-        slack := its_size * (1 / duplicate_at - 1) + 1e-9;
-        FOR j IN 1..k LOOP
-            IF abs(sizes[j] - its_size) <= slack
-               AND (its_terms <#> lines[j]) <= duplicate_overlap * (its_size + sizes[j]) + 1e-9
-            THEN
-                outcome[pick] := -abs(chosen[j]);
-                EXIT;
+    <<candidates>>
+    FOR head IN 1..n LOOP
+        <<picks>>
+        WHILE outcome[head] IS NULL LOOP
+            EXIT candidates WHEN k >= line_limit OR spent + smallest > budget;
+            pick := head;
+            IF k > 0 AND k < mmr_lines THEN
+                best := '-infinity';
+                FOR i IN head..n LOOP
+                    EXIT WHEN scores[i] <= best;
+                    CONTINUE WHEN outcome[i] IS NOT NULL OR bounds[i] <= best;
+                    IF compared[i] < k THEN
+                        its_terms := terms[i];
+                        its_size := term_counts[i];
+                        overlap := nearest[i];
+                        FOR j IN compared[i] + 1..k LOOP
+                            overlap := least(overlap,
+                                             (its_terms <#> lines[j]) / (its_size + sizes[j]));
+                        END LOOP;
+                        nearest[i] := overlap;
+                        compared[i] := k;
+                        bounds[i] := scores[i] + penalty * overlap / (1 + overlap);
+                        CONTINUE WHEN bounds[i] <= best;
+                    END IF;
+                    best := bounds[i];
+                    pick := i;
+                END LOOP;
             END IF;
-        END LOOP;
-        IF pairs > 0 AND outcome[pick] IS NULL THEN
-            FOR i IN 1..pairs LOOP
-                CONTINUE WHEN makers[i] <> pick;
-                IF sources[i] > 0 AND outcome[sources[i]] > 0 THEN
-                    outcome[pick] := -sources[i];
-                ELSE
-                    outcome[pick] := NULL;
-                    EXIT;
+
+            -- What the block would cost with it, with its brief where it is too long.
+            whole := spent + group_costs[groups[pick]] + costs[pick];
+            place := pick;
+            IF whole > budget THEN
+                whole := spent + group_costs[groups[pick]] + brief_costs[pick];
+                IF (whole <= budget) IS NOT TRUE THEN
+                    outcome[pick] := 0;
+                    CONTINUE;
+                END IF;
+                place := -pick;
+            END IF;
+            its_terms := terms[pick];
+            its_size := term_counts[pick];
+            slack := its_size * (1 / duplicate_at - 1) + 1e-9;
+            FOR j IN 1..k LOOP
+                IF abs(sizes[j] - its_size) <= slack
+                   AND (its_terms <#> lines[j]) <= duplicate_overlap * (its_size + sizes[j]) + 1e-9
+                THEN
+                    outcome[pick] := -abs(chosen[j]);
+                    CONTINUE picks;
                 END IF;
             END LOOP;
-        END IF;
-        CONTINUE WHEN outcome[pick] IS NOT NULL;
-
-        k := k + 1;
-        IF spent + heading + costs[pick] <= budget THEN
-            spent := spent + heading + costs[pick];
-            chosen[k] := pick;
-        ELSE
-            spent := spent + heading + brief_costs[pick];
-            chosen[k] := -pick;
-        END IF;
-        outcome[pick] := k;
-        opened[groups[pick]] := true;
-        lines[k] := its_terms;
-        sizes[k] := greatest(its_size, 1);
-        FOR i IN 1..pairs LOOP
-            IF makers[i] = pick AND sources[i] > 0 AND outcome[sources[i]] IS NULL THEN
-                outcome[sources[i]] := -pick;
+            IF pairs > 0 THEN
+                FOR i IN 1..pairs LOOP
+                    CONTINUE WHEN makers[i] <> pick;
+                    IF sources[i] > 0 AND outcome[sources[i]] > 0 THEN
+                        outcome[pick] := -sources[i];
+                    ELSE
+                        outcome[pick] := NULL;
+                        EXIT;
+                    END IF;
+                END LOOP;
+                CONTINUE WHEN outcome[pick] IS NOT NULL;
+                FOR i IN 1..pairs LOOP
+                    IF makers[i] = pick AND sources[i] > 0 AND outcome[sources[i]] IS NULL THEN
+                        outcome[sources[i]] := -pick;
+                    END IF;
+                END LOOP;
             END IF;
+
+            k := k + 1;
+            chosen[k] := place;
+            spent := whole;
+            outcome[pick] := k;
+            group_costs[groups[pick]] := 0;
+            lines[k] := its_terms;
+            sizes[k] := greatest(its_size, 1);
         END LOOP;
     END LOOP;
 END $$;

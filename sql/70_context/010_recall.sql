@@ -20,24 +20,18 @@ DECLARE
     at CONSTANT timestamptz := CASE WHEN as_of = 'infinity' THEN now() ELSE as_of END;
     at_epoch CONSTANT float8 := date_part('epoch', at);
     query halfvec := nullif(query_vec, '[65504]');
-    by_importance CONSTANT boolean := query_text = '' AND query_vec = '[65504]';
     setup record;
-    number int;
+    question sparsevec;
+    vector_share float8;
+    by_importance boolean;
+    uncounted boolean;
+    features text;
+    times tstzmultirange;
+    hybrid_time_boost float8;
+    settings mode;
+    keywords text[];
     pool bigint[];
     edges bigint[];
-    settings mode;
-    question sparsevec;
-    exact boolean;
-    features text;
-    vector_share float8;
-    times tstzmultirange;
-    timed boolean := false;
-    hybrid_time_boost float8;
-    keywords text[];
-    profile_text text;
-    profile_cost float8;
-    except_ids bigint[];
-    candidate_limit int;
     ids bigint[];
     kinds smallint[];
     scores float8[];
@@ -47,16 +41,16 @@ DECLARE
     term_counts int[];
     lines text[];
     smallest float8;
-    derived boolean := true;
+    derived boolean;
     all_ids bigint[];
     places bigint[];
     own_scores real[];
     makers int[];
     sources int[];
     selection record;
-    groups text[] := '{}';
-    slots int[];
-    slot int;
+    groups text[];
+    in_order smallint[];
+    kind smallint;
     place int;
     line text;
 BEGIN
@@ -84,12 +78,13 @@ BEGIN
            coalesce(p.counted, 0) AS counted, coalesce(p.counted_up_to, 0) AS counted_up_to,
            p.ann = 0 AND p.narrow_for = coalesce(m.dimensions, 0) AS none_wide,
            p.ann = 0 AND NOT p.some_expire AS none_expires,
+           (as_of = 'infinity' AND m.fast AND p.ann = 0 AND NOT p.some_expire) IS TRUE AS usual,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END
                AS profile_text,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END
                AS profile_cost,
            CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END
-               AS profile_ids,
+               AS except_ids,
            CASE WHEN as_of = 'infinity' AND p.counted_up_to > 0 AND p.ann = 0
                      AND p.expansions = m.expansions AND length(query_text) <= 1000
                      AND NOT EXISTS (SELECT FROM trace AS t
@@ -137,15 +132,19 @@ BEGIN
     FROM mode AS m
     LEFT JOIN profile AS p ON p.user_id = _recall.user_id
     WHERE m.name = _recall.mode;
-    IF NOT FOUND OR budget NOT BETWEEN 1 AND 100000 OR NOT (isfinite(at) AND at_epoch >= 0)
-       OR vector_dims(query) <> setup.dimensions OR l2_norm(query) = 0
+    IF NOT FOUND OR budget NOT BETWEEN 1 AND 100000 OR (at_epoch >= 0) IS NOT TRUE
+       OR vector_dims(query) <> setup.dimensions OR l2_norm(query) = 0::float8
     THEN
         PERFORM _check_recall(mode, budget, query, setup.dimensions, at);
     END IF;
-    IF NOT setup.memory_on OR session_id <> '' AND EXISTS (
-        SELECT FROM session AS s
-        WHERE s.user_id = _recall.user_id AND s.session_id = _recall.session_id AND s.temporary)
-    THEN
+    -- Apart, since an expression with a SELECT is planned, and started, where it is evaluated.
+    IF session_id <> '' THEN
+        setup.memory_on := setup.memory_on AND NOT EXISTS (
+            SELECT FROM session AS s
+            WHERE s.user_id = _recall.user_id AND s.session_id = _recall.session_id
+              AND s.temporary);
+    END IF;
+    IF NOT setup.memory_on THEN
         memory_ids := '{}';
         candidates := 0;
         SELECT e.block, e.tokens INTO block, tokens FROM _empty_block(budget) AS e;
@@ -153,123 +152,150 @@ BEGIN
     END IF;
 
     question := setup.question;
-    exact := question IS NOT NULL;
-    IF NOT exact THEN
-        exact := as_of = 'infinity' AND setup.counted_up_to > 0
-            AND NOT EXISTS (SELECT FROM trace AS t
-                            WHERE t.user_id = _recall.user_id
-                              AND t.memory_id > setup.counted_up_to);
+    vector_share := setup.vector_share;
+    IF question IS NULL THEN
+        uncounted := as_of <> 'infinity' OR setup.counted_up_to = 0
+            OR EXISTS (SELECT FROM trace AS t
+                       WHERE t.user_id = _recall.user_id AND t.memory_id > setup.counted_up_to);
         IF query_text <> '' THEN
+            features := setup.asks_feature;
             IF setup.when_feature <> '' AND _asks_when(query_text) THEN
-                features := setup.asks_feature || setup.when_feature;
-            ELSE
-                features := setup.asks_feature;
+                features := features || setup.when_feature;
             END IF;
-            IF exact THEN
-                question := _question(user_id, query_text, setup.counted, setup.name_boost,
-                                      features);
-            ELSE
+            IF uncounted THEN
                 question := _question_of(user_id, setup.model_id, query_text, as_of,
                                          setup.name_boost, features);
+            ELSE
+                question := _question(user_id, query_text, setup.counted, setup.name_boost,
+                                      features);
             END IF;
         END IF;
+        IF question IS NULL THEN
+            vector_share := 1;
+            by_importance := query IS NULL AND query_text = '';
+        END IF;
     END IF;
-    vector_share := CASE WHEN question IS NULL THEN 1 ELSE setup.vector_share END;
     IF setup.time_boost <> 0 AND query_text <> '' AND (query IS NULL OR question IS NOT NULL) THEN
         times := _time_windows(query_text, at);
         IF times IS NOT NULL THEN
             times := _asked_times(times, setup.time_before, setup.time_after, setup.time_after_day);
-            timed := times IS NOT NULL;
             hybrid_time_boost := setup.time_boost * CASE WHEN query IS NULL THEN 1
                                                      ELSE 1 - vector_share END;
         END IF;
     END IF;
-
-    -- What may not become a line: what the profile shows, and what has expired.
-    IF as_of = 'infinity' THEN
-        profile_text := setup.profile_text;
-        profile_cost := setup.profile_cost;
-        except_ids := setup.profile_ids;
-    ELSE
-        SELECT f.* INTO profile_text, profile_cost, except_ids
-        FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
-    END IF;
-    IF (exact AND setup.none_expires) IS NOT TRUE THEN
-        except_ids := except_ids || ARRAY(
-            SELECT v.memory_id FROM memory AS v
-            WHERE v.user_id = _recall.user_id AND v.valid_until <= at AND v.status = 'active');
-    END IF;
-    candidate_limit := setup.candidate_limit;
-    number := setup.number;
-    IF number > 0 AND query IS NULL AND question IS NULL THEN
-        setup.fast := false;
-    END IF;
-    IF NOT setup.fast OR setup.turns AND number > 0 THEN
-        SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
-        IF settings.keyword_weight > 0 THEN
-            keywords := _asked_keywords(user_id, query_text);
+    IF uncounted OR NOT setup.usual THEN
+        IF as_of <> 'infinity' THEN
+            SELECT f.* INTO setup.profile_text, setup.profile_cost, setup.except_ids
+            FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
         END IF;
-        IF number > 0 THEN
-            SELECT p.ids, p.edges INTO pool, edges
-            FROM _pool(user_id, settings, setup.model_id, query, question, keywords,
-                       candidate_limit, at, by_importance, as_of,
-                       CASE WHEN timed THEN times END) AS p;
-            except_ids := except_ids || edges;
+        IF uncounted OR NOT setup.none_expires THEN
+            setup.except_ids := setup.except_ids || ARRAY(
+                SELECT v.memory_id FROM memory AS v
+                WHERE v.user_id = _recall.user_id AND v.valid_until <= at AND v.status = 'active');
+        END IF;
+        IF setup.number > 0 AND query IS NULL AND question IS NULL THEN
+            setup.fast := false;
+        END IF;
+        IF NOT setup.fast OR setup.turns AND setup.number > 0 THEN
+            SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
+            IF settings.keyword_weight > 0 THEN
+                keywords := _asked_keywords(user_id, query_text);
+            END IF;
+            IF setup.number > 0 THEN
+                SELECT p.ids, p.edges INTO pool, edges
+                FROM _pool(user_id, settings, setup.model_id, query, question, keywords,
+                           setup.candidate_limit, at, by_importance, as_of, times) AS p;
+                setup.except_ids := setup.except_ids || edges;
+            END IF;
         END IF;
     END IF;
     -- A conversation: every memory is scored where it lies in the index, in the order of its turns.
     -- Rows out of the index cost a sort, so they are looked for only where there are some.
-    IF setup.fast AND setup.turns AND exact AND setup.none_wide AND number = 0 THEN
-        SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
-        INTO all_ids, places, own_scores
-        FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
-                     coalesce(_kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
-                                           setup.kind_rates, at_epoch, t.created_at)
-                            * (_relevance(t.embedding, query, vector_share, t.terms, question,
-                                          CASE WHEN by_importance THEN t.importance END)
-                               + CASE WHEN timed AND t.created_at <@ times
-                                      THEN CASE WHEN t.embedding IS NULL THEN setup.time_boost
-                                                ELSE hybrid_time_boost END
-                                      ELSE 0 END), 0)::real AS score
-              FROM trace AS t
-              WHERE t.user_id = _recall.user_id AND t.model = setup.model_id
-                AND t.active AND NOT t.wide
-              ORDER BY t.session, t.position, t.memory_id) AS s;
-    ELSIF setup.fast AND setup.turns THEN
-        SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
-        INTO all_ids, places, own_scores
-        FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
-                     coalesce(_kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
-                                           setup.kind_rates, at_epoch, t.created_at)
-                            * (_relevance(t.embedding, query, vector_share, t.terms, question,
-                                          CASE WHEN by_importance THEN t.importance END)
-                               + CASE WHEN timed AND t.created_at <@ times
-                                      THEN CASE WHEN t.embedding IS NULL THEN setup.time_boost
-                                                ELSE hybrid_time_boost END
-                                      ELSE 0 END), 0)::real AS score
-              FROM (SELECT n.* FROM trace AS n
-                    WHERE number = 0 AND n.user_id = _recall.user_id AND n.model = setup.model_id
-                      AND n.active AND NOT n.wide
-                    UNION ALL
-                    SELECT w.* FROM trace AS w
-                    WHERE number = 0 AND w.user_id = _recall.user_id AND w.model = setup.model_id
-                      AND w.active AND w.wide
-                    UNION ALL
-                    SELECT f.* FROM trace AS f
-                    WHERE number > 0 AND f.user_id = _recall.user_id
-                      AND f.memory_id = ANY (pool) AND f.model = setup.model_id AND f.active) AS t
-              ORDER BY t.session, t.position, t.memory_id) AS s;
+    IF setup.turns AND setup.fast THEN
+        IF setup.none_wide AND uncounted IS NOT TRUE THEN
+            SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
+            INTO all_ids, places, own_scores
+            FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
+                         coalesce(_kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
+                                               setup.kind_rates, at_epoch, t.created_at)
+                                * (_relevance(t.embedding, query, vector_share, t.terms, question,
+                                              CASE WHEN by_importance THEN t.importance END)
+                                   + CASE WHEN t.created_at <@ times
+                                          THEN CASE WHEN t.embedding IS NULL THEN setup.time_boost
+                                                    ELSE hybrid_time_boost END
+                                          ELSE 0 END), 0)::real AS score
+                  FROM trace AS t
+                  WHERE t.user_id = _recall.user_id AND t.model = setup.model_id
+                    AND t.active AND NOT t.wide
+                  ORDER BY t.session, t.position, t.memory_id) AS s;
+        ELSE
+            SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
+            INTO all_ids, places, own_scores
+            FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
+                         coalesce(_kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
+                                               setup.kind_rates, at_epoch, t.created_at)
+                                * (_relevance(t.embedding, query, vector_share, t.terms, question,
+                                              CASE WHEN by_importance THEN t.importance END)
+                                   + CASE WHEN t.created_at <@ times
+                                          THEN CASE WHEN t.embedding IS NULL THEN setup.time_boost
+                                                    ELSE hybrid_time_boost END
+                                          ELSE 0 END), 0)::real AS score
+                  FROM (SELECT n.* FROM trace AS n
+                        WHERE setup.number = 0 AND n.user_id = _recall.user_id
+                          AND n.model = setup.model_id AND n.active AND NOT n.wide
+                        UNION ALL
+                        SELECT w.* FROM trace AS w
+                        WHERE setup.number = 0 AND w.user_id = _recall.user_id
+                          AND w.model = setup.model_id AND w.active AND w.wide
+                        UNION ALL
+                        SELECT f.* FROM trace AS f
+                        WHERE setup.number > 0 AND f.user_id = _recall.user_id
+                          AND f.memory_id = ANY (pool) AND f.model = setup.model_id
+                          AND f.active) AS t
+                  ORDER BY t.session, t.position, t.memory_id) AS s;
+        END IF;
     END IF;
     LOOP
-        IF NOT setup.fast THEN
+        IF setup.fast AND NOT setup.turns AND setup.none_wide AND uncounted IS NOT TRUE THEN
+            -- Every memory of the user is scored where it lies in the index; the best leave it.
+            -- In one order in the arms and outside (NULLS LAST), so that they are merged; else the
+            -- planner sorts three times.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
-                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
-            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
-            FROM _candidates(user_id, settings, setup.model_id, query, question, by_importance,
-                             as_of, keywords, except_ids, candidate_limit, NULL,
-                             CASE WHEN timed THEN times END, pool) AS c;
-        ELSIF setup.turns THEN
+                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
+                   bool_or(c.derived)
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
+                 derived
+            FROM (
+                SELECT u.* FROM (
+                    (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
+                            t.term_count, t.line, t.derived,
+                            _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
+                                         setup.kind_rates, at_epoch, t.created_at)
+                            * _relevance(t.embedding, query, vector_share, t.terms, question,
+                                         CASE WHEN by_importance THEN t.importance END) AS score
+                     FROM trace AS t
+                     WHERE t.user_id = _recall.user_id AND t.model = setup.model_id
+                       AND t.active AND NOT t.wide
+                     ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
+                     LIMIT setup.candidate_limit + cardinality(setup.except_ids))
+                    UNION ALL
+                    (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
+                            e.term_count, e.line, false,
+                            _kind_factor(setup.plain_kinds, 3::smallint, setup.kind_weights,
+                                         setup.kind_rates, at_epoch, e.created_at)
+                            * setup.event_relevance
+                     FROM event AS e
+                     WHERE e.user_id = _recall.user_id AND e.type = ANY (setup.event_types)
+                       AND e.created_at > setup.event_after AND e.created_at <= at
+                     ORDER BY e.created_at DESC
+                     LIMIT setup.event_limit)
+                ) AS u
+                WHERE u.score > setup.threshold AND u.id <> ALL (setup.except_ids)
+                ORDER BY u.score DESC NULLS LAST, u.created_at DESC, u.id
+                LIMIT setup.candidate_limit
+            ) AS c;
+        ELSIF setup.turns AND setup.fast THEN
             -- The best with their neighbours' share; what leaked over the end of a session is out.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
@@ -302,15 +328,15 @@ BEGIN
                                                  AS score,
                                              generate_subscripts(own_scores, 1) AS place) AS u
                                 ORDER BY u.score DESC, u.place DESC
-                                LIMIT candidate_limit + candidate_limit / 2
+                                LIMIT setup.candidate_limit + setup.candidate_limit / 2
                             ) AS p
                             OFFSET 0
                         ) AS e
                     ) AS g
                     -- What may not become a line lends to those beside it all the same.
-                    WHERE g.id <> ALL (except_ids)
+                    WHERE g.id <> ALL (setup.except_ids)
                     ORDER BY g.score DESC
-                    FETCH FIRST (candidate_limit) ROWS WITH TIES
+                    FETCH FIRST (setup.candidate_limit) ROWS WITH TIES
                 ) AS f
                 CROSS JOIN LATERAL (
                     SELECT t.* FROM trace AS t
@@ -320,9 +346,18 @@ BEGIN
                 ) AS t
                 WHERE f.score > setup.threshold
                 ORDER BY f.score DESC, t.created_at DESC, f.id
-                LIMIT candidate_limit
+                LIMIT setup.candidate_limit
             ) AS c;
-        ELSIF number > 0 THEN
+        ELSIF NOT setup.fast THEN
+            derived := true;
+            SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
+                   array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
+                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
+            FROM _candidates(user_id, settings, setup.model_id, query, question, by_importance,
+                             as_of, keywords, setup.except_ids, setup.candidate_limit, NULL,
+                             times, pool) AS c;
+        ELSIF setup.number > 0 THEN
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -338,7 +373,7 @@ BEGIN
                                         setup.kind_rates, at_epoch, t.created_at)
                            * _relevance(t.embedding, query, vector_share, t.terms, question, NULL)
                                AS score
-                    FROM _near_rows(_recall.user_id, query, question, candidate_limit) AS t
+                    FROM _near_rows(_recall.user_id, query, question, setup.candidate_limit) AS t
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
                             e.term_count, e.line, false,
@@ -351,48 +386,9 @@ BEGIN
                      ORDER BY e.created_at DESC
                      LIMIT setup.event_limit)
                 ) AS u
-                WHERE u.score > setup.threshold AND u.id <> ALL (except_ids)
+                WHERE u.score > setup.threshold AND u.id <> ALL (setup.except_ids)
                 ORDER BY u.score DESC, u.created_at DESC, u.id
-                LIMIT candidate_limit
-            ) AS c;
-        ELSIF exact AND setup.none_wide THEN
-            -- Every memory of the user is scored where it lies in the index; the best leave it.
-            -- In one order in the arms and outside (NULLS LAST), so that they are merged; else the
-            -- planner sorts three times.
-            SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
-                   array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
-                   array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
-                   bool_or(c.derived)
-            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
-                 derived
-            FROM (
-                SELECT u.* FROM (
-                    (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                            t.term_count, t.line, t.derived,
-                            _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
-                                         setup.kind_rates, at_epoch, t.created_at)
-                            * _relevance(t.embedding, query, vector_share, t.terms, question,
-                                         CASE WHEN by_importance THEN t.importance END) AS score
-                     FROM trace AS t
-                     WHERE t.user_id = _recall.user_id AND t.model = setup.model_id
-                       AND t.active AND NOT t.wide
-                     ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
-                     LIMIT candidate_limit + cardinality(except_ids))
-                    UNION ALL
-                    (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
-                            e.term_count, e.line, false,
-                            _kind_factor(setup.plain_kinds, 3::smallint, setup.kind_weights,
-                                         setup.kind_rates, at_epoch, e.created_at)
-                            * setup.event_relevance
-                     FROM event AS e
-                     WHERE e.user_id = _recall.user_id AND e.type = ANY (setup.event_types)
-                       AND e.created_at > setup.event_after AND e.created_at <= at
-                     ORDER BY e.created_at DESC
-                     LIMIT setup.event_limit)
-                ) AS u
-                WHERE u.score > setup.threshold AND u.id <> ALL (except_ids)
-                ORDER BY u.score DESC NULLS LAST, u.created_at DESC, u.id
-                LIMIT candidate_limit
+                LIMIT setup.candidate_limit
             ) AS c;
         ELSE
             -- The same and the rows that fit no index entry, read from the table: an arm that finds
@@ -415,7 +411,7 @@ BEGIN
                      WHERE t.user_id = _recall.user_id AND t.model = setup.model_id
                        AND t.active AND NOT t.wide
                      ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
-                     LIMIT candidate_limit + cardinality(except_ids))
+                     LIMIT setup.candidate_limit + cardinality(setup.except_ids))
                     UNION ALL
                     (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
                             t.term_count, t.line, t.derived,
@@ -427,7 +423,7 @@ BEGIN
                      WHERE t.user_id = _recall.user_id AND t.model = setup.model_id
                        AND t.active AND t.wide
                      ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
-                     LIMIT candidate_limit + cardinality(except_ids))
+                     LIMIT setup.candidate_limit + cardinality(setup.except_ids))
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
                             e.term_count, e.line, false,
@@ -440,9 +436,9 @@ BEGIN
                      ORDER BY e.created_at DESC
                      LIMIT setup.event_limit)
                 ) AS u
-                WHERE u.score > setup.threshold AND u.id <> ALL (except_ids)
+                WHERE u.score > setup.threshold AND u.id <> ALL (setup.except_ids)
                 ORDER BY u.score DESC NULLS LAST, u.created_at DESC, u.id
-                LIMIT candidate_limit
+                LIMIT setup.candidate_limit
             ) AS c;
         END IF;
 
@@ -457,15 +453,14 @@ BEGIN
         END IF;
         selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts,
                              setup.heading_costs, smallest, setup.mmr_lambda, setup.mmr_lines,
-                             setup.duplicate_at, setup.line_limit, budget - profile_cost, makers,
-                             sources);
-        EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(selection.chosen),
-                          setup.line_limit, selection.spent, budget - profile_cost);
-        candidate_limit := least(4 * candidate_limit, 1000);
+                             setup.duplicate_at, setup.line_limit, budget - setup.profile_cost,
+                             makers, sources);
+        EXIT WHEN _enough(cardinality(ids), setup.candidate_limit, cardinality(selection.chosen),
+                          setup.line_limit, selection.spent, budget - setup.profile_cost);
+        setup.candidate_limit := least(4 * setup.candidate_limit, 1000);
     END LOOP;
 
     -- Lines stand under the heading of their kind, the kinds in the order of their best line.
-    slots := array_fill(0, ARRAY[cardinality(setup.kind_headings)]);
     memory_ids := '{}';
     FOREACH place IN ARRAY selection.chosen LOOP
         IF place > 0 THEN
@@ -476,21 +471,23 @@ BEGIN
             WHERE t.user_id = _recall.user_id AND t.memory_id = ids[place]
               AND t.model = setup.model_id;
         END IF;
-        slot := slots[kinds[place]];
-        IF slot = 0 THEN
-            slot := cardinality(groups) + 1;
-            slots[kinds[place]] := slot;
-            groups[slot] := setup.kind_headings[kinds[place]] || E'\n';
+        kind := kinds[place];
+        IF groups[kind] IS NULL THEN
+            in_order := in_order || kind;
+            groups[kind] := setup.kind_headings[kind] || E'\n';
         END IF;
-        groups[slot] := groups[slot] || '- '
+        groups[kind] := groups[kind] || '- '
             || CASE WHEN setup.show_references THEN _reference(ids[place]) ELSE '' END
             || line || E'\n';
         IF ids[place] > 0 THEN
             memory_ids := memory_ids || ids[place];
         END IF;
     END LOOP;
-    block := profile_text || array_to_string(groups, '');
-    tokens := _whole_tokens(profile_cost + selection.spent);
+    block := setup.profile_text;
+    FOREACH kind IN ARRAY coalesce(in_order, '{}') LOOP
+        block := block || groups[kind];
+    END LOOP;
+    tokens := _whole_tokens(setup.profile_cost + selection.spent);
     IF block = '' THEN
         SELECT e.block, e.tokens INTO block, tokens FROM _empty_block(budget) AS e;
     END IF;
