@@ -37,6 +37,7 @@ _ATTACH = b"""SELECT memoir.attach_source(%s, 'task', %s::regclass, '{title,desc
 _INSERT = "INSERT INTO {name} (title, description) VALUES (%s, %s)"
 _BEAT = "UPDATE {name} SET beats = beats + 1 WHERE id = %s"
 _EDIT = "UPDATE {name} SET title = %s WHERE id = %s"
+_DELETE = "DELETE FROM {name} WHERE id = %s"
 _FILL = """INSERT INTO {name} (title, description)
 SELECT 'Task ' || n || ' of ' || ('{gateway,billing,search,mobile,reports}'::text[])[1 + n %% 5],
        'The page shows an error when the account is older than '
@@ -63,8 +64,9 @@ def _statements(what: str, number: int) -> list[tuple[Statement, Statement]]:
             "insert": (text, f"The page shows an error after {place * 7919 % 10007} minutes"),
             "beat": (place,),
             "edit": (f"{text} again", place),
+            "delete": (place,),
         }[what]
-        sql = {"insert": _INSERT, "beat": _BEAT, "edit": _EDIT}[what]
+        sql = {"insert": _INSERT, "beat": _BEAT, "edit": _EDIT, "delete": _DELETE}[what]
         ours, bare = (Statement(sql.format(name=each).encode(), params) for each in _PAIR)
         made.append((ours, bare))
     return made
@@ -98,12 +100,12 @@ def _timed(
 
 
 def trigger(conn: psycopg.Connection[Any], server: ServerTime, rows: int) -> dict[str, Any]:
-    """What the trigger adds to an INSERT, to an UPDATE of a column nobody mapped, and of one."""
+    """What the trigger adds to INSERT, to UPDATE of a column not mapped and of one, to DELETE."""
     for name in _PAIR:
         _table(conn, name)
     _attach(conn, _PAIR[0])
     found: dict[str, Any] = {}
-    for what in ("insert", "beat", "edit"):
+    for what in ("insert", "beat", "edit", "delete"):
         for ending, durable in {"": "on", "_async": "off"}.items():
             if what != "insert" and not ending:
                 continue
@@ -209,6 +211,7 @@ def report(result: Mapping[str, Any]) -> str:
         "insert_async": "INSERT, synchronous_commit off",
         "beat_async": "UPDATE of a column not mapped, off",
         "edit_async": "UPDATE of a mapped column, off",
+        "delete_async": "DELETE, off",
     }
     lines = [f"{'what the trigger adds, ms':<38}{'p50':>8}{'p95':>8}{'CPU':>8}{'ratio':>8}"]
     for key, title in names.items():
