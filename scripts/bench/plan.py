@@ -16,8 +16,8 @@ import psycopg
 from common import Statement
 from psycopg import sql
 
-# The statements that read memories: of the turns of conversations, and of the other modes. Which one
-# serves a recall depends on the user: rows out of the index, indexes of his own.
+# The statements that read memories: of the turns of conversations, and of the other modes. Which
+# one serves a recall depends on the user: rows out of the index, indexes of his own.
 _TURNS = re.compile(r"\bSELECT\b[^;]*?\bINTO all_ids\b[^;]*;")
 _OTHERS = re.compile(r"\bSELECT\b(?:(?!\bINTO\b)[^;])*?\bINTO ids\b[^;]*\bUNION ALL\b[^;]*;")
 _INTO = re.compile(r"\bINTO\b.*?(?=\bFROM\b)", re.DOTALL)
