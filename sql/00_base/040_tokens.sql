@@ -37,10 +37,11 @@ BEGIN
         SELECT r.run FROM run AS r WHERE r.run ~ '^[^a-z]*[a-z].*/' AND r.run ~ '/.*[-_./@0-9]'
         UNION
         SELECT p.part
-        FROM run AS r, string_to_table(r.run, '/') AS s (segment),
+        FROM run AS r, unnest(string_to_array(r.run, '/')) AS s (segment),
              LATERAL (VALUES (ltrim(s.segment, '_')),
                              (substring(s.segment, '^v([0-9]+\..+)$'))) AS p (part)
-        WHERE p.part ~ '[-_.@]' AND p.part ~ '[a-z]|^[0-9.]+$' AND p.part !~ '^[a-z]\.[a-z]$');
+        WHERE translate(p.part, '-_.@', '') <> p.part AND p.part ~ '[a-z]|^[0-9.]+$'
+          AND NOT (p.part LIKE '_._' AND translate(p.part, '0123456789', '') = p.part));
 END $$;
 
 -- The parts of camelCase, PascalCase and HTTPServer as separate words.

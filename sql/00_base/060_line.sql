@@ -13,5 +13,5 @@ END;
 CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN length(content) <= max_length AND strpos(content, '  ') = 0
-                     AND replace(content, ' ', '') !~ '[[:space:][:cntrl:]]'
+                     AND replace(content, ' ', '') !~ '[[:space:][:cntrl:]]+'
                 THEN btrim(content) ELSE _folded_line(content, max_length) END;

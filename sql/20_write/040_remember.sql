@@ -57,6 +57,7 @@ DECLARE
         of_kind, model.text_limit, said, slot, importance, _redact_json(data), _redact(summary),
         embedding, created_at, session_id, turn, _redact(speaker), source, confidence, valid_from,
         valid_until);
+    became outcome;
 BEGIN
     IF sources IS NOT NULL THEN
         PERFORM _check_memory(owner, s.id) FROM unnest(sources) AS s (id);
@@ -64,8 +65,11 @@ BEGIN
     IF tags <> '{}' OR sources <> '{}' THEN
         PERFORM _lock_user(owner);
     END IF;
-    SELECT o.action, o.memory_id, o.reason, o.other_ids INTO action, memory_id, reason, other_ids
-    FROM unnest(_remember(owner, model, ARRAY[given])) AS o;
+    became := (_remember(owner, model, ARRAY[given]))[1];
+    action := became.action;
+    memory_id := became.memory_id;
+    reason := became.reason;
+    other_ids := became.other_ids;
     IF memory_id IS NOT NULL THEN
         PERFORM _tag(owner, memory_id, tags, sources, 'user_tag');
     END IF;
