@@ -1,7 +1,8 @@
 """A throw-away server for the whole run, and four kinds of database on it.
 
 ``tx``        the shared database, rolled back after the test: for nearly everything (2 ms)
-``db``        a database of its own with memoir in it, autocommit; ``dsn`` is its address (70 ms)
+``db``        a database of its own with memoir in it, autocommit; ``dsn`` is its address: one that
+              served other tests (15 ms), or a new one, when theirs changed more than rows (70 ms)
 ``empty_db``  a database of its own with nothing in it; ``empty_dsn`` is its address
 ``server``    where to connect to make more
 
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -25,6 +27,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql import factories
 from pytest_postgresql.executors import NoopExecutor
 from pytest_postgresql.janitor import DatabaseJanitor
+from tests.databases import Lender
 
 from pgmemoir import migrations
 from pgmemoir import server as embedded
@@ -32,10 +35,12 @@ from pgmemoir import server as embedded
 # Files in memory, where there is such a folder with room: a database is 300 files, and for each
 # new one ext4 searches the inodes that were deleted lately, which took half of the time of a run.
 IN_MEMORY = Path("/dev/shm")
+PREFIX = "pgmemoir-test-"
 ROOM = 4 << 30
 
 FAST = {
     "max_wal_size": "256MB",
+    "temp_file_limit": "1GB",
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
@@ -81,8 +86,8 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.fixture(scope="session")
 def server(pytestconfig: pytest.Config) -> Iterator[Server]:
     """A server of the version of ``--pg``, without care for crashes, gone at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="pgmemoir-test-", dir=_in_memory()))
-    try:
+    _sweep()
+    with folder_of_a_server() as folder:
         address = conninfo_to_dict(embedded.start(folder, pytestconfig.getoption("pg"), FAST))
         yield Server(
             host=str(address["host"]),
@@ -91,14 +96,35 @@ def server(pytestconfig: pytest.Config) -> Iterator[Server]:
             dbname="postgres",
             options="",
         )
+
+
+@contextmanager
+def folder_of_a_server() -> Iterator[Path]:
+    """A folder in memory, gone with the server in it at the end."""
+    prefix = f"{PREFIX}{os.getpid()}-"
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=in_memory()))
+    try:
+        yield folder
     finally:
-        embedded.stop(folder)
-        shutil.rmtree(folder)
+        _remove(folder)
 
 
-def _in_memory() -> Path | None:
+def in_memory() -> Path | None:
+    """Where a test puts what a server reads: the folder in memory, if there is room."""
     is_there = IN_MEMORY.is_dir() and os.access(IN_MEMORY, os.W_OK)
     return IN_MEMORY if is_there and shutil.disk_usage(IN_MEMORY).free > ROOM else None
+
+
+def _sweep() -> None:
+    """Remove what runs that were killed left in memory: nobody else would."""
+    for folder in IN_MEMORY.glob(f"{PREFIX}*-*"):
+        if not Path("/proc", folder.name.removeprefix(PREFIX).split("-")[0]).exists():
+            _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    embedded.stop(folder)
+    shutil.rmtree(folder)
 
 
 def _install(host: str, port: int, user: str, dbname: str, **_: object) -> None:
@@ -109,7 +135,6 @@ def _install(host: str, port: int, user: str, dbname: str, **_: object) -> None:
 
 installed = factories.postgresql_noproc(depends_on="server", dbname="own", load=[_install])
 nothing = factories.postgresql_noproc(depends_on="server", dbname="empty")
-own_database = factories.postgresql("installed")
 empty_database = factories.postgresql("nothing")
 
 
@@ -153,23 +178,26 @@ def side_by_side(tx: psycopg.Connection) -> None:
     tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
 
 
-def _address(conn: psycopg.Connection) -> str:
-    """A connection string that psql of any version understands."""
-    info = conn.info
-    return make_conninfo(host=info.host, port=info.port, user=info.user, dbname=info.dbname)
+@pytest.fixture(scope="session")
+def lender(installed: NoopExecutor) -> Iterator[Lender]:
+    """Lends databases with memoir in them."""
+    made = Lender(installed)
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def db(own_database: psycopg.Connection) -> psycopg.Connection:
-    """An autocommit connection to a database of the test's own, with memoir in it."""
-    own_database.autocommit = True
-    return own_database
-
-
-@pytest.fixture
-def dsn(own_database: psycopg.Connection) -> str:
+def dsn(lender: Lender) -> Iterator[str]:
     """The address of the database of ``db``."""
-    return _address(own_database)
+    with lender.lent() as address:
+        yield address
+
+
+@pytest.fixture
+def db(dsn: str) -> Iterator[psycopg.Connection]:
+    """An autocommit connection to a database of the test's own, with memoir in it."""
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        yield conn
 
 
 @pytest.fixture
@@ -181,5 +209,6 @@ def empty_db(empty_database: psycopg.Connection) -> psycopg.Connection:
 
 @pytest.fixture
 def empty_dsn(empty_database: psycopg.Connection) -> str:
-    """The address of the database of ``empty_db``."""
-    return _address(empty_database)
+    """The address of the database of ``empty_db``, as psql of any version understands it."""
+    info = empty_database.info
+    return make_conninfo(host=info.host, port=info.port, user=info.user, dbname=info.dbname)

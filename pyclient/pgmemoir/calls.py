@@ -22,6 +22,7 @@ from .checks import (
     dumps,
     finite_number,
     jsonb,
+    memory_ids,
     texts,
     utc,
     whole_number,
@@ -611,6 +612,8 @@ def checked(memory: NewMemory) -> NewMemory:
     result["importance"] = finite_number(memory.get("importance"), "importance")
     result["confidence"] = finite_number(memory.get("confidence"), "confidence")
     result["turn"] = whole_number(memory.get("turn"), "turn")
+    sources = memory.get("sources")
+    result["sources"] = None if sources is None else memory_ids(sources)
     return result
 
 

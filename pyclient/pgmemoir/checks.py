@@ -112,7 +112,9 @@ def whole_number(value: int | None, where: str, kind: type[MemoirError] = OutOfR
     except TypeError as error:
         raise kind(f"{where} is {value!r}, not a whole number") from error
     if abs(number) > _LARGEST_INT:
-        raise kind(f"{where} is {number}, too large for an integer")
+        raise kind(
+            f"{where} is {number}, too large for an integer", hint=f"{_LARGEST_INT} is the largest."
+        )
     return number
 
 

@@ -20,6 +20,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
+from . import sources
 from .cache import CacheInfo
 from .calls import (
     SEES_ONE_USER,
@@ -44,6 +45,7 @@ from .checks import clean_text
 from .errors import translate
 from .evaluation import Evaluation, GoldQuestion, Replayed
 from .management import AsyncManagement, Management
+from .sources import Filled
 from .steps import DEFAULT, Batch, Embed, EmbedderChoice, Plan, Steps
 
 T = TypeVar("T")
@@ -354,6 +356,23 @@ class Memoir(Management):
         """
         return self._run(self._steps.replay(since, settings or {}, mode))
 
+    def fill_source(self, name: str, *, most: int | None = None, anew: bool = False) -> Filled:
+        """Take over one batch of the rows a source has already; call it until it is complete.
+
+        A query that takes 60 seconds is stopped; earlier, where the session's own
+        ``statement_timeout`` is shorter.
+
+        Args:
+            name: of the source.
+            most: rows; default the setting source_batch.
+            anew: begin with the first row again, and forget at last what is gone.
+        """
+        return self._run(self._steps.read_source(sources.fill(name, most, anew)))
+
+    def pull_source(self, name: str, *, most: int | None = None) -> Filled:
+        """Take over one batch of what changed in a view or query, as `fill_source`."""
+        return self._run(self._steps.read_source(sources.pull(name, most)))
+
     def _do(self, call: Call[T]) -> T:
         return cast(T, self._perform(call))
 
@@ -598,6 +617,16 @@ class AsyncMemoir(AsyncManagement):
     ) -> list[Replayed]:
         """See `Memoir.replay`."""
         return await self._run(self._steps.replay(since, settings or {}, mode))
+
+    async def fill_source(
+        self, name: str, *, most: int | None = None, anew: bool = False
+    ) -> Filled:
+        """See `Memoir.fill_source`."""
+        return await self._run(self._steps.read_source(sources.fill(name, most, anew)))
+
+    async def pull_source(self, name: str, *, most: int | None = None) -> Filled:
+        """See `Memoir.pull_source`."""
+        return await self._run(self._steps.read_source(sources.pull(name, most)))
 
     async def _do(self, call: Call[T]) -> T:
         return cast(T, await self._perform(call))

@@ -40,7 +40,8 @@ COMMENT ON TABLE memoir.migration IS
 """
 
 # Functions, views, triggers and policies of the schema that this transaction made or replaced:
-# their catalogue row is no older than the transaction.
+# their catalogue row is no older than the transaction, or of a policy that of its comment: to alter
+# one would make everybody wait.
 MADE_NOW = """
 SELECT named.type || ' ' || named.identity
 FROM (
@@ -54,8 +55,10 @@ FROM (
     FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
     WHERE c.relnamespace = 'memoir'::regnamespace AND NOT t.tgisinternal AND t.tgparentid = 0
     UNION ALL
-    SELECT 'pg_policy'::regclass, p.oid, p.xmin
+    SELECT 'pg_policy'::regclass, p.oid,
+           CASE WHEN age(d.xmin) < age(p.xmin) THEN d.xmin ELSE p.xmin END
     FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
+    LEFT JOIN pg_description d ON d.classoid = 'pg_policy'::regclass AND d.objoid = p.oid
     WHERE c.relnamespace = 'memoir'::regnamespace
 ) AS made, pg_identify_object(made.class, made.oid, 0) AS named
 WHERE age(made.xmin) <= age(pg_current_xact_id()::xid)

@@ -27,7 +27,7 @@ from .calls_memory import (
     Undone,
 )
 from .calls_session import ListedSession, Message, Session, SessionEnd
-from .sources import Columns, Filled, Source
+from .sources import Columns, Source
 
 T = TypeVar("T")
 
@@ -321,20 +321,6 @@ class Management(ABC):
         """What is attached, and whether it works."""
         return self._do(sources.listed())
 
-    def fill_source(self, name: str, *, most: int | None = None, anew: bool = False) -> Filled:
-        """Take over one batch of the rows a source has already; call it until it is complete.
-
-        Args:
-            name: of the source.
-            most: rows; default the setting source_batch.
-            anew: begin with the first row again, and forget at last what is gone.
-        """
-        return self._do(sources.fill(name, most, anew))
-
-    def pull_source(self, name: str, *, most: int | None = None) -> Filled:
-        """Take over one batch of what changed in a view or query, as `fill_source`."""
-        return self._do(sources.pull(name, most))
-
 
 class AsyncManagement(ABC):
     """`Management` for asyncio."""
@@ -531,13 +517,3 @@ class AsyncManagement(ABC):
     async def sources(self) -> list[Source]:
         """See `Memoir.sources`."""
         return await self._do(sources.listed())
-
-    async def fill_source(
-        self, name: str, *, most: int | None = None, anew: bool = False
-    ) -> Filled:
-        """See `Memoir.fill_source`."""
-        return await self._do(sources.fill(name, most, anew))
-
-    async def pull_source(self, name: str, *, most: int | None = None) -> Filled:
-        """See `Memoir.pull_source`."""
-        return await self._do(sources.pull(name, most))

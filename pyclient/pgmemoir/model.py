@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 
+from .checks import whole_number
 from .errors import translate
 from .statements import Statement, rows
 
@@ -59,7 +60,7 @@ def add(conn: psycopg.Connection[Any], name: str, dimensions: int) -> None:
         NotPossible: the model in use has no name yet.
         InvalidArgument: it has no name, or more than 4000 dimensions.
     """
-    _run(conn, (_ADD, (name, dimensions)))
+    _run(conn, (_ADD, (name, whole_number(dimensions, "dimensions"))))
 
 
 def make_traces(conn: psycopg.Connection[Any], name: str, user: str | None = None) -> Iterator[int]:

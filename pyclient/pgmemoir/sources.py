@@ -107,6 +107,11 @@ _FILL = b"""SELECT read_rows, written, waiting, complete
 FROM memoir.fill_source(%s::text, most => %s::int, anew => %s::boolean)"""
 _PULL = b"""SELECT read_rows, written, waiting, complete
 FROM memoir.pull_source(%s::text, most => %s::int)"""
+# For the transaction, so that an error puts back what was before; a shorter time stays.
+_LIMIT = b"""SELECT set_config('memoir.timeout', setting, true), set_config('statement_timeout',
+    least(nullif(setting::int, 0), %s::int)::text, true)
+FROM pg_settings WHERE name = 'statement_timeout'"""
+_UNLIMIT = b"SELECT set_config('statement_timeout', current_setting('memoir.timeout'), true)"
 _KEYWORDS = b"""SELECT u.owner, k.last_id FROM memoir._source_users(%s::text) AS u (owner),
     LATERAL memoir._source_keywords(u.owner, 0, 1000) AS k WHERE k.looked_at > 0"""
 
@@ -166,6 +171,15 @@ def pull(name: str, most: int | None) -> Call[Filled]:
 
 def _filled(found: list[Row]) -> Filled:
     return Filled(*found[0])
+
+
+def limited(call: Call[Filled]) -> list[Call[Any]]:
+    """A batch of calls that stops the one in its middle after `QUERY_SECONDS`."""
+    return [
+        Call(_LIMIT, (round(1000 * QUERY_SECONDS),), len),
+        call,
+        Call(_UNLIMIT, (), len),
+    ]
 
 
 def check_query(query: str, kind: str = "general") -> None:
@@ -294,12 +308,14 @@ def read(
 @contextmanager
 def _limited(conn: psycopg.Connection[Any], seconds: int) -> Iterator[None]:
     """Statements of a connection end after so many seconds."""
-    rows(conn, b"SELECT set_config('statement_timeout', %s, false)", (f"{seconds}s",))
+    set_to = b"SELECT set_config('statement_timeout', %s, false)"
+    ((before,),) = rows(conn, b"SELECT current_setting('statement_timeout')")
+    rows(conn, set_to, (f"{seconds}s",))
     try:
         yield
     finally:
         if not conn.closed:
-            conn.execute("RESET statement_timeout")
+            rows(conn, set_to, (before,))
 
 
 def _run(conn: psycopg.Connection[Any], call: Call[T]) -> T:

@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final, TypeVar, cast
 
-from . import calls, calls_memory, evaluation
+from . import calls, calls_memory, evaluation, sources
 from .cache import QueryCache
 from .calls import (
     Call,
@@ -33,6 +33,7 @@ from .calls_memory import Applied, Changes, Id
 from .embedders import Embedder, EmbedderUnavailable, default_embedder, wanted_embedder
 from .errors import MemoirError
 from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
+from .sources import Filled
 
 T = TypeVar("T")
 
@@ -203,6 +204,10 @@ class Steps:
         if retrieval is None:
             return 0
         return cast(int, (yield calls.mark_used(retrieval, list(memory_ids), self._user)))
+
+    def read_source(self, call: Call[Filled]) -> Plan[Filled]:
+        _, filled, _ = yield Batch(sources.limited(call))
+        return cast(Filled, filled)
 
     def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> Plan[int]:
         known = yield from self._known_calls()

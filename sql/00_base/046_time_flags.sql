@@ -29,18 +29,22 @@ CREATE OR REPLACE FUNCTION _asks_when(question text) RETURNS boolean
           | 几 (?: [号月日] | 年 (?! [来级] ) ) | (?: 周|星期|礼拜 ) 几
           | 多久 [以之]? 前 | (?: 几|多少 ) 个? [天周月年] 前';
 
+-- Whether a token is one of those without which an ASCII text does not say when, but for 5/8/23: a
+-- text takes less than 1 µs with it, 20 with the expression below. Of numbers, those of years.
+CREATE OR REPLACE FUNCTION _is_of_time(token text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN token >= '19' COLLATE "C" AND token < '21' COLLATE "C" OR token IN (
+        'yesterday', 'today', 'tonight', 'tomorrow', 'nowaday', 'weekend', 'ago', 'monday',
+        'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday', 'januari', 'februari',
+        'march', 'april', 'may', 'june', 'juli', 'august', 'septemb', 'octob', 'novemb', 'decemb',
+        'jan', 'feb', 'mar', 'apr', 'jun', 'jul', 'aug', 'sep', 'sept', 'oct', 'nov', 'dec',
+        'night', 'day', 'week', 'month', 'quarter', 'year', 'spring', 'summer', 'autumn', 'fall',
+        'winter', 'morn', 'afternoon', 'even');
+
 -- Dates, weekdays, months beside a number or a preposition, and time counted from now or to come.
--- The first expression holds for whatever the second finds: 8 instead of 20 µs for most texts.
 CREATE OR REPLACE FUNCTION _has_time_word(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN lower(left(content, 20000)) ~ '(?x)
-            (?: ^ | [^a-z] )
-            (?: 19[0-9]|20[0-9]|[0-9]+/|yesterday|today|tonight|tomorrow|nowaday|weekend|ago
-              | monday|tuesday|wednesday|thursday|friday|saturday|sunday
-              | jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec
-              | night|day|week|month|quarter|year|spring|summer|autumn|fall|winter
-              | morning|afternoon|evening )'
-        AND lower(left(content, 20000)) ~ '(?x)
             \m (?: yesterday|today|tonight|tomorrow|nowadays|weekend|weekends|ago
                 | (?: mon|tues|wednes|thurs|fri|satur|sun ) days?
                 | january|february|july|september|october|november|december

@@ -45,9 +45,12 @@ BEGIN ATOMIC
                || CASE WHEN t.asks THEN ARRAY[_feature('asks')] END
                || CASE WHEN t.whens THEN ARRAY[_feature('when')] END AS features
         FROM (
-            SELECT (ARRAY(SELECT DISTINCT _term(word) AS term FROM unnest(tokens(content)) AS word
-                          ORDER BY term))[:term_limit] AS terms,
-                   _is_question(content) AS asks, _has_time_word(content) AS whens
+            SELECT coalesce(s.terms[:term_limit], '{}') AS terms, _is_question(content) AS asks,
+                   (s.timely OR octet_length(content) > length(content)
+                    OR strpos(content, '/') > 0) AND _has_time_word(content) AS whens
+            FROM (SELECT array_agg(DISTINCT _term(word) ORDER BY _term(word)) AS terms,
+                         coalesce(bool_or(_is_of_time(word)), false) AS timely
+                  FROM unnest(tokens(content)) AS word) AS s
             OFFSET 0
         ) AS t
         OFFSET 0

@@ -55,7 +55,7 @@ END $$;
 -- Signs are looked for in the document as it is written, and where it has escapes, which may hide
 -- one, in the strings themselves.
 CREATE OR REPLACE FUNCTION _redact_json(value jsonb) RETURNS jsonb
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT
     SET search_path FROM CURRENT
 AS $$
 DECLARE

@@ -9,9 +9,11 @@ AS $$
 DECLARE
     found_kind kind;
 BEGIN
-    SELECT k.* INTO found_kind
-    FROM kind AS k
-    WHERE k.name = lower(_check_kind.kind) OR lower(_check_kind.kind) = ANY (k.aliases);
+    SELECT k.* INTO found_kind FROM kind AS k WHERE k.name = lower(_check_kind.kind);
+    IF NOT FOUND THEN
+        SELECT k.* INTO found_kind FROM kind AS k
+        WHERE lower(_check_kind.kind) = ANY (k.aliases);
+    END IF;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'unknown kind "%"', kind
             USING ERRCODE = 'ME002',
@@ -110,6 +112,21 @@ CREATE OR REPLACE FUNCTION _check_session(session_id text) RETURNS text
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN length(session_id) NOT BETWEEN 1 AND 200
                 THEN _refuse_session(session_id) ELSE session_id END;
+
+-- Who or what made a memory or changed one: a name, as that of a user is.
+CREATE OR REPLACE FUNCTION _refuse_author(author text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RAISE EXCEPTION 'the author has % characters, the limit is 200', length(author)
+        USING ERRCODE = 'ME008',
+              HINT = 'It names who or what did it, such as user or agent.';
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_author(author text) RETURNS text
+    LANGUAGE sql VOLATILE
+    RETURN CASE WHEN length(author) > 200 THEN _refuse_author(author) ELSE author END;
 
 CREATE OR REPLACE FUNCTION _refuse_turn(turn int) RETURNS int
     LANGUAGE plpgsql

@@ -15,7 +15,9 @@ BEGIN
     SELECT k.* INTO of_kind FROM kind AS k WHERE k.name = s.kind;
     SELECT e.* INTO model FROM embedding_model AS e WHERE e.active;
     memory_on := (SELECT p.memory_on FROM profile AS p WHERE p.user_id = owner);
-    rows := ARRAY(SELECT r FROM unnest(rows) AS r WHERE _says_something(r) AND _check_row(r));
+    rows := ARRAY(SELECT r FROM unnest(rows) AS r
+                  WHERE _says_something(r.content)
+                    AND _check_row(r.user_id, r.source_key, r.status));
     IF NOT memory_on OR rows = '{}' THEN
         RETURN 0;
     ELSIF memory_on IS NULL THEN

@@ -9,7 +9,7 @@ AS $$
 DECLARE
     known record;
 BEGIN
-    PERFORM _check_row(r);
+    PERFORM _check_row(r.user_id, r.source_key, r.status);
     -- Events older than that are deleted every night.
     IF _is_log(r.type) OR r.created_at < now() - _days('delete_days')
        OR (SELECT NOT p.memory_on FROM profile AS p WHERE p.user_id = r.user_id) THEN

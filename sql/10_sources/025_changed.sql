@@ -23,15 +23,6 @@ BEGIN
                 ELSE _source_gone(name, user_id, source_key, for_good) END;
 END $$;
 
--- Rows of one INSERT.
-CREATE OR REPLACE FUNCTION _source_added(name text, rows source_row[]) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM _take_rows(_known_source(name, false), rows, 1);
-END $$;
-
 -- A row that said nothing before is new, whatever its key. One that is no memory for another reason
 -- was purged, or written while memory was off: fill_source() takes it, not its next change.
 CREATE OR REPLACE FUNCTION _source_changed(
@@ -51,7 +42,7 @@ BEGIN
     END IF;
     IF new_row.source_key IS NOT NULL THEN
         PERFORM _source_row(name, new_row,
-                            moved OR NOT (is_event OR _says_something(old_row)), is_event);
+                            moved OR NOT (is_event OR _says_something(old_row.content)), is_event);
     END IF;
 END $$;
 
@@ -115,11 +106,11 @@ BEGIN
     ORDER BY p.user_id;
 END $$;
 
--- Records what was wrong with a row, once till it is tried again. The row may have been there
--- already, which only an INSERT that follows a lost memory or meets a fill finds out: it is tried
--- with more care.
-CREATE OR REPLACE FUNCTION _source_failed(
-    name text, old_row source_row, new_row source_row, is_event boolean, code text, reason text)
+-- Rows of an INSERT that could not be taken over together, because of one of them, or because one
+-- was there already, which only an INSERT that follows a lost memory or meets a fill finds out:
+-- they are taken with more care. What was busy, or could not be done by the server, is not tried
+-- again while the application waits.
+CREATE OR REPLACE FUNCTION _source_added(name text, rows source_row[], code text, reason text)
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -127,15 +118,25 @@ AS $$
 DECLARE
     r source_row;
 BEGIN
-    IF code = '23505' AND NOT is_event AND new_row.source_key IS NOT NULL THEN
-        BEGIN
-            PERFORM _source_take(name, new_row, true);
-            RETURN;
-        EXCEPTION WHEN OTHERS THEN
-            code := SQLSTATE;
-            reason := SQLERRM;
-        END;
+    IF NOT (code = '55P03' OR _is_of_server(code)) THEN
+        PERFORM _take_rows(_known_source(name, false), rows, 1);
+        RETURN;
     END IF;
+    FOREACH r IN ARRAY rows LOOP
+        PERFORM _record_failure(name, r, code, reason, 1);
+    END LOOP;
+END $$;
+
+-- Records what was wrong with a row, once till it is tried again. Where its columns are gone
+-- neither row is known.
+CREATE OR REPLACE FUNCTION _source_failed(
+    name text, old_row source_row, new_row source_row, code text, reason text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    r source_row;
+BEGIN
     FOREACH r IN ARRAY ARRAY[old_row, new_row] LOOP
         CONTINUE WHEN r.source_key IS NULL
             AND coalesce(old_row.source_key, new_row.source_key) IS NOT NULL;

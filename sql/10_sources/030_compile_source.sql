@@ -77,14 +77,113 @@ BEGIN
     ELSE '' END;
 END $$;
 
--- Rows of one INSERT come together, where the table allows it (a partitioned one does not): 200 of
--- them take a third of the time of one each, in one subtransaction.
+-- The shorter line of a row, where one is due. A function, because a call is cheaper to set up in
+-- every statement than the expression is, which few rows need.
+CREATE OR REPLACE FUNCTION _row_brief(content text, summary text, line text) RETURNS text
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN _brief(content, summary, line, _line_length(), _brief_length());
+END $$;
+
+-- The statement that makes memories of new rows, one or thousands, with their traces. Setting it up
+-- is most of what a single row takes: so it is one, what the mapping does not have is not in it,
+-- and the first INSERT selects nothing volatile, which would be a node more (that is in its WHERE).
+-- rows: a query of source_row's columns.
+CREATE OR REPLACE FUNCTION _adding_statement(s source, rows text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    summary CONSTANT text := CASE WHEN s.mapping ? 'summary' THEN 'a.summary' ELSE 'NULL' END;
+    subject CONSTANT text := CASE WHEN s.mapping ? 'subject' THEN 'a.subject' ELSE 'NULL' END;
+    expiring CONSTANT text := CASE WHEN s.mapping ? 'valid_until' THEN $expiring$, expiring AS (
+            UPDATE profile AS p SET some_expire = true
+            WHERE NOT p.some_expire AND p.user_id = ANY (ARRAY(
+                SELECT a.user_id FROM added AS a WHERE a.valid_until IS NOT NULL))
+        )$expiring$ ELSE '' END;
+BEGIN
+    RETURN format($statement$
+        WITH added AS (
+            INSERT INTO memory (user_id, kind, content, summary, data, subject, importance,
+                                confidence, origin, source, source_key, valid_from, valid_until,
+                                lifetime, status, retired_at, content_hash, created_at)
+            SELECT r.user_id, _kind_name(%1$s), r.content, r.summary, r.data, r.subject,
+                   r.importance, 1, 'source', %2$L, r.source_key, r.made_at, r.valid_until, 'core',
+                   r.status, CASE WHEN r.status <> 'active' THEN now() END,
+                   _row_hash(%2$L, r.source_key), r.made_at
+            FROM (
+                SELECT n.user_id, n.source_key, _redact(n.content) AS content,
+                       nullif(btrim(_redact(n.summary), E' \t\r\n'), '') AS summary,
+                       CASE WHEN n.data IS NULL THEN '{}' ELSE _redact_json(n.data) END AS data,
+                       _check_subject(_redact(n.subject)) AS subject,
+                       coalesce(_check_share(n.importance, 'importance'),
+                                _kind_importance(%1$s)) AS importance,
+                       coalesce(n.status, 'active') AS status,
+                       coalesce(_check_time(n.created_at, 'created_at'), now()) AS made_at,
+                       _row_until(n.valid_until, coalesce(n.created_at, now())) AS valid_until,
+                       (SELECT p.memory_on FROM profile AS p WHERE p.user_id = n.user_id)
+                           AS memory_on
+                FROM (%3$s) AS n (user_id, source_key, content, summary, importance, data, subject,
+                                  status, created_at, valid_until, type, payload, place)
+                OFFSET 0
+            ) AS r
+            WHERE CASE WHEN NOT r.memory_on OR NOT _says_something(r.content) THEN false
+                       WHEN _check_row(r.user_id, r.source_key, r.status)
+                            AND _check_text(r.content, 'the memory', _text_limit()) IS NOT NULL
+                       THEN coalesce(r.memory_on, _source_profile(r.user_id)) END
+            RETURNING user_id, memory_id, content, summary, subject, importance, valid_until,
+                      status, created_at
+        )%4$s
+        INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance, asks, cost,
+                           brief_cost, term_count, terms, line, brief, active, wide)
+        SELECT a.user_id, a.memory_id, e.model_id, %1$s, a.created_at, a.importance, w.asks,
+               _token_cost('- ' || a.line || E'\n'),
+               CASE WHEN %5$s IS NOT NULL OR length(a.line) > 2 * _brief_length()
+                    THEN _token_cost('- ' || _row_brief(a.content, %5$s, a.line) || E'\n') END,
+               w.term_count, w.terms, a.line,
+               CASE WHEN %5$s IS NOT NULL OR length(a.line) > 2 * _brief_length()
+                    THEN _row_brief(a.content, %5$s, a.line) END,
+               a.status = 'active', _is_wide(NULL::halfvec, w.term_count, a.line, a.user_id)
+        FROM (SELECT m.*, _line(m.content, _line_length()) AS line FROM added AS m OFFSET 0) AS a,
+             _word_vector(a.content, %6$s, _term_limit()) AS w, embedding_model AS e
+        WHERE NOT e.dropping;
+        IF _in_profile(%1$s) THEN
+            PERFORM _refresh_profile(o.user_id)
+            FROM (SELECT DISTINCT m.user_id
+                  FROM (%3$s) AS n (user_id, source_key), memory AS m
+                  WHERE m.user_id = n.user_id AND m.source = %2$L
+                    AND m.source_key = n.source_key) AS o;
+        END IF;$statement$,
+        (SELECT k.kind_id FROM kind AS k WHERE k.name = s.kind), s.name, rows, expiring, summary,
+        subject);
+END $$;
+
+CREATE OR REPLACE FUNCTION _adding_events(s source, rows text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN format($statement$
+        FOR new_row IN %s LOOP
+            done := _source_event(%L, new_row, true);
+        END LOOP;$statement$, rows, s.name);
+END $$;
+
+-- An INSERT brings its rows together, where the table allows it: a partitioned one does not.
 -- A wait for a lock ends before PostgreSQL looks for a deadlock and might cancel the application.
-CREATE OR REPLACE FUNCTION _compile_write(s source, columns jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION _compile_write(s source, relation regclass) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
+    columns CONSTANT jsonb := _columns_of(relation);
+    rows CONSTANT text := (
+        SELECT CASE c.relkind WHEN 'p' THEN 'SELECT ' || _row_of(columns, s.mapping, 'NEW')
+                    ELSE format('SELECT %s FROM memoir_added AS n',
+                                _row_of(columns, s.mapping, 'n')) END
+        FROM pg_class AS c WHERE c.oid = relation);
     call CONSTANT text := format('%L, %L', s.on_delete = 'purge', s.kind = 'event');
 BEGIN
     PERFORM _make_function(
@@ -97,61 +196,53 @@ DECLARE
     old_row source_row;
     new_row source_row;
     batch source_row[] := '{}';
-    number int := 0;
     done boolean;
     code text;
     reason text;
 BEGIN
-    IF TG_OP = 'TRUNCATE' THEN
+    IF TG_OP = 'INSERT' THEN%6$s
+    ELSIF TG_OP = 'TRUNCATE' THEN
         PERFORM _source_emptied(%1$L, %2$s);
-        RETURN NULL;
-    ELSIF TG_LEVEL = 'STATEMENT' THEN
-        FOR new_row IN SELECT
-        %7$s
-        FROM memoir_added AS n LOOP
-            batch := batch || new_row;
-            number := number + 1;
-            IF number %% 200 = 0 THEN
-                PERFORM _source_added(%1$L, batch);
-                batch := '{}';
-            END IF;
-        END LOOP;
-        IF number > 1 THEN
-            PERFORM _source_added(%1$L, batch);
-        ELSIF number = 1 THEN
-            new_row := batch[1];
-            done := %5$s;
-        END IF;
-        RETURN NULL;
-    END IF;
-    IF TG_OP <> 'INSERT' THEN
+    ELSE
         old_row := ROW(
         %3$s);
-    END IF;
-    IF TG_OP <> 'DELETE' THEN
-        new_row := ROW(
+        IF TG_OP = 'UPDATE' THEN
+            new_row := ROW(
         %4$s);
-    END IF;
-    IF TG_OP = 'INSERT' THEN
-        done := %5$s;
-    ELSIF old_row IS DISTINCT FROM new_row THEN
-        PERFORM _source_changed(%1$L, old_row, new_row, %2$s);
+        END IF;
+        IF old_row IS DISTINCT FROM new_row THEN
+            PERFORM _source_changed(%1$L, old_row, new_row, %2$s);
+        END IF;
     END IF;
     RETURN NULL;
 EXCEPTION WHEN OTHERS THEN
     code := SQLSTATE;
     reason := SQLERRM;
     BEGIN
-        PERFORM _source_failed(%1$L, old_row, new_row, %6$L, code, reason);
+        IF TG_OP = 'INSERT' THEN
+            FOR new_row IN %5$s LOOP
+                batch := batch || new_row;
+                IF cardinality(batch) = 200 THEN
+                    PERFORM _source_added(%1$L, batch, code, reason);
+                    batch := '{}';
+                END IF;
+            END LOOP;
+            PERFORM _source_added(%1$L, batch, code, reason);
+            RETURN NULL;
+        END IF;
+    EXCEPTION WHEN OTHERS THEN
+        NULL;  -- what was wrong first is recorded
+    END;
+    BEGIN
+        PERFORM _source_failed(%1$L, old_row, new_row, code, reason);
     EXCEPTION WHEN OTHERS THEN
         RAISE WARNING 'memoir: a row of source %% is not in memory: %% (%%)', %1$L, reason, code;
     END;
     RETURN NULL;
 END $body$,
             s.name, call, _row_of(columns, s.mapping, 'OLD'), _row_of(columns, s.mapping, 'NEW'),
-            CASE WHEN s.kind = 'event' THEN format('_source_event(%L, new_row, true)', s.name)
-                 ELSE format('_source_add(%L, new_row)', s.name) END, s.kind = 'event',
-            _row_of(columns, s.mapping, 'n')));
+            rows, CASE WHEN s.kind = 'event' THEN _adding_events(s, rows)
+                       ELSE _adding_statement(s, rows) END));
 END $$;
 
 -- request: after (place behind which to begin), upto (place to end with), since (time of change

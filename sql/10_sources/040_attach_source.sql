@@ -178,7 +178,7 @@ BEGIN
     END IF;
     PERFORM _compile_read(made, columns, reads_as);
     IF follows THEN
-        PERFORM _compile_write(made, columns);
+        PERFORM _compile_write(made, relation);
         PERFORM _make_triggers(made, relation);
     END IF;
     IF write_retrievals THEN

@@ -94,6 +94,10 @@ BEGIN
                                   'memoir.add_model(%L, %s); then memoir model fill.',
                                   name, dimensions) END;
     END IF;
+    -- A client that only reads, as on a replica, stores no vector: it need not name the model.
+    IF current_setting('transaction_read_only')::boolean THEN
+        RETURN;
+    END IF;
     PERFORM _check_may_name(name, dimensions);
     UPDATE embedding_model AS m
     SET name = use_model.name, dimensions = use_model.dimensions
@@ -103,9 +107,10 @@ END $$;
 COMMENT ON FUNCTION use_model(text, int) IS
     'Names the embedding model of this database: name and dimensions (1 to 4000). The first call '
     'or the first vector decides; a later call with another model raises ME009: add_model() and '
-    'switch_model() go over to it. Call it when a client starts. Errors: ME008 name (1 to 200 '
-    'characters) or dimensions, ME009 another model; and of the first call, which is for the owner '
-    'or a memoir_admin, by others.';
+    'switch_model() go over to it. In a read-only transaction it only looks whether another is '
+    'named. Call it when a client starts. Errors: ME008 name (1 to 200 characters) or dimensions, '
+    'ME009 another model; and of the first call, which is for the owner or a memoir_admin, by '
+    'others.';
 
 -- The active model, once the vector is found to fit it; the first vector decides the dimensions.
 CREATE OR REPLACE FUNCTION _admitting_model(embedding halfvec) RETURNS embedding_model

@@ -145,6 +145,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
+    who CONSTANT text := coalesce(_check_author(author), 'user');
     why CONSTANT text := _redact(reason);
     changed memory[];
     olds jsonb[];
@@ -198,8 +199,8 @@ BEGIN
     END;
     INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, model,
                           change_id, run_id, undoes)
-    SELECT _revise.user_id, o.memory_id, _revise.action, coalesce(_revise.author, 'user'),
-           why, o.old, CASE WHEN o.old ? 'embedding' THEN in_model END,
+    SELECT _revise.user_id, o.memory_id, _revise.action, who, why, o.old,
+           CASE WHEN o.old ? 'embedding' THEN in_model END,
            coalesce(_revise.change_id, _next_change()), _revise.run_id, _revise.undoes
     FROM unnest(ids, olds) AS o (memory_id, old);
     PERFORM _show_changes(user_id, in_model, ids, olds,
@@ -208,7 +209,7 @@ BEGIN
                                 JOIN unnest(memory_ids, new_values) AS n (id, asked) USING (id)
                                 ORDER BY i.place)::halfvec[]);
     -- The application knows what its own rows say, and a notification makes its commits queue up.
-    IF author <> 'source' THEN
+    IF who <> 'source' THEN
         PERFORM _notify(user_id, e.event, array_agg(e.memory_id))
         FROM (SELECT c.memory_id, _event_of(c.status, o.old ->> 'status') AS event
               FROM unnest(changed) AS c

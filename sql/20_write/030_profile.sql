@@ -46,7 +46,7 @@ BEGIN
          FROM _profile_memories(_profile_snippet.user_id, known_until) AS m
          JOIN kind AS k ON k.name = m.kind
          WHERE m.kind = 'okr' AND m.data ->> 'status' IN ('in_progress', 'pending')
-         WINDOW goals AS (ORDER BY _number(m.data -> 'priority') NULLS LAST,
+         WINDOW goals AS (ORDER BY _priority(m.data -> 'priority') NULLS LAST,
                                    _number(m.data -> 'progress') DESC NULLS LAST,
                                    m.created_at, m.memory_id)
          ORDER BY place LIMIT goal_limit)
@@ -73,6 +73,19 @@ CREATE OR REPLACE FUNCTION _number(value jsonb) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN value #>> '{}' ~ '^\s*-?[0-9]{1,15}(\.[0-9]{1,15})?\s*$'
                 THEN (value #>> '{}')::float8 END;
+
+-- Lower comes first: a number, the number of a level such as P0, or what a word stands for.
+CREATE OR REPLACE FUNCTION _priority(value jsonb) RETURNS float8
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN coalesce(
+        _number(value),
+        _number(to_jsonb(substring(lower(value #>> '{}') FROM '^\s*p(\d+)\s*$'))),
+        CASE lower(btrim(value #>> '{}'))
+            WHEN 'critical' THEN 0 WHEN 'urgent' THEN 0 WHEN 'highest' THEN 0 WHEN '紧急' THEN 0
+            WHEN 'high' THEN 1 WHEN '高' THEN 1
+            WHEN 'medium' THEN 2 WHEN 'normal' THEN 2 WHEN '中' THEN 2
+            WHEN 'low' THEN 3 WHEN '低' THEN 3
+            WHEN 'lowest' THEN 4 END);
 
 CREATE OR REPLACE FUNCTION _refresh_profile(user_id text) RETURNS void
     LANGUAGE plpgsql

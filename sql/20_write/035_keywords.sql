@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION _long_words(content text)
 BEGIN ATOMIC
     SELECT w.word, 0.2::float8 + 0.05::float8 * least(w.size, 14)
     FROM (
-        SELECT lower(l.word) AS word, max(l.size) AS size
+        SELECT lower(l.word COLLATE "C") AS word, max(l.size) AS size
         FROM (
             SELECT s.word,
                    octet_length(s.word)

@@ -53,12 +53,14 @@ BEGIN
         UPDATE profile AS p SET some_expire = true
         WHERE p.user_id = _store.user_id AND NOT p.some_expire;
     END IF;
-    SELECT array_agg(u.known) AS ids, array_agg(u.embedding) AS embeddings INTO bare
-    FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
-    WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL;
-    IF bare.ids IS NOT NULL THEN
-        PERFORM _lock_user(user_id);
-        PERFORM _store_vectors(user_id, model.model_id, bare.ids, bare.embeddings, false);
+    IF known IS NOT NULL THEN
+        SELECT array_agg(u.known) AS ids, array_agg(u.embedding) AS embeddings INTO bare
+        FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
+        WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL;
+        IF bare.ids IS NOT NULL THEN
+            PERFORM _lock_user(user_id);
+            PERFORM _store_vectors(user_id, model.model_id, bare.ids, bare.embeddings, false);
+        END IF;
     END IF;
     RETURN known;
 END $$;

@@ -36,6 +36,7 @@ DECLARE
     slots boolean := false;
     known bigint[];
     like_others bigint[];
+    near_ids bigint[];
     stale bigint[] := '{}';
     number int := 0;
     stored_id bigint;
@@ -74,9 +75,10 @@ BEGIN
     IF plain <> '{}' THEN
         known := _store(user_id, model, plain);
     END IF;
-    -- Which are like others is asked for all at once, where no slot is filled in between.
+    -- Which are like others is asked for all at once, where no slot is filled in between; that
+    -- holds until one is taken away or gets another text.
     IF model.consolidate AND NOT slots THEN
-        SELECT array_agg(d.memory_id) INTO like_others
+        SELECT array_agg(d.memory_id), array_agg(d.near_id) INTO like_others, near_ids
         FROM _near_duplicates(user_id, model.model_id, ARRAY(
             SELECT g.memory_id FROM unnest(plain) AS g WHERE _may_repeat(g))) AS d;
     END IF;
@@ -103,9 +105,13 @@ BEGIN
             ELSE _outcome('ADD', given[place].memory_id, 'new') END;
         CONTINUE WHEN NOT (model.consolidate AND _may_repeat(given[place])
                            AND (slots OR given[place].memory_id = ANY (like_others)));
-        SELECT d.near_id INTO near_id
-        FROM _near_duplicates(user_id, model.model_id, ARRAY[given[place].memory_id]) AS d;
-        IF FOUND THEN
+        IF slots OR stale <> '{}' THEN
+            near_id := (SELECT d.near_id FROM _near_duplicates(
+                            user_id, model.model_id, ARRAY[given[place].memory_id]) AS d);
+        ELSE
+            near_id := near_ids[array_position(like_others, given[place].memory_id)];
+        END IF;
+        IF near_id IS NOT NULL THEN
             outcomes[place] := _settle(user_id, given[place], near_id);
             IF outcomes[place].memory_id <> given[place].memory_id THEN
                 stale := stale || given[place].memory_id || near_id;

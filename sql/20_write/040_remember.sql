@@ -1,6 +1,7 @@
 -- Stores one memory, in the caller's transaction, with its recall projection, and decides at once
 -- what it means for those stored before. Plans are made once and by index: one made while the
--- tables were small would read them whole for as long as the connection lasts.
+-- tables were small would read them whole for as long as the connection lasts. Nothing is memoized:
+-- texts are seldom the same, and to keep the keywords of each takes 1.5 µs.
 
 -- The keywords and sources that come with a memory; those it has stay.
 CREATE OR REPLACE FUNCTION _tag(
@@ -42,6 +43,7 @@ CREATE OR REPLACE FUNCTION remember(
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
+    SET enable_memoize = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -56,6 +58,7 @@ DECLARE
         of_kind, model.text_limit, said, slot, importance, _redact_json(data), _redact(summary),
         embedding, created_at, session_id, turn, _redact(speaker), source, confidence, valid_from,
         valid_until);
+    became outcome;
 BEGIN
     IF sources IS NOT NULL THEN
         PERFORM _check_memory(owner, s.id) FROM unnest(sources) AS s (id);
@@ -63,8 +66,11 @@ BEGIN
     IF tags <> '{}' OR sources <> '{}' THEN
         PERFORM _lock_user(owner);
     END IF;
-    SELECT o.action, o.memory_id, o.reason, o.other_ids INTO action, memory_id, reason, other_ids
-    FROM unnest(_remember(owner, model, ARRAY[given])) AS o;
+    became := (_remember(owner, model, ARRAY[given]))[1];
+    action := became.action;
+    memory_id := became.memory_id;
+    reason := became.reason;
+    other_ids := became.other_ids;
     IF memory_id IS NOT NULL THEN
         PERFORM _tag(owner, memory_id, tags, sources, 'user_tag');
     END IF;
@@ -85,9 +91,9 @@ COMMENT ON FUNCTION remember(text, text, text, text, float8, jsonb, text, halfve
     'found by words until it is set. created_at: when it was said or learned, 1970 to a day from '
     'now. valid_from (default created_at) and valid_until (default open): when it is true; what '
     'arrives late takes its place in the past. session_id and turn (from 0): its place in a '
-    'conversation. source: who or what made it; agent and model wait for confirmation where the '
-    'user wants that. keywords: at most 50 tags of 1 to 100 characters (weight 1, besides up to '
-    'five found by rule); sources: ids of the memories it was made from (relation derived_from). '
-    'Both are added to a memory that is stored already. Errors: ME002 kind, ME003 and ME004 '
-    'vector, ME006 user, ME007 text, ME008 number, subject or keyword, ME011 time, ME012 source. '
-    'Source: D1 4.1, D3 4.1, D4 5.8.';
+    'conversation. source: who or what made it, up to 200 characters; agent and model wait for '
+    'confirmation where the user wants that. keywords: at most 50 tags of 1 to 100 characters '
+    '(weight 1, besides up to five found by rule); sources: ids of the memories it was made from '
+    '(relation derived_from). Both are added to a memory that is stored already. Errors: ME002 '
+    'kind, ME003 and ME004 vector, ME006 user, ME007 text, ME008 number, subject, source or '
+    'keyword, ME011 time, ME012 source. Source: D1 4.1, D3 4.1, D4 5.8.';

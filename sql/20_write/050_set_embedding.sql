@@ -5,6 +5,8 @@ CREATE OR REPLACE FUNCTION set_embedding(
     RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

@@ -7,6 +7,8 @@ CREATE OR REPLACE FUNCTION set_embeddings(
     RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -333,7 +333,7 @@ DECLARE
     explanation text;
     advice text;
 BEGIN
-    author := coalesce(author, 'model');
+    author := coalesce(_check_author(author), 'model');
     PERFORM _check_decisions(said);
     PERFORM _check_vectors(embeddings, jsonb_array_length(said), 'decisions');
     PERFORM _check_session(session_id);
@@ -396,5 +396,5 @@ COMMENT ON FUNCTION apply_decisions(jsonb, text, text, halfvec[], text, timestam
     'superseded, merged or relates to; reason; run_id: of all changes, for undo_run(). Nothing is '
     'deleted: DELETE forgets, or with content supersedes. Errors name the place (decisions[0] is '
     'the first): ME015 the schema, ME012 no such memory of this user, ME014 a memory that is not '
-    'active or is named twice, ME008 the number of embeddings, and those of remember(). Source: '
-    'D1 4.1, D3 4.2, D4 5.8.';
+    'active or is named twice, ME008 the author or the number of embeddings, and those of '
+    'remember(). Source: D1 4.1, D3 4.2, D4 5.8.';

@@ -120,7 +120,8 @@ BEGIN
                _redact(m.summary) AS summary, coalesce(_redact_json(m.data), '{}') AS data,
                _check_subject(m.slot) AS subject,
                _check_share(m.importance, 'importance') AS importance,
-               _check_share(m.confidence, 'confidence') AS confidence, m.origin,
+               _check_share(m.confidence, 'confidence') AS confidence,
+               _check_author(m.origin) AS origin,
                _check_session(m.session_id) AS session_id, _check_turn(m.position) AS position,
                _redact(m.speaker) AS speaker,
                m.source, m.source_key,
@@ -216,7 +217,8 @@ BEGIN
     INSERT INTO revision (user_id, revision_id, memory_id, action, author, reason, old_values,
                           model, change_id, run_id, undoes, created_at)
     SELECT reading.user_id, _new_id(reading, r.revision_id), _new_id(reading, r.memory_id),
-           r.action, r.author, _redact(r.reason), _read_old_values(r.old_values, reading.vectors),
+           r.action, _check_author(r.author), _redact(r.reason),
+           _read_old_values(r.old_values, reading.vectors),
            CASE WHEN r.old_values ? 'embedding' THEN in_use END, _new_id(reading, r.change_id),
            _new_id(reading, r.run_id),
            CASE WHEN r.undoes = 0 THEN 0 ELSE _new_id(reading, r.undoes) END, r.created_at

@@ -4,18 +4,31 @@
 -- A table is made empty and then attached: for that the server reads event_default, once, under a
 -- lock that recalls wait for. It is left for another time where that table is large or busy.
 
--- Makes a policy, or makes it anew: the migration runner drops what sql/ has not made this time.
-CREATE OR REPLACE FUNCTION _put_policy(owned regclass, policy name, scope text, rule text)
+-- Makes a policy, or puts right what differs: for that every recall waits. rule: as PostgreSQL
+-- writes it. The comment is written each time, for which nobody waits: the migration runner drops
+-- the policies that sql/ has not made or described this time.
+CREATE OR REPLACE FUNCTION _put_policy(
+    owned regclass, policy name, scope text, roles text, rule text, description text)
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    -- PUBLIC is no role: it has the number 0.
+    oids CONSTANT oid[] := ARRAY(SELECT coalesce(to_regrole(r), 0)
+                                 FROM regexp_split_to_table(roles, ', ') AS r);
+    is_so boolean;
 BEGIN
-    IF EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = owned AND p.polname = policy) THEN
-        EXECUTE format('ALTER POLICY %I ON %s %s', policy, owned, rule);
-    ELSE
-        EXECUTE format('CREATE POLICY %I ON %s %s %s', policy, owned, scope, rule);
+    SELECT p.polroles = oids AND pg_get_expr(p.polqual, p.polrelid) = rule INTO is_so
+    FROM pg_policy AS p
+    WHERE p.polrelid = owned AND p.polname = policy;
+    IF NOT FOUND THEN
+        EXECUTE format('CREATE POLICY %I ON %s %s TO %s USING (%s)',
+                       policy, owned, scope, roles, rule);
+    ELSIF NOT is_so THEN
+        EXECUTE format('ALTER POLICY %I ON %s TO %s USING (%s)', policy, owned, roles, rule);
     END IF;
+    EXECUTE format('COMMENT ON POLICY %I ON %s IS %L', policy, owned, description);
 END $$;
 
 -- The policy of every table of user data (sql/95_access). After the transaction of a SET LOCAL the
@@ -26,8 +39,9 @@ CREATE OR REPLACE FUNCTION _own_rows(owned regclass) RETURNS void
 AS $$
 BEGIN
     PERFORM _put_policy(
-        owned, 'own_rows', '',
-        'USING (user_id = nullif(current_setting(''memoir.user_id'', true), ''''))');
+        owned, 'own_rows', '', 'PUBLIC',
+        '(user_id = NULLIF(current_setting(''memoir.user_id''::text, true), ''''::text))',
+        'The rows of the user that memoir.user_id names; without it none.');
 END $$;
 
 CREATE OR REPLACE FUNCTION _add_partition(month timestamptz) RETURNS boolean

@@ -37,8 +37,9 @@ BEGIN
                    jsonb_build_object(
                        'user_id', min(r.entry ->> 'user_id'), 'action', r.entry ->> 'action',
                        'memories', sum((r.entry ->> 'memories')::bigint),
-                       'details', _merged_details(jsonb_agg(r.entry -> 'details'
-                                                            ORDER BY r.place))) AS merged
+                       'details', _merged_details(
+                           jsonb_agg(r.entry -> 'details' ORDER BY r.place)
+                               FILTER (WHERE r.entry -> 'details' <> 'null'))) AS merged
             FROM jsonb_array_elements(given) WITH ORDINALITY AS r (entry, place)
             GROUP BY r.entry ->> 'action', r.entry #>> '{details,why}'
         ) AS m);

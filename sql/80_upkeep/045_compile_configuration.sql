@@ -7,6 +7,7 @@ AS $$
 BEGIN
     PERFORM _refresh_redaction();
     PERFORM _refresh_settings();
+    PERFORM _refresh_constants();
     PERFORM _refresh_expansions();
     PERFORM _refresh_modes();
 END $$;

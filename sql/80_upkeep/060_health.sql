@@ -115,7 +115,7 @@ AS $$
 DECLARE
     switches CONSTANT text[] := '{consolidate,job_notify,keyword_jobs,log_recalls,notify}';
     shares CONSTANT text[] := '{active_above,fade_below,forget_below,lower_by,lower_to}';
-    code text;
+    literals text[];
     unread text[];
     unfit text[];
     is_stale boolean;
@@ -124,10 +124,14 @@ BEGIN
         RETURN QUERY SELECT u.* FROM _unseen('settings') AS u;
         RETURN;
     END IF;
-    SELECT string_agg(coalesce(pg_get_function_sqlbody(p.oid), p.prosrc), '') INTO code
-    FROM pg_proc AS p WHERE p.pronamespace = current_schema()::regnamespace;
-    unread := ARRAY(SELECT s.name FROM setting AS s
-                    WHERE strpos(code, quote_literal(s.name)) = 0 ORDER BY s.name);
+    -- Read once: to search 700 kB for each setting took 36 of the 49 ms of health().
+    literals := ARRAY(
+        SELECT DISTINCT literal[1]
+        FROM pg_proc AS p,
+             regexp_matches(coalesce(pg_get_function_sqlbody(p.oid), p.prosrc),
+                            $quoted$'(\w+)(?=')$quoted$, 'g') AS literal
+        WHERE p.pronamespace = current_schema()::regnamespace);
+    unread := ARRAY(SELECT s.name FROM setting AS s WHERE s.name <> ALL (literals) ORDER BY s.name);
     unfit := ARRAY(
         SELECT format('%s = %s', s.name, left(s.value::text, 40)) FROM setting AS s
         WHERE s.name <> ALL (unread) AND NOT CASE jsonb_typeof(s.value)

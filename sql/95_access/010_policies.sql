@@ -3,16 +3,18 @@
 -- it may read or write at all is in 030_roles.sql.
 DO $$
 DECLARE
-    owned regclass;
+    found_table record;
 BEGIN
-    FOR owned IN
-        SELECT c.oid::regclass
+    FOR found_table IN
+        SELECT c.oid::regclass AS owned, c.relrowsecurity AS secured
         FROM pg_class AS c
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
         WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
         ORDER BY c.relname
     LOOP
-        EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', owned);
-        PERFORM _own_rows(owned);
+        IF NOT found_table.secured THEN
+            EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', found_table.owned);
+        END IF;
+        PERFORM _own_rows(found_table.owned);
     END LOOP;
 END $$;

@@ -227,11 +227,14 @@ CREATE OR REPLACE FUNCTION _make_policies() RETURNS void
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM _put_policy(u.owned, 'all_rows', '', 'TO memoir_worker, memoir_admin USING (true)')
+    PERFORM _put_policy(u.owned, 'all_rows', '', 'memoir_worker, memoir_admin', 'true',
+                        'Workers and administrators serve every user.')
     FROM _user_tables() AS u (owned);
-    PERFORM _put_policy('memory', 'no_purge', 'AS RESTRICTIVE FOR DELETE',
-                        'TO memoir_agent, memoir_worker USING (recorded_at = now() '
-                        'OR pg_has_role(to_regrole(''memoir_admin''), ''USAGE''))');
+    PERFORM _put_policy(
+        'memory', 'no_purge', 'AS RESTRICTIVE FOR DELETE', 'memoir_agent, memoir_worker',
+        '((recorded_at = now()) OR pg_has_role((to_regrole(''memoir_admin''::text))::oid, '
+        '''USAGE''::text))',
+        'Agents and workers delete only what they stored in the same transaction.');
 END $$;
 
 -- Our functions look for the types of pgvector, and so for functions too, in its schema. Who may

@@ -32,6 +32,7 @@ BAD = {
     "negative turn": ("ME008", "remember", TEA | {"turn": -1}),
     "long session": ("ME008", "remember", TEA | {"session_id": "s" * 201}),
     "empty session": ("ME008", "remember", TEA | {"session_id": "", "turn": 0}),
+    "long source": ("ME008", "remember", TEA | {"source": "a" * 201}),
     "far future": ("ME011", "remember", TEA | {"created_at": "3000-01-01"}),
     "before 1970": ("ME011", "remember", TEA | {"created_at": "1969-12-31"}),
     "never": ("ME011", "remember", TEA | {"created_at": "infinity"}),

@@ -117,3 +117,30 @@ def test_an_unknown_action_is_no_decision(tx, pair):
 def test_ids_that_are_not_the_users_are_no_decision(tx, theirs):
     decision = {"action": "DELETE", "memory_id": theirs}
     assert code(tx, "apply_decisions", decisions=Jsonb([decision])) == "ME012"
+
+
+@pytest.mark.parametrize("function", ["update_memory", "forget", "undo", "supersede"])
+def test_who_changes_a_memory_is_a_name(tx, pair, function):
+    more = {"update_memory": {"content": "lives in Rome"}, "supersede": {"by_id": pair[1]}}
+    arguments = {"memory_id": pair[0]} | more.get(function, {})
+    assert code(tx, function, **arguments, author="a" * 201) == "ME008"
+
+
+def test_who_restores_or_decides_is_a_name(tx, pair):
+    decision = {"action": "NOOP", "memory_id": pair[1]}
+    call(tx, "forget", memory_id=pair[0])
+    assert code(tx, "restore", memory_id=pair[0], author="a" * 201) == "ME008"
+    decided = {"decisions": Jsonb([decision]), "author": "a" * 201}
+    assert code(tx, "apply_decisions", **decided) == "ME008"
+
+
+def test_who_undoes_a_run_is_a_name(tx, pair):
+    decision = {"action": "DELETE", "memory_id": pair[0]}
+    run = call(tx, "apply_decisions", decisions=Jsonb([decision]))[0].run_id
+    assert code(tx, "undo_run", run_id=run, author="a" * 201) == "ME008"
+
+
+def test_a_name_of_200_characters_is_kept(tx, pair):
+    call(tx, "forget", memory_id=pair[0], author="名" * 200)
+    said = tx.execute("SELECT author FROM memoir.history(%s)", [pair[0]]).fetchall()
+    assert ("名" * 200,) in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.listener import listening
+from tests.rows import call, remember
 
 
 def notify(conn, event, ids, user="ada"):
@@ -22,6 +23,13 @@ def test_what_is_rolled_back_is_not_said(db, dsn):
         with db.transaction(force_rollback=True):
             notify(db, "created", [7])
         assert heard() == []
+
+
+def test_a_change_that_names_no_author_is_said(db, dsn):
+    tea = remember(db, "tea is green")
+    with listening(dsn) as heard:
+        call(db, "forget", memory_id=tea, author=None)
+        assert [(m["event"], m["memory_ids"]) for m in heard()] == [("forgotten", [str(tea)])]
 
 
 def test_a_message_has_at_most_a_hundred_ids(db, dsn):

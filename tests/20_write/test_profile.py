@@ -44,9 +44,27 @@ def test_numbers_are_compared_as_numbers(tx):
 
 def test_a_goal_without_a_usable_priority_comes_last(tx):
     goal(tx, "none", priority=None)
-    goal(tx, "word", priority="high")
+    goal(tx, "word", priority="someday")
     goal(tx, "late", priority=99)
     assert shown(tx)[0].startswith("late")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["P0", "p1", "P2"], ["Critical", "high", "low"], ["high", " normal", "low"], ["高", "中"]],
+)
+def test_goals_come_by_priorities_in_words(tx, words):
+    goal(tx, "none", priority=None)
+    for word in reversed(words):
+        goal(tx, word.strip(), priority=word)
+    assert [line.split()[0] for line in shown(tx)[: len(words)]] == [w.strip() for w in words]
+
+
+def test_a_priority_in_words_stands_among_numbers(tx):
+    goal(tx, "one", priority=1)
+    goal(tx, "two", priority="P2")
+    goal(tx, "zero", priority="urgent")
+    assert [line.split()[0] for line in shown(tx)] == ["zero", "one", "two"]
 
 
 @pytest.mark.parametrize("status", ["done", "cancelled", None])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import psycopg
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
@@ -89,6 +92,8 @@ ROWS = """SELECT md5(string_agg(r.row, '' ORDER BY r.row)) FROM (
     UNION ALL SELECT p::text FROM memoir.profile AS p
 ) AS r (row)"""
 
+RUNS = "SELECT DISTINCT run_id FROM memoir.revision WHERE run_id IS NOT NULL ORDER BY run_id"
+
 
 class Memory:
     """The memory of one user: what was told to it, and what is done to it."""
@@ -120,23 +125,26 @@ class Memory:
 
     def chosen(self, name, arguments):
         """The arguments with memories and runs for numbers."""
-        ids = self.numbers(
-            "SELECT m.memory_id FROM memoir.memory AS m WHERE m.status LIKE %s"
-            " ORDER BY m.memory_id",
-            STATUS.get(name, "active"),
-        )
-        runs = self.numbers(
-            "SELECT DISTINCT run_id FROM memoir.revision WHERE run_id IS NOT NULL ORDER BY run_id"
-        )
+
+        @cache
+        def ids():
+            return self.numbers(
+                "SELECT m.memory_id FROM memoir.memory AS m WHERE m.status LIKE %s"
+                " ORDER BY m.memory_id",
+                STATUS.get(name, "active"),
+            )
 
         def choose(key, value):
             if key == "decisions":
                 return [{k: choose(k, v) for k, v in each.items()} for each in value]
             if key in {"memory_id", "by_id", "by"}:
-                return ids[value % len(ids)]
+                return ids()[value % len(ids())]
             if key == "memory_ids":
-                return list({ids[each % len(ids)] for each in value})
-            return runs[value % len(runs)] if key == "run_id" else value
+                return list({ids()[each % len(ids())] for each in value})
+            if key == "run_id":
+                runs = self.numbers(RUNS)
+                return runs[value % len(runs)]
+            return value
 
         return {key: choose(key, value) for key, value in arguments.items()}
 
@@ -151,18 +159,24 @@ def _texts(name, given):
     return [each["content"] for each in asked if "content" in each]
 
 
+@pytest.fixture
+def small(tx):
+    """A database with a model in use: named once, for naming it makes all plans anew."""
+    call(tx, "use_model", name="small", dimensions=3)
+    return tx
+
+
 @settings(max_examples=100)
 @given(
     said=st.lists(REMEMBER, min_size=2, max_size=5),
     steps=st.lists(STEPS, min_size=3, max_size=15),
 )
-def test_memory_stays_true_and_whole_whatever_is_done_to_it(tx, said, steps):
-    with tx.transaction(force_rollback=True):
-        tx.execute("SELECT memoir.use_model('small', 3)")
-        memory = Memory(tx)
+def test_memory_stays_true_and_whole_whatever_is_done_to_it(small, said, steps):
+    with small.transaction(force_rollback=True):
+        memory = Memory(small)
         for name, arguments in said + steps:
             memory.do(name, arguments)
-            assert faults(tx, USER, memory.told) == [], (name, arguments)
+            assert faults(small, USER, memory.told) == [], (name, arguments)
 
 
 PERIODS = st.builds(
@@ -184,14 +198,13 @@ def test_a_slot_is_the_timeline_of_what_was_said_whenever_it_arrives(tx, said):
 
 
 @given(said=st.lists(REMEMBER, min_size=2, max_size=8), at=st.integers(0, 12).map(lambda n: n / 2))
-def test_a_recall_of_any_time_has_one_value_of_a_slot(tx, said, at):
-    with tx.transaction(force_rollback=True):
-        tx.execute("SELECT memoir.use_model('small', 3)")
-        memory = Memory(tx)
+def test_a_recall_of_any_time_has_one_value_of_a_slot(small, said, at):
+    with small.transaction(force_rollback=True):
+        memory = Memory(small)
         for name, arguments in said:
             memory.do(name, {"valid_until": None, **arguments})
-        (seen,) = call(tx, "recall", query_text="住在 vim", user_id=USER, as_of=ago(days=at))
-        slots = tx.execute(
+        (seen,) = call(small, "recall", query_text="住在 vim", user_id=USER, as_of=ago(days=at))
+        slots = small.execute(
             "SELECT m.kind, m.subject FROM memoir.retrieval AS r"
             " JOIN memoir.memory AS m ON m.memory_id = ANY (r.ids)"
             " WHERE r.retrieval_id = %s AND m.subject IS NOT NULL",

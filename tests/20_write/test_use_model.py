@@ -54,3 +54,15 @@ def test_a_model_that_does_not_fit_the_vectors_is_refused(tx):
 def test_a_memory_without_vector_decides_nothing(tx):
     remember(tx, "tea")
     assert value(tx, MODEL) == "?/?"
+
+
+def test_what_only_reads_names_no_model(tx):
+    tx.execute("SET TRANSACTION READ ONLY")
+    call(tx, "use_model", name="small", dimensions=3)
+    assert value(tx, MODEL) == "?/?"
+
+
+def test_what_only_reads_is_told_of_vectors_that_do_not_fit(tx):
+    remember(tx, "tea", embedding="[1,0,0]")
+    tx.execute("SET TRANSACTION READ ONLY")
+    assert refused(tx, "use_model", name="small", dimensions=4).sqlstate == "ME009"

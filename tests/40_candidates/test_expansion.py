@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from tests import oracle
-from tests.rows import ago, call, candidate_scores, remember, remember_all, value
+from tests.rows import ago, call, candidate_scores, remember, remember_all, store, value
 
 PAIRS = [
     ("认证", "auth", 0.7),
@@ -104,8 +104,7 @@ def test_synonyms_weigh_the_same_however_many_memories_are_counted(tx, question,
 
 def test_synonyms_weigh_what_was_known_at_the_time(tx):
     seed(tx)
-    for number, content in enumerate(MEMORIES):
-        remember(tx, content, created_at=ago(days=number))
+    store(tx, ({"content": c, "created_at": ago(days=n)} for n, c in enumerate(MEMORIES)))
     scores = candidate_scores(tx, "数据库的权限", as_of=ago(days=1))
     assert scores == expected(tx, MEMORIES[1:], "数据库的权限")
 

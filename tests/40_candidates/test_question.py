@@ -6,7 +6,17 @@ import random
 
 import pytest
 from tests import oracle
-from tests.rows import NOW, ago, call, candidate_scores, explain, remember, remember_all, value
+from tests.rows import (
+    NOW,
+    ago,
+    call,
+    candidate_scores,
+    explain,
+    remember,
+    remember_all,
+    store,
+    value,
+)
 
 pytestmark = pytest.mark.usefixtures("side_by_side")
 
@@ -48,8 +58,7 @@ def test_coverage_is_that_of_the_oracle(tx):
 
 
 def test_coverage_counts_what_was_known_at_the_time(tx):
-    for number, content in enumerate(MEMORIES):
-        remember(tx, content, created_at=ago(days=number))
+    store(tx, ({"content": c, "created_at": ago(days=n)} for n, c in enumerate(MEMORIES)))
     assert covered(tx, as_of=ago(days=2)) == expected(tx, MEMORIES[2:])
 
 
@@ -67,8 +76,7 @@ def test_coverage_counts_memories_newer_than_the_statistics(tx):
 
 
 def test_coverage_of_the_past_leaves_the_statistics_aside(tx):
-    for number, content in enumerate(MEMORIES):
-        remember(tx, content, created_at=ago(days=number))
+    store(tx, ({"content": c, "created_at": ago(days=n)} for n, c in enumerate(MEMORIES)))
     call(tx, "refresh_statistics")
     assert covered(tx, as_of=ago(days=2)) == expected(tx, MEMORIES[2:])
 

@@ -14,6 +14,7 @@ from tests.rows import (
     recall,
     remember,
     sentences,
+    store,
     value,
 )
 
@@ -59,9 +60,15 @@ def test_a_vector_alone_finds_a_memory_in_every_mode(tx, mode):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("vector", ["[1,2,0]", None])
 def test_both_statements_recall_the_same(tx, mode, vector):
-    for number, content in enumerate(sentences(60, 8)):
-        kind = ("task", "learning", "okr")[number % 3]
-        remember(tx, content, kind, embedding=f"[{number},{60 - number},1]" if number % 4 else None)
+    memories = [
+        {
+            "content": content,
+            "kind": ("task", "learning", "okr")[number % 3],
+            "embedding": f"[{number},{60 - number},1]" if number % 4 else None,
+        }
+        for number, content in enumerate(sentences(60, 8))
+    ]
+    store(tx, memories)
     add_event(tx, "alert", {"disk": 91})
     asked = {"query_text": sentences(1, 12)[0], "query_vec": vector, "mode": mode}
     quick = recall(tx, **asked)
@@ -112,8 +119,8 @@ def test_what_is_exactly_the_minimum_relevance_stays(tx):
 @pytest.mark.parametrize(("mode", "limit"), [("balanced", 10), ("implicit", 3), ("assistant", 3)])
 @pytest.mark.parametrize("as_of", [None, NOW])
 def test_a_mode_gives_as_many_lines_as_its_document_says(tx, mode, limit, as_of):
-    for content in sentences(20, 6):
-        remember(tx, "tea " + content, created_at=ago(days=1))
+    contents = ("tea " + content for content in sentences(20, 6))
+    store(tx, ({"content": content, "created_at": ago(days=1)} for content in contents))
     assert len(found(tx, "tea", mode=mode, as_of=as_of, budget=5_000)) == limit
 
 

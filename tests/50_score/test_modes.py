@@ -7,7 +7,7 @@ import random
 
 import pytest
 from tests import oracle
-from tests.rows import MODES, NOW, OTHER_MODES, ago, explain, recall, remember, sentences
+from tests.rows import MODES, NOW, OTHER_MODES, ago, explain, recall, sentences, store
 
 pytestmark = pytest.mark.usefixtures("side_by_side")
 
@@ -26,8 +26,8 @@ def as_text(vector):
 def fill(conn, count=300, seed=1):
     """Memories of random kind, age, importance, vector, words, use and links; what is known."""
     dice = random.Random(seed)
-    known = {}
-    for content in sentences(count, 5, seed):
+    given, known, tags, uses = [], [], [], []
+    for number, content in enumerate(sentences(count, 5, seed)):
         vector = [dice.randint(-3, 6) for _ in VECTOR] if dice.random() < 0.8 else None
         vector = vector if vector and any(vector) else None
         memory = oracle.Memory(
@@ -36,23 +36,26 @@ def fill(conn, count=300, seed=1):
         more = {"importance": memory.importance, "created_at": memory.created_at}
         asked = dice.sample(QUESTION.split(), dice.randint(0, 6))
         text = " ".join([content, *asked])
-        memory_id = remember(conn, text, memory.kind, embedding=as_text(vector), **more)
-        add_keywords(conn, memory_id, asked[:2], dice)
+        given.append({"content": text, "kind": memory.kind, "embedding": as_text(vector), **more})
+        # Words of the question, or words that begin with one.
+        tags += [
+            (number, word + dice.choice(("", "ish")), round(dice.random(), 3)) for word in asked[:2]
+        ]
         if dice.random() < 0.5:
             memory.accesses = dice.randint(1, 40)
             memory.last_accessed = NOW - dice.random() * (NOW - memory.created_at)
-            use = (memory_id, memory.accesses, memory.last_accessed)
-            conn.execute("INSERT INTO memoir.access VALUES ('default', %s, %s, %s)", use)
-        known[memory_id] = (memory, vector)
-    return known
-
-
-def add_keywords(conn, memory_id, words, dice):
-    """Give a memory keywords: words of the question, or words that begin with one."""
+            uses.append((number, memory.accesses, memory.last_accessed))
+        known.append((memory, vector))
+    ids = store(conn, given)
     conn.cursor().executemany(
         "INSERT INTO memoir.keyword VALUES ('default', %s, %s, %s) ON CONFLICT DO NOTHING",
-        [(word + dice.choice(("", "ish")), memory_id, round(dice.random(), 3)) for word in words],
+        [(keyword, ids[number], weight) for number, keyword, weight in tags],
     )
+    conn.cursor().executemany(
+        "INSERT INTO memoir.access VALUES ('default', %s, %s, %s)",
+        [(ids[number], *use) for number, *use in uses],
+    )
+    return dict(zip(ids, known, strict=True))
 
 
 def keyword_signals(conn, question):

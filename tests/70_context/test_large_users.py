@@ -6,30 +6,39 @@ The memories are so few that all are candidates: what is found is what comparing
 from datetime import timedelta
 
 import pytest
+from tests.file_database import file_database
 from tests.rows import NOW, call, fill, remember, remember_all, value, wave
 
 ASKED = {"query_vec": wave(7), "query_text": "note7 word7", "budget": 400}
 SEARCHED = {"query_vec": wave(7), "query": "note7 word7", "min_relevance_score": 0}
 
 
-@pytest.fixture
-def large(db):
+@pytest.fixture(scope="module")
+def filled(installed):
     """A user with 46 memories and indexes of his own; six lessons are of earlier days."""
-    fill(db, 40)
-    for n in range(6):
-        remember(
-            db,
-            f"A lesson of day {n} and note7",
-            "learning",
-            embedding=wave(n + 100),
-            importance=n / 10,
-            created_at=NOW - timedelta(days=n),
-            keywords=["lesson", f"day{n}"],
-        )
-    db.execute("UPDATE memoir.setting SET value = '0.01' WHERE name = 'ann_gain'")
-    db.execute("SELECT memoir.maintain()")
-    assert value(db, "SELECT max(ann) FROM memoir.profile") == 1
-    return db
+    with file_database(installed, "large_users") as conn:
+        fill(conn, 40)
+        for n in range(6):
+            remember(
+                conn,
+                f"A lesson of day {n} and note7",
+                "learning",
+                embedding=wave(n + 100),
+                importance=n / 10,
+                created_at=NOW - timedelta(days=n),
+                keywords=["lesson", f"day{n}"],
+            )
+        conn.execute("UPDATE memoir.setting SET value = '0.01' WHERE name = 'ann_gain'")
+        conn.execute("SELECT memoir.maintain()")
+        assert value(conn, "SELECT max(ann) FROM memoir.profile") == 1
+        yield conn
+
+
+@pytest.fixture
+def large(filled):
+    """A connection to the database of that user; what a test writes is rolled back."""
+    with filled.transaction(force_rollback=True):
+        yield filled
 
 
 def both(conn, function, *columns, **arguments):

@@ -17,6 +17,7 @@ from tests.rows import (
     remember_all,
     row_counts,
     sentences,
+    store,
 )
 
 pytestmark = pytest.mark.usefixtures("side_by_side")
@@ -30,12 +31,17 @@ def reasons(conn, query_text=None, **more):
 def fill(conn):
     """A hundred memories of three kinds and ages, half with vectors, events, and a goal."""
     contents = sentences(99, 7)
-    for number, content in enumerate([*contents, contents[0] + " again"]):
-        embedding = f"[{number},{100 - number},1]" if number % 2 else None
-        kind = ("task", "learning", "fact")[number % 3]
-        summary = "short" if number % 5 == 0 else None
-        more = {"embedding": embedding, "created_at": ago(days=number), "summary": summary}
-        remember(conn, content, kind, **more)
+    memories = [
+        {
+            "content": content,
+            "kind": ("task", "learning", "fact")[number % 3],
+            "embedding": f"[{number},{100 - number},1]" if number % 2 else None,
+            "created_at": ago(days=number),
+            "summary": "short" if number % 5 == 0 else None,
+        }
+        for number, content in enumerate([*contents, contents[0] + " again"])
+    ]
+    store(conn, memories)
     for hours in range(4):
         add_event(conn, "alert", {"disk": hours}, created_at=ago(hours=hours))
     remember(conn, contents[1] + " goal", "okr", data={"status": "pending"}, created_at=ago(days=9))

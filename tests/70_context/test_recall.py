@@ -15,6 +15,7 @@ from tests.rows import (
     remember,
     remember_all,
     sentences,
+    store,
     value,
 )
 
@@ -143,10 +144,8 @@ def test_one_among_two_thousand_is_found(tx):
 
 
 def test_one_vector_among_two_thousand_is_found(tx):
-    tx.execute(
-        "SELECT memoir.remember('tea ' || n, embedding => ARRAY[n, 1000, 1]::halfvec)"
-        " FROM generate_series(1, 2000) AS n"
-    )
+    numbers = range(1, 2_001)
+    store(tx, ({"content": f"tea {n}", "embedding": f"[{n},1000,1]"} for n in numbers))
     assert found(tx, query_vec="[1999,1000,1]", budget=20)[0] in ("tea 1999", "tea 2000")
 
 
@@ -204,8 +203,8 @@ def test_a_recall_is_of_execute_unless_told(tx):
 
 
 def test_the_same_question_of_the_same_time_gives_the_same_block(tx):
-    for number, content in enumerate(sentences(60, 8)):
-        remember(tx, content, "task", created_at=ago(days=number))
+    told = enumerate(sentences(60, 8))
+    store(tx, ({"content": c, "kind": "task", "created_at": ago(days=n)} for n, c in told))
     question = sentences(1, 12)[0]
     first = recall(tx, question, as_of=NOW)
     remember(tx, "later " + question, "task", created_at=NOW.replace(year=2026))
@@ -229,9 +228,12 @@ def test_a_memory_is_known_from_the_moment_it_was_made(tx):
 @pytest.mark.parametrize("vector", ["[1,2,0]", None])
 @pytest.mark.parametrize("counted", [True, False])
 def test_asking_as_of_now_is_asking_now(tx, mode, vector, counted):
-    for number, content in enumerate(sentences(60, 8)):
-        embedding = f"[{number},{60 - number},1]"
-        remember(tx, content, ("task", "fact", "okr")[number % 3], embedding=embedding)
+    kinds = ("task", "fact", "okr")
+    memories = [
+        {"content": content, "kind": kinds[number % 3], "embedding": f"[{number},{60 - number},1]"}
+        for number, content in enumerate(sentences(60, 8))
+    ]
+    store(tx, memories)
     if counted:
         call(tx, "refresh_statistics")
     tx.execute("""SELECT memoir.event_add('alert', '{"disk": 91}')""")

@@ -14,6 +14,7 @@ from tests.rows import (
     remember,
     remember_all,
     sentences,
+    store,
     value,
 )
 
@@ -23,14 +24,8 @@ LONG = st.builds(lambda text, times: text * times, USUAL, st.integers(2, 60))
 TEXT = st.one_of(ANY, USUAL, USUAL, LONG)
 KIND = st.sampled_from(["task", "learning", "okr", "capability", "turn", "fact", "skill"])
 MEMORY = st.tuples(TEXT, KIND, st.none() | USUAL)
-GOAL = '{"status": "in_progress", "priority": 1, "progress": 42}'
+GOAL = {"status": "in_progress", "priority": 1, "progress": 42}
 
-LOAD = """
-SELECT memoir.remember('tea ' || m.content, m.kind, %(user)s,
-                       summary => m.summary, data => %(goal)s)
-FROM unnest(%(contents)s::text[], %(kinds)s::text[], %(summaries)s::text[])
-    AS m (content, kind, summary)
-"""
 ASK = """
 SELECT count(*),
        array_agg(format('%%s in %%s: %%s, really %%s', m.mode, b.budget, r.tokens, said.tokens))
@@ -46,16 +41,18 @@ FROM generate_series(%(first)s, 3000, 60) AS b (budget),
 # Shrinking a memory of a hundred texts takes minutes; the message names the case.
 @settings(max_examples=50, phases=[Phase.generate])
 @given(
-    memories=st.lists(MEMORY, max_size=5) | st.lists(MEMORY, min_size=40, max_size=120),
+    memories=st.lists(MEMORY, max_size=5) | st.lists(MEMORY, min_size=20, max_size=70),
     events=st.lists(TEXT, max_size=5),
     question=st.one_of(st.none(), TEXT, st.just("tea")),
     first=st.integers(1, 60),
 )
 def test_no_block_of_ten_thousand_is_over_its_budget(tx, memories, events, question, first):
-    columns = [[memory[i] for memory in memories] for i in range(3)]
     with tx.transaction(force_rollback=True):
-        names = ("contents", "kinds", "summaries")
-        tx.execute(LOAD, dict(zip(names, columns, strict=True)) | {"goal": GOAL, "user": "u"})
+        given = [
+            {"content": f"tea {content}", "kind": kind, "summary": summary, "data": GOAL}
+            for content, kind, summary in memories
+        ]
+        store(tx, given, "u")
         for text in events:
             add_event(tx, "alert", {"text": text}, user_id="u")
         asked = {"first": first, "modes": list(MODES), "question": question, "user": "u"}

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.rows import recall, say
+from tests.file_database import file_database
+from tests.rows import recall, say, sentences, store
 
 USERS, EACH = 50, 100
-FILL = """
-SELECT memoir.remember('tea ' || n, 'fact', 'user' || n %% %s, embedding => ARRAY[n, 1, 2]::halfvec)
-FROM generate_series(1, %s) AS n
-"""
 
 
 def counters(conn):
@@ -35,7 +32,10 @@ def read(conn, *args, **more):
 def test_a_live_recall_is_an_index_only_scan(db):
     # A page of asynchronous commits is not all visible until the WAL writer has been there.
     db.execute("SET synchronous_commit = on")
-    db.execute(FILL, (USERS, USERS * EACH))
+    for user in range(USERS):
+        numbers = range(user, USERS * EACH, USERS)
+        memories = ({"content": f"tea {n}", "embedding": f"[{n},1,2]"} for n in numbers)
+        store(db, memories, f"user{user}")
     db.execute("SELECT memoir.refresh_statistics('user7')")
     db.execute("VACUUM (ANALYZE) memoir.trace")
     scans, entries, fetched, table_scans = read(db, "tea", query_vec="[1,0,0]", user_id="user7")
@@ -56,18 +56,24 @@ def test_the_scan_of_a_conversation_is_an_index_only_scan_without_a_sort(db):
     assert ["AGG", "INDEXONLYSCAN"] in plans(db, "milk", **asked)
 
 
+@pytest.fixture(scope="module")
+def alone(installed):
+    """A database whose only user has 1,500 memories, in his order."""
+    with file_database(installed, "alone") as conn:
+        conn.execute("SET synchronous_commit = on")
+        texts = sentences(1_500, 20)
+        vectors = (f"[{','.join([str(n)] * 384)}]" for n in range(1, 1_501))
+        given = zip(texts, vectors, strict=True)
+        store(conn, ({"content": text, "embedding": vector} for text, vector in given))
+        conn.execute("SELECT memoir.refresh_statistics()")
+        conn.execute("VACUUM (ANALYZE) memoir.trace")
+        yield conn
+
+
 @pytest.mark.parametrize("mode", ["execute", "conversation"])
-def test_the_only_user_of_a_table_in_his_order_is_read_from_the_index_too(db, mode):
+def test_the_only_user_of_a_table_in_his_order_is_read_from_the_index_too(alone, mode):
     # Read in order the table looks cheaper to the planner; it is 1.4 times as slow.
-    db.execute("SET synchronous_commit = on")
-    rows = (
-        "SELECT memoir.remember(md5(n::text) || ' ' || md5((-n)::text),"
-        " embedding => array_fill(n, ARRAY[384])::real[]::halfvec) FROM generate_series(1, %s) AS n"
-    )
-    db.execute(rows, (1500,))
-    db.execute("SELECT memoir.refresh_statistics()")
-    db.execute("VACUUM (ANALYZE) memoir.trace")
-    scans, entries, fetched, table_scans = read(db, "milk", mode=mode)
+    scans, entries, fetched, table_scans = read(alone, "milk", mode=mode)
     assert scans >= 1
     assert (entries, fetched, table_scans) == (scans * 1500, 0, 0)
 

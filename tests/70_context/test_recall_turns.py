@@ -6,7 +6,6 @@ import random
 from datetime import timedelta
 
 import pytest
-from psycopg.types.json import Jsonb
 from tests import oracle
 from tests.oracle import Features, Turn, TurnRules
 from tests.rows import (
@@ -22,19 +21,13 @@ from tests.rows import (
     recall,
     remember,
     say,
+    store,
 )
 
 pytestmark = pytest.mark.usefixtures("side_by_side")
 
 WORDS = ["tea", "milk", "lemon", "paris", "train", "dog", "red", "茶", "北京"]
 SPEAKERS = ["Ann", "Bob", "小明", None]
-STORE = """
-SELECT memoir.remember(
-    m->>'content', m->>'kind', m->>'user', subject => m->>'subject',
-    embedding => (m->>'embedding')::halfvec, created_at => (m->>'created_at')::timestamptz,
-    session_id => m->>'session', turn => (m->>'turn')::int, speaker => m->>'speaker')
-FROM jsonb_array_elements(%s::jsonb) AS m
-"""
 QUESTIONS = [
     ("When did Ann drink tea in Paris?", "[1,0,0.5]"),
     ("What did Ann and Bob say about milk on 20 May 2025?", "[0,1,0]"),
@@ -56,18 +49,18 @@ def memory_of(source, turn, dimensions=3, wide=0.1):
         "content": f"{text} {turn}{source.choice(['?', '.', ' yesterday'])}",
         "kind": "turn" if is_turn else "fact",
         "subject": source.choice([None, None, f"bob.{turn}"]),
-        "session": session,
+        "session_id": session,
         "turn": turn * source.randint(1, 3) if is_turn and session else None,
         "speaker": source.choice(SPEAKERS) if is_turn else None,
         "embedding": str(vector) if any(vector) and source.random() < 0.8 else None,
-        "created_at": (NOW - timedelta(hours=source.randint(0, 40) * 24)).isoformat(),
+        "created_at": NOW - timedelta(hours=source.randint(0, 40) * 24),
     }
 
 
 def fill(conn, seed, count, **more):
     """A generated conversation."""
     source = random.Random(seed)
-    conn.execute(STORE, (Jsonb([memory_of(source, turn, **more) for turn in range(count)]),))
+    store(conn, [memory_of(source, turn, **more) for turn in range(count)])
 
 
 def both(conn, question, vector, **more):
@@ -182,8 +175,8 @@ def test_more_candidates_than_are_preselected_at_first_fill_a_budget(tx):
 
 
 def test_of_the_same_score_the_newest_are_candidates(tx):
-    for days in range(45):
-        remember(tx, f"tea {days}", "turn", created_at=ago(days=days))
+    made = [{"content": f"tea {n}", "kind": "turn", "created_at": ago(days=n)} for n in range(45)]
+    store(tx, made)
     assert found(tx, "tea", mode="conversation", budget=40)[:3] == ["tea 0", "tea 1", "tea 2"]
 
 
@@ -226,8 +219,14 @@ def test_what_has_expired_is_no_line_and_lends_alike_in_both_forms(tx):
 def test_lines_of_every_length_fit_the_index(tx):
     source = random.Random(1)
     letters = [chr(code) for code in range(0x4E00, 0x9000)]
-    for length in range(60, 1000, 15):
-        text = " ".join(source.sample(letters, min(length, 500)))[:length]
-        remember(tx, text, "turn", speaker=" ".join(f"name{length}x{n}" for n in range(20)))
+    turns = [
+        {
+            "content": " ".join(source.sample(letters, min(length, 500)))[:length],
+            "kind": "turn",
+            "speaker": " ".join(f"name{length}x{n}" for n in range(20)),
+        }
+        for length in range(60, 1000, 15)
+    ]
+    store(tx, turns)
     shares = tx.execute("SELECT wide, count(*) FROM memoir.trace GROUP BY 1").fetchall()
     assert {wide for wide, _ in shares} == {True, False}

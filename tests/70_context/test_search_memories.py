@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import ago, call, refused, remember, sentences, value
+from tests.rows import ago, call, refused, remember, remember_all, sentences, value
 
 
 def search(conn, query="tea", **more):
@@ -193,8 +193,7 @@ def test_a_time_range_holds_its_ends(tx):
 
 
 def test_filters_come_before_the_limit(tx):
-    for number in range(30):
-        remember(tx, f"tea {number}", "task")
+    remember_all(tx, (f"tea {number}" for number in range(30)), "task")
     remember(tx, "tea fact", "fact", created_at="2020-01-01")
     (row,) = search(tx, "tea", memory_types=["fact"], max_results=1)
     assert (row.preview, row.total_found) == ("tea fact", 1)
@@ -227,8 +226,7 @@ def test_a_synonym_is_searched_besides_and_named(tx):
 
 
 def test_statistics_do_not_change_the_result(tx):
-    for text in sentences(40, 6):
-        remember(tx, text)
+    remember_all(tx, sentences(40, 6))
     query = sentences(1, 8, seed=2)[0]
     before = search(tx, query)
     call(tx, "refresh_statistics")

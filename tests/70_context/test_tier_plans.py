@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import psycopg
 import pytest
-from pytest_postgresql.janitor import DatabaseJanitor
+from tests.file_database import file_database
 from tests.rows import call, fill, recall, wave
 
 SIZES = (0, 1, 200, 5_000, 20_000)
@@ -43,9 +42,7 @@ SELECT 'the table', seq_scan FROM pg_stat_user_tables WHERE relname = 'trace'
 @pytest.fixture(scope="module")
 def users(installed):
     """A database with a user of each size, the two largest with indexes of their own."""
-    address = {"host": installed.host, "port": installed.port, "user": installed.user}
-    janitor = DatabaseJanitor(**address, dbname="tiers", template_dbname=installed.template_dbname)
-    with janitor, psycopg.connect(**address, dbname="tiers", autocommit=True) as conn:
+    with file_database(installed, "tiers") as conn:
         conn.execute("ALTER TABLE memoir.trace SET (autovacuum_enabled = off)")
         fill(conn, 300, "another")
         conn.execute("ANALYZE memoir.trace")

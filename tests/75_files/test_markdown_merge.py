@@ -8,7 +8,7 @@ import psycopg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.markdown_folder import Folder
-from tests.rows import call, remember
+from tests.rows import call, remember, store
 
 KINDS = {"fact": "Known facts", "goal": "Plans", "preference": "User preferences"}
 NUMBERS = range(6)
@@ -81,7 +81,8 @@ def _put(folder: Folder, kind: str, line: str) -> None:
 def test_both_sides_agree_after_a_sync(tx, in_file, in_database, strategy):
     with tx.transaction(force_rollback=True):
         tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
-        ids = [remember(tx, f"number {n}", sorted(KINDS)[n % 3]) for n in NUMBERS]
+        kinds = sorted(KINDS)
+        ids = store(tx, ({"content": f"number {n}", "kind": kinds[n % 3]} for n in NUMBERS))
         folder = Folder(tx, files={"memory": None})
         folder.sync()
         folder.where = {k: {i for i in ids if _in_file(folder)[i][0] == k} for k in KINDS}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.markdown_folder import Folder
-from tests.rows import call, remember, value
+from tests.rows import call, remember, store, value
 
 AWKWARD = [
     "",
@@ -78,7 +78,8 @@ def test_an_item_says_what_the_memory_says(tx: psycopg.Connection, content: str)
 def test_export_import_export_is_the_same(tx, contents):
     with tx.transaction(force_rollback=True):
         tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
-        ids = [remember(tx, text, kind) for text in contents for kind in ("fact", "task")]
+        kinds = ("fact", "task")
+        ids = store(tx, ({"content": c, "kind": kind} for c in contents for kind in kinds))
         text = value(tx, "SELECT memoir.export_markdown()")
         assert call(tx, "import_markdown", content=text, base=text) == []
         assert call(tx, "import_markdown", content=text) == []

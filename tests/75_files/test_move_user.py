@@ -285,6 +285,11 @@ BAD = {
         "ME008",
         "importance must be between 0 and 1",
     ),
+    "a long author": (
+        first("revision", lambda line: line.replace('"author": "', '"author": "' + "a" * 200)),
+        "ME008",
+        "the author has 20",
+    ),
     "unknown kind": (
         first("memory", lambda line: line.replace('"kind": "fact"', '"kind": "fakt"')),
         "ME002",

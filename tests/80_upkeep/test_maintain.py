@@ -7,7 +7,18 @@ from datetime import UTC, datetime
 
 import psycopg
 import pytest
-from tests.rows import call, explain, fill, found, recall, refused, remember, value, wave
+from tests.rows import (
+    call,
+    explain,
+    fill,
+    found,
+    recall,
+    refused,
+    remember,
+    remember_all,
+    value,
+    wave,
+)
 
 ODD = ["O'Neil", "中文", '"x"; $branch$ $body$', "back\\slash", "%s %1$L {}", "tab\there"]
 # With this gain 26 memories earn an index, and 0 keep it.
@@ -87,8 +98,7 @@ def test_few_memories_get_none(tx):
 
 
 def test_memories_without_vectors_get_none(small):
-    for n in range(30):
-        remember(small, f"tea {n}")
+    remember_all(small, (f"tea {n}" for n in range(30)))
     assert actions(small) == []
 
 

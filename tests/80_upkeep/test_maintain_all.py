@@ -8,7 +8,18 @@ import time
 import psycopg
 import pytest
 from psycopg import errors
-from tests.rows import NOW, ago, call, recall, refused, remember, row_counts, value
+from tests.rows import (
+    NOW,
+    ago,
+    call,
+    recall,
+    refused,
+    remember,
+    row_counts,
+    sentences,
+    store,
+    value,
+)
 
 
 def set_to(conn, **settings):
@@ -18,11 +29,8 @@ def set_to(conn, **settings):
 
 def notes(conn, count, user="default", days=8):
     """Store temporary memories that were made so many days ago."""
-    conn.execute(
-        "SELECT memoir.remember('note ' || n || md5(n::text), 'context', %s, created_at => %s)"
-        " FROM generate_series(1, %s) AS n",
-        (user, ago(days=days), count),
-    )
+    made = {"kind": "context", "created_at": ago(days=days)}
+    store(conn, ({"content": content, **made} for content in sentences(count, 8)), user)
 
 
 def run(conn, **more):
@@ -68,6 +76,14 @@ def test_batches_of_a_step_are_told_as_one(db):
     assert rows["access counted"]["details"] == {"recalls": 8, "tool_calls": 0}
     assert rows["forgotten"]["memories"] == len(rows["forgotten"]["details"]["ids"]) == 10
     assert forgotten(db) == 10
+
+
+def test_a_step_without_details_may_take_several_batches(db):
+    set_to(db, maintain_batch=3)
+    db.execute("CREATE TABLE tea (id int PRIMARY KEY, content text)")
+    call(db, "attach_source", name="tea", kind="fact", relation="tea", user_id="ada")
+    db.execute("INSERT INTO tea SELECT n, 'green tea ' || n FROM generate_series(1, 10) AS n")
+    assert ("ada", "keywords found", 10) in run(db)
 
 
 def test_one_run_has_one_number(db):

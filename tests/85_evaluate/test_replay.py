@@ -13,8 +13,10 @@ from tests.rows import (
     recall,
     refused,
     remember,
+    remember_all,
     row_counts,
     sentences,
+    store,
     value,
 )
 
@@ -51,16 +53,19 @@ def chosen(conn, query, **more):
 
 def fill(conn, source, count):
     """Memories of several kinds and ages, turns with facts from them, events: they share words."""
-    turns = []
+    memories, turns, told = [], [], []
     for number, sentence in enumerate(sentences(count, 4, seed=source.random())):
         kind = source.choice(("task", "learning", "okr", "fact", "skill", "turn"))
         more = {"session_id": "s", "turn": number} if kind == "turn" else {}
         at = ago(days=source.randint(0, 90))
-        memory_id = remember(conn, sentence, kind, created_at=at, **more)
+        memories.append({"content": sentence, "kind": kind, "created_at": at, **more})
         if kind == "fact" and turns:
-            derive(conn, memory_id, source.choice(turns))
+            told.append((number, source.choice(turns)))
         elif kind == "turn":
-            turns.append(memory_id)
+            turns.append(number)
+    ids = store(conn, memories)
+    for fact, turn in told:
+        derive(conn, ids[fact], ids[turn])
     for number in range(3):
         add_event(conn, "alert", {"disk": number})
 
@@ -184,10 +189,8 @@ def test_a_changed_mode_shows_what_the_change_meant(tx):
 
 
 def test_memories_the_log_did_not_keep_make_it_inexact(tx):
-    for number in range(50):
-        remember(tx, f"tea {number}", "task")
-    for number in range(3):
-        remember(tx, f"tea with fact {number}", "fact")
+    remember_all(tx, (f"tea {number}" for number in range(50)), "task")
+    remember_all(tx, (f"tea with fact {number}" for number in range(3)))
     recall(tx, "tea", mode="execute", budget=100)
     assert [row.exact for row in replay(tx)] == [True]
     assert [row.exact for row in replay(tx, mode_settings={"weights": {"fact": 3}})] == [False]

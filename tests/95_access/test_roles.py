@@ -25,6 +25,11 @@ TABLES = """
 SELECT c.relname FROM pg_class AS c
 WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
 """
+POLICIES = """SELECT tablename, policyname, permissive, roles, cmd, qual FROM pg_policies
+WHERE schemaname = 'memoir' ORDER BY 1, 2"""
+TABLES_LOCKED = """SELECT count(*) FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
+WHERE l.pid = pg_backend_pid() AND l.mode = 'AccessExclusiveLock' AND c.relkind IN ('r', 'p')
+  AND c.relnamespace = 'memoir'::regnamespace"""
 DIFFERENCES = """
 WITH due AS (SELECT * FROM memoir._rights_due()), given AS (SELECT * FROM memoir._rights_given())
 (TABLE due EXCEPT TABLE given) UNION ALL (TABLE given EXCEPT TABLE due)
@@ -187,9 +192,30 @@ def test_granted_twice_nothing_is_written(tx):
     rows = "SELECT md5(string_agg(oid || xmin::text, ',' ORDER BY oid)) FROM {}"
     states = []
     for _ in range(2):
-        states.append([value(tx, rows.format(name)) for name in ("pg_proc", "pg_class")])
+        states.append(
+            [value(tx, rows.format(f"pg_{name}")) for name in ("proc", "class", "policy")]
+        )
         assert value(tx, "SELECT memoir.grant_access()") is True
     assert states[0] == states[1]
+    assert value(tx, TABLES_LOCKED) == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER POLICY all_rows ON memoir.memory USING (user_id = 'bob')",
+        "ALTER POLICY all_rows ON memoir.memory TO PUBLIC",
+        "ALTER POLICY all_rows ON memoir.memory TO memoir_worker",
+        "ALTER POLICY no_purge ON memoir.memory USING (true)",
+        "DROP POLICY no_purge ON memoir.memory",
+    ],
+)
+def test_a_policy_that_somebody_changed_is_put_right(tx, change):
+    before = tx.execute(POLICIES).fetchall()
+    tx.execute(change)
+    assert tx.execute(POLICIES).fetchall() != before
+    assert value(tx, "SELECT memoir.grant_access()") is True
+    assert tx.execute(POLICIES).fetchall() == before
 
 
 def test_what_somebody_granted_is_taken_back(tx):
@@ -228,6 +254,15 @@ def test_an_upgrade_of_the_code_keeps_policies_and_rights(db):
     assert [db.execute(policies, (name,)).fetchone() for name in names] == before
     assert before[2] == (1, 1)
     assert db.execute(DIFFERENCES).fetchall() == []
+
+
+def test_an_upgrade_of_the_code_waits_for_no_reader(db, dsn):
+    remember(db, "keeps bees")
+    db.execute("UPDATE memoir.migration SET sha256 = 'older' WHERE kind = 'code'")
+    db.execute("SET lock_timeout = '2s'")
+    with psycopg.connect(dsn) as reader:
+        assert "keeps bees" in recall(reader, "bees").block
+        assert migrations.up(db)
 
 
 def test_what_reads_an_attached_table_with_its_owners_rights_is_for_admins(tx, become):

@@ -10,14 +10,14 @@ from click.testing import CliRunner
 
 
 def run(dsn: str, *options: str) -> dict[str, float]:
-    arguments = ["--dsn", dsn, "--users", "3", "--workers", "2", *options, "--json"]
+    arguments = ["--dsn", dsn, "--users", "3", *options, "--json"]
     done = CliRunner().invoke(workers.main, arguments, catch_exceptions=False)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
 def test_workers_prints_how_many_a_second_both_queues_do(dsn: str, db: psycopg.Connection) -> None:
-    found = run(dsn, "--jobs", "40", "--rounds", "1")
+    found = run(dsn, "--jobs", "40", "--rounds", "1", "--workers", "1")
     for key in ("jobs_per_second", "floor_jobs_per_second", "ratio"):
         assert found[key] > 0
         assert found[f"{key}_async"] > 0
@@ -27,5 +27,5 @@ def test_workers_prints_how_many_a_second_both_queues_do(dsn: str, db: psycopg.C
 
 
 def test_jobs_are_all_done_once_when_workers_are_killed(dsn: str) -> None:
-    found = run(dsn, "--jobs", "60", "--kill")
+    found = run(dsn, "--jobs", "60", "--workers", "2", "--kill")
     assert (found["done"], found["twice"]) == (60, 0)

@@ -6,12 +6,17 @@ import asyncio
 import inspect
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.databases import Lender
 
 from pgmemoir import AsyncMemoir, Memoir, cli
+
+BOTH = ("sync", "async")
 
 
 class Letters:
@@ -57,12 +62,18 @@ class Awaited:
         return lambda *args, **kwargs: self._runner.run(method(*args, **kwargs))
 
 
-@pytest.fixture(autouse=True)
-def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings of the machine."""
-    for name in list(os.environ):
-        if name.startswith(("MEMOIR_", "OPENAI_", "PG")):
-            monkeypatch.delenv(name)
+@pytest.fixture(scope="module", autouse=True)
+def plain_environment() -> Iterator[None]:
+    """No settings of the machine, and none of its certificates.
+
+    Every client of OpenAI's reads all of them, 20 ms; servers of tests speak HTTP.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        for name in list(os.environ):
+            if name.startswith(("MEMOIR_", "OPENAI_", "PG", "SSL_CERT_")):
+                patched.delenv(name)
+        patched.setenv("SSL_CERT_DIR", str(Path(__file__).parent))
+        yield
 
 
 @pytest.fixture
@@ -75,20 +86,34 @@ def unreachable() -> Unreachable:
     return Unreachable()
 
 
-@pytest.fixture(params=["sync", "async"])
-def open_client(request: pytest.FixtureRequest, dsn: str) -> Iterator[Callable[..., Any]]:
-    """Makes clients of the test's own database: every test runs with both classes."""
+@contextmanager
+def clients(kind: str, dsn: str) -> Iterator[Callable[..., Any]]:
+    """Makes clients of a class, of `BOTH`; they are closed at the end."""
     with asyncio.Runner() as runner:
         made: list[Any] = []
 
         def make(**options: Any) -> Any:
-            is_sync = request.param == "sync"
+            is_sync = kind == "sync"
             made.append(Memoir(dsn, **options) if is_sync else Awaited(runner, dsn, **options))
             return made[-1]
 
         yield make
         for client in made:
             client.close()
+
+
+@pytest.fixture(params=BOTH)
+def open_client(request: pytest.FixtureRequest, dsn: str) -> Iterator[Callable[..., Any]]:
+    """Makes clients of the test's own database: every test runs with both classes."""
+    with clients(request.param, dsn) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def kept_dsn(lender: Lender) -> Iterator[str]:
+    """The address of a database for all tests of a module that must not change anything."""
+    with lender.lent() as address:
+        yield address
 
 
 @pytest.fixture

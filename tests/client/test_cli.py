@@ -184,11 +184,49 @@ def test_an_error_is_a_sentence_and_a_hint(memoir: Call) -> None:
         ["import", "/does/not/exist"],
     ],
 )
-def test_wrong_usage_is_exit_code_2(memoir: Call, arguments: list[str]) -> None:
-    done = memoir(*arguments)
+def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
+    done = CliRunner().invoke(cli.main, ["--dsn", "host=nowhere.invalid", *arguments])
     assert done.exit_code == 2
     assert done.stderr.startswith("error: ")
     assert "hint: memoir" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["export"],
+        ["import", "tea.jsonl"],
+        ["eval", "import", "gold.jsonl"],
+        ["eval", "people"],
+        ["sync", "."],
+        ["maintain"],
+        ["backfill"],
+    ],
+)
+def test_an_empty_user_is_nobody(
+    memoir: Call, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tea.jsonl").write_text('{"content": "tea"}\n')
+    Path("gold.jsonl").write_text('{"query": "tea?", "relevant": [1]}\n')
+    done = memoir(*command, "--user", "")
+    assert done.exit_code == 1
+    assert "user_id must have 1 to 200 characters, not 0" in done.stderr
+
+
+@pytest.mark.parametrize("command", [["backfill", "--user", "\udcff"], ["show", "2" * 40]])
+def test_what_no_database_takes_is_a_sentence_and_a_hint(memoir: Call, command: list[str]) -> None:
+    done = memoir(*command)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    assert "MEMOIR_DEBUG" not in done.stderr
+    assert "\nhint: " in done.stderr
+
+
+def test_an_error_does_not_drive_the_terminal(memoir: Call) -> None:
+    assert (
+        'error: unknown kind "[31mred"' in memoir("remember", "x", "--kind", "\x1b[31mred").stderr
+    )
 
 
 def test_an_unreachable_database_is_exit_code_3() -> None:
@@ -264,8 +302,14 @@ def test_psql_gets_the_search_path_the_user_and_no_password(dsn: str) -> None:
     assert "s3cret-word" not in address
     assert environment["PGPASSWORD"] == "s3cret-word"
     with psycopg.connect(address) as conn:
-        assert str(conn.execute("SHOW search_path").fetchone()).startswith("('memoir, ")
+        assert conn.execute("SHOW search_path").fetchone() == ('"$user", public, memoir, public',)
         assert conn.execute("SHOW memoir.user_id").fetchone() == ("ada lovelace",)
+
+
+def test_a_table_made_in_psql_is_the_applications(dsn: str, db: psycopg.Connection) -> None:
+    done = in_a_process(dsn, "psql", "-qc", "CREATE TABLE tasks (id int PRIMARY KEY, title text)")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert db.execute("SELECT to_regclass('public.tasks') IS NOT NULL").fetchone() == (True,)
 
 
 def test_psql_runs_what_it_is_given(dsn: str) -> None:

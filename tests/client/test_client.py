@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import psycopg
 import pytest
 from pgvector import HalfVector, Vector
+from tests.rows import row_counts
 
 from pgmemoir import (
     BadEvent,
@@ -31,6 +32,8 @@ from pgmemoir import (
     embedders,
     steps,
 )
+
+from .conftest import BOTH, clients
 
 OpenClient = Callable[..., Any]
 
@@ -302,6 +305,18 @@ def test_a_text_the_model_knows_nothing_of_has_no_vector(
     assert db.execute("SELECT count(embedding) FROM memoir.trace").fetchone() == (0,)
 
 
+@pytest.fixture(scope="module", params=BOTH)
+def kept(request: pytest.FixtureRequest, kept_dsn: str) -> Iterator[tuple[Any, psycopg.Connection]]:
+    """A client of a database with one memory, and a connection to it, for many tests."""
+    with (
+        clients(request.param, kept_dsn) as make,
+        psycopg.connect(kept_dsn, autocommit=True) as conn,
+    ):
+        memory = make(user=request.param, embedder=None)
+        memory.remember("the first", vector=[1.0, 0.0, 0.0])
+        yield memory, conn
+
+
 @pytest.mark.parametrize(
     ("call", "error"),
     [
@@ -330,14 +345,14 @@ def test_a_text_the_model_knows_nothing_of_has_no_vector(
     ],
 )
 def test_bad_input_is_an_error_with_a_hint_and_changes_nothing(
-    open_client: OpenClient, db: psycopg.Connection, call: Callable[[Any], Any], error: type
+    kept: tuple[Any, psycopg.Connection], call: Callable[[Any], Any], error: type
 ) -> None:
-    memory = open_client(embedder=None)
-    memory.remember("the first", vector=[1.0, 0.0, 0.0])
+    memory, conn = kept
+    before = row_counts(conn)
     with pytest.raises(error) as caught:
         call(memory)
     assert caught.value.message
-    assert db.execute("SELECT count(*) FROM memoir.memory").fetchone() == (1,)
+    assert row_counts(conn) == before
 
 
 def test_an_empty_user_is_an_error(open_client: OpenClient) -> None:

@@ -42,6 +42,11 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     assert output.one_line("a\x1b[31m\nb\u202ec") == "a[31m bc"
 
 
+def test_no_cell_of_a_table_breaks_its_line_or_drives_the_terminal() -> None:
+    shown = output.table([["a", "b"], ["one\ntwo", "\x1b[31mred"]], flexible=0, right=set())
+    assert shown.splitlines()[2:] == ["one two  [31mred"]
+
+
 def test_explain_shows_the_words_and_the_link_that_brought_a_row_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.rows import dict_row
+from tests.client.conftest import Letters
 
 from pgmemoir import AsyncMemoir, Memoir, UnknownKind
 from pgmemoir.migrations import up
@@ -46,6 +47,14 @@ def test_an_error_can_be_caught_with_the_callers_savepoint(tx: psycopg.Connectio
     with pytest.raises(UnknownKind), tx.transaction():
         memory.remember("x", "nonsense")
     assert memory.remember("x").action == "ADD"
+
+
+def test_a_client_that_only_reads_needs_no_named_model(dsn: str, letters: Letters) -> None:
+    with psycopg.connect(dsn) as conn:
+        Memoir(conn, embedder=None).remember("keeps bees", "fact")
+        conn.commit()
+        conn.read_only = True
+        assert "keeps bees" in Memoir(conn, embedder=letters).context("who keeps bees?")
 
 
 def test_closing_the_client_leaves_the_connection_open(db: psycopg.Connection) -> None:

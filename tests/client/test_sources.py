@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from pgmemoir import BadSource, sources
+from pgmemoir import BadSource, Memoir, sources
 
 TABLE = "CREATE TABLE ticket (id int PRIMARY KEY, title text, changed timestamptz DEFAULT now())"
+SLOW = "SELECT g AS source_id, 'tea' AS content FROM generate_series(1, 1e9) AS g WHERE g < 0"
 GOOD = "SELECT id AS source_id, title AS content FROM public.ticket"
 
 
@@ -178,6 +180,49 @@ def test_a_busy_table_is_tried_again(app: psycopg.Connection, dsn: str) -> None:
 
 
 def test_a_reading_that_fails_leaves_the_connection_its_timeout(app: psycopg.Connection) -> None:
+    app.execute("SET statement_timeout = '7s'")
     with pytest.raises(BadSource, match="there is no source"):
         list(sources.read(app, "none"))
-    assert app.execute("SHOW statement_timeout").fetchone() == ("0",)
+    assert app.execute("SHOW statement_timeout").fetchone() == ("7s",)
+
+
+@pytest.fixture
+def slow(app: psycopg.Connection) -> psycopg.Connection:
+    """A source t whose query takes as long as it may."""
+    app.execute("SELECT memoir.attach_source('t', 'task', query => %s, user_id => 'ada')", [SLOW])
+    return app
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query of a source may take 50 ms."""
+    monkeypatch.setattr(sources, "QUERY_SECONDS", 0.05)
+
+
+@pytest.mark.usefixtures("slow", "brief")
+@pytest.mark.parametrize("method", ["fill_source", "pull_source"])
+def test_a_client_stops_a_query_that_takes_too_long(
+    open_client: Callable[..., Any], method: str
+) -> None:
+    with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
+        getattr(open_client(), method)("t")
+
+
+@pytest.mark.parametrize("name", ["t", "none"])
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_client_leaves_the_callers_timeout(
+    app: psycopg.Connection, name: str, begins: bool
+) -> None:
+    app.execute("SELECT memoir.attach_source('t', 'task', query => %s, user_id => 'ada')", [GOOD])
+    app.execute("SET statement_timeout = '7s'")
+    with app.transaction() if begins else nullcontext():
+        with suppress(BadSource), app.transaction() if begins else nullcontext():
+            Memoir(app, embedder=None).pull_source(name)
+        assert app.execute("SHOW statement_timeout").fetchone() == ("7s",)
+    assert app.execute("SHOW statement_timeout").fetchone() == ("7s",)
+
+
+def test_a_shorter_timeout_of_the_caller_is_kept(slow: psycopg.Connection) -> None:
+    slow.execute("SET statement_timeout = '40ms'")
+    with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
+        Memoir(slow, embedder=None).pull_source("t")

@@ -15,7 +15,7 @@ from types import ModuleType
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from tests.conftest import FAST
+from tests.conftest import FAST, in_memory
 
 from pgmemoir import paths
 from pgmemoir import server as embedded
@@ -108,11 +108,11 @@ class ExtensionServer:
         self._control_path = control_path
         self._numbers = itertools.count(1)
 
-    def database(self) -> str:
-        """The address of a new database with nothing in it."""
+    def database(self, template: str = "template1") -> str:
+        """The address of a new database, a copy of that one; with nothing in it if none is said."""
         name = f"road{next(self._numbers)}"
         with psycopg.connect(self._address, dbname="postgres", autocommit=True) as admin:
-            admin.execute(f"CREATE DATABASE {name}")
+            admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
             if self._control_path:
                 path = self._control_path.replace("'", "''")
                 admin.execute(f"ALTER DATABASE {name} SET extension_control_path = '{path}'")
@@ -155,20 +155,40 @@ def _copied_server(work: Path) -> Iterator[ExtensionServer]:
     config = copy / "bin/pg_config"
     command = ["make", "-C", work / "extension", "install", f"PG_CONFIG={config}"]
     subprocess.run(command, check=True, capture_output=True)
+    data = Path(tempfile.mkdtemp(prefix="pgmemoir-extension-", dir=in_memory()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(embedded._INSTALLS, 16, str(copy))
-        address = conninfo_to_dict(embedded.start(work / "data", 16, FAST))
+        address = conninfo_to_dict(embedded.start(data, 16, FAST))
         del address["dbname"]
         try:
             yield ExtensionServer(
                 make_conninfo(**address), copy / "share/postgresql/extension", None
             )
         finally:
-            embedded.stop(work / "data")
+            embedded.stop(data)
+            shutil.rmtree(data)
+
+
+@pytest.fixture(scope="session")
+def extension_template(extension_server: ExtensionServer) -> str:
+    """The name of a database with the extension in it, to be copied."""
+    with psycopg.connect(extension_server.database(), autocommit=True) as conn:
+        conn.execute("CREATE EXTENSION pgmemoir CASCADE")
+        return conn.info.dbname
 
 
 @pytest.fixture
 def extension_db(extension_server: ExtensionServer) -> Iterator[psycopg.Connection]:
     """A connection to a database with nothing in it, on a server with the extension's files."""
     with psycopg.connect(extension_server.database(), autocommit=True) as conn:
+        yield conn
+
+
+@pytest.fixture
+def extended_db(
+    extension_server: ExtensionServer, extension_template: str
+) -> Iterator[psycopg.Connection]:
+    """A connection to a database of the test's own, with the extension in it."""
+    address = extension_server.database(extension_template)
+    with psycopg.connect(address, autocommit=True) as conn:
         yield conn

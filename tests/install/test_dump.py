@@ -25,22 +25,21 @@ class Road(NamedTuple):
 
     Args:
         name: migrate or extension.
-        database: makes an empty database; its address.
-        install: installs through a connection.
-        filled: address of a database with the data of the newest release, that upkeep has seen:
-            events have tables of months, or one.
+        database: makes a database, with nothing in it or a copy of the one named; its address.
+        installed: the name of a database with memoir and no data.
+        filled: a database with the data of the newest release, that upkeep has seen: events have
+            tables of months, or one. One connection for all tests: its plans are made once.
     """
 
     name: str
-    database: Callable[[], str]
-    install: Callable[[psycopg.Connection], object]
-    filled: str
+    database: Callable[..., str]
+    installed: str
+    filled: psycopg.Connection
 
 
-def _road(name: str, database: Callable[[], str], install: Callable[..., object]) -> Road:
-    made = Road(name, database, install, database())
-    with psycopg.connect(made.filled, autocommit=True) as conn:
-        made.install(conn)
+@contextmanager
+def _road(name: str, database: Callable[..., str], installed: str) -> Iterator[Road]:
+    with psycopg.connect(database(installed), autocommit=True) as conn:
         frozen_data.load(conn, frozen_data.versions()[-1])
         conn.execute("CALL memoir.maintain_all()")
         call(conn, "event_add", type="alert", payload={"title": "Disk is full"}, user_id="ada")
@@ -49,27 +48,28 @@ def _road(name: str, database: Callable[[], str], install: Callable[..., object]
             "SELECT memoir.attach_source("
             "'chores', 'task', 'public.chore', '{body}', '{id}', user_id => 'ada')"
         )
-    return made
+        yield Road(name, database, installed, conn)
 
 
 @pytest.fixture(scope="module")
-def migrate_road(server) -> Road:
-    address = make_conninfo(host=server.host, port=server.port, user=server.user)
+def migrate_road(installed) -> Iterator[Road]:
+    address = make_conninfo(host=installed.host, port=installed.port, user=installed.user)
     numbers = itertools.count(1)
 
-    def database() -> str:
+    def database(template: str = "template1") -> str:
         name = f"dump{next(numbers)}"
         with psycopg.connect(address, dbname="postgres", autocommit=True) as admin:
-            admin.execute(f"CREATE DATABASE {name}")
+            admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return make_conninfo(address, dbname=name)
 
-    return _road("migrate", database, migrations.up)
+    with _road("migrate", database, installed.template_dbname) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def extension_road(extension_server) -> Road:
-    create = "CREATE EXTENSION pgmemoir CASCADE"
-    return _road("extension", extension_server.database, lambda conn: conn.execute(create))
+def extension_road(extension_server, extension_template) -> Iterator[Road]:
+    with _road("extension", extension_server.database, extension_template) as made:
+        yield made
 
 
 @pytest.fixture(params=["migrate_road", "extension_road"])
@@ -103,9 +103,9 @@ def copy(run) -> Callable[..., None]:
 
 
 @pytest.fixture
-def load(copy, migrate_road, own_database) -> Callable[..., None]:
+def load(copy, migrate_road, dsn) -> Callable[..., None]:
     """Dumps the filled database of memoir migrate, with options, into that of the test."""
-    return lambda *options: copy(migrate_road.filled, own_database.info.dsn, *options)
+    return lambda *options: copy(migrate_road.filled.info.dsn, dsn, *options)
 
 
 def _written(lines: set[str]) -> set[str]:
@@ -149,9 +149,9 @@ def _goes_on(conn: psycopg.Connection) -> list[object]:
 
 
 def test_a_plain_dump_is_the_same_database(road, copy, catalogue):
-    restored = road.database()
-    copy(road.filled, restored)
-    with _both(road.filled, restored) as (one, other):
+    restored, one = road.database(), road.filled
+    copy(one.info.dsn, restored)
+    with psycopg.connect(restored, autocommit=True) as other:
         _alike(one, other)
         assert frozen_data.ask(other) == frozen_data.ask(one)
         assert _written(catalogue(other)) == _written(catalogue(one))
@@ -162,23 +162,21 @@ def test_a_plain_dump_is_the_same_database(road, copy, catalogue):
 def test_a_custom_dump_restored_in_parallel_is_the_same_database(migrate_road, run, tmp_path):
     # Without -j it is on the road of the extension, too, whose rows pg_restore -j does not order.
     restored, file = migrate_road.database(), tmp_path / "memoir.dump"
-    run("pg_dump", "-Fc", "-f", file, "-d", migrate_road.filled)
+    run("pg_dump", "-Fc", "-f", file, "-d", migrate_road.filled.info.dsn)
     run("pg_restore", "--exit-on-error", "-j", "2", "-d", restored, file)
-    with _both(migrate_road.filled, restored) as both:
-        _alike(*both)
+    with psycopg.connect(restored, autocommit=True) as other:
+        _alike(migrate_road.filled, other)
 
 
 def test_a_dump_of_data_alone_goes_into_a_fresh_installation(db, load, migrate_road):
     load("--data-only", "--load-via-partition-root", "-n", "memoir")
-    with psycopg.connect(migrate_road.filled, autocommit=True) as conn:
-        _alike(conn, db)
+    _alike(migrate_road.filled, db)
     assert {row.state for row in migrations.status(db)} == {"applied"}
 
 
 def test_a_user_with_indexes_of_his_own_is_recalled_alike(road, copy):
-    source, restored = road.database(), road.database()
+    source, restored = road.database(road.installed), road.database()
     with _both(source, restored) as (one, other):
-        road.install(one)
         one.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
         fill(one, 30)
         assert ("index built",) in one.execute("SELECT action FROM memoir.maintain()").fetchall()
@@ -226,7 +224,7 @@ def test_the_model_in_use_may_come_before_the_one_that_was(db, run):
 
 
 def test_without_the_unlogged_tables_recall_is_the_same(empty_db, copy, migrate_road):
-    copy(migrate_road.filled, empty_db.info.dsn, "--no-unlogged-table-data")
+    source = migrate_road.filled
+    copy(source.info.dsn, empty_db.info.dsn, "--no-unlogged-table-data")
     assert empty_db.execute("SELECT count(*) FROM memoir.retrieval").fetchone() == (0,)
-    with psycopg.connect(migrate_road.filled, autocommit=True) as conn:
-        assert frozen_data.ask(empty_db) == frozen_data.ask(conn)
+    assert frozen_data.ask(empty_db) == frozen_data.ask(source)

@@ -15,10 +15,10 @@ CREATE = "CREATE EXTENSION pgmemoir CASCADE"
 
 
 @pytest.fixture(scope="module")
-def with_extension(extension_server):
+def with_extension(extension_server, extension_template):
     """A database with the extension, that tests leave as it is."""
-    with psycopg.connect(extension_server.database(), autocommit=True) as conn:
-        conn.execute(CREATE)
+    address = extension_server.database(extension_template)
+    with psycopg.connect(address, autocommit=True) as conn:
         yield conn
 
 
@@ -113,29 +113,27 @@ def test_an_owner_without_other_rights_can_install_and_keep_it(extension_db):
     assert redacted == ("[redacted:badge]",)
 
 
-def test_what_it_made_later_goes_with_it_and_it_can_come_back(extension_db, catalogue):
-    extension_db.execute(CREATE)
+def test_what_it_made_later_goes_with_it_and_it_can_come_back(extended_db, catalogue):
     empty = "DROP EXTENSION pgmemoir; DROP SCHEMA memoir"
-    extension_db.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
-    fill(extension_db, 30)
-    built = extension_db.execute("SELECT action FROM memoir.maintain()").fetchall()
-    extension_db.execute("CALL memoir.maintain_all()")
-    extension_db.execute(empty)
+    extended_db.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    fill(extended_db, 30)
+    built = extended_db.execute("SELECT action FROM memoir.maintain()").fetchall()
+    extended_db.execute("CALL memoir.maintain_all()")
+    extended_db.execute(empty)
     assert ("index built",) in built
-    assert {line for line in catalogue(extension_db) if "memoir" in line} == set()
-    extension_db.execute(CREATE)
-    assert remember(extension_db, "Here again") == 1
+    assert {line for line in catalogue(extended_db) if "memoir" in line} == set()
+    extended_db.execute(CREATE)
+    assert remember(extended_db, "Here again") == 1
 
 
-def test_it_is_not_dropped_under_an_attached_table(extension_db):
-    extension_db.execute(CREATE)
-    extension_db.execute("CREATE TABLE public.chore (id int PRIMARY KEY, body text)")
+def test_it_is_not_dropped_under_an_attached_table(extended_db):
+    extended_db.execute("CREATE TABLE public.chore (id int PRIMARY KEY, body text)")
     attach = "SELECT memoir.attach_source('chores', 'task', 'public.chore', '{body}', '{id}'"
-    extension_db.execute(attach + ", user_id => 'ada')")
+    extended_db.execute(attach + ", user_id => 'ada')")
     with pytest.raises(errors.DependentObjectsStillExist):
-        extension_db.execute("DROP EXTENSION pgmemoir")
-    extension_db.execute("SELECT memoir.detach_source('chores')")
-    extension_db.execute("DROP EXTENSION pgmemoir")
+        extended_db.execute("DROP EXTENSION pgmemoir")
+    extended_db.execute("SELECT memoir.detach_source('chores')")
+    extended_db.execute("DROP EXTENSION pgmemoir")
 
 
 def test_events_stay_in_one_table(with_extension):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.conftest import in_memory
 
 from pgmemoir import server as embedded
 
@@ -30,7 +31,7 @@ def version(pytestconfig) -> int:
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
     """A folder whose servers are stopped at the end. Its path has a space and a quote."""
-    top = Path(tempfile.mkdtemp(prefix="pgmemoir test's "))
+    top = Path(tempfile.mkdtemp(prefix="pgmemoir test's ", dir=in_memory()))
     folder = top / "data"
     yield folder
     embedded.stop(folder)
@@ -108,7 +109,7 @@ def test_the_data_is_closed_to_other_users_and_to_git(home, version):
 
 
 def test_a_path_too_long_for_a_socket_works(version):
-    top = Path(tempfile.mkdtemp(prefix="pgmemoir-test-"))
+    top = Path(tempfile.mkdtemp(prefix="pgmemoir-test-", dir=in_memory()))
     folder = top / ("long" * 25)
     try:
         dsn = embedded.start(folder, version)

@@ -10,14 +10,16 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.rows import call, recall, remember
+from tests.rows import call, recall, store
 
 SET = json.loads(Path(__file__).with_name("bilingual.json").read_text(encoding="utf-8"))
 
 
 def misses(conn, mode):
     """Questions whose memory is not among the first three recalled, with what came instead."""
-    ids = {m["id"]: remember(conn, m["text"], m["kind"]) for m in SET["memories"]}
+    memories = SET["memories"]
+    numbers = store(conn, ({"content": m["text"], "kind": m["kind"]} for m in memories))
+    ids = dict(zip((m["id"] for m in memories), numbers, strict=True))
     call(conn, "refresh_statistics")
     names = {number: name for name, number in ids.items()}
     missed = []

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import call, remember, value
+from tests.rows import call, store, value
 
 SET = json.loads(Path(__file__).with_name("bilingual.json").read_text(encoding="utf-8"))
 
 
 def found(conn, tool, **arguments):
     """How many questions find their memory among the first three results."""
-    keys = {m["id"]: str(remember(conn, m["text"], m["kind"])) for m in SET["memories"]}
+    memories = SET["memories"]
+    ids = store(conn, ({"content": m["text"], "kind": m["kind"]} for m in memories))
+    keys = dict(zip((m["id"] for m in memories), map(str, ids), strict=True))
     call(conn, "refresh_statistics")
     number = 0
     for question in SET["questions"]:

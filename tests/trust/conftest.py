@@ -13,9 +13,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 from pytest_postgresql.executors import NoopExecutor
-from pytest_postgresql.janitor import DatabaseJanitor
-from tests.conftest import FAST
+from tests.conftest import FAST, in_memory
 from tests.everything import make_world
+from tests.file_database import file_database
 
 from pgmemoir import migrations
 from pgmemoir import server as embedded
@@ -29,9 +29,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts/bench"))
 @pytest.fixture(scope="module")
 def world(installed: NoopExecutor) -> Iterator[psycopg.Connection]:
     """An autocommit connection to the world of `tests.everything`, which the tests leave as is."""
-    address = {"host": installed.host, "port": installed.port, "user": installed.user}
-    janitor = DatabaseJanitor(**address, dbname="world", template_dbname=installed.template_dbname)
-    with janitor, psycopg.connect(**address, dbname="world", autocommit=True) as conn:
+    with file_database(installed, "world") as conn:
         make_world(conn)
         yield conn
 
@@ -64,7 +62,7 @@ class Standbys:
 @pytest.fixture(scope="session")
 def standbys(pytestconfig: pytest.Config) -> Iterator[Standbys]:
     """A primary, and what makes standbys of it: 1.3 s with the first."""
-    root = Path(tempfile.mkdtemp(prefix="pgmemoir-test-"))
+    root = Path(tempfile.mkdtemp(prefix="pgmemoir-test-", dir=in_memory()))
     root.chmod(0o711)
     try:
         yield Standbys(root, pytestconfig.getoption("pg"))

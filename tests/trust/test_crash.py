@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import crash
 import pytest
 from common import opened
+from tests.conftest import in_memory
 
 # What a process wrote the system still has when the process is killed.
 FAST = {"fsync": "off"}
@@ -13,7 +17,10 @@ FAST = {"fsync": "off"}
 @pytest.fixture(scope="module")
 def survived(pytestconfig):
     """What is told of a load under which the server and one of its processes were killed."""
-    with opened(None, pytestconfig.getoption("pg"), settings=FAST) as place:
+    with (
+        tempfile.TemporaryDirectory(prefix="pgmemoir-test-", dir=in_memory()) as folder,
+        opened(None, pytestconfig.getoption("pg"), Path(folder), FAST) as place,
+    ):
         crashes = crash.Crashes(place, seed=6)
         crashes.prepare()
         crashes.run(rounds=3, seconds=0.4)

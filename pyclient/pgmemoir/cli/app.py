@@ -23,6 +23,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from .. import __version__
 from ..client import Memoir, embedded_dsn
 from ..errors import MemoirError, NotInstalled, translate
+from .output import lines
 
 FAILED = 1
 WRONG_USAGE = 2
@@ -169,6 +170,9 @@ def explain_error(error: Exception) -> tuple[Report, int]:
         return Report(error.message, error.detail, error.hint), _exit_code(error)
     if isinstance(error, psycopg.Error):
         return _database_error(error)
+    if isinstance(error, UnicodeError):
+        hint = "Write it in UTF-8; what a terminal sends is in LANG."
+        return Report("what was given is not UTF-8", str(error), hint), FAILED
     if isinstance(error, OSError):
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return Report(message), FAILED
@@ -212,7 +216,7 @@ def _say(text: str, arguments: Sequence[str]) -> None:
     """Print on stderr, without the password of any connection string of this call."""
     for secret in _secrets([*arguments, os.environ.get("MEMOIR_DSN", "")]):
         text = text.replace(secret, "***")
-    click.echo(text, err=True)
+    click.echo(lines(text), err=True)
 
 
 def _secrets(arguments: Sequence[str]) -> list[str]:

@@ -13,13 +13,14 @@ from ..backfill import BATCH, PAUSE, backfill, backlog
 from ..embedders import Embedder, default_embedder
 from ..errors import MemoirError
 from .app import FAILED, App
+from .options import USER_OR_ALL
 from .output import one_line, progress_bar
 
 # The command waits by itself for a server that asks it to.
 _TIMEOUT = 120.0
 
 _OPTIONS = (
-    click.option("--user", help="Whose memory, as memoir --user; default everybody's."),
+    USER_OR_ALL,
     click.option(
         "--batch",
         type=click.IntRange(1, 256),
@@ -52,7 +53,7 @@ def fill_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @fill_options
 @click.pass_obj
 def backfill_command(
-    app: App, user: str | None, batch: int, pause: float, dry_run: bool, price: float | None
+    app: App, batch: int, pause: float, dry_run: bool, price: float | None
 ) -> None:
     """Give vectors to the memories that have none.
 
@@ -61,11 +62,10 @@ def backfill_command(
 
     Exit code 1 when a memory could not be embedded.
     """
-    user = app.user if user is None else user
     with psycopg.connect(app.address, autocommit=True, prepare_threshold=None) as conn:
-        memories = show_backlog(conn, user, price)
+        memories = show_backlog(conn, app.user, price)
         if not dry_run and memories:
-            fill(conn, needed_embedder(), user, batch, pause, memories)
+            fill(conn, needed_embedder(), app.user, batch, pause, memories)
 
 
 def show_backlog(

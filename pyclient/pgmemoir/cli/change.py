@@ -10,7 +10,7 @@ import click
 from ..calls_memory import Changed, Changes, Undone
 from .app import App
 from .options import AS_JSON, DRY_RUN, ID, IDS, REASON
-from .output import one_line, outcome, parse_object, print_json, read_text, table
+from .output import outcome, parse_object, print_json, read_text, table
 
 
 @click.command()
@@ -165,7 +165,7 @@ def reject(app: App, memory_ids: tuple[int, ...], reason: str | None, as_json: b
 
 def undone_table(rows: Sequence[Undone]) -> str:
     """A line a memory, with what it is now."""
-    cells = [[str(row.memory_id), row.action, row.status, one_line(row.line)] for row in rows]
+    cells = [[str(row.memory_id), row.action, row.status, row.line] for row in rows]
     return table([["id", "what", "now", "content"], *cells], flexible=3, right={0})
 
 
@@ -174,9 +174,7 @@ def _show_changed(rows: Sequence[Changed], dry_run: bool, as_json: bool) -> None
         print_json(rows)
         return
     heads = ["id", "was", "would be" if dry_run else "is", "content"]
-    cells = [
-        [str(row.memory_id), row.old_status, row.new_status, one_line(row.line)] for row in rows
-    ]
+    cells = [[str(row.memory_id), row.old_status, row.new_status, row.line] for row in rows]
     click.echo(table([heads, *cells], flexible=3, right={0}))
 
 

@@ -9,9 +9,12 @@ import click
 from ..calls_session import ListedSession
 from .app import App
 from .options import AFTER, AS_JSON, LIMIT
-from .output import one_line, print_json, table
+from .output import print_json, table
 
 _SWITCH = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
+
+# Of the numbers of a memory those between 0 and 1 that are a part of a whole.
+_SHARES = {"with_embedding", "with_keywords", "token_utilisation", "hit_rate", "used_share"}
 
 
 @click.command()
@@ -24,7 +27,10 @@ def stats(app: App, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        cells = [[name, one_line(_told(value))] for name, value in found.items()]
+        cells = [
+            [name, f"{value:.1%}" if name in _SHARES and value is not None else _told(value)]
+            for name, value in found.items()
+        ]
         click.echo(table([["name", "value"], *cells], flexible=1, right=set()))
 
 
@@ -76,7 +82,7 @@ def session_table(rows: list[ListedSession]) -> str:
     heads = ["session", "begun", "ended", "messages", "tokens", "memories", ""]
     cells = [
         [
-            one_line(row.session_id),
+            row.session_id,
             f"{row.started_at:%Y-%m-%d %H:%M}",
             f"{row.ended_at:%Y-%m-%d %H:%M}" if row.ended_at else "",
             str(row.messages),

@@ -33,7 +33,7 @@ def demo_command(app: App) -> None:
 
     The first time loads the year: tasks, learnings, goals and events of a coding agent.
     """
-    user = app.user or year.USER
+    user = year.USER if app.user is None else app.user
     with psycopg.connect(app.address, autocommit=True) as conn:
         memory = Memoir(conn, user=user)
         _load(conn, memory, user)

@@ -14,7 +14,8 @@ import click
 
 from ..evaluation import Evaluation, Replayed, read_gold
 from .app import App
-from .output import one_line, parse_time, print_json, progress_bar, table
+from .options import USER
+from .output import parse_time, print_json, progress_bar, table
 
 _PLOT_BUDGETS = (200, 400, 800, 1600, 3200)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -47,7 +48,7 @@ def eval_group() -> None:
 @click.option("--mode", "modes", multiple=True, default=("execute",), help="May be repeated.")
 @click.option("--budget", "budgets", type=int, multiple=True, help="Tokens; may be repeated.")
 @click.option("--k", type=int, default=10, show_default=True, help="Places of recall and nDCG.")
-@click.option("--user", help="Whose memory, as memoir --user.")
+@USER
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--png",
@@ -61,7 +62,6 @@ def run(
     modes: tuple[str, ...],
     budgets: tuple[int, ...],
     k: int,
-    user: str | None,
     as_json: bool,
     png: Path | None,
 ) -> None:
@@ -73,7 +73,6 @@ def run(
     """
     from . import plot
 
-    app.user = user or app.user
     if png:
         plot.check()
     budgets = budgets or (_PLOT_BUDGETS if png else (800,))
@@ -91,9 +90,9 @@ def run(
 @eval_group.command("import")
 @click.argument("file", type=click.File("rb"))
 @click.option("--set", "gold_set", help="Name of the gold set; default the file's name.")
-@click.option("--user", help="Whose memory, as memoir --user.")
+@USER
 @click.pass_obj
-def import_gold(app: App, file: BinaryIO, gold_set: str | None, user: str | None) -> None:
+def import_gold(app: App, file: BinaryIO, gold_set: str | None) -> None:
     """Make a gold set of a JSONL FILE (- reads it from stdin).
 
     A line has a query and what is relevant: ids of memories, or their exact content.
@@ -102,7 +101,6 @@ def import_gold(app: App, file: BinaryIO, gold_set: str | None, user: str | None
 
     All of the file is stored, or nothing; a question that is in the set gets the new answers.
     """
-    app.user = user or app.user
     name = gold_set or (Path(file.name).stem if file.name != "<stdin>" else "stdin")
     questions = read_gold(file.read())
     with app.transaction() as memory, progress_bar(len(questions), "reading") as bar:
@@ -179,7 +177,7 @@ def replay_table(rows: Sequence[Replayed]) -> str:
             str(row.retrieval_id),
             f"{row.created_at:%m-%d %H:%M}",
             row.mode,
-            one_line(row.query),
+            row.query,
             f"{row.overlap:.2f}",
             "yes" if row.exact else "no",
             _change(row),

@@ -117,7 +117,7 @@ def listed_table(rows: Sequence[Listed]) -> str:
             row.status,
             f"{row.importance:.2f}",
             f"{row.created_at:%Y-%m-%d}",
-            one_line(row.preview),
+            row.preview,
         ]
         for row in rows
     ]
@@ -153,10 +153,10 @@ def history_table(rows: Sequence[Revision]) -> str:
         [
             _minute(row.changed_at),
             row.action + (" (undone)" if row.undone else ""),
-            one_line(row.author),
-            one_line(row.content),
-            fit(one_line(_before(row.old_values or {})), _LONGEST_BEFORE),
-            one_line(row.reason or ""),
+            row.author,
+            row.content,
+            fit(_before(row.old_values or {}), _LONGEST_BEFORE),
+            row.reason or "",
         ]
         for row in rows
     ]

@@ -49,7 +49,7 @@ def list_models(app: App, as_json: bool) -> None:
     for one in found:
         size = "" if one.dimensions is None else str(one.dimensions)
         numbers = [f"{one.vectors:,}", f"{one.missing:,}"]
-        cells.append([one_line(one.name or "(unnamed)"), size, one.state, *numbers])
+        cells.append([one.name or "(unnamed)", size, one.state, *numbers])
     click.echo(table(cells, flexible=0, right={1, 3, 4}))
 
 
@@ -71,7 +71,6 @@ def add(app: App, name: str, dimensions: int) -> None:
 def fill(
     app: App,
     name: str | None,
-    user: str | None,
     batch: int,
     pause: float,
     dry_run: bool,
@@ -85,14 +84,13 @@ def fill(
 
     Exit code 1 when a memory could not be embedded.
     """
-    user = app.user if user is None else user
     embedder = _embedder_of(name)
     with _connected(app) as conn:
         if not dry_run:
-            _prepare(conn, embedder.name, user)
-        memories = show_backlog(conn, user, price, embedder.name)
+            _prepare(conn, embedder.name, app.user)
+        memories = show_backlog(conn, app.user, price, embedder.name)
         if not dry_run and memories:
-            embed(conn, embedder, user, batch, pause, memories, embedder.name)
+            embed(conn, embedder, app.user, batch, pause, memories, embedder.name)
 
 
 @group.command()

@@ -25,21 +25,20 @@ from ..importers.conversation import parse
 from ..move import Imported, export_lines, header_of, import_lines, read_lines
 from ..steps import COUNT_FROM
 from .app import App
-from .options import DRY_RUN
-from .output import progress_bar
+from .options import DRY_RUN, USER
+from .output import one_line, progress_bar
 from .upkeep import index_loaded
 
 _GZIP = b"\x1f\x8b"
-_USER = click.option("--user", help="Whose memory, as memoir --user.")
 
 
 @click.command()
 @click.argument("file", metavar="[FILE]", type=click.Path(dir_okay=False), default="-")
 @click.option("--vectors", is_flag=True, help="With vectors, so that an import embeds nothing.")
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
-@_USER
+@USER
 @click.pass_obj
-def export(app: App, file: str, vectors: bool, force: bool, user: str | None) -> None:
+def export(app: App, file: str, vectors: bool, force: bool) -> None:
     """Write everything a user has to FILE, as lines of JSON.
 
     Memories of every status with their history, relations and validity, conversations, events,
@@ -49,9 +48,8 @@ def export(app: App, file: str, vectors: bool, force: bool, user: str | None) ->
     path = Path(file)
     if file != "-" and path.exists() and not force:
         raise BadFile(f"{file} is there already", hint="Give another name, or --force.")
-    user = app.user if user is None else user
     with psycopg.connect(app.address) as conn:
-        lines = export_lines(conn, user, vectors)
+        lines = export_lines(conn, app.user, vectors)
         header = header_of(first := next(lines))
         counts: dict[str, int] = header["counts"]
         every = chain([first], lines)
@@ -59,7 +57,7 @@ def export(app: App, file: str, vectors: bool, force: bool, user: str | None) ->
             for line in every:
                 output.write(line.encode() + b"\n")
                 bar.update(1)
-    click.echo(f"exported user {header['user_id']}: {_told(counts)}", err=True)
+    click.echo(f"exported user {one_line(header['user_id'])}: {_told(counts)}", err=True)
 
 
 @click.command("import")
@@ -67,7 +65,7 @@ def export(app: App, file: str, vectors: bool, force: bool, user: str | None) ->
 @click.option(
     "--format", "format", type=click.Choice(FORMATS), help="What FILE is; default: found out."
 )
-@_USER
+@USER
 @DRY_RUN
 @click.option("--new-ids", is_flag=True, help="Of an export: give every record a new id.")
 @click.option("--no-vectors", is_flag=True, help="Of an export: leave its vectors out.")
@@ -81,7 +79,6 @@ def import_file(
     app: App,
     file: str,
     format: str | None,
-    user: str | None,
     dry_run: bool,
     new_ids: bool,
     no_vectors: bool,
@@ -95,7 +92,6 @@ def import_file(
     memories of mem0 (its get_all), items of a LangGraph store, or rows with the fields of a memory
     (CSV or JSONL). - reads stdin; .gz is unpacked. The same file again adds only what is new.
     """
-    app.user = app.user if user is None else user
     mapping = _mapping(pairs)
     check_mapping(mapping)
     name = "stdin" if file == "-" else Path(file).stem
@@ -124,7 +120,8 @@ def _import_user(
     """Everything of a user, who keeps his name unless another is given."""
     first = next(lines, "")
     header = header_of(first)
-    app.user = app.user or header.get("user_id")
+    if app.user is None:
+        app.user = header.get("user_id")
     promised = header.get("counts")
     length = 2 + sum(
         number
@@ -142,7 +139,7 @@ def _import_user(
         )
         if dry_run:
             conn.rollback()
-    click.echo(_imported(done, str(app.user), dry_run))
+    click.echo(_imported(done, one_line(str(app.user)), dry_run))
     if not (dry_run or done.known) and done.records.get("memory", 0) >= COUNT_FROM:
         index_loaded(app)
 
@@ -180,8 +177,9 @@ def _import_items(app: App, items: Items, format: str, keep_users: bool, dry_run
     with psycopg.connect(app.address) as conn:
         for user in dict.fromkeys(items.users if keep_users else [None]):
             places = [i for i, each in enumerate(items.users) if not keep_users or each == user]
+            whose = app.user if user is None else user
             try:
-                done += _remember_in(conn, [items.memories[i] for i in places], user or app.user)
+                done += _remember_in(conn, [items.memories[i] for i in places], whose)
             except MemoirError as error:
                 raise _of_line(error, [items.lines[i] for i in places]) from error
         if dry_run:

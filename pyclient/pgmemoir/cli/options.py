@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import click
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _of_user(help: str) -> Callable[[_Command], _Command]:
+    """An option that says whose memory, after the command where memoir --user does before it."""
+
+    def set_user(context: click.Context, _: click.Parameter, user: str | None) -> None:
+        if user is not None:
+            context.obj.user = user
+
+    return click.option("--user", expose_value=False, callback=set_user, help=help)
+
+
+USER = _of_user("Whose memory, as memoir --user.")
+
+USER_OR_ALL = _of_user("Whose memory, as memoir --user; default everybody's.")
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

@@ -103,7 +103,7 @@ def found_table(rows: Sequence[Found]) -> str:
             row.kind,
             f"{row.relevance:.3f}",
             f"{row.score:.3f}",
-            one_line(row.preview),
+            row.preview,
             ", ".join(row.keywords),
         ]
         for row in rows
@@ -116,10 +116,11 @@ def table(cells: Sequence[Sequence[str]], flexible: int, right: set[int]) -> str
     """Align columns by their width on a terminal; the first row is the head.
 
     Args:
-        cells: rows of equal length.
+        cells: rows of equal length, each cell as `one_line` makes it.
         flexible: the column that is cut, or filled, so that lines are as wide as the terminal.
         right: the columns that are aligned to the right.
     """
+    cells = [[one_line(cell) for cell in row] for row in cells]
     widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
     others = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
     widths[flexible] = min(widths[flexible], max(_LEAST_CONTENT, _terminal_width() - others))
@@ -153,7 +154,7 @@ def _explain_cells(row: Explained) -> list[str]:
         _plain(row.place),
         row.kind,
         _plain(number),
-        one_line(row.content),
+        row.content,
         *("" if part is None else f"{part:.3f}" for part in parts),
         _plain(row.tokens),
         row.reason,

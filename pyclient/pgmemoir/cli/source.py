@@ -154,8 +154,8 @@ def list_sources(app: App, as_json: bool) -> None:
     cells = [["source", "kind", "of", "state", "rows", "waiting", "last error"]]
     for one in found:
         numbers = [f"{one.rows:,}", f"{one.waiting:,}"]
-        words = map(one_line, (one.name, one.kind, one.relation, one.state))
-        cells.append([*words, *numbers, one_line(one.last_error or "")])
+        words = (one.name, one.kind, one.relation, one.state)
+        cells.append([*words, *numbers, one.last_error or ""])
     click.echo(table(cells, flexible=6, right={4, 5}))
 
 

@@ -14,7 +14,7 @@ import psycopg
 
 from ..sync import Change, Options, Synced, sync, watch
 from .app import FAILED, App, explain_error
-from .options import AS_JSON, DRY_RUN
+from .options import AS_JSON, DRY_RUN, USER
 from .output import one_line, print_json, table
 
 # More rows than this nobody reads.
@@ -34,7 +34,7 @@ _LONGEST_LIST = 40
     help="Forget what is missing even if it is more than half of a file.",
 )
 @click.option("--watch", "watched", is_flag=True, help="Go on whenever a file or a memory changes.")
-@click.option("--user", help="Whose memory, as memoir --user.")
+@USER
 @AS_JSON
 @click.pass_obj
 def sync_command(
@@ -44,7 +44,6 @@ def sync_command(
     dry_run: bool,
     allow_deletions: bool,
     watched: bool,
-    user: str | None,
     as_json: bool,
 ) -> None:
     """Bring memory.md and learnings.md in DIR and the database together, both ways.
@@ -60,7 +59,7 @@ def sync_command(
     """
     if watched and dry_run:
         raise click.UsageError("--watch changes files and memories: leave --dry-run out")
-    options = Options(strategy or "report", dry_run, allow_deletions, user or app.user)
+    options = Options(strategy or "report", dry_run, allow_deletions, app.user)
     if watched:
         _watch(app, folder, options)
         return
@@ -91,8 +90,8 @@ def _change_table(changes: Sequence[Change]) -> str:
             each.action,
             each.changed or "",
             "" if each.memory_id is None else str(each.memory_id),
-            one_line(_text_now(each)),
-            one_line(each.reason),
+            _text_now(each),
+            each.reason,
         ]
         for each in changes[:_LONGEST_LIST]
     ]

@@ -13,6 +13,7 @@ from .. import upkeep
 from ..calls import Maintained
 from ..errors import MemoirError
 from .app import App
+from .options import USER_OR_ALL
 from .output import fit, one_line, print_json, progress_bar, table
 
 _STEPS = 1000
@@ -20,24 +21,24 @@ _LABEL = 40
 
 
 @click.command()
-@click.option("--user", help="Whose memory, as memoir --user; default everybody's.")
+@USER_OR_ALL
 @click.option("--dry-run", is_flag=True, help="Change nothing, tell what would be done.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def maintain(app: App, user: str | None, dry_run: bool, as_json: bool) -> None:
+def maintain(app: App, dry_run: bool, as_json: bool) -> None:
     """Forget what has had its time, tidy logs, keep recall fast, and report.
 
     Nobody waits for it: memories can be stored and recalled meanwhile. Stopped halfway nothing is
     lost, and the next run goes on. Run it once a day, and after loading many memories.
     """
-    user = app.user if user is None else user
+    everybody = app.user is None
     done: list[Maintained] = []
     try:
         if dry_run:
-            done = upkeep.planned(app.address, user, user is None)
+            done = upkeep.planned(app.address, app.user, everybody)
         else:
             with _stoppable():
-                done.extend(upkeep.maintain(app.address, user, user is None, _watch))
+                done.extend(upkeep.maintain(app.address, app.user, everybody, _watch))
     finally:
         if as_json:
             print_json(done)
@@ -81,7 +82,7 @@ def _show(done: list[Maintained]) -> None:
     cells = [["user", "done", "memories", "because"]]
     for row in things:
         memories = "" if row.memories is None else f"{row.memories:,}"
-        cells.append([one_line(row.user or ""), row.action, memories, _because(row)])
+        cells.append([row.user or "", row.action, memories, _because(row)])
     if things:
         click.echo(table(cells, flexible=3, right={2}))
     elif done:
@@ -100,7 +101,7 @@ def _because(row: Maintained) -> str:
     parts += [f"{count:,} {name}" for name, count in details.items() if isinstance(count, int)]
     if "run_id" in details:
         parts.append(f"run {details['run_id']}")
-    return one_line("; ".join(filter(None, parts)).replace("tool_calls", "tool calls"))
+    return "; ".join(filter(None, parts)).replace("tool_calls", "tool calls")
 
 
 def _report(details: dict[str, Any]) -> str:
