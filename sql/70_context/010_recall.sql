@@ -28,7 +28,6 @@ DECLARE
     features text;
     times tstzmultirange;
     hybrid_time_boost float8;
-    settings mode;
     keywords text[];
     pool bigint[];
     edges bigint[];
@@ -201,14 +200,14 @@ BEGIN
             setup.fast := false;
         END IF;
         IF NOT setup.fast OR setup.turns AND setup.number > 0 THEN
-            SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
-            IF settings.keyword_weight > 0 THEN
-                keywords := _asked_keywords(user_id, query_text);
-            END IF;
+            -- No variable of type mode: to declare it takes 2 % of the first call.
+            SELECT _asked_keywords(_recall.user_id, query_text) INTO keywords
+            FROM mode AS m WHERE m.name = _recall.mode AND m.keyword_weight > 0;
             IF setup.number > 0 THEN
                 SELECT p.ids, p.edges INTO pool, edges
-                FROM _pool(user_id, settings, setup.model_id, query, question, keywords,
-                           setup.candidate_limit, at, by_importance, as_of, times) AS p;
+                FROM mode AS m, _pool(_recall.user_id, m, setup.model_id, query, question, keywords,
+                                      setup.candidate_limit, at, by_importance, as_of, times) AS p
+                WHERE m.name = _recall.mode;
                 setup.except_ids := setup.except_ids || edges;
             END IF;
         END IF;
@@ -358,9 +357,11 @@ BEGIN
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
-            FROM _candidates(user_id, settings, setup.model_id, query, question, by_importance,
+            FROM mode AS m,
+                 _candidates(_recall.user_id, m, setup.model_id, query, question, by_importance,
                              as_of, keywords, setup.except_ids, setup.candidate_limit, NULL,
-                             times, pool) AS c;
+                             times, pool) AS c
+            WHERE m.name = _recall.mode;
         ELSIF setup.number > 0 THEN
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
