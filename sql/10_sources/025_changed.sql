@@ -108,21 +108,28 @@ END $$;
 
 -- Rows of an INSERT that could not be taken over together, because of one of them, or because one
 -- was there already, which only an INSERT that follows a lost memory or meets a fill finds out:
--- they are taken with more care. What was busy, or could not be done by the server, is not tried
--- again while the application waits.
+-- they are taken with more care, but for those that nobody wants remembered, whatever is wrong with
+-- them. What was busy, or could not be done by the server, is not tried again while the application
+-- waits.
 CREATE OR REPLACE FUNCTION _source_added(name text, rows source_row[], code text, reason text)
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
+    s CONSTANT source := _known_source(name, false);
+    wanted CONSTANT source_row[] := ARRAY(
+        SELECT w FROM unnest(rows) AS w
+        WHERE (s.kind = 'event' OR _says_something(w.content))
+          AND NOT EXISTS (SELECT FROM profile AS p
+                          WHERE p.user_id = w.user_id AND NOT p.memory_on));
     r source_row;
 BEGIN
     IF NOT (code = '55P03' OR _is_of_server(code)) THEN
-        PERFORM _take_rows(_known_source(name, false), rows, 1);
+        PERFORM _take_rows(s, wanted, 1);
         RETURN;
     END IF;
-    FOREACH r IN ARRAY rows LOOP
+    FOREACH r IN ARRAY wanted LOOP
         PERFORM _record_failure(name, r, code, reason, 1);
     END LOOP;
 END $$;

@@ -194,6 +194,15 @@ def test_with_memory_off_nothing_is_stored_and_a_fill_catches_up(tasks):
     assert memories(tasks) == {"tea": "active"}
 
 
+def test_with_memory_off_nothing_is_wrong_with_a_row(app):
+    app.execute("ALTER TABLE tasks ADD weight float8")
+    attach(app, "tasks", importance="weight", status="description", content=["title"])
+    call(app, "set_settings", settings={"memory": False}, user_id=USER)
+    app.execute("INSERT INTO tasks (title, weight, description) VALUES ('tea', 7, 'done')")
+    app.execute("INSERT INTO tasks (title, weight) VALUES ('milk', 7), ('rum', 1)")
+    assert (memories(app), waiting(app)) == ({}, [])
+
+
 def test_what_was_purged_comes_back_by_a_fill_alone(tasks):
     add(tasks, "tea")
     call(tasks, "purge_user", user_id=USER)
