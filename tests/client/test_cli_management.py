@@ -182,6 +182,8 @@ def test_settings_are_shown_and_changed(memoir: Call) -> None:
 def test_stats_are_numbers_by_name(memoir: Call) -> None:
     assert ["memories", "3"] in columns(memoir("stats").stdout, 0, 1)
     assert ["recall_p50_ms", "-"] in columns(memoir("stats").stdout, 0, 1)
+    assert ["with_keywords", "100.0%"] in columns(memoir("stats").stdout, 0, 1)
+    assert ["hit_rate", "-"] in columns(memoir("stats").stdout, 0, 1)
     assert "fact (memories 3, importance 0.8)" in memoir("stats").stdout
     assert json.loads(memoir("stats", "--json").stdout)["by_kind"]["fact"]["memories"] == 3
 
