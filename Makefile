@@ -11,8 +11,11 @@ demo: $(READY)
 	@$(BIN)/memoir demo
 
 # Both versions at once, each with folders of its own; the second speaks when the first is done.
+# Bytecode is kept, whatever the shell says: collecting the tests takes 3.5 s instead of 9, and
+# a process of the command line 0.3 instead of 0.4.
 test: $(READY)
-	@folder=$$(mktemp -d); failed=0; \
+	@export PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.venv/bytecode; \
+	folder=$$(mktemp -d); failed=0; \
 	$(BIN)/python -m pytest --pg 16 --basetemp=$$folder/16 >$$folder/log 2>&1 & other=$$!; \
 	trap 'kill $$other; rm -rf $$folder' INT TERM; \
 	$(BIN)/python -m pytest --pg 18 --basetemp=$$folder/18 || failed=1; \

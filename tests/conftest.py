@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -34,6 +35,7 @@ from pgmemoir import server as embedded
 # Files in memory, where there is such a folder with room: a database is 300 files, and for each
 # new one ext4 searches the inodes that were deleted lately, which took half of the time of a run.
 IN_MEMORY = Path("/dev/shm")
+PREFIX = "pgmemoir-test-"
 ROOM = 4 << 30
 
 FAST = {
@@ -84,8 +86,8 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.fixture(scope="session")
 def server(pytestconfig: pytest.Config) -> Iterator[Server]:
     """A server of the version of ``--pg``, without care for crashes, gone at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="pgmemoir-test-", dir=in_memory()))
-    try:
+    _sweep()
+    with folder_of_a_server() as folder:
         address = conninfo_to_dict(embedded.start(folder, pytestconfig.getoption("pg"), FAST))
         yield Server(
             host=str(address["host"]),
@@ -94,15 +96,35 @@ def server(pytestconfig: pytest.Config) -> Iterator[Server]:
             dbname="postgres",
             options="",
         )
+
+
+@contextmanager
+def folder_of_a_server() -> Iterator[Path]:
+    """A folder in memory, gone with the server in it at the end."""
+    prefix = f"{PREFIX}{os.getpid()}-"
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=in_memory()))
+    try:
+        yield folder
     finally:
-        embedded.stop(folder)
-        shutil.rmtree(folder)
+        _remove(folder)
 
 
 def in_memory() -> Path | None:
     """Where a test puts what a server reads: the folder in memory, if there is room."""
     is_there = IN_MEMORY.is_dir() and os.access(IN_MEMORY, os.W_OK)
     return IN_MEMORY if is_there and shutil.disk_usage(IN_MEMORY).free > ROOM else None
+
+
+def _sweep() -> None:
+    """Remove what runs that were killed left in memory: nobody else would."""
+    for folder in IN_MEMORY.glob(f"{PREFIX}*-*"):
+        if not Path("/proc", folder.name.removeprefix(PREFIX).split("-")[0]).exists():
+            _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    embedded.stop(folder)
+    shutil.rmtree(folder)
 
 
 def _install(host: str, port: int, user: str, dbname: str, **_: object) -> None:

@@ -117,8 +117,9 @@ class Database:
             return False
         for name in changed:
             self._conn.execute(f"DELETE FROM {name}")
-            with self._conn.cursor().copy(f"COPY {name} FROM STDIN") as copy:
-                copy.write(self._rows[name])
+            if self._rows[name]:
+                with self._conn.cursor().copy(f"COPY {name} FROM STDIN") as copy:
+                    copy.write(self._rows[name])
         self._conn.execute(RESTART)
         self._conn.execute("SELECT pg_stat_force_next_flush()")
         self._conn.execute("SELECT pg_stat_reset()")

@@ -1,9 +1,9 @@
 """The plan of the statement in ``_recall`` that finds the candidates.
 
-PL/pgSQL hides the plans of its statements, and the module auto_explain is not in every build. So
-the statement is taken out of the function's source, and a copy of the function in ``pg_temp`` that
-stops there tells the values its variables have. It is then prepared and explained under the
-function's own settings, as the generic plan that the function uses.
+PL/pgSQL hides the plans of its statements, and the module auto_explain is not in every build. So a
+copy of the function in ``pg_temp`` stops where a statement finds candidates, and tells which it is
+and the values its variables have. The statement is taken out of the function's source, prepared and
+explained under the function's own settings, as the generic plan that the function uses.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ import psycopg
 from common import Statement
 from psycopg import sql
 
-# The statements that read every memory: of the turns of conversations, and of the other modes. With
-# rows out of the index there is another one for turns, with a UNION ALL.
-_TURNS = re.compile(r"\bSELECT\b[^;]*?\bINTO all_ids\b(?:(?!\bUNION ALL\b)[^;])*;")
+# The statements that read memories: of the turns of conversations, and of the other modes. Which
+# one serves a recall depends on the user: rows out of the index, indexes of his own.
+_TURNS = re.compile(r"\bSELECT\b[^;]*?\bINTO all_ids\b[^;]*;")
 _OTHERS = re.compile(r"\bSELECT\b(?:(?!\bINTO\b)[^;])*?\bINTO ids\b[^;]*\bUNION ALL\b[^;]*;")
 _INTO = re.compile(r"\bINTO\b.*?(?=\bFROM\b)", re.DOTALL)
 _DECLARED = re.compile(r"^ +(\w+) (?:CONSTANT )?\w", re.MULTILINE)
-# A name that is not a column (behind a dot), an alias or a function; _recall.x is a variable.
-_NAME = re.compile(r"(?<![.\w])(?<!AS )(?:_recall\.)?([a-z_]\w*)\b(?![.(])")
+# A name that is not a column (behind a dot), an alias or a function; _recall.x and setup.x are
+# variables.
+_NAME = re.compile(r"(?<![.\w])(?<!AS )(?:_recall\.)?((?:setup\.)?[a-z_]\w*)\b(?![.(])")
 
 _FUNCTION = """SELECT pg_get_functiondef(oid), prosrc, proargnames, proconfig FROM pg_proc
 WHERE oid = 'memoir._recall'::regproc"""
@@ -42,40 +43,37 @@ def candidate_plan(conn: psycopg.Connection[Any], recall: Statement, mode: str) 
         assert row is not None
         definition, source, arguments, settings = row
         found = conn.execute("SELECT turns FROM memoir.mode WHERE name = %s", (mode,)).fetchone()
-        statement = _candidate_statement(source, bool(found and found[0]))
-        names = _variables(statement, source, arguments)
+        statements = (_TURNS if found and found[0] else _OTHERS).findall(source)
+        variables = [_variables(statement, source, arguments) for statement in statements]
         for name, value in (setting.split("=", 1) for setting in settings):
             conn.execute("SELECT set_config(%s, %s, true)", (name, value))
-        values = _values(conn, definition, statement, names, recall)
-        return _explain(conn, statement, names, values)
-
-
-def _candidate_statement(source: str, turns: bool) -> str:
-    """The statement that scores the memories, for a mode of turns or another."""
-    found = (_TURNS if turns else _OTHERS).findall(source)
-    if len(found) != 1:
-        raise RuntimeError(f"_recall has {len(found)} statements that look like the candidates'")
-    return str(found[0])
+        place, values = _values(conn, definition, statements, variables, recall)
+        return _explain(conn, statements[place], variables[place], values)
 
 
 def _variables(statement: str, source: str, arguments: list[str]) -> list[str]:
     """The variables of the function that the statement reads."""
     declared = source[: source.index("\nBEGIN\n")]
     known = {*arguments, *_DECLARED.findall(declared)}
-    return sorted(known & set(_NAME.findall(_INTO.sub("", statement))))
+    used = set(_NAME.findall(_INTO.sub("", statement)))
+    return sorted(name for name in used if name in known or name.startswith("setup."))
 
 
 def _values(
     conn: psycopg.Connection[Any],
     definition: str,
-    statement: str,
-    names: list[str],
+    statements: list[str],
+    variables: list[list[str]],
     recall: Statement,
-) -> dict[str, tuple[str, str | None]]:
-    """Type and text of every variable at the time the statement runs."""
-    told = ", ".join(f"'{name}', ARRAY[pg_typeof({name})::text, {name}::text]" for name in names)
-    stop = f"RAISE NOTICE '%', jsonb_build_object({told}); RETURN;"
-    copy = definition.replace(statement, stop)
+) -> tuple[int, dict[str, tuple[str, str | None]]]:
+    """The place of the statement that runs, and type and text of its variables then."""
+    copy = definition
+    for place, (statement, names) in enumerate(zip(statements, variables, strict=True)):
+        told = ", ".join(
+            f"ARRAY['{name}', pg_typeof({name})::text, {name}::text]" for name in names
+        )
+        stop = f"RAISE NOTICE '%', jsonb_build_array({place}, {told}); RETURN;"
+        copy = copy.replace(statement, stop)
     copy = copy.replace("FUNCTION memoir._recall(", "FUNCTION pg_temp._recall(", 1)
     conn.execute(copy.encode())
     heard: list[str] = []
@@ -88,7 +86,10 @@ def _values(
         _call_copy(conn, recall)
     finally:
         conn.remove_notice_handler(hear)
-    return {name: (type_, text) for name, (type_, text) in json.loads(heard[-1]).items()}
+    if not heard:
+        raise RuntimeError("this recall runs no statement that looks like the candidates'")
+    place, *told_values = json.loads(heard[-1])
+    return place, {name: (type_, text) for name, type_, text in told_values}
 
 
 def _call_copy(conn: psycopg.Connection[Any], recall: Statement) -> None:

@@ -37,10 +37,11 @@ BEGIN
         SELECT r.run FROM run AS r WHERE r.run ~ '^[^a-z]*[a-z].*/' AND r.run ~ '/.*[-_./@0-9]'
         UNION
         SELECT p.part
-        FROM run AS r, string_to_table(r.run, '/') AS s (segment),
+        FROM run AS r, unnest(string_to_array(r.run, '/')) AS s (segment),
              LATERAL (VALUES (ltrim(s.segment, '_')),
                              (substring(s.segment, '^v([0-9]+\..+)$'))) AS p (part)
-        WHERE p.part ~ '[-_.@]' AND p.part ~ '[a-z]|^[0-9.]+$' AND p.part !~ '^[a-z]\.[a-z]$');
+        WHERE translate(p.part, '-_.@', '') <> p.part AND p.part ~ '[a-z]|^[0-9.]+$'
+          AND NOT (p.part LIKE '_._' AND translate(p.part, '0123456789', '') = p.part));
 END $$;
 
 -- The parts of camelCase, PascalCase and HTTPServer as separate words.
@@ -97,12 +98,12 @@ BEGIN
                  AND (pair !~ grammar OR pair = ANY (content_words)) AND pair <> ALL (stop_words));
 END $$;
 
--- ASCII prose without identifiers and without signs that the parser of to_tsvector takes for parts
--- of numbers, hosts or tags: its words are found as it stands. 94 % of the questions and 65 % of
--- the turns of LoCoMo are; blanking the signs first takes 14 µs of a recall.
+-- ASCII prose, of any lines, without identifiers and without signs that the parser of to_tsvector
+-- takes for parts of numbers, hosts or tags: its words are found as it stands. 94 % of the
+-- questions and 65 % of the turns of LoCoMo are; blanking the signs first takes 14 µs of a recall.
 CREATE OR REPLACE FUNCTION _is_plain(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN content !~ '[A-Z][A-Z]|[a-z][A-Z]|[^A-Za-z0-9 ,;?!''"():.]|[.:](?! |$)'
+    RETURN content !~ '[A-Z][A-Z]|[a-z][A-Z]|[^A-Za-z0-9 \n,;?!''"():.]|[.:](?![ \n]|$)'
         AND length(content) <= 20000;
 
 CREATE OR REPLACE FUNCTION tokens(content text) RETURNS text[]

@@ -1,6 +1,7 @@
 -- A text as one line of a block: control characters and line breaks become spaces, the length is
 -- bounded. A memory cannot open a heading or a new line inside the prompt. Most texts are such a
--- line already, which 2 µs tell; to make one takes 12.
+-- line already, or a title above one: 2 µs tell and join them; to make one of another takes 12.
+-- One expression tells and makes: of those a connection keeps 32.
 CREATE OR REPLACE FUNCTION _folded_line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
 BEGIN ATOMIC
@@ -12,6 +13,7 @@ END;
 
 CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN length(content) <= max_length AND strpos(content, '  ') = 0
-                     AND replace(content, ' ', '') !~ '[[:space:][:cntrl:]]'
-                THEN btrim(content) ELSE _folded_line(content, max_length) END;
+    RETURN CASE WHEN length(content) <= max_length
+                     AND strpos(replace(content, E'\n', ' '), '  ') = 0
+                     AND replace(replace(content, E'\n', ''), ' ', '') !~ '[[:space:][:cntrl:]]+'
+                THEN btrim(replace(content, E'\n', ' ')) ELSE _folded_line(content, max_length) END;

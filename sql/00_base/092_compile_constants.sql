@@ -1,8 +1,8 @@
--- Makes functions of what a write asks of tables kind and embedding_model. As a constant of its plan
--- it costs a statement nothing, where reading the two rows takes 30 of the 350 µs of a row of an
--- attached table. A change of a row makes them anew, and with them every plan they are part of, as
--- the redaction rules do (066_compile_redaction). Whoever may write the two tables may be another
--- than the owner of the functions: the trigger has the rights of that one, and runs this alone.
+-- Makes functions of what a write asks of tables kind and embedding_model. As a constant of its
+-- plan it costs a statement nothing, where reading the two rows takes 30 of the 350 µs of a row of
+-- an attached table. A change of a row makes them anew, and with them every plan they are part of,
+-- as the redaction rules do (066_compile_redaction). memoir_admin writes the two tables, too, and
+-- may not replace a function: the trigger has its owner's rights, is given nothing and does this.
 CREATE OR REPLACE FUNCTION _refresh_constants() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -1,7 +1,7 @@
--- Changes the memory of one row of an attached table, with its revision and its traces: what _revise
--- (20_write/023_changes) does for many memories of any kind, in a fifth of its time, because the
--- application waits for it. A row stands in nobody's way: its hash is that of its key and it fills
--- no slot. Nobody is notified: the application knows what its rows say.
+-- Changes the memory of one row of an attached table, with its revision and its traces: what
+-- _revise (20_write/023_changes) does for many memories of any kind, in less than half of its time,
+-- because the application waits for it. A row stands in nobody's way: its hash is that of its key
+-- and it fills no slot. Nobody is notified: the application knows what its rows say.
 
 -- The values of the columns that differ, as they were; NULL where none does.
 CREATE OR REPLACE FUNCTION _replaced_values(stored memory, changed memory) RETURNS jsonb

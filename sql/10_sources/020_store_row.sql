@@ -39,7 +39,7 @@ CREATE OR REPLACE FUNCTION _says_something(content text) RETURNS boolean
 -- What ended before it began is over from the start.
 CREATE OR REPLACE FUNCTION _row_until(valid_until timestamptz, made_at timestamptz)
     RETURNS timestamptz
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE WHEN valid_until < 'infinity'
                 THEN greatest(valid_until, made_at + interval '1 microsecond') END;
 

@@ -107,9 +107,9 @@ BEGIN
 END $$;
 
 -- Rows of an INSERT that could not be taken over together, because of one of them, or because one
--- was there already, which only an INSERT that follows a lost memory or meets a fill finds out: they
--- are taken with more care. What was busy, or could not be done by the server, is not tried again
--- while the application waits.
+-- was there already, which only an INSERT that follows a lost memory or meets a fill finds out:
+-- they are taken with more care. What was busy, or could not be done by the server, is not tried
+-- again while the application waits.
 CREATE OR REPLACE FUNCTION _source_added(name text, rows source_row[], code text, reason text)
     RETURNS void
     LANGUAGE plpgsql
@@ -127,8 +127,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Records what was wrong with a row, once till it is tried again. Where its columns are gone neither
--- row is known.
+-- Records what was wrong with a row, once till it is tried again. Where its columns are gone
+-- neither row is known.
 CREATE OR REPLACE FUNCTION _source_failed(
     name text, old_row source_row, new_row source_row, code text, reason text) RETURNS void
     LANGUAGE plpgsql

@@ -63,11 +63,13 @@ DECLARE
     r source_row;
     written int := 0;
 BEGIN
-    BEGIN
-        RETURN _take_together(s, rows);
-    EXCEPTION WHEN OTHERS THEN
-        NULL;  -- the row that failed fails again below, and is recorded
-    END;
+    IF cardinality(rows) > 1 THEN
+        BEGIN
+            RETURN _take_together(s, rows);
+        EXCEPTION WHEN OTHERS THEN
+            NULL;  -- the row that failed fails again below, and is recorded
+        END;
+    END IF;
     FOREACH r IN ARRAY rows LOOP
         BEGIN
             PERFORM _check_whose(s, r);

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION _open_sessions(user_id text, session_ids text[]) RETU
 AS $$
 #variable_conflict use_column
 DECLARE
-    open record;
+    opened record;
 BEGIN
     IF session_ids = '{}' THEN
         RETURN '{}';
@@ -17,11 +17,11 @@ BEGIN
     -- Nearly every turn is of a session that is open.
     SELECT array_agg(s.session_id) AS ids,
            coalesce(array_agg(s.session_id) FILTER (WHERE s.temporary), '{}') AS temporary
-    INTO open
+    INTO opened
     FROM session AS s
     WHERE s.user_id = _open_sessions.user_id AND s.session_id = ANY (session_ids);
-    IF session_ids <@ open.ids THEN
-        RETURN open.temporary;
+    IF session_ids <@ opened.ids THEN
+        RETURN opened.temporary;
     END IF;
     INSERT INTO session (user_id, session_id, number)
     SELECT _open_sessions.user_id, n.session_id, n.number

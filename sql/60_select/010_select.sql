@@ -19,18 +19,17 @@ AS $$
 DECLARE
     n CONSTANT int := coalesce(cardinality(scores), 0);
     pairs CONSTANT int := coalesce(cardinality(makers), 0);
-    -- MMR divided by lambda: score - penalty * Jaccard.
-    -- Overlap is |A & B| / (|A| + |B|), negative as <#> gives it.
-    penalty CONSTANT float8 := (1 - mmr_lambda) / mmr_lambda;
-    duplicate_overlap CONSTANT float8 := -duplicate_at / (1 + duplicate_at);
-    bounds float8[] := scores;
-    nearest float8[] := array_fill(0::float8, ARRAY[n]);
-    compared int[] := array_fill(0, ARRAY[n]);
-    lines sparsevec[] := '{}';
-    sizes float8[] := '{}';
+    -- By candidate: overlap with the nearest of the lines it was compared with, how many those
+    -- are, and the most that its MMR can be.
+    nearest float8[];
+    compared int[];
+    bounds float8[];
+    lines sparsevec[];
+    sizes float8[];
     k int := 0;
     best float8;
     pick int;
+    -- Overlap is |A & B| / (|A| + |B|), negative as <#> gives it: Jaccard = o / (1 + o).
     whole float8;
     overlap float8;
     its_terms sparsevec;
@@ -52,17 +51,18 @@ BEGIN
                 FOR i IN head..n LOOP
                     EXIT WHEN scores[i] <= best;
                     CONTINUE WHEN outcome[i] IS NOT NULL OR bounds[i] <= best;
-                    IF compared[i] < k THEN
+                    IF (compared[i] = k) IS NOT TRUE THEN
                         its_terms := terms[i];
                         its_size := term_counts[i];
                         overlap := nearest[i];
-                        FOR j IN compared[i] + 1..k LOOP
+                        FOR j IN coalesce(compared[i], 0) + 1..k LOOP
                             overlap := least(overlap,
                                              (its_terms <#> lines[j]) / (its_size + sizes[j]));
                         END LOOP;
                         nearest[i] := overlap;
                         compared[i] := k;
-                        bounds[i] := scores[i] + penalty * overlap / (1 + overlap);
+                        bounds[i] := scores[i] + (1::float8 - mmr_lambda) / mmr_lambda
+                            * overlap / (1::float8 + overlap);
                         CONTINUE WHEN bounds[i] <= best;
                     END IF;
                     best := bounds[i];
@@ -83,10 +83,12 @@ BEGIN
             END IF;
             its_terms := terms[pick];
             its_size := term_counts[pick];
-            slack := its_size * (1 / duplicate_at - 1) + 1e-9;
+            slack := its_size * (1::float8 / duplicate_at - 1::float8) + 1e-9::float8;
             FOR j IN 1..k LOOP
                 IF abs(sizes[j] - its_size) <= slack
-                   AND (its_terms <#> lines[j]) <= duplicate_overlap * (its_size + sizes[j]) + 1e-9
+                   AND (its_terms <#> lines[j])
+                       <= -duplicate_at / (1::float8 + duplicate_at) * (its_size + sizes[j])
+                          + 1e-9::float8
                 THEN
                     outcome[pick] := -abs(chosen[j]);
                     CONTINUE picks;
@@ -116,7 +118,7 @@ BEGIN
             outcome[pick] := k;
             group_costs[groups[pick]] := 0;
             lines[k] := its_terms;
-            sizes[k] := greatest(its_size, 1);
+            sizes[k] := greatest(its_size, 1::float8);
         END LOOP;
     END LOOP;
 END $$;

@@ -28,7 +28,6 @@ DECLARE
     features text;
     times tstzmultirange;
     hybrid_time_boost float8;
-    settings mode;
     keywords text[];
     pool bigint[];
     edges bigint[];
@@ -79,11 +78,11 @@ BEGIN
            p.ann = 0 AND p.narrow_for = coalesce(m.dimensions, 0) AS none_wide,
            p.ann = 0 AND NOT p.some_expire AS none_expires,
            (as_of = 'infinity' AND m.fast AND p.ann = 0 AND NOT p.some_expire) IS TRUE AS usual,
-           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet ELSE '' END
+           CASE WHEN m.profile AND p.snippet_cost <= budget::float8 THEN p.snippet ELSE '' END
                AS profile_text,
-           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_cost ELSE 0 END
-               AS profile_cost,
-           CASE WHEN m.profile AND p.snippet_cost <= budget THEN p.snippet_ids ELSE '{}' END
+           CASE WHEN m.profile AND p.snippet_cost <= budget::float8 THEN p.snippet_cost
+                ELSE 0::float8 END AS profile_cost,
+           CASE WHEN m.profile AND p.snippet_cost <= budget::float8 THEN p.snippet_ids ELSE '{}' END
                AS except_ids,
            CASE WHEN as_of = 'infinity' AND p.counted_up_to > 0 AND p.ann = 0
                      AND p.expansions = m.expansions AND length(query_text) <= 1000
@@ -99,17 +98,19 @@ BEGIN
                             || '}/536870912')::sparsevec END
                FROM (
                    SELECT ARRAY(SELECT _term(word) FROM unnest(k.words) AS word) AS terms,
-                          CASE WHEN m.name_boost <> 0 THEN
+                          CASE WHEN m.name_boost <> 0::float8 THEN
                               ARRAY(SELECT _feature('name ' || word) FROM unnest(k.words) AS word)
                           END AS names
                    FROM (SELECT tokens(query_text) AS words OFFSET 0) AS k
                    OFFSET 0
                ) AS a, LATERAL (
                    SELECT CASE WHEN count(*) = 0 THEN '' ELSE string_agg(
-                              ',' || w.term || ':' || CASE
-                                  WHEN w.idf IS NULL THEN m.name_boost * _feature_scale() / w.names
-                                  ELSE w.idf / nullif(w.idfs + (cardinality(a.terms) - w.words)
-                                                               * _idf(p.counted, 0), 0) END, '')
+                              ',' || w.term::text || ':' || CASE
+                                  WHEN w.idf IS NULL
+                                  THEN m.name_boost * _feature_scale() / w.names::float8
+                                  ELSE w.idf / nullif(
+                                      w.idfs + (cardinality(a.terms) - w.words)::float8
+                                               * _idf(p.counted, 0), 0::float8) END::text, '')
                           END AS entries
                    FROM (
                        SELECT f.term, f.idf, sum(f.idf) OVER everything AS idfs,
@@ -132,7 +133,7 @@ BEGIN
     FROM mode AS m
     LEFT JOIN profile AS p ON p.user_id = _recall.user_id
     WHERE m.name = _recall.mode;
-    IF NOT FOUND OR budget NOT BETWEEN 1 AND 100000 OR (at_epoch >= 0) IS NOT TRUE
+    IF NOT FOUND OR budget NOT BETWEEN 1 AND 100000 OR (at_epoch >= 0::float8) IS NOT TRUE
        OR vector_dims(query) <> setup.dimensions OR l2_norm(query) = 0::float8
     THEN
         PERFORM _check_recall(mode, budget, query, setup.dimensions, at);
@@ -175,7 +176,9 @@ BEGIN
             by_importance := query IS NULL AND query_text = '';
         END IF;
     END IF;
-    IF setup.time_boost <> 0 AND query_text <> '' AND (query IS NULL OR question IS NOT NULL) THEN
+    IF setup.time_boost <> 0::float8 AND query_text <> ''
+       AND (query IS NULL OR question IS NOT NULL)
+    THEN
         times := _time_windows(query_text, at);
         IF times IS NOT NULL THEN
             times := _asked_times(times, setup.time_before, setup.time_after, setup.time_after_day);
@@ -197,14 +200,14 @@ BEGIN
             setup.fast := false;
         END IF;
         IF NOT setup.fast OR setup.turns AND setup.number > 0 THEN
-            SELECT m.* INTO settings FROM mode AS m WHERE m.name = _recall.mode;
-            IF settings.keyword_weight > 0 THEN
-                keywords := _asked_keywords(user_id, query_text);
-            END IF;
+            -- No variable of type mode: to declare it takes 2 % of the first call.
+            SELECT _asked_keywords(_recall.user_id, query_text) INTO keywords
+            FROM mode AS m WHERE m.name = _recall.mode AND m.keyword_weight > 0;
             IF setup.number > 0 THEN
                 SELECT p.ids, p.edges INTO pool, edges
-                FROM _pool(user_id, settings, setup.model_id, query, question, keywords,
-                           setup.candidate_limit, at, by_importance, as_of, times) AS p;
+                FROM mode AS m, _pool(_recall.user_id, m, setup.model_id, query, question, keywords,
+                                      setup.candidate_limit, at, by_importance, as_of, times) AS p
+                WHERE m.name = _recall.mode;
                 setup.except_ids := setup.except_ids || edges;
             END IF;
         END IF;
@@ -354,9 +357,11 @@ BEGIN
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
-            FROM _candidates(user_id, settings, setup.model_id, query, question, by_importance,
+            FROM mode AS m,
+                 _candidates(_recall.user_id, m, setup.model_id, query, question, by_importance,
                              as_of, keywords, setup.except_ids, setup.candidate_limit, NULL,
-                             times, pool) AS c;
+                             times, pool) AS c
+            WHERE m.name = _recall.mode;
         ELSIF setup.number > 0 THEN
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
@@ -447,16 +452,17 @@ BEGIN
         END IF;
         IF setup.show_references THEN
             SELECT array_agg(r.cost + _reference_cost(r.id)),
-                   array_agg(r.brief_cost + _reference_cost(r.id))
-            INTO costs, brief_costs
-            FROM unnest(ids, costs, brief_costs) AS r (id, cost, brief_cost);
+                   array_agg(r.brief_cost + _reference_cost(r.id)),
+                   array_agg(_reference(r.id) || r.line)
+            INTO costs, brief_costs, lines
+            FROM unnest(ids, costs, brief_costs, lines) AS r (id, cost, brief_cost, line);
         END IF;
         selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts,
                              setup.heading_costs, smallest, setup.mmr_lambda, setup.mmr_lines,
-                             setup.duplicate_at, setup.line_limit, budget - setup.profile_cost,
-                             makers, sources);
+                             setup.duplicate_at, setup.line_limit,
+                             budget::float8 - setup.profile_cost, makers, sources);
         EXIT WHEN _enough(cardinality(ids), setup.candidate_limit, cardinality(selection.chosen),
-                          setup.line_limit, selection.spent, budget - setup.profile_cost);
+                          setup.line_limit, selection.spent, budget::float8 - setup.profile_cost);
         setup.candidate_limit := least(4 * setup.candidate_limit, 1000);
     END LOOP;
 
@@ -467,7 +473,9 @@ BEGIN
             line := lines[place];
         ELSE
             place := -place;
-            SELECT t.brief INTO STRICT line FROM trace AS t
+            SELECT CASE WHEN setup.show_references THEN _reference(ids[place]) ELSE '' END
+                   || t.brief
+            INTO STRICT line FROM trace AS t
             WHERE t.user_id = _recall.user_id AND t.memory_id = ids[place]
               AND t.model = setup.model_id;
         END IF;
@@ -476,9 +484,7 @@ BEGIN
             in_order := in_order || kind;
             groups[kind] := setup.kind_headings[kind] || E'\n';
         END IF;
-        groups[kind] := groups[kind] || '- '
-            || CASE WHEN setup.show_references THEN _reference(ids[place]) ELSE '' END
-            || line || E'\n';
+        groups[kind] := groups[kind] || '- ' || line || E'\n';
         IF ids[place] > 0 THEN
             memory_ids := memory_ids || ids[place];
         END IF;
@@ -504,7 +510,7 @@ BEGIN
             _recall.user_id, started, nullif(as_of, 'infinity'), _recall.mode,
             _redact_head(query_text, 200), coalesce(ids, '{}'), coalesce(kinds, '{}'),
             coalesce(scores, '{}'), setup.kind_weights, selection.chosen, tokens, budget,
-            1000 * date_part('epoch', clock_timestamp() - started))
+            1000::float8 * date_part('epoch', clock_timestamp() - started))
         RETURNING r.retrieval_id INTO retrieval_id;
     END IF;
 END $$;

@@ -1,6 +1,82 @@
 -- Why each memory is or is not in the block: the debugger's view of one recall, same arguments,
 -- same arithmetic. Scores with _ranked and chooses with _select, as _recall does; it writes no log
 -- row. only_memory is not called memory_id because a column of the result is.
+
+-- What to call the words and features of a question that a memory has: of each its name, its terms,
+-- and the weight at which a memory is said to have it.
+CREATE OR REPLACE FUNCTION _question_labels(
+    user_id text, settings mode, query_text text,
+    OUT labels text[], OUT terms sparsevec[], OUT sizes float8[])
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    SELECT array_agg(w.label), array_agg(_term_set(w.terms, '{}')), array_agg(w.size - 0.5)
+    INTO labels, terms, sizes
+    FROM (
+        SELECT q.word || CASE WHEN q.form = q.word THEN '' ELSE ' → ' || q.form END AS label,
+               array_agg(DISTINCT q.term) AS terms, count(DISTINCT q.term) AS size
+        FROM _question_words(_question_labels.user_id, query_text) AS q
+        GROUP BY q.word, q.form
+        -- A feature counts 2^-12 in a memory, a word 1.
+        UNION ALL
+        SELECT 'name ' || word, ARRAY[_feature('name ' || word)], 0.5
+        FROM unnest(tokens(query_text)) AS word WHERE settings.name_boost <> 0
+        UNION ALL
+        SELECT 'says when', ARRAY[_feature('when')], 0.5
+        WHERE settings.when_feature <> '' AND _asks_when(query_text)
+        LIMIT 400
+    ) AS w;
+END $$;
+
+-- Why a candidate was left out for one that was chosen; events have negative ids.
+CREATE OR REPLACE FUNCTION _repeats(user_id text, id bigint, chosen_id bigint) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN format(
+        '%s %s %s',
+        CASE WHEN EXISTS (
+            SELECT FROM relation AS r
+            WHERE r.user_id = _repeats.user_id AND r.type = 'derived_from'
+              AND (r.from_id, r.to_id) IN ((chosen_id, id), (id, chosen_id)))
+        THEN 'told by' ELSE 'duplicate of' END,
+        CASE WHEN chosen_id > 0 THEN 'memory' ELSE 'event' END, abs(chosen_id));
+END $$;
+
+-- Memories that no recall finds, and why: all, the newest so many, or one.
+CREATE OR REPLACE FUNCTION _not_recalled(
+    user_id text, model smallint, known_until timestamptz, most int, only_memory bigint)
+    RETURNS TABLE (kind text, memory_id bigint, line text, reason text, importance float8)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT m.kind, m.memory_id, _line(m.content, 200),
+           CASE WHEN m.created_at > known_until THEN 'not known yet'
+                WHEN m.status <> 'active' THEN m.status
+                ELSE 'no trace of the active model' END,
+           m.importance
+    FROM (SELECT o.* FROM memory AS o
+          WHERE o.user_id = _not_recalled.user_id AND o.memory_id = only_memory
+          UNION ALL
+          (SELECT o.* FROM memory AS o
+           WHERE o.user_id = _not_recalled.user_id AND only_memory IS NULL
+           ORDER BY o.user_id DESC, o.memory_id DESC
+           LIMIT most)) AS m
+    WHERE (m.status <> 'active' AND (m.status IN ('superseded', 'archived')
+                                     AND m.retired_at > known_until) IS NOT TRUE
+           OR m.created_at > known_until
+           OR NOT EXISTS (SELECT FROM trace AS t
+                          WHERE t.user_id = _not_recalled.user_id AND t.memory_id = m.memory_id
+                            AND t.model = _not_recalled.model
+                            AND (t.active OR m.status <> 'active')));
+END $$;
+
 CREATE OR REPLACE FUNCTION memory_explain(
     query_vec halfvec DEFAULT NULL, mode text DEFAULT 'execute', budget int DEFAULT 800,
     query_text text DEFAULT NULL, user_id text DEFAULT NULL, session_id text DEFAULT NULL,
@@ -26,11 +102,8 @@ DECLARE
     question sparsevec;
     plain_question sparsevec;
     times tstzmultirange;
-    words CONSTANT text[] := tokens(coalesce(query_text, ''));
     keywords text[];
-    labels text[];
-    label_terms sparsevec[];
-    label_sizes float8[];
+    named record;
     by_importance CONSTANT boolean := query_vec IS NULL AND coalesce(query_text, '') = '';
     candidate_limit int;
     large boolean;
@@ -70,23 +143,8 @@ BEGIN
         IF settings.keyword_weight > 0 THEN
             keywords := _asked_keywords(owner, query_text);
         END IF;
-        SELECT array_agg(w.label), array_agg(_term_set(w.terms, '{}')), array_agg(w.size)
-        INTO labels, label_terms, label_sizes
-        FROM (
-            SELECT q.word || CASE WHEN q.form = q.word THEN '' ELSE ' → ' || q.form END AS label,
-                   array_agg(DISTINCT q.term) AS terms, count(DISTINCT q.term) AS size
-            FROM _question_words(owner, query_text) AS q
-            GROUP BY q.word, q.form
-            -- A feature counts 2^-12 in a memory, a word 1.
-            UNION ALL
-            SELECT 'name ' || word, ARRAY[_feature('name ' || word)], 0.5
-            FROM unnest(words) AS word WHERE settings.name_boost <> 0
-            UNION ALL
-            SELECT 'says when', ARRAY[_feature('when')], 0.5
-            WHERE settings.when_feature <> '' AND _asks_when(query_text)
-            LIMIT 400
-        ) AS w;
     END IF;
+    named := _question_labels(owner, settings, coalesce(query_text, ''));
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
     candidate_limit := _candidate_limit(settings.candidate_limit, budget);
@@ -140,15 +198,7 @@ BEGIN
                WHEN s.obstacle IS NOT NULL THEN s.obstacle
                WHEN o.id IS NULL AND settings.extra_lines > 0 THEN 'beyond the line limit'
                WHEN o.id IS NULL THEN 'beyond the candidate limit'
-               WHEN o.outcome < 0 THEN (
-                   SELECT format('%s %s %s',
-                                 CASE WHEN EXISTS (
-                                     SELECT FROM relation AS r
-                                     WHERE r.user_id = owner AND r.type = 'derived_from'
-                                       AND (r.from_id, r.to_id) IN ((d.id, s.id), (s.id, d.id)))
-                                 THEN 'told by' ELSE 'duplicate of' END,
-                                 CASE WHEN d.id > 0 THEN 'memory' ELSE 'event' END, abs(d.id))
-                   FROM (VALUES (ids[-o.outcome])) AS d (id))
+               WHEN o.outcome < 0 THEN _repeats(owner, s.id, ids[-o.outcome])
                WHEN o.outcome IS NULL
                     AND settings.line_limit + settings.extra_lines <= cardinality(chosen)
                    THEN 'beyond the line limit'
@@ -157,9 +207,9 @@ BEGIN
            s.keyword, s.graph, s.recency, s.importance, s.interaction, s.priority,
            s.boost, s.neighbours, s.session,
            ARRAY(SELECT w.label
-                 FROM unnest(labels, label_terms, label_sizes) WITH ORDINALITY
+                 FROM unnest(named.labels, named.terms, named.sizes) WITH ORDINALITY
                       AS w (label, terms, size, place)
-                 WHERE -(s.terms <#> w.terms) > w.size - 0.5
+                 WHERE -(s.terms <#> w.terms) > w.size
                  ORDER BY w.place)
            || ARRAY(SELECT 'keyword ' || m FROM unnest(hit.matched) AS m),
            s.via
@@ -171,25 +221,10 @@ BEGIN
     LEFT JOIN unnest(ids, outcomes) AS o (id, outcome) ON o.id = s.id
     WHERE only_memory IS NULL OR s.id = only_memory
     UNION ALL
-    SELECT NULL, m.kind, m.memory_id, NULL, _line(m.content, 200),
-           NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-           CASE WHEN m.created_at > known_until THEN 'not known yet'
-                WHEN m.status <> 'active' THEN m.status
-                ELSE 'no trace of the active model' END,
-           NULL, NULL, NULL, m.importance, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-    FROM (SELECT o.* FROM memory AS o
-          WHERE o.user_id = owner AND o.memory_id = only_memory
-          UNION ALL
-          (SELECT o.* FROM memory AS o
-           WHERE o.user_id = owner AND only_memory IS NULL
-           ORDER BY o.user_id DESC, o.memory_id DESC
-           LIMIT CASE WHEN large THEN 1000 END)) AS m
-    WHERE (m.status <> 'active' AND (m.status IN ('superseded', 'archived')
-                                     AND m.retired_at > known_until) IS NOT TRUE
-           OR m.created_at > known_until
-           OR NOT EXISTS (SELECT FROM trace AS t
-                          WHERE t.user_id = owner AND t.memory_id = m.memory_id
-                            AND t.model = model.model_id AND (t.active OR m.status <> 'active')))
+    SELECT NULL, m.kind, m.memory_id, NULL, m.line, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+           m.reason, NULL, NULL, NULL, m.importance, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM _not_recalled(owner, model.model_id, known_until, CASE WHEN large THEN 1000 END,
+                       only_memory) AS m
     ORDER BY 1 NULLS LAST, 11 DESC NULLS LAST, 3, 4
     LIMIT 1000;
 END $$;

@@ -103,8 +103,8 @@ BEGIN
             USING ERRCODE = 'ME008',
                   DETAIL = 'A score of this mode has parts that the weight of the kind does not '
                            'multiply (neighbours, interaction, priority).',
-                  HINT = 'Replay the recalls of another mode with of_mode => ''execute'', or '
-                         'compare with memoir.evaluate().';
+                  HINT = 'Replay the recalls of another mode with of_mode => ''execute'' '
+                         '(memoir replay --mode execute), or compare with memoir.evaluate().';
     END IF;
     SELECT array_agg(CASE WHEN w.new = w.old THEN 1
                           WHEN w.old = 0 THEN 'infinity'

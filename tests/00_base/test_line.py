@@ -27,6 +27,15 @@ def test_a_control_character_becomes_a_space(tx, character):
     assert recall(tx, "tea").block == "## Known facts\n- tea green\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("tea\ngreen", "tea green"), ("\ntea\n", "tea"), ("tea \n green", "tea green"),
+     ("tea\n\ngreen", "tea green"), ("tea\ngreen and hot", "tea green…")],
+)  # fmt: skip
+def test_lines_are_joined_by_one_space(tx, text, line):
+    assert value(tx, "SELECT memoir._line(%s, 10)", text) == line
+
+
 def test_no_control_or_separator_of_unicode_breaks_a_line(tx):
     every = (chr(code) for code in range(1, 0x3001))
     remember(tx, "tea" + "x".join(c for c in every if category(c) in {"Cc", "Zl", "Zp", "Zs"}))

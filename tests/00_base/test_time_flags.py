@@ -81,6 +81,11 @@ SAYS_NO_TIME = [
     "三个人",
     "五年级",
 ]
+TIMES = """yesterday today tonight tomorrow nowadays weekend ago monday tuesday wednesday thursday
+    friday saturday sunday january february march april may june july august september october
+    november december jan feb mar apr jun jul aug sep sept oct nov dec night day week month quarter
+    year spring summer autumn fall winter morning afternoon evening 1999 2023 5/8/23"""
+PHRASES = ["{}", "({}s!)", "in {}", "last {}", "the next two {}s", "in-{}", "5th of {}", "{} 5"]
 QUESTIONS = [
     "Do you like tea?",
     "Really? ",
@@ -129,6 +134,17 @@ def test_it_says_when(tx, content):
 @pytest.mark.parametrize("content", SAYS_NO_TIME)
 def test_it_says_no_time(tx, content):
     assert not flag(tx, "_has_time_word", content)
+
+
+def test_a_memory_is_looked_through_for_a_time_wherever_there_may_be_one(tx):
+    texts = [phrase.format(word) for word in TIMES.split() for phrase in PHRASES]
+    missed = tx.execute(
+        "SELECT t FROM unnest(%s::text[]) AS t, memoir._word_vector(t, '', 512) AS w"
+        " WHERE memoir._has_time_word(t)"
+        " AND w.terms <#> memoir._term_set('{}', ARRAY[memoir._feature('when')]) = 0",
+        (texts + SAYS_WHEN,),
+    )
+    assert missed.fetchall() == []
 
 
 @pytest.mark.parametrize("content", QUESTIONS)

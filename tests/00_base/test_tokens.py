@@ -127,6 +127,11 @@ def test_only_the_first_20000_characters_count(tx, filler, word):
     assert word not in tokens(tx, filler * 10_000 + word)
 
 
+@given(text=st.text(st.sampled_from("abAB1 .,:'\n"), max_size=40))
+def test_a_line_break_separates_as_a_space_does(tx, text):
+    assert tokens(tx, text) == tokens(tx, text.replace("\n", " "))
+
+
 @given(text=ASCII)
 def test_a_chinese_character_beside_it_does_not_change_english_text(tx, text):
     assert tokens(tx, text + " 错") == tokens(tx, text) | {"错"}

@@ -63,6 +63,33 @@ def test_only_another_text_needs_another_vector(tasks):
     assert value(tasks, "SELECT embedding FROM memoir.trace") is None
 
 
+def test_one_row_that_is_there_already_keeps_none_of_its_insert_away(tasks):
+    add(tasks, "tea", "milk")
+    tasks.execute("CREATE TEMP TABLE kept AS SELECT * FROM tasks; DELETE FROM tasks")
+    tasks.execute(
+        "INSERT INTO tasks (id, title) SELECT id, title FROM kept WHERE title = 'tea'"
+        " UNION ALL SELECT gen_random_uuid(), 'rum ' || n FROM generate_series(1, 250) AS n"
+    )
+    assert (memories(tasks)["tea"], len(memories(tasks)), waiting(tasks)) == ("active", 252, [])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE t SET content = 'milk'", "DELETE FROM t", "INSERT INTO t VALUES (1, 'back')"],
+)
+def test_a_memory_that_somebody_holds_lets_its_row_wait(db, dsn, statement):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    call(db, "attach_source", name="t", kind="fact", relation="t", user_id="u")
+    db.execute("INSERT INTO t VALUES (1, 'tea')")
+    if statement.startswith("INSERT"):
+        db.execute("DELETE FROM t")
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT FROM memoir.memory FOR UPDATE")
+        db.execute(statement)
+        other.rollback()
+    assert value(db, "SELECT source_key || ' ' || code FROM memoir.source_error") == "1 55P03"
+
+
 def test_a_deleted_row_is_forgotten_and_comes_back(tasks):
     add(tasks, "tea")
     tasks.execute("CREATE TEMP TABLE kept AS SELECT * FROM tasks; DELETE FROM tasks")

@@ -78,6 +78,14 @@ def test_batches_of_a_step_are_told_as_one(db):
     assert forgotten(db) == 10
 
 
+def test_a_step_without_details_may_take_several_batches(db):
+    set_to(db, maintain_batch=3)
+    db.execute("CREATE TABLE tea (id int PRIMARY KEY, content text)")
+    call(db, "attach_source", name="tea", kind="fact", relation="tea", user_id="ada")
+    db.execute("INSERT INTO tea SELECT n, 'green tea ' || n FROM generate_series(1, 10) AS n")
+    assert ("ada", "keywords found", 10) in run(db)
+
+
 def test_one_run_has_one_number(db):
     set_to(db, maintain_batch=3)
     notes(db, 10)

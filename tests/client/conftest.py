@@ -62,16 +62,18 @@ class Awaited:
         return lambda *args, **kwargs: self._runner.run(method(*args, **kwargs))
 
 
-@pytest.fixture(autouse=True)
-def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def plain_environment() -> Iterator[None]:
     """No settings of the machine, and none of its certificates.
 
     Every client of OpenAI's reads all of them, 20 ms; servers of tests speak HTTP.
     """
-    for name in list(os.environ):
-        if name.startswith(("MEMOIR_", "OPENAI_", "PG", "SSL_CERT_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("SSL_CERT_DIR", str(Path(__file__).parent))
+    with pytest.MonkeyPatch.context() as patched:
+        for name in list(os.environ):
+            if name.startswith(("MEMOIR_", "OPENAI_", "PG", "SSL_CERT_")):
+                patched.delenv(name)
+        patched.setenv("SSL_CERT_DIR", str(Path(__file__).parent))
+        yield
 
 
 @pytest.fixture

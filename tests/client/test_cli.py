@@ -302,8 +302,14 @@ def test_psql_gets_the_search_path_the_user_and_no_password(dsn: str) -> None:
     assert "s3cret-word" not in address
     assert environment["PGPASSWORD"] == "s3cret-word"
     with psycopg.connect(address) as conn:
-        assert str(conn.execute("SHOW search_path").fetchone()).startswith("('memoir, ")
+        assert conn.execute("SHOW search_path").fetchone() == ('"$user", public, memoir, public',)
         assert conn.execute("SHOW memoir.user_id").fetchone() == ("ada lovelace",)
+
+
+def test_a_table_made_in_psql_is_the_applications(dsn: str, db: psycopg.Connection) -> None:
+    done = in_a_process(dsn, "psql", "-qc", "CREATE TABLE tasks (id int PRIMARY KEY, title text)")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert db.execute("SELECT to_regclass('public.tasks') IS NOT NULL").fetchone() == (True,)
 
 
 def test_psql_runs_what_it_is_given(dsn: str) -> None:

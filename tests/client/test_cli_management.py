@@ -18,13 +18,25 @@ Call = Callable[..., Result]
 TEXTS = ["Ada uses Vim", "认证失败时先看 JWKS 缓存", "the harbour closes at nine"]
 
 
-@pytest.fixture
-def memoir(memoir: Call, dsn: str) -> Call:
-    """The command line in a database where Ada has three memories: 1, 2 and 3."""
+def remember_texts(dsn: str) -> None:
+    """Ada has three memories: 1, 2 and 3."""
     with Memoir(dsn, user="ada", embedder=None) as memory:
         for text in TEXTS:
             memory.remember(text, "fact")
+
+
+@pytest.fixture
+def memoir(memoir: Call, dsn: str) -> Call:
+    """The command line in a database where Ada has three memories."""
+    remember_texts(dsn)
     return lambda *arguments, stdin=None: memoir("--user", "ada", *arguments, stdin=stdin)
+
+
+@pytest.fixture(scope="module")
+def kept_texts(kept_dsn: str) -> str:
+    """The address of a database like that, which no test changes."""
+    remember_texts(kept_dsn)
+    return kept_dsn
 
 
 def columns(printed: str, *places: int) -> list[list[str]]:
@@ -170,6 +182,8 @@ def test_settings_are_shown_and_changed(memoir: Call) -> None:
 def test_stats_are_numbers_by_name(memoir: Call) -> None:
     assert ["memories", "3"] in columns(memoir("stats").stdout, 0, 1)
     assert ["recall_p50_ms", "-"] in columns(memoir("stats").stdout, 0, 1)
+    assert ["with_keywords", "100.0%"] in columns(memoir("stats").stdout, 0, 1)
+    assert ["hit_rate", "-"] in columns(memoir("stats").stdout, 0, 1)
     assert "fact (memories 3, importance 0.8)" in memoir("stats").stdout
     assert json.loads(memoir("stats", "--json").stdout)["by_kind"]["fact"]["memories"] == 3
 
@@ -262,9 +276,9 @@ def test_purge_of_a_user_wants_one_named(dsn: str) -> None:
     ],
 )
 def test_what_is_refused_has_a_sentence_and_a_hint(
-    memoir: Call, arguments: list[str], message: str
+    kept_texts: str, arguments: list[str], message: str
 ) -> None:
-    done = memoir(*arguments)
+    done = CliRunner().invoke(cli.main, ["--dsn", kept_texts, "--user", "ada", *arguments])
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.splitlines()[0] == f"error: {message}"
     assert "hint: " in done.stderr

@@ -308,7 +308,10 @@ def test_a_text_the_model_knows_nothing_of_has_no_vector(
 @pytest.fixture(scope="module", params=BOTH)
 def kept(request: pytest.FixtureRequest, kept_dsn: str) -> Iterator[tuple[Any, psycopg.Connection]]:
     """A client of a database with one memory, and a connection to it, for many tests."""
-    with clients(request.param, kept_dsn) as make, psycopg.connect(kept_dsn) as conn:
+    with (
+        clients(request.param, kept_dsn) as make,
+        psycopg.connect(kept_dsn, autocommit=True) as conn,
+    ):
         memory = make(user=request.param, embedder=None)
         memory.remember("the first", vector=[1.0, 0.0, 0.0])
         yield memory, conn

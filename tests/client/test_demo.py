@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import psycopg
+import pytest
 from click.testing import CliRunner, Result
 
 from pgmemoir import Memoir, cli, demo
@@ -22,8 +21,14 @@ def test_the_year_is_loaded_once(dsn: str, db: psycopg.Connection) -> None:
     assert row == (events,)
 
 
-def test_the_demo_shows_four_blocks_and_a_table(dsn: str) -> None:
-    done = CliRunner().invoke(cli.main, ["--dsn", dsn, "demo"])
+@pytest.fixture(scope="module")
+def shown(kept_dsn: str) -> tuple[str, Result]:
+    """The address of a database, and what the demo printed in it."""
+    return kept_dsn, CliRunner().invoke(cli.main, ["--dsn", kept_dsn, "demo"])
+
+
+def test_the_demo_shows_four_blocks_and_a_table(shown: tuple[str, Result]) -> None:
+    _, done = shown
     assert done.exit_code == 0, done.stderr
     for mode in demo.MODES:
         assert f"=== mode {mode}: " in done.stdout
@@ -33,15 +38,14 @@ def test_the_demo_shows_four_blocks_and_a_table(dsn: str) -> None:
     assert "--user demo psql" in done.stdout
 
 
-def test_the_demo_answers_its_question(dsn: str) -> None:
-    with Memoir(dsn, user=demo.USER) as memory:
-        demo.load(memory)
+def test_the_demo_answers_its_question(shown: tuple[str, Result]) -> None:
+    with Memoir(shown[0], user=demo.USER) as memory:
         for mode in demo.MODES:
             block = memory.context(demo.QUESTION, mode)
             assert "JWKS" in block
             assert "认证" in block
 
 
-def test_the_second_demo_loads_nothing(memoir: Callable[..., Result]) -> None:
-    memoir("demo")
-    assert "user demo has the year already" in memoir("demo").stdout
+def test_the_second_demo_loads_nothing(shown: tuple[str, Result]) -> None:
+    again = CliRunner().invoke(cli.main, ["--dsn", shown[0], "demo"])
+    assert "user demo has the year already" in again.stdout

@@ -214,8 +214,10 @@ def test_two_syncs_at_once_agree(db, dsn, folder):
 
 
 @pytest.fixture
-def watching(dsn: str, folder: Path):
-    """A watch of the folder, stopped at the end."""
+def watching(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """A watch of the folder that looks often, stopped at the end."""
+    monkeypatch.setattr(module, "_LOOK", 0.05)
+    monkeypatch.setattr(module, "_FIRST_RECONNECT", 0.05)
     stop, told, failed = threading.Event(), [], []
     arguments = (dsn, folder, Options(user="default"), told.append, failed.append, stop)
     thread = threading.Thread(target=watch, args=arguments)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import Result
+from tests.conftest import folder_of_a_server
 from tests.jobs import add_kind, enqueue
 from tests.openai_server import (
     Body,
@@ -192,7 +191,7 @@ def test_an_embedder_that_fails_loses_nothing(
     db.execute("SELECT memoir.use_model('openai/m', 8)")
     notes(db, 3)
     api.always = fault
-    work(timeout=0.5)
+    work(timeout=0.1 if fault is silent else 20)
     ((state, _, error),) = errors(db)
     assert (without_vector(db), state) == (3, "waiting")
     assert reason in error
@@ -220,7 +219,7 @@ def test_a_chat_model_that_fails_loses_nothing(
 ) -> None:
     wants_keywords(db)
     api.always = fault
-    work(timeout=0.5)
+    work(timeout=0.1 if fault is silent else 20)
     ((state, _, error),) = errors(db)
     assert (from_model(db), state) == ([], "waiting")
     assert reason in error
@@ -412,7 +411,7 @@ def test_a_job_that_takes_longer_than_its_lease_stays_with_its_worker(
     db: psycopg.Connection, dsn: str, api: OpenAIServer, work: Work
 ) -> None:
     wants_keywords(db)
-    api.answer = lambda _: time.sleep(2) or KEYWORDS
+    api.answer = lambda _: time.sleep(1.5) or KEYWORDS
     log: Log = []
     runs = worker(dsn, api, log, name="slow", lease=1.0)
     thread = threading.Thread(target=runs.run, args=(True,))
@@ -420,6 +419,7 @@ def test_a_job_that_takes_longer_than_its_lease_stays_with_its_worker(
     until(lambda: api.chats)
     while thread.is_alive():
         assert outcomes(work(name="other")) == []
+        thread.join(0.1)
     assert outcomes(log) == ["done"]
 
 
@@ -455,10 +455,8 @@ def test_a_lost_connection_loses_no_answer(
 @pytest.fixture
 def home(pytestconfig: pytest.Config) -> Iterator[tuple[Path, int]]:
     """A folder for a server of the test's own, and its version."""
-    folder = Path(tempfile.mkdtemp(prefix="pgmemoir-test-"))
-    yield folder, pytestconfig.getoption("pg")
-    embedded.stop(folder)
-    shutil.rmtree(folder)
+    with folder_of_a_server() as folder:
+        yield folder, pytestconfig.getoption("pg")
 
 
 def test_a_worker_survives_a_crash_of_postgresql(
@@ -470,7 +468,7 @@ def test_a_worker_survives_a_crash_of_postgresql(
         wants_keywords(conn)
         notes(conn, 30)
     # What was done without having reached the disk is done again when the lease has ended.
-    with working(dsn, api, lease=3.0) as (_, log):
+    with working(dsn, api, lease=1.5) as (_, log):
         until(lambda: api.chats and api.embeddings)
         crash(*home)
         until(lambda: [entry for entry in log if entry["event"] == "database lost"])

@@ -35,7 +35,7 @@ OF_ALL_USERS = {
 # What is of an attached table: whose a row is stands in the row, and some belong to nobody known.
 # Attached tables are on the coordinator.
 OF_A_SOURCE = {
-    "_check_gone", "_leave_memories", "_record_failure", "_source_add", "_source_add_many",
+    "_adding_statement", "_check_gone", "_leave_memories", "_record_failure", "_source_add_many",
     "_source_emptied", "_source_event", "_source_event_gone", "_source_gone", "_source_take",
     "_source_users", "_take_together", "_tend_source", "_tend_sources", "_try_again",
     "detach_source", "fill_source",
@@ -44,7 +44,8 @@ OF_A_SOURCE = {
 ROWS_OF_A_USER = {"memoir.job", "memoir.memory", "memoir.import"}
 # Each only spares work that is done twice, or orders those who write the same configuration.
 ADVISORY_LOCKS = {
-    "_refresh_redaction", "_source_profile", "_tend_indexes", "_tend_left_over"
+    "_refresh_constants", "_refresh_redaction", "_source_profile", "_tend_indexes",
+    "_tend_left_over"
 }  # fmt: skip
 # The door, and what row-level security asks of the node it runs on.
 ASKING_WHO = {"_resolve_user", "_own_words", "_own_rows", "_compile_near_rows"}

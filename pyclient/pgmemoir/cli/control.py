@@ -13,6 +13,9 @@ from .output import print_json, table
 
 _SWITCH = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 
+# Of the numbers of a memory those between 0 and 1 that are a part of a whole.
+_SHARES = {"with_embedding", "with_keywords", "token_utilisation", "hit_rate", "used_share"}
+
 
 @click.command()
 @AS_JSON
@@ -24,7 +27,10 @@ def stats(app: App, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        cells = [[name, _told(value)] for name, value in found.items()]
+        cells = [
+            [name, f"{value:.1%}" if name in _SHARES and value is not None else _told(value)]
+            for name, value in found.items()
+        ]
         click.echo(table([["name", "value"], *cells], flexible=1, right=set()))
 
 

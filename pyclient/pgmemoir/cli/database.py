@@ -118,11 +118,11 @@ def psql_call(dsn: str, user: str | None) -> tuple[str, dict[str, str]]:
 
 
 def _search_path(dsn: str) -> str:
-    """memoir first, then the schema of the extension vector, then what was there."""
+    """What was there, so that a table made in psql is not one of memoir's; then memoir, vector."""
     with psycopg.connect(dsn) as conn, conn.cursor(row_factory=tuple_row) as cur:
         vector = vector_schema(cur)
         before = value(cur, "SELECT current_setting('search_path')")
-    return ", ".join(filter(None, ["memoir", vector, before]))
+    return ", ".join(filter(None, [before, "memoir", vector]))
 
 
 def _option(name: str, value: str) -> str:

@@ -26,7 +26,7 @@ from ..move import Imported, export_lines, header_of, import_lines, read_lines
 from ..steps import COUNT_FROM
 from .app import App
 from .options import DRY_RUN, USER
-from .output import progress_bar
+from .output import one_line, progress_bar
 from .upkeep import index_loaded
 
 _GZIP = b"\x1f\x8b"
@@ -57,7 +57,7 @@ def export(app: App, file: str, vectors: bool, force: bool) -> None:
             for line in every:
                 output.write(line.encode() + b"\n")
                 bar.update(1)
-    click.echo(f"exported user {header['user_id']}: {_told(counts)}", err=True)
+    click.echo(f"exported user {one_line(header['user_id'])}: {_told(counts)}", err=True)
 
 
 @click.command("import")
@@ -139,7 +139,7 @@ def _import_user(
         )
         if dry_run:
             conn.rollback()
-    click.echo(_imported(done, str(app.user), dry_run))
+    click.echo(_imported(done, one_line(str(app.user)), dry_run))
     if not (dry_run or done.known) and done.records.get("memory", 0) >= COUNT_FROM:
         index_loaded(app)
 

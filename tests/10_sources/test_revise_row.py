@@ -1,0 +1,62 @@
+"""A changed row of the application leaves what any change of a memory leaves, in less time."""
+
+from __future__ import annotations
+
+import pytest
+from psycopg.types.json import Jsonb
+from tests.rows import call, value
+
+COLUMNS = ("content", "summary", "importance", "data", "subject", "status", "valid_until")
+TRACES = "SELECT to_jsonb(t) - 'memory_id' FROM memoir.trace AS t ORDER BY memory_id"
+KEYWORDS = "SELECT array_agg(keyword ORDER BY 1) FROM memoir.keyword WHERE memory_id = %s"
+REVISIONS = """SELECT action, author, old_values, model FROM memoir.revision
+WHERE memory_id = %s ORDER BY revision_id"""
+MENTION = "SELECT memoir.mention(memory_id, 'Bob', user_id => 'u') FROM memoir.memory"
+REVISE = "SELECT memoir._revise('u', ARRAY[%s], ARRAY[%s], 'UPDATE', 'source', '', NULL, NULL)"
+
+
+@pytest.fixture
+def twins(tx):
+    """Two equal rows of an attached table, with vectors and a name; the ids of their memories."""
+    tx.execute(
+        "SET LOCAL TimeZone = 'UTC'; CREATE TABLE twin (id int PRIMARY KEY, content text,"
+        " summary text, importance float8, data jsonb, subject text, status text,"
+        " valid_until timestamptz)"
+    )
+    mapped = {name: [name] if name in ("content", "data") else name for name in COLUMNS}
+    call(tx, "attach_source", name="twin", kind="fact", relation="twin", user_id="u", **mapped)
+    tx.execute("INSERT INTO twin VALUES (1, 'tea', 'cup', 0.5, '{}'), (2, 'tea', 'cup', 0.5, '{}')")
+    tx.execute("UPDATE memoir.trace SET embedding = '[1,0,0]'")
+    tx.execute(MENTION)
+    return [row[0] for row in tx.execute("SELECT memory_id FROM memoir.memory ORDER BY source_key")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"content": "Ada's 茶, yesterday?\nhot"},
+        {"content": "milk " * 200, "summary": "milk", "importance": 0.25},
+        {"summary": None, "subject": "ada"},
+        {"data": {"cups": 2}, "valid_until": "2999-01-01T00:00:00+00:00"},
+        {"status": "archived", "importance": 1},
+        {"content": "rum", "status": "forgotten"},
+    ],
+)
+def test_it_leaves_what_the_change_of_any_memory_does(tx, twins, change):
+    row, memory = twins
+    given = {name: Jsonb(new) if isinstance(new, dict) else new for name, new in change.items()}
+    names = ", ".join(f"{name} = %({name})s" for name in given)
+    tx.execute(f"UPDATE twin SET {names} WHERE id = 1", given)
+    if "status" in change:
+        change = change | {"retired_at": value(tx, "SELECT to_jsonb(now())")}
+    tx.execute(REVISE, (memory, Jsonb(change)))
+    first, second = tx.execute(TRACES).fetchall()
+    assert first == second
+    for asked in (KEYWORDS, REVISIONS):
+        assert tx.execute(asked, (row,)).fetchall() == tx.execute(asked, (memory,)).fetchall()
+
+
+@pytest.mark.usefixtures("twins")
+def test_what_is_the_same_already_is_left_alone(tx):
+    tx.execute("UPDATE twin SET summary = ' cup ', importance = NULL, status = 'active'")
+    assert value(tx, "SELECT count(*) FROM memoir.revision") == 0
