@@ -154,8 +154,8 @@ BEGIN
         RETURN;
     END IF;
 
-    -- What few recalls need stands behind a condition: an expression that is evaluated costs 1.3 µs
-    -- in every transaction and 30 µs at the first call, beside what it does.
+    -- What few recalls need stands behind a condition: beside what it does, an expression that is
+    -- evaluated costs 1.3 µs in every transaction and 30 µs at the first call.
     question := setup.question;
     vector_share := setup.vector_share;
     IF question IS NULL THEN
