@@ -19,17 +19,17 @@ AS $$
 DECLARE
     n CONSTANT int := coalesce(cardinality(scores), 0);
     pairs CONSTANT int := coalesce(cardinality(makers), 0);
-    -- By candidate: overlap with the nearest of the lines it was compared with, how many those
-    -- are, and the most that its MMR can be.
-    nearest float8[];
+    -- By candidate: with how many lines it was compared, its overlap with the nearest of them, and
+    -- the most its MMR can be (divided by lambda: score - (1 - lambda) / lambda * Jaccard).
+    -- Overlap is |A & B| / (|A| + |B|), negative as <#> gives it.
     compared int[];
+    nearest float8[];
     bounds float8[];
     lines sparsevec[];
     sizes float8[];
     k int := 0;
     best float8;
     pick int;
-    -- Overlap is |A & B| / (|A| + |B|), negative as <#> gives it: Jaccard = o / (1 + o).
     whole float8;
     overlap float8;
     its_terms sparsevec;
@@ -51,7 +51,7 @@ BEGIN
                 FOR i IN head..n LOOP
                     EXIT WHEN scores[i] <= best;
                     CONTINUE WHEN outcome[i] IS NOT NULL OR bounds[i] <= best;
-                    IF (compared[i] = k) IS NOT TRUE THEN
+                    IF compared[i] IS DISTINCT FROM k THEN
                         its_terms := terms[i];
                         its_size := term_counts[i];
                         overlap := nearest[i];
@@ -116,6 +116,7 @@ BEGIN
             chosen[k] := place;
             spent := whole;
             outcome[pick] := k;
+            -- Its heading stands from now on.
             group_costs[groups[pick]] := 0;
             lines[k] := its_terms;
             sizes[k] := greatest(its_size, 1::float8);
