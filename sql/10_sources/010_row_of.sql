@@ -2,7 +2,8 @@
 -- trigger and in the statement that reads the table. Trigger functions have the rights of memoir's
 -- owner, so only what PostgreSQL itself brings runs there: a type of the application's is printed
 -- by its output function (concat), never cast, because a cast may be a function of anybody's, and
--- functions are named with their schema, because a closer match may be in another one.
+-- functions are named with their schema, because a closer match may be in another one. A column may
+-- get such a type later: what is written for the type it had is done for that type alone.
 
 -- The type below domains.
 CREATE OR REPLACE FUNCTION _base_type(type oid) RETURNS oid
@@ -19,6 +20,18 @@ BEGIN
     RETURN type;
 END $$;
 
+-- A column of any type, read from what its output function prints.
+CREATE OR REPLACE FUNCTION _printed(place text, result text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN format('nullif(pg_catalog.concat(%s), '''')::%s', place, result);
+
+-- An expression that is evaluated while the column is of the type it had when it was attached.
+CREATE OR REPLACE FUNCTION _while_of_type(place text, type oid, expression text, result text)
+    RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN format('CASE WHEN pg_catalog.pg_typeof(%s)::oid OPERATOR(pg_catalog.=) %s::oid '
+                  'THEN %s ELSE %s END', place, type, expression, _printed(place, result));
+
 -- A column as text, json, time or number; NULL where its type is none.
 CREATE OR REPLACE FUNCTION _column_as(wanted text, place text, type oid, zone text) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -29,19 +42,25 @@ DECLARE
 BEGIN
     RETURN CASE
         WHEN wanted = 'text' THEN CASE
-            WHEN base IN ('text', 'varchar', 'bpchar', 'name') THEN place || '::text'
-            WHEN base IN ('json', 'jsonb') THEN format('(%s #>> ''{}'')', place)
-            ELSE format('nullif(pg_catalog.concat(%s), '''')', place) END
+            WHEN base IN ('text', 'varchar', 'bpchar', 'name')
+            THEN _while_of_type(place, type, place || '::text', 'text')
+            WHEN base IN ('json', 'jsonb')
+            THEN _while_of_type(place, type, place || ' #>> ''{}''', 'text')
+            ELSE _printed(place, 'text') END
         WHEN wanted = 'json' THEN CASE
-            WHEN base = 'json'::regtype THEN place || '::jsonb'
-            WHEN base::oid < 16384 THEN format('%s::%s', place, base)
-            ELSE format('nullif(pg_catalog.concat(%s), '''')', place) END
-        WHEN wanted = 'time' AND base = 'timestamptz'::regtype THEN place || '::timestamptz'
+            WHEN base = 'json'::regtype
+            THEN _while_of_type(place, type, place || '::jsonb', 'jsonb')
+            WHEN base::oid < 16384
+            THEN _while_of_type(place, type, format('%s::%s', place, base), base::text)
+            ELSE _printed(place, 'text') END
+        WHEN wanted = 'time' AND base = 'timestamptz'::regtype
+        THEN _while_of_type(place, type, place || '::timestamptz', 'timestamptz')
         WHEN wanted = 'time' AND base IN ('timestamp', 'date')
-            THEN format('(%s::timestamp AT TIME ZONE %L)', place, zone)
+        THEN _while_of_type(place, type, format('%s::timestamp AT TIME ZONE %L', place, zone),
+                            'timestamptz')
         WHEN wanted = 'number'
              AND base IN ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric')
-            THEN place || '::float8' END;
+        THEN _while_of_type(place, type, place || '::float8', 'float8') END;
 END $$;
 
 -- Several columns as one JSON object; one column that is JSON is the document itself.
@@ -111,7 +130,8 @@ BEGIN
             WHEN part.form = 'place' THEN
                 format('pg_catalog.jsonb_build_array(%s)', array_to_string(
                     CASE WHEN mapping ? 'changed_at' THEN ARRAY[
-                             format('pg_catalog.concat(%s)', _changed_at(mapping, row_name))]
+                             format('coalesce(%s, ''-infinity'')', _printed(
+                                 format('%s.%I', row_name, mapping ->> 'changed_at'), 'text'))]
                          ELSE '{}' END || key_texts, ', '))
             WHEN part.output = 'user_column' AND name IS NULL THEN
                 format('%L::text', mapping ->> 'user_id')

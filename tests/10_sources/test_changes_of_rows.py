@@ -271,6 +271,34 @@ def test_the_application_may_change_its_table_and_goes_on(tasks, statement):
     assert call(tasks, "detach_source", name="tasks")[0].detach_source == 1
 
 
+SLY = """
+CREATE TYPE sly AS (said text);
+CREATE FUNCTION done() RETURNS text LANGUAGE plpgsql AS
+    'BEGIN INSERT INTO ran VALUES (current_user); RETURN NULL; END';
+CREATE FUNCTION cast_sly(sly) RETURNS {type} LANGUAGE sql AS 'SELECT done()::{type}';
+CREATE CAST (sly AS {type}) WITH FUNCTION cast_sly(sly);
+ALTER TABLE tasks ALTER {column} DROP DEFAULT, ALTER {column} TYPE sly USING NULL;
+INSERT INTO tasks (title, {column}) VALUES ({values});
+UPDATE tasks SET title = 'milk'
+"""
+
+
+@pytest.mark.parametrize(
+    ("column", "type"),
+    [("description", "text"), ("status", "text"), ("metadata", "jsonb"),
+     ("created_at", "timestamptz")],
+)  # fmt: skip
+def test_no_function_of_the_tables_owner_runs_with_memoirs_rights(app, column, type):
+    app.execute("ALTER TABLE tasks ALTER created_at DROP NOT NULL, ALTER status DROP NOT NULL")
+    app.execute("CREATE TABLE ran (who name)")
+    app.execute("CREATE ROLE app; GRANT ALL ON SCHEMA public TO app; GRANT ALL ON ran TO app")
+    attach(app, "tasks", summary="status")
+    app.execute("ALTER TABLE tasks OWNER TO app; SET LOCAL ROLE app")
+    app.execute(SLY.format(column=column, type=type, values="'tea', ROW('x')::sly"))
+    app.execute("RESET ROLE")
+    assert app.execute("SELECT who FROM ran").fetchall() == []
+
+
 def test_a_renamed_column_is_told_and_attached_anew_without_duplicates(tasks):
     add(tasks, "tea")
     tasks.execute("ALTER TABLE tasks RENAME title TO heading; ALTER TABLE tasks RENAME TO todo")
