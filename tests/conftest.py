@@ -48,9 +48,6 @@ FAST = {
     "max_connections": "100",
 }
 
-# Nobody copies this server's log, and what it has analysed is what a test analysed.
-ALONE = FAST | {"wal_level": "minimal", "max_wal_senders": "0", "autovacuum": "off"}
-
 # The machine's speed is not a property of the code; the same examples every time are.
 # Examples of one test share its transaction: a property clears what it made.
 settings.register_profile(
@@ -91,7 +88,7 @@ def server(pytestconfig: pytest.Config) -> Iterator[Server]:
     """A server of the version of ``--pg``, without care for crashes, gone at the end."""
     _sweep()
     with folder_of_a_server() as folder:
-        address = conninfo_to_dict(embedded.start(folder, pytestconfig.getoption("pg"), ALONE))
+        address = conninfo_to_dict(embedded.start(folder, pytestconfig.getoption("pg"), FAST))
         yield Server(
             host=str(address["host"]),
             port=str(address["port"]),
