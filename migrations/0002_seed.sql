@@ -32,8 +32,8 @@ INSERT INTO setting VALUES
      'seconds); larger ones are left to the command memoir maintain, which makes nobody wait.'),
     ('ann_near', '60', 'How many memories nearest by vector are candidates for such a user.'),
     ('ann_words', '5000',
-     'The rarest words of the question are looked up for such a user, while so many memories have '
-     'them together: the rarest by itself, others in pairs.');
+     'The rarest words of the question are looked up for such a user, while so many memories, or a '
+     'fiftieth of his, have them together: the rarest by itself, others in pairs.');
 
 INSERT INTO embedding_model (model_id, active) VALUES (1, true);
 

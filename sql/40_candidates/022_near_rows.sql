@@ -8,6 +8,8 @@
 -- old or missing, can make the planner read all his rows. A memory found both ways comes twice.
 -- A user it does not know (his indexes were dropped a moment ago, or his profile was restored
 -- without them) has all his memories compared; nobody is looked up by number, which others get.
+-- What words are rare depends on how many memories there are: of 1,000,000, 20,000 as most finds
+-- .96 of the 20 best by score; 5,000, enough for 100,000, finds .90 in two thirds of the time.
 -- since, until, of_kinds: only these; the search goes on until it has enough, or has seen 5,000.
 --
 -- _leading_rows reads one index more, of kind, importance and time, and gives the best by
@@ -81,14 +83,17 @@ BEGIN
             SELECT t.*$branch$ || with_words || $branch$;
         END IF;
         RETURN;
-    END IF;$branch$, p.user_id, e.model_id, e.dimensions, near, most), '' ORDER BY p.ann),
+    END IF;$branch$, p.user_id, e.model_id, e.dimensions, near, w.most),
+                      '' ORDER BY p.ann),
            string_agg(format($branch$
     IF _own_words.user_id = %1$L THEN
         RETURN ARRAY(
             SELECT t.memory_id$branch$ || with_words || $branch$);
-    END IF;$branch$, p.user_id, e.model_id, NULL, NULL, most), '' ORDER BY p.ann)
+    END IF;$branch$, p.user_id, e.model_id, NULL, NULL, w.most),
+                      '' ORDER BY p.ann)
     INTO branches, word_branches
-    FROM profile AS p, embedding_model AS e
+    FROM profile AS p, embedding_model AS e,
+         LATERAL (SELECT greatest(most, p.counted / 50)) AS w (most)
     WHERE p.ann > 0 AND e.active AND e.dimensions IS NOT NULL;
     EXECUTE format($function$
 CREATE OR REPLACE FUNCTION _near_rows(
