@@ -43,17 +43,21 @@ CREATE OR REPLACE FUNCTION _payload_ids(payload jsonb) RETURNS bigint[]
 
 -- Memories that embed jobs hold: running, waiting, or dead while the text is still the one that
 -- failed. NULL: all of them, because a batch failed and waits; a model that is down gets one batch
--- a user to fail.
+-- a user to fail. Jobs of a model that is no longer in use hold nothing: its workers may go on for
+-- a while, and fail.
 CREATE OR REPLACE FUNCTION _held_by_jobs(user_id text) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
 AS $$
+DECLARE
+    in_use CONSTANT jsonb := (
+        SELECT to_jsonb(e.model_id) FROM embedding_model AS e WHERE e.active);
 BEGIN
     IF EXISTS (SELECT FROM job AS j
                WHERE j.user_id = _held_by_jobs.user_id AND j.kind = 'embed'
-                 AND j.status = 'waiting'
+                 AND j.status = 'waiting' AND coalesce(j.payload -> 'model', in_use) = in_use
                  AND jsonb_path_exists(j.payload, '$.hashes[*] ? (@ != $.hashes[0])')) THEN
         RETURN NULL;
     END IF;
@@ -63,6 +67,7 @@ BEGIN
              ROWS FROM (jsonb_path_query(j.payload, '$.memory_ids[*]'),
                         jsonb_path_query(j.payload, '$.hashes[*]')) AS h (memory_id, hash)
         WHERE j.user_id = _held_by_jobs.user_id AND j.kind = 'embed' AND j.status <> 'done'
+          AND coalesce(j.payload -> 'model', in_use) = in_use
           AND _payload_id(h.memory_id) IS NOT NULL
           AND (j.status <> 'dead' OR EXISTS (
                   SELECT FROM memory AS m
