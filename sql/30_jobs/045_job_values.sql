@@ -34,7 +34,10 @@ BEGIN
                    'time', to_char(w.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
                    'content', w.content, 'data', nullif(w.data, '{}'))) ORDER BY w.turn)
         FROM session_window(payload ->> 'session_id', max_messages, max_tokens, user_id,
-                            (payload ->> 'until_turn')::int) AS w);
+                            (payload ->> 'until_turn')::int) AS w
+        WHERE NOT EXISTS (SELECT FROM message AS m
+                          WHERE m.user_id = _conversation.user_id AND m.position = w.turn
+                            AND m.session_id = payload ->> 'session_id' AND m.private));
 END $$;
 
 CREATE OR REPLACE FUNCTION _keywords_values(user_id text, payload jsonb) RETURNS jsonb

@@ -6,6 +6,7 @@ import threading
 
 import psycopg
 import pytest
+from tests.jobs import claim, fail, ready
 from tests.rows import call, fill, found, recall, refused, remember, value, wave
 
 TEXTS = ("tea is green", "milk is white", "the house is old")
@@ -311,6 +312,21 @@ def test_embed_jobs_of_the_old_model_are_void(tx, ids):
     switched(tx, ids)
     (job,) = call(tx, "claim", user_id="ada", n=1, worker="w")
     assert job.texts == ["cake"]
+
+
+@pytest.mark.parametrize("attempts", [1, 8])
+def test_a_job_of_the_old_model_that_fails_after_the_switch_holds_nothing(tx, attempts):
+    call(tx, "use_model", name="small", dimensions=3)
+    remember(tx, TEXTS[0])
+    remember(tx, TEXTS[1])
+    (taken,) = claim(tx)
+    tx.execute("UPDATE memoir.job SET attempts = %s", (attempts,))
+    call(tx, "add_model", name="large", dimensions=4)
+    make_traces(tx)
+    call(tx, "switch_model", name="large")
+    fail(tx, taken.job_id, worker="w1")
+    assert ready(tx) == [("default", 2)]
+    assert [each.texts for each in claim(tx, worker="w2")] == [list(TEXTS[:2])]
 
 
 @pytest.mark.parametrize("dimensions", [256, 3072, 4000])
