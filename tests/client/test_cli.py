@@ -424,8 +424,9 @@ def test_doctor_examines_what_a_role_may_see(dsn: str, role: str) -> None:
     assert ("skip  memories    hidden from" in said) == (role in ("reader", "agent"))
 
 
-def test_doctor_reports_a_database_out_of_reach() -> None:
-    dsn = "postgresql://ada:s3cret-word@127.0.0.1:9/x"
+@pytest.mark.parametrize("password", ["s3cret-word", "pass@s3cret-word"])
+def test_doctor_reports_a_database_out_of_reach(password: str) -> None:
+    dsn = f"postgresql://ada:{password}@127.0.0.1:9/x"
     done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"])
     assert "fail  connection" in done.stdout
     assert "s3cret-word" not in done.output
