@@ -81,6 +81,12 @@ def test_a_dash_reads_stdin(memoir: Call) -> None:
     assert "from a pipe" in memoir("context", "-", stdin="pipe\n").stdout
 
 
+def test_a_byte_order_mark_on_stdin_is_no_text(memoir: Call) -> None:
+    memoir("remember", "-", stdin="\ufefffrom Windows\r\n")
+    assert memoir("event", "alert", "-", stdin='\ufeff{"disk": "full"}').exit_code == 0
+    assert "\n- from Windows\n" in memoir("context", "Windows").stdout
+
+
 def test_context_prints_its_cost_on_stderr(memoir: Call) -> None:
     memoir("remember", "a fact about pipes")
     done = memoir("context", "pipes", "--budget", "300", "--stats")
