@@ -23,6 +23,29 @@ CREATE OR REPLACE FUNCTION _name_entries(names int[], name_boost float8) RETURNS
                  names, ':' || name_boost * _feature_scale() / cardinality(names) || ',')
              || ':' || name_boost * _feature_scale() / cardinality(names) END;
 
+-- The words of a question that the statistics do not know, as entries of its vector: of a user with
+-- indexes of his own a newer memory may have them. idfs: what the known words weigh together, idf:
+-- what each of the others does.
+CREATE OR REPLACE FUNCTION _unknown_entries(terms int[], known int[], idfs float8, idf float8)
+    RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    unknown int[] := terms;
+    term int;
+    weight text;
+BEGIN
+    FOREACH term IN ARRAY coalesce(known, '{}') LOOP
+        unknown := array_remove(unknown, term);
+    END LOOP;
+    IF unknown = '{}' THEN
+        RETURN '';
+    END IF;
+    weight := ':' || idf / (coalesce(idfs, 0::float8) + cardinality(unknown)::float8 * idf);
+    RETURN ',' || array_to_string(unknown, weight || ',') || weight;
+END $$;
+
 -- The sparse vector of a question: each of its terms weighs its idf, all together 1; NULL with
 -- nothing to weigh. Of more than 96 terms it takes the rarest that occur at all.
 -- With expansions (need is NULL without): a word and its synonyms are one concept, as rare as the

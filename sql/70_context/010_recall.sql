@@ -86,15 +86,19 @@ BEGIN
                 ELSE 0::float8 END AS profile_cost,
            CASE WHEN m.profile AND p.snippet_cost <= budget::float8 THEN p.snippet_ids ELSE '{}' END
                AS except_ids,
-           CASE WHEN as_of = 'infinity' AND p.counted_up_to > 0 AND p.ann = 0
+           CASE WHEN as_of = 'infinity' AND p.counted_up_to > 0
                      AND p.expansions = m.expansions AND length(query_text) <= 1000
-                     AND NOT EXISTS (SELECT FROM trace AS t
-                                     WHERE t.user_id = _recall.user_id
-                                       AND t.memory_id > p.counted_up_to)
+                     AND (p.ann > 0 OR NOT EXISTS (SELECT FROM trace AS t
+                                                   WHERE t.user_id = _recall.user_id
+                                                     AND t.memory_id > p.counted_up_to))
            THEN (
                SELECT CASE WHEN cardinality(a.terms) BETWEEN 1 AND 96
                                 AND NOT a.terms && p.expanding
-                      THEN ('{' || ltrim(q.entries || m.asks_feature || CASE
+                      THEN ('{' || ltrim(q.entries || CASE
+                                WHEN p.ann > 0
+                                THEN _unknown_entries(a.terms, q.known, q.idfs,
+                                                      _idf(p.counted, 0)) ELSE '' END
+                            || m.asks_feature || CASE
                                 WHEN m.when_feature <> '' AND _asks_when(query_text)
                                 THEN m.when_feature ELSE '' END, ',')
                             || '}/536870912')::sparsevec END
@@ -106,7 +110,8 @@ BEGIN
                    FROM (SELECT tokens(query_text) AS words OFFSET 0) AS k
                    OFFSET 0
                ) AS a, LATERAL (
-                   SELECT CASE WHEN count(*) = 0 THEN '' ELSE string_agg(
+                   SELECT array_agg(w.term) AS known, min(w.idfs) AS idfs,
+                          CASE WHEN count(*) = 0 THEN '' ELSE string_agg(
                               ',' || w.term::text || ':' || CASE
                                   WHEN w.idf IS NULL
                                   THEN m.name_boost * _feature_scale() / w.names::float8
@@ -381,9 +386,9 @@ BEGIN
                            t.term_count, t.line, t.derived,
                            _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
                                         setup.kind_rates, at_epoch, t.created_at)
-                           * _relevance(t.embedding, query, vector_share, t.terms, question, NULL)
-                               AS score
-                    FROM _near_rows(_recall.user_id, query, question, setup.candidate_limit) AS t
+                           * t.relevance AS score
+                    FROM _near_rows(_recall.user_id, query, question, vector_share,
+                                    setup.candidate_limit) AS t
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
                             e.term_count, e.line, false,
