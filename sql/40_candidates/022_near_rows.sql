@@ -55,6 +55,11 @@ DECLARE
               AND t.created_at BETWEEN since AND until
               AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
             LIMIT %5$s$from$;
+    -- Not the vectors: whole rows take 50 µs more for 110 memories.
+    columns CONSTANT text :=
+        't.memory_id, t.kind, t.created_at, t.session, t.position, t.derived, t.cost, '
+        't.brief_cost, t.term_count, t.terms, t.line, '
+        '_relevance(t.embedding, query, vector_share, t.terms, question, NULL)';
     near CONSTANT int := _config('ann_near');
     most CONSTANT int := _config('ann_words');
     branches text;
@@ -64,7 +69,7 @@ BEGIN
     IF _near_rows.user_id = %1$L THEN
         IF query IS NOT NULL THEN
             RETURN QUERY
-            SELECT t.* FROM trace AS t
+            SELECT %6$s FROM trace AS t
             WHERE t.user_id || '' = %1$L AND t.model = %2$s AND t.active
               AND t.created_at BETWEEN since AND until
               AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
@@ -74,16 +79,16 @@ BEGIN
         words := _word_query(%1$L, question, %5$s, query IS NULL);
         IF words IS NOT NULL AND _sees_one_user() THEN
             RETURN QUERY
-            SELECT t.* FROM trace AS t
+            SELECT %6$s FROM trace AS t
             WHERE t.user_id = %1$L AND t.memory_id = ANY (
                       _own_words(%1$L, words, since, until, of_kinds))
               AND t.model = %2$s AND t.active;
         ELSIF words IS NOT NULL THEN
             RETURN QUERY
-            SELECT t.*$branch$ || with_words || $branch$;
+            SELECT %6$s$branch$ || with_words || $branch$;
         END IF;
         RETURN;
-    END IF;$branch$, p.user_id, e.model_id, e.dimensions, near, w.most),
+    END IF;$branch$, p.user_id, e.model_id, e.dimensions, near, w.most, columns),
                       '' ORDER BY p.ann),
            string_agg(format($branch$
     IF _own_words.user_id = %1$L THEN
@@ -97,10 +102,12 @@ BEGIN
     WHERE p.ann > 0 AND e.active AND e.dimensions IS NOT NULL;
     EXECUTE format($function$
 CREATE OR REPLACE FUNCTION _near_rows(
-    user_id text, query halfvec, question sparsevec, candidate_limit int,
+    user_id text, query halfvec, question sparsevec, vector_share float8, candidate_limit int,
     since timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity',
     of_kinds smallint[] DEFAULT NULL)
-    RETURNS SETOF trace
+    RETURNS TABLE (memory_id bigint, kind smallint, created_at timestamptz, session bigint,
+                   "position" int, derived boolean, cost float8, brief_cost float8, term_count int,
+                   terms sparsevec, line text, relevance float8)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET jit = off
     SET enable_seqscan = off SET enable_sort = off SET enable_bitmapscan = on
@@ -112,12 +119,12 @@ DECLARE
     words tsquery;
 BEGIN%s
     RETURN QUERY
-    SELECT t.* FROM trace AS t
+    SELECT %s FROM trace AS t
     JOIN embedding_model AS e ON e.active AND e.model_id = t.model
     WHERE t.user_id = _near_rows.user_id AND t.active
       AND t.created_at BETWEEN since AND until
       AND (of_kinds IS NULL OR t.kind = ANY (of_kinds));
-END $body$, coalesce(branches, '')));
+END $body$, coalesce(branches, ''), columns));
     EXECUTE format($function$
 CREATE OR REPLACE FUNCTION _own_words(
     user_id text, words tsquery, since timestamptz, until timestamptz, of_kinds smallint[])

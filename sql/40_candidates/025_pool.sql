@@ -37,32 +37,30 @@ BEGIN
         INTO best, scores, sessions, positions
         FROM (
             SELECT DISTINCT ON (r.score, r.memory_id) r.*
-            FROM (SELECT t.memory_id, t.session, t.position,
-                         _relevance(t.embedding, query, vector_share, t.terms, question, 0)
-                             AS score
+            FROM (SELECT t.memory_id, t.session, t.position, coalesce(t.relevance, 0) AS score
                   FROM (
-                      SELECT n.* FROM _near_rows(_pool.user_id, query, question, candidate_limit,
-                                                 since, known_until, of_kinds) AS n
+                      SELECT n.* FROM _near_rows(_pool.user_id, query, question, vector_share,
+                                                 candidate_limit, since, known_until, of_kinds) AS n
                       UNION ALL
                       -- Where old memories count little, where kinds have lines of their own, and
                       -- where the question names a time.
                       SELECT n.*
-                      FROM _near_rows(_pool.user_id, query, question, candidate_limit,
+                      FROM _near_rows(_pool.user_id, query, question, vector_share, candidate_limit,
                                       greatest(since, at - 3 / nullif(settings.recency_rate, 0)
                                                            * interval '1 day'),
                                       known_until, of_kinds) AS n
                       WHERE settings.recency_power > 0 AND settings.recency_rate > 0
                       UNION ALL
                       SELECT n.*
-                      FROM _near_rows(_pool.user_id, query, question, candidate_limit, since,
-                                      known_until, ARRAY(SELECT k.kind_id FROM kind AS k
+                      FROM _near_rows(_pool.user_id, query, question, vector_share, candidate_limit,
+                                      since, known_until, ARRAY(SELECT k.kind_id FROM kind AS k
                                                          WHERE k.layer = 'procedural')) AS n
                       WHERE settings.extra_lines > 0
                       UNION ALL
                       SELECT n.*
                       FROM unnest(times) AS w,
-                           _near_rows(_pool.user_id, query, question, candidate_limit,
-                                      greatest(since, lower(w)),
+                           _near_rows(_pool.user_id, query, question, vector_share,
+                                      candidate_limit, greatest(since, lower(w)),
                                       least(known_until, upper(w)), of_kinds) AS n
                   ) AS t) AS r
             ORDER BY r.score DESC NULLS LAST, r.memory_id

@@ -383,9 +383,9 @@ BEGIN
                            t.term_count, t.line, t.derived,
                            _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
                                         setup.kind_rates, at_epoch, t.created_at)
-                           * _relevance(t.embedding, query, vector_share, t.terms, question, NULL)
-                               AS score
-                    FROM _near_rows(_recall.user_id, query, question, setup.candidate_limit) AS t
+                           * t.relevance AS score
+                    FROM _near_rows(_recall.user_id, query, question, vector_share,
+                                    setup.candidate_limit) AS t
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
                             e.term_count, e.line, false,
