@@ -16,7 +16,8 @@ INSERT INTO setting VALUES
      'messages (D4 5.2).'),
     ('extract_tokens', '4000', 'Of these as many as have so many tokens together (D4 5.2).'),
     ('extract_every', '5',
-     'After so many messages of the user memories are drawn from the conversation (D4 5.2).'),
+     'After so many messages of the user memories are drawn from the conversation; 0: never '
+     '(D4 5.2).'),
     ('recall_context', '3',
      'So many messages before the current one belong to the question it asks memory (D4 5.3).'),
     ('link_hub_limit', '50',

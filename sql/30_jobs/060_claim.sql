@@ -107,7 +107,12 @@ BEGIN
         RETURN _claimed_texts(claimed);
     END IF;
     result := _job_prompt(claimed);
-    IF result IS NULL THEN
+    IF result IS NULL AND claimed.kind = 'archive'
+       AND _writing_refused(claimed.user_id, NULL) IS NOT NULL
+    THEN
+        -- If it were done, its events would be deleted unread.
+        PERFORM _fail_job(claimed, _writing_refused(claimed.user_id, NULL), at, interval '1 day');
+    ELSIF result IS NULL THEN
         PERFORM _jobs_done(claimed.user_id, ARRAY[claimed.job_id]);
     END IF;
     RETURN result;

@@ -65,6 +65,12 @@ def test_the_end_of_a_session_is_reflected_on_once(tx):
     assert jobs(tx) == [("reflect", {"session_id": "s"})]
 
 
+def test_after_no_number_of_messages_means_never(tx):
+    tx.execute("UPDATE memoir.setting SET value = '0' WHERE name = 'extract_every'")
+    talk(tx, *["user"] * 6)
+    assert jobs(tx) == []
+
+
 def test_an_extraction_can_be_asked_for(tx):
     call(tx, "set_settings", settings={"auto_extract": False})
     talk(tx, "user")
