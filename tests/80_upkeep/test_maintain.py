@@ -183,6 +183,13 @@ def test_a_word_of_every_memory_is_found_without_a_vector_too(small):
     assert len(found(small, "tea")) == 5
 
 
+def test_how_much_is_read_for_a_word_follows_the_count_of_the_same_run(small):
+    fill(small, 60)
+    set_to(small, ann_words=0)
+    maintain(small)
+    assert len(found(small, "note7")) == 60 // 50
+
+
 def test_a_memory_that_is_no_longer_active_is_not_found(small):
     fill(small, 30)
     maintain(small)

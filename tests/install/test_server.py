@@ -103,6 +103,14 @@ def test_the_data_is_closed_to_other_users_and_to_git(home, version):
     assert (home / ".gitignore").read_text() == "*\n"
 
 
+def test_a_gitignore_that_says_something_else_stays(home, version):
+    embedded.start(home, version)
+    (home / ".gitignore").write_text("build/\n")
+    embedded.stop(home)
+    embedded.start(home, version)
+    assert (home / ".gitignore").read_text() == "build/\n"
+
+
 def test_a_path_too_long_for_a_socket_works(version):
     with folder_of_a_server() as top:
         dsn = embedded.start(top / ("long" * 25), version)
