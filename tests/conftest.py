@@ -176,6 +176,17 @@ def tx(
 
 
 @pytest.fixture
+def quiet(tx: psycopg.Connection) -> psycopg.Connection:
+    """``tx``, without autovacuum at memories: what it does there ends, and begins after the test.
+
+    maintain() and switch_model() wait half a second for a table, and autovacuum gives way after
+    one.
+    """
+    tx.execute("LOCK TABLE memoir.memory, memoir.trace IN SHARE UPDATE EXCLUSIVE MODE")
+    return tx
+
+
+@pytest.fixture
 def side_by_side(tx: psycopg.Connection) -> None:
     """Near-duplicates are stored beside each other, as two users' would be."""
     tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
