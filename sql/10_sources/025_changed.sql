@@ -24,7 +24,8 @@ BEGIN
 END $$;
 
 -- A row that said nothing before is new, whatever its key. One that is no memory for another reason
--- was purged, or written while memory was off: fill_source() takes it, not its next change.
+-- was purged, or written while memory was off: fill_source() takes it, not its next change. Where a
+-- row was before nothing stays, though it be wrong where it is now: that is recorded for itself.
 CREATE OR REPLACE FUNCTION _source_changed(
     name text, old_row source_row, new_row source_row, for_good boolean, is_event boolean)
     RETURNS void
@@ -40,9 +41,13 @@ BEGIN
             name, old_row.user_id, old_row.source_key,
             for_good OR (old_row.user_id <> new_row.user_id) IS TRUE, is_event);
     END IF;
-    IF new_row.source_key IS NOT NULL THEN
-        PERFORM _source_row(name, new_row,
-                            moved OR NOT (is_event OR _says_something(old_row.content)), is_event);
+    IF new_row.source_key IS NULL THEN
+        RETURN;
+    ELSIF moved THEN
+        PERFORM _take_rows(_known_source(name, false), ARRAY[new_row], 1);
+    ELSE
+        PERFORM _source_row(name, new_row, NOT (is_event OR _says_something(old_row.content)),
+                            is_event);
     END IF;
 END $$;
 

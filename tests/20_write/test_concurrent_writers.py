@@ -78,3 +78,10 @@ def test_one_of_sixteen_decisions_about_a_memory_is_carried_out(db, dsn):
         return (json.dumps([{"action": "SUPERSEDE", "memory_id": id_, "content": text}]),)
 
     assert sorted(at_once(dsn, apply, decision)) == ["ME014"] * 15 + ["SUPERSEDE"]
+
+
+def test_of_keywords_that_sixteen_set_at_once_those_of_one_stay(db, dsn):
+    id_ = value(db, "SELECT memory_id FROM memoir.remember('drinks tea')")
+    words = "SELECT memoir.set_keywords(%s, ARRAY[%s, %s])"
+    assert at_once(dsn, words, lambda n: (id_, f"a{n}", f"b{n}")) == [2] * WRITERS
+    assert value(db, "SELECT count(*) FROM memoir.keyword WHERE origin = 'llm'") == 2
