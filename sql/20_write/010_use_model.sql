@@ -101,7 +101,11 @@ BEGIN
     PERFORM _check_may_name(name, dimensions);
     UPDATE embedding_model AS m
     SET name = use_model.name, dimensions = use_model.dimensions
-    WHERE m.model_id = current.model_id;
+    WHERE m.model_id = current.model_id
+      AND (m.name, m.dimensions) IS NOT DISTINCT FROM (current.name, current.dimensions);
+    IF NOT FOUND THEN  -- another client named it at this moment
+        PERFORM use_model(name, dimensions);
+    END IF;
 END $$;
 
 COMMENT ON FUNCTION use_model(text, int) IS

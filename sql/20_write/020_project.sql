@@ -80,6 +80,7 @@ DECLARE
 BEGIN
     PERFORM FROM trace AS t
     WHERE t.user_id = _store_vectors.user_id AND t.memory_id = ANY (memory_ids)
+      AND t.model = _store_vectors.model
     ORDER BY t.memory_id FOR NO KEY UPDATE;
     WITH changed AS (
         UPDATE trace AS t

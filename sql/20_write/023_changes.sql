@@ -130,6 +130,8 @@ BEGIN
     IF EXISTS (SELECT FROM memory AS m
                JOIN kind AS k ON k.name = m.kind AND k.layer = 'profile'
                WHERE m.user_id = _show_changes.user_id AND m.memory_id = ANY (memory_ids))
+       OR EXISTS (SELECT FROM unnest(olds) AS o (old)
+                  JOIN kind AS k ON k.name = o.old ->> 'kind' AND k.layer = 'profile')
     THEN
         PERFORM _refresh_profile(user_id);
     END IF;

@@ -4,7 +4,7 @@
 -- same moment the later one begins a microsecond later. Whoever calls holds _lock_user.
 
 -- The place of a memory in its slot. after_id: the one that follows, so that this is history
--- already; retired_at: from when on that was known.
+-- already; retired_at: from when on that was known, and so.
 CREATE OR REPLACE FUNCTION _place(
     user_id text, kind text, subject text, created_at timestamptz,
     INOUT valid_from timestamptz, INOUT valid_until timestamptz, OUT status text,
@@ -35,13 +35,14 @@ BEGIN
     ORDER BY m.valid_from LIMIT 1;
     IF FOUND THEN
         after_id := following.memory_id;
+        retired_at := least(valid_until, greatest(created_at, following.created_at,
+                                                  following.valid_from));
         valid_until := least(valid_until, following.valid_from);
         status := 'superseded';
-        retired_at := greatest(created_at, following.created_at);
     END IF;
 END $$;
 
--- Ends a memory where another begins; it is known from known_at on.
+-- Ends a memory where another begins; that is known from known_at on, and true from ends_at on.
 CREATE OR REPLACE FUNCTION _end_at(
     user_id text, memory_id bigint, ends_at timestamptz, known_at timestamptz, author text,
     reason text, run_id bigint, change_id bigint) RETURNS boolean
@@ -53,7 +54,8 @@ DECLARE
 BEGIN
     SELECT jsonb_build_object(
         'status', 'superseded', 'valid_until', least(m.valid_until, ends_at),
-        'retired_at', least(m.retired_at, m.valid_until, greatest(m.created_at, known_at)))
+        'retired_at', least(m.retired_at, m.valid_until,
+                            greatest(m.created_at, known_at, ends_at)))
     INTO new_values
     FROM memory AS m
     WHERE m.user_id = _end_at.user_id AND m.memory_id = _end_at.memory_id

@@ -17,9 +17,11 @@ BEGIN
         PERFORM _lock_user(owner);
     END IF;
     stored := _check_status(owner, memory_id, '{forgotten,archived}', 'restored');
+    -- One that was archived, forgotten and restored is archived again, and goes back from there.
     SELECT r.old_values INTO before
     FROM revision AS r
-    WHERE r.user_id = owner AND r.memory_id = memory_id AND r.old_values ? 'status'
+    WHERE r.user_id = owner AND r.memory_id = memory_id
+      AND r.old_values ->> 'status' NOT IN ('forgotten', stored.status)
     ORDER BY r.revision_id DESC LIMIT 1;
     -- What kept its value is not among the old ones.
     before := (SELECT jsonb_object_agg(o.key, o.value)

@@ -1,9 +1,25 @@
 -- Drops a model that is not in use, with its vectors: a batch a call, so that nothing waits for it.
 -- The first call takes it out of all that is written from then on, the last one forgets its name.
-CREATE OR REPLACE FUNCTION drop_model(name text, n int DEFAULT 5000) RETURNS int
+CREATE OR REPLACE FUNCTION _delete_traces(model smallint, n int) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET enable_seqscan = off
+AS $$
+DECLARE
+    number int;
+BEGIN
+    DELETE FROM trace AS t
+    USING (SELECT f.user_id, f.memory_id FROM trace AS f
+           WHERE f.model = _delete_traces.model
+           ORDER BY f.user_id, f.memory_id LIMIT n) AS d
+    WHERE t.user_id = d.user_id AND t.memory_id = d.memory_id AND t.model = _delete_traces.model;
+    GET DIAGNOSTICS number = ROW_COUNT;
+    RETURN number;
+END $$;
+
+CREATE OR REPLACE FUNCTION drop_model(name text, n int DEFAULT 5000) RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET lock_timeout = '500ms'
 AS $$
 DECLARE
     dropped CONSTANT embedding_model := _known_model(coalesce(name, ''));
@@ -20,21 +36,24 @@ BEGIN
             USING ERRCODE = 'ME014',
                   HINT = 'SELECT memoir.switch_model(''another''); first.';
     END IF;
-    DELETE FROM trace AS t
-    USING (SELECT f.user_id, f.memory_id FROM trace AS f
-           WHERE f.model = dropped.model_id
-           ORDER BY f.user_id, f.memory_id LIMIT n) AS d
-    WHERE t.user_id = d.user_id AND t.memory_id = d.memory_id AND t.model = dropped.model_id;
-    GET DIAGNOSTICS number = ROW_COUNT;
+    number := _delete_traces(dropped.model_id, n);
+    IF number = 0 THEN
+        -- Who began to write before the first call may do so for this model still.
+        LOCK TABLE memory IN SHARE MODE;
+        number := _delete_traces(dropped.model_id, n);
+    END IF;
     IF number = 0 THEN
         UPDATE gold AS g SET query_vec = NULL, model = NULL WHERE g.model = dropped.model_id;
         DELETE FROM embedding_model AS m WHERE m.model_id = dropped.model_id;
     END IF;
     RETURN number;
+EXCEPTION WHEN lock_not_available THEN
+    RAISE EXCEPTION 'memories are being changed in a transaction that takes its time'
+        USING ERRCODE = 'ME014', HINT = 'Nothing was changed: try again.';
 END $$;
 
 COMMENT ON FUNCTION drop_model(text, int) IS
     'Deletes the vectors of a model that is not in use, those of up to n (1 to 100000) memories a '
     'call, and returns of how many; call it until it returns 0, each time in a transaction of its '
     'own: then the model is gone. Memories stay. Errors: ME008 n, ME009 no such model, ME014 it is '
-    'in use.';
+    'in use, or memories are being changed.';

@@ -46,6 +46,8 @@ BEGIN
     PERFORM _resolve_user(user_id);
     IF NOT dry_run THEN
         PERFORM _lock_user(user_id);
+        -- Who adds a message or ends a session locks it before its messages; so does this.
+        PERFORM FROM session AS s WHERE s.user_id = user_id ORDER BY s.session_id FOR UPDATE;
     END IF;
     ids := ARRAY(SELECT m.memory_id FROM memory AS m WHERE m.user_id = user_id
                  ORDER BY m.memory_id);

@@ -59,9 +59,10 @@ BEGIN
     END IF;
     turn := _next_position(owner, session_id, said_at);
     INSERT INTO message (user_id, session_id, position, role, speaker, content, tokens, data,
-                         created_at)
+                         private, created_at)
     VALUES (owner, message_add.session_id, turn, message_add.role, message_add.speaker, said,
-            estimate_tokens(said), coalesce(_redact_json(message_add.data), '{}'), said_at);
+            estimate_tokens(said), coalesce(_redact_json(message_add.data), '{}'),
+            _writing_refused(owner, NULL) IS NOT NULL, said_at);
     IF role = 'user' THEN
         PERFORM _extract_if_due(owner, session_id, turn);
     END IF;
@@ -76,5 +77,5 @@ COMMENT ON FUNCTION message_add(text, text, text, text, text, timestamptz, jsonb
     'said, 1970 to a day from now; NULL: now. data: an object that tells what else a turn was: '
     'tool, arguments, success, error. What is secret in content, speaker and data is redacted '
     'first. After every setting extract_every messages of the user a job is enqueued that draws '
-    'memories from them. Errors: ME006 user, ME007 text, ME008 session_id, role, speaker or data, '
-    'ME011 time. Source: D4 5.2, 8.1.';
+    'memories from them; never from what was said while memory was off. Errors: ME006 user, '
+    'ME007 text, ME008 session_id, role, speaker or data, ME011 time. Source: D4 5.2, 8.1.';

@@ -24,7 +24,7 @@ DECLARE
           AND m.position < turn AND m.role = 'user');
     every CONSTANT int := _config('extract_every');
 BEGIN
-    IF before > 0 AND before % every = 0 AND _may_extract(user_id, session_id) THEN
+    IF before > 0 AND before % nullif(every, 0) = 0 AND _may_extract(user_id, session_id) THEN
         PERFORM enqueue(
             'extract', jsonb_build_object('session_id', session_id, 'until_turn', turn - 1),
             user_id, format('%s until %s', session_id, turn - 1));

@@ -1,6 +1,7 @@
 -- What the prompt of a job is filled with, one function a kind. Each returns the values by name;
--- ids it shows the model as listed, which are all that the answer may name; and NULL where nothing
--- is left to do: the memory is gone, the session is empty, memory is off.
+-- ids it shows the model as listed, which are all that the answer may name; replaces, the hash of a
+-- text that the answer is to take the place of; and NULL where nothing is left to do: the memory is
+-- gone, the session is empty, memory is off.
 -- Active memories as a model reads them, in the order of the ids.
 CREATE OR REPLACE FUNCTION _memories_told(user_id text, memory_ids bigint[]) RETURNS jsonb
     LANGUAGE plpgsql STABLE
@@ -34,7 +35,10 @@ BEGIN
                    'time', to_char(w.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
                    'content', w.content, 'data', nullif(w.data, '{}'))) ORDER BY w.turn)
         FROM session_window(payload ->> 'session_id', max_messages, max_tokens, user_id,
-                            (payload ->> 'until_turn')::int) AS w);
+                            (payload ->> 'until_turn')::int) AS w
+        WHERE NOT EXISTS (SELECT FROM message AS m
+                          WHERE m.user_id = _conversation.user_id AND m.position = w.turn
+                            AND m.session_id = payload ->> 'session_id' AND m.private));
 END $$;
 
 CREATE OR REPLACE FUNCTION _keywords_values(user_id text, payload jsonb) RETURNS jsonb
@@ -161,13 +165,14 @@ CREATE OR REPLACE FUNCTION _rolling_summary_values(user_id text) RETURNS jsonb
 AS $$
 DECLARE
     told CONSTANT jsonb := _memories_told(user_id, _summarised(user_id));
+    before CONSTANT text := coalesce((SELECT p.rolling_summary FROM profile AS p
+                                      WHERE p.user_id = _rolling_summary_values.user_id), '');
 BEGIN
     RETURN CASE WHEN told IS NOT NULL AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object(
             'memories', _material_lines(told), 'language', _language_of(told::text),
-            'summary', _material(to_jsonb(coalesce(
-                (SELECT p.rolling_summary FROM profile AS p
-                 WHERE p.user_id = _rolling_summary_values.user_id), '')))) END;
+            'listed', jsonb_path_query_array(told, '$[*].id'),
+            'summary', _material(to_jsonb(before)), 'replaces', md5(before)) END;
 END $$;
 
 CREATE OR REPLACE FUNCTION _job_values(claimed job) RETURNS jsonb

@@ -37,9 +37,9 @@ BEGIN
     given := given || jsonb_build_object(
         'caution', (_prompt_of('caution', chosen.language)).template);
     UPDATE job AS j
-    SET payload = claimed.payload || jsonb_build_object(
-        'listed', coalesce(given -> 'listed', '[]'),
-        'prompt', jsonb_build_object('language', chosen.language, 'version', chosen.version))
+    SET payload = claimed.payload || jsonb_strip_nulls(jsonb_build_object(
+        'listed', coalesce(given -> 'listed', '[]'), 'replaces', given -> 'replaces',
+        'prompt', jsonb_build_object('language', chosen.language, 'version', chosen.version)))
     WHERE j.user_id = claimed.user_id AND j.job_id = claimed.job_id
     RETURNING j.* INTO claimed;
     result := _hand_out(claimed);

@@ -93,8 +93,9 @@ BEGIN
     RETURN ARRAY(SELECT t FROM unnest(taken) AS t WHERE t.job_id <> ALL (doubles));
 END $$;
 
--- The words for the chat model; one that cannot be put into words has failed. NULL: nothing to do.
-CREATE OR REPLACE FUNCTION _claimed_prompt(claimed job, at timestamptz)
+-- A job with what its worker needs: words for the chat model, or texts. One for which there are
+-- none has failed. NULL: nothing to do.
+CREATE OR REPLACE FUNCTION _made_ready(claimed job, needs text, at timestamptz)
     RETURNS claimed_job
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -102,8 +103,16 @@ AS $$
 DECLARE
     result claimed_job;
 BEGIN
+    IF needs = 'embedding' THEN
+        RETURN _claimed_texts(claimed);
+    END IF;
     result := _job_prompt(claimed);
-    IF result IS NULL THEN
+    IF result IS NULL AND claimed.kind = 'archive'
+       AND _writing_refused(claimed.user_id, NULL) IS NOT NULL
+    THEN
+        -- If it were done, its events would be deleted unread.
+        PERFORM _fail_job(claimed, _writing_refused(claimed.user_id, NULL), at, interval '1 day');
+    ELSIF result IS NULL THEN
         PERFORM _jobs_done(claimed.user_id, ARRAY[claimed.job_id]);
     END IF;
     RETURN result;
@@ -141,8 +150,7 @@ BEGIN
     FOREACH each IN ARRAY taken LOOP
         result := CASE needs ->> each.kind
                       WHEN 'nothing' THEN _hand_out(each)
-                      WHEN 'chat' THEN _claimed_prompt(each, moment)
-                      ELSE _claimed_texts(each) END;
+                      ELSE _made_ready(each, needs ->> each.kind, moment) END;
         IF result.job_id IS NOT NULL THEN
             room := room - 1;
             RETURN NEXT result;

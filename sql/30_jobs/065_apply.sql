@@ -211,6 +211,26 @@ BEGIN
         (finished.payload ->> 'until')::timestamptz);
 END $$;
 
+-- What the summary said before is kept nowhere: an answer without one must not take it away, nor
+-- one that was made before the user corrected it; and none may tell of what was purged since.
+CREATE OR REPLACE FUNCTION _apply_rolling_summary(finished job, answer jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF finished.payload ->> 'replaces' <> md5(coalesce((
+           SELECT p.rolling_summary FROM profile AS p WHERE p.user_id = finished.user_id), ''))
+       OR EXISTS (SELECT FROM jsonb_array_elements_text(finished.payload -> 'listed') AS l (id)
+                  WHERE NOT EXISTS (SELECT FROM memory AS m
+                                    WHERE m.user_id = finished.user_id
+                                      AND m.memory_id = l.id::bigint))
+    THEN
+        RAISE EXCEPTION 'what the summary is made of was changed meanwhile'
+            USING ERRCODE = 'ME014', HINT = 'The next attempt starts from what there is now.';
+    END IF;
+    PERFORM set_rolling_summary(_check_text(answer ->> 'summary', 'the summary'), finished.user_id);
+END $$;
+
 -- A model that runs away, or obeys a text that wants it to, fills no memory.
 CREATE OR REPLACE FUNCTION _check_length(answer jsonb) RETURNS void
     LANGUAGE plpgsql STABLE
@@ -241,8 +261,7 @@ BEGIN
         WHEN 'consolidate' THEN PERFORM _apply_consolidate(finished, answer);
         WHEN 'compress' THEN PERFORM _apply_compress(finished, answer);
         WHEN 'archive' THEN PERFORM _apply_archive(finished, answer);
-        WHEN 'rolling_summary' THEN
-            PERFORM set_rolling_summary(answer ->> 'summary', finished.user_id);
+        WHEN 'rolling_summary' THEN PERFORM _apply_rolling_summary(finished, answer);
         WHEN 'expand' THEN PERFORM _apply_expand(finished, answer);
     END CASE;
 END $$;

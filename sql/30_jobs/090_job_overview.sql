@@ -11,7 +11,9 @@ WITH lacking AS (
                   WHERE t.user_id = j.user_id AND t.memory_id = h.memory_id
                     AND t.model = e.model_id AND t.active AND t.embedding IS NULL
                   OFFSET 0) AS t
-              WHERE j.kind = 'embed' AND j.status <> 'done') AS number
+              WHERE j.kind = 'embed' AND j.status <> 'done'
+                AND coalesce(j.payload -> 'model', to_jsonb(e.model_id)) = to_jsonb(e.model_id))
+               AS number
     FROM embedding_model AS e
     WHERE e.active
 )

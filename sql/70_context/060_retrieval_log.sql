@@ -49,13 +49,22 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
 FROM retrieval AS r
 LEFT JOIN mode AS rules ON rules.name = r.mode;
 
+-- Whether an event of type memory_retrieval is one of ours: an application may have its own.
+CREATE OR REPLACE FUNCTION _is_recall(payload jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN jsonb_typeof(payload) = 'object'
+           AND NOT payload @? ('$.keyvalue() ? (@.key like_regex '
+                               '"^(injected_count|token_used|token_budget|elapsed_ms)$" '
+                               '&& @.value != null && (@.value.type() != "number" '
+                               '|| @.value < 0 || @.value > 2147483647))')::jsonpath;
+
 CREATE OR REPLACE VIEW retrieval_log WITH (security_invoker = true) AS
 SELECT r.user_id, r.retrieval_id, r.created_at, r.payload
 FROM _kept_recalls AS r
 UNION ALL
 SELECT e.user_id, (e.payload ->> 'retrieval_id')::bigint, e.created_at, e.payload - 'retrieval_id'
 FROM event AS e
-WHERE e.type = 'memory_retrieval';
+WHERE e.type = 'memory_retrieval' AND _is_recall(e.payload);
 
 COMMENT ON VIEW retrieval_log IS
     'Every recall: payload has query (first 200 characters), mode, candidates_count, '

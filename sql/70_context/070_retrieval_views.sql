@@ -4,7 +4,8 @@
 CREATE OR REPLACE VIEW kinds_injected WITH (security_invoker = true) AS
 SELECT l.user_id, l.payload ->> 'mode' AS mode, source.kind, count(*) AS lines,
        count(DISTINCT l.retrieval_id) AS recalls
-FROM retrieval_log AS l, jsonb_array_elements_text(l.payload -> 'injected_sources') AS source (kind)
+FROM retrieval_log AS l, jsonb_path_query(l.payload, '$.injected_sources[*]') AS s (name),
+     LATERAL (SELECT s.name #>> '{}' AS kind) AS source
 GROUP BY l.user_id, l.payload ->> 'mode', source.kind;
 COMMENT ON VIEW kinds_injected IS 'How many lines of each kind went into blocks, by user and mode.';
 
@@ -21,13 +22,13 @@ SELECT r.user_id, r.mode, cardinality(r.chosen) AS injected, cardinality(r.used_
        r.token_used, r.token_budget, r.elapsed_ms
 FROM retrieval AS r
 UNION ALL
-SELECT e.user_id, e.payload ->> 'mode', (e.payload ->> 'injected_count')::int,
+SELECT e.user_id, e.payload ->> 'mode', (e.payload ->> 'injected_count')::float8::int,
        CASE WHEN jsonb_typeof(e.payload -> 'used') = 'array'
             THEN jsonb_array_length(e.payload -> 'used') END,
-       (e.payload ->> 'token_used')::int, (e.payload ->> 'token_budget')::int,
+       (e.payload ->> 'token_used')::float8::int, (e.payload ->> 'token_budget')::float8::int,
        (e.payload ->> 'elapsed_ms')::float8
 FROM event AS e
-WHERE e.type = 'memory_retrieval';
+WHERE e.type = 'memory_retrieval' AND _is_recall(e.payload);
 
 -- By user and mode, and with mode NULL of all modes together. What is not asked is not computed.
 CREATE OR REPLACE VIEW _recall_stats WITH (security_invoker = true) AS

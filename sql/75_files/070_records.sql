@@ -13,7 +13,7 @@ BEGIN ATOMIC
     FROM (VALUES
         (1, 'user', '{settings,rolling_summary,summarised_at}', '{}'),
         (2, 'session', '{data,ended_at}', '{session_id,temporary,started_at,next_position}'),
-        (3, 'message', '{speaker,data}', '{session_id,position,role,content,created_at}'),
+        (3, 'message', '{speaker,data,private}', '{session_id,position,role,content,created_at}'),
         (4, 'entity', '{}', '{entity_id,name,type,created_at}'),
         (5, 'memory',
          '{summary,data,subject,session_id,position,speaker,source,source_key,valid_until,'

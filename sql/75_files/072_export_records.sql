@@ -33,7 +33,8 @@ BEGIN
     RETURN QUERY
     SELECT _record('message', jsonb_build_object(
                'session_id', m.session_id, 'position', m.position, 'role', m.role,
-               'speaker', m.speaker, 'content', m.content, 'created_at', m.created_at),
+               'speaker', m.speaker, 'content', m.content, 'created_at', m.created_at,
+               'private', nullif(m.private, false)),
                _unless_empty('data', m.data))
     FROM message AS m WHERE m.user_id = user_id
     ORDER BY m.session_id COLLATE "C", m.position;

@@ -63,16 +63,16 @@ CREATE OR REPLACE FUNCTION _import_messages(reading import, bodies jsonb[]) RETU
 AS $$
 BEGIN
     INSERT INTO message (user_id, session_id, position, role, speaker, content, tokens, data,
-                         created_at)
+                         private, created_at)
     SELECT reading.user_id, m.session_id, _check_turn(m.position), m.role, m.speaker, m.content,
            estimate_tokens(m.content), coalesce(_redact_json(m.data), '{}'),
-           _check_time(m.created_at, 'created_at')
+           coalesce(m.private, false), _check_time(m.created_at, 'created_at')
     FROM (
         SELECT m.session_id, m.position, m.role, _check_speaker(_redact(m.speaker)) AS speaker,
-               _redact(m.content) AS content, m.data, m.created_at
+               _redact(m.content) AS content, m.data, m.private, m.created_at
         FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS m (
             session_id text, position int, role text, speaker text, content text, data jsonb,
-            created_at timestamptz)
+            private boolean, created_at timestamptz)
         OFFSET 0
     ) AS m;
 END $$;

@@ -1,7 +1,7 @@
 -- Old events (D3 4.6). After 30 days they are queued to be summarised, and what matters in them
 -- remembered: that takes a model. After 60 days they are deleted, but those of a user only once
--- their job is done: with no model, or a broken one, they stay. The log's own events
--- (_is_log) are nobody's words and just go.
+-- their job is done: with no model, or a broken one, they stay, and while the user has memory or
+-- auto_extract off. The log's own events (_is_log) are nobody's words and just go.
 CREATE OR REPLACE FUNCTION _archive_events(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -16,6 +16,9 @@ DECLARE
     part record;
     job_id bigint;
 BEGIN
+    IF NOT _may_extract(user_id, NULL) THEN
+        RETURN;
+    END IF;
     IF NOT run.dry_run THEN
         PERFORM _lock_user(user_id);
     END IF;

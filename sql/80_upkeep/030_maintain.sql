@@ -107,7 +107,9 @@ END $$;
 
 -- One step, or as much of it as one transaction takes. A user whom somebody else has locked for
 -- long, say by an open transaction, is left to the next run. In a transaction that holds other
--- users the wait is short, half of deadlock_timeout, so that nobody is cancelled.
+-- users the wait is short, half of deadlock_timeout, so that nobody is cancelled. Rows that
+-- somebody wrote by SQL of his own may be such that a step cannot be done: that is said, and no
+-- other user goes without.
 CREATE OR REPLACE FUNCTION _upkeep_step(
     step text, user_id text, run upkeep_run, after bigint DEFAULT 0)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
@@ -122,6 +124,14 @@ BEGIN
 EXCEPTION WHEN lock_not_available THEN
     action := 'left to the next run';
     details := jsonb_build_object('why', 'somebody is writing', 'step', ltrim(step, '_'));
+    RETURN NEXT;
+WHEN OTHERS THEN
+    IF user_id IS NULL OR left(SQLSTATE, 2) NOT IN ('22', '23', 'ME') THEN
+        RAISE;
+    END IF;
+    action := 'failed';
+    details := jsonb_build_object('why', _kept_error(SQLERRM), 'code', SQLSTATE,
+                                  'step', ltrim(step, '_'));
     RETURN NEXT;
 END $$;
 
@@ -178,7 +188,8 @@ COMMENT ON FUNCTION maintain(text, bigint, boolean, timestamptz) IS
     'keywords found (of rows that came from them), words counted, '
     'index built, index dropped, unusable index dropped, left-over index dropped, or what is left '
     'to the command memoir maintain, jobs enqueued (see enqueue_nightly()), contradiction (see '
-    'contradictions()), left to the next run (somebody kept the user locked), and last report: of '
+    'contradictions()), left to the next run (somebody kept the user locked), failed (rows of a '
+    'user with which a step cannot be done; details say which step and why), and last report: of '
     'the memories how many are active, steady, fading, forgettable or kept by relevance, how many '
     'have which status, how many active ones have no vector, and the share with keywords. The '
     'numbers are rows of table setting. build_up_to: it builds indexes of up to so many memories '

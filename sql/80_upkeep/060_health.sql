@@ -115,6 +115,10 @@ AS $$
 DECLARE
     switches CONSTANT text[] := '{consolidate,job_notify,keyword_jobs,log_recalls,notify}';
     shares CONSTANT text[] := '{active_above,fade_below,forget_below,lower_by,lower_to}';
+    -- At 0 nothing is done, for ever, or divided by it.
+    from_one CONSTANT text[] := '{archive_events,compress_most,compress_tokens,embed_batch,'
+                                'extract_messages,extract_tokens,job_attempts,maintain_batch,'
+                                'reflect_tokens,source_batch}';
     literals text[];
     unread text[];
     unfit text[];
@@ -136,7 +140,8 @@ BEGIN
         SELECT format('%s = %s', s.name, left(s.value::text, 40)) FROM setting AS s
         WHERE s.name <> ALL (unread) AND NOT CASE jsonb_typeof(s.value)
             WHEN 'boolean' THEN s.name = ANY (switches)
-            WHEN 'number' THEN s.name <> ALL (switches) AND s.value::text::numeric BETWEEN 0
+            WHEN 'number' THEN s.name <> ALL (switches) AND s.value::text::numeric
+                 BETWEEN (s.name = ANY (from_one))::int
                  AND CASE WHEN s.name = ANY (shares) THEN 1 ELSE 2147483647 END
             WHEN 'string' THEN s.name = 'installation'
             ELSE false END

@@ -66,6 +66,14 @@ def test_a_memory_is_restored_to_what_it_was(tx):
     assert found(tx, "uses", as_of=ago(days=5)) == ["uses Vue"]
 
 
+def test_what_was_archived_and_then_forgotten_is_restored_step_by_step(tx, tea):
+    merge = {"action": "MERGE", "memory_ids": [tea, remember(tx, "milk")], "content": "milk tea"}
+    call(tx, "apply_decisions", decisions=Jsonb([merge]))
+    call(tx, "forget", memory_id=tea)
+    restored = [call(tx, "restore", memory_id=tea)[0].new_status for _ in range(2)]
+    assert restored == ["archived", "active"]
+
+
 def test_a_memory_whose_place_is_taken_stays_forgotten(tx):
     old = remember(tx, "uses Vue", subject="user.ui")
     call(tx, "forget", memory_id=old)

@@ -6,6 +6,7 @@ import threading
 
 import psycopg
 import pytest
+from tests.jobs import claim, fail, ready
 from tests.rows import call, fill, found, recall, refused, remember, value, wave
 
 TEXTS = ("tea is green", "milk is white", "the house is old")
@@ -262,6 +263,28 @@ def test_a_model_is_dropped_in_batches(tx, ids):
     assert nearest(tx, NEW[1]) == [ids[1]]
 
 
+def test_a_vector_waits_for_nobody_who_changes_a_trace_of_another_model(db, dsn):
+    call(db, "use_model", name="small", dimensions=3)
+    call(db, "add_model", name="large", dimensions=4)
+    ids = [remember(db, text, user_id="ada") for text in TEXTS]
+    db.execute("SET lock_timeout = '1s'")
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT FROM memoir.trace WHERE model > 1 FOR UPDATE")
+        embed(db, ids, OLD, name="small")
+    assert states(db)["small"] == ("in use", 3, 0)
+
+
+def test_who_is_writing_leaves_nothing_behind_for_a_model_that_is_dropped(db, dsn):
+    call(db, "use_model", name="small", dimensions=3)
+    call(db, "add_model", name="large", dimensions=4)
+    with psycopg.connect(dsn) as writer:
+        remember(writer, "tea")
+        assert refused(db, "drop_model", name="large").sqlstate == "ME014"
+        writer.commit()
+    assert [call(db, "drop_model", name="large")[0].drop_model for _ in range(2)] == [1, 0]
+    assert value(db, "SELECT count(*) FROM memoir.trace") == 1
+
+
 @pytest.mark.usefixtures("ids")
 def test_nothing_is_written_for_a_model_that_is_being_dropped(tx):
     make_traces(tx)
@@ -311,6 +334,21 @@ def test_embed_jobs_of_the_old_model_are_void(tx, ids):
     switched(tx, ids)
     (job,) = call(tx, "claim", user_id="ada", n=1, worker="w")
     assert job.texts == ["cake"]
+
+
+@pytest.mark.parametrize("attempts", [1, 8])
+def test_a_job_of_the_old_model_that_fails_after_the_switch_holds_nothing(tx, attempts):
+    call(tx, "use_model", name="small", dimensions=3)
+    remember(tx, TEXTS[0])
+    remember(tx, TEXTS[1])
+    (taken,) = claim(tx)
+    tx.execute("UPDATE memoir.job SET attempts = %s", (attempts,))
+    call(tx, "add_model", name="large", dimensions=4)
+    make_traces(tx)
+    call(tx, "switch_model", name="large")
+    fail(tx, taken.job_id, worker="w1")
+    assert ready(tx) == [("default", 2)]
+    assert [each.texts for each in claim(tx, worker="w2")] == [list(TEXTS[:2])]
 
 
 @pytest.mark.parametrize("dimensions", [256, 3072, 4000])

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 from tests.d3_files import take, take_log
-from tests.rows import add_event, call, fill, recall, refused, remember, row_counts, say, value
+from tests.rows import (
+    add_event,
+    call,
+    fill,
+    recall,
+    refused,
+    remember,
+    row_counts,
+    say,
+    until,
+    value,
+)
 
 # Rows of one user for tables that no call below fills, by what the table needs.
 BY_HAND = {
@@ -227,3 +240,18 @@ def test_listeners_hear_of_it(db):
     call(db, "purge", memory_id=memory_id)
     (said,) = db.notifies(timeout=1, stop_after=1)
     assert '"event": "deleted"' in said.payload
+
+
+def test_a_user_is_purged_whose_session_ends_at_this_moment(db, dsn):
+    said = {"session_id": "s", "role": "user", "content": "tea", "user_id": "ada"}
+    call(db, "session_start", session_id="s", temporary=True, user_id="ada")
+    call(db, "message_add", **said)
+    waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = %s"
+    with psycopg.connect(dsn) as talker, ThreadPoolExecutor() as pool:
+        call(talker, "message_add", **said)
+        purged = pool.submit(call, db, "purge_user", user_id="ada")
+        until(lambda: value(talker, waits, db.info.backend_pid))
+        assert call(talker, "session_end", session_id="s", user_id="ada")[0].deleted == 2
+        talker.commit()
+        assert dict(purged.result())["session"] == 1
+    assert sum(n for _, n in call(db, "purge_user", user_id="ada", dry_run=True)) == 0

@@ -74,6 +74,13 @@ def test_what_was_not_known_then_is_not_recalled_as_of_then(tx):
     assert known(tx, 5) == [REACT]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_is_announced_is_not_so_before(tx, order):
+    for content, told, begins in [(VUE, 30, 30), (REACT, 20, 10)][::order]:
+        choose(tx, content, told, valid_from=ago(days=begins))
+    assert [known(tx, at) for at in (25, 15, 5)] == [[VUE], [VUE], [REACT]]
+
+
 def test_the_oldest_may_arrive_last(tx):
     choose(tx, REACT, 10)
     choose(tx, VUE, 30)

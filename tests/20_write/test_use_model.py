@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
 import pytest
-from tests.rows import call, refused, remember, value
+from tests.rows import call, refused, remember, until, value
 
 MODEL = "SELECT coalesce(name, '?') || '/' || coalesce(dimensions::text, '?')" + (
     " FROM memoir.embedding_model WHERE active"
@@ -66,3 +69,18 @@ def test_what_only_reads_is_told_of_vectors_that_do_not_fit(tx):
     remember(tx, "tea", embedding="[1,0,0]")
     tx.execute("SET TRANSACTION READ ONLY")
     assert refused(tx, "use_model", name="small", dimensions=4).sqlstate == "ME009"
+
+
+def test_of_two_clients_that_name_the_model_at_once_one_is_refused(db, dsn):
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with psycopg.connect(dsn) as first, psycopg.connect(dsn) as second:
+        call(first, "use_model", name="small", dimensions=3)
+        with ThreadPoolExecutor() as pool:
+            late = pool.submit(refused, second, "use_model", name="large", dimensions=3)
+            until(lambda: value(db, waiting))
+            first.commit()
+            assert late.result().sqlstate == "ME009"
+    assert value(db, MODEL) == "small/3"

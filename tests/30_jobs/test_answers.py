@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from psycopg.types.json import Jsonb
-from tests.jobs import answered, chat_job, claim, enqueue, finish, job
+from tests.jobs import answered, chat_job, claim, enqueue, finish, job, soon
 from tests.rows import add_event, call, refused, remember, remember_all, value
 
 
@@ -65,6 +65,34 @@ def test_a_rolling_summary_starts_from_the_one_before(tx):
     assert "Ada is a painter." in claimed.messages[1]["content"]
     assert answered(tx, claimed, {"summary": "Ada paints and likes tea."}) == "done"
     assert call(tx, "summary")[0].rolling_summary == "Ada paints and likes tea."
+
+
+def test_no_answer_takes_a_rolling_summary_away(tx):
+    remember(tx, "tea")
+    call(tx, "set_rolling_summary", summary="Ada is a painter.")
+    claimed = chat_job(tx, "rolling_summary", {})
+    assert answered(tx, claimed, {"summary": " "}) == "failed"
+    assert call(tx, "summary")[0].rolling_summary == "Ada is a painter."
+
+
+def test_a_correction_stays_that_was_made_while_the_model_worked(tx):
+    remember(tx, "tea")
+    claimed = chat_job(tx, "rolling_summary", {})
+    call(tx, "set_rolling_summary", summary="Ada is a painter.")
+    assert answered(tx, claimed, {"summary": "Ada is a singer."}) == "failed"
+    (again,) = claim(tx, kinds=["rolling_summary"], at=soon())
+    assert "Ada is a painter." in again.messages[1]["content"]
+    assert answered(tx, again, {"summary": "Ada paints and likes tea."}) == "done"
+
+
+def test_a_summary_does_not_tell_of_what_was_purged_while_the_model_worked(tx):
+    remember(tx, "tea")
+    secret = remember(tx, "Ada is ill")
+    claimed = chat_job(tx, "rolling_summary", {})
+    call(tx, "purge", memory_id=secret)
+    assert answered(tx, claimed, {"summary": "Ada is ill."}) == "failed"
+    (again,) = claim(tx, kinds=["rolling_summary"], at=soon())
+    assert answered(tx, again, {"summary": "Ada likes tea."}) == "done"
 
 
 def test_a_rolling_summary_that_is_too_long_is_refused(tx):

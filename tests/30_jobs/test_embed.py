@@ -228,3 +228,22 @@ def test_memories_without_a_vector_are_counted_as_waiting(tx):
     claim(tx)
     assert tx.execute(overview).fetchall() == [(0, 1)]
     assert call(tx, "ready_users") == []
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"memory_ids": ["1", "all of them"]},
+        {"memory_ids": ["99999999999999999999"]},
+        {"memory_ids": ["1"], "hashes": "none"},
+        {"memory_ids": ["1"], "model": "small"},
+    ],
+    ids=str,
+)
+def test_a_payload_that_makes_no_sense_stops_nobody(tx, payload):
+    remember(tx, "tea", user_id="ada")
+    remember(tx, "milk", user_id="bob")
+    enqueue(tx, "embed", payload=payload, user_id="bob")
+    assert {user for user, _ in ready(tx)} == {"ada", "bob"}
+    assert [each.texts for each in claim(tx, user_id="bob")] == [["milk"]]
+    assert value(tx, "SELECT running FROM memoir.job_overview WHERE kind = 'embed'") == 1

@@ -39,6 +39,17 @@ def test_who_switched_extraction_off_is_left_alone(tx):
     assert jobs(tx) == []
 
 
+def test_what_was_said_while_memory_was_off_is_never_read(tx):
+    talk(tx, "user")
+    call(tx, "set_settings", settings={"memory": False})
+    talk(tx, "assistant", "tool")
+    call(tx, "set_settings", settings={"memory": True})
+    call(tx, "session_end", session_id="s")
+    (claimed,) = claim(tx, kinds=["reflect"])
+    told = claimed.messages[1]["content"]
+    assert [role for role in ("user", "assistant", "tool") if f"{role} says" in told] == ["user"]
+
+
 def test_a_temporary_session_is_not_read(tx):
     call(tx, "session_start", session_id="s", temporary=True)
     talk(tx, *["user"] * 6)
@@ -52,6 +63,12 @@ def test_the_end_of_a_session_is_reflected_on_once(tx):
     for _ in range(2):
         call(tx, "session_end", session_id="s")
     assert jobs(tx) == [("reflect", {"session_id": "s"})]
+
+
+def test_after_no_number_of_messages_means_never(tx):
+    tx.execute("UPDATE memoir.setting SET value = '0' WHERE name = 'extract_every'")
+    talk(tx, *["user"] * 6)
+    assert jobs(tx) == []
 
 
 def test_an_extraction_can_be_asked_for(tx):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import call, recall, remember
+from tests.rows import add_event, call, recall, remember
 
 
 def rows(conn, view, columns):
@@ -69,3 +69,24 @@ def test_views_keep_users_apart(tx, view):
         remember(tx, "tea", user_id=user)
         recall(tx, "tea", user_id=user)
     assert rows(tx, view, "user_id, recalls") == [("ada", 1), ("bob", 1)]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "looked it up",
+        {"injected_count": "some", "used": ["1"]},
+        {"token_used": 1e12, "injected_sources": "tasks", "injected": 1, "used": ["1"]},
+        {"elapsed_ms": None, "injected_count": 1.5, "injected_sources": {"a": 1}, "used": []},
+    ],
+    ids=str,
+)
+def test_an_event_of_the_application_that_is_no_record_of_ours_breaks_no_view(tx, payload):
+    remember(tx, "tea")
+    recall(tx, "tea")
+    add_event(tx, "memory_retrieval", payload)
+    for view in ("retrieval_log", "kinds_injected", "hit_rate", "suggested_weights"):
+        rows(tx, view, "user_id")
+    (found,) = rows(tx, "recall_latency", "user_id, p50_ms > 0")[:1]
+    assert found == ("default", True)
+    assert call(tx, "stats") != []

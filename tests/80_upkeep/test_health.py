@@ -31,6 +31,8 @@ def test_a_new_installation_is_healthy(tx):
     [
         ("UPDATE memoir.setting SET value = '2' WHERE name = 'lower_by'",
          "settings", "error", "out of range: lower_by = 2"),
+        ("UPDATE memoir.setting SET value = '0' WHERE name = 'embed_batch'",
+         "settings", "error", "out of range: embed_batch = 0"),
         ("UPDATE memoir.setting SET value = '\"on\"' WHERE name = 'notify'",
          "settings", "error", 'out of range: notify = "on"'),
         ("INSERT INTO memoir.setting VALUES ('nightly_job', '3', 'a typo')",

@@ -51,6 +51,19 @@ def forgotten(conn):
     return value(conn, "SELECT count(*) FROM memoir.memory WHERE status = 'forgotten'")
 
 
+def test_rows_of_one_user_that_make_no_sense_keep_no_other_from_his_upkeep(db):
+    notes(db, 3, "bob")
+    recall(db, "tea", user_id="ada")
+    db.execute("UPDATE memoir.retrieval SET chosen = '{-2147483648}'")
+    assert run(db) == [("ada", "failed", None), ("bob", "forgotten", 3)]
+    (failed, _) = call(db, "maintain")
+    assert failed.details == {
+        "why": "integer out of range",
+        "code": "22003",
+        "step": "count_access",
+    }
+
+
 def test_it_does_what_maintain_does(db):
     for user in ("ada", "bob"):
         notes(db, 10, user)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
+import pytest
 from tests.documents import D3_ARCHIVE
+from tests.jobs import claim
 from tests.rows import NOW, add_event, ago, call, recall, row_counts, value
 
 
@@ -69,6 +72,26 @@ def test_without_a_model_nothing_is_deleted(tx):
         tx.execute("UPDATE memoir.job SET status = %s", (status,))
         assert maintain(tx) == {}
     assert len(events(tx)) == 1
+
+
+@pytest.mark.parametrize("setting", ["memory", "auto_extract"])
+def test_who_switched_it_off_has_no_model_read_his_events_and_none_deleted(tx, setting):
+    event(tx, 61)
+    call(tx, "set_settings", settings={setting: False})
+    assert maintain(tx) == {}
+    call(tx, "set_settings", settings={setting: True})
+    assert maintain(tx) == {"archive queued": {"events": 1, "jobs": 1}}
+
+
+def test_events_stay_whose_job_came_while_memory_was_off(tx):
+    event(tx, 61)
+    maintain(tx)
+    call(tx, "set_settings", settings={"memory": False})
+    assert claim(tx) == []
+    assert (maintain(tx), len(events(tx))) == ({}, 1)
+    call(tx, "set_settings", settings={"memory": True})
+    (again,) = claim(tx, at=datetime.now(UTC) + timedelta(days=1))
+    assert (again.kind, again.attempts) == ("archive", 1)
 
 
 def test_an_event_whose_job_is_gone_is_queued_again(tx):

@@ -79,6 +79,17 @@ relevance: 29 steady
     assert found(many, "note9", query_vec=wave(9))[0] == "note9 word9"
 
 
+def test_a_step_that_failed_is_told_and_the_command_fails(
+    memoir: Call, db: psycopg.Connection
+) -> None:
+    memoir("maintain")
+    memoir("context", "tea")
+    db.execute("UPDATE memoir.retrieval SET chosen = '{-2147483648}'")
+    said = memoir("maintain")
+    assert (said.exit_code, done(said)[0][-1]) == (1, "integer out of range; count_access")
+    assert "error: steps of some users failed" in said.stderr
+
+
 @pytest.mark.usefixtures("many")
 def test_a_second_run_has_nothing_to_do(memoir: Call) -> None:
     memoir("maintain")

@@ -436,6 +436,21 @@ def test_a_job_that_is_gone_does_not_stop_the_worker(
         until(lambda: outcomes(log) == ["ME012", "done"])
 
 
+def test_a_job_that_is_gone_does_not_stop_the_worker_while_it_waits_for_the_model(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+) -> None:
+    wants_keywords(db)
+    kept = wants_keywords(db, user="bob")
+    lease = "SELECT run_at FROM memoir.job WHERE job_id = %s"
+    with working(dsn, api, lease=1.0) as (_, log):
+        until(lambda: len(api.chats) == 2)
+        db.execute("SELECT memoir.purge_user('ada')")
+        before = value(db, lease, kept)
+        until(lambda: value(db, lease, kept) > before)
+        held.set()
+        until(lambda: sorted(outcomes(log)) == ["ME012", "done"])
+
+
 def test_a_lost_connection_loses_no_answer(
     db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
 ) -> None:

@@ -44,6 +44,11 @@ def maintain(app: App, dry_run: bool, as_json: bool) -> None:
             print_json(done)
         else:
             _show(done)
+    if any(row.action == "failed" for row in done):
+        raise MemoirError(
+            "steps of some users failed, the others are done",
+            hint="A step is tried again each time; the rows it fails at are the user's own.",
+        )
 
 
 def index_loaded(app: App) -> None:
@@ -99,6 +104,8 @@ def _because(row: Maintained) -> str:
     if row.action == "contradiction":
         parts.append(", ".join(details["ids"]))
     parts += [f"{count:,} {name}" for name, count in details.items() if isinstance(count, int)]
+    if row.action == "failed":
+        parts.append(details["step"])
     if "run_id" in details:
         parts.append(f"run {details['run_id']}")
     return "; ".join(filter(None, parts)).replace("tool_calls", "tool calls")
