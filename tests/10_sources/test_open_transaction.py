@@ -89,6 +89,12 @@ def test_another_model_has_the_new_text(db, dsn):
     assert db.execute(TRACE).fetchall() == [("the printer is fast", None)] * 2
 
 
+def test_an_undo_takes_back_the_change_it_waited_for(db, dsn, memory_id):
+    db.execute("UPDATE t SET content = 'the gateway is gone'")
+    (undone,) = beside(db, dsn, "undo", memory_id=memory_id)
+    assert (undone.action, undone.line) == ("undone: UPDATE", "the gateway is gone")
+
+
 @pytest.mark.usefixtures("memory_id")
 def test_what_is_over_is_not_recalled_though_it_was_not_there_to_be_counted(db, dsn):
     with psycopg.connect(dsn) as application:
