@@ -47,8 +47,8 @@ DECLARE
     of_type CONSTANT text := lower(_entity_name(coalesce(type, 'thing')));
     mentioned bigint;
 BEGIN
-    PERFORM _check_memory(owner, mention.memory_id);
     PERFORM _lock_user(owner);
+    PERFORM _check_memory(owner, mention.memory_id);
     INSERT INTO entity AS e (user_id, name, type)
     VALUES (owner, given_name, of_type)
     ON CONFLICT (user_id, name_key, type) DO NOTHING

@@ -7,7 +7,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
-from tests.rows import call, remember, sentences, until, value
+import pytest
+from tests.rows import call, refused, remember, remember_all, sentences, until, value
 from writers import USER, faults, write_at_once
 
 WRITERS = 16
@@ -105,3 +106,22 @@ def test_a_text_that_was_changed_a_moment_before_is_not_written_over(db, dsn):
             assert said.result()[0].action == "ADD"
     kept = db.execute("SELECT content FROM memoir.memory ORDER BY memory_id").fetchall()
     assert kept == [("the office is closed",), (f"{text} today",)]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        ("mention", {"memory_id": 2, "entity": "Ada"}),
+        ("relate", {"from_id": 1, "to_id": 2}),
+        ("set_keywords", {"memory_id": 2, "keywords": ["tea"]}),
+        ("remember", {"content": "drinks tea at nine", "sources": [2]}),
+    ],
+)
+def test_a_memory_that_is_just_being_purged_is_missing(db, dsn, function, arguments):
+    remember_all(db, ["drinks tea", "sleeps at nine"])
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        call(other, "purge", memory_id=2)
+        said = pool.submit(refused, db, function, **arguments)
+        until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        other.commit()
+        assert said.result().sqlstate == "ME012"
