@@ -139,8 +139,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Records what was wrong with a row, once till it is tried again. Where its columns are gone
--- neither row is known.
+-- Records what was wrong with a row, once till it is tried again: not one without a key, by which
+-- it could be found. Where its columns are gone neither row is known.
 CREATE OR REPLACE FUNCTION _source_failed(
     name text, old_row source_row, new_row source_row, code text, reason text) RETURNS void
     LANGUAGE plpgsql
@@ -164,7 +164,8 @@ AS $$
 #variable_conflict use_column
 BEGIN
     INSERT INTO source_error (user_id, source, source_key, place, code, reason, attempts)
-    SELECT n.user_id, _record_failure.name, n.source_key, r.place, _record_failure.code,
+    SELECT n.user_id, _record_failure.name, n.source_key,
+           CASE WHEN NOT r.place @> '[null]' THEN r.place END, _record_failure.code,
            left(_redact(_record_failure.reason), 500), _record_failure.attempts
     FROM (SELECT left(coalesce(r.user_id, ''), 200) AS user_id,
                  left(coalesce(r.source_key, ''), 1000) AS source_key) AS n
