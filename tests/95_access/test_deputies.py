@@ -113,3 +113,9 @@ def test_an_agent_cannot_write_into_the_queue_of_bob(become, bobs):
             "INSERT INTO memoir.job (user_id, kind, payload) VALUES ('bob', 'keywords', %s)",
             (Jsonb(payload(bobs)),),
         )
+
+
+def test_an_agent_cannot_stop_the_queue_by_a_user_that_nobody_can_name(become):
+    agent = become("agent", " ")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        agent.execute("INSERT INTO memoir.job (user_id, kind, payload) VALUES (' ', 'embed', '{}')")
