@@ -26,8 +26,7 @@ from hypothesis import HealthCheck, settings
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql import factories
 from pytest_postgresql.executors import NoopExecutor
-from pytest_postgresql.janitor import DatabaseJanitor
-from tests.databases import Lender
+from tests.databases import Lender, address, janitor
 
 from pgmemoir import migrations
 from pgmemoir import server as embedded
@@ -99,9 +98,9 @@ def server(pytestconfig: pytest.Config) -> Iterator[Server]:
 
 
 @contextmanager
-def folder_of_a_server() -> Iterator[Path]:
-    """A folder in memory, gone with the server in it at the end."""
-    prefix = f"{PREFIX}{os.getpid()}-"
+def folder_of_a_server(name: str = "") -> Iterator[Path]:
+    """A folder in memory with this in its name, gone at the end with the servers in it."""
+    prefix = f"{PREFIX}{os.getpid()}-{name}"
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=in_memory()))
     try:
         yield folder
@@ -123,7 +122,9 @@ def _sweep() -> None:
 
 
 def _remove(folder: Path) -> None:
-    embedded.stop(folder)
+    """Stop the servers in a folder and in the folders in it, and remove it."""
+    for home in (folder, *folder.iterdir()):
+        embedded.stop(home)
     shutil.rmtree(folder)
 
 
@@ -141,10 +142,8 @@ empty_database = factories.postgresql("nothing")
 @pytest.fixture(scope="session")
 def shared_database(installed: NoopExecutor) -> Iterator[dict[str, object]]:
     """Connection parameters of the database all ``tx`` tests share."""
-    address = {"host": installed.host, "port": installed.port, "user": installed.user}
-    janitor = DatabaseJanitor(**address, dbname="shared", template_dbname=installed.template_dbname)
-    with janitor:
-        yield {**address, "dbname": "shared"}
+    with janitor(installed, "shared") as made:
+        yield address(made)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -53,6 +53,22 @@ FROM pg_sequences WHERE last_value IS NOT NULL
 """
 
 
+def janitor(template: NoopExecutor, name: str) -> DatabaseJanitor:
+    """Makes a database of that name from a template, and drops it."""
+    return DatabaseJanitor(
+        host=template.host,
+        port=template.port,
+        user=template.user,
+        dbname=name,
+        template_dbname=template.template_dbname,
+    )
+
+
+def address(made: DatabaseJanitor) -> dict[str, Any]:
+    """The parameters of a connection to the database of a janitor."""
+    return {"host": made.host, "port": made.port, "user": made.user, "dbname": made.dbname}
+
+
 class Seen(NamedTuple):
     """Of a table: how many rows it has, how many of them are new, its size in bytes."""
 
@@ -64,11 +80,10 @@ class Seen(NamedTuple):
 class Database:
     """A database that is lent to tests, and what it was like when it was made."""
 
-    def __init__(self, janitor: DatabaseJanitor) -> None:
-        janitor.init()
-        self._janitor = janitor
-        where = {"host": janitor.host, "port": janitor.port, "user": janitor.user}
-        self.address = {**where, "dbname": janitor.dbname}
+    def __init__(self, made: DatabaseJanitor) -> None:
+        made.init()
+        self._janitor = made
+        self.address = address(made)
         self._conn = psycopg.connect(**self.address, options=QUIET, autocommit=True)
         self._conn.prepare_threshold = 0
         tables = [name for (name,) in self._conn.execute(TABLES)]
@@ -154,12 +169,4 @@ class Lender:
             database.drop()
 
     def _make(self) -> Database:
-        made_of = self._template
-        janitor = DatabaseJanitor(
-            host=made_of.host,
-            port=made_of.port,
-            user=made_of.user,
-            dbname=f"lent{next(self._numbers)}",
-            template_dbname=made_of.template_dbname,
-        )
-        return Database(janitor)
+        return Database(janitor(self._template, f"lent{next(self._numbers)}"))

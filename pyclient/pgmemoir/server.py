@@ -136,7 +136,8 @@ def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock, so that one process at a time creates or starts a server."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".gitignore").write_text("*\n")
+        if not any(folder.iterdir()):  # a folder that holds more is a project with its own
+            (folder / ".gitignore").write_text("*\n")
         lock = (folder / "lock").open("a")
     except OSError as error:
         raise ServerError(

@@ -18,7 +18,7 @@ import psycopg
 from .calls import Call, Row
 from .checks import clean_text, texts, whole_number
 from .errors import BadSource, NotPossible, translate
-from .statements import rows
+from .statements import rows, together
 
 T = TypeVar("T")
 
@@ -97,7 +97,8 @@ class Filled:
 
 
 _MANY = ("content", "source_id", "data", "payload")
-_ATTACH = """SELECT memoir.attach_source(%s::text, %s::text, relation => %s::regclass,
+_ATTACH = """SELECT memoir.attach_source(%s::text, %s::text,
+    relation => memoir._named_relation(%s::text, to_regclass(%s::text)),
     query => %s::text, on_delete => %s::text, write_retrievals => %s::boolean,
     user_id => %s::text{columns})"""
 _DETACH = b"SELECT memoir.detach_source(%s::text, memories => %s::text)"
@@ -112,8 +113,8 @@ _LIMIT = b"""SELECT set_config('memoir.timeout', setting, true), set_config('sta
     least(nullif(setting::int, 0), %s::int)::text, true)
 FROM pg_settings WHERE name = 'statement_timeout'"""
 _UNLIMIT = b"SELECT set_config('statement_timeout', current_setting('memoir.timeout'), true)"
-_KEYWORDS = b"""SELECT u.owner, k.last_id FROM memoir._source_users(%s::text) AS u (owner),
-    LATERAL memoir._source_keywords(u.owner, 0, 1000) AS k WHERE k.looked_at > 0"""
+_USERS = b"SELECT memoir._source_users(%s::text)"
+_KEYWORDS = b"SELECT last_id FROM memoir._source_keywords(%s::text, %s::bigint, 1000)"
 
 
 def attach(
@@ -141,7 +142,7 @@ def attach(
         else clean_text(value, key)  # type: ignore[arg-type]
         for key, value in named
     ]
-    given = (name, kind, relation, query)
+    given = (name, kind, relation, relation, query)
     head = tuple(clean_text(each, "an argument of attach_source") for each in given)
     params = (*head, on_delete, write_retrievals, user, *values)
     return Call(statement.encode(), params, lambda found: str(found[0][0]))
@@ -173,13 +174,9 @@ def _filled(found: list[Row]) -> Filled:
     return Filled(*found[0])
 
 
-def limited(call: Call[Filled]) -> list[Call[Any]]:
-    """A batch of calls that stops the one in its middle after `QUERY_SECONDS`."""
-    return [
-        Call(_LIMIT, (round(1000 * QUERY_SECONDS),), len),
-        call,
-        Call(_UNLIMIT, (), len),
-    ]
+def limited(call: Call[T], seconds: float) -> list[Call[Any]]:
+    """A batch of calls that stops the one in its middle after so many seconds."""
+    return [Call(_LIMIT, (round(1000 * seconds),), len), call, Call(_UNLIMIT, (), len)]
 
 
 def check_query(query: str, kind: str = "general") -> None:
@@ -278,7 +275,7 @@ def read(
     changes: bool = False,
     anew: bool = False,
     most: int | None = None,
-    seconds: int = QUERY_SECONDS,
+    seconds: float = QUERY_SECONDS,
 ) -> Iterator[Filled]:
     """Read a source until nothing is left, a transaction a batch; yields each batch.
 
@@ -291,35 +288,42 @@ def read(
         changes: only what changed since (``pull_source``), else all that was not read yet.
         anew: from the first row; also forgets memories whose rows are gone.
         most: rows a batch; default the setting source_batch.
-        seconds: what takes longer is stopped.
+        seconds: a statement that takes longer is stopped, or sooner where the connection says so.
     """
-    with _limited(conn, seconds):
-        batch = _run(conn, pull(name, most) if changes else fill(name, most, anew))
+    batch = _run_for(conn, seconds, pull(name, most) if changes else fill(name, most, anew))
+    yield batch
+    while not batch.complete:
+        batch = _run_for(conn, seconds, fill(name, most, False))
         yield batch
-        while not batch.complete:
-            batch = _run(conn, fill(name, most, False))
-            yield batch
-        if batch.waiting:
-            yield _run(conn, fill(name, most, False))
-        while _run(conn, Call(_KEYWORDS, (name,), len)):
-            pass
+    if batch.waiting:
+        yield _run_for(conn, seconds, fill(name, most, False))
+    for user in _run_for(conn, seconds, Call(_USERS, (name,), _first_column)):
+        after: int | None = 0
+        while after is not None:
+            call = Call(_KEYWORDS, (user, after), _first_column)
+            (after,) = _run_for(conn, seconds, call)
 
 
-@contextmanager
-def _limited(conn: psycopg.Connection[Any], seconds: int) -> Iterator[None]:
-    """Statements of a connection end after so many seconds."""
-    set_to = b"SELECT set_config('statement_timeout', %s, false)"
-    ((before,),) = rows(conn, b"SELECT current_setting('statement_timeout')")
-    rows(conn, set_to, (f"{seconds}s",))
-    try:
-        yield
-    finally:
-        if not conn.closed:
-            rows(conn, set_to, (before,))
+def _first_column(found: list[Row]) -> list[Any]:
+    return [row[0] for row in found]
 
 
 def _run(conn: psycopg.Connection[Any], call: Call[T]) -> T:
-    try:
+    with _translated():
         return call.parse(rows(conn, call.statement, call.params))
+
+
+def _run_for(conn: psycopg.Connection[Any], seconds: float, call: Call[T]) -> T:
+    """As `_run`, for so many seconds at most."""
+    batch = [(each.statement, each.params) for each in limited(call, seconds)]
+    with _translated():
+        _, found, _ = together(conn, batch)
+    return call.parse(found)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
     except psycopg.Error as error:
         raise translate(error) from error

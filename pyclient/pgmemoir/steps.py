@@ -206,7 +206,7 @@ class Steps:
         return cast(int, (yield calls.mark_used(retrieval, list(memory_ids), self._user)))
 
     def read_source(self, call: Call[Filled]) -> Plan[Filled]:
-        _, filled, _ = yield Batch(sources.limited(call))
+        _, filled, _ = yield Batch(sources.limited(call, sources.QUERY_SECONDS))
         return cast(Filled, filled)
 
     def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> Plan[int]:

@@ -131,12 +131,13 @@ class Loaded:
         return memory_of
 
     def _keep_facts(self, user: str, places: list[int], done: list[Remembered]) -> None:
-        """Note the facts; one that is told twice in a session is one memory."""
+        """Note the facts; one that is told twice is one memory, with the text of the first."""
         stored = self._stored[user]
         for place, each in zip(places, done, strict=True):
             fact, memory_id = self._facts[place], cast(int, each.memory_id)
-            told = stored[memory_id].turns if memory_id in stored else frozenset()
-            stored[memory_id] = Stored(fact.text, told | set(fact.sources))
+            known = stored.get(memory_id, Stored(fact.text, frozenset()))
+            text = known.text if each.action == "NOOP" else fact.text
+            stored[memory_id] = Stored(text, known.turns | set(fact.sources))
 
     def question_vectors(self, mode: str, places: Sequence[int]) -> dict[int, Sequence[float]]:
         """The vectors that go with questions in a mode, by place."""

@@ -17,3 +17,8 @@ CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
                      AND strpos(replace(content, E'\n', ' '), '  ') = 0
                      AND replace(replace(content, E'\n', ''), ' ', '') !~ '[[:space:][:cntrl:]]+'
                 THEN btrim(replace(content, E'\n', ' ')) ELSE _folded_line(content, max_length) END;
+
+-- A text that may be missing, as it is stored: without the blanks around it; NULL: nothing is left.
+CREATE OR REPLACE FUNCTION _trimmed(content text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN nullif(btrim(content, E' \t\r\n'), '');

@@ -128,6 +128,20 @@ CREATE OR REPLACE FUNCTION _check_author(author text) RETURNS text
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN length(author) > 200 THEN _refuse_author(author) ELSE author END;
 
+-- Who said it: a name, too, whose words are features of what was said.
+CREATE OR REPLACE FUNCTION _refuse_speaker(speaker text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RAISE EXCEPTION 'the speaker has % characters, the limit is 200', length(speaker)
+        USING ERRCODE = 'ME008', HINT = 'It names who said it, such as Ada.';
+END $$;
+
+CREATE OR REPLACE FUNCTION _check_speaker(speaker text) RETURNS text
+    LANGUAGE sql VOLATILE
+    RETURN CASE WHEN length(speaker) > 200 THEN _refuse_speaker(speaker) ELSE speaker END;
+
 CREATE OR REPLACE FUNCTION _refuse_turn(turn int) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -154,7 +168,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _check_subject(subject text) RETURNS text
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN length(subject) > 200 THEN _refuse_subject(subject)
-                ELSE nullif(lower(btrim(subject, E' \t\r\n')), '') END;
+                ELSE lower(_trimmed(subject)) END;
 
 -- The end of what is valid from then on; NULL and infinity: no end.
 CREATE OR REPLACE FUNCTION _refuse_until(valid_until timestamptz, valid_from timestamptz)

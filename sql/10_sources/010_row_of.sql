@@ -91,13 +91,7 @@ BEGIN
 END $$;
 
 -- The values of a source_row. columns: the type of each column by its name. row_name: NEW, OLD or
--- an alias. Times of change may be missing; the first of all stands for them.
-CREATE OR REPLACE FUNCTION _changed_at(mapping jsonb, row_name text) RETURNS text
-    LANGUAGE sql STABLE
-    RETURN CASE WHEN mapping ? 'changed_at'
-                THEN format('coalesce(%s.%I, ''-infinity'')', row_name, mapping ->> 'changed_at')
-           END;
-
+-- an alias. A time of change may be missing; the first of all stands for it.
 CREATE OR REPLACE FUNCTION _row_of(columns jsonb, mapping jsonb, row_name text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

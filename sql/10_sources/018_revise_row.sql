@@ -35,11 +35,7 @@ DECLARE
     new_line CONSTANT text := _line(changed.content, _line_length());
     new_brief CONSTANT text := _brief(changed.content, changed.summary, new_line, _line_length(),
                                       _brief_length());
-    names CONSTANT text := concat_ws(' ', changed.speaker, changed.subject, (
-        SELECT string_agg(n.name, ' ' ORDER BY n.entity_id)
-        FROM mention AS o
-        JOIN entity AS n ON n.user_id = o.user_id AND n.entity_id = o.entity_id
-        WHERE o.user_id = changed.user_id AND o.memory_id = changed.memory_id));
+    names CONSTANT text := _names_of(changed.user_id, changed.memory_id);
 BEGIN
     UPDATE trace AS t
     SET active = changed.status = 'active', importance = changed.importance,

@@ -100,7 +100,7 @@ BEGIN
     r.created_at := coalesce(_check_time(r.created_at, 'created_at'), stored.created_at);
     changed := stored;
     changed.content := _check_text(_redact(r.content), 'the memory', _text_limit());
-    changed.summary := nullif(btrim(_redact(r.summary), E' \t\r\n'), '');
+    changed.summary := _trimmed(_redact(r.summary));
     changed.data := coalesce(_redact_json(r.data), '{}');
     changed.subject := _check_subject(_redact(r.subject));
     changed.importance := coalesce(_check_share(r.importance, 'importance'), stored.importance);
@@ -112,8 +112,7 @@ BEGIN
         changed.retired_at := CASE WHEN changed.status <> 'active' THEN now() END;
     END IF;
     IF changed.valid_until IS NOT NULL THEN
-        UPDATE profile AS p SET some_expire = true
-        WHERE p.user_id = r.user_id AND NOT p.some_expire;
+        PERFORM _note_end(r.user_id);
     END IF;
     IF r.created_at <> stored.created_at THEN
         UPDATE memory AS m SET created_at = r.created_at

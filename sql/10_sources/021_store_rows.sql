@@ -27,7 +27,7 @@ BEGIN
         SELECT ROW(nextval('memory_memory_id_seq'), of_kind.name, of_kind.kind_id,
                    of_kind.layer = 'profile',
                    _check_text(_redact(r.content), 'the memory', model.text_limit),
-                   nullif(btrim(_redact(r.summary), E' \t\r\n'), ''),
+                   _trimmed(_redact(r.summary)),
                    coalesce(_redact_json(r.data), '{}'), _check_subject(_redact(r.subject)),
                    coalesce(_check_share(r.importance, 'importance'), of_kind.importance), 1,
                    'source', NULL, NULL, NULL, 'core', _row_hash(s.name, r.source_key),
@@ -47,7 +47,7 @@ BEGIN
     JOIN unnest(rows) WITH ORDINALITY AS k USING (ordinality);
     PERFORM _project(owner, model, made);
     IF EXISTS (SELECT FROM unnest(made) AS g WHERE g.valid_until IS NOT NULL) THEN
-        UPDATE profile AS p SET some_expire = true WHERE p.user_id = owner AND NOT p.some_expire;
+        PERFORM _note_end(owner);
     END IF;
     IF of_kind.layer = 'profile' THEN
         PERFORM _refresh_profile(owner);

@@ -115,7 +115,7 @@ BEGIN
                    _row_hash(%2$L, r.source_key), r.made_at
             FROM (
                 SELECT n.user_id, n.source_key, _redact(n.content) AS content,
-                       nullif(btrim(_redact(n.summary), E' \t\r\n'), '') AS summary,
+                       _trimmed(_redact(n.summary)) AS summary,
                        CASE WHEN n.data IS NULL THEN '{}' ELSE _redact_json(n.data) END AS data,
                        _check_subject(_redact(n.subject)) AS subject,
                        coalesce(_check_share(n.importance, 'importance'),
@@ -254,7 +254,9 @@ CREATE OR REPLACE FUNCTION _compile_read(s source, columns jsonb, owner name) RE
 AS $$
 DECLARE
     keys CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(s.mapping -> 'source_id'));
-    changed CONSTANT text := _changed_at(s.mapping, 'n');
+    -- As in the place of a row (_row_of).
+    changed CONSTANT text := CASE WHEN s.mapping ? 'changed_at' THEN
+        format('coalesce(n.%I, ''-infinity'')', s.mapping ->> 'changed_at') END;
     key_list CONSTANT text := (SELECT string_agg(format('n.%I', u.k), ', ' ORDER BY u.place)
                                FROM unnest(keys) WITH ORDINALITY AS u (k, place));
     types CONSTANT text[] := ARRAY(

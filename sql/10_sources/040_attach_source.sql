@@ -23,6 +23,21 @@ BEGIN
     END IF;
 END $$;
 
+-- A table that a client names, and what to_regclass() finds under that name: a cast to regclass
+-- would refuse it without advice.
+CREATE OR REPLACE FUNCTION _named_relation(name text, relation regclass) RETURNS regclass
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF name IS NOT NULL AND relation IS NULL THEN
+        PERFORM _refuse_mapping(
+            format('there is no table or view "%s"', name),
+            'Name it as SQL does, with its schema: app.tasks; \d app.* in psql lists them.');
+    END IF;
+    RETURN relation;
+END $$;
+
 -- Of a table triggers follow the changes; what is no plain table is pulled.
 CREATE OR REPLACE FUNCTION _check_relation(relation regclass) RETURNS boolean
     LANGUAGE plpgsql STABLE

@@ -2,8 +2,10 @@
 -- they began, so that it grows at its end (hashes of their names left its pages half empty: recall
 -- of 11,000 turns took 1.4 times as long). A second writer waits for the first one's row; rows are
 -- made in the order of their names, so that two writers never wait for each other.
+-- A session begins with what was said first in it: a conversation of last year, imported, then.
 -- Returns those of them that are temporary: nothing is remembered from them.
-CREATE OR REPLACE FUNCTION _open_sessions(user_id text, session_ids text[]) RETURNS text[]
+CREATE OR REPLACE FUNCTION _open_sessions(user_id text, session_ids text[], said_at timestamptz[])
+    RETURNS text[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -23,13 +25,13 @@ BEGIN
     IF session_ids <@ opened.ids THEN
         RETURN opened.temporary;
     END IF;
-    INSERT INTO session (user_id, session_id, number)
-    SELECT _open_sessions.user_id, n.session_id, n.number
+    INSERT INTO session (user_id, session_id, number, started_at)
+    SELECT _open_sessions.user_id, n.session_id, n.number, n.started_at
     FROM (
-        SELECT f.session_id, nextval('session_number_seq') AS number
+        SELECT f.session_id, f.started_at, nextval('session_number_seq') AS number
         FROM (
-            SELECT g.session_id, min(g.place) AS place
-            FROM unnest(session_ids) WITH ORDINALITY AS g (session_id, place)
+            SELECT g.session_id, min(g.at) AS started_at, min(g.place) AS place
+            FROM unnest(session_ids, said_at) WITH ORDINALITY AS g (session_id, at, place)
             WHERE g.session_id IS NOT NULL
               AND NOT EXISTS (SELECT FROM session AS s
                               WHERE s.user_id = _open_sessions.user_id

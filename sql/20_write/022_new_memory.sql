@@ -21,12 +21,12 @@ CREATE OR REPLACE FUNCTION _new_memory(
     LANGUAGE sql VOLATILE
     RETURN ROW(
         nextval('memory_memory_id_seq'), of_kind.name, of_kind.kind_id, of_kind.layer = 'profile',
-        _check_text(content, 'the memory', text_limit), nullif(btrim(summary, E' \t\r\n'), ''),
+        _check_text(content, 'the memory', text_limit), _trimmed(summary),
         coalesce(data, '{}'), _check_subject(subject),
         coalesce(_check_share(importance, 'importance'), of_kind.importance),
         coalesce(_check_share(confidence, 'confidence'), 1),
         coalesce(_check_author(source), 'user'), _check_session(session_id), _check_turn(turn),
-        speaker, of_kind.lifetime,
+        _check_speaker(speaker), of_kind.lifetime,
         _content_hash(of_kind.name, _check_subject(subject), session_id, turn, content),
         coalesce(_check_time(created_at, 'created_at'), now()),
         coalesce(_check_time(valid_from, 'valid_from'), created_at, now()),

@@ -3,11 +3,31 @@
 -- tables: there the application's own transaction calls, which must not keep a user's other
 -- changes waiting, so every memory is locked by itself, too.
 
+-- The names by which a memory is found: of who speaks, of what it is about, and of the entities it
+-- mentions.
+CREATE OR REPLACE FUNCTION _names_of(user_id text, memory_id bigint) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT concat_ws(' ', m.speaker, m.subject, (
+                   SELECT string_agg(n.name, ' ' ORDER BY n.entity_id)
+                   FROM mention AS o
+                   JOIN entity AS n ON n.user_id = o.user_id AND n.entity_id = o.entity_id
+                   WHERE o.user_id = m.user_id AND o.memory_id = m.memory_id))
+        FROM memory AS m
+        WHERE m.user_id = _names_of.user_id AND m.memory_id = _names_of.memory_id);
+END $$;
+
 -- The traces of memories whose text or names are others now, with all that is made from them.
 CREATE OR REPLACE FUNCTION _reproject(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    -- Before the UPDATE: on a cluster a statement on rows calls no function that reads rows.
+    all_names CONSTANT text[] := ARRAY(SELECT _names_of(user_id, i) FROM unnest(memory_ids) AS i);
 BEGIN
     UPDATE trace AS t
     SET line = p.line, brief = p.brief, asks = w.asks, terms = w.terms, term_count = w.term_count,
@@ -16,17 +36,12 @@ BEGIN
         wide = _is_wide(t.embedding, w.term_count, p.line, t.user_id)
     FROM memory AS m
     CROSS JOIN embedding_model AS e
-    CROSS JOIN LATERAL (SELECT concat_ws(' ', m.speaker, m.subject, (
-                            SELECT string_agg(n.name, ' ' ORDER BY n.entity_id)
-                            FROM mention AS o
-                            JOIN entity AS n ON n.user_id = o.user_id
-                                            AND n.entity_id = o.entity_id
-                            WHERE o.user_id = m.user_id AND o.memory_id = m.memory_id)) AS names,
-                        _line(m.content, e.line_length) AS line OFFSET 0) AS l
-    CROSS JOIN LATERAL (SELECT l.names, l.line,
+    CROSS JOIN LATERAL (SELECT _line(m.content, e.line_length) AS line OFFSET 0) AS l
+    CROSS JOIN LATERAL (SELECT l.line,
                                _brief(m.content, m.summary, l.line, e.line_length, e.brief_length)
                                    AS brief OFFSET 0) AS p
-    CROSS JOIN LATERAL _word_vector(m.content, p.names, e.term_limit) AS w
+    CROSS JOIN LATERAL _word_vector(
+        m.content, all_names[array_position(memory_ids, m.memory_id)], e.term_limit) AS w
     WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (memory_ids)
       AND t.user_id = m.user_id AND t.memory_id = m.memory_id AND e.model_id = t.model;
 END $$;

@@ -3,6 +3,17 @@
 -- the same is stored already or stands before it. One statement a table, whatever their number.
 -- Rows that another connection may be writing too go in a fixed order, sessions, then memories by
 -- hash, then vectors: two batches never wait for each other.
+
+-- Some memory of the user has an end: from now on recall looks for those that are over.
+CREATE OR REPLACE FUNCTION _note_end(user_id text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    UPDATE profile AS p SET some_expire = true
+    WHERE p.user_id = _note_end.user_id AND NOT p.some_expire;
+END $$;
+
 CREATE OR REPLACE FUNCTION _store(user_id text, model embedding_model, given new_memory[])
     RETURNS bigint[]
     LANGUAGE plpgsql
@@ -50,8 +61,7 @@ BEGIN
         FROM unnest(fresh) AS n, LATERAL _keywords(n.content) AS k;
     END IF;
     IF EXISTS (SELECT FROM unnest(fresh) AS n WHERE n.valid_until IS NOT NULL) THEN
-        UPDATE profile AS p SET some_expire = true
-        WHERE p.user_id = _store.user_id AND NOT p.some_expire;
+        PERFORM _note_end(user_id);
     END IF;
     IF known IS NOT NULL THEN
         SELECT array_agg(u.known) AS ids, array_agg(u.embedding) AS embeddings INTO bare

@@ -45,7 +45,8 @@ DECLARE
 BEGIN
     -- All that is asked of the array, asked at once: each time takes 8 µs of a call (2 % in all).
     SELECT bool_or(_needs_lock(g)) AS needs_lock, bool_or(g.in_profile) AS in_profile,
-           array_remove(array_agg(g.session_id), NULL) AS session_ids
+           array_remove(array_agg(g.session_id), NULL) AS session_ids,
+           array_agg(g.created_at) FILTER (WHERE g.session_id IS NOT NULL) AS said_at
     INTO told
     FROM unnest(given) AS g;
     IF told.needs_lock THEN
@@ -58,7 +59,7 @@ BEGIN
         RETURN array_fill(_outcome('NOOP', NULL, 'memory is off'), ARRAY[cardinality(given)]);
     END IF;
     temporary := CASE WHEN told.session_ids = '{}' THEN '{}'
-                      ELSE _open_sessions(user_id, told.session_ids) END;
+                      ELSE _open_sessions(user_id, told.session_ids, told.said_at) END;
     FOR place IN 1 .. cardinality(given) LOOP
         IF holder.confirm AND _is_automatic(given[place].origin) THEN
             given[place].status := 'pending';

@@ -29,7 +29,7 @@ BEGIN
         || CASE WHEN data IS NULL THEN '{}'
                 ELSE jsonb_build_object('data', _redact_json(data)) END
         || CASE WHEN summary IS NULL THEN '{}'
-                ELSE jsonb_build_object('summary', nullif(btrim(_redact(summary)), '')) END
+                ELSE jsonb_build_object('summary', _trimmed(_redact(summary))) END
         || CASE WHEN subject IS NULL THEN '{}'
                 ELSE jsonb_build_object('subject', _check_subject(subject)) END;
     PERFORM _lock_user(owner);

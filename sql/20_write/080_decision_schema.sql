@@ -61,7 +61,7 @@ CREATE OR REPLACE FUNCTION decision_schema() RETURNS jsonb
         "description": "Since when it is true, as 2026-03-01 or 2026-03-01T09:30:00Z."
       },
       "valid_until": {"type": ["string", "null"], "description": "Until when it is true."},
-      "speaker": {"type": ["string", "null"], "description": "Who said it."},
+      "speaker": {"type": ["string", "null"], "maxLength": 200, "description": "Who said it."},
       "keywords": {"type": ["array", "null"], "maxItems": 50, "items": {"type": "string"}},
       "sources": {
         "type": ["array", "null"],

@@ -349,7 +349,7 @@ BEGIN
     END IF;
     waits := _is_automatic(author)
              AND (SELECT p.confirm FROM profile AS p WHERE p.user_id = owner);
-    PERFORM _open_sessions(owner, array_remove(ARRAY[session_id], NULL));
+    PERFORM _open_sessions(owner, array_remove(ARRAY[session_id], NULL), ARRAY[moment]);
     run_id := _next_run();
     place := 0;
     WHILE place < jsonb_array_length(said) LOOP

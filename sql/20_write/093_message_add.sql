@@ -46,6 +46,7 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     said_at CONSTANT timestamptz := coalesce(_check_time(created_at, 'created_at'), now());
     said CONSTANT text := coalesce(_redact(content), '');
+    voice CONSTANT text := _check_speaker(_redact(speaker));
     turn int;
 BEGIN
     session_id := _check_session(coalesce(session_id, ''));
@@ -56,7 +57,7 @@ BEGIN
     turn := _next_position(owner, session_id, said_at);
     INSERT INTO message (user_id, session_id, position, role, speaker, content, tokens, data,
                          private, created_at)
-    VALUES (owner, message_add.session_id, turn, message_add.role, message_add.speaker, said,
+    VALUES (owner, message_add.session_id, turn, message_add.role, voice, said,
             estimate_tokens(said), coalesce(_redact_json(message_add.data), '{}'),
             _writing_refused(owner, NULL) IS NOT NULL, said_at);
     IF role = 'user' THEN
@@ -69,9 +70,9 @@ COMMENT ON FUNCTION message_add(text, text, text, text, text, timestamptz, jsonb
     'Adds a message to the end of a session, which is opened where it is new or ended, and returns '
     'its turn, from 0. It is working memory: session_window() gives the newest ones, recall() '
     'finds memories, not messages. role: user, assistant, system or tool. content: its text; may '
-    'be empty where data tells. speaker: a name. created_at: when it was said, 1970 to a day from '
-    'now; NULL: now. data: an object that tells what else a turn was: tool, arguments, success, '
-    'error. What is secret in both is redacted first. After every setting extract_every messages '
-    'of the user a job is enqueued that draws memories from them; never from what was said while '
-    'memory was off. Errors: ME006 user, ME007 text, '
-    'ME008 session_id, role or data, ME011 time. Source: D4 5.2, 8.1.';
+    'be empty where data tells. speaker: a name, up to 200 characters. created_at: when it was '
+    'said, 1970 to a day from now; NULL: now. data: an object that tells what else a turn was: '
+    'tool, arguments, success, error. What is secret in content, speaker and data is redacted '
+    'first. After every setting extract_every messages of the user a job is enqueued that draws '
+    'memories from them; never from what was said while memory was off. Errors: ME006 user, '
+    'ME007 text, ME008 session_id, role, speaker or data, ME011 time. Source: D4 5.2, 8.1.';

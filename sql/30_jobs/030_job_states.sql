@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION _kept_error(error text) RETURNS text
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN left(coalesce(nullif(btrim(_redact(left(error, 5000))), ''), 'no reason given'), 500);
+    RETURN left(coalesce(_trimmed(_redact(left(error, 5000))), 'no reason given'), 500);
 END $$;
 
 -- The job row is locked. A pause that the model asked for is no fault of the job: the attempt does

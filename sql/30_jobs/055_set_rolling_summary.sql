@@ -8,7 +8,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    given CONSTANT text := nullif(btrim(_redact(summary), E' \t\r\n'), '');
+    given CONSTANT text := _trimmed(_redact(summary));
     most CONSTANT int := _config('summary_length');
 BEGIN
     IF length(given) > most THEN

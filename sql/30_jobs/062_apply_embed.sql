@@ -17,7 +17,7 @@ BEGIN
     END IF;
     RETURN ARRAY(
         SELECT CASE WHEN v.embedding IS NULL
-                    THEN coalesce(nullif(btrim(e.error), ''), 'the model returned no vector') END
+                    THEN coalesce(_trimmed(e.error), 'the model returned no vector') END
         FROM unnest(embeddings) WITH ORDINALITY AS v (embedding, place)
         LEFT JOIN LATERAL (
             SELECT max(r.error) AS error

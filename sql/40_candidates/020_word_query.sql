@@ -27,21 +27,35 @@ CREATE OR REPLACE FUNCTION _word_query(
     SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
+DECLARE
+    singly CONSTANT int := most / CASE WHEN alone THEN 5 ELSE 25 END;
+    words int[];
+    -- How many memories have a word, and from the first loop on: it or a rarer one.
+    found bigint[];
+    uncommon int := 0;
+    choices text[];
 BEGIN
-    RETURN (
-        WITH word AS MATERIALIZED (
-            SELECT p.term, row_number() OVER (ORDER BY k.df NULLS FIRST, p.term) AS place,
-                   sum(coalesce(k.df, 0)) OVER (ORDER BY k.df NULLS FIRST, p.term) AS found
-            FROM unnest(_places(question)) AS p (term)
-            LEFT JOIN term AS k ON k.user_id = _word_query.user_id AND k.term = p.term
-            WHERE _is_word(p.term)
-        )
-        SELECT string_agg(CASE WHEN w.singly THEN w.term::text
-                               ELSE format('%s&(%s)', w.term, o.others) END, '|')::tsquery
-        FROM (SELECT w.*, w.found <= most / CASE WHEN alone THEN 5 ELSE 25 END
-                          OR alone AND w.place = 1 AS singly
-              FROM word AS w) AS w, LATERAL (
-            SELECT string_agg(o.term::text, '|') AS others FROM word AS o
-            WHERE o.place > w.place AND o.found <= 8 * most) AS o
-        WHERE w.singly OR w.found <= most AND o.others IS NOT NULL);
+    SELECT array_agg(w.term), array_agg(w.df) INTO words, found
+    FROM (SELECT p.term, coalesce(k.df, 0) AS df
+          FROM unnest(_places(question)) AS p (term)
+          LEFT JOIN term AS k ON k.user_id = _word_query.user_id AND k.term = p.term
+          WHERE _is_word(p.term)
+          ORDER BY df, p.term) AS w;
+    FOR i IN 1..coalesce(cardinality(words), 0) LOOP
+        found[i] := found[i] + coalesce(found[i - 1], 0);
+        IF found[i] <= 8 * most THEN
+            uncommon := i;
+        END IF;
+    END LOOP;
+    FOR i IN 1..coalesce(cardinality(words), 0) LOOP
+        IF found[i] <= singly OR alone AND i = 1 THEN
+            choices[i] := words[i];
+        ELSIF found[i] <= most AND i < uncommon THEN
+            choices[i] := words[i] || '&('
+                || array_to_string(words[i + 1:uncommon], '|') || ')';
+        ELSE
+            EXIT;
+        END IF;
+    END LOOP;
+    RETURN array_to_string(choices, '|')::tsquery;
 END $$;

@@ -27,54 +27,55 @@ DECLARE
         OR of_kinds IS NOT NULL;
     best bigint[] := '{}';
     scores float8[];
-    sessions bigint[];
-    positions int[];
+    -- Where the first of ids stand, as far as it is known.
+    sessions bigint[] := '{}';
+    positions int[] := '{}';
 BEGIN
     edges := '{}';
     IF query IS NOT NULL OR question IS NOT NULL THEN
-        SELECT array_agg(f.memory_id), array_agg(f.score), array_agg(f.session),
-               array_agg(f.position)
+        -- Thousands may have the words of a question without a vector.
+        SELECT coalesce((array_agg(f.memory_id))[:1000], '{}'), array_agg(f.score),
+               coalesce((array_agg(f.session))[:1000], '{}'),
+               coalesce((array_agg(f.position))[:1000], '{}')
         INTO best, scores, sessions, positions
         FROM (
             SELECT DISTINCT ON (r.score, r.memory_id) r.*
-            FROM (SELECT t.memory_id, t.session, t.position,
-                         _relevance(t.embedding, query, vector_share, t.terms, question, 0)
-                             AS score
+            FROM (SELECT t.memory_id, t.session, t.position, coalesce(t.relevance, 0) AS score
                   FROM (
-                      SELECT n.* FROM _near_rows(_pool.user_id, query, question, candidate_limit,
-                                                 since, known_until, of_kinds) AS n
+                      SELECT n.* FROM _near_rows(_pool.user_id, query, question, vector_share,
+                                                 candidate_limit, since, known_until, of_kinds) AS n
                       UNION ALL
                       -- Where old memories count little, where kinds have lines of their own, and
                       -- where the question names a time.
                       SELECT n.*
-                      FROM _near_rows(_pool.user_id, query, question, candidate_limit,
+                      FROM _near_rows(_pool.user_id, query, question, vector_share, candidate_limit,
                                       greatest(since, at - 3 / nullif(settings.recency_rate, 0)
                                                            * interval '1 day'),
                                       known_until, of_kinds) AS n
                       WHERE settings.recency_power > 0 AND settings.recency_rate > 0
                       UNION ALL
                       SELECT n.*
-                      FROM _near_rows(_pool.user_id, query, question, candidate_limit, since,
-                                      known_until, ARRAY(SELECT k.kind_id FROM kind AS k
+                      FROM _near_rows(_pool.user_id, query, question, vector_share, candidate_limit,
+                                      since, known_until, ARRAY(SELECT k.kind_id FROM kind AS k
                                                          WHERE k.layer = 'procedural')) AS n
                       WHERE settings.extra_lines > 0
                       UNION ALL
                       SELECT n.*
                       FROM unnest(times) AS w,
-                           _near_rows(_pool.user_id, query, question, candidate_limit,
-                                      greatest(since, lower(w)),
+                           _near_rows(_pool.user_id, query, question, vector_share,
+                                      candidate_limit, greatest(since, lower(w)),
                                       least(known_until, upper(w)), of_kinds) AS n
                   ) AS t) AS r
             ORDER BY r.score DESC NULLS LAST, r.memory_id
         ) AS f;
-        -- Thousands may have the words of a question without a vector.
-        best := coalesce(best[:1000], '{}');
         ids := best;
         IF NOT filtered THEN
-            ids := ids || ARRAY(
-                SELECT t.memory_id FROM trace AS t
-                WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
-                ORDER BY t.user_id DESC, t.memory_id DESC LIMIT candidate_limit);
+            SELECT ids || array_agg(t.memory_id), sessions || array_agg(t.session),
+                   positions || array_agg(t.position)
+            INTO ids, sessions, positions
+            FROM (SELECT t.memory_id, t.session, t.position FROM trace AS t
+                  WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
+                  ORDER BY t.user_id DESC, t.memory_id DESC LIMIT candidate_limit) AS t;
         ELSIF cardinality(ids) < 2 * candidate_limit THEN
             ids := ids || ARRAY(SELECT _leading_rows(
                 _pool.user_id, 5 * candidate_limit, since, known_until, of_kinds));
@@ -107,38 +108,52 @@ BEGIN
     IF settings.turns THEN
         -- A turn scores right only with those around it: two on either side of a candidate may
         -- become lines, two more lend to those, and turns without their neighbours are left out.
+        -- Candidates whose neighbours meet are one stretch of their session, which is read once.
         WITH candidate AS MATERIALIZED (
+            SELECT c.memory_id, c.session, c.position
+            FROM unnest(ids[:cardinality(sessions)], sessions, positions)
+                     WITH ORDINALITY AS c (memory_id, session, "position", place)
+            WHERE c.place <= turn_limit OR c.place > cardinality(best)
+               OR c.session = 0 OR c.position < 0
+            UNION ALL
             SELECT t.memory_id, t.session, t.position
-            FROM unnest(best[:turn_limit] || ids[cardinality(best) + 1:]) AS c (id)
+            FROM unnest(ids[cardinality(sessions) + 1:]) AS c (id)
             JOIN trace AS t ON t.user_id = _pool.user_id AND t.memory_id = c.id
                            AND t.model = _pool.model AND t.active
-        ), around AS (
-            SELECT a.memory_id, min(abs(a.position - c.position)) AS distance
-            FROM candidate AS c, LATERAL (
-                SELECT t.memory_id, t.position FROM trace AS t
-                WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
-                  AND NOT t.wide AND t.session = c.session
-                  AND t.position BETWEEN c.position - 4 AND c.position + 4
-                UNION ALL
-                SELECT t.memory_id, t.position FROM trace AS t
-                WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
-                  AND t.wide AND t.session = c.session
-                  AND t.position BETWEEN c.position - 4 AND c.position + 4
-            ) AS a
-            WHERE c.session > 0 AND c.position >= 0
-            GROUP BY a.memory_id
+        ), stretch AS (
+            SELECT c.session, array_agg(c.position) AS positions,
+                   min(c.position) - 4 AS first, max(c.position) + 4 AS last
+            FROM (
+                SELECT c.session, c.position,
+                       count(*) FILTER (WHERE c.distance > 8) OVER turns AS gaps
+                FROM (SELECT c.session, c.position,
+                             c.position - lag(c.position) OVER turns AS distance
+                      FROM candidate AS c
+                      WHERE c.session > 0 AND c.position >= 0
+                      WINDOW turns AS (PARTITION BY c.session ORDER BY c.position)) AS c
+                WINDOW turns AS (PARTITION BY c.session ORDER BY c.position)
+            ) AS c
+            GROUP BY c.session, c.gaps
         )
         SELECT array_agg(r.memory_id), coalesce(array_agg(r.memory_id) FILTER (WHERE r.edge), '{}')
         INTO ids, edges
         FROM (
-            SELECT n.memory_id, n.distance > 2 AS edge FROM around AS n
+            SELECT n.memory_id,
+                   NOT s.positions && ARRAY[n.position - 2, n.position - 1, n.position,
+                                            n.position + 1, n.position + 2] AS edge
+            FROM stretch AS s, LATERAL (
+                SELECT t.memory_id, t.position FROM trace AS t
+                WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
+                  AND NOT t.wide AND t.session = s.session
+                  AND t.position BETWEEN s.first AND s.last
+                UNION ALL
+                SELECT t.memory_id, t.position FROM trace AS t
+                WHERE t.user_id = _pool.user_id AND t.model = _pool.model AND t.active
+                  AND t.wide AND t.session = s.session
+                  AND t.position BETWEEN s.first AND s.last
+            ) AS n
             UNION ALL
             SELECT c.memory_id, false FROM candidate AS c WHERE c.session = 0 OR c.position < 0
-            UNION ALL
-            SELECT b.memory_id, false
-            FROM unnest(best[turn_limit + 1:1000], sessions[turn_limit + 1:1000],
-                        positions[turn_limit + 1:1000]) AS b (memory_id, session, "position")
-            WHERE b.session = 0 OR b.position < 0
         ) AS r;
     END IF;
     ids := ARRAY(SELECT DISTINCT unnest(ids) ORDER BY 1);

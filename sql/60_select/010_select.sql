@@ -25,14 +25,12 @@ DECLARE
     compared int[];
     nearest float8[];
     bounds float8[];
-    lines sparsevec[];
     sizes float8[];
     k int := 0;
     best float8;
     pick int;
     whole float8;
     overlap float8;
-    its_terms sparsevec;
     its_size float8;
     slack float8;
     place int;
@@ -52,12 +50,11 @@ BEGIN
                     EXIT WHEN scores[i] <= best;
                     CONTINUE WHEN outcome[i] IS NOT NULL OR bounds[i] <= best;
                     IF compared[i] IS DISTINCT FROM k THEN
-                        its_terms := terms[i];
                         its_size := term_counts[i];
                         overlap := nearest[i];
                         FOR j IN coalesce(compared[i], 0) + 1..k LOOP
-                            overlap := least(overlap,
-                                             (its_terms <#> lines[j]) / (its_size + sizes[j]));
+                            overlap := least(overlap, (terms[i] <#> terms[abs(chosen[j])])
+                                                      / (its_size + sizes[j]));
                         END LOOP;
                         nearest[i] := overlap;
                         compared[i] := k;
@@ -81,12 +78,11 @@ BEGIN
                 END IF;
                 place := -pick;
             END IF;
-            its_terms := terms[pick];
             its_size := term_counts[pick];
             slack := its_size * (1::float8 / duplicate_at - 1::float8) + 1e-9::float8;
             FOR j IN 1..k LOOP
                 IF abs(sizes[j] - its_size) <= slack
-                   AND (its_terms <#> lines[j])
+                   AND (terms[pick] <#> terms[abs(chosen[j])])
                        <= -duplicate_at / (1::float8 + duplicate_at) * (its_size + sizes[j])
                           + 1e-9::float8
                 THEN
@@ -118,7 +114,6 @@ BEGIN
             outcome[pick] := k;
             -- Its heading stands from now on.
             group_costs[groups[pick]] := 0;
-            lines[k] := its_terms;
             sizes[k] := greatest(its_size, 1::float8);
         END LOOP;
     END LOOP;

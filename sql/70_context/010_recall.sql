@@ -23,11 +23,19 @@ DECLARE
     at_epoch CONSTANT float8 := date_part('epoch', at);
     query halfvec := nullif(query_vec, '[65504]');
     setup record;
+    features text;
+    word text;
+    asked int[];
+    names int[];
+    known int[];
+    known_words int;
+    idfs float8[];
+    unknown_idf float8;
+    whole float8;
     question sparsevec;
     vector_share float8;
     by_importance boolean;
     uncounted boolean;
-    features text;
     times tstzmultirange;
     hybrid_time_boost float8;
     keywords text[];
@@ -55,11 +63,7 @@ DECLARE
     place int;
     line text;
 BEGIN
-    -- The settings of the mode, what the statistics say of the user, and the question: each word
-    -- that a memory has weighs its idf, the weights of all words sum to 1 (as _weigh makes them).
-    -- Words of synonyms the user has, more than 96, newer memories and own indexes are left to
-    -- _question. As three functions it took 80 µs more; the question is an expression, since every
-    -- join would carry all columns (25 µs).
+    -- The settings of the mode, and what the statistics say of the user.
     SELECT m.vector_weight / (m.vector_weight + m.word_weight) AS vector_share, m.threshold,
            _candidate_limit(m.candidate_limit, budget) AS candidate_limit,
            coalesce(m.line_limit + m.extra_lines, 2147483647) AS line_limit,
@@ -86,51 +90,11 @@ BEGIN
                 ELSE 0::float8 END AS profile_cost,
            CASE WHEN m.profile AND p.snippet_cost <= budget::float8 THEN p.snippet_ids ELSE '{}' END
                AS except_ids,
-           CASE WHEN as_of = 'infinity' AND p.counted_up_to > 0 AND p.ann = 0
-                     AND p.expansions = m.expansions AND length(query_text) <= 1000
-                     AND NOT EXISTS (SELECT FROM trace AS t
-                                     WHERE t.user_id = _recall.user_id
-                                       AND t.memory_id > p.counted_up_to)
-           THEN (
-               SELECT CASE WHEN cardinality(a.terms) BETWEEN 1 AND 96
-                                AND NOT a.terms && p.expanding
-                      THEN ('{' || ltrim(q.entries || m.asks_feature || CASE
-                                WHEN m.when_feature <> '' AND _asks_when(query_text)
-                                THEN m.when_feature ELSE '' END, ',')
-                            || '}/536870912')::sparsevec END
-               FROM (
-                   SELECT ARRAY(SELECT _term(word) FROM unnest(k.words) AS word) AS terms,
-                          CASE WHEN m.name_boost <> 0::float8 THEN
-                              ARRAY(SELECT _feature('name ' || word) FROM unnest(k.words) AS word)
-                          END AS names
-                   FROM (SELECT tokens(query_text) AS words OFFSET 0) AS k
-                   OFFSET 0
-               ) AS a, LATERAL (
-                   SELECT CASE WHEN count(*) = 0 THEN '' ELSE string_agg(
-                              ',' || w.term::text || ':' || CASE
-                                  WHEN w.idf IS NULL
-                                  THEN m.name_boost * _feature_scale() / w.names::float8
-                                  ELSE w.idf / nullif(
-                                      w.idfs + (cardinality(a.terms) - w.words)::float8
-                                               * _idf(p.counted, 0), 0::float8) END::text, '')
-                          END AS entries
-                   FROM (
-                       SELECT f.term, f.idf, sum(f.idf) OVER everything AS idfs,
-                              count(f.idf) OVER everything AS words,
-                              count(*) OVER everything - count(f.idf) OVER everything AS names
-                       FROM (
-                           SELECT n.term,
-                                  CASE WHEN _is_word(n.term) THEN _idf(p.counted, n.df) END
-                                      AS idf
-                           FROM term AS n
-                           WHERE n.user_id = _recall.user_id
-                             AND n.term = ANY (a.terms || a.names)
-                           OFFSET 0
-                       ) AS f
-                       WINDOW everything AS ()
-                   ) AS w
-               ) AS q
-           ) END AS question
+           CASE WHEN as_of = 'infinity' AND p.counted_up_to > 0 AND p.expansions = m.expansions
+                     AND (p.ann > 0 OR NOT EXISTS (SELECT FROM trace AS t
+                                                   WHERE t.user_id = _recall.user_id
+                                                     AND t.memory_id > p.counted_up_to))
+                THEN p.expanding END AS expanding
     INTO setup
     FROM mode AS m
     LEFT JOIN profile AS p ON p.user_id = _recall.user_id
@@ -156,17 +120,55 @@ BEGIN
 
     -- What few recalls need stands behind a condition: beside what it does, an expression that is
     -- evaluated costs 1.3 µs in every transaction and 30 µs at the first call.
-    question := setup.question;
     vector_share := setup.vector_share;
+    IF query_text <> '' THEN
+        features := setup.asks_feature;
+        IF setup.when_feature <> '' AND _asks_when(query_text) THEN
+            features := features || setup.when_feature;
+        END IF;
+        -- Each word weighs its idf, the weights of all sum to 1 (as _weigh makes them): step by
+        -- step, since as one expression this took twice as long. Words of synonyms the user has,
+        -- more than 96 and newer memories are left to _question.
+        IF setup.expanding IS NOT NULL AND length(query_text) <= 1000 THEN
+            FOREACH word IN ARRAY tokens(query_text) LOOP
+                asked := asked || _term(word);
+                IF setup.name_boost <> 0::float8 THEN
+                    names := names || _feature('name ' || word);
+                END IF;
+            END LOOP;
+            IF cardinality(asked) <= 96 AND NOT asked && setup.expanding THEN
+                SELECT array_agg(f.term), array_agg(f.idf), count(f.idf),
+                       coalesce(sum(f.idf), 0::float8)
+                INTO known, idfs, known_words, whole
+                FROM (
+                    SELECT n.term,
+                           CASE WHEN _is_word(n.term) THEN _idf(setup.counted, n.df) END AS idf
+                    FROM term AS n
+                    WHERE n.user_id = _recall.user_id AND n.term = ANY (asked || names)
+                    OFFSET 0
+                ) AS f;
+                unknown_idf := _idf(setup.counted, 0);
+                whole := whole + (cardinality(asked) - known_words) * unknown_idf;
+                FOR i IN 1..coalesce(cardinality(known), 0) LOOP
+                    features := features || ',' || known[i] || ':'
+                        || coalesce(idfs[i] / whole, setup.name_boost * _feature_scale()
+                                                     / (cardinality(known) - known_words));
+                END LOOP;
+                -- A memory that is not counted yet may have the others.
+                IF setup.number > 0 AND cardinality(asked) > known_words THEN
+                    features := features || (
+                        SELECT string_agg(',' || u || ':' || unknown_idf / whole, '')
+                        FROM unnest(asked) AS u WHERE u <> ALL (coalesce(known, '{}')));
+                END IF;
+                question := ('{' || ltrim(features, ',') || '}/536870912')::sparsevec;
+            END IF;
+        END IF;
+    END IF;
     IF question IS NULL THEN
         uncounted := as_of <> 'infinity' OR setup.counted_up_to = 0
             OR EXISTS (SELECT FROM trace AS t
                        WHERE t.user_id = _recall.user_id AND t.memory_id > setup.counted_up_to);
         IF query_text <> '' THEN
-            features := setup.asks_feature;
-            IF setup.when_feature <> '' AND _asks_when(query_text) THEN
-                features := features || setup.when_feature;
-            END IF;
             IF uncounted THEN
                 question := _question_of(user_id, setup.model_id, query_text, as_of,
                                          setup.name_boost, features);
@@ -381,9 +383,9 @@ BEGIN
                            t.term_count, t.line, t.derived,
                            _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
                                         setup.kind_rates, at_epoch, t.created_at)
-                           * _relevance(t.embedding, query, vector_share, t.terms, question, NULL)
-                               AS score
-                    FROM _near_rows(_recall.user_id, query, question, setup.candidate_limit) AS t
+                           * t.relevance AS score
+                    FROM _near_rows(_recall.user_id, query, question, vector_share,
+                                    setup.candidate_limit) AS t
                     UNION ALL
                     (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
                             e.term_count, e.line, false,

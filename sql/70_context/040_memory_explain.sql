@@ -103,7 +103,9 @@ DECLARE
     plain_question sparsevec;
     times tstzmultirange;
     keywords text[];
-    named record;
+    labels text[];
+    label_terms sparsevec[];
+    label_sizes float8[];
     by_importance CONSTANT boolean := query_vec IS NULL AND coalesce(query_text, '') = '';
     candidate_limit int;
     large boolean;
@@ -143,8 +145,9 @@ BEGIN
         IF settings.keyword_weight > 0 THEN
             keywords := _asked_keywords(owner, query_text);
         END IF;
+        SELECT q.labels, q.terms, q.sizes INTO labels, label_terms, label_sizes
+        FROM _question_labels(owner, settings, query_text) AS q;
     END IF;
-    named := _question_labels(owner, settings, coalesce(query_text, ''));
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
     candidate_limit := _candidate_limit(settings.candidate_limit, budget);
@@ -207,7 +210,7 @@ BEGIN
            s.keyword, s.graph, s.recency, s.importance, s.interaction, s.priority,
            s.boost, s.neighbours, s.session,
            ARRAY(SELECT w.label
-                 FROM unnest(named.labels, named.terms, named.sizes) WITH ORDINALITY
+                 FROM unnest(labels, label_terms, label_sizes) WITH ORDINALITY
                       AS w (label, terms, size, place)
                  WHERE -(s.terms <#> w.terms) > w.size
                  ORDER BY w.place)

@@ -58,22 +58,16 @@ BEGIN
             -- Of two memories picked at random 1 in 20 is as alike as 0.38, every second as 0.22.
             (SELECT s.memory_id, s.alike, 'similar'
              FROM (
-                 SELECT t.memory_id,
-                        coalesce(0.5::float8 * (1 - (t.embedding <=> query))
-                                     - 0.5::float8 * coalesce(t.terms <#> question, 0),
-                                 -(t.terms <#> question)) AS alike
-                 FROM (
-                     SELECT a.memory_id, a.embedding, a.terms FROM trace AS a
-                     WHERE a.user_id = owner AND a.model = in_model AND a.active AND NOT large
-                     UNION ALL
-                     (SELECT DISTINCT ON (n.memory_id) n.memory_id, n.embedding, n.terms
-                      FROM _near_rows(owner, query, question, 40) AS n
-                      WHERE large
-                      ORDER BY n.memory_id)
-                 ) AS t
-                 WHERE t.memory_id <> given.memory_id
+                 SELECT a.memory_id,
+                        _relevance(a.embedding, query, 0.5, a.terms, question, NULL) AS alike
+                 FROM trace AS a
+                 WHERE a.user_id = owner AND a.model = in_model AND a.active AND NOT large
+                 UNION
+                 SELECT n.memory_id, n.relevance
+                 FROM _near_rows(owner, query, question, 0.5, 40) AS n
+                 WHERE large
              ) AS s
-             WHERE s.alike > 0.25
+             WHERE s.alike > 0.25 AND s.memory_id <> given.memory_id
              ORDER BY s.alike DESC, s.memory_id
              LIMIT wanted)
         ) AS r

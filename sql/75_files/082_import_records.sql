@@ -68,8 +68,8 @@ BEGIN
            estimate_tokens(m.content), coalesce(_redact_json(m.data), '{}'),
            coalesce(m.private, false), _check_time(m.created_at, 'created_at')
     FROM (
-        SELECT m.session_id, m.position, m.role, m.speaker, _redact(m.content) AS content, m.data,
-               m.private, m.created_at
+        SELECT m.session_id, m.position, m.role, _check_speaker(_redact(m.speaker)) AS speaker,
+               _redact(m.content) AS content, m.data, m.private, m.created_at
         FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS m (
             session_id text, position int, role text, speaker text, content text, data jsonb,
             private boolean, created_at timestamptz)
@@ -123,7 +123,7 @@ BEGIN
                _check_share(m.confidence, 'confidence') AS confidence,
                _check_author(m.origin) AS origin,
                _check_session(m.session_id) AS session_id, _check_turn(m.position) AS position,
-               _redact(m.speaker) AS speaker,
+               _check_speaker(_redact(m.speaker)) AS speaker,
                m.source, m.source_key,
                _check_time(m.valid_from, 'valid_from') AS valid_from,
                _check_until(m.valid_until, m.valid_from) AS valid_until, m.lifetime, m.status,

@@ -132,6 +132,13 @@ AS $$
 BEGIN
     SELECT u.memories INTO memories FROM _uncounted(user_id) AS u;
     IF FOUND AND (run.dry_run OR refresh_statistics(user_id) IS NOT NULL) THEN
+        -- How much recall reads for a user with indexes hangs on how many memories were counted.
+        IF NOT run.dry_run AND _owns_tables() AND pg_try_advisory_xact_lock(_index_lock())
+           AND EXISTS (SELECT FROM profile AS p
+                       WHERE p.user_id = _count_words.user_id AND p.ann > 0)
+        THEN
+            PERFORM _compile_near_rows();
+        END IF;
         action := 'words counted';
         RETURN NEXT;
     END IF;

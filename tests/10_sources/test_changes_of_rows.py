@@ -203,6 +203,19 @@ def test_with_memory_off_nothing_is_wrong_with_a_row(app):
     assert (memories(app), waiting(app)) == ({}, [])
 
 
+def test_who_has_memory_off_keeps_no_row_of_others_from_memory_or_from_the_mistakes(app):
+    app.execute("ALTER TABLE tasks ADD weight float8, ADD owner text")
+    attach(app, "tasks", importance="weight", content=["title"], user_id=None, user_column="owner")
+    call(app, "set_settings", settings={"memory": False}, user_id="off")
+    app.execute(
+        "INSERT INTO tasks (title, weight, owner) VALUES ('rum', 7, 'off'), ('tea', 1, 'ada'),"
+        " ('milk', 7, 'ada'), ('water', 1, 'bob'), ('gin', 1, 'off')"
+    )
+    stored = app.execute("SELECT user_id, content FROM memoir.memory ORDER BY 1").fetchall()
+    failed = app.execute("SELECT user_id, code FROM memoir.source_error").fetchall()
+    assert (stored, failed) == ([("ada", "tea"), ("bob", "water")], [("ada", "ME008")])
+
+
 def test_what_was_purged_comes_back_by_a_fill_alone(tasks):
     add(tasks, "tea")
     call(tasks, "purge_user", user_id=USER)

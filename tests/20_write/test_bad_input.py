@@ -8,6 +8,8 @@ from tests.rows import call, refused, remember, row_counts
 
 TEA = {"content": "tea is black"}
 ALERT = {"type": "alert", "payload": {"disk": 91}}
+LONG = "a" * 201
+SAID = TEA | {"speaker": LONG}
 VECTOR = "[1,0,0]"
 MODEL = {"name": "small", "dimensions": 3}
 
@@ -33,6 +35,18 @@ BAD = {
     "long session": ("ME008", "remember", TEA | {"session_id": "s" * 201}),
     "empty session": ("ME008", "remember", TEA | {"session_id": "", "turn": 0}),
     "long source": ("ME008", "remember", TEA | {"source": "a" * 201}),
+    "long speaker": ("ME008", "remember", SAID),
+    "long speaker in a batch": ("ME008", "remember_many", {"memories": Jsonb([SAID])}),
+    "long speaker of a message": (
+        "ME008",
+        "message_add",
+        SAID | {"session_id": "s", "role": "user"},
+    ),
+    "long speaker of a decision": (
+        "ME015",
+        "apply_decisions",
+        {"decisions": Jsonb([SAID | {"action": "ADD"}])},
+    ),
     "far future": ("ME011", "remember", TEA | {"created_at": "3000-01-01"}),
     "before 1970": ("ME011", "remember", TEA | {"created_at": "1969-12-31"}),
     "never": ("ME011", "remember", TEA | {"created_at": "infinity"}),

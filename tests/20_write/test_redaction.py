@@ -53,6 +53,11 @@ def test_memories_of_a_batch_are_redacted(tx):
     assert leaks(tx) == []
 
 
+def test_the_speaker_of_a_message_is_redacted(tx):
+    call(tx, "message_add", session_id="s", role="user", content="hello", speaker=KEY)
+    assert value(tx, "SELECT speaker FROM memoir.message") == "[redacted:api_key]"
+
+
 def test_the_same_with_another_secret_is_the_same_memory(tx):
     remember(tx, "my password is hunter2")
     assert call(tx, "remember", content="my password is hunter3", kind="fact")[0].action == "NOOP"

@@ -53,6 +53,15 @@ def test_a_session_is_opened_once_and_gone_on_with(tx):
     assert value(tx, "SELECT data FROM memoir.session") == {"app": "chat"}
 
 
+def test_a_session_begins_with_what_is_remembered_first_from_it(tx):
+    remember(tx, "said in spring", session_id="s", created_at=ago(days=300))
+    remember(tx, "said in summer", session_id="s", created_at=ago(days=200))
+    decision = Jsonb([{"action": "ADD", "content": "Rome", "kind": "fact"}])
+    call(tx, "apply_decisions", decisions=decision, session_id="t", at=ago(days=9))
+    begun = [(s.session_id, s.started_at) for s in call(tx, "sessions")]
+    assert begun == [("t", ago(days=9)), ("s", ago(days=300))]
+
+
 def test_a_session_without_a_name_gets_one(tx):
     names = {start(tx, None).session_id for _ in range(3)}
     assert len(names) == 3

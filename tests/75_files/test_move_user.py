@@ -290,6 +290,11 @@ BAD = {
         "ME008",
         "the author has 20",
     ),
+    "a long speaker": (
+        first("message", lambda line: line.replace('"role"', f'"speaker": "{"a" * 201}", "role"')),
+        "ME008",
+        "the speaker has 201 characters",
+    ),
     "unknown kind": (
         first("memory", lambda line: line.replace('"kind": "fact"', '"kind": "fakt"')),
         "ME002",

@@ -81,6 +81,12 @@ def test_a_dash_reads_stdin(memoir: Call) -> None:
     assert "from a pipe" in memoir("context", "-", stdin="pipe\n").stdout
 
 
+def test_a_byte_order_mark_on_stdin_is_no_text(memoir: Call) -> None:
+    memoir("remember", "-", stdin="\ufefffrom Windows\r\n")
+    assert memoir("event", "alert", "-", stdin='\ufeff{"disk": "full"}').exit_code == 0
+    assert "\n- from Windows\n" in memoir("context", "Windows").stdout
+
+
 def test_context_prints_its_cost_on_stderr(memoir: Call) -> None:
     memoir("remember", "a fact about pipes")
     done = memoir("context", "pipes", "--budget", "300", "--stats")
@@ -424,8 +430,9 @@ def test_doctor_examines_what_a_role_may_see(dsn: str, role: str) -> None:
     assert ("skip  memories    hidden from" in said) == (role in ("reader", "agent"))
 
 
-def test_doctor_reports_a_database_out_of_reach() -> None:
-    dsn = "postgresql://ada:s3cret-word@127.0.0.1:9/x"
+@pytest.mark.parametrize("password", ["s3cret-word", "pass@s3cret-word"])
+def test_doctor_reports_a_database_out_of_reach(password: str) -> None:
+    dsn = f"postgresql://ada:{password}@127.0.0.1:9/x"
     done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"])
     assert "fail  connection" in done.stdout
     assert "s3cret-word" not in done.output

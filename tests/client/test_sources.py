@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -179,11 +180,33 @@ def test_a_busy_table_is_tried_again(app: psycopg.Connection, dsn: str) -> None:
         assert sources.patiently(app, call) == "filling"
 
 
-def test_a_reading_that_fails_leaves_the_connection_its_timeout(app: psycopg.Connection) -> None:
+def test_a_reading_leaves_the_connection_its_timeout(app: psycopg.Connection) -> None:
+    app.execute("SELECT memoir.attach_source('t', 'task', query => %s, user_id => 'ada')", [GOOD])
     app.execute("SET statement_timeout = '7s'")
+    for _ in sources.read(app, "t", most=1):
+        assert app.execute("SHOW statement_timeout").fetchone() == ("7s",)
     with pytest.raises(BadSource, match="there is no source"):
         list(sources.read(app, "none"))
     assert app.execute("SHOW statement_timeout").fetchone() == ("7s",)
+
+
+def test_a_reading_ends_where_a_row_has_no_word_for_a_keyword(app: psycopg.Connection) -> None:
+    app.execute("UPDATE ticket SET title = 'ok' WHERE id = 1; SET statement_timeout = '9s'")
+    app.execute("SELECT memoir.attach_source('t', 'task', 'ticket', '{title}', user_id => 'ada')")
+    (batch,) = itertools.islice(sources.read(app, "t"), 2)
+    assert (batch.written, batch.complete) == (2, True)
+    assert app.execute("SELECT count(DISTINCT memory_id) FROM memoir.keyword").fetchone() == (1,)
+
+
+def test_a_table_that_is_not_there_is_refused_with_advice(
+    memoir: Callable[..., Result], open_client: Callable[..., Any]
+) -> None:
+    with pytest.raises(BadSource, match='there is no table or view "memoir_tickets"') as refused:
+        open_client().attach_source("t", "task", "memoir_tickets", content=["title"])
+    assert "with its schema" in (refused.value.hint or "")
+    done = memoir("source", "attach", "t", "task", "nowhere.ticket", "--user-id", "ada")
+    assert done.exit_code == 1
+    assert 'there is no table or view "nowhere.ticket"' in done.stderr
 
 
 @pytest.fixture
@@ -220,6 +243,11 @@ def test_a_client_leaves_the_callers_timeout(
             Memoir(app, embedder=None).pull_source(name)
         assert app.execute("SHOW statement_timeout").fetchone() == ("7s",)
     assert app.execute("SHOW statement_timeout").fetchone() == ("7s",)
+
+
+def test_a_reading_stops_a_query_that_takes_too_long(slow: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
+        list(sources.read(slow, "t", seconds=0.05))
 
 
 def test_a_shorter_timeout_of_the_caller_is_kept(slow: psycopg.Connection) -> None:

@@ -6,7 +6,6 @@ import importlib.util
 import itertools
 import shutil
 import subprocess
-import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from types import ModuleType
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from tests.conftest import FAST, in_memory
+from tests.conftest import FAST, folder_of_a_server
 
 from pgmemoir import paths
 from pgmemoir import server as embedded
@@ -131,20 +130,17 @@ def extension_server(
 ) -> Iterator[ExtensionServer]:
     """PostgreSQL 18 finds extensions in any folder; 16 in its own, so it gets a copy of its own."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    work = Path(tempfile.mkdtemp(prefix="pgmemoir-extension-"))
-    work.chmod(0o755)
-    try:
+    with folder_of_a_server() as work:
+        work.chmod(0o755)
         builder.build(paths.installed(), project, work)
         if pytestconfig.getoption("pg") >= 18:
             address = make_conninfo(host=server.host, port=server.port, user=server.user)
             yield ExtensionServer(address, work / "extension", f"$system:{work}")
         else:
-            yield from _copied_server(work)
-    finally:
-        shutil.rmtree(work)
+            yield _copied_server(work)
 
 
-def _copied_server(work: Path) -> Iterator[ExtensionServer]:
+def _copied_server(work: Path) -> ExtensionServer:
     """A server from a copy of the binaries of PostgreSQL 16, with the extension made into it."""
     original = embedded.psql(16).parents[1]
     copy = work / "package" / original.name
@@ -155,18 +151,11 @@ def _copied_server(work: Path) -> Iterator[ExtensionServer]:
     config = copy / "bin/pg_config"
     command = ["make", "-C", work / "extension", "install", f"PG_CONFIG={config}"]
     subprocess.run(command, check=True, capture_output=True)
-    data = Path(tempfile.mkdtemp(prefix="pgmemoir-extension-", dir=in_memory()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(embedded._INSTALLS, 16, str(copy))
-        address = conninfo_to_dict(embedded.start(data, 16, FAST))
-        del address["dbname"]
-        try:
-            yield ExtensionServer(
-                make_conninfo(**address), copy / "share/postgresql/extension", None
-            )
-        finally:
-            embedded.stop(data)
-            shutil.rmtree(data)
+        address = conninfo_to_dict(embedded.start(work / "data", 16, FAST))
+    del address["dbname"]
+    return ExtensionServer(make_conninfo(**address), copy / "share/postgresql/extension", None)
 
 
 @pytest.fixture(scope="session")

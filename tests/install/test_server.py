@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
-from tests.conftest import in_memory
+from tests.conftest import folder_of_a_server
 
 from pgmemoir import server as embedded
 
@@ -31,11 +29,8 @@ def version(pytestconfig) -> int:
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
     """A folder whose servers are stopped at the end. Its path has a space and a quote."""
-    top = Path(tempfile.mkdtemp(prefix="pgmemoir test's ", dir=in_memory()))
-    folder = top / "data"
-    yield folder
-    embedded.stop(folder)
-    shutil.rmtree(top)
+    with folder_of_a_server("test's ") as top:
+        yield top / "data"
 
 
 def _pid(home: Path, version: int) -> int:
@@ -108,16 +103,19 @@ def test_the_data_is_closed_to_other_users_and_to_git(home, version):
     assert (home / ".gitignore").read_text() == "*\n"
 
 
+def test_a_gitignore_that_says_something_else_stays(home, version):
+    embedded.start(home, version)
+    (home / ".gitignore").write_text("build/\n")
+    embedded.stop(home)
+    embedded.start(home, version)
+    assert (home / ".gitignore").read_text() == "build/\n"
+
+
 def test_a_path_too_long_for_a_socket_works(version):
-    top = Path(tempfile.mkdtemp(prefix="pgmemoir-test-", dir=in_memory()))
-    folder = top / ("long" * 25)
-    try:
-        dsn = embedded.start(folder, version)
+    with folder_of_a_server() as top:
+        dsn = embedded.start(top / ("long" * 25), version)
         assert "long" not in dsn
         assert _name(dsn) == "memoir"
-    finally:
-        embedded.stop(folder)
-        shutil.rmtree(top)
 
 
 def test_a_broken_cluster_is_reported_in_the_servers_words(home, version):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 from pytest_postgresql.executors import NoopExecutor
-from tests.conftest import FAST, in_memory
+from tests.conftest import FAST, folder_of_a_server
 from tests.everything import make_world
 from tests.file_database import file_database
 
@@ -62,14 +60,8 @@ class Standbys:
 @pytest.fixture(scope="session")
 def standbys(pytestconfig: pytest.Config) -> Iterator[Standbys]:
     """A primary, and what makes standbys of it: 1.3 s with the first."""
-    root = Path(tempfile.mkdtemp(prefix="pgmemoir-test-", dir=in_memory()))
-    root.chmod(0o711)
-    try:
+    with folder_of_a_server() as root:
         yield Standbys(root, pytestconfig.getoption("pg"))
-    finally:
-        for folder in root.iterdir():
-            embedded.stop(folder)
-        shutil.rmtree(root)
 
 
 @pytest.fixture(scope="session")

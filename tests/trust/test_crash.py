@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import crash
 import pytest
 from common import opened
-from tests.conftest import in_memory
+from tests.conftest import folder_of_a_server
 
 # What a process wrote the system still has when the process is killed.
 FAST = {"fsync": "off"}
@@ -18,8 +15,8 @@ FAST = {"fsync": "off"}
 def survived(pytestconfig):
     """What is told of a load under which the server and one of its processes were killed."""
     with (
-        tempfile.TemporaryDirectory(prefix="pgmemoir-test-", dir=in_memory()) as folder,
-        opened(None, pytestconfig.getoption("pg"), Path(folder), FAST) as place,
+        folder_of_a_server() as folder,
+        opened(None, pytestconfig.getoption("pg"), folder, FAST) as place,
     ):
         crashes = crash.Crashes(place, seed=6)
         crashes.prepare()

@@ -87,6 +87,10 @@ class App:
         except MigrationError:
             return self.bare_address
 
+    def without_password(self, text: str) -> str:
+        """The text, for another stream than that of errors, without a password of the dsn."""
+        return _masked(text, [self.dsn or ""])
+
     def announce_server(self) -> None:
         """Say that the embedded server starts: it takes seconds, and stays."""
         from .. import server
@@ -214,9 +218,15 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def _say(text: str, arguments: Sequence[str]) -> None:
     """Print on stderr, without the password of any connection string of this call."""
-    for secret in _secrets([*arguments, os.environ.get("MEMOIR_DSN", "")]):
-        text = text.replace(secret, "***")
+    text = _masked(text, [*arguments, os.environ.get("MEMOIR_DSN", "")])
     click.echo(lines(text), err=True)
+
+
+def _masked(text: str, arguments: Sequence[str]) -> str:
+    """The text without the passwords of these arguments."""
+    for secret in _secrets(arguments):
+        text = text.replace(secret, "***")
+    return text
 
 
 def _secrets(arguments: Sequence[str]) -> list[str]:

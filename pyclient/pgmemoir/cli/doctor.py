@@ -42,7 +42,7 @@ def _checks(app: App) -> Iterator[Check]:
         conn = psycopg.connect(app.best_address, autocommit=True)
     except Exception as error:
         report, _ = explain_error(error)
-        yield Check("connection", "fail", report.message, report.hint)
+        yield Check("connection", "fail", app.without_password(report.message), report.hint)
         return
     with conn:
         yield from examine(conn, embedder, app.user, default_chat_model())

@@ -41,8 +41,8 @@ def outcome(done: Remembered) -> str:
 
 
 def read_text(value: str) -> str:
-    """The argument itself, or what comes on stdin for ``-``."""
-    return sys.stdin.read().strip() if value == "-" else value
+    """The argument itself, or what comes on stdin for ``-``, without a byte order mark."""
+    return sys.stdin.read().removeprefix("\ufeff").strip() if value == "-" else value
 
 
 def parse_object(text: str, what: str) -> dict[str, Any]:
