@@ -107,6 +107,7 @@ DECLARE
 BEGIN
     RETURN CASE WHEN jsonb_array_length(told) = 2 AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object('older', _material(told -> 0), 'newer', _material(told -> 1),
+                           'listed', jsonb_path_query_array(told, '$[*].id'),
                            'language', _language_of(told::text)) END;
 END $$;
 

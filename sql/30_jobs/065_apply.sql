@@ -72,7 +72,8 @@ BEGIN
     PERFORM _note_run(finished, run);
 END $$;
 
--- The answer speaks only of memories it was shown: an id may have been suggested by the material.
+-- The answer speaks only of memories it was shown, an id may have been suggested by the material;
+-- and of what they said then: it must not replace what somebody corrected meanwhile.
 CREATE OR REPLACE FUNCTION _check_listed(finished job, ids jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -81,10 +82,19 @@ DECLARE
     unknown CONSTANT text := (
         SELECT min(i.id) FROM jsonb_array_elements_text(ids) AS i (id)
         WHERE NOT finished.payload -> 'listed' ? i.id);
+    corrected text;
 BEGIN
     IF unknown IS NOT NULL THEN
         RAISE EXCEPTION 'the answer names memory %, which it was not shown', left(unknown, 40)
             USING ERRCODE = 'ME012', HINT = 'Only ids that stand in the messages may be named.';
+    END IF;
+    SELECT min(i.id) INTO corrected
+    FROM jsonb_array_elements_text(ids) AS i (id)
+    JOIN memory AS m ON m.user_id = finished.user_id AND m.memory_id = i.id::bigint
+    WHERE md5(m.content) <> finished.payload -> 'shown' ->> i.id;
+    IF corrected IS NOT NULL THEN
+        RAISE EXCEPTION 'memory % was changed meanwhile', corrected
+            USING ERRCODE = 'ME014', HINT = 'The next attempt is shown what it says now.';
     END IF;
 END $$;
 
@@ -139,6 +149,7 @@ DECLARE
     older CONSTANT text := finished.payload #>> '{memory_ids,0}';
     newer CONSTANT text := finished.payload #>> '{memory_ids,1}';
 BEGIN
+    PERFORM _check_listed(finished, finished.payload -> 'memory_ids');
     PERFORM _decide_all(finished, jsonb_build_array(
         CASE answer ->> 'action'
             WHEN 'replace' THEN jsonb_build_object(

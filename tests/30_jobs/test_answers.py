@@ -244,6 +244,27 @@ def test_a_reflection_changes_no_memory_that_it_was_not_shown(tx):
     assert job(tx, claimed.job_id, "error") == reason
 
 
+@pytest.mark.parametrize("kind", ["reflect", "consolidate", "compress"])
+def test_what_somebody_corrected_while_the_model_worked_stays(tx, kind):
+    ids = [str(i) for i in remember_all(tx, ["Ada skis", "Ada sails", "Ada sings"])]
+    talk(tx, "Ada skis and sails")
+    about = {
+        "reflect": {"session_id": "s"},
+        "consolidate": {"memory_ids": ids[:2]},
+        "compress": {"memory_ids": ids},
+    }
+    claimed = chat_job(tx, kind, about[kind])
+    call(tx, "update_memory", memory_id=int(ids[0]), content="Ada dives")
+    answers = {
+        "reflect": {"decisions": [decided("UPDATE", ids[0], "Ada skis and sails")]},
+        "consolidate": {"action": "merge", "content": "Ada skis and sails", "reason": "x"},
+        "compress": {"memories": [compressed("Ada skis, sails and sings", *ids)]},
+    }
+    assert answered(tx, claimed, answers[kind]) == "failed"
+    assert job(tx, claimed.job_id, "error") == f"memory {ids[0]} was changed meanwhile"
+    assert memories(tx, "content") == [("Ada dives",), ("Ada sails",), ("Ada sings",)]
+
+
 def test_a_reflection_cannot_delete(tx):
     tea = remember(tx, "Ada likes tea")
     talk(tx, "Ada likes tea no more")
