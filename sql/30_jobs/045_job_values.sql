@@ -50,6 +50,7 @@ BEGIN
         SELECT jsonb_build_object(
                    'memory', _material(jsonb_strip_nulls(jsonb_build_object(
                        'kind', m.kind, 'summary', m.summary, 'content', left(m.content, 8000)))),
+                   'listed', jsonb_build_array(m.memory_id::text),
                    'language', _language_of(m.content))
         FROM memory AS m
         WHERE m.user_id = _keywords_values.user_id

@@ -103,6 +103,7 @@ CREATE OR REPLACE FUNCTION _apply_keywords(finished job, answer jsonb) RETURNS v
     SET search_path FROM CURRENT
 AS $$
 BEGIN
+    PERFORM _check_listed(finished, finished.payload -> 'listed');
     PERFORM set_keywords((finished.payload ->> 'memory_id')::bigint, array_agg(k.word), 'llm',
                          finished.user_id, array_agg(k.weight))
     FROM jsonb_to_recordset(answer -> 'keywords') AS k (word text, weight float8)

@@ -244,11 +244,12 @@ def test_a_reflection_changes_no_memory_that_it_was_not_shown(tx):
     assert job(tx, claimed.job_id, "error") == reason
 
 
-@pytest.mark.parametrize("kind", ["reflect", "consolidate", "compress"])
+@pytest.mark.parametrize("kind", ["keywords", "reflect", "consolidate", "compress"])
 def test_what_somebody_corrected_while_the_model_worked_stays(tx, kind):
     ids = [str(i) for i in remember_all(tx, ["Ada skis", "Ada sails", "Ada sings"])]
     talk(tx, "Ada skis and sails")
     about = {
+        "keywords": {"memory_id": ids[0]},
         "reflect": {"session_id": "s"},
         "consolidate": {"memory_ids": ids[:2]},
         "compress": {"memory_ids": ids},
@@ -256,6 +257,7 @@ def test_what_somebody_corrected_while_the_model_worked_stays(tx, kind):
     claimed = chat_job(tx, kind, about[kind])
     call(tx, "update_memory", memory_id=int(ids[0]), content="Ada dives")
     answers = {
+        "keywords": words(0.9),
         "reflect": {"decisions": [decided("UPDATE", ids[0], "Ada skis and sails")]},
         "consolidate": {"action": "merge", "content": "Ada skis and sails", "reason": "x"},
         "compress": {"memories": [compressed("Ada skis, sails and sings", *ids)]},
