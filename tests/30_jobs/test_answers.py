@@ -267,6 +267,15 @@ def test_what_somebody_corrected_while_the_model_worked_stays(tx, kind):
     assert memories(tx, "content") == [("Ada dives",), ("Ada sails",), ("Ada sings",)]
 
 
+def test_a_job_that_is_done_keeps_no_hash_of_a_text(tx):
+    memory_id = remember(tx, "Ada skis")
+    claimed = chat_job(tx, "keywords", {"memory_id": str(memory_id)})
+    digest = "SELECT count(*) FROM memoir.job WHERE payload::text ~ md5('Ada skis')"
+    assert value(tx, digest) == 1
+    answered(tx, claimed, words(0.9))
+    assert value(tx, digest) == 0
+
+
 def test_a_reflection_cannot_delete(tx):
     tea = remember(tx, "Ada likes tea")
     talk(tx, "Ada likes tea no more")
