@@ -211,16 +211,20 @@ CREATE OR REPLACE FUNCTION _apply_archive(finished job, answer jsonb) RETURNS vo
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    first_at timestamptz;
+    last_at timestamptz;
 BEGIN
+    SELECT min(e.created_at), max(e.created_at) INTO first_at, last_at
+    FROM _archived_events(finished.user_id, finished.payload) AS e;
     PERFORM _remember_all(
         finished,
         jsonb_build_array(jsonb_build_object(
             'kind', 'general', 'content', answer -> 'summary',
             'data', jsonb_strip_nulls(jsonb_build_object(
-                'summary_of', 'events', 'from', finished.payload -> 'from',
-                'until', finished.payload -> 'until'))))
+                'summary_of', 'events', 'from', first_at, 'until', last_at))))
         || (answer -> 'memories'),
-        (finished.payload ->> 'until')::timestamptz);
+        last_at);
 END $$;
 
 -- What the summary said before is kept nowhere: an answer without one must not take it away, nor
