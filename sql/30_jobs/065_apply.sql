@@ -20,6 +20,21 @@ BEGIN
     WHERE j.user_id = finished.user_id AND j.job_id = finished.job_id;
 END $$;
 
+-- When the last of what an answer is drawn from was said. A model may be asked days later, and what
+-- was told since is newer. NULL: it is not drawn from a conversation.
+CREATE OR REPLACE FUNCTION _said_at(finished job) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT m.created_at FROM message AS m
+        WHERE m.user_id = finished.user_id
+          AND m.session_id = finished.payload ->> 'session_id'
+          AND m.position <= coalesce((finished.payload ->> 'until_turn')::int, 2147483647)
+        ORDER BY m.position DESC LIMIT 1);
+END $$;
+
 CREATE OR REPLACE FUNCTION _decide_all(finished job, decisions jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -28,7 +43,8 @@ BEGIN
     IF jsonb_array_length(decisions) > 0 THEN
         PERFORM _note_run(finished, min(d.run_id))
         FROM apply_decisions(decisions, user_id => finished.user_id, author => 'model',
-                             session_id => finished.payload ->> 'session_id') AS d;
+                             session_id => finished.payload ->> 'session_id',
+                             at => _said_at(finished)) AS d;
     END IF;
 END $$;
 
@@ -119,7 +135,7 @@ BEGIN
         SELECT jsonb_agg(m.memory || jsonb_build_object('data', _pairs(m.memory -> 'data'))
                          ORDER BY m.place)
         FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place)),
-        NULL);
+        _said_at(finished));
 END $$;
 
 -- Of the values of a decision only those stay that its action knows.

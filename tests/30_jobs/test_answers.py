@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from psycopg.types.json import Jsonb
 from tests.jobs import answered, chat_job, claim, enqueue, finish, job, soon
-from tests.rows import add_event, call, refused, remember, remember_all, value
+from tests.rows import add_event, ago, call, refused, remember, remember_all, value
 
 
 def keywords(conn, memory_id):
@@ -214,6 +214,22 @@ def test_one_bad_memory_of_an_extraction_stores_none(tx):
 def test_a_session_in_which_nothing_matters_is_done(tx):
     talk(tx, "hello")
     assert answered(tx, chat_job(tx, "extract", {"session_id": "s"}), {"memories": []}) == "done"
+
+
+@pytest.mark.parametrize("kind", ["extract", "reflect"])
+def test_what_a_model_read_late_does_not_end_what_was_told_since(tx, kind):
+    said = {"session_id": "s", "role": "user", "created_at": ago(days=7)}
+    call(tx, "message_add", content="I live in Rome", **said)
+    remember(tx, "Ada lives in Bonn", subject="user.city", created_at=ago(days=3))
+    answers = {
+        "extract": {"memories": [extracted("Ada lives in Rome", subject="user.city")]},
+        "reflect": {"decisions": [decided("ADD", None, "Ada lives in Rome", subject="user.city")]},
+    }
+    assert answered(tx, chat_job(tx, kind, {"session_id": "s"}), answers[kind]) == "done"
+    assert memories(tx, "content, status") == [
+        ("Ada lives in Bonn", "active"),
+        ("Ada lives in Rome", "superseded"),
+    ]
 
 
 def test_a_reflection_adds_updates_and_notes_what_it_knew(tx):
