@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION _entity_name(entity text) RETURNS text
 AS $$
 BEGIN
     PERFORM _check_text(entity, 'the name of the entity');
-    entity := _line(entity, 1000);
+    entity := _line(_redact(entity), 1000);
     IF length(entity) > 200 THEN
         RAISE EXCEPTION 'the name of the entity has % characters, the limit is 200', length(entity)
             USING ERRCODE = 'ME007', HINT = 'Pass a name: memoir.mention(1, ''Postgres'').';

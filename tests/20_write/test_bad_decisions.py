@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
@@ -17,6 +19,12 @@ def said(conn, *decisions, **more):
     assert row_counts(conn) == before
     assert diag.message_hint
     return diag.sqlstate, diag.message_primary
+
+
+def test_which_decision_it_was_is_told_in_its_own_words(tx):
+    late = {"action": "ADD", "content": "tea", "valid_from": "last Tuesday"}
+    diag = refused(tx, "apply_decisions", decisions=Jsonb([GOOD, late]))
+    assert json.loads(diag.message_detail) == late
 
 
 @pytest.mark.parametrize("decisions", [None, {}, GOOD, "ADD", 1])
