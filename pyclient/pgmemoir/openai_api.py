@@ -31,6 +31,7 @@ _FAULTS: dict[int, Fault] = {
     **dict.fromkeys((400, 413, 422), "request"),
     **dict.fromkeys((401, 402, 403, 404, 429, 503), "server"),
 }
+_DAY = 86_400.0
 # Of httpx: nothing was sent yet.
 _NOT_REACHED = frozenset(("ConnectError", "ConnectTimeout"))
 
@@ -121,10 +122,15 @@ def _refusal(error: APIStatusError) -> ApiFailure:
 
 
 def seconds_to_wait(header: Any) -> float | None:
-    """The seconds of a Retry-After, which names them or the time to come back; None: neither."""
+    """The seconds of a Retry-After, which names them or the time to come back; None: neither.
+
+    At most a day: nobody can sleep until the year 9999.
+    """
     try:
-        return max(0.0, float(header))
+        seconds = float(header)
     except (TypeError, ValueError):
-        pass
-    date = parsedate_tz(header) if isinstance(header, str) else None
-    return None if date is None else max(0.0, mktime_tz(date) - time.time())
+        date = parsedate_tz(header) if isinstance(header, str) else None
+        if date is None:
+            return None
+        seconds = mktime_tz(date) - time.time()
+    return min(max(0.0, seconds), _DAY)

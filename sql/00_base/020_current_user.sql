@@ -23,7 +23,8 @@ DECLARE
 BEGIN
     user_id := coalesce(user_id, own, 'default');
     IF btrim(user_id) = '' OR length(user_id) > 200 THEN
-        RAISE EXCEPTION 'user_id must have 1 to 200 characters, not %', length(user_id)
+        RAISE EXCEPTION 'user_id must have 1 to 200 characters, not %',
+                CASE WHEN btrim(user_id) = '' THEN 0 ELSE length(user_id) END
             USING ERRCODE = 'ME006',
                   HINT = 'Pass user_id => ''alice'', or SET memoir.user_id = ''alice''.';
     END IF;

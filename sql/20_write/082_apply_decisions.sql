@@ -378,7 +378,8 @@ EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
         explanation = PG_EXCEPTION_DETAIL, advice = PG_EXCEPTION_HINT;
     RAISE EXCEPTION 'decisions[%]: %', place, message
-        USING ERRCODE = code, DETAIL = explanation,
+        USING ERRCODE = code,
+              DETAIL = coalesce(nullif(explanation, ''), left((said -> place)::text, 200)),
               HINT = coalesce(nullif(advice, ''), 'Nothing of this call was applied.');
 END $$;
 

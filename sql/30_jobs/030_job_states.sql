@@ -42,7 +42,8 @@ BEGIN
     RETURN outcome;
 END $$;
 
--- The job rows are locked.
+-- The job rows are locked. Hashes of what a model was shown have done their work: a short text can
+-- be guessed by its hash, and purge() leaves jobs as they are.
 CREATE OR REPLACE FUNCTION _jobs_done(user_id text, job_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -51,7 +52,8 @@ CREATE OR REPLACE FUNCTION _jobs_done(user_id text, job_ids bigint[]) RETURNS vo
 AS $$
 BEGIN
     UPDATE job AS j
-    SET status = 'done', error = NULL, finished_at = now()
+    SET status = 'done', error = NULL, finished_at = now(),
+        payload = j.payload - '{shown,replaces}'::text[]
     WHERE j.user_id = _jobs_done.user_id AND j.job_id = ANY (job_ids);
 END $$;
 

@@ -50,6 +50,7 @@ BEGIN
         SELECT jsonb_build_object(
                    'memory', _material(jsonb_strip_nulls(jsonb_build_object(
                        'kind', m.kind, 'summary', m.summary, 'content', left(m.content, 8000)))),
+                   'listed', jsonb_build_array(m.memory_id::text),
                    'language', _language_of(m.content))
         FROM memory AS m
         WHERE m.user_id = _keywords_values.user_id
@@ -107,6 +108,7 @@ DECLARE
 BEGIN
     RETURN CASE WHEN jsonb_array_length(told) = 2 AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object('older', _material(told -> 0), 'newer', _material(told -> 1),
+                           'listed', jsonb_path_query_array(told, '$[*].id'),
                            'language', _language_of(told::text)) END;
 END $$;
 
@@ -124,6 +126,19 @@ BEGIN
                            'language', _language_of(told::text)) END;
 END $$;
 
+CREATE OR REPLACE FUNCTION _archived_events(user_id text, payload jsonb) RETURNS SETOF event
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT e.* FROM event AS e
+    WHERE e.user_id = _archived_events.user_id
+      AND e.event_id = ANY (ARRAY(
+          SELECT i.id::bigint
+          FROM jsonb_array_elements_text(_archived_events.payload -> 'event_ids') AS i (id)));
+END $$;
+
 CREATE OR REPLACE FUNCTION _archive_values(user_id text, payload jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -134,11 +149,7 @@ DECLARE
                    'time', to_char(e.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
                    'type', e.type, 'payload', left(e.payload::text, 2000))
                ORDER BY e.created_at, e.event_id)
-        FROM event AS e
-        WHERE e.user_id = _archive_values.user_id
-          AND e.event_id = ANY (ARRAY(
-              SELECT i.id::bigint
-              FROM jsonb_array_elements_text(_archive_values.payload -> 'event_ids') AS i (id))));
+        FROM _archived_events(user_id, _archive_values.payload) AS e);
 BEGIN
     RETURN CASE WHEN told IS NOT NULL AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object('events', _material_lines(told),

@@ -20,6 +20,21 @@ BEGIN
     WHERE j.user_id = finished.user_id AND j.job_id = finished.job_id;
 END $$;
 
+-- When the last of what an answer is drawn from was said. A model may be asked days later, and what
+-- was told since is newer. NULL: it is not drawn from a conversation.
+CREATE OR REPLACE FUNCTION _said_at(finished job) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT m.created_at FROM message AS m
+        WHERE m.user_id = finished.user_id
+          AND m.session_id = finished.payload ->> 'session_id'
+          AND m.position <= coalesce((finished.payload ->> 'until_turn')::int, 2147483647)
+        ORDER BY m.position DESC LIMIT 1);
+END $$;
+
 CREATE OR REPLACE FUNCTION _decide_all(finished job, decisions jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -28,7 +43,8 @@ BEGIN
     IF jsonb_array_length(decisions) > 0 THEN
         PERFORM _note_run(finished, min(d.run_id))
         FROM apply_decisions(decisions, user_id => finished.user_id, author => 'model',
-                             session_id => finished.payload ->> 'session_id') AS d;
+                             session_id => finished.payload ->> 'session_id',
+                             at => _said_at(finished)) AS d;
     END IF;
 END $$;
 
@@ -72,7 +88,8 @@ BEGIN
     PERFORM _note_run(finished, run);
 END $$;
 
--- The answer speaks only of memories it was shown: an id may have been suggested by the material.
+-- The answer speaks only of memories it was shown, an id may have been suggested by the material;
+-- and of what they said then: it must not replace what somebody corrected meanwhile.
 CREATE OR REPLACE FUNCTION _check_listed(finished job, ids jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -81,10 +98,19 @@ DECLARE
     unknown CONSTANT text := (
         SELECT min(i.id) FROM jsonb_array_elements_text(ids) AS i (id)
         WHERE NOT finished.payload -> 'listed' ? i.id);
+    corrected text;
 BEGIN
     IF unknown IS NOT NULL THEN
         RAISE EXCEPTION 'the answer names memory %, which it was not shown', left(unknown, 40)
             USING ERRCODE = 'ME012', HINT = 'Only ids that stand in the messages may be named.';
+    END IF;
+    SELECT min(i.id) INTO corrected
+    FROM jsonb_array_elements_text(ids) AS i (id)
+    JOIN memory AS m ON m.user_id = finished.user_id AND m.memory_id = i.id::bigint
+    WHERE md5(m.content) <> finished.payload -> 'shown' ->> i.id;
+    IF corrected IS NOT NULL THEN
+        RAISE EXCEPTION 'memory % was changed meanwhile', corrected
+            USING ERRCODE = 'ME014', HINT = 'The next attempt is shown what it says now.';
     END IF;
 END $$;
 
@@ -93,6 +119,7 @@ CREATE OR REPLACE FUNCTION _apply_keywords(finished job, answer jsonb) RETURNS v
     SET search_path FROM CURRENT
 AS $$
 BEGIN
+    PERFORM _check_listed(finished, finished.payload -> 'listed');
     PERFORM set_keywords((finished.payload ->> 'memory_id')::bigint, array_agg(k.word), 'llm',
                          finished.user_id, array_agg(k.weight))
     FROM jsonb_to_recordset(answer -> 'keywords') AS k (word text, weight float8)
@@ -108,7 +135,7 @@ BEGIN
         SELECT jsonb_agg(m.memory || jsonb_build_object('data', _pairs(m.memory -> 'data'))
                          ORDER BY m.place)
         FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place)),
-        NULL);
+        _said_at(finished));
 END $$;
 
 -- Of the values of a decision only those stay that its action knows.
@@ -139,6 +166,7 @@ DECLARE
     older CONSTANT text := finished.payload #>> '{memory_ids,0}';
     newer CONSTANT text := finished.payload #>> '{memory_ids,1}';
 BEGIN
+    PERFORM _check_listed(finished, finished.payload -> 'memory_ids');
     PERFORM _decide_all(finished, jsonb_build_array(
         CASE answer ->> 'action'
             WHEN 'replace' THEN jsonb_build_object(
@@ -199,16 +227,20 @@ CREATE OR REPLACE FUNCTION _apply_archive(finished job, answer jsonb) RETURNS vo
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    first_at timestamptz;
+    last_at timestamptz;
 BEGIN
+    SELECT min(e.created_at), max(e.created_at) INTO first_at, last_at
+    FROM _archived_events(finished.user_id, finished.payload) AS e;
     PERFORM _remember_all(
         finished,
         jsonb_build_array(jsonb_build_object(
             'kind', 'general', 'content', answer -> 'summary',
             'data', jsonb_strip_nulls(jsonb_build_object(
-                'summary_of', 'events', 'from', finished.payload -> 'from',
-                'until', finished.payload -> 'until'))))
+                'summary_of', 'events', 'from', first_at, 'until', last_at))))
         || (answer -> 'memories'),
-        (finished.payload ->> 'until')::timestamptz);
+        last_at);
 END $$;
 
 -- What the summary said before is kept nowhere: an answer without one must not take it away, nor

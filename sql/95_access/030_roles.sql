@@ -40,11 +40,11 @@ BEGIN ATOMIC
         ('memoir_worker', ARRAY[
             'apply_decisions', 'claim', 'contradictions', 'decision_schema', 'enqueue',
             'enqueue_nightly', 'estimate_tokens', 'expand_keywords', 'extend_lease', 'fail',
-            'finish', 'health', 'memories_without_vector', 'models', 'pgmemoir_version',
-            'ready_users', 'redact', 'refresh_statistics', 'remember', 'remember_many',
-            'retry_dead', 'search_memories', 'session_window', 'set_embedding', 'set_embeddings',
-            'set_keywords', 'set_rolling_summary', 'supersede', 'tokens', 'undo_run',
-            'update_memory', 'use_model', 'vector_backlog']),
+            'finish', 'health', 'memories_without_vector', 'memory_explain', 'models',
+            'pgmemoir_version', 'ready_users', 'redact', 'refresh_statistics', 'remember',
+            'remember_many', 'retry_dead', 'search_memories', 'session_window', 'set_embedding',
+            'set_embeddings', 'set_keywords', 'set_rolling_summary', 'supersede', 'tokens',
+            'undo_run', 'update_memory', 'use_model', 'vector_backlog']),
         ('memoir_admin', ARRAY[
             'add_model', 'drop_model', 'export_day_log', 'export_markdown', 'export_memory_json',
             'export_user', 'fill_model', 'fill_source', 'import_day_log', 'import_markdown',

@@ -42,4 +42,6 @@ def test_a_user_without_a_usable_name_is_refused(tx, user_id):
 
 def test_a_blank_setting_is_refused(tx):
     tx.execute("SET LOCAL memoir.user_id = ' '")
-    assert refused(tx, "recall").sqlstate == "ME006"
+    said = refused(tx, "recall")
+    assert said.sqlstate == "ME006"
+    assert said.message_primary == "user_id must have 1 to 200 characters, not 0"

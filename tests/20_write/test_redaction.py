@@ -53,6 +53,13 @@ def test_memories_of_a_batch_are_redacted(tx):
     assert leaks(tx) == []
 
 
+def test_the_name_of_an_entity_is_redacted(tx):
+    memory_id = remember(tx, "tea")
+    call(tx, "mention", memory_id=memory_id, entity=SAID)
+    assert value(tx, "SELECT name FROM memoir.entity") == LEFT
+    assert leaks(tx) == []
+
+
 def test_the_speaker_of_a_message_is_redacted(tx):
     call(tx, "message_add", session_id="s", role="user", content="hello", speaker=KEY)
     assert value(tx, "SELECT speaker FROM memoir.message") == "[redacted:api_key]"

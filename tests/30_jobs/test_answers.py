@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from psycopg.types.json import Jsonb
 from tests.jobs import answered, chat_job, claim, enqueue, finish, job, soon
-from tests.rows import add_event, call, refused, remember, remember_all, value
+from tests.rows import add_event, ago, call, refused, remember, remember_all, value
 
 
 def keywords(conn, memory_id):
@@ -216,6 +216,22 @@ def test_a_session_in_which_nothing_matters_is_done(tx):
     assert answered(tx, chat_job(tx, "extract", {"session_id": "s"}), {"memories": []}) == "done"
 
 
+@pytest.mark.parametrize("kind", ["extract", "reflect"])
+def test_what_a_model_read_late_does_not_end_what_was_told_since(tx, kind):
+    said = {"session_id": "s", "role": "user", "created_at": ago(days=7)}
+    call(tx, "message_add", content="I live in Rome", **said)
+    remember(tx, "Ada lives in Bonn", subject="user.city", created_at=ago(days=3))
+    answers = {
+        "extract": {"memories": [extracted("Ada lives in Rome", subject="user.city")]},
+        "reflect": {"decisions": [decided("ADD", None, "Ada lives in Rome", subject="user.city")]},
+    }
+    assert answered(tx, chat_job(tx, kind, {"session_id": "s"}), answers[kind]) == "done"
+    assert memories(tx, "content, status") == [
+        ("Ada lives in Bonn", "active"),
+        ("Ada lives in Rome", "superseded"),
+    ]
+
+
 def test_a_reflection_adds_updates_and_notes_what_it_knew(tx):
     tea, milk = remember_all(tx, ["Ada likes tea", "Ada likes milk"])
     talk(tx, "Ada likes tea and milk, tea with lemon, and fetch_url failed")
@@ -242,6 +258,38 @@ def test_a_reflection_changes_no_memory_that_it_was_not_shown(tx):
     assert (said, status(tx, other)) == ("failed", "active")
     reason = f"the answer names memory {other}, which it was not shown"
     assert job(tx, claimed.job_id, "error") == reason
+
+
+@pytest.mark.parametrize("kind", ["keywords", "reflect", "consolidate", "compress"])
+def test_what_somebody_corrected_while_the_model_worked_stays(tx, kind):
+    ids = [str(i) for i in remember_all(tx, ["Ada skis", "Ada sails", "Ada sings"])]
+    talk(tx, "Ada skis and sails")
+    about = {
+        "keywords": {"memory_id": ids[0]},
+        "reflect": {"session_id": "s"},
+        "consolidate": {"memory_ids": ids[:2]},
+        "compress": {"memory_ids": ids},
+    }
+    claimed = chat_job(tx, kind, about[kind])
+    call(tx, "update_memory", memory_id=int(ids[0]), content="Ada dives")
+    answers = {
+        "keywords": words(0.9),
+        "reflect": {"decisions": [decided("UPDATE", ids[0], "Ada skis and sails")]},
+        "consolidate": {"action": "merge", "content": "Ada skis and sails", "reason": "x"},
+        "compress": {"memories": [compressed("Ada skis, sails and sings", *ids)]},
+    }
+    assert answered(tx, claimed, answers[kind]) == "failed"
+    assert job(tx, claimed.job_id, "error") == f"memory {ids[0]} was changed meanwhile"
+    assert memories(tx, "content") == [("Ada dives",), ("Ada sails",), ("Ada sings",)]
+
+
+def test_a_job_that_is_done_keeps_no_hash_of_a_text(tx):
+    memory_id = remember(tx, "Ada skis")
+    claimed = chat_job(tx, "keywords", {"memory_id": str(memory_id)})
+    digest = "SELECT count(*) FROM memoir.job WHERE payload::text ~ md5('Ada skis')"
+    assert value(tx, digest) == 1
+    answered(tx, claimed, words(0.9))
+    assert value(tx, digest) == 0
 
 
 def test_a_reflection_cannot_delete(tx):
@@ -317,7 +365,7 @@ def test_a_source_of_two_compressed_memories_is_refused(tx):
 
 def test_old_events_become_a_summary_and_what_matters_is_kept(tx):
     event = add_event(tx, "task_failed", {"task": "deploy"}, created_at="2025-03-01")
-    payload = {"event_ids": [str(event)], "from": "2025-03-01", "until": "2025-03-01T12:00Z"}
+    payload = {"event_ids": [str(event)]}
     claimed = chat_job(tx, "archive", payload)
     assert "deploy" in claimed.messages[1]["content"]
     lesson = {"kind": "procedural", "content": "deploy needs a proxy", "importance": 0.9}
@@ -327,3 +375,5 @@ def test_old_events_become_a_summary_and_what_matters_is_kept(tx):
         ("A deploy failed on 1 March.", "general", "2025-03-01"),
         ("deploy needs a proxy", "procedural", "2025-03-01"),
     ]
+    span = "SELECT data ->> 'from', data ->> 'until' FROM memoir.memory WHERE kind = 'general'"
+    assert [day[:10] for day in tx.execute(span).fetchone()] == ["2025-03-01"] * 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
-from tests.jobs import claim
+from tests.jobs import answered, claim, enqueue
 from tests.rows import call, remember, say, value
 
 SECRET = "quuxbob"
@@ -113,3 +113,51 @@ def test_an_agent_cannot_write_into_the_queue_of_bob(become, bobs):
             "INSERT INTO memoir.job (user_id, kind, payload) VALUES ('bob', 'keywords', %s)",
             (Jsonb(payload(bobs)),),
         )
+
+
+def test_an_agent_cannot_stop_the_queue_by_a_user_that_nobody_can_name(become):
+    agent = become("agent", " ")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        agent.execute("INSERT INTO memoir.job (user_id, kind, payload) VALUES (' ', 'embed', '{}')")
+
+
+def work(ids, events):
+    """By kind: the payload of a job about Ada's memories, and an answer to it."""
+    texts = [str(each) for each in ids]
+    change = {"action": "UPDATE", "memory_id": texts[0], "kind": "fact", "content": "Ada skis"}
+    unsaid = {"subject": None, "data": [], "importance": 1}
+    new = {"kind": "fact", "content": "Ada sails", **unsaid}
+    return {
+        "keywords": ({"memory_id": texts[0]}, {"keywords": [{"word": "x", "weight": 1}]}),
+        "extract": ({"session_id": "s"}, {"memories": [{**new, "confidence": 1}]}),
+        "reflect": ({"session_id": "s"}, {"decisions": [{**change, **unsaid, "reason": "x"}]}),
+        "consolidate": (
+            {"memory_ids": texts[:2]},
+            {"action": "merge", "content": "Ada skis", "reason": "x"},
+        ),
+        "compress": (
+            {"memory_ids": texts},
+            {"memories": [{"content": "Ada", "importance": 1, "source_ids": texts}]},
+        ),
+        "archive": (
+            {"event_ids": [str(events)]},
+            {"summary": "x", "memories": [{"kind": "fact", "content": "y", "importance": 1}]},
+        ),
+        "rolling_summary": ({}, {"summary": "x"}),
+        "expand": (
+            {"query": "boats"},
+            {"core_keywords": ["x"], "synonyms": [], "related_concepts": []},
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "embed"])
+def test_a_worker_has_the_rights_that_each_kind_of_job_needs(tx, become, kind):
+    ids = [remember(tx, f"Ada owns {n} boats", user_id="ada") for n in (12, 345, 6789)]
+    call(tx, "message_add", session_id="s", role="user", content="boats", user_id="ada")
+    event = call(tx, "event_add", type="alert", payload={"x": 1}, user_id="ada")[0].event_add
+    payload, answer = work(ids, event)[kind]
+    enqueue(tx, kind, payload=payload, user_id="ada")
+    worker = become("worker")
+    (claimed,) = claim(worker, user_id="ada", kinds=[kind])
+    assert answered(worker, claimed, answer) == "done"

@@ -149,6 +149,11 @@ def test_retry_after_may_be_a_date() -> None:
     assert seconds_to_wait(formatdate(0, usegmt=True)) == 0
 
 
+@pytest.mark.parametrize("header", ["inf", "1e300", "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_nobody_waits_longer_than_a_day(header: str) -> None:
+    assert seconds_to_wait(header) == 86_400
+
+
 def test_the_environment_names_the_model(
     api: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
