@@ -23,10 +23,11 @@ from pathlib import Path
 import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql import factories
 from pytest_postgresql.executors import NoopExecutor
-from tests.databases import Lender, address, janitor
+from tests.databases import Database, Lender, address, janitor
 
 from pgmemoir import migrations
 from pgmemoir import server as embedded
@@ -56,6 +57,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("house")
+# Hypothesis draws on every constant of every file that was loaded: an edit anywhere would change
+# the examples of all tests, and so would running a part of them.
+providers._get_local_constants = providers.Constants
 
 
 class Server(NoopExecutor):
@@ -172,6 +176,17 @@ def tx(
 
 
 @pytest.fixture
+def quiet(tx: psycopg.Connection) -> psycopg.Connection:
+    """``tx``, without autovacuum at memories: what it does there ends, and begins after the test.
+
+    maintain() and switch_model() wait half a second for a table, and autovacuum gives way after
+    one.
+    """
+    tx.execute("LOCK TABLE memoir.memory, memoir.trace IN SHARE UPDATE EXCLUSIVE MODE")
+    return tx
+
+
+@pytest.fixture
 def side_by_side(tx: psycopg.Connection) -> None:
     """Near-duplicates are stored beside each other, as two users' would be."""
     tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
@@ -186,17 +201,22 @@ def lender(installed: NoopExecutor) -> Iterator[Lender]:
 
 
 @pytest.fixture
-def dsn(lender: Lender) -> Iterator[str]:
-    """The address of the database of ``db``."""
-    with lender.lent() as address:
-        yield address
+def lent(lender: Lender) -> Iterator[Database]:
+    """A database of the test's own, with memoir in it."""
+    with lender.lent() as database:
+        yield database
 
 
 @pytest.fixture
-def db(dsn: str) -> Iterator[psycopg.Connection]:
+def dsn(lent: Database) -> str:
+    """The address of the database of ``db``."""
+    return lent.dsn
+
+
+@pytest.fixture
+def db(lent: Database) -> psycopg.Connection:
     """An autocommit connection to a database of the test's own, with memoir in it."""
-    with psycopg.connect(dsn, autocommit=True) as conn:
-        yield conn
+    return lent.conn
 
 
 @pytest.fixture

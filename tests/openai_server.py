@@ -185,6 +185,11 @@ class OpenAIServer:
         """The next requests fail, one in each of these ways."""
         self.faults.extend(faults)
 
+    def fall_silent(self, after: int) -> None:
+        """Answer so many requests, and then none till `always` is None."""
+        self.fail(*[lambda reply: reply] * after)
+        self.always = silent
+
     def reply(self, path: str, body: Body) -> Reply:
         """What goes out for a request, when the model has worked on it for as long as it takes."""
         with self._model:

@@ -287,6 +287,18 @@ def interleaved(
     return [[median(each) for each in kind[1:].T.tolist()] for kind in times]
 
 
+@contextmanager
+def processes(count: int) -> Iterator[ProcessPoolExecutor]:
+    """So many processes, which have started."""
+    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(_nothing, range(count)))
+        yield pool
+
+
+def _nothing(_: int) -> None:
+    time.sleep(0.2)  # or the first to start would do it for all
+
+
 def at_once(
     place: Database, rivals: Sequence[tuple[Statement, ...]], rounds: int, connections: int
 ) -> list[list[float]]:

@@ -7,13 +7,12 @@ See the README beside this file: what is stored, what is asked, and what it came
 from __future__ import annotations
 
 import json
-import multiprocessing
 import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ import click
 import numpy as np
 import psutil
 import psycopg
-from common import Database, opened, percentile, scalar, vector_schema
+from common import Database, opened, percentile, processes, scalar, vector_schema
 from filled import BUDGET, Amount, Filled, name_of, settings_for
 
 from pgmemoir.calls import vector_text
@@ -271,10 +270,9 @@ def load(
     worker: bool,
 ) -> dict[str, Any]:
     """Let all clients loose, and look at the server meanwhile."""
-    context = multiprocessing.get_context("spawn")
     groups = [range(first, min(first + _THREADS, number)) for first in range(0, number, _THREADS)]
     memory = Memory(place)
-    with ProcessPoolExecutor(len(groups), context) as pool, place.connect() as conn:
+    with processes(len(groups)) as pool, place.connect() as conn:
         before = scalar(conn, "SELECT pg_database_size(current_database())")
         end = time.time() + 2 + seconds  # the clients take a moment to begin
         with beside(place, made, dims, maintain, worker) as upkeep:

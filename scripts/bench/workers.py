@@ -15,12 +15,13 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
 from statistics import median
 from typing import Any
 
 import click
 import psycopg
-from common import Database, Statement, milliseconds, opened, percentile, scalar
+from common import Database, Statement, milliseconds, opened, percentile, processes, scalar
 
 from pgmemoir.cli.output import progress_bar
 
@@ -97,21 +98,17 @@ def work_bare(dsn: str, durable: str, _: str) -> int:
 
 
 def per_second(
-    place: Database, worker: Callable[[str, str, str], int], workers: int, durable: str
+    pool: ProcessPoolExecutor,
+    place: Database,
+    worker: Callable[[str, str, str], int],
+    workers: int,
+    durable: str,
 ) -> float:
     """Jobs a second of so many workers, each in a process of its own."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context) as pool:
-        # The first call starts the processes; it finds the queue empty.
-        list(pool.map(_nothing, range(workers)))
-        start = time.perf_counter()
-        names = [f"worker {number}" for number in range(workers)]
-        done = sum(pool.map(worker, [place.dsn] * workers, [durable] * workers, names))
-        return done / (time.perf_counter() - start)
-
-
-def _nothing(_: int) -> None:
-    time.sleep(0.2)
+    start = time.perf_counter()
+    names = [f"worker {number}" for number in range(workers)]
+    done = sum(pool.map(worker, [place.dsn] * workers, [durable] * workers, names))
+    return done / (time.perf_counter() - start)
 
 
 def throughput(
@@ -120,7 +117,7 @@ def throughput(
     """Both queues in turn, with and without waiting for the disk."""
     conn.execute(_BARE.encode())
     found: dict[str, float] = {}
-    with progress_bar(4 * rounds * jobs, "working") as bar:
+    with progress_bar(4 * rounds * jobs, "working") as bar, processes(workers) as pool:
         for durable in ("on", "off"):
             rates: dict[str, list[float]] = {"": [], "floor_": []}
             for _ in range(rounds):
@@ -131,7 +128,7 @@ def throughput(
                     conn.execute("TRUNCATE memoir.job, memoir_floor_job")
                     conn.execute(fill.encode(), values)
                     conn.execute("VACUUM ANALYZE memoir.job, memoir_floor_job")
-                    rates[name].append(per_second(place, worker, workers, durable))
+                    rates[name].append(per_second(pool, place, worker, workers, durable))
                     bar.update(jobs)
             suffix = "" if durable == "on" else "_async"
             for name, each in rates.items():
@@ -176,9 +173,10 @@ def killed(
     while _open_jobs(place):
         running = [each for each in running if each.is_alive()]
         while len(running) < workers:
-            name = f"worker {found}-{len(running)}-{source.random()}"
-            process = context.Process(target=_quiet, args=(place.dsn, name), daemon=True)
+            name, begun = f"worker {found}-{len(running)}-{source.random()}", context.Event()
+            process = context.Process(target=_quiet, args=(place.dsn, name, begun), daemon=True)
             process.start()
+            begun.wait()  # on a busy machine most would be killed before they had done a thing
             running.append(process)
         time.sleep(source.uniform(0.1, 1.5))
         victim = source.choice(running)
@@ -202,8 +200,9 @@ def killed(
         }
 
 
-def _quiet(dsn: str, name: str) -> None:
+def _quiet(dsn: str, name: str, begun: Event) -> None:
     """Work until killed, or until the server is."""
+    begun.set()
     while True:
         try:
             work(dsn, "on", name, "1 second")

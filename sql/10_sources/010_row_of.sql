@@ -99,6 +99,7 @@ AS $$
 DECLARE
     zone CONSTANT text := mapping ->> 'time_zone';
     key_texts text[];
+    place_texts text[];
     parts text[] := '{}';
     part record;
     expression text;
@@ -106,6 +107,12 @@ DECLARE
 BEGIN
     key_texts := ARRAY(
         SELECT format('pg_catalog.concat(%s.%I)', row_name, k.name)
+        FROM jsonb_array_elements_text(mapping -> 'source_id') WITH ORDINALITY AS k (name, place)
+        ORDER BY k.place);
+    -- The type of a key may have no value that prints as nothing.
+    place_texts := ARRAY(
+        SELECT format('CASE WHEN %s.%I IS NOT NULL THEN %s END', row_name, k.name,
+                      key_texts[k.place])
         FROM jsonb_array_elements_text(mapping -> 'source_id') WITH ORDINALITY AS k (name, place)
         ORDER BY k.place);
     FOR part IN
@@ -126,7 +133,7 @@ BEGIN
                     CASE WHEN mapping ? 'changed_at' THEN ARRAY[
                              format('coalesce(%s, ''-infinity'')', _printed(
                                  format('%s.%I', row_name, mapping ->> 'changed_at'), 'text'))]
-                         ELSE '{}' END || key_texts, ', '))
+                         ELSE '{}' END || place_texts, ', '))
             WHEN part.output = 'user_column' AND name IS NULL THEN
                 format('%L::text', mapping ->> 'user_id')
             WHEN name IS NULL THEN 'NULL::' || CASE part.form

@@ -35,7 +35,8 @@ DECLARE
     new_line CONSTANT text := _line(changed.content, _line_length());
     new_brief CONSTANT text := _brief(changed.content, changed.summary, new_line, _line_length(),
                                       _brief_length());
-    names CONSTANT text := _names_of(changed.user_id, changed.memory_id);
+    names CONSTANT text := _names(changed.speaker, changed.subject,
+                                   _mentioned(changed.user_id, changed.memory_id));
 BEGIN
     UPDATE trace AS t
     SET active = changed.status = 'active', importance = changed.importance,

@@ -24,7 +24,8 @@ BEGIN
 END $$;
 
 -- A row that said nothing before is new, whatever its key. One that is no memory for another reason
--- was purged, or written while memory was off: fill_source() takes it, not its next change.
+-- was purged, or written while memory was off: fill_source() takes it, not its next change. Where a
+-- row was before nothing stays, though it be wrong where it is now: that is recorded for itself.
 CREATE OR REPLACE FUNCTION _source_changed(
     name text, old_row source_row, new_row source_row, for_good boolean, is_event boolean)
     RETURNS void
@@ -40,9 +41,13 @@ BEGIN
             name, old_row.user_id, old_row.source_key,
             for_good OR (old_row.user_id <> new_row.user_id) IS TRUE, is_event);
     END IF;
-    IF new_row.source_key IS NOT NULL THEN
-        PERFORM _source_row(name, new_row,
-                            moved OR NOT (is_event OR _says_something(old_row.content)), is_event);
+    IF new_row.source_key IS NULL THEN
+        RETURN;
+    ELSIF moved THEN
+        PERFORM _take_rows(_known_source(name, false), ARRAY[new_row], 1);
+    ELSE
+        PERFORM _source_row(name, new_row, NOT (is_event OR _says_something(old_row.content)),
+                            is_event);
     END IF;
 END $$;
 
@@ -134,8 +139,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Records what was wrong with a row, once till it is tried again. Where its columns are gone
--- neither row is known.
+-- Records what was wrong with a row, once till it is tried again: not one without a key, by which
+-- it could be found. Where its columns are gone neither row is known.
 CREATE OR REPLACE FUNCTION _source_failed(
     name text, old_row source_row, new_row source_row, code text, reason text) RETURNS void
     LANGUAGE plpgsql
@@ -159,7 +164,8 @@ AS $$
 #variable_conflict use_column
 BEGIN
     INSERT INTO source_error (user_id, source, source_key, place, code, reason, attempts)
-    SELECT n.user_id, _record_failure.name, n.source_key, r.place, _record_failure.code,
+    SELECT n.user_id, _record_failure.name, n.source_key,
+           CASE WHEN NOT r.place @> '[null]' THEN r.place END, _record_failure.code,
            left(_redact(_record_failure.reason), 500), _record_failure.attempts
     FROM (SELECT left(coalesce(r.user_id, ''), 200) AS user_id,
                  left(coalesce(r.source_key, ''), 1000) AS source_key) AS n

@@ -21,9 +21,14 @@ CREATE OR REPLACE FUNCTION _brief(
                     CASE WHEN length(line) > 2 * brief_length
                          THEN _line(content, brief_length) END);
 
--- The memories are new: they have no relations and mention nothing. A name of one is that of its
--- speaker or its subject. model: the row of embedding_model whose vectors they come with; beside
--- another, which is to follow it or was before it, they are without.
+-- The names by which a memory is found: of who speaks, what it is about, and what it mentions.
+CREATE OR REPLACE FUNCTION _names(speaker text, subject text, mentioned text) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN concat_ws(' ', speaker, subject, mentioned);
+
+-- The memories are new: they have no relations and mention nothing. model: the row of
+-- embedding_model whose vectors they come with; beside another, which is to follow it or was before
+-- it, they are without.
 CREATE OR REPLACE FUNCTION _project(user_id text, model embedding_model, made new_memory[])
     RETURNS void
     LANGUAGE plpgsql
@@ -47,7 +52,7 @@ BEGIN
         FROM (SELECT l.*, _brief(l.content, l.summary, l.line, model.line_length,
                                  model.brief_length) AS brief
               FROM (SELECT m.*, _line(m.content, model.line_length) AS line,
-                           concat_ws(' ', m.speaker, m.subject) AS names
+                           _names(m.speaker, m.subject, NULL) AS names
                     FROM unnest(made) AS m OFFSET 0) AS l
               OFFSET 0) AS b,
              _word_vector(b.content, b.names, model.term_limit) AS w
@@ -60,9 +65,12 @@ BEGIN
 END $$;
 
 -- Gives traces their vectors, in the order of their ids; only those without one unless overwrite.
--- What stands for no slot and is no turn is to be compared by them (table uncompared).
+-- text_hashes: of the texts they were made of (_text_hash); where it is another by now, which is
+-- known once the traces are locked, a vector is dropped. What stands for no slot and is no turn is
+-- to be compared by them (table uncompared).
 CREATE OR REPLACE FUNCTION _store_vectors(
-    user_id text, model smallint, memory_ids bigint[], embeddings halfvec[], overwrite boolean)
+    user_id text, model smallint, memory_ids bigint[], embeddings halfvec[], overwrite boolean,
+    text_hashes bigint[] DEFAULT NULL)
     RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -80,9 +88,13 @@ BEGIN
             wide = _is_wide(v.embedding, t.term_count, t.line, t.user_id)
         FROM (
             SELECT DISTINCT ON (g.memory_id) g.memory_id, g.embedding
-            FROM unnest(memory_ids, embeddings) WITH ORDINALITY
-                 AS g (memory_id, embedding, place)
+            FROM unnest(memory_ids, embeddings, text_hashes) WITH ORDINALITY
+                 AS g (memory_id, embedding, text_hash, place)
             WHERE g.embedding IS NOT NULL
+              AND (g.text_hash IS NULL
+                   OR g.text_hash = (SELECT _text_hash(m.user_id, m.content) FROM memory AS m
+                                     WHERE m.user_id = _store_vectors.user_id
+                                       AND m.memory_id = g.memory_id))
             ORDER BY g.memory_id, g.place
         ) AS v
         WHERE t.user_id = _store_vectors.user_id AND t.memory_id = v.memory_id

@@ -3,21 +3,17 @@
 -- tables: there the application's own transaction calls, which must not keep a user's other
 -- changes waiting, so every memory is locked by itself, too.
 
--- The names by which a memory is found: of who speaks, of what it is about, and of the entities it
--- mentions.
-CREATE OR REPLACE FUNCTION _names_of(user_id text, memory_id bigint) RETURNS text
+-- The names of the entities a memory mentions.
+CREATE OR REPLACE FUNCTION _mentioned(user_id text, memory_id bigint) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN (
-        SELECT concat_ws(' ', m.speaker, m.subject, (
-                   SELECT string_agg(n.name, ' ' ORDER BY n.entity_id)
-                   FROM mention AS o
-                   JOIN entity AS n ON n.user_id = o.user_id AND n.entity_id = o.entity_id
-                   WHERE o.user_id = m.user_id AND o.memory_id = m.memory_id))
-        FROM memory AS m
-        WHERE m.user_id = _names_of.user_id AND m.memory_id = _names_of.memory_id);
+        SELECT string_agg(n.name, ' ' ORDER BY n.entity_id)
+        FROM mention AS o
+        JOIN entity AS n ON n.user_id = o.user_id AND n.entity_id = o.entity_id
+        WHERE o.user_id = _mentioned.user_id AND o.memory_id = _mentioned.memory_id);
 END $$;
 
 -- The traces of memories whose text or names are others now, with all that is made from them.
@@ -27,7 +23,7 @@ CREATE OR REPLACE FUNCTION _reproject(user_id text, memory_ids bigint[]) RETURNS
 AS $$
 DECLARE
     -- Before the UPDATE: on a cluster a statement on rows calls no function that reads rows.
-    all_names CONSTANT text[] := ARRAY(SELECT _names_of(user_id, i) FROM unnest(memory_ids) AS i);
+    mentioned CONSTANT text[] := ARRAY(SELECT _mentioned(user_id, i) FROM unnest(memory_ids) AS i);
 BEGIN
     UPDATE trace AS t
     SET line = p.line, brief = p.brief, asks = w.asks, terms = w.terms, term_count = w.term_count,
@@ -41,7 +37,8 @@ BEGIN
                                _brief(m.content, m.summary, l.line, e.line_length, e.brief_length)
                                    AS brief OFFSET 0) AS p
     CROSS JOIN LATERAL _word_vector(
-        m.content, all_names[array_position(memory_ids, m.memory_id)], e.term_limit) AS w
+        m.content, _names(m.speaker, m.subject,
+                          mentioned[array_position(memory_ids, m.memory_id)]), e.term_limit) AS w
     WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (memory_ids)
       AND t.user_id = m.user_id AND t.memory_id = m.memory_id AND e.model_id = t.model;
 END $$;
@@ -117,7 +114,7 @@ BEGIN
     UPDATE trace AS t
     SET active = m.status = 'active', importance = m.importance, kind = k.kind_id,
         embedding = CASE WHEN t.model <> _show_changes.model AND c.old ? 'content' THEN NULL
-                         WHEN t.model = _show_changes.model AND c.old ? 'embedding'
+                         WHEN t.model = _show_changes.model AND c.old ?| '{content,embedding}'
                          THEN c.embedding
                          ELSE t.embedding END
     FROM unnest(memory_ids, olds, embeddings) AS c (id, old, embedding), memory AS m, kind AS k
@@ -133,6 +130,8 @@ BEGIN
     IF EXISTS (SELECT FROM memory AS m
                JOIN kind AS k ON k.name = m.kind AND k.layer = 'profile'
                WHERE m.user_id = _show_changes.user_id AND m.memory_id = ANY (memory_ids))
+       OR EXISTS (SELECT FROM unnest(olds) AS o (old)
+                  JOIN kind AS k ON k.name = o.old ->> 'kind' AND k.layer = 'profile')
     THEN
         PERFORM _refresh_profile(user_id);
     END IF;

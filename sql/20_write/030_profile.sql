@@ -2,7 +2,7 @@
 -- (D0 1.5). Made when a goal or a capability changes, so that recall only reads it.
 
 -- Goals and capabilities as they were at a time: of each column that changed since, the oldest
--- value that was replaced.
+-- value that was replaced. infinity: as they are, without what is over by now.
 CREATE OR REPLACE FUNCTION _profile_memories(user_id text, known_until timestamptz)
     RETURNS SETOF memory
     LANGUAGE plpgsql STABLE
@@ -22,7 +22,9 @@ BEGIN
               ORDER BY e.key, r.revision_id) AS v)) AS t
     WHERE m.user_id = _profile_memories.user_id AND m.kind IN ('okr', 'capability')
       AND m.status <> 'forgotten' AND m.created_at <= known_until
-      AND t.status = 'active' AND (t.valid_until <= known_until) IS NOT TRUE;
+      AND t.status = 'active'
+      AND (t.valid_until <= CASE WHEN known_until = 'infinity' THEN now() ELSE known_until END)
+          IS NOT TRUE;
 END $$;
 
 CREATE OR REPLACE FUNCTION _profile_snippet(user_id text, known_until timestamptz,

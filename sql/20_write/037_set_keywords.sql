@@ -28,6 +28,7 @@ BEGIN
             USING ERRCODE = 'ME008', HINT = 'Pass a weight from 0 to 1 for each keyword, or none.';
     END IF;
     PERFORM _check_share(w, 'the weight of a keyword') FROM unnest(weights) AS w;
+    PERFORM _lock_user(owner);
     PERFORM _check_memory(owner, memory_id);
     SELECT coalesce(array_agg(c.keyword), '{}'), array_agg(c.weight) INTO chosen, chosen_weights
     FROM (SELECT lower(btrim(_redact(u.keyword), E' \t\r\n')) AS keyword, max(u.weight) AS weight

@@ -39,10 +39,21 @@ AS $$
 DECLARE
     stored memory;
     decision record;
+    locked boolean := false;
 BEGIN
-    SELECT m.* INTO STRICT stored
-    FROM memory AS m WHERE m.user_id = _settle.user_id AND m.memory_id = near_id;
-    decision := _decide(stored.content, given.content);
+    LOOP
+        SELECT m.* INTO stored
+        FROM memory AS m
+        WHERE m.user_id = _settle.user_id AND m.memory_id = near_id AND m.status = 'active';
+        IF NOT FOUND THEN
+            RETURN _outcome('ADD', given.memory_id, 'new');
+        END IF;
+        decision := _decide(stored.content, given.content);
+        EXIT WHEN locked OR decision.action <> 'UPDATE';
+        -- Who had the lock may have changed it a moment ago: with the lock it is read once more.
+        locked := _try_lock_user(user_id);
+        EXIT WHEN NOT locked;
+    END LOOP;
     IF decision.action = 'NOOP' THEN
         DELETE FROM memory AS m
         WHERE m.user_id = _settle.user_id AND m.memory_id = given.memory_id;
@@ -51,7 +62,7 @@ BEGIN
         VALUES (_settle.user_id, near_id, 'NOOP', given.origin,
                 'said again: ' || given.content, '{}', NULL, _next_change());
         RETURN _outcome('NOOP', near_id, 'a stored memory says so already');
-    ELSIF decision.action = 'UPDATE' AND _try_lock_user(user_id) THEN
+    ELSIF decision.action = 'UPDATE' AND locked THEN
         DELETE FROM memory AS m
         WHERE m.user_id = _settle.user_id AND m.memory_id = given.memory_id;
         PERFORM _revise(

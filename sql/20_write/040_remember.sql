@@ -61,11 +61,11 @@ DECLARE
         valid_until);
     became outcome;
 BEGIN
-    IF sources IS NOT NULL THEN
-        PERFORM _check_memory(owner, s.id) FROM unnest(sources) AS s (id);
-    END IF;
     IF tags <> '{}' OR sources <> '{}' THEN
         PERFORM _lock_user(owner);
+    END IF;
+    IF sources IS NOT NULL THEN
+        PERFORM _check_memory(owner, s.id) FROM unnest(sources) AS s (id);
     END IF;
     became := (_remember(owner, model, ARRAY[given]))[1];
     action := became.action;

@@ -87,6 +87,9 @@ DECLARE
 BEGIN
     PERFORM _check_memory(owner, undo.memory_id);
     PERFORM _lock_user(owner);
+    -- The application changes its rows without that lock.
+    PERFORM FROM memory AS m WHERE m.user_id = owner AND m.memory_id = undo.memory_id
+    FOR NO KEY UPDATE;
     change := _open_change(owner, undo.memory_id);
     since := _changed_since(owner, change);
     IF change IS NULL THEN

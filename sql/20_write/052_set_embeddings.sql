@@ -16,6 +16,7 @@ DECLARE
     filled embedding_model;
     ids bigint[];
     vectors halfvec[];
+    hashes bigint[];
 BEGIN
     IF cardinality(embeddings) IS DISTINCT FROM cardinality(memory_ids)
        OR cardinality(text_hashes) <> cardinality(memory_ids) THEN
@@ -30,14 +31,13 @@ BEGIN
                        SELECT v.embedding FROM unnest(embeddings) AS v (embedding)
                        WHERE v.embedding IS NOT NULL LIMIT 1))
                    ELSE _known_model(model) END;
-    SELECT array_agg(g.memory_id), array_agg(_check_vector(g.embedding, filled.dimensions))
-    INTO ids, vectors
+    SELECT array_agg(g.memory_id), array_agg(_check_vector(g.embedding, filled.dimensions)),
+           array_agg(g.text_hash)
+    INTO ids, vectors, hashes
     FROM unnest(memory_ids, embeddings, text_hashes) AS g (memory_id, embedding, text_hash)
-    JOIN memory AS m ON m.user_id = owner AND m.memory_id = g.memory_id
-    WHERE g.embedding IS NOT NULL
-      AND (g.text_hash IS NULL OR g.text_hash = _text_hash(owner, m.content));
+    WHERE g.embedding IS NOT NULL;
     RETURN CASE WHEN ids IS NULL THEN 0
-                ELSE _store_vectors(owner, filled.model_id, ids, vectors, false) END;
+                ELSE _store_vectors(owner, filled.model_id, ids, vectors, false, hashes) END;
 END $$;
 
 COMMENT ON FUNCTION set_embeddings(bigint[], halfvec[], text, bigint[], text) IS

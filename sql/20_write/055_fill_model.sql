@@ -1,6 +1,7 @@
 -- Makes the traces of a model for memories that were there before it was added, or all that recall
 -- will read but the vectors: those the embedder brings, by memories_without_vector() and
--- set_embeddings(). One user a call, whose lock keeps his memories as they are meanwhile.
+-- set_embeddings(). One user a call, whose lock keeps his memories as they are meanwhile; rows of
+-- sources, which take no such lock, are held themselves.
 CREATE OR REPLACE FUNCTION fill_model(
     name text, n int DEFAULT 1000, after_user text DEFAULT NULL, after_id bigint DEFAULT NULL,
     user_id text DEFAULT NULL)
@@ -17,6 +18,7 @@ AS $$
 DECLARE
     whose CONSTANT text := user_id;
     filled CONSTANT embedding_model := _lasting_model(name);
+    ids bigint[];
 BEGIN
     IF n IS NULL OR n NOT BETWEEN 1 AND 10000 THEN
         RAISE EXCEPTION 'n must be 1 to 10000 memories, not %', n
@@ -38,6 +40,18 @@ BEGIN
         RETURN;
     END IF;
     PERFORM _lock_user(owner);
+    ids := ARRAY(
+        SELECT m.memory_id
+        FROM memory AS m
+        WHERE m.user_id = owner
+          AND m.memory_id > CASE WHEN owner = after_user THEN after_id ELSE 0 END
+          AND NOT EXISTS (SELECT FROM trace AS t
+                          WHERE t.user_id = owner AND t.memory_id = m.memory_id
+                            AND t.model = filled.model_id)
+        ORDER BY m.memory_id LIMIT n);
+    PERFORM FROM memory AS m
+    WHERE m.user_id = owner AND m.memory_id = ANY (ids) AND m.source IS NOT NULL
+    FOR SHARE;
     WITH added AS (
         INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance, session,
                            position, asks, derived, cost, brief_cost, term_count, terms, line,
@@ -46,19 +60,10 @@ BEGIN
                t.session, t.position, t.asks, t.derived, t.cost, t.brief_cost, t.term_count,
                t.terms, t.line, t.brief, t.active,
                _is_wide(NULL, t.term_count, t.line, t.user_id)
-        FROM (
-            SELECT m.memory_id
-            FROM memory AS m
-            WHERE m.user_id = owner
-              AND m.memory_id > CASE WHEN owner = after_user THEN after_id ELSE 0 END
-              AND NOT EXISTS (SELECT FROM trace AS t
-                              WHERE t.user_id = owner AND t.memory_id = m.memory_id
-                                AND t.model = filled.model_id)
-            ORDER BY m.memory_id LIMIT n
-        ) AS m
+        FROM unnest(ids) AS i (id)
         CROSS JOIN LATERAL (
             SELECT t.* FROM trace AS t
-            WHERE t.user_id = owner AND t.memory_id = m.memory_id
+            WHERE t.user_id = owner AND t.memory_id = i.id
             ORDER BY t.user_id, t.memory_id, t.model LIMIT 1) AS t
         ON CONFLICT DO NOTHING
         RETURNING memory_id

@@ -37,6 +37,8 @@ BEGIN
             USING ERRCODE = 'ME008',
                   HINT = 'Pass two memories: memoir.relate(from_id, to_id).';
     END IF;
+    -- With the lock nobody purges one of them meanwhile.
+    PERFORM _lock_user(owner);
     PERFORM _check_memory(owner, from_id);
     PERFORM _check_memory(owner, to_id);
 

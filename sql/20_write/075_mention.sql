@@ -16,7 +16,8 @@ BEGIN
 END $$;
 
 -- A memory is found by the names of its entities: they are features of its trace. A dump has
--- traces as they are.
+-- traces as they are. The row of a source may just be changed by the application, which takes no
+-- lock of the user: the memory is held, or its trace would tell of the text before.
 CREATE OR REPLACE FUNCTION _mention_changed() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -24,6 +25,8 @@ AS $$
 DECLARE
     changed CONSTANT mention := CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
 BEGIN
+    PERFORM FROM memory AS m
+    WHERE m.user_id = changed.user_id AND m.memory_id = changed.memory_id FOR NO KEY UPDATE;
     PERFORM _reproject(changed.user_id, ARRAY[changed.memory_id]);
     RETURN NULL;
 END $$;
@@ -44,8 +47,8 @@ DECLARE
     of_type CONSTANT text := lower(_entity_name(coalesce(type, 'thing')));
     mentioned bigint;
 BEGIN
-    PERFORM _check_memory(owner, mention.memory_id);
     PERFORM _lock_user(owner);
+    PERFORM _check_memory(owner, mention.memory_id);
     INSERT INTO entity AS e (user_id, name, type)
     VALUES (owner, given_name, of_type)
     ON CONFLICT (user_id, name_key, type) DO NOTHING

@@ -21,7 +21,7 @@ CREATE OR REPLACE FUNCTION _decision_in_words(decision jsonb) RETURNS jsonb
             LEFT JOIN (VALUES ('merged_content', 'content'), ('id', 'memory_id'),
                               ('salience', 'importance'), ('category', 'kind')) AS o (theirs, ours)
               ON o.theirs = e.key
-            WHERE e.value NOT IN ('null', '""')
+            WHERE _trimmed(e.value #>> '{}') <> ''
         ) AS w);
 
 CREATE OR REPLACE FUNCTION _decisions_in_words(decisions jsonb) RETURNS jsonb

@@ -61,8 +61,10 @@ AS $$
 DECLARE
     known bigint[];
     vectors halfvec[];
+    hashes bigint[];
 BEGIN
-    SELECT array_agg(m.memory_id), array_agg(k.embedding) INTO known, vectors
+    SELECT array_agg(m.memory_id), array_agg(k.embedding), array_agg(m.hash)
+    INTO known, vectors, hashes
     FROM _contents(user_id, memory_ids) AS m, LATERAL (
         SELECT t.embedding
         FROM memory AS o
@@ -72,7 +74,7 @@ BEGIN
           AND t.model = _copy_known_vectors.model AND t.embedding IS NOT NULL
         LIMIT 1) AS k;
     RETURN CASE WHEN known IS NULL THEN 0
-                ELSE _store_vectors(user_id, model, known, vectors, false) END;
+                ELSE _store_vectors(user_id, model, known, vectors, false, hashes) END;
 END $$;
 
 -- What is left to embed of these memories: their ids and the hashes of their texts, side by side,

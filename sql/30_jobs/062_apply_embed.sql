@@ -45,6 +45,7 @@ DECLARE
     errors CONSTANT text[] := _embed_errors(answer, embeddings);
     ids bigint[];
     vectors halfvec[];
+    hashes bigint[];
 BEGIN
     IF coalesce(cardinality(embeddings), 0) <> texts THEN
         RAISE EXCEPTION '% embeddings for % texts', coalesce(cardinality(embeddings), 0), texts
@@ -60,13 +61,12 @@ BEGIN
     END IF;
     SELECT array_agg(h.memory_id),
            array_agg(_check_vector(v.embedding, (SELECT e.dimensions FROM embedding_model AS e
-                                                 WHERE e.model_id = model)))
-    INTO ids, vectors
+                                                 WHERE e.model_id = model))),
+           array_agg(h.hash)
+    INTO ids, vectors, hashes
     FROM _texts_held(finished) AS h
     JOIN unnest(embeddings) WITH ORDINALITY AS v (embedding, place) ON v.place = h.place
-    JOIN _contents(finished.user_id, _payload_ids(finished.payload)) AS m
-      ON m.memory_id = h.memory_id AND m.hash = h.hash
     WHERE v.embedding IS NOT NULL;
-    PERFORM _store_vectors(finished.user_id, model, ids, vectors, false);
+    PERFORM _store_vectors(finished.user_id, model, ids, vectors, false, hashes);
     PERFORM _embed_apart(finished, errors, 1);
 END $$;

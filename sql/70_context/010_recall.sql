@@ -41,6 +41,7 @@ DECLARE
     keywords text[];
     pool bigint[];
     edges bigint[];
+    expired bigint[];
     ids bigint[];
     kinds smallint[];
     scores float8[];
@@ -199,9 +200,15 @@ BEGIN
             FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
         END IF;
         IF uncounted OR NOT setup.none_expires THEN
-            setup.except_ids := setup.except_ids || ARRAY(
+            expired := ARRAY(
                 SELECT v.memory_id FROM memory AS v
                 WHERE v.user_id = _recall.user_id AND v.valid_until <= at AND v.status = 'active');
+            -- The profile was made before one of its goals was over.
+            IF setup.except_ids && expired AND as_of = 'infinity' THEN
+                SELECT f.* INTO setup.profile_text, setup.profile_cost, setup.except_ids
+                FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
+            END IF;
+            setup.except_ids := setup.except_ids || expired;
         END IF;
         IF setup.number > 0 AND query IS NULL AND question IS NULL THEN
             setup.fast := false;

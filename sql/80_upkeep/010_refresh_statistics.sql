@@ -68,9 +68,11 @@ BEGIN
         expanding = ARRAY(SELECT DISTINCT e.lead FROM expansion AS e
                           JOIN term AS t ON t.user_id = owner AND t.term = e.added),
         narrow_for = CASE WHEN narrow THEN size ELSE -1 END,
+        -- A row of a source may be in a transaction that is still open: it waits for no lock here.
         some_expire = EXISTS (SELECT FROM memory AS m
                               WHERE m.user_id = owner AND m.valid_until IS NOT NULL
-                                AND m.status = 'active'),
+                                AND m.status = 'active')
+                      OR EXISTS (SELECT FROM source AS s WHERE s.mapping ? 'valid_until'),
         overview = told
     WHERE p.user_id = owner;
     RETURN mark.memories;

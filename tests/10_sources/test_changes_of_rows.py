@@ -158,6 +158,19 @@ def test_the_row_of_another_user_moves(app):
     )
 
 
+@pytest.mark.parametrize(
+    ("owner", "left", "failed"),
+    [("bob", {}, ("bob", "ME008")), (None, {"tea": "forgotten"}, ("", "ME006"))],
+)
+def test_a_row_that_is_wrong_where_it_moves_leaves_who_had_it(app, owner, left, failed):
+    app.execute("ALTER TABLE tasks ADD owner text, ADD weight float8")
+    attach(app, "tasks", user_id=None, user_column="owner", importance="weight")
+    app.execute("INSERT INTO tasks (title, owner) VALUES ('tea', 'ada')")
+    app.execute("UPDATE tasks SET owner = %s, weight = 7", (owner,))
+    assert memories(app, user="ada") == left
+    assert app.execute("SELECT user_id, code FROM memoir.source_error").fetchall() == [failed]
+
+
 def test_another_key_is_another_memory(app):
     attach(app, "capabilities")
     app.execute("INSERT INTO capabilities VALUES ('a', 'tea')")

@@ -58,6 +58,19 @@ def test_a_bad_row_does_not_keep_the_others(app):
     assert (fill(app, "tasks")[-1].waiting, memories(app)) == (1, {"a": "active", "c": "active"})
 
 
+def test_a_row_without_a_key_does_not_keep_others_from_being_tried_again(tx):
+    tx.execute("CREATE TABLE t (id int, content text, weight float8)")
+    tx.execute("INSERT INTO t VALUES (1, 'tea', 7), (NULL, 'milk', 1), (NULL, 'rum', 1)")
+    how = {"source_id": ["id"], "importance": "weight"}
+    call(tx, "attach_source", name="t", kind="fact", relation="t", user_id=USER, **how)
+    fill(tx, "t")
+    assert sorted(code for code, _ in waiting(tx, "t")) == ["ME008", "ME008"]
+    tx.execute("SET LOCAL session_replication_role = replica; UPDATE t SET weight = 1")
+    fill(tx, "t")
+    fill(tx, "t")
+    assert (memories(tx, "t"), len(waiting(tx, "t"))) == ({"tea": "active"}, 1)
+
+
 def test_an_anew_fill_forgets_what_is_gone(app):
     tasks(app, "tea", "milk")
     attach(app, "tasks")

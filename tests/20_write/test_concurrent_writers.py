@@ -7,7 +7,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
-from tests.rows import value
+import pytest
+from tests.rows import call, refused, remember, remember_all, sentences, until, value
 from writers import USER, faults, write_at_once
 
 WRITERS = 16
@@ -78,3 +79,49 @@ def test_one_of_sixteen_decisions_about_a_memory_is_carried_out(db, dsn):
         return (json.dumps([{"action": "SUPERSEDE", "memory_id": id_, "content": text}]),)
 
     assert sorted(at_once(dsn, apply, decision)) == ["ME014"] * 15 + ["SUPERSEDE"]
+
+
+def test_of_keywords_that_sixteen_set_at_once_those_of_one_stay(db, dsn):
+    id_ = value(db, "SELECT memory_id FROM memoir.remember('drinks tea')")
+    words = "SELECT memoir.set_keywords(%s, ARRAY[%s, %s])"
+    assert at_once(dsn, words, lambda n: (id_, f"a{n}", f"b{n}")) == [2] * WRITERS
+    assert value(db, "SELECT count(*) FROM memoir.keyword WHERE origin = 'llm'") == 2
+
+
+def test_a_text_that_was_changed_a_moment_before_is_not_written_over(db, dsn):
+    (text,) = sentences(1, 15)
+    id_ = remember(db, text)
+    db.execute(  # it stops where it asks for the lock
+        "CREATE OR REPLACE FUNCTION memoir._try_lock_user(user_id text) RETURNS boolean LANGUAGE"
+        " plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(7), memoir._lock_user(user_id);"
+        " RETURN true; END'"
+    )
+    with psycopg.connect(dsn) as other, psycopg.connect(dsn, autocommit=True) as writer:
+        other.execute("SELECT pg_advisory_xact_lock(7)")
+        with ThreadPoolExecutor(1) as pool:
+            said = pool.submit(call, writer, "remember", content=f"{text} today", kind="fact")
+            until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+            call(other, "update_memory", memory_id=id_, content="the office is closed")
+            other.commit()
+            assert said.result()[0].action == "ADD"
+    kept = db.execute("SELECT content FROM memoir.memory ORDER BY memory_id").fetchall()
+    assert kept == [("the office is closed",), (f"{text} today",)]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        ("mention", {"memory_id": 2, "entity": "Ada"}),
+        ("relate", {"from_id": 1, "to_id": 2}),
+        ("set_keywords", {"memory_id": 2, "keywords": ["tea"]}),
+        ("remember", {"content": "drinks tea at nine", "sources": [2]}),
+    ],
+)
+def test_a_memory_that_is_just_being_purged_is_missing(db, dsn, function, arguments):
+    remember_all(db, ["drinks tea", "sleeps at nine"])
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        call(other, "purge", memory_id=2)
+        said = pool.submit(refused, db, function, **arguments)
+        until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        other.commit()
+        assert said.result().sqlstate == "ME012"

@@ -16,14 +16,14 @@ NEW = ("[0,0,0,1]", "[0,0,1,0]", "[1,0,0,0]")
 
 
 @pytest.fixture
-def ids(tx):
+def ids(quiet):
     """Three memories of ada's by model small, and model large beside it."""
-    call(tx, "use_model", name="small", dimensions=3)
+    call(quiet, "use_model", name="small", dimensions=3)
     made = [
-        remember(tx, text, embedding=vector, user_id="ada")
+        remember(quiet, text, embedding=vector, user_id="ada")
         for text, vector in zip(TEXTS, OLD, strict=True)
     ]
-    call(tx, "add_model", name="large", dimensions=4)
+    call(quiet, "add_model", name="large", dimensions=4)
     return made
 
 
@@ -337,18 +337,18 @@ def test_embed_jobs_of_the_old_model_are_void(tx, ids):
 
 
 @pytest.mark.parametrize("attempts", [1, 8])
-def test_a_job_of_the_old_model_that_fails_after_the_switch_holds_nothing(tx, attempts):
-    call(tx, "use_model", name="small", dimensions=3)
-    remember(tx, TEXTS[0])
-    remember(tx, TEXTS[1])
-    (taken,) = claim(tx)
-    tx.execute("UPDATE memoir.job SET attempts = %s", (attempts,))
-    call(tx, "add_model", name="large", dimensions=4)
-    make_traces(tx)
-    call(tx, "switch_model", name="large")
-    fail(tx, taken.job_id, worker="w1")
-    assert ready(tx) == [("default", 2)]
-    assert [each.texts for each in claim(tx, worker="w2")] == [list(TEXTS[:2])]
+def test_a_job_of_the_old_model_that_fails_after_the_switch_holds_nothing(quiet, attempts):
+    call(quiet, "use_model", name="small", dimensions=3)
+    remember(quiet, TEXTS[0])
+    remember(quiet, TEXTS[1])
+    (taken,) = claim(quiet)
+    quiet.execute("UPDATE memoir.job SET attempts = %s", (attempts,))
+    call(quiet, "add_model", name="large", dimensions=4)
+    make_traces(quiet)
+    call(quiet, "switch_model", name="large")
+    fail(quiet, taken.job_id, worker="w1")
+    assert ready(quiet) == [("default", 2)]
+    assert [each.texts for each in claim(quiet, worker="w2")] == [list(TEXTS[:2])]
 
 
 @pytest.mark.parametrize("dimensions", [256, 3072, 4000])
@@ -363,9 +363,15 @@ def test_a_long_text_goes_over_to_any_length(tx, ids, dimensions):
     assert [nearest(tx, vector, budget=5_000) for vector in vectors] == [[i] for i in [*ids, long]]
 
 
+OWN = "SELECT ann FROM memoir.profile WHERE user_id = 'ada'"
+
+
 def test_a_user_with_indexes_of_his_own_gets_new_ones(db):
-    fill(db, 6000, "ada")
+    db.execute("ALTER TABLE memoir.trace SET (autovacuum_enabled = off)")
+    db.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    fill(db, 30, "ada")
     call(db, "maintain", only_user="ada")
+    assert value(db, OWN) > 0
     call(db, "add_model", name="other", dimensions=8)
     make_traces(db, "other")
     db.execute(
@@ -377,7 +383,7 @@ def test_a_user_with_indexes_of_his_own_gets_new_ones(db):
     call(db, "switch_model", name="other")
     assert recall(db, **asked).memory_ids[:1] == before
     call(db, "maintain", only_user="ada")
-    assert value(db, "SELECT ann FROM memoir.profile WHERE user_id = 'ada'") > 0
+    assert value(db, OWN) > 0
     assert recall(db, **asked).memory_ids[:1] == before
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import NOTHING, NOW, ago, explain, headings, lines, recall, remember, value
+from tests.rows import NOTHING, NOW, ago, call, explain, headings, lines, recall, remember, value
 
 
 def goal(conn, title, priority=0, progress=0, status="in_progress", **more):
@@ -142,6 +142,23 @@ def test_a_goal_not_yet_set_is_not_shown(tx):
     goal(tx, "old", created_at=ago(days=2))
     goal(tx, "new", created_at=NOW)
     assert shown(tx, as_of=ago(days=1)) == ["old (in_progress, 0%)"]
+
+
+def test_a_goal_with_an_end_is_shown_until_then(tx):
+    goal(tx, "Open the tea house", created_at=ago(days=9), valid_until="2999-01-01")
+    assert shown(tx) == ["Open the tea house (in_progress, 0%)"]
+    goal(tx, "Drink tea")
+    tx.execute(
+        "UPDATE memoir.memory SET valid_until = %s WHERE valid_until > now()", (ago(days=1),)
+    )
+    assert shown(tx) == ["Drink tea (in_progress, 0%)"]
+    assert [row.reason for row in explain(tx) if "house" in row.content] == ["expired"]
+
+
+def test_a_goal_of_another_kind_now_is_none_in_the_profile(tx):
+    memory_id = goal(tx, "Open the tea house")
+    call(tx, "update_memory", memory_id=memory_id, kind="fact")
+    assert "Current goals" not in recall(tx).block
 
 
 def test_data_of_any_shape_breaks_nothing(tx):

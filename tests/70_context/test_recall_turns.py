@@ -223,7 +223,7 @@ def test_lines_of_every_length_fit_the_index(tx):
         {
             "content": " ".join(source.sample(letters, min(length, 500)))[:length],
             "kind": "turn",
-            "speaker": " ".join(f"name{length}x{n}" for n in range(17)),
+            "speaker": " ".join(f"n{length}x{n}" for n in range(20)),
         }
         for length in range(60, 1000, 15)
     ]

@@ -26,16 +26,6 @@ LITTLE = "0.22"
 
 
 @pytest.fixture
-def quiet(tx):
-    """The shared database; what autovacuum does to its traces ends, and begins after the test.
-
-    maintain() waits for a busy table half a second, and autovacuum gives way after one.
-    """
-    tx.execute("LOCK TABLE memoir.trace IN SHARE UPDATE EXCLUSIVE MODE")
-    return tx
-
-
-@pytest.fixture
 def small(quiet):
     """A connection to a database where few memories are many."""
     set_to(quiet, ann_gain=LITTLE)

@@ -112,8 +112,8 @@ def open_client(request: pytest.FixtureRequest, dsn: str) -> Iterator[Callable[.
 @pytest.fixture(scope="module")
 def kept_dsn(lender: Lender) -> Iterator[str]:
     """The address of a database for all tests of a module that must not change anything."""
-    with lender.lent() as address:
-        yield address
+    with lender.lent() as database:
+        yield database.dsn
 
 
 @pytest.fixture

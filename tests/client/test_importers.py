@@ -93,6 +93,13 @@ def test_mem0_says_until_when_and_under_which_words() -> None:
     ).memories
     assert memory["valid_until"] == datetime(2030, 1, 1, tzinfo=UTC)
     assert memory["keywords"] == ["sports"]
+    (memory,) = items("mem0", [{**MEM0, "categories": [None, ""]}]).memories
+    assert "keywords" not in memory
+
+
+@pytest.mark.parametrize("relations", [None, 5, []])
+def test_relations_of_mem0_that_are_none_are_not_told(relations: Any) -> None:
+    assert items("mem0", {"results": [MEM0], "relations": relations}).notes == []
 
 
 def test_the_graph_of_mem0_is_left_out_and_told() -> None:
@@ -128,6 +135,12 @@ def test_an_item_of_langgraph_keeps_where_it_was() -> None:
 )
 def test_the_text_of_a_langgraph_value_is_found(value: Any, content: str) -> None:
     assert contents("langgraph", [{**ITEM, "value": value}]) == [content]
+
+
+@pytest.mark.parametrize("value", [None, {}, "", " ", {"content": {"content": "\n"}}])
+def test_a_langgraph_item_without_text_is_left_out(value: Any) -> None:
+    found = items("langgraph", [{**ITEM, "value": value}, ITEM])
+    assert (found.skipped, len(found.memories)) == (1, 1)
 
 
 def test_a_row_of_the_table_of_langgraph_is_an_item() -> None:
@@ -210,6 +223,8 @@ def test_jsonl_has_the_fields_of_remember_and_their_names_in_sql() -> None:
         ("mem0", '[\n{"id": 1, "memory": "a", "user_id": 7}]', "line 2: user_id is 7"),
         ("mem0", '[\n{"id": 1, "memory": "a", "metadata": []}', "line 2: not JSON"),
         ("mem0", '[\n{"memory": "a", "created_at": "soon"}]', 'line 2: created_at is "soon"'),
+        ("mem0", '[\n{"memory": "a", "categories": "food"}]', 'categories is "food", not a list'),
+        ("langgraph", '{"key": 1, "value": "a", "prefix": 5}', "prefix is 5, not a list"),
         ("langgraph", '[\n\n{"key": 1}]', "line 3: an item has value, this one has not"),
         ("langgraph", '{"key": 1, "value": {}}', "an item has a namespace"),
         ("jsonl", '{"content": "a"}\n[1]', "line 2: a memory is an object, this is 1"),

@@ -33,6 +33,8 @@ NOT_CONNECTED = 3
 # unknown database, too many connections, shutdown.
 _CONNECTION = ("08", "28", "3D", "53300", "57P")
 
+_BEFORE_THE_COMMAND = ("--dsn", "--data", "--user")
+
 
 @dataclass
 class App:
@@ -192,6 +194,8 @@ def _usage_error(error: click.ClickException | click.Abort) -> tuple[Report, int
         return Report(error.format_message()), FAILED
     path = error.ctx.command_path if error.ctx else "memoir"
     hint = f"{path} --help lists what there is."
+    if isinstance(error, click.NoSuchOption) and error.option_name in _BEFORE_THE_COMMAND:
+        hint = f"It stands before the command: memoir {error.option_name} ..."
     return Report(error.format_message(), hint=hint), WRONG_USAGE
 
 

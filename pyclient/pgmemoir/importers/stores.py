@@ -31,8 +31,8 @@ def read_mem0(data: bytes, name: str) -> Items:
     items = Items()
     relations = 0
     for value, place in document.values():
-        if isinstance(value, dict):
-            relations += len(value.get("relations") or [])
+        if isinstance(value, dict) and isinstance(value.get("relations"), list | dict):
+            relations += len(value["relations"])
         for entry in _entries(document, value, place, ("results", "memories")):
             _add_mem0(items, entry, document)
     if relations:
@@ -63,8 +63,8 @@ def _add_mem0(items: Items, entry: Object, document: Document) -> None:
         memory["created_at"] = time_of("created_at", entry["created_at"], fault)
     if entry.get("expiration_date"):
         memory["valid_until"] = time_of("expiration_date", entry["expiration_date"], fault)
-    if entry.get("categories"):
-        memory["keywords"] = [str(each) for each in entry["categories"]]
+    if words := [str(each) for each in _list(entry, "categories", fault) if each]:
+        memory["keywords"] = words
     items.add(memory, document.line(entry.start), _user(entry, fault))
 
 
@@ -90,12 +90,11 @@ def _add_langgraph(items: Items, entry: Object, document: Document) -> None:
     missing = {"key", "value"} - entry.keys()
     if missing or not (entry.keys() & {"namespace", "prefix"}):
         raise fault(f"an item has {', '.join(sorted(missing)) or 'a namespace'}, this one has not")
-    value = entry["value"]
-    if value is None or value == {}:
+    text, rest = _told(entry["value"])
+    if not text.strip():
         items.skipped += 1
         return
-    text, rest = _told(value)
-    where = {"namespace": _namespace(entry), "key": str(entry["key"])}
+    where = {"namespace": _namespace(entry, fault), "key": str(entry["key"])}
     if entry.get("updated_at"):
         where["updated_at"] = entry["updated_at"]
     memory: NewMemory = {
@@ -113,6 +112,8 @@ def _told(value: Any) -> tuple[str, dict[str, Any]]:
     """The text of a value, and what else it says; without a text it is its own JSON."""
     if isinstance(value, str):
         return value, {}
+    if value is None or value == {}:
+        return "", {}
     if isinstance(value, dict):
         for key in _TEXT:
             inner = value.get(key)
@@ -126,10 +127,20 @@ def _told(value: Any) -> tuple[str, dict[str, Any]]:
     return json.dumps(value, ensure_ascii=False), value if isinstance(value, dict) else {}
 
 
-def _namespace(entry: Object) -> list[str]:
+def _namespace(entry: Object, fault: Fault) -> list[str]:
     """The namespace; a row of the table has it as one text with points."""
-    given = entry.get("namespace", entry.get("prefix"))
-    return given.split(".") if isinstance(given, str) else [str(part) for part in given or []]
+    field = "namespace" if "namespace" in entry else "prefix"
+    if isinstance(entry[field], str):
+        return str(entry[field]).split(".")
+    return [str(part) for part in _list(entry, field, fault)]
+
+
+def _list(entry: Object, field: str, fault: Fault) -> list[Any]:
+    """A list that an entry has; nothing is an empty one."""
+    value = entry.get(field)
+    if value is not None and not isinstance(value, list):
+        raise fault(f"{field} is {json.dumps(value)[:40]}, not a list")
+    return value or []
 
 
 def _entries(document: Document, value: Any, place: int, inside: tuple[str, ...]) -> list[Object]:

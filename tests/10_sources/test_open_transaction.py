@@ -1,0 +1,104 @@
+"""What others do to a memory while the transaction that changes its row is still open."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from tests.application import USER, waiting
+from tests.rows import call, found, remember, until, value
+
+CHANGE = "UPDATE t SET content = 'the printer is fast'"
+TRACE = "SELECT t.line, t.embedding::text FROM memoir.trace AS t ORDER BY t.model"
+
+
+@pytest.fixture
+def memory_id(db):
+    """The memory of the one row of table t, which says that the gateway is slow."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, valid_until timestamptz)")
+    call(
+        db, "attach_source", name="t", kind="fact", relation="t", user_id=USER,
+        valid_until="valid_until",
+    )  # fmt: skip
+    db.execute("INSERT INTO t VALUES (1, 'the gateway is slow')")
+    return value(db, "SELECT memory_id FROM memoir.memory")
+
+
+def waiting_for(conn):
+    """Whether somebody waits for this connection."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY"
+    return value(conn, f"{query} (pg_blocking_pids(pid))") > 0
+
+
+def in_between(holder, function, *arguments, **more):
+    """Calls a function that waits for the transaction of the holder, which then commits."""
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(function, *arguments, **more)
+        until(lambda: waiting_for(holder))
+        holder.commit()
+        return result.result()
+
+
+def beside(db, dsn, function, **arguments):
+    """Calls a function while the row is being changed to a fast printer."""
+    with psycopg.connect(dsn) as application:
+        application.execute(CHANGE)
+        return in_between(application, call, db, function, user_id=USER, **arguments)
+
+
+def text_hash(db):
+    return value(db, "SELECT memoir._text_hash(user_id, content) FROM memoir.memory")
+
+
+def test_a_mention_leaves_the_new_text_in_recall(db, dsn, memory_id):
+    beside(db, dsn, "mention", memory_id=memory_id, entity="Zorg")
+    assert db.execute(TRACE).fetchall() == [("the printer is fast", None)]
+
+
+def test_a_change_keeps_the_entity_that_is_just_mentioned(db, dsn, memory_id):
+    with psycopg.connect(dsn) as other:
+        call(other, "mention", memory_id=memory_id, entity="Zorg", user_id=USER)
+        in_between(other, db.execute, CHANGE)
+    query = "SELECT strpos(terms::text, memoir._feature('name zorg') || ':') > 0 FROM memoir.trace"
+    assert (value(db, query), waiting(db, "t")) == (True, [])
+
+
+def test_the_vector_of_the_old_text_is_dropped(db, dsn, memory_id):
+    stored = beside(
+        db, dsn, "set_embeddings", memory_ids=[memory_id], embeddings=["[1,0,0]"],
+        text_hashes=[text_hash(db)],
+    )  # fmt: skip
+    assert stored[0].set_embeddings == 0
+    assert db.execute(TRACE).fetchall() == [("the printer is fast", None)]
+
+
+@pytest.mark.usefixtures("memory_id")
+def test_the_vector_of_the_old_text_is_dropped_when_a_worker_brings_it(db, dsn):
+    job_id = call(db, "claim", user_id=USER, n=1, worker="w")[0].job_id
+    done = beside(db, dsn, "finish", job_id=job_id, worker="w", embeddings=["[1,0,0]"])
+    assert done[0].finish == "done"
+    assert db.execute(TRACE).fetchall() == [("the printer is fast", None)]
+
+
+@pytest.mark.usefixtures("memory_id")
+def test_another_model_has_the_new_text(db, dsn):
+    call(db, "use_model", name="first", dimensions=3)
+    call(db, "add_model", name="second", dimensions=4)
+    beside(db, dsn, "fill_model", name="second")
+    assert db.execute(TRACE).fetchall() == [("the printer is fast", None)] * 2
+
+
+def test_an_undo_takes_back_the_change_it_waited_for(db, dsn, memory_id):
+    db.execute("UPDATE t SET content = 'the gateway is gone'")
+    (undone,) = beside(db, dsn, "undo", memory_id=memory_id)
+    assert (undone.action, undone.line) == ("undone: UPDATE", "the gateway is gone")
+
+
+@pytest.mark.usefixtures("memory_id")
+def test_what_is_over_is_not_recalled_though_it_was_not_there_to_be_counted(db, dsn):
+    with psycopg.connect(dsn) as application:
+        application.execute("INSERT INTO t VALUES (2, 'the old router', '2021-01-01')")
+        remember(db, "the new router", user_id=USER)
+        call(db, "refresh_statistics", user_id=USER)
+    assert found(db, "router", user_id=USER) == ["the new router"]
