@@ -30,27 +30,27 @@ AS $$
 DECLARE
     singly CONSTANT int := most / CASE WHEN alone THEN 5 ELSE 25 END;
     words int[];
-    -- How many memories have a word, and from the first loop on: it or a rarer one.
-    found bigint[];
+    -- How many memories have the word, and from the first loop on: it or a rarer one.
+    memories bigint[];
     uncommon int := 0;
     choices text[];
 BEGIN
-    SELECT array_agg(w.term), array_agg(w.df) INTO words, found
+    SELECT array_agg(w.term), array_agg(w.df) INTO words, memories
     FROM (SELECT p.term, coalesce(k.df, 0) AS df
           FROM unnest(_places(question)) AS p (term)
           LEFT JOIN term AS k ON k.user_id = _word_query.user_id AND k.term = p.term
           WHERE _is_word(p.term)
           ORDER BY df, p.term) AS w;
     FOR i IN 1..coalesce(cardinality(words), 0) LOOP
-        found[i] := found[i] + coalesce(found[i - 1], 0);
-        IF found[i] <= 8 * most THEN
+        memories[i] := memories[i] + coalesce(memories[i - 1], 0);
+        IF memories[i] <= 8 * most THEN
             uncommon := i;
         END IF;
     END LOOP;
     FOR i IN 1..coalesce(cardinality(words), 0) LOOP
-        IF found[i] <= singly OR alone AND i = 1 THEN
+        IF memories[i] <= singly OR alone AND i = 1 THEN
             choices[i] := words[i];
-        ELSIF found[i] <= most AND i < uncommon THEN
+        ELSIF memories[i] <= most AND i < uncommon THEN
             choices[i] := words[i] || '&('
                 || array_to_string(words[i + 1:uncommon], '|') || ')';
         ELSE
