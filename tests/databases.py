@@ -52,7 +52,8 @@ FROM {0}
 # what VACUUM and CREATE INDEX write without a new version of a row, and ALTER DATABASE SET.
 BESIDES = """
 SELECT 'catalogues', coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint, 0, 0
-FROM pg_stat_sys_tables WHERE relid NOT IN (SELECT oid FROM pg_class WHERE relisshared)
+FROM pg_stat_sys_tables
+WHERE schemaname = 'pg_catalog' AND relid NOT IN (SELECT oid FROM pg_class WHERE relisshared)
 UNION ALL
 SELECT 'statistics', sum(relpages + reltuples::bigint)::bigint, 0, 0 FROM pg_class
 UNION ALL
@@ -106,7 +107,7 @@ class Database:
         self._look = " UNION ALL ".join([*map(TABLE.format, tables), BESIDES])
         self._mark()
         self._made = {name: now.rows for name, now in self._seen().items()}
-        self._rows = {name: self._copied(name) for name in tables if name.startswith("memoir.")}
+        self._rows = {name: self._copied(name) for name in tables}
 
     def clear(self) -> bool:
         """Make it what it was; whether that could be done."""
