@@ -27,7 +27,7 @@ from hypothesis.internal.conjecture import providers
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql import factories
 from pytest_postgresql.executors import NoopExecutor
-from tests.databases import Database, Lender, address, janitor
+from tests.databases import Database, Lender, database
 
 from pgmemoir import migrations
 from pgmemoir import server as embedded
@@ -139,15 +139,13 @@ def _install(host: str, port: int, user: str, dbname: str, **_: object) -> None:
 
 
 installed = factories.postgresql_noproc(depends_on="server", dbname="own", load=[_install])
-nothing = factories.postgresql_noproc(depends_on="server", dbname="empty")
-empty_database = factories.postgresql("nothing")
 
 
 @pytest.fixture(scope="session")
 def shared_database(installed: NoopExecutor) -> Iterator[dict[str, object]]:
     """Connection parameters of the database all ``tx`` tests share."""
-    with janitor(installed, "shared") as made:
-        yield address(made)
+    with database(installed, "shared") as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
@@ -220,14 +218,14 @@ def db(lent: Database) -> psycopg.Connection:
 
 
 @pytest.fixture
-def empty_db(empty_database: psycopg.Connection) -> psycopg.Connection:
-    """An autocommit connection to a database of the test's own, with nothing in it."""
-    empty_database.autocommit = True
-    return empty_database
+def empty_dsn(server: Server) -> Iterator[str]:
+    """The address of the database of ``empty_db``, as psql of any version understands it."""
+    with database(server, "empty") as address:
+        yield make_conninfo(**address)
 
 
 @pytest.fixture
-def empty_dsn(empty_database: psycopg.Connection) -> str:
-    """The address of the database of ``empty_db``, as psql of any version understands it."""
-    info = empty_database.info
-    return make_conninfo(host=info.host, port=info.port, user=info.user, dbname=info.dbname)
+def empty_db(empty_dsn: str) -> Iterator[psycopg.Connection]:
+    """An autocommit connection to a database of the test's own, with nothing in it."""
+    with psycopg.connect(empty_dsn, autocommit=True) as conn:
+        yield conn

@@ -1,6 +1,6 @@
 """Databases that tests use one after another.
 
-Making one and dropping it costs the server 45 ms, looking at what a test left and clearing it 3.
+Making one and dropping it costs the server 35 ms, looking at what a test left and clearing it 3.
 So a database in which nothing but rows of memoir's tables changed gets the rows back it was made
 with, and serves the next test. With any other change it is dropped: a new table, another function,
 a setting of the database, a table that was analysed or is so large that it is planned otherwise.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -21,7 +21,6 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.errors import UndefinedTable
 from pytest_postgresql.executors import NoopExecutor
-from pytest_postgresql.janitor import DatabaseJanitor
 
 # The planner takes a table that was never analysed for ten pages, if it is not larger. A table that
 # was made with rows is read by its key or as a whole, however large it is.
@@ -30,6 +29,9 @@ LARGEST_WITH_ROWS = 100 * 8192
 
 # Triggers and foreign keys do not look when rows are cleared; statements are planned once.
 QUIET = "-c session_replication_role=replica -c plan_cache_mode=force_generic_plan"
+
+# File by file it takes half as long as through the log.
+CREATE = "CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy"
 
 # As DISCARD ALL, but plans are kept.
 AS_NEW = """
@@ -50,7 +52,8 @@ FROM {0}
 # what VACUUM and CREATE INDEX write without a new version of a row, and ALTER DATABASE SET.
 BESIDES = """
 SELECT 'catalogues', coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint, 0, 0
-FROM pg_stat_sys_tables WHERE relid NOT IN (SELECT oid FROM pg_class WHERE relisshared)
+FROM pg_stat_sys_tables
+WHERE schemaname = 'pg_catalog' AND relid NOT IN (SELECT oid FROM pg_class WHERE relisshared)
 UNION ALL
 SELECT 'statistics', sum(relpages + reltuples::bigint)::bigint, 0, 0 FROM pg_class
 UNION ALL
@@ -67,20 +70,15 @@ FROM pg_sequences WHERE last_value IS NOT NULL
 """
 
 
-def janitor(template: NoopExecutor, name: str) -> DatabaseJanitor:
-    """Makes a database of that name from a template, and drops it."""
-    return DatabaseJanitor(
-        host=template.host,
-        port=template.port,
-        user=template.user,
-        dbname=name,
-        template_dbname=template.template_dbname,
-    )
-
-
-def address(made: DatabaseJanitor) -> dict[str, Any]:
-    """The parameters of a connection to the database of a janitor."""
-    return {"host": made.host, "port": made.port, "user": made.user, "dbname": made.dbname}
+@contextmanager
+def database(template: NoopExecutor, name: str) -> Iterator[dict[str, Any]]:
+    """A copy of a template, gone at the end: the parameters of a connection to it."""
+    where = {"host": template.host, "port": template.port, "user": template.user}
+    with psycopg.connect(**where, dbname="postgres", autocommit=True) as admin:
+        admin.execute(CREATE.format(name, template.template_dbname))
+    yield {**where, "dbname": name}
+    with psycopg.connect(**where, dbname="postgres", autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 class Seen(NamedTuple):
@@ -99,10 +97,9 @@ class Database:
         conn: an autocommit connection to it.
     """
 
-    def __init__(self, made: DatabaseJanitor) -> None:
-        made.init()
-        self._janitor = made
-        self.dsn = make_conninfo(**address(made))
+    def __init__(self, template: NoopExecutor, name: str) -> None:
+        self._exists = ExitStack()
+        self.dsn = make_conninfo(**self._exists.enter_context(database(template, name)))
         self.conn = psycopg.connect(self.dsn, autocommit=True)
         self._conn = psycopg.connect(self.dsn, options=QUIET, autocommit=True)
         self._conn.prepare_threshold = 0
@@ -110,7 +107,7 @@ class Database:
         self._look = " UNION ALL ".join([*map(TABLE.format, tables), BESIDES])
         self._mark()
         self._made = {name: now.rows for name, now in self._seen().items()}
-        self._rows = {name: self._copied(name) for name in tables if name.startswith("memoir.")}
+        self._rows = {name: self._copied(name) for name in tables}
 
     def clear(self) -> bool:
         """Make it what it was; whether that could be done."""
@@ -123,7 +120,7 @@ class Database:
     def drop(self) -> None:
         self.conn.close()
         self._conn.close()
-        self._janitor.drop()
+        self._exists.close()
 
     def _mark(self) -> None:
         """Rows written from now on are new."""
@@ -191,4 +188,4 @@ class Lender:
             database.drop()
 
     def _make(self) -> Database:
-        return Database(janitor(self._template, f"lent{next(self._numbers)}"))
+        return Database(self._template, f"lent{next(self._numbers)}")

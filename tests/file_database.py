@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 import psycopg
 from pytest_postgresql.executors import NoopExecutor
-from tests.databases import address, janitor
+from tests.databases import database
 
 
 @contextmanager
 def file_database(installed: NoopExecutor, name: str) -> Iterator[psycopg.Connection]:
     """An autocommit connection to a new database of that name, with memoir in it."""
     with (
-        janitor(installed, name) as made,
-        psycopg.connect(**address(made), autocommit=True) as conn,
+        database(installed, name) as address,
+        psycopg.connect(**address, autocommit=True) as conn,
     ):
         yield conn

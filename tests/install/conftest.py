@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.conftest import FAST, folder_of_a_server
+from tests.databases import CREATE
 
 from pgmemoir import paths
 from pgmemoir import server as embedded
@@ -111,7 +112,7 @@ class ExtensionServer:
         """The address of a new database, a copy of that one; with nothing in it if none is said."""
         name = f"road{next(self._numbers)}"
         with psycopg.connect(self._address, dbname="postgres", autocommit=True) as admin:
-            admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+            admin.execute(CREATE.format(name, template))
             if self._control_path:
                 path = self._control_path.replace("'", "''")
                 admin.execute(f"ALTER DATABASE {name} SET extension_control_path = '{path}'")

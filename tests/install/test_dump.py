@@ -14,6 +14,7 @@ import pytest
 from psycopg import errors
 from psycopg.conninfo import make_conninfo
 from tests import frozen_data
+from tests.databases import CREATE
 from tests.rows import call, fill, remember
 
 from pgmemoir import migrations
@@ -59,7 +60,7 @@ def migrate_road(installed) -> Iterator[Road]:
     def database(template: str = "template1") -> str:
         name = f"dump{next(numbers)}"
         with psycopg.connect(address, dbname="postgres", autocommit=True) as admin:
-            admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+            admin.execute(CREATE.format(name, template))
         return make_conninfo(address, dbname=name)
 
     with _road("migrate", database, installed.template_dbname) as made:
