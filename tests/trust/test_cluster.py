@@ -44,7 +44,7 @@ OF_A_SOURCE = {
 ROWS_OF_A_USER = {"memoir.job", "memoir.memory", "memoir.import"}
 # Each only spares work that is done twice, or orders those who write the same configuration.
 ADVISORY_LOCKS = {
-    "_count_words", "_refresh_constants", "_refresh_redaction", "_source_profile", "_tend_indexes",
+    "_count_words", "_refresh_constants", "_refresh_redaction", "_make_profile", "_tend_indexes",
     "_tend_left_over"
 }  # fmt: skip
 # The door, and what row-level security asks of the node it runs on.
