@@ -125,6 +125,10 @@ INSERT INTO job_kind (name, needs, payload_schema, description) VALUES
      '{"type": "object", "required": ["query"], "properties": {
          "query": {"type": "string", "minLength": 1, "maxLength": 1000}}}',
      'Synonyms and related words of a search (D2 8.1), kept in query_expansion.');
+-- claim() knows what to ask a model for these alone; a job of another would be done unasked.
+ALTER TABLE job_kind ADD CONSTRAINT a_kind_of_your_own_needs_nothing CHECK (
+    needs = 'nothing' OR name IN ('embed', 'keywords', 'extract', 'reflect', 'consolidate',
+                                  'compress', 'archive', 'rolling_summary', 'expand'));
 
 -- What every job is told that reads what others wrote.
 INSERT INTO prompt (kind, language, version, template) VALUES

@@ -3,6 +3,7 @@ DELETE FROM prompt WHERE kind = 'caution' OR kind IN (SELECT name FROM job_kind)
 DELETE FROM job WHERE kind IN (
     'embed', 'keywords', 'extract', 'reflect', 'consolidate', 'compress', 'archive',
     'rolling_summary', 'expand');
+ALTER TABLE job_kind DROP CONSTRAINT a_kind_of_your_own_needs_nothing;
 DELETE FROM job_kind WHERE name IN (
     'embed', 'keywords', 'extract', 'reflect', 'consolidate', 'compress', 'archive',
     'rolling_summary', 'expand');

@@ -67,6 +67,20 @@ BEGIN
         || _identifiers(content);
 END $$;
 
+-- A run of Chinese, Japanese or Korean characters.
+CREATE OR REPLACE FUNCTION _cjk_run() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN '[\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff'
+        '\U00020000-\U0003ffff]+';
+
+-- A text of any script with everything blanked but words that stand between spaces or signs: so
+-- also what has no spaces between its words.
+CREATE OR REPLACE FUNCTION _spaced_words(content text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN regexp_replace(
+        regexp_replace(content, _cjk_run(), ' ', 'g'),
+        '[^[:alnum:]\u00aa-\u1fff\u2c00-\u2fff\u3040-\U0010ffff]+', ' ', 'g');
+
 -- Pairs of characters are words, but for those with a character that is never more than grammar:
 -- they are the 是什 and 的数 of a question, and would outweigh its words.
 CREATE OR REPLACE FUNCTION _tokens_unicode(content text) RETURNS text[]
@@ -74,23 +88,18 @@ CREATE OR REPLACE FUNCTION _tokens_unicode(content text) RETURNS text[]
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    cjk CONSTANT text :=
-        '[\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff'
-        '\U00020000-\U0003ffff]+';
-    not_word CONSTANT text := '[^[:alnum:]\u00aa-\u1fff\u2c00-\u2fff\u3040-\U0010ffff]+';
     grammar CONSTANT text := '[的吗呢吧啊呀嘛么们我你您她它这那哪谁怎什是很]|.了|^了$';
     content_words CONSTANT text[] := '{目的,自我,刹那,完了,終了,终了}';
     stop_words CONSTANT text[] := '{如何,为何,多少,几个,一个,一些,一下,可以,已经,因为,所以,但,以及,'
         '或者,并且,而且,还有,时候,之前,之后,关于,对于,请问}';
     head CONSTANT text := normalize(left(content, 20000), NFKC);
-    plain CONSTANT text :=
-        regexp_replace(regexp_replace(head, cjk, ' ', 'g'), not_word, ' ', 'g');
+    plain CONSTANT text := _spaced_words(head);
 BEGIN
     RETURN CASE WHEN _has_identifier(head) THEN _tokens_identifiers(head, plain)
                 ELSE tsvector_to_array(to_tsvector('pg_catalog.english', plain)) END
         || ARRAY(
                SELECT DISTINCT pair
-               FROM regexp_matches(head, cjk, 'g') AS run,
+               FROM regexp_matches(head, _cjk_run(), 'g') AS run,
                     string_to_array(run[1], NULL) AS chars,
                     unnest(chars, chars[2:]) AS p (first, second),
                     LATERAL (SELECT p.first || coalesce(p.second, '')) AS c (pair)

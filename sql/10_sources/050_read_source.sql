@@ -220,7 +220,8 @@ BEGIN
     WHERE o.name = s.name;
 END $$;
 
--- Tries rows again that failed. One that is not there any more has no memory either.
+-- Tries rows again that failed. One that is not there any more has no memory either, and one that
+-- is somebody else's by now none of who had it.
 CREATE OR REPLACE FUNCTION _try_again(s source, most int, INOUT read_rows int, INOUT written int)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -230,6 +231,8 @@ DECLARE
     waiting source_error[];
     there source_row[];
     w source_error;
+    of_key source_row[];
+    gone boolean;
 BEGIN
     waiting := ARRAY(
         SELECT e FROM source_error AS e
@@ -244,18 +247,22 @@ BEGIN
         FROM unnest(waiting) AS u)));
     FOREACH w IN ARRAY waiting LOOP
         DELETE FROM source_error AS e WHERE e.user_id = w.user_id AND e.error_id = w.error_id;
-        IF EXISTS (SELECT FROM unnest(there) AS t WHERE t.source_key = w.source_key) THEN
-            written := written + _take_rows(
-                s, ARRAY(SELECT t FROM unnest(there) AS t WHERE t.source_key = w.source_key),
-                w.attempts + 1);
-        ELSIF w.user_id <> '' AND NOT EXISTS (
-            SELECT FROM unnest(_source_rows(s, jsonb_build_object('keys', jsonb_build_array(
-                CASE WHEN s.mapping ? 'changed_at' THEN w.place - 0 ELSE w.place END)))) AS t)
-        THEN
-            written := written + _source_row_gone(s.name, w.user_id, w.source_key,
-                                                  s.on_delete = 'purge', s.kind = 'event')::int;
+        of_key := ARRAY(SELECT t FROM unnest(there) AS t WHERE t.source_key = w.source_key);
+        IF of_key <> '{}' THEN
+            written := written + _take_rows(s, of_key, w.attempts + 1);
+            gone := NOT EXISTS (SELECT FROM unnest(of_key) AS t WHERE t.user_id = w.user_id);
         ELSE
-            INSERT INTO source_error SELECT w.*;
+            gone := _source_rows(s, jsonb_build_object('keys', jsonb_build_array(
+                CASE WHEN s.mapping ? 'changed_at' THEN w.place - 0 ELSE w.place END))) = '{}';
+            IF NOT gone THEN
+                INSERT INTO source_error SELECT w.*;
+            END IF;
+        END IF;
+        IF gone AND w.user_id <> '' THEN
+            written := written + _source_row_gone(
+                s.name, w.user_id, w.source_key, s.on_delete = 'purge'
+                OR EXISTS (SELECT FROM unnest(of_key) AS t WHERE t.user_id <> w.user_id),
+                s.kind = 'event')::int;
         END IF;
     END LOOP;
     read_rows := read_rows + cardinality(waiting);

@@ -2,7 +2,7 @@
 -- Identifiers weigh most, then CODES, Names and long words, three at most; of Chinese the words
 -- that table synonym knows, else the runs between function characters. The first 1,000 characters
 -- are read. Stop words are looked up only among the ten longest words.
-CREATE OR REPLACE FUNCTION _long_words(content text)
+CREATE OR REPLACE FUNCTION _long_words(words text)
     RETURNS TABLE (keyword text, weight float8)
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -11,12 +11,12 @@ BEGIN ATOMIC
         SELECT lower(l.word COLLATE "C") AS word, max(l.size) AS size
         FROM (
             SELECT s.word,
-                   octet_length(s.word)
+                   length(s.word)
                    + CASE WHEN s.word > '_' COLLATE "C" THEN 0
                           WHEN s.word ~ '[a-z][A-Z]|[A-Z][A-Z0-9][A-Z0-9]' THEN 4
                           ELSE 2 END AS size
-            FROM string_to_table(_words_apart(content), ' ') AS s (word)
-            WHERE octet_length(s.word) BETWEEN 3 AND 40
+            FROM string_to_table(words, ' ') AS s (word)
+            WHERE length(s.word) BETWEEN 3 AND 40
             ORDER BY size DESC, s.word COLLATE "C"
             LIMIT 10
         ) AS l
@@ -55,7 +55,8 @@ BEGIN
     FROM (
         SELECT i AS keyword, 1::float8 AS weight FROM unnest(identifiers) AS i
         UNION ALL
-        SELECT k.keyword, k.weight FROM _long_words(head) AS k
+        SELECT lower(k.keyword), k.weight
+        FROM _long_words(CASE WHEN ascii THEN _words_apart(head) ELSE _spaced_words(head) END) AS k
         UNION ALL
         SELECT k.keyword, k.weight FROM _keywords_cjk(head) AS k WHERE NOT ascii
     ) AS f
@@ -76,7 +77,7 @@ BEGIN ATOMIC
                  AND NOT _has_identifier(left(content, 1000)) AS prose
           OFFSET 0) AS h,
          LATERAL (
-             SELECT l.keyword, l.weight FROM _long_words(h.head) AS l WHERE h.prose
+             SELECT l.keyword, l.weight FROM _long_words(_words_apart(h.head)) AS l WHERE h.prose
              UNION ALL
              SELECT m.keyword, m.weight FROM _mixed_keywords(h.head) AS m WHERE NOT h.prose
          ) AS k;

@@ -17,7 +17,8 @@ BEGIN
         WHERE j.user_id = _job_room.user_id AND j.kind = _job_room.kind AND j.status <> 'done'));
 END $$;
 
--- A model is asked once about each pair: the relation that joins them says that it was.
+-- A model is asked once about each pair: the relation that joins them says that it was. Which of
+-- them is true since later is shown as the newer; that may be the one that was stored first.
 CREATE OR REPLACE FUNCTION _ask_about_pair(
     user_id text, older bigint, newer bigint, relation text DEFAULT 'related') RETURNS void
     LANGUAGE plpgsql
@@ -27,7 +28,11 @@ BEGIN
     PERFORM _link(user_id, ARRAY[newer], ARRAY[older], relation, 0.9);
     IF _job_room(user_id, 'consolidate') > 0 THEN
         PERFORM enqueue('consolidate',
-                        jsonb_build_object('memory_ids', ARRAY[older, newer]::text[]), user_id,
+                        jsonb_build_object('memory_ids', ARRAY(
+                            SELECT m.memory_id::text FROM memory AS m
+                            WHERE m.user_id = _ask_about_pair.user_id
+                              AND m.memory_id IN (older, newer)
+                            ORDER BY m.valid_from, m.memory_id)), user_id,
                         format('%s %s', older, newer));
     END IF;
 END $$;

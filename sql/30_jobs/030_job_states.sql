@@ -53,7 +53,8 @@ AS $$
 BEGIN
     UPDATE job AS j
     SET status = 'done', error = NULL, finished_at = now(),
-        payload = j.payload - '{shown,replaces}'::text[]
+        payload = CASE WHEN j.payload ?| '{shown,replaces}'
+                       THEN j.payload - '{shown,replaces}'::text[] ELSE j.payload END
     WHERE j.user_id = _jobs_done.user_id AND j.job_id = ANY (job_ids);
 END $$;
 

@@ -372,6 +372,31 @@ def test_a_row_without_a_user_waits_for_nobody(app):
     ]
 
 
+def test_a_row_without_a_user_that_is_deleted_waits_no_longer(app):
+    app.execute("ALTER TABLE tasks ADD owner text")
+    attach(app, "tasks", user_id=None, user_column="owner")
+    app.execute("INSERT INTO tasks (title) VALUES ('tea'); DELETE FROM tasks")
+    fill(app, "tasks")
+    fill(app, "tasks")
+    assert waiting(app) == []
+
+
+def test_a_row_that_moves_while_its_memory_is_held_leaves_nothing_behind(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, user_id text)")
+    call(db, "attach_source", name="t", kind="fact", relation="t")
+    db.execute("INSERT INTO t VALUES (1, 'tea', 'ada'), (2, 'milk', 'bob')")
+    fill(db, "t")
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT FROM memoir.memory FOR UPDATE")
+        db.execute("UPDATE t SET user_id = 'bob' WHERE id = 1")
+    fill(db, "t")
+    assert (memories(db, "t", "ada"), len(memories(db, "t", "bob")), waiting(db, "t")) == (
+        {},
+        2,
+        [],
+    )
+
+
 def test_many_rows_in_one_statement(tasks):
     tasks.execute("INSERT INTO tasks (title) SELECT 'task ' || n FROM generate_series(1, 150) AS n")
     tasks.execute("UPDATE tasks SET title = title || ' more'")

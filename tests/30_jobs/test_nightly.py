@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 from tests.jobs import answered, claim, enqueue
-from tests.rows import call, refused, remember, remember_all, say, sentences, value
+from tests.rows import ago, call, refused, remember, remember_all, say, sentences, value
 
 NEAR = ["[1,0,0]", "[0.999,0.01,0]"]
 
@@ -63,6 +63,12 @@ def late_pair(conn, user="default"):
 def test_what_the_rule_leaves_side_by_side_a_model_is_asked_about(tx, stored, given):
     ids = [remember(tx, stored, embedding=NEAR[0]), remember(tx, given, embedding=NEAR[1])]
     assert jobs(tx, "consolidate") == [ids]
+
+
+def test_the_newer_of_a_pair_is_what_is_true_since_later_not_what_was_stored_later(tx):
+    new = remember(tx, "the port is 9090", embedding=NEAR[0], created_at=ago(days=2))
+    old = remember(tx, "the port is 8080", embedding=NEAR[1], created_at=ago(days=9))
+    assert jobs(tx, "consolidate") == [[old, new]]
 
 
 def test_what_is_like_nothing_is_no_job(tx):

@@ -239,3 +239,10 @@ def test_a_job_of_another_user_cannot_be_finished(queue):
     job_id = enqueue(queue, user_id="ada")
     claim(queue, user_id="ada")
     assert refused(queue, "finish", job_id=job_id, user_id="bob").sqlstate == "ME012"
+
+
+@pytest.mark.parametrize("needs", ["chat", "embedding"])
+def test_a_kind_of_ones_own_that_needs_a_model_is_refused(tx, needs):
+    row = "INSERT INTO memoir.job_kind (name, needs, description) VALUES ('mine', %s, 'x')"
+    with pytest.raises(psycopg.errors.CheckViolation, match="a_kind_of_your_own_needs_nothing"):
+        tx.execute(row, (needs,))

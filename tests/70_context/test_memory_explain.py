@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.file_database import file_database
 from tests.rows import (
     MODES,
     NOW,
@@ -28,8 +29,23 @@ def reasons(conn, query_text=None, **more):
     return {row.content: row.reason for row in explain(conn, query_text, **more)}
 
 
-def fill(conn):
+@pytest.fixture(scope="module")
+def filled_once(installed):
     """A hundred memories of three kinds and ages, half with vectors, events, and a goal."""
+    with file_database(installed, "explained") as conn:
+        conn.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
+        fill(conn)
+        yield conn
+
+
+@pytest.fixture
+def filled(filled_once):
+    """The same, as it was for every test."""
+    with filled_once.transaction(force_rollback=True):
+        yield filled_once
+
+
+def fill(conn):
     contents = sentences(99, 7)
     memories = [
         {
@@ -49,31 +65,28 @@ def fill(conn):
 
 @pytest.mark.parametrize("mode", [*MODES, *OTHER_MODES, "conversation"])
 @pytest.mark.parametrize("budget", [30, 150, 800, 3_000])
-def test_the_rows_in_the_block_are_those_of_recall(tx, mode, budget):
-    fill(tx)
+def test_the_rows_in_the_block_are_those_of_recall(filled, mode, budget):
     question = " ".join(sentences(3, 7))
     for vector in ("[1,3,0]", None):
         asked = {"query_vec": vector, "mode": mode, "budget": budget, "as_of": NOW}
-        rows = [row for row in explain(tx, question, **asked) if row.reason == "in block"]
+        rows = [row for row in explain(filled, question, **asked) if row.reason == "in block"]
         assert [row.place for row in rows] == list(range(1, len(rows) + 1))
         chosen = [row.memory_id for row in rows if row.memory_id]
-        assert chosen == recall(tx, question, **asked).memory_ids
+        assert chosen == recall(filled, question, **asked).memory_ids
 
 
 @pytest.mark.parametrize("mode", [*MODES, *OTHER_MODES, "conversation"])
 @pytest.mark.parametrize("counted", [True, False])
-def test_the_rows_of_a_live_block_are_those_of_recall(tx, mode, counted):
-    fill(tx)
+def test_the_rows_of_a_live_block_are_those_of_recall(filled, mode, counted):
     if counted:
-        call(tx, "refresh_statistics")
+        call(filled, "refresh_statistics")
     asked = {"query_text": " ".join(sentences(3, 7)), "query_vec": "[1,3,0]", "mode": mode}
-    rows = [row for row in explain(tx, **asked) if row.reason == "in block"]
-    assert [row.memory_id for row in rows if row.memory_id] == recall(tx, **asked).memory_ids
+    rows = [row for row in explain(filled, **asked) if row.reason == "in block"]
+    assert [row.memory_id for row in rows if row.memory_id] == recall(filled, **asked).memory_ids
 
 
-def test_rows_come_by_place_then_score(tx):
-    fill(tx)
-    rows = explain(tx, " ".join(sentences(3, 7)), budget=150, as_of=NOW)
+def test_rows_come_by_place_then_score(filled):
+    rows = explain(filled, " ".join(sentences(3, 7)), budget=150, as_of=NOW)
     places = [row.place for row in rows if row.place]
     rest = [row.score for row in rows if not row.place and row.score is not None]
     assert places == list(range(1, len(places) + 1))
@@ -81,9 +94,8 @@ def test_rows_come_by_place_then_score(tx):
     assert [row.place for row in rows[: len(places)]] == places
 
 
-def test_every_memory_and_recent_event_has_one_row(tx):
-    fill(tx)
-    rows = explain(tx, "tea", as_of=NOW)
+def test_every_memory_and_recent_event_has_one_row(filled):
+    rows = explain(filled, "tea", as_of=NOW)
     assert len(rows) == len({(row.memory_id, row.event_id) for row in rows}) == 105
 
 
@@ -196,11 +208,10 @@ def test_the_tokens_of_a_row_are_those_of_its_line(tx):
     assert row.tokens == tokens
 
 
-def test_it_writes_nothing(tx):
-    fill(tx)
-    before = row_counts(tx)
-    explain(tx, "tea", query_vec="[1,0,0]")
-    assert row_counts(tx) == before
+def test_it_writes_nothing(filled):
+    before = row_counts(filled)
+    explain(filled, "tea", query_vec="[1,0,0]")
+    assert row_counts(filled) == before
 
 
 def test_it_shows_nothing_of_another_user(tx):
@@ -222,12 +233,11 @@ def about(conn, memory_id, query_text="tea", **more):
     return row
 
 
-def test_asked_about_one_memory_it_shows_that_one_as_among_all(tx):
-    fill(tx)
+def test_asked_about_one_memory_it_shows_that_one_as_among_all(filled):
     question = " ".join(sentences(3, 7))
-    rows = [row for row in explain(tx, question, budget=150, as_of=NOW) if row.memory_id]
+    rows = [row for row in explain(filled, question, budget=150, as_of=NOW) if row.memory_id]
     for row in rows[::9]:
-        assert about(tx, row.memory_id, question, budget=150, as_of=NOW) == row
+        assert about(filled, row.memory_id, question, budget=150, as_of=NOW) == row
 
 
 def test_a_memory_beyond_the_first_thousand_rows_can_be_asked_about(tx):

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from psycopg.conninfo import make_conninfo
+from tests.conftest import folder_of_a_server
 
 from pgmemoir import Memoir, cli, embedders
 from pgmemoir.cli.database import psql_call
@@ -446,11 +447,9 @@ def test_doctor_reports_a_database_out_of_reach(password: str) -> None:
     assert done.exit_code == 1
 
 
-def test_without_a_dsn_an_embedded_server_keeps_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MEMOIR_DATA", str(tmp_path / "data"))
-    try:
+def test_without_a_dsn_an_embedded_server_keeps_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    with folder_of_a_server() as folder:
+        monkeypatch.setenv("MEMOIR_DATA", str(folder / "data"))
         first = CliRunner().invoke(cli.main, ["remember", "kept between calls"])
         assert first.exit_code == 0, first.stderr
         assert first.stderr.startswith("starting PostgreSQL in ")
@@ -458,6 +457,5 @@ def test_without_a_dsn_an_embedded_server_keeps_the_memory(
         with Memoir() as memory:
             assert "kept" in memory.context("what is kept?")
         assert CliRunner().invoke(cli.main, ["server", "status"]).exit_code == 0
-    finally:
         stopped = CliRunner().invoke(cli.main, ["server", "stop"])
-    assert stopped.stdout.startswith("stopped: "), stopped.stderr
+        assert stopped.stdout.startswith("stopped: "), stopped.stderr
