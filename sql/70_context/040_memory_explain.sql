@@ -93,6 +93,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
+    citing CONSTANT boolean := _cites(owner);
     known_until CONSTANT timestamptz := coalesce(as_of, 'infinity');
     at CONSTANT timestamptz := coalesce(as_of, now());
     settings mode;
@@ -163,9 +164,10 @@ BEGIN
         SELECT c.ids, r.chosen, r.spent, r.outcome INTO ids, chosen, spent, outcomes
         FROM (
             SELECT array_agg(c.id) AS ids, array_agg(c.score) AS scores,
-                   array_agg(c.kind) AS kinds, array_agg(c.cost) AS costs,
-                   array_agg(c.brief_cost) AS brief_costs, array_agg(c.terms) AS term_sets,
-                   array_agg(c.term_count) AS term_counts,
+                   array_agg(c.kind) AS kinds,
+                   array_agg(_cited_cost(c.cost, c.id, citing)) AS costs,
+                   array_agg(_cited_cost(c.brief_cost, c.id, citing)) AS brief_costs,
+                   array_agg(c.terms) AS term_sets, array_agg(c.term_count) AS term_counts,
                    min(least(c.cost, c.brief_cost)) AS smallest
             FROM _candidates(owner, settings, model.model_id, query_vec, question, by_importance,
                              known_until, keywords, profile_ids || edges, candidate_limit,
@@ -192,7 +194,7 @@ BEGIN
                   date_part('epoch', at) - date_part('epoch', s.created_at)),
            settings.kind_weights[s.kind],
            s.score,
-           _whole_tokens(s.cost),
+           _whole_tokens(_cited_cost(s.cost, s.id, citing)),
            CASE
                WHEN s.id = ANY (profile_ids) THEN 'profile'
                WHEN o.outcome > 0 THEN 'in block'
