@@ -1,8 +1,9 @@
 -- The words of a question that are to match keywords: those that the rule finds in it that finds
 -- the keywords of a memory, if some memory has one that is, begins with or means the same; and any
 -- other word that is a keyword as it stands, such as a short tag. A word that no memory has says
--- nothing about this one or that.
-CREATE OR REPLACE FUNCTION _asked_keywords(user_id text, query_text text) RETURNS text[]
+-- nothing about this one or that; nor, in a recall of the past (known_until), does one of later.
+CREATE OR REPLACE FUNCTION _asked_keywords(user_id text, query_text text, known_until timestamptz)
+    RETURNS text[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -15,6 +16,10 @@ BEGIN
                 SELECT FROM keyword AS h
                 WHERE h.user_id = _asked_keywords.user_id
                   AND h.keyword >= f.low COLLATE "C" AND h.keyword <= f.high COLLATE "C"
+                  AND (known_until = 'infinity' OR EXISTS (
+                      SELECT FROM memory AS m
+                      WHERE m.user_id = _asked_keywords.user_id AND m.memory_id = h.memory_id
+                        AND m.created_at <= known_until))
                 LIMIT 1) AS h)
         UNION
         SELECT w.word
@@ -23,6 +28,10 @@ BEGIN
               SELECT unnest(tokens(query_text))
               LIMIT 400) AS w (word)
         WHERE EXISTS (SELECT FROM keyword AS k
-                      WHERE k.user_id = _asked_keywords.user_id AND k.keyword = w.word)
+                      WHERE k.user_id = _asked_keywords.user_id AND k.keyword = w.word
+                        AND (known_until = 'infinity' OR EXISTS (
+                            SELECT FROM memory AS m
+                            WHERE m.user_id = _asked_keywords.user_id AND m.memory_id = k.memory_id
+                              AND m.created_at <= known_until)))
         ORDER BY 1 LIMIT 200);
 END $$;

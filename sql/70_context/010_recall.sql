@@ -215,7 +215,7 @@ BEGIN
         END IF;
         IF NOT setup.fast OR setup.turns AND setup.number > 0 THEN
             -- No variable of type mode: to declare it takes 2 % of the first call.
-            SELECT _asked_keywords(_recall.user_id, query_text) INTO keywords
+            SELECT _asked_keywords(_recall.user_id, query_text, as_of) INTO keywords
             FROM mode AS m WHERE m.name = _recall.mode AND m.keyword_weight > 0;
             IF setup.number > 0 THEN
                 SELECT p.ids, p.edges INTO pool, edges

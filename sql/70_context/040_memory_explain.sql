@@ -145,7 +145,7 @@ BEGIN
                                   settings.time_after, settings.time_after_day);
         END IF;
         IF settings.keyword_weight > 0 THEN
-            keywords := _asked_keywords(owner, query_text);
+            keywords := _asked_keywords(owner, query_text, known_until);
         END IF;
         SELECT q.labels, q.terms, q.sizes INTO labels, label_terms, label_sizes
         FROM _question_labels(owner, settings, query_text) AS q;

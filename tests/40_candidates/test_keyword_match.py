@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import call, refused, remember, value
+from tests.rows import ago, call, candidate_scores, refused, remember, value
 
 
 def matches(conn, *words):
@@ -108,3 +108,10 @@ def test_keywords_expand_to_synonyms_and_related_words(tx):
 
 def test_more_than_200_words_are_not_expanded(tx):
     assert refused(tx, "expand_keywords", words=[f"w{n}" for n in range(201)]).sqlstate == "ME008"
+
+
+def test_keywords_of_later_memories_change_no_recall_of_the_past(tx):
+    remember(tx, "auth fails", keywords=["auth"], created_at=ago(days=9))
+    before = candidate_scores(tx, "auth cache", mode="search", as_of=ago(days=2))
+    remember(tx, "cache is warm", keywords=["cache"], created_at=ago(days=1))
+    assert candidate_scores(tx, "auth cache", mode="search", as_of=ago(days=2)) == before != {}

@@ -60,7 +60,9 @@ def fill(conn, count=300, seed=1):
 
 def keyword_signals(conn, question):
     """The keyword signal of every memory."""
-    (asked,) = conn.execute("SELECT memoir._asked_keywords('default', %s)", (question,)).fetchone()
+    (asked,) = conn.execute(
+        "SELECT memoir._asked_keywords('default', %s, 'infinity')", (question,)
+    ).fetchone()
     stems = dict(zip(asked, (stem for (stem,) in oracle.tokens(conn, asked)), strict=True))
     rows = conn.execute(
         "SELECT m.memory_id, coalesce(jsonb_object_agg(k.keyword, k.weight)"
