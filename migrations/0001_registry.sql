@@ -137,8 +137,9 @@ COMMENT ON COLUMN mode.vector_weight IS
     'without one, leaves it to the words.';
 COMMENT ON COLUMN mode.word_weight IS
     'Weight of idf coverage in relevance: which part of the question''s words, by rarity, the '
-    'memory contains. It is BM25 with k1 = b = 0 divided by the most a memory can have, so 0 to 1; '
-    'other k1 and b were measured as worse (DESIGN 5). The text part of D2 3.3.1. A question '
+    'memory contains. It is BM25 with k1 = b = 0 divided by the most a memory can have, so 0 to 1, '
+    'and above 1 for a memory that has words and their synonyms as well; other k1 and b were '
+    'measured as worse (DESIGN 5). The text part of D2 3.3.1. A question '
     'without words leaves it to the vector.';
 COMMENT ON COLUMN mode.keyword_weight IS
     'Weight of the keyword match in relevance: exact 1.0, prefix 0.8, synonym 0.7 (D2 3.3.1). A '

@@ -32,8 +32,8 @@ INSERT INTO setting VALUES
      'maintain() builds the index of a user of up to so many memories at once (writers wait some '
      'seconds); larger ones are left to the command memoir maintain, which makes nobody wait.'),
     ('ann_near', '60',
-     'How many memories nearest by vector are candidates for such a user; with less than 50,000 '
-     'memories at most 40.'),
+     'How many memories nearest by vector are candidates for such a user; two thirds of it with '
+     'less than 50,000 memories.'),
     ('ann_words', '5000',
      'The rarest words of the question are looked up for such a user, while so many memories, or a '
      'fiftieth of his, have them together: the rarest by itself, others in pairs.');

@@ -43,19 +43,6 @@ CREATE OR REPLACE FUNCTION _row_until(valid_until timestamptz, made_at timestamp
     RETURN CASE WHEN valid_until < 'infinity'
                 THEN greatest(valid_until, made_at + interval '1 microsecond') END;
 
--- The profile of a user with his first row; true, so that it can be a condition. Where another
--- transaction is just making it, this one does not wait for that to end.
-CREATE OR REPLACE FUNCTION _source_profile(user_id text) RETURNS boolean
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    IF pg_try_advisory_xact_lock(hashtextextended('memoir profile ' || user_id, 0)) THEN
-        INSERT INTO profile (user_id) VALUES (_source_profile.user_id) ON CONFLICT DO NOTHING;
-    END IF;
-    RETURN true;
-END $$;
-
 -- Whose decision the status of a memory is: the application's, or somebody else's, which stands.
 CREATE OR REPLACE FUNCTION _status_is_the_sources(user_id text, memory_id bigint) RETURNS boolean
     LANGUAGE plpgsql STABLE

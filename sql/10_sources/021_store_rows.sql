@@ -21,7 +21,7 @@ BEGIN
     IF NOT memory_on OR rows = '{}' THEN
         RETURN 0;
     ELSIF memory_on IS NULL THEN
-        PERFORM _source_profile(owner);
+        PERFORM _make_profile(owner);
     END IF;
     made := ARRAY(
         SELECT ROW(nextval('memory_memory_id_seq'), of_kind.name, of_kind.kind_id,

@@ -16,7 +16,7 @@ BEGIN
         RETURN false;
     END IF;
     IF NOT EXISTS (SELECT FROM profile AS p WHERE p.user_id = r.user_id) THEN
-        PERFORM _source_profile(r.user_id);
+        PERFORM _make_profile(r.user_id);
     END IF;
     SELECT e.event_id, e.type, e.payload, e.created_at INTO known
     FROM event AS e

@@ -132,7 +132,7 @@ BEGIN
             WHERE CASE WHEN NOT r.memory_on OR NOT _says_something(r.content) THEN false
                        WHEN _check_row(r.user_id, r.source_key, r.status)
                             AND _check_text(r.content, 'the memory', _text_limit()) IS NOT NULL
-                       THEN coalesce(r.memory_on, _source_profile(r.user_id)) END
+                       THEN coalesce(r.memory_on, _make_profile(r.user_id)) END
             RETURNING user_id, memory_id, content, summary, subject, importance, valid_until,
                       status, created_at
         )%4$s

@@ -16,6 +16,20 @@ BEGIN
     END IF;
 END $$;
 
+-- The profile of a user with his first memory; true, so that it can be a condition. Where another
+-- transaction is just making it, which may be one of the application's, this one does not wait for
+-- that to end.
+CREATE OR REPLACE FUNCTION _make_profile(user_id text) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF pg_try_advisory_xact_lock(hashtextextended('memoir profile ' || user_id, 0)) THEN
+        INSERT INTO profile (user_id) VALUES (_make_profile.user_id) ON CONFLICT DO NOTHING;
+    END IF;
+    RETURN true;
+END $$;
+
 -- The lock, if nobody has it: for those who must not wait. The row is there already.
 CREATE OR REPLACE FUNCTION _try_lock_user(user_id text) RETURNS boolean
     LANGUAGE plpgsql

@@ -53,7 +53,7 @@ BEGIN
                                    m.created_at, m.memory_id)
          ORDER BY place LIMIT goal_limit)
         UNION ALL
-        (SELECT m.memory_id, 2, k.heading,
+        (SELECT m.memory_id, 2, 'Main ' || lower(k.heading),
                 row_number() OVER (ORDER BY m.importance DESC, m.created_at DESC, m.memory_id),
                 _line(coalesce(m.summary, m.data ->> 'title', m.content), 80)
          FROM _profile_memories(_profile_snippet.user_id, known_until) AS m

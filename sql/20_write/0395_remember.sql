@@ -54,7 +54,7 @@ BEGIN
     END IF;
     SELECT p.memory_on, p.confirm INTO holder FROM profile AS p WHERE p.user_id = _remember.user_id;
     IF NOT FOUND THEN
-        INSERT INTO profile (user_id) VALUES (_remember.user_id) ON CONFLICT DO NOTHING;
+        PERFORM _make_profile(user_id);
     ELSIF NOT holder.memory_on THEN
         RETURN array_fill(_outcome('NOOP', NULL, 'memory is off'), ARRAY[cardinality(given)]);
     END IF;

@@ -20,11 +20,20 @@ BEGIN
             OFFSET 0) AS m);
 END $$;
 
+-- What tools were given and said besides its text may be megabytes: 2,000 characters of a message
+-- are shown, and they count.
+CREATE OR REPLACE FUNCTION _data_told(data jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN length(data::text) > 2000 THEN to_jsonb(left(data::text, 2000) || '…')
+                ELSE nullif(data, '{}') END;
+
 CREATE OR REPLACE FUNCTION _conversation(
     user_id text, payload jsonb, max_messages int, max_tokens int) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    most CONSTANT int := coalesce(max_tokens, _config('extract_tokens')::int);
 BEGIN
     IF _writing_refused(user_id, payload ->> 'session_id') IS NOT NULL THEN
         RETURN NULL;
@@ -33,12 +42,19 @@ BEGIN
         SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
                    'role', w.role, 'speaker', w.speaker,
                    'time', to_char(w.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
-                   'content', w.content, 'data', nullif(w.data, '{}'))) ORDER BY w.turn)
-        FROM session_window(payload ->> 'session_id', max_messages, max_tokens, user_id,
-                            (payload ->> 'until_turn')::int) AS w
-        WHERE NOT EXISTS (SELECT FROM message AS m
-                          WHERE m.user_id = _conversation.user_id AND m.position = w.turn
-                            AND m.session_id = payload ->> 'session_id' AND m.private));
+                   'content', w.content, 'data', _data_told(w.data))) ORDER BY w.turn)
+        FROM (
+            SELECT s.*, row_number() OVER newer AS number,
+                   sum(s.tokens + estimate_tokens(coalesce(_data_told(s.data)::text, '')))
+                       OVER newer AS total
+            FROM session_window(payload ->> 'session_id', max_messages, most, user_id,
+                                (payload ->> 'until_turn')::int) AS s
+            WHERE NOT EXISTS (SELECT FROM message AS m
+                              WHERE m.user_id = _conversation.user_id AND m.position = s.turn
+                                AND m.session_id = payload ->> 'session_id' AND m.private)
+            WINDOW newer AS (ORDER BY s.turn DESC)
+        ) AS w
+        WHERE w.number = 1 OR w.total <= most);
 END $$;
 
 CREATE OR REPLACE FUNCTION _keywords_values(user_id text, payload jsonb) RETURNS jsonb

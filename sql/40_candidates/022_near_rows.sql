@@ -11,8 +11,9 @@
 -- What words are rare depends on how many memories there are: of 1,000,000, 20,000 as most finds
 -- .96 of the 20 best by score; 5,000, enough for 100,000, finds .90 in two thirds of the time.
 -- One search of the graph gives hnsw.ef_search neighbours, and for more it goes on: two searches of
--- 40 find what one of 80 does. One is enough below 50,000 memories: .996 of the 20 best by score at
--- 10,000, .984 at 40,000, and with ann_near of 60, a tenth of a recall slower, .998 and .988.
+-- 40 find what one of 80 does. One is enough below 50,000 memories, where likeness alone decides
+-- (_pool): .996 of the 20 best by score at 10,000, .984 at 40,000; with 60 neighbours a recall is a
+-- tenth slower and has .998 and .988.
 -- since, until, of_kinds: only these; the search goes on until it has enough, or has seen 5,000.
 --
 -- _leading_rows reads one index more, of kind, importance and time, and gives the best by
@@ -102,7 +103,7 @@ BEGIN
                       '' ORDER BY p.ann)
     INTO branches, word_branches
     FROM profile AS p, embedding_model AS e,
-         LATERAL (SELECT CASE WHEN p.counted < 50000 THEN least(near, 40) ELSE near END AS near,
+         LATERAL (SELECT CASE WHEN p.counted < 50000 THEN near * 2 / 3 ELSE near END AS near,
                          greatest(most, p.counted / 50) AS most) AS w
     WHERE p.ann > 0 AND e.active AND e.dimensions IS NOT NULL;
     EXECUTE format($function$

@@ -21,6 +21,9 @@ AS $$
 DECLARE
     vector_share CONSTANT float8 := CASE WHEN question IS NULL THEN 1
         ELSE settings.vector_weight / (settings.vector_weight + settings.word_weight) END;
+    -- Where more than likeness decides, the best are farther away: of 10,000 memories mode balanced
+    -- has .97 of its 20 best among 60 neighbours, .91 among 40.
+    near_limit CONSTANT int := candidate_limit * CASE WHEN settings.fast THEN 2 ELSE 3 END / 2;
     known_until CONSTANT timestamptz := least(as_of, until);
     turn_limit CONSTANT int := candidate_limit * CASE WHEN query IS NULL THEN 4 ELSE 2 END;
     filtered CONSTANT boolean := since > '-infinity' OR known_until < 'infinity'
@@ -43,19 +46,19 @@ BEGIN
             FROM (SELECT t.memory_id, t.session, t.position, coalesce(t.relevance, 0) AS score
                   FROM (
                       SELECT n.* FROM _near_rows(_pool.user_id, query, question, vector_share,
-                                                 candidate_limit, since, known_until, of_kinds) AS n
+                                                 near_limit, since, known_until, of_kinds) AS n
                       UNION ALL
                       -- Where old memories count little, where kinds have lines of their own, and
                       -- where the question names a time.
                       SELECT n.*
-                      FROM _near_rows(_pool.user_id, query, question, vector_share, candidate_limit,
+                      FROM _near_rows(_pool.user_id, query, question, vector_share, near_limit,
                                       greatest(since, at - 3 / nullif(settings.recency_rate, 0)
                                                            * interval '1 day'),
                                       known_until, of_kinds) AS n
                       WHERE settings.recency_power > 0 AND settings.recency_rate > 0
                       UNION ALL
                       SELECT n.*
-                      FROM _near_rows(_pool.user_id, query, question, vector_share, candidate_limit,
+                      FROM _near_rows(_pool.user_id, query, question, vector_share, near_limit,
                                       since, known_until, ARRAY(SELECT k.kind_id FROM kind AS k
                                                          WHERE k.layer = 'procedural')) AS n
                       WHERE settings.extra_lines > 0
@@ -63,7 +66,7 @@ BEGIN
                       SELECT n.*
                       FROM unnest(times) AS w,
                            _near_rows(_pool.user_id, query, question, vector_share,
-                                      candidate_limit, greatest(since, lower(w)),
+                                      near_limit, greatest(since, lower(w)),
                                       least(known_until, upper(w)), of_kinds) AS n
                   ) AS t) AS r
             ORDER BY r.score DESC NULLS LAST, r.memory_id

@@ -17,3 +17,17 @@ CREATE OR REPLACE FUNCTION _reference(id bigint) RETURNS text
 CREATE OR REPLACE FUNCTION _reference_cost(id bigint) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _token_cost(_reference(id));
+
+-- What a line costs of which this is the cost without its reference.
+CREATE OR REPLACE FUNCTION _cited_cost(cost float8, id bigint, citing boolean) RETURNS float8
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN cost + CASE WHEN citing THEN _reference_cost(id) ELSE 0::float8 END;
+
+CREATE OR REPLACE FUNCTION _cites(user_id text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN EXISTS (SELECT FROM profile AS p WHERE p.user_id = user_id AND p.show_references);
+END $$;

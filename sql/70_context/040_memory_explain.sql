@@ -93,6 +93,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
+    citing CONSTANT boolean := _cites(owner);
+    refusal CONSTANT text := _writing_refused(owner, session_id);
     known_until CONSTANT timestamptz := coalesce(as_of, 'infinity');
     at CONSTANT timestamptz := coalesce(as_of, now());
     settings mode;
@@ -163,9 +165,10 @@ BEGIN
         SELECT c.ids, r.chosen, r.spent, r.outcome INTO ids, chosen, spent, outcomes
         FROM (
             SELECT array_agg(c.id) AS ids, array_agg(c.score) AS scores,
-                   array_agg(c.kind) AS kinds, array_agg(c.cost) AS costs,
-                   array_agg(c.brief_cost) AS brief_costs, array_agg(c.terms) AS term_sets,
-                   array_agg(c.term_count) AS term_counts,
+                   array_agg(c.kind) AS kinds,
+                   array_agg(_cited_cost(c.cost, c.id, citing)) AS costs,
+                   array_agg(_cited_cost(c.brief_cost, c.id, citing)) AS brief_costs,
+                   array_agg(c.terms) AS term_sets, array_agg(c.term_count) AS term_counts,
                    min(least(c.cost, c.brief_cost)) AS smallest
             FROM _candidates(owner, settings, model.model_id, query_vec, question, by_importance,
                              known_until, keywords, profile_ids || edges, candidate_limit,
@@ -183,7 +186,7 @@ BEGIN
     END LOOP;
 
     RETURN QUERY
-    SELECT CASE WHEN o.outcome > 0 THEN o.outcome END,
+    SELECT CASE WHEN o.outcome > 0 AND refusal IS NULL THEN o.outcome END,
            k.name,
            CASE WHEN s.id > 0 THEN s.id END,
            CASE WHEN s.id < 0 THEN -s.id END,
@@ -192,8 +195,9 @@ BEGIN
                   date_part('epoch', at) - date_part('epoch', s.created_at)),
            settings.kind_weights[s.kind],
            s.score,
-           _whole_tokens(s.cost),
+           _whole_tokens(_cited_cost(s.cost, s.id, citing)),
            CASE
+               WHEN refusal IS NOT NULL THEN refusal
                WHEN s.id = ANY (profile_ids) THEN 'profile'
                WHEN o.outcome > 0 THEN 'in block'
                WHEN s.id > 0 AND s.id <> ALL (pool) OR s.id = ANY (edges)
@@ -237,7 +241,8 @@ COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timesta
     'in the block: in block, profile, no vector and no words to compare, below minimum relevance, '
     'below threshold, expired, not valid yet, beyond the candidate limit, beyond the line limit, '
     'duplicate of ..., told by ... (the memory made from it, or all it was made from, is in the '
-    'block), over budget, not known yet, or its status. place: order of choice. How the parts make '
+    'block), over budget, not known yet, memory is off, the session is temporary, or its status. '
+    'place: order of choice. How the parts make '
     'relevance and score: comments on table mode; for a mode of vector and words alone score = '
     'relevance x decay x weight. boost: what names and times of the question added to relevance, '
     'neighbours and session: what turns beside it and the best of its session added to the score '

@@ -31,7 +31,8 @@ BEGIN
     large := EXISTS (SELECT FROM profile AS p WHERE p.user_id = owner AND p.ann > 0);
 
     RETURN QUERY
-    SELECT m.memory_id, m.kind, _line(m.content, 200), w.strength, w.via
+    -- A memory that has words and their synonyms would be above 1.
+    SELECT m.memory_id, m.kind, _line(m.content, 200), least(w.strength, 1::float8), w.via
     FROM (
         SELECT r.memory_id, max(r.strength) AS strength,
                string_agg(r.via, ', ' ORDER BY r.strength DESC, r.via) AS via

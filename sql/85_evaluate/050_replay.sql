@@ -83,6 +83,7 @@ DECLARE
     -- Where the score has other parts, a weight does not scale it.
     scales CONSTANT boolean := settings.interaction_weight = 0 AND settings.priority_weight = 0
                                AND NOT settings.turns;
+    citing CONSTANT boolean := _cites(owner);
     candidate_limit int := _candidate_limit(changed.candidate_limit, budget);
     ratios float8[];
     reweighted boolean;
@@ -123,8 +124,10 @@ BEGIN
     END IF;
     profile := _profile_as_of(owner, logged.mode, budget,
                               coalesce(logged.as_of, logged.created_at));
-    SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score), array_agg(c.cost),
-           array_agg(c.brief_cost), array_agg(c.terms), array_agg(c.term_count)
+    SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
+           array_agg(_cited_cost(c.cost, c.id, citing)),
+           array_agg(_cited_cost(c.brief_cost, c.id, citing)),
+           array_agg(c.terms), array_agg(c.term_count)
     INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts
     FROM (
         SELECT l.id, l.kind, l.score * ratios[l.kind] AS score, s.*

@@ -15,6 +15,7 @@ DECLARE
     stored record;
     event_id bigint;
 BEGIN
+    PERFORM _check_share(salience, 'salience');
     IF write_to = 'memory' THEN
         stored := remember(content, of_kind.name, owner, importance => salience,
                            embedding => embedding, source => 'agent');
@@ -23,7 +24,6 @@ BEGIN
         reason := stored.reason;
     ELSIF write_to = 'daily' THEN
         PERFORM _check_text(content, 'the note');
-        PERFORM _check_share(salience, 'salience');
         event_id := event_add(
             'daily_note',
             jsonb_strip_nulls(jsonb_build_object('content', content, 'category', of_kind.name,

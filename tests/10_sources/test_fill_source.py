@@ -7,7 +7,7 @@ import threading
 import psycopg
 import pytest
 from tests.application import USER, attach, fill, memories, state, waiting
-from tests.rows import call, refused, value
+from tests.rows import call, refused, remember, value
 
 QUERY = "SELECT id AS source_id, title AS content, created_at, changed_at FROM ticket"
 
@@ -271,3 +271,15 @@ def test_two_users_of_one_statement_and_one_open_transaction_do_not_wait(db, dsn
         db.execute("SET statement_timeout = '5s'; INSERT INTO t VALUES (2, 'b')")
         db.execute("UPDATE t SET content = 'c' WHERE id = 2")
     assert (memories(db, "t"), waiting(db, "t")) == ({"a": "active", "c": "active"}, [])
+
+
+def test_a_user_whose_first_row_is_not_committed_is_remembered_for_at_once(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    with psycopg.connect(dsn) as first:
+        first.execute("INSERT INTO t VALUES (1, 'a')")
+        db.execute("SET statement_timeout = '5s'")
+        remember(db, "drinks tea", user_id=USER)
+        first.rollback()
+    remember(db, "sleeps at nine", user_id=USER)
+    assert value(db, "SELECT count(*) FROM memoir.profile") == 1

@@ -112,7 +112,7 @@ def test_plan_puts_goals_first_among_memories(tx):
 def test_capabilities_are_shown_by_importance(tx):
     remember(tx, "Can bake", "capability", importance=0.2)
     remember(tx, "Can brew", "capability", importance=0.8)
-    assert recall(tx).block == "## Capabilities\n- Can brew\n- Can bake\n"
+    assert recall(tx).block == "## Main capabilities\n- Can brew\n- Can bake\n"
 
 
 def test_the_capabilities_take_about_100_tokens(tx):

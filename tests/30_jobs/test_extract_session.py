@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from tests.jobs import claim
-from tests.rows import call, refused
+import pytest
+from tests.jobs import claim, enqueue
+from tests.rows import call, refused, value
 
 
 def talk(conn, *roles, session="s"):
@@ -48,6 +49,19 @@ def test_what_was_said_while_memory_was_off_is_never_read(tx):
     (claimed,) = claim(tx, kinds=["reflect"])
     told = claimed.messages[1]["content"]
     assert [role for role in ("user", "assistant", "tool") if f"{role} says" in told] == ["user"]
+
+
+@pytest.mark.parametrize("kind", ["extract", "reflect"])
+def test_what_tools_said_is_bounded_as_what_was_said_is(tx, kind):
+    for number in range(100):
+        said = {"session_id": "s", "role": "tool", "content": f"tool {number} says"}
+        call(tx, "message_add", **said, data={"result": "the port is 8080 " * 1000})
+    enqueue(tx, kind, payload={"session_id": "s"})
+    (claimed,) = claim(tx, kinds=[kind])
+    told = claimed.messages[1]["content"]
+    assert "tool 99 says" in told
+    most = {"extract": 4000, "reflect": 24000}[kind]
+    assert value(tx, "SELECT memoir.estimate_tokens(%s)", told) < 1.2 * most
 
 
 def test_a_temporary_session_is_not_read(tx):

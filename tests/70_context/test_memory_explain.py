@@ -270,6 +270,20 @@ def test_a_line_beyond_those_of_the_mode_says_so(tx):
         assert reasons_of.count("beyond the line limit") == 1
 
 
+def test_in_a_temporary_session_nothing_is_in_the_block(tx):
+    remember(tx, "tea is green")
+    call(tx, "session_start", session_id="aside", temporary=True)
+    (row,) = explain(tx, "tea", session_id="aside")
+    assert (row.place, row.reason) == (None, "the session is temporary")
+
+
+def test_with_memory_off_nothing_is_in_the_block(tx):
+    remember(tx, "tea is green")
+    call(tx, "set_settings", settings={"memory": False})
+    (row,) = explain(tx, "tea")
+    assert (row.place, row.reason) == (None, "memory is off")
+
+
 @pytest.mark.parametrize("owner", ["default", "ada"])
 def test_a_memory_the_user_has_not_is_refused(tx, owner):
     memory_id = remember(tx, "tea", user_id="bob")

@@ -9,6 +9,7 @@ from tests.rows import (
     MODES,
     add_event,
     call,
+    explain,
     lines,
     recall,
     remember,
@@ -54,3 +55,18 @@ def test_references_count_into_the_budget(citing, mode, budget):
 def test_the_brief_of_a_long_memory_has_its_reference_too(citing):
     memory_id = remember(citing, "tea " * 300, summary="tea, at length")
     assert recall(citing, "tea", budget=20).block.endswith(f"- [{memory_id}] tea, at length\n")
+
+
+@pytest.mark.parametrize("budget", [40, 60, 100, 200])
+def test_explain_counts_references_as_recall_does(citing, budget):
+    remember_all(citing, sentences(30, 6))
+    question = " ".join(sentences(2, 6))
+    rows = [row for row in explain(citing, question, budget=budget) if row.place]
+    assert [row.memory_id for row in rows] == recall(citing, question, budget=budget).memory_ids
+
+
+def test_the_tokens_of_an_explained_line_are_those_of_it_with_its_reference(citing):
+    number = remember(citing, "tea is green")
+    (row,) = explain(citing, "tea")
+    cost = value(citing, "SELECT memoir.estimate_tokens(%s)", f"- [{number}] tea is green\n")
+    assert row.tokens == cost

@@ -72,6 +72,12 @@ def test_memories_with_near_vectors_are_similar_with_the_mean_of_cosine_and_word
     assert (row.related_id, row.strength) == (near, pytest.approx(0.3))
 
 
+def test_words_with_their_synonyms_make_no_strength_above_one(tx):
+    given, alike = remember_all(tx, ["认证失败 auth failure", "auth failure 认证失败 again"])
+    remember_all(tx, ["tea", "coffee", "milk"])
+    assert [(row.related_id, row.strength) for row in related(tx, given)] == [(alike, 1)]
+
+
 def test_the_strongest_come_first_and_no_more_than_wanted(tx):
     given, *others = remember_all(tx, ["tea", "coffee", "milk", "sugar"])
     for other, strength in zip(others, (0.3, 0.9, 0.6), strict=True):

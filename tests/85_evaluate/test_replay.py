@@ -147,6 +147,14 @@ def test_without_a_change_nothing_changes(tx, mode):
     assert len(rows[-1].before_ids) > 2
 
 
+def test_references_take_their_room_in_a_replay_too(tx):
+    fill(tx, random.Random(1), 95)
+    call(tx, "set_settings", settings={"show_references": True})
+    for budget in (40, 60, 120, 200):
+        recall(tx, "bump fond lark", budget=budget)
+    assert [row.overlap for row in replay(tx)] == [1] * 4
+
+
 def test_a_recall_of_the_past_is_replayed_as_of_then(tx):
     remember(tx, "tea goal", "okr", data={"status": "pending"}, created_at=ago(days=2))
     remember(tx, "tea", created_at=ago(days=2))

@@ -56,6 +56,12 @@ def test_with_a_vector_it_is_found_by_meaning(tx):
     assert found(tx, query_vec="[1,0]") == ["green tea"]
 
 
+@pytest.mark.parametrize("place", ["memory", "daily"])
+def test_a_refused_salience_is_called_by_that_name(tx, place):
+    said = refused(tx, "memory_write", content="tea", salience=1.5, write_to=place)
+    assert said.message_primary == "salience must be between 0 and 1, not 1.5"
+
+
 def test_a_daily_note_is_an_event_of_today(tx):
     done = write(tx, "Wrote the API documentation", category="task", write_to="daily", salience=0.5)
     note = tx.execute("SELECT type, payload, created_at = now() FROM memoir.event").fetchall()

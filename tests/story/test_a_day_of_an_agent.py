@@ -31,7 +31,7 @@ SELECT memoir.memory_context(NULL, %s, 800, 'Why do logins fail after the key ro
 EXECUTE_BLOCK = """\
 ## Current goals
 - Login reliability 99.9 % (in_progress, 60%)
-## Capabilities
+## Main capabilities
 - Can read logs and restart services
 ## Learnings
 - 认证失败多半是令牌缓存没有刷新

@@ -30,7 +30,7 @@ OF_ALL_USERS = {
     "_relevances", "_users_with_memories", "_without_indexes", "_without_its_vector",
     "_without_trace", "_free_number", "_left_over_indexes", "_tend_indexes", "_compile_near_rows",
     "_forget_own_indexes", "_index_health", "_work_health", "drop_model", "fill_model",
-    "memories_without_vector", "models", "switch_model",
+    "_delete_traces", "memories_without_vector", "models", "switch_model",
 }  # fmt: skip
 # What is of an attached table: whose a row is stands in the row, and some belong to nobody known.
 # Attached tables are on the coordinator.
@@ -44,7 +44,7 @@ OF_A_SOURCE = {
 ROWS_OF_A_USER = {"memoir.job", "memoir.memory", "memoir.import"}
 # Each only spares work that is done twice, or orders those who write the same configuration.
 ADVISORY_LOCKS = {
-    "_refresh_constants", "_refresh_redaction", "_source_profile", "_tend_indexes",
+    "_count_words", "_refresh_constants", "_refresh_redaction", "_make_profile", "_tend_indexes",
     "_tend_left_over"
 }  # fmt: skip
 # The door, and what row-level security asks of the node it runs on.
