@@ -56,7 +56,7 @@ CREATE TABLE event (
     PRIMARY KEY (user_id, event_id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE TABLE event_default PARTITION OF event DEFAULT;
-CREATE INDEX event_recent ON event (user_id, created_at DESC);
+CREATE INDEX event_recent ON event (user_id, created_at DESC, event_id DESC);
 CREATE INDEX event_source ON event (user_id, source, source_key) WHERE source IS NOT NULL;
 COMMENT ON TABLE event IS
     'What happened, append-only: type and payload (D0, cecelia_events). line is the first 200 '

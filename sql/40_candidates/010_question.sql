@@ -54,7 +54,8 @@ BEGIN
                   _name_entries(names, name_boost) || features);
 END $$;
 
--- The same when some memories are newer than the statistics, or the past is asked. One pass over
+-- The same when some memories are newer than the statistics, or the past is asked: then the texts
+-- of that time count, of what has ended since too (else its synonyms were left out). One pass over
 -- those finds all words: the k-th word weighs 2^k in a probe, so one inner product tells the set of
 -- words a trace has; 24 words fit a float4, further words go by further probes. Names that may be a
 -- speaker's or subject's are counted among the words, each entry larger by _feature_scale().
@@ -70,6 +71,10 @@ DECLARE
     names CONSTANT int[] := CASE WHEN name_boost <> 0 THEN ARRAY(
         SELECT DISTINCT _feature('name ' || word)
         FROM unnest((tokens(query_text))[:200]) AS word) END;
+    rewritten CONSTANT bigint[] := CASE WHEN known_until < 'infinity' THEN ARRAY(
+        SELECT DISTINCT r.memory_id FROM revision AS r
+        WHERE r.user_id = _question_counting.user_id AND r.created_at > known_until
+          AND r.old_values ? 'content') ELSE '{}' END;
 BEGIN
     RETURN (
         WITH expanded AS MATERIALIZED (
@@ -100,12 +105,18 @@ BEGIN
                 WHERE n.user_id = _question_counting.user_id AND n.model = _question_counting.model
                   AND n.active AND NOT n.wide
                   AND n.memory_id > counted_up_to AND n.created_at <= known_until
+                  AND n.memory_id <> ALL (rewritten)
                 UNION ALL
                 SELECT n.terms
                 FROM trace AS n
                 WHERE n.user_id = _question_counting.user_id AND n.model = _question_counting.model
                   AND n.active AND n.wide
                   AND n.memory_id > counted_up_to AND n.created_at <= known_until
+                  AND n.memory_id <> ALL (rewritten)
+                UNION ALL
+                SELECT n.terms
+                FROM _known_then(user_id, _question_counting.model, known_until, rewritten) AS n
+                WHERE known_until < 'infinity'
             ) AS t
             GROUP BY 1, 2
         ), whole AS MATERIALIZED (

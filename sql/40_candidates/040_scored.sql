@@ -139,7 +139,7 @@ BEGIN
          FROM event AS e
          WHERE e.user_id = _scored.user_id AND e.type = ANY (settings.event_types)
            AND e.created_at > at - settings.event_hours * interval '1 hour' AND e.created_at <= at
-         ORDER BY e.created_at DESC
+         ORDER BY e.created_at DESC, e.event_id DESC
          LIMIT settings.event_limit)
     ), scored AS (
         SELECT r.*,

@@ -305,7 +305,7 @@ BEGIN
                      FROM event AS e
                      WHERE e.user_id = _recall.user_id AND e.type = ANY (setup.event_types)
                        AND e.created_at > setup.event_after AND e.created_at <= at
-                     ORDER BY e.created_at DESC
+                     ORDER BY e.created_at DESC, e.event_id DESC
                      LIMIT setup.event_limit)
                 ) AS u
                 WHERE u.score > setup.threshold AND u.id <> ALL (setup.except_ids)
@@ -402,7 +402,7 @@ BEGIN
                      FROM event AS e
                      WHERE e.user_id = _recall.user_id AND e.type = ANY (setup.event_types)
                        AND e.created_at > setup.event_after AND e.created_at <= at
-                     ORDER BY e.created_at DESC
+                     ORDER BY e.created_at DESC, e.event_id DESC
                      LIMIT setup.event_limit)
                 ) AS u
                 WHERE u.score > setup.threshold AND u.id <> ALL (setup.except_ids)
@@ -452,7 +452,7 @@ BEGIN
                      FROM event AS e
                      WHERE e.user_id = _recall.user_id AND e.type = ANY (setup.event_types)
                        AND e.created_at > setup.event_after AND e.created_at <= at
-                     ORDER BY e.created_at DESC
+                     ORDER BY e.created_at DESC, e.event_id DESC
                      LIMIT setup.event_limit)
                 ) AS u
                 WHERE u.score > setup.threshold AND u.id <> ALL (setup.except_ids)

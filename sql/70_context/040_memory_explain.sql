@@ -96,7 +96,7 @@ DECLARE
     citing CONSTANT boolean := _cites(owner);
     refusal CONSTANT text := _writing_refused(owner, session_id);
     known_until CONSTANT timestamptz := coalesce(as_of, 'infinity');
-    at CONSTANT timestamptz := coalesce(as_of, now());
+    at CONSTANT timestamptz := coalesce(nullif(as_of, 'infinity'), now());
     settings mode;
     model embedding_model;
     profile_cost float8;

@@ -109,6 +109,26 @@ def test_synonyms_weigh_what_was_known_at_the_time(tx):
     assert scores == expected(tx, MEMORIES[1:], "数据库的权限")
 
 
+def test_a_memory_that_has_ended_is_found_by_synonyms_as_of_before(tx):
+    old = remember(tx, "auth error after the upgrade", created_at=ago(days=9))
+    new = remember(tx, "tea with lemon", created_at=ago(days=1))
+    before = candidate_scores(tx, "认证失败", as_of=ago(days=2))
+    call(tx, "supersede", memory_id=old, by_id=new)
+    assert candidate_scores(tx, "认证失败", as_of=ago(days=2)) == before != {}
+
+
+def test_words_weigh_what_the_texts_of_that_time_make_them(tx):
+    ids = remember_all(tx, ["auth error", "auth works", "tea"])
+    tx.execute("UPDATE memoir.memory SET created_at = %s", (ago(days=9),))
+    tx.execute("UPDATE memoir.trace SET created_at = %s", (ago(days=9),))
+    asked = {"query_text": "认证 error tea", "as_of": ago(days=2)}
+    before = [(row.memory_id, row.coverage) for row in call(tx, "memory_explain", **asked)]
+    call(tx, "update_memory", memory_id=ids[1], content="milk")
+    call(tx, "update_memory", memory_id=ids[0], content="coffee")
+    after = [(row.memory_id, row.coverage) for row in call(tx, "memory_explain", **asked)]
+    assert after == before
+
+
 @pytest.mark.parametrize("length", range(20))
 def test_synonyms_of_random_questions_are_those_of_the_oracle(tx, length):
     source = random.Random(length)

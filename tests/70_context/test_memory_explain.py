@@ -270,6 +270,12 @@ def test_a_line_beyond_those_of_the_mode_says_so(tx):
         assert reasons_of.count("beyond the line limit") == 1
 
 
+def test_as_of_infinity_is_now_as_in_recall(tx):
+    tea = remember(tx, "tea is green")
+    assert recall(tx, "tea", as_of="infinity").memory_ids == [tea]
+    assert [row.reason for row in explain(tx, "tea", as_of="infinity")] == ["in block"]
+
+
 def test_in_a_temporary_session_nothing_is_in_the_block(tx):
     remember(tx, "tea is green")
     call(tx, "session_start", session_id="aside", temporary=True)

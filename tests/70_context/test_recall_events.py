@@ -51,6 +51,15 @@ def test_the_newest_ten_are_recalled(tx):
     assert set(shown) == {f'[alert] {{"text": "word{number}"}}' for number in range(10)}
 
 
+@pytest.mark.parametrize("more", [{}, {"as_of": NOW}, {"mode": "balanced"}])
+def test_of_one_moment_the_ten_added_last_are_recalled(tx, more):
+    at = NOW if "as_of" in more else None
+    tx.execute("UPDATE memoir.mode SET event_limit = 10")
+    for number in range(15):
+        add_event(tx, "alert", {"text": f"word{number}"}, created_at=at)
+    assert set(found(tx, **more)) == {f'[alert] {{"text": "word{n}"}}' for n in range(5, 15)}
+
+
 def test_an_event_of_later_is_not_known(tx):
     add_event(tx, "alert", {"n": 1}, created_at=NOW + timedelta(seconds=1))
     assert happened(tx) == []
