@@ -126,14 +126,14 @@ def test_a_dry_run_tells_the_same_and_deletes_nothing(tx):
     assert call(tx, "purge_user", user_id="ada") == planned
 
 
-def test_the_indexes_of_a_large_user_go_too(tx):
-    tx.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
-    fill(tx, 30, "Zanzibar")
-    call(tx, "maintain")
-    assert len(traces_of(tx, "Zanzibar")) > 5
-    assert call(tx, "purge_user", user_id="Zanzibar")[-1] == ("own indexes", 3)
-    assert traces_of(tx, "Zanzibar") == []
-    assert value(tx, "SELECT count(*) FROM pg_class WHERE relname ~ '^trace_near_'") == 0
+def test_the_indexes_of_a_large_user_go_too(quiet):
+    quiet.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    fill(quiet, 30, "Zanzibar")
+    call(quiet, "maintain")
+    assert len(traces_of(quiet, "Zanzibar")) > 5
+    assert call(quiet, "purge_user", user_id="Zanzibar")[-1] == ("own indexes", 3)
+    assert traces_of(quiet, "Zanzibar") == []
+    assert value(quiet, "SELECT count(*) FROM pg_class WHERE relname ~ '^trace_near_'") == 0
 
 
 def test_indexes_of_a_busy_table_are_left_to_maintain(db, dsn):
