@@ -47,7 +47,8 @@ _EXACT = """WITH asked AS (
                || CASE WHEN memoir._asks_when(%(text)s::text) THEN m.when_feature ELSE '' END)
                AS question,
            CASE WHEN m.keyword_weight > 0
-                THEN memoir._asked_keywords(%(user)s::text, %(text)s::text) END AS words,
+                THEN memoir._asked_keywords(%(user)s::text, %(text)s::text, 'infinity')
+           END AS words,
            CASE WHEN m.time_boost <> 0 THEN memoir._asked_times(
                memoir._time_windows(%(text)s::text, now()), m.time_before, m.time_after,
                m.time_after_day) END AS times,
