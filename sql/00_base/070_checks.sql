@@ -113,34 +113,29 @@ CREATE OR REPLACE FUNCTION _check_session(session_id text) RETURNS text
     RETURN CASE WHEN length(session_id) NOT BETWEEN 1 AND 200
                 THEN _refuse_session(session_id) ELSE session_id END;
 
--- Who or what made a memory or changed one: a name, as that of a user is.
-CREATE OR REPLACE FUNCTION _refuse_author(author text) RETURNS text
+CREATE OR REPLACE FUNCTION _refuse_name(name text, what text, hint text) RETURNS text
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RAISE EXCEPTION 'the author has % characters, the limit is 200', length(author)
-        USING ERRCODE = 'ME008',
-              HINT = 'It names who or what did it, such as user or agent.';
+    RAISE EXCEPTION 'the % has % characters, the limit is 200', what, length(name)
+        USING ERRCODE = 'ME008', HINT = hint;
 END $$;
 
+-- Who or what made a memory or changed one: a name, as that of a user is.
 CREATE OR REPLACE FUNCTION _check_author(author text) RETURNS text
     LANGUAGE sql VOLATILE
-    RETURN CASE WHEN length(author) > 200 THEN _refuse_author(author) ELSE author END;
+    RETURN CASE WHEN length(author) > 200
+                THEN _refuse_name(author, 'author',
+                                  'It names who or what did it, such as user or agent.')
+                ELSE author END;
 
 -- Who said it: a name, too, whose words are features of what was said.
-CREATE OR REPLACE FUNCTION _refuse_speaker(speaker text) RETURNS text
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RAISE EXCEPTION 'the speaker has % characters, the limit is 200', length(speaker)
-        USING ERRCODE = 'ME008', HINT = 'It names who said it, such as Ada.';
-END $$;
-
 CREATE OR REPLACE FUNCTION _check_speaker(speaker text) RETURNS text
     LANGUAGE sql VOLATILE
-    RETURN CASE WHEN length(speaker) > 200 THEN _refuse_speaker(speaker) ELSE speaker END;
+    RETURN CASE WHEN length(speaker) > 200
+                THEN _refuse_name(speaker, 'speaker', 'It names who said it, such as Ada.')
+                ELSE speaker END;
 
 CREATE OR REPLACE FUNCTION _refuse_turn(turn int) RETURNS int
     LANGUAGE plpgsql
