@@ -26,9 +26,9 @@
 -- _own_words is for roles that row-level security shows one user: @@ is not leakproof, so for them
 -- the planner asks the policy about every row of the user before it looks at words. It runs as the
 -- owner of the tables, for the user of memoir.user_id alone, and gives ids; the rows are read with
--- the rights of the caller, so that policies somebody adds hold. An id alone tells that a memory has
--- the word: for a login whom a restrictive policy leaves less, it finds nothing, and the words are
--- looked for as the policies say. Whom it may SET ROLE to, its policies bind as well.
+-- the rights of the caller, so that policies somebody adds hold. An id alone tells that a memory
+-- has the word: for a login whom a restrictive policy leaves less, it finds nothing, and the words
+-- are looked for as the policies say. What binds a role binds whoever may SET ROLE to it, too.
 CREATE OR REPLACE FUNCTION _is_restricted() RETURNS boolean
     LANGUAGE sql STABLE
     RETURN EXISTS (SELECT FROM pg_policy AS p, unnest(p.polroles) AS r (role)
