@@ -237,8 +237,10 @@ BEGIN
         'Agents and workers delete only what they stored in the same transaction.');
     PERFORM _put_policy(
         'event', 'no_log', 'AS RESTRICTIVE', 'memoir_worker',
-        '((type <> ''memory_retrieval''::text) OR '
-        'has_table_privilege((''retrieval''::regclass)::oid, ''SELECT''::text))',
+        concat('((type <> ''memory_retrieval''::text)', (
+            SELECT string_agg(' OR ' || format(
+                       'pg_has_role((to_regrole(%L::text))::oid, ''USAGE''::text)', r.role), '')
+            FROM unnest(_role_names()) AS r (role) WHERE r.role <> 'memoir_worker'), ')'),
         'Who may not read the log of recalls does not find it among the events either.');
 END $$;
 
