@@ -16,7 +16,8 @@ CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN length(content) <= max_length
                      AND strpos(replace(content, E'\n', ' '), '  ') = 0
-                     AND replace(replace(content, E'\n', ''), ' ', '') !~ '[[:space:][:cntrl:]\u2028\u2029]+'
+                     AND replace(replace(content, E'\n', ''), ' ', '')
+                         !~ '[[:space:][:cntrl:]\u2028\u2029]+'
                 THEN btrim(replace(content, E'\n', ' ')) ELSE _folded_line(content, max_length) END;
 
 -- A text that may be missing, as it is stored: without the blanks around it; NULL: nothing is left.
