@@ -148,7 +148,7 @@ def shared_database(installed: NoopExecutor) -> Iterator[dict[str, object]]:
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared_connection(shared_database: dict[str, object]) -> Iterator[list[psycopg.Connection]]:
     """Holds the connection of the ``tx`` tests: making one costs as much as a test."""
     held = [psycopg.connect(**shared_database)]
