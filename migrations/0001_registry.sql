@@ -261,8 +261,8 @@ COMMENT ON TABLE mode_weight IS
     'Factor on the score of a kind in a mode; a pair without a row weighs 1.';
 
 CREATE TABLE synonym (
-    term text NOT NULL CHECK (term = lower(term)),
-    synonym text NOT NULL CHECK (synonym = lower(synonym)),
+    term text NOT NULL CHECK (term = lower(term COLLATE "C")),
+    synonym text NOT NULL CHECK (synonym = lower(synonym COLLATE "C")),
     similarity float8 NOT NULL DEFAULT 0.7 CHECK (similarity BETWEEN 0 AND 1),
     PRIMARY KEY (term, synonym),
     CHECK (term <> synonym)
