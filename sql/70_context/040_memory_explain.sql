@@ -108,7 +108,7 @@ DECLARE
     labels text[];
     label_terms sparsevec[];
     label_sizes float8[];
-    by_importance CONSTANT boolean := query_vec IS NULL AND coalesce(query_text, '') = '';
+    by_importance boolean;
     candidate_limit int;
     large boolean;
     pool bigint[];
@@ -150,6 +150,7 @@ BEGIN
         SELECT q.labels, q.terms, q.sizes INTO labels, label_terms, label_sizes
         FROM _question_labels(owner, settings, query_text) AS q;
     END IF;
+    by_importance := query_vec IS NULL AND question IS NULL;
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
     candidate_limit := _candidate_limit(settings.candidate_limit, budget);
