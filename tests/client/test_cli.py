@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -353,6 +354,26 @@ def test_a_process_that_fails_prints_nothing_on_stdout(dsn: str) -> None:
     refused = in_a_process(dsn, "context", "x", MEMOIR_EMBEDDER="magic")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith("error: unknown embedder")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pipe", "code"),
+    [
+        ("list", "| true", 141),
+        ("export -", ">&-", 0),
+        ("remember -", "<&- >&- 2>&-", 1),
+    ],
+)
+def test_a_closed_stream_is_no_error(dsn: str, arguments: str, pipe: str, code: int) -> None:
+    program = f"{shlex.quote(sys.executable)} -c 'from pgmemoir.cli import main; main()'"
+    done = subprocess.run(
+        ["bash", "-c", f"{program} {arguments} {pipe}; exit ${{PIPESTATUS[0]}}"],
+        env={**os.environ, "MEMOIR_DSN": dsn, "PYTHONUNBUFFERED": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count("Error")) == (code, 0)
 
 
 def test_every_command_has_help() -> None:
