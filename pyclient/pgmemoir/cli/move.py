@@ -195,6 +195,8 @@ def _import_items(app: App, items: Items, format: str, keep_users: bool, dry_run
 
 def _remembered(done: list[Remembered], items: Items, format: str, dry_run: bool) -> str:
     """What became of the memories of a file, as a line."""
+    if not (items.memories or items.skipped or items.notes):
+        return f"{format}: nothing to import"
     actions = Counter(each.action if each.memory_id is not None else "" for each in done)
     stored = actions["ADD"] + actions["SUPERSEDE"] + actions["PENDING"]
     parts = [
