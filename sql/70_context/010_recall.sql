@@ -186,7 +186,7 @@ BEGIN
         END IF;
         IF question IS NULL THEN
             vector_share := 1;
-            by_importance := query IS NULL AND query_text = '';
+            by_importance := query IS NULL;
         END IF;
     END IF;
     IF query_text <> '' AND (setup.time_boost <> 0::float8 OR setup.day_headings = 'asked') THEN

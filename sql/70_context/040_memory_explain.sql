@@ -109,7 +109,7 @@ DECLARE
     labels text[];
     label_terms sparsevec[];
     label_sizes float8[];
-    by_importance CONSTANT boolean := query_vec IS NULL AND coalesce(query_text, '') = '';
+    by_importance boolean;
     candidate_limit int;
     large boolean;
     pool bigint[];
@@ -152,6 +152,7 @@ BEGIN
         FROM _question_labels(owner, settings, query_text) AS q;
     END IF;
     by_day := _wants_days(settings.day_headings, query_text, at);
+    by_importance := query_vec IS NULL AND question IS NULL;
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
     candidate_limit := _candidate_limit(settings.candidate_limit, budget);
