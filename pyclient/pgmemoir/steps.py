@@ -95,6 +95,7 @@ class Steps:
         self._keeps_writes = keeps_writes
         self._calls: Calls | None = None
         self._name_model_at = 0.0
+        self._model_is_kept = False
         self.query_vectors = QueryCache(QUERY_CACHE)
         self._selective_modes: frozenset[str] | None = None
         self._warned = False
@@ -354,10 +355,12 @@ class Steps:
     def _name_model(self, writing: bool) -> Plan[None]:
         """Say whose vectors these are: refused when another model is in use."""
         embedder = self._chosen_embedder()
-        unkept = writing and not self._keeps_writes()
-        if embedder is not None and (unkept or time.monotonic() >= self._name_model_at):
+        is_kept = self._keeps_writes()
+        unsure = writing and not (is_kept and self._model_is_kept)
+        if embedder is not None and (unsure or time.monotonic() >= self._name_model_at):
             yield calls.use_model(embedder.name, embedder.dimensions)
             self._name_model_at = time.monotonic() + MODEL_CHECK
+            self._model_is_kept = is_kept
 
     def _chosen_embedder(self) -> Embedder | None:
         if isinstance(self._embedder, DefaultEmbedder):
