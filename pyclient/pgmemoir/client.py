@@ -66,9 +66,9 @@ class Memoir(Management):
     Every method raises the classes of `errors` for what the database refuses, and psycopg's own
     for what is not memoir's (a lost connection). Threads may share a client; they take turns.
 
-    A call may be interrupted, by Ctrl-C or as a cancelled task: nothing of it is half done. Where it
-    sent several statements at once (as a role that is shown one user, or for gold sets and sources)
-    the connection is closed then, since psycopg leaves it unusable; an own one is opened again.
+    A call may be interrupted, by Ctrl-C or as a cancelled task: nothing of it is half done. Where
+    it sent several statements at once (as a role that is shown one user, or for gold sets and
+    sources) the connection is closed, since psycopg leaves it unusable; an own one is opened again.
     """
 
     def __init__(
