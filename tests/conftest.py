@@ -49,6 +49,9 @@ FAST = {
     "max_connections": "100",
 }
 
+# Who asks for one of these is told of a server, or which version it is to have.
+OF_A_SERVER = {"server", "installed", "pytestconfig"}
+
 # The machine's speed is not a property of the code; the same examples every time are.
 # Examples of one test share its transaction: a property clears what it made.
 settings.register_profile(
@@ -73,6 +76,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--pg", type=int, choices=(18, 16), default=18, help="major version of PostgreSQL"
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what asks for no server ``once``, as files about Python alone mark themselves."""
+    for item in items:
+        if OF_A_SERVER.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.once)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
