@@ -45,7 +45,7 @@ END;
 
 CREATE OR REPLACE FUNCTION _checked_query(query text) RETURNS jsonb
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     columns jsonb;

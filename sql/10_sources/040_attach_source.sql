@@ -27,7 +27,7 @@ END $$;
 -- would refuse it without advice.
 CREATE OR REPLACE FUNCTION _named_relation(name text, relation regclass) RETURNS regclass
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 BEGIN
     IF name IS NOT NULL AND relation IS NULL THEN
@@ -181,8 +181,9 @@ BEGIN
     INSERT INTO source AS s (name, kind, relation, query, follows, mapping, on_delete,
                              write_retrievals)
     VALUES (name, of_kind.name,
-            coalesce((SELECT format('%I.%I', c.relnamespace::regnamespace, c.relname)
-                      FROM pg_class AS c WHERE c.oid = relation), 'query'),
+            coalesce((SELECT format('%I.%I', n.nspname, c.relname)
+                      FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+                      WHERE c.oid = relation), 'query'),
             query, follows, mapping, on_delete, coalesce(write_retrievals, false))
     RETURNING s.* INTO made;
     -- A superuser lends his rights to no table and no query: the table's owner reads it, or

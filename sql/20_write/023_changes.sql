@@ -155,7 +155,7 @@ CREATE OR REPLACE FUNCTION _revise(
     user_id text, memory_ids bigint[], new_values jsonb[], action text, author text, reason text,
     run_id bigint, change_id bigint, undoes bigint DEFAULT NULL) RETURNS bigint[]
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET extra_float_digits = 1
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -104,7 +104,7 @@ CREATE OR REPLACE FUNCTION _hidden_from_workers(relation name) RETURNS boolean
 CREATE OR REPLACE FUNCTION _rights_due()
     RETURNS TABLE (object text, "right" text, role text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 BEGIN
