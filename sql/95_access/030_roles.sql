@@ -123,7 +123,7 @@ BEGIN
         SELECT 'ROUTINE ' || p.oid::regprocedure, 'EXECUTE', m.role
         FROM pg_proc AS p, made AS m
         WHERE p.pronamespace = current_schema()::regnamespace
-          -- What is made for an attached table has the rights of who attached it.
+          -- What is made for an attached table has the rights of its owner, or of who attached it.
           AND (NOT p.prosecdef OR p.proname = '_own_words'
                OR m.role = 'memoir_admin' AND p.proname ~ '^_source_[0-9]+_')
           AND (p.proname LIKE '\_%' OR EXISTS (
