@@ -47,6 +47,12 @@ SELECT format('REVOKE ALL ON ALL TABLES IN SCHEMA memoir FROM %1$I;'
               'REVOKE ALL ON SCHEMA memoir FROM %1$I', rolname)
 FROM pg_roles
 WHERE rolname IN ('memoir_reader', 'memoir_agent', 'memoir_worker', 'memoir_admin')
+UNION ALL
+SELECT format('REVOKE ALL ON ROUTINE %s FROM %I', p.oid::regprocedure, r.rolname)
+FROM pg_proc AS p, aclexplode(p.proacl) AS a JOIN pg_roles AS r ON r.oid = a.grantee
+WHERE r.rolname IN ('memoir_reader', 'memoir_agent', 'memoir_worker', 'memoir_admin')
+  AND p.oid IN (SELECT d.objid FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
+                WHERE d.classid = 'pg_proc'::regclass AND e.extname = 'vector')
 """
 
 

@@ -76,7 +76,8 @@ DECLARE
     locked_out CONSTANT text[] := ARRAY(
         SELECT r.rolname FROM pg_roles AS r
         WHERE r.rolname = ANY (wanted)
-          AND NOT has_schema_privilege(r.oid, current_schema(), 'USAGE'));
+          AND (NOT has_schema_privilege(r.oid, current_schema(), 'USAGE')
+               OR EXISTS (SELECT FROM _closed_to_roles() AS c WHERE c.role = r.rolname)));
     bare CONSTANT text[] := ARRAY(
         SELECT c.relname FROM pg_class AS c
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
@@ -95,7 +96,8 @@ BEGIN
                 THEN 'without rights here: ' || array_to_string(locked_out, ', ')
                 ELSE 'reader, agent, worker, admin' END,
            CASE WHEN cardinality(missing) IN (0, 4) AND locked_out = '{}' THEN NULL
-                ELSE 'Run memoir migrate as a role that may create roles.' END;
+                WHEN missing <> '{}' THEN 'Run memoir migrate as a role that may create roles.'
+                ELSE 'As who owns the schema, and pgvector: SELECT memoir.grant_access();' END;
     RETURN QUERY
     SELECT 'security', CASE WHEN bare = '{}' THEN 'ok' ELSE 'error' END,
            CASE WHEN bare <> '{}' THEN 'off for ' || _some_of(bare)

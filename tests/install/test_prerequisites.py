@@ -69,6 +69,24 @@ def test_a_schema_made_by_an_administrator_is_enough(empty_db, owner_db, tree):
     assert migrations.up(owner_db, source=tree)
 
 
+@pytest.mark.parametrize("right", ["CREATE", "USAGE"])
+def test_a_schema_of_somebody_else_is_refused_with_the_way_out(empty_db, owner_db, tree, right):
+    empty_db.execute("CREATE EXTENSION vector")
+    empty_db.execute(f"CREATE SCHEMA memoir; GRANT {right} ON SCHEMA memoir TO plain")
+    with pytest.raises(MigrationError) as caught:
+        migrations.up(owner_db, source=tree)
+    said = "the schema memoir belongs to postgres, and plain may not create in it"
+    assert caught.value.message == said
+    assert caught.value.hint.endswith("ALTER SCHEMA memoir OWNER TO plain;")
+
+
+def test_without_a_schema_to_put_pgvector_in_one_is_named(empty_db, tree):
+    empty_db.execute("DROP SCHEMA public")
+    error = _refusal(empty_db, tree)
+    assert "the search path has no schema to put it in" in error.message
+    assert error.hint.endswith("CREATE EXTENSION vector SCHEMA extensions;")
+
+
 def test_pgvector_may_live_in_a_schema_of_any_name(empty_db):
     empty_db.execute('CREATE SCHEMA "My Extensions"')
     empty_db.execute('CREATE EXTENSION vector SCHEMA "My Extensions"')
