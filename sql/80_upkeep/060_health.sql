@@ -234,13 +234,20 @@ AS $$
 DECLARE
     cron CONSTANT boolean := EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pg_cron');
 BEGIN
-    IF _sees('{trace,embedding_model}') THEN
+    IF _sees('{memory,trace,embedding_model}') THEN
         RETURN QUERY
-        SELECT 'memories', CASE WHEN c.bare > 0 THEN 'warning' ELSE 'ok' END,
-               format('%s active, %s without a vector', c.total, c.bare),
-               CASE WHEN c.bare > 0 THEN 'Those are recalled by words alone. Run: memoir worker, '
+        SELECT 'memories',
+               CASE WHEN c.lost > 0 THEN 'error' WHEN c.bare > 0 THEN 'warning' ELSE 'ok' END,
+               format('%s active, %s without a vector', c.total, c.bare)
+               || CASE WHEN c.lost > 0 THEN format(', %s without a trace', c.lost) ELSE '' END,
+               CASE WHEN c.lost > 0
+                    THEN 'Nothing recalls those: rows of memoir.trace are gone. Restore the table, '
+                         'or export, purge and import whom they are of.'
+                    WHEN c.bare > 0 THEN 'Those are recalled by words alone. Run: memoir worker, '
                                          'or memoir backfill' END
-        FROM (SELECT count(*) AS total, count(*) FILTER (WHERE t.embedding IS NULL) AS bare
+        FROM (SELECT count(*) AS total, count(*) FILTER (WHERE t.embedding IS NULL) AS bare,
+                     (SELECT count(*) FROM memory AS m WHERE m.status = 'active')
+                     - count(*) AS lost
               FROM trace AS t JOIN embedding_model AS m ON m.model_id = t.model AND m.active
               WHERE t.active) AS c;
     ELSE
@@ -360,9 +367,10 @@ COMMENT ON FUNCTION health() IS
     'unseen (this role does not see it all, or a standby does not have it); value: what was found; '
     'advice: the statement or command that helps, NULL where nothing is to be done. Checks: '
     'server, pgvector, version (and how it was installed), roles, security (row-level, on for '
-    'every table of users), settings (unknown, out of range), memories (without vectors), jobs '
-    '(dead, waiting for more than an hour), sources (broken, rows not taken over), upkeep (days '
-    'since maintain), indexes (invalid, missing for users with many memories), bloat (trace_scan, '
-    'which REINDEX makes small), unlogged (tables a crash empties), statistics (autovacuum), '
-    'partitions (of events). Changes nothing. It counts the memories: about a second for a '
-    'million. The command memoir doctor adds what a client knows: embedder, models, a recall.';
+    'every table of users), settings (unknown, out of range), memories (without vectors; error: '
+    'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour), '
+    'sources (broken, rows not taken over), upkeep (days since maintain), indexes (invalid, '
+    'missing for users with many memories), bloat (trace_scan, which REINDEX makes small), '
+    'unlogged (tables a crash empties), statistics (autovacuum), partitions (of events). Changes '
+    'nothing. It counts the memories: about a second for a million. The command memoir doctor '
+    'adds what a client knows: embedder, models, a recall.';

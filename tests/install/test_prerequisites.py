@@ -101,6 +101,14 @@ def test_the_schema_of_pgvector_must_be_open_to_the_role(empty_db, owner_db, tre
     assert error.hint == 'As its owner: GRANT USAGE ON SCHEMA "My Extensions" TO plain;'
 
 
+def test_a_database_that_lost_pgvector_is_not_taken_for_a_sound_one(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("DROP EXTENSION vector CASCADE")
+    with pytest.raises(MigrationError) as caught:
+        migrations.up(empty_db, source=tree)
+    assert "the extension vector was dropped here" in caught.value.message
+
+
 def test_an_old_pgvector_is_refused_with_the_update(empty_db, tree):
     empty_db.execute("CREATE EXTENSION vector")
     empty_db.execute("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'")
