@@ -36,6 +36,7 @@ from pgmemoir import server as embedded
 # new one ext4 searches the inodes that were deleted lately, which took half of the time of a run.
 IN_MEMORY = Path("/dev/shm")
 PREFIX = "pgmemoir-test-"
+LOCALES = "locales"  # in the folder of the server: what a test compiles for it
 ROOM = 4 << 30
 
 FAST = {
@@ -90,7 +91,8 @@ def pytest_report_header(config: pytest.Config) -> str:
 def server(pytestconfig: pytest.Config) -> Iterator[Server]:
     """A server of the version of ``--pg``, without care for crashes, gone at the end."""
     _sweep()
-    with folder_of_a_server() as folder:
+    with folder_of_a_server() as folder, pytest.MonkeyPatch.context() as environment:
+        environment.setenv("LOCPATH", str(folder / LOCALES))
         address = conninfo_to_dict(embedded.start(folder, pytestconfig.getoption("pg"), FAST))
         yield Server(
             host=str(address["host"]),
@@ -148,7 +150,7 @@ def shared_database(installed: NoopExecutor) -> Iterator[dict[str, object]]:
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared_connection(shared_database: dict[str, object]) -> Iterator[list[psycopg.Connection]]:
     """Holds the connection of the ``tx`` tests: making one costs as much as a test."""
     held = [psycopg.connect(**shared_database)]

@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION _relative_written(content text)
 AS $$
 DECLARE
     words CONSTANT text :=
-        '<' || lower(regexp_replace(content, '[^A-Za-z0-9]+', '><', 'g')) || '>';
+        '<' || lower(regexp_replace(content, '[^A-Za-z0-9]+', '><', 'g') COLLATE "C") || '>';
     found text;
     parts text[];
 BEGIN

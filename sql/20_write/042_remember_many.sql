@@ -170,14 +170,20 @@ BEGIN
         ) AS t;
     END IF;
     IF jsonb_path_exists(memories, '$[*].sources[*]') THEN
-        PERFORM _derive(owner, array_agg(ids[t.place]), array_agg(t.source))
-        FROM (
-            SELECT e.place, s.source
-            FROM jsonb_array_elements(memories) WITH ORDINALITY AS e (memory, place),
-                 jsonb_to_record(e.memory) AS r (sources bigint[]),
-                 unnest(r.sources) AS s (source)
-            WHERE e.memory ? 'sources' AND ids[e.place] IS NOT NULL
-        ) AS t;
+        BEGIN
+            PERFORM _derive(owner, array_agg(ids[t.place]), array_agg(t.source))
+            FROM (
+                SELECT e.place, s.source
+                FROM jsonb_array_elements(memories) WITH ORDINALITY AS e (memory, place),
+                     jsonb_to_record(e.memory) AS r (sources bigint[]),
+                     unnest(r.sources) AS s (source)
+                WHERE e.memory ? 'sources' AND ids[e.place] IS NOT NULL
+            ) AS t;
+        EXCEPTION WHEN foreign_key_violation THEN
+            -- One was purged after it was looked at, before the lock: now it is not found.
+            PERFORM _blame_batch(owner, memories, embeddings, known_dimensions);
+            RAISE;
+        END;
     END IF;
     RETURN QUERY
     SELECT o.place::int, o.action, o.memory_id, o.reason, o.others

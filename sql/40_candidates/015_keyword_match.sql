@@ -54,7 +54,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     asked CONSTANT text[] := ARRAY(
-        SELECT DISTINCT lower(btrim(w, E' \t\r\n')) FROM unnest(words) AS w
+        SELECT DISTINCT _lower(btrim(w, E' \t\r\n')) FROM unnest(words) AS w
         WHERE btrim(w, E' \t\r\n') <> '' LIMIT 200);
 BEGIN
     RETURN QUERY

@@ -15,7 +15,8 @@ CREATE OR REPLACE FUNCTION recall(
 COMMENT ON FUNCTION recall(halfvec, text, int, text, text, text, timestamptz) IS
     'Recalls memory for a question. query_vec: its vector, or NULL to recall by words alone; '
     'query_text: its words; with both the recall is hybrid, with neither the most important '
-    'memories come. mode: how it is weighted: execute (default), plan, debug, chat, conversation, '
+    'memories come, and so with a text of nothing to look for: blank, signs, stop words ("Who are '
+    'you?"). mode: how it is weighted: execute (default), plan, debug, chat, conversation, '
     'balanced, search, implicit, assistant, or another row of table mode; for conversation '
     'query_vec is best the vector of embedding_text(). budget: 1 to 100000 estimated tokens. '
     'session_id: the conversation the question belongs to; in a temporary one nothing is recalled. '

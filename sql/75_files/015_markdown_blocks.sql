@@ -77,7 +77,7 @@ BEGIN
             END IF;
         ELSIF now_said ~ '^ {0,3}#{1,6}[ \t]' THEN
             heading := regexp_match(now_said, '^ {0,3}(#{1,6})[ \t]+(.*)$');
-            path[length(heading[1])] := lower(btrim(heading[2], E' \t\r#'));
+            path[length(heading[1])] := _lower(btrim(heading[2], E' \t\r#'));
             FOR deeper IN length(heading[1]) + 1 .. 6 LOOP
                 path[deeper] := '';
             END LOOP;

@@ -160,7 +160,7 @@ BEGIN
         payload := payload - '{time,type}'::text[] || coalesce((
             SELECT jsonb_build_object('category', k.name) FROM kind AS k
             WHERE entry ->> 'category' IN (k.name, k.category)
-              AND lower(entry ->> 'category') = ANY (k.aliases || k.name) LIMIT 1), '{}');
+              AND _lower(entry ->> 'category') = ANY (k.aliases || k.name) LIMIT 1), '{}');
         event_id := event_add(entry ->> 'type', payload, user_id, created_at);
     END IF;
     UPDATE event AS e SET log_entry = entry, log_place = place

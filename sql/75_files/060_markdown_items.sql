@@ -86,10 +86,10 @@ CREATE OR REPLACE FUNCTION _kind_of_heading(heading text, OUT kind text, OUT who
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    said CONSTANT text := ' ' || lower(regexp_replace(heading, '[^[:alnum:]]+', ' ', 'g')) || ' ';
+    said CONSTANT text := ' ' || _lower(regexp_replace(heading, '[^[:alnum:]]+', ' ', 'g')) || ' ';
 BEGIN
     SELECT k.name, btrim(said) = btrim(w.form) INTO kind, whole
-    FROM kind AS k, unnest(k.aliases || k.name || lower(k.heading)) AS a (word), LATERAL (
+    FROM kind AS k, unnest(k.aliases || k.name || _lower(k.heading)) AS a (word), LATERAL (
         SELECT CASE WHEN a.word ~ '[^\u0001-\u007f]' THEN a.word
                     ELSE ' ' || replace(a.word, '_', ' ') || ' ' END AS form) AS w
     WHERE k.category IS NOT NULL AND strpos(said, w.form) > 0

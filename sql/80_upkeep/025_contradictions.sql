@@ -8,7 +8,7 @@
 CREATE OR REPLACE FUNCTION _spaced(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN translate(
-        replace(replace(replace(lower(left(content, 1000)), '’', ''''), 'cannot', 'can not'),
+        replace(replace(replace(_lower(left(content, 1000)), '’', ''''), 'cannot', 'can not'),
                 'n''t', ' not'),
         '.,;:!?"''()[]{}<>-_/|，。；：！？、“”（）《》', repeat(' ', 33));
 

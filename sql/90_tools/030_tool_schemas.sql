@@ -43,7 +43,7 @@ CREATE OR REPLACE FUNCTION _check_language(language text) RETURNS text
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    short CONSTANT text := lower(substring(language FROM '^[[:alpha:]]+'));
+    short CONSTANT text := _lower(substring(language FROM '^[[:alpha:]]+'));
 BEGIN
     IF NOT EXISTS (SELECT FROM prompt AS p
                    WHERE p.kind = 'system_prompt' AND p.language = short AND p.active) THEN

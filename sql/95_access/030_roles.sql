@@ -221,7 +221,7 @@ END $$;
 
 -- Policies by role. Agents and workers take back a memory of their own transaction (remember()
 -- does, where another says the same), and no other: what is stored they may retire, and undo()
--- brings it back.
+-- brings it back. Recalls that maintain() has folded are events, which workers archive.
 CREATE OR REPLACE FUNCTION _make_policies() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -235,6 +235,13 @@ BEGIN
         '((recorded_at = now()) OR pg_has_role((to_regrole(''memoir_admin''::text))::oid, '
         '''USAGE''::text))',
         'Agents and workers delete only what they stored in the same transaction.');
+    PERFORM _put_policy(
+        'event', 'no_log', 'AS RESTRICTIVE', 'memoir_worker',
+        concat('((type <> ''memory_retrieval''::text)', (
+            SELECT string_agg(' OR ' || format(
+                       'pg_has_role((to_regrole(%L::text))::oid, ''USAGE''::text)', r.role), '')
+            FROM unnest(_role_names()) AS r (role) WHERE r.role <> 'memoir_worker'), ')'),
+        'Who may not read the log of recalls does not find it among the events either.');
 END $$;
 
 -- Our functions look for the types of pgvector, and so for functions too, in its schema. Who may

@@ -108,6 +108,17 @@ def test_what_the_user_forgot_stays_forgotten(tasks):
     assert memories(tasks) == {"milk": "forgotten"}
 
 
+def test_what_the_user_superseded_stays_over_when_its_row_changes(tasks):
+    tasks.execute("INSERT INTO tasks (title, created_at) VALUES ('tea', '2025-01-01')")
+    old = value(tasks, "SELECT memory_id FROM memoir.memory")
+    new = remember(tasks, "coffee", created_at="2025-03-01", user_id=USER)
+    call(tasks, "supersede", memory_id=old, by_id=new, user_id=USER)
+    tasks.execute("UPDATE tasks SET title = 'green tea'")
+    over = "SELECT status || ' ' || (valid_until = '2025-03-01') FROM memoir.memory m WHERE "
+    assert value(tasks, over + "source IS NOT NULL") == "superseded true"
+    assert known(tasks, "green tea", as_of="2025-02-01") == ["tea"]
+
+
 def test_on_delete_purge_leaves_nothing(app):
     attach(app, "tasks", on_delete="purge")
     add(app, "tea")

@@ -115,6 +115,7 @@ def test_a_text_that_was_changed_a_moment_before_is_not_written_over(db, dsn):
         ("relate", {"from_id": 1, "to_id": 2}),
         ("set_keywords", {"memory_id": 2, "keywords": ["tea"]}),
         ("remember", {"content": "drinks tea at nine", "sources": [2]}),
+        ("remember_many", {"memories": '[{"content": "drinks tea at nine", "sources": [2]}]'}),
     ],
 )
 def test_a_memory_that_is_just_being_purged_is_missing(db, dsn, function, arguments):

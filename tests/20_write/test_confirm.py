@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from psycopg.types.json import Jsonb
 from tests.rows import NOW, ago, call, found, refused, remember, row_counts, value
 
 
@@ -52,6 +53,15 @@ def test_a_proposed_memory_waits_and_is_not_recalled(asked):
     assert state(asked, proposed) == ("pending", False)
     assert pending(asked) == ["The user plays the violin"]
     assert "The user plays the violin" not in found(asked, "violin")
+
+
+@pytest.mark.parametrize("author", ["AGENT", " agent", "Model\n"])
+def test_an_agent_waits_however_it_is_spelled(asked, author):
+    (row,) = call(asked, "remember", content="The user sings", kind="fact", source=author)
+    assert row.action == "PENDING"
+    given = [{"action": "ADD", "content": "The user dances", "kind": "fact"}]
+    (row,) = call(asked, "apply_decisions", decisions=Jsonb(given), author=author)
+    assert row.action == "PENDING"
 
 
 def test_a_confirmed_memory_is_recalled(asked):

@@ -78,6 +78,14 @@ def test_list_says_how_it_goes_on(memoir: Call) -> None:
     assert columns(rest.stdout, 0) == [["1"]]
 
 
+def test_a_list_that_ends_with_the_page_does_not_go_on(memoir: Call) -> None:
+    assert columns(memoir("list", "--limit", "3").stdout, 0) == [["3"], ["2"], ["1"]]
+    for text in ("one", "two"):
+        memoir("remember", text, "--session", text)
+    assert len(memoir("sessions", "--limit", "2").stdout.splitlines()) == 4
+    assert memoir("sessions", "--limit", "1").stdout.splitlines()[-1].startswith("1 listed; ")
+
+
 def test_nothing_listed_is_said(memoir: Call) -> None:
     done = memoir("list", "--status", "forgotten")
     assert (done.exit_code, done.stdout) == (0, "no such memories\n")

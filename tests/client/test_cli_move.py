@@ -165,6 +165,14 @@ def test_what_other_programs_wrote_is_stored_once(
     assert row_counts(db) == before
 
 
+@pytest.mark.parametrize(("format", "data"), [("mem0", {"results": []}), ("csv", "content,kind\n")])
+def test_a_file_of_no_memories_is_told(
+    memoir: Call, tmp_path: Path, format: str, data: Any
+) -> None:
+    done = memoir("import", write(tmp_path, "none", data))
+    assert (done.exit_code, done.stdout) == (0, f"{format}: nothing to import\n")
+
+
 def test_the_time_and_origin_of_a_memory_are_kept(
     memoir: Call, db: psycopg.Connection, tmp_path: Path
 ) -> None:
