@@ -215,6 +215,13 @@ def test_related_memories_have_keys_of_text(tx):
     assert (found["key"], found["preview"]) == (str(two), "water")
 
 
+def test_numbers_in_an_answer_have_nine_places_at_most(tx):
+    tea = remember(tx, "green tea from the hills of Japan")
+    remember(tx, "black tea from the hills of Assam, India")
+    (found,) = ask(tx, "related", {"key": str(tea)})["results"]
+    assert found["strength"] == round(found["strength"], 9) > 0.25
+
+
 def test_text_that_looks_like_sql_is_text(tx):
     remember(tx, "tea")
     text = "'); DROP TABLE memoir.memory; --"
