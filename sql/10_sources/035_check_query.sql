@@ -57,7 +57,7 @@ CREATE OR REPLACE FUNCTION _does_more_than_read(function name) RETURNS boolean
 
 CREATE OR REPLACE FUNCTION _checked_query(query text) RETURNS jsonb
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     columns jsonb;

@@ -27,7 +27,7 @@ END $$;
 -- would refuse it without advice.
 CREATE OR REPLACE FUNCTION _named_relation(name text, relation regclass) RETURNS regclass
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 BEGIN
     IF name IS NOT NULL AND relation IS NULL THEN
@@ -182,8 +182,9 @@ BEGIN
     INSERT INTO source AS s (name, kind, relation, query, follows, mapping, on_delete,
                              write_retrievals)
     VALUES (name, of_kind.name,
-            coalesce((SELECT format('%I.%I', c.relnamespace::regnamespace, c.relname)
-                      FROM pg_class AS c WHERE c.oid = relation), 'query'),
+            coalesce((SELECT format('%I.%I', n.nspname, c.relname)
+                      FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+                      WHERE c.oid = relation), 'query'),
             query, follows, mapping, on_delete, coalesce(write_retrievals, false))
     RETURNING s.* INTO made;
     -- Rights are lent to no table: its owner reads it. A superuser lends his to no query either.

@@ -294,3 +294,13 @@ def test_a_user_whose_first_row_is_not_committed_is_remembered_for_at_once(db, d
         first.rollback()
     remember(db, "sleeps at nine", user_id=USER)
     assert value(db, "SELECT count(*) FROM memoir.profile") == 1
+
+
+def test_a_view_is_pulled_whose_schema_has_a_name_that_wants_quotes(tx):
+    tx.execute(
+        'CREATE SCHEMA "My App"; CREATE VIEW "My App"."Notes" AS'
+        " SELECT 1 AS source_id, 'tea' AS content, now() AS created_at"
+    )
+    call(tx, "attach_source", name="notes", kind="fact", relation='"My App"."Notes"', user_id="bob")
+    assert call(tx, "pull_source", name="notes")[0].written == 1
+    assert value(tx, "SELECT relation FROM memoir.sources") == '"My App"."Notes"'
