@@ -126,7 +126,13 @@ BEGIN
         expression := CASE
             WHEN part.form = 'key' THEN
                 CASE WHEN cardinality(key_texts) = 1 THEN key_texts[1]
-                     ELSE format('pg_catalog.jsonb_build_array(%s)::text',
+                     -- Without one of its columns it is no key, as without a single one.
+                     ELSE format('CASE WHEN %s THEN pg_catalog.jsonb_build_array(%s)::text '
+                                 'ELSE '''' END',
+                                 (SELECT string_agg(format('%s.%I IS NOT NULL', row_name, k.name),
+                                                    ' AND ')
+                                  FROM jsonb_array_elements_text(mapping -> 'source_id')
+                                           AS k (name)),
                                  array_to_string(key_texts, ', ')) END
             WHEN part.form = 'place' THEN
                 format('pg_catalog.jsonb_build_array(%s)', array_to_string(

@@ -507,9 +507,11 @@ BEGIN
             place := -place;
             SELECT CASE WHEN setup.show_references THEN _reference(ids[place]) ELSE '' END
                    || t.brief
-            INTO STRICT line FROM trace AS t
+            INTO line FROM trace AS t
             WHERE t.user_id = _recall.user_id AND t.memory_id = ids[place]
-              AND t.model = setup.model_id;
+              AND t.model = setup.model_id AND t.brief_cost <= brief_costs[place];
+            -- It was purged, or has a longer one, since the candidates were read.
+            CONTINUE WHEN line IS NULL;
         END IF;
         line_group := line_groups[place];
         IF groups[line_group] IS NULL THEN
