@@ -104,7 +104,7 @@ CREATE OR REPLACE FUNCTION _hidden_from_workers(relation name) RETURNS boolean
 CREATE OR REPLACE FUNCTION _rights_due()
     RETURNS TABLE (object text, "right" text, role text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -123,7 +123,7 @@ BEGIN
         SELECT 'ROUTINE ' || p.oid::regprocedure, 'EXECUTE', m.role
         FROM pg_proc AS p, made AS m
         WHERE p.pronamespace = current_schema()::regnamespace
-          -- What is made for an attached table has the rights of who attached it.
+          -- What is made for an attached table has the rights of its owner, or of who attached it.
           AND (NOT p.prosecdef OR p.proname = '_own_words'
                OR m.role = 'memoir_admin' AND p.proname ~ '^_source_[0-9]+_')
           AND (p.proname LIKE '\_%' OR EXISTS (
@@ -221,7 +221,7 @@ END $$;
 
 -- Policies by role. Agents and workers take back a memory of their own transaction (remember()
 -- does, where another says the same), and no other: what is stored they may retire, and undo()
--- brings it back.
+-- brings it back. Recalls that maintain() has folded are events, which workers archive.
 CREATE OR REPLACE FUNCTION _make_policies() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -235,6 +235,13 @@ BEGIN
         '((recorded_at = now()) OR pg_has_role((to_regrole(''memoir_admin''::text))::oid, '
         '''USAGE''::text))',
         'Agents and workers delete only what they stored in the same transaction.');
+    PERFORM _put_policy(
+        'event', 'no_log', 'AS RESTRICTIVE', 'memoir_worker',
+        concat('((type <> ''memory_retrieval''::text)', (
+            SELECT string_agg(' OR ' || format(
+                       'pg_has_role((to_regrole(%L::text))::oid, ''USAGE''::text)', r.role), '')
+            FROM unnest(_role_names()) AS r (role) WHERE r.role <> 'memoir_worker'), ')'),
+        'Who may not read the log of recalls does not find it among the events either.');
 END $$;
 
 -- Our functions look for the types of pgvector, and so for functions too, in its schema. Who may

@@ -165,6 +165,17 @@ def test_a_worker_sees_no_logs_and_no_gold(become):
         assert denied(conn, f"SELECT FROM memoir.{table}").startswith("permission denied")
 
 
+@pytest.mark.usefixtures("people")
+def test_nor_the_recalls_that_were_folded_into_events(become, tx):
+    recall(tx, "what ada asked", user_id="ada")
+    tx.execute("UPDATE memoir.retrieval SET created_at = now() - interval '8 days'")
+    call(tx, "maintain")
+    types = "SELECT array_agg(DISTINCT type ORDER BY type) FROM memoir.event"
+    assert value(become("worker"), types) == ["alert"]
+    assert value(become("agent", "ada"), types) == ["alert", "memory_retrieval"]
+    assert value(become("admin"), types) == ["alert", "memory_retrieval"]
+
+
 def test_an_admin_maintains_and_purges_everybody(become, people):
     conn = become("admin")
     users = {row.user_id for row in call(conn, "maintain")}
