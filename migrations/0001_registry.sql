@@ -93,6 +93,8 @@ CREATE TABLE mode (
     event_types text[] NOT NULL
         DEFAULT '{task_failed,task_completed,alert,layer2_health,escalation}',
     profile boolean NOT NULL DEFAULT true,
+    day_headings text NOT NULL DEFAULT 'never'
+        CHECK (day_headings IN ('never', 'asked', 'always')),
     name_boost float8 NOT NULL DEFAULT 0,
     time_boost float8 NOT NULL DEFAULT 0,
     time_before interval NOT NULL DEFAULT '1 day',
@@ -230,6 +232,9 @@ COMMENT ON COLUMN mode.event_relevance IS 'The relevance every event has, 0 to 1
 COMMENT ON COLUMN mode.event_types IS 'Events of other types are not recalled.';
 COMMENT ON COLUMN mode.profile IS
     'Whether the first goals and the capabilities stand at the head of the block.';
+COMMENT ON COLUMN mode.day_headings IS
+    'When lines stand under the day they are of instead of their kind: never, always, or where the '
+    'question asks when or names a time (asked). Days are those of the session''s time zone.';
 COMMENT ON COLUMN mode.name_boost IS
     'For a memory whose speaker or subject the question names; several names share it. This and '
     'the next three are shares of the word signal: 0.3 counts as much as 30 % of the words.';
@@ -285,8 +290,8 @@ COMMENT ON TABLE mode_weight IS
     'Factor on the score of a kind in a mode; a pair without a row weighs 1.';
 
 CREATE TABLE synonym (
-    term text NOT NULL CHECK (term = lower(term)),
-    synonym text NOT NULL CHECK (synonym = lower(synonym)),
+    term text NOT NULL CHECK (term = lower(term COLLATE "C")),
+    synonym text NOT NULL CHECK (synonym = lower(synonym COLLATE "C")),
     similarity float8 NOT NULL DEFAULT 0.7 CHECK (similarity BETWEEN 0 AND 1),
     PRIMARY KEY (term, synonym),
     CHECK (term <> synonym)

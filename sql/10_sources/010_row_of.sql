@@ -94,7 +94,7 @@ END $$;
 -- an alias. A time of change may be missing; the first of all stands for it.
 CREATE OR REPLACE FUNCTION _row_of(columns jsonb, mapping jsonb, row_name text) RETURNS text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     zone CONSTANT text := mapping ->> 'time_zone';

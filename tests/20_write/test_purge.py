@@ -234,6 +234,13 @@ def test_recall_counts_exactly_afterwards(tx):
     assert recall(tx, "tea milk").block == late.block
 
 
+def test_a_counted_memory_keeps_the_words_of_a_newer_one_that_is_purged(tx):
+    counted = remember(tx, "Ada sails to Zanzibar in spring")
+    call(tx, "refresh_statistics")
+    call(tx, "purge", memory_id=remember(tx, "Zanzibar is hot"))
+    assert recall(tx, "Zanzibar").memory_ids == [counted]
+
+
 def test_listeners_hear_of_it(db):
     memory_id = remember(db, "tea")
     db.execute("LISTEN memoir")

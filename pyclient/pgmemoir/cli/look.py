@@ -22,14 +22,14 @@ _SHOWN_ELSEWHERE = ("content", "retired_at")
 
 
 @click.command("list")
-@click.option("--kind", "kinds", multiple=True, help="Only these kinds (repeat it).")
+@click.option("--kind", "kinds", multiple=True, help="Only these kinds; may be repeated.")
 @click.option(
     "--status",
     "statuses",
     multiple=True,
     default=("active",),
     show_default=True,
-    help="pending, active, superseded, archived, forgotten (repeat it), or all.",
+    help="pending, active, superseded, archived, forgotten, or all; may be repeated.",
 )
 @click.option("--since", type=parse_time, metavar="TIME", help="Made at this time or later.")
 @click.option("--until", type=parse_time, metavar="TIME", help="Made at this time or before.")
