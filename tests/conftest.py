@@ -22,11 +22,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql import factories
 from pytest_postgresql.executors import NoopExecutor
+from tests import examples
 from tests.databases import Database, Lender, database
 
 from pgmemoir import migrations
@@ -49,18 +48,8 @@ FAST = {
     "max_connections": "100",
 }
 
-# The machine's speed is not a property of the code; the same examples every time are.
-# Examples of one test share its transaction: a property clears what it made.
-settings.register_profile(
-    "house",
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-settings.load_profile("house")
-# Hypothesis draws on every constant of every file that was loaded: an edit anywhere would change
-# the examples of all tests, and so would running a part of them.
-providers._get_local_constants = providers.Constants
+# Who asks for one of these is told of a server, or which version it is to have.
+OF_A_SERVER = {"server", "installed", "pytestconfig"}
 
 
 class Server(NoopExecutor):
@@ -73,6 +62,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--pg", type=int, choices=(18, 16), default=18, help="major version of PostgreSQL"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    examples.load(config.getoption("pg"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what asks for no server ``once``, as files about Python alone mark themselves."""
+    for item in items:
+        if OF_A_SERVER.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.once)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

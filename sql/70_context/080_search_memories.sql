@@ -87,7 +87,7 @@ END $$;
 -- With none left, the keyword part of the formula leaves its weight to the other parts.
 CREATE OR REPLACE FUNCTION _query_keywords(user_id text, query text, carried text[]) RETURNS text[]
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     chosen text[] := carried || ARRAY(

@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 from pgmemoir import Memoir, cli
 from pgmemoir.cli import purge as purge_module
 
+pytestmark = pytest.mark.once
+
 Call = Callable[..., Result]
 
 TEXTS = ["Ada uses Vim", "认证失败时先看 JWKS 缓存", "the harbour closes at nine"]

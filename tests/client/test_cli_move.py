@@ -20,6 +20,8 @@ from pgmemoir import cli
 from pgmemoir.errors import BadFile
 from pgmemoir.move import read_lines
 
+pytestmark = pytest.mark.once
+
 Call = Callable[..., Result]
 
 

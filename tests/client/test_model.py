@@ -17,6 +17,8 @@ from tests.rows import call, recall, until, value
 
 from pgmemoir import Memoir, ModelMismatch, OpenAIEmbedder, cli, steps
 
+pytestmark = pytest.mark.once
+
 OLD, NEW = ("old", 8), ("new", 12)
 TEXTS = ["tea is green", "milk is white", "the house is old", "bread is brown"]
 FILLED = """SELECT count(*) FROM memoir.trace AS t JOIN memoir.embedding_model AS e
