@@ -55,7 +55,7 @@ class Recall:
 
     Attributes:
         block: the formatted text for a prompt, never over the budget.
-        memory_ids: the memories in the block, in its order.
+        memory_ids: the memories in the block, the best first.
         tokens: estimated tokens of the block.
         candidates: how many memories and events were considered.
         retrieval_id: its record in the log, for `mark_used`; None when it was not logged.
