@@ -376,6 +376,7 @@ def in_a_process(dsn: str, *arguments: str, **settings: str) -> subprocess.Compl
     )
 
 
+@pytest.mark.once
 def test_the_program_works_in_a_process_of_its_own(dsn: str) -> None:
     assert in_a_process(dsn, "remember", "认证失败时先看 JWKS 缓存").returncode == 0
     found = in_a_process(dsn, "context", "why does authentication fail?")
@@ -383,6 +384,7 @@ def test_the_program_works_in_a_process_of_its_own(dsn: str) -> None:
     assert found.stderr == ""
 
 
+@pytest.mark.once
 def test_a_process_that_fails_prints_nothing_on_stdout(dsn: str) -> None:
     refused = in_a_process(dsn, "context", "x", MEMOIR_EMBEDDER="magic")
     assert (refused.returncode, refused.stdout) == (1, "")
