@@ -31,7 +31,7 @@ CREATE OR REPLACE FUNCTION _stems(content text) RETURNS text[]
 -- words already. A version is one with and without its v.
 CREATE OR REPLACE FUNCTION _identifiers(content text) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN ARRAY(

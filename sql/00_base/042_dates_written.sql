@@ -32,7 +32,7 @@ CREATE OR REPLACE FUNCTION _number(word text) RETURNS int
 CREATE OR REPLACE FUNCTION _dates_written(content text, this_year int)
     RETURNS TABLE (lead text, year int, month int, day int, season int)
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 2
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     words CONSTANT text :=

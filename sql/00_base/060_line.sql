@@ -20,6 +20,15 @@ CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
                          !~ '[[:space:][:cntrl:]\u2028\u2029]+'
                 THEN btrim(replace(content, E'\n', ' ')) ELSE _folded_line(content, max_length) END;
 
+-- What the line of a turn says: who spoke, which "I was there" needs, unless the text begins with
+-- it. Who told a fact says nothing in its line.
+CREATE OR REPLACE FUNCTION _said(content text, speaker text, turn int) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN speaker IS NULL OR turn IS NULL
+                     OR lower(left(content, length(speaker))) = lower(speaker)
+                        AND substr(content, length(speaker) + 1) ~ '^ *[:：]'
+                THEN content ELSE speaker || ': ' || content END;
+
 -- A text that may be missing, as it is stored: without the blanks around it; NULL: nothing is left.
 CREATE OR REPLACE FUNCTION _trimmed(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

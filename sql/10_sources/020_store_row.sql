@@ -17,7 +17,8 @@ BEGIN
     ELSIF coalesce(octet_length(source_key) NOT BETWEEN 1 AND 1000, true) THEN
         RAISE EXCEPTION 'the key of a row has % bytes, not 1 to 1000',
                 coalesce(octet_length(source_key), 0)
-            USING ERRCODE = 'ME008', HINT = 'source_id names the columns of a short, unique key.';
+            USING ERRCODE = 'ME008',
+                  HINT = 'source_id names the columns of a short, unique key without NULL.';
     END IF;
     RAISE EXCEPTION 'status "%" of row "%" is none of a memory', status, source_key
         USING ERRCODE = 'ME008',

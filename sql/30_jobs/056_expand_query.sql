@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION _apply_expand(finished job, answer jsonb) RETURNS voi
 AS $$
 #variable_conflict use_column
 DECLARE
-    query CONSTANT text := finished.payload ->> 'query';
+    query CONSTANT text := _redact(finished.payload ->> 'query');
     original CONSTANT jsonb := _few_words(answer -> 'core_keywords', '[]');
     synonyms CONSTANT jsonb := _few_words(
         jsonb_path_query_array(answer, '$.synonyms[*][*]'), original);

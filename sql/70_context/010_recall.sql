@@ -8,6 +8,7 @@
 -- operators called <=, which made the first call on a connection 6 % slower.
 -- random_page_cost: where one user fills the table in order, the planner would rather read and sort
 -- the table than read the covering index (1.4 times as slow at 11,000 memories).
+-- extra_float_digits: weights of words become a vector by way of their text.
 CREATE OR REPLACE FUNCTION _recall(
     user_id text, query_vec halfvec, mode text, budget int, query_text text, as_of timestamptz,
     session_id text, OUT block text, OUT memory_ids bigint[], OUT tokens int, OUT candidates int,
@@ -15,6 +16,7 @@ CREATE OR REPLACE FUNCTION _recall(
     LANGUAGE plpgsql STRICT
     SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off SET enable_bitmapscan = off SET random_page_cost = 0.5 SET jit = off
+    SET extra_float_digits = 1
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -505,9 +507,11 @@ BEGIN
             place := -place;
             SELECT CASE WHEN setup.show_references THEN _reference(ids[place]) ELSE '' END
                    || t.brief
-            INTO STRICT line FROM trace AS t
+            INTO line FROM trace AS t
             WHERE t.user_id = _recall.user_id AND t.memory_id = ids[place]
-              AND t.model = setup.model_id;
+              AND t.model = setup.model_id AND t.brief_cost <= brief_costs[place];
+            -- It was purged, or has a longer one, since the candidates were read.
+            CONTINUE WHEN line IS NULL;
         END IF;
         line_group := line_groups[place];
         IF groups[line_group] IS NULL THEN

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION _markdown_blocks(
     content text, OUT line int, OUT raw text, OUT inside text, OUT path text[], OUT opens boolean)
     RETURNS SETOF record
     LANGUAGE plpgsql IMMUTABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     -- What begins a block of its own, and so ends a paragraph that goes on unindented.

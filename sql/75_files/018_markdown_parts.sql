@@ -37,7 +37,7 @@ END;
 
 CREATE OR REPLACE FUNCTION _markdown_parts(file text, content text) RETURNS markdown_part[]
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -83,7 +83,7 @@ END $$;
 -- it is all that the heading says.
 CREATE OR REPLACE FUNCTION _kind_of_heading(heading text, OUT kind text, OUT whole boolean)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     said CONSTANT text := ' ' || _lower(regexp_replace(heading, '[^[:alnum:]]+', ' ', 'g')) || ' ';
@@ -121,7 +121,7 @@ END $$;
 -- date, or part of the sentence, stays in the text.
 CREATE OR REPLACE FUNCTION _dated(INOUT content text, OUT day date, OUT clock text)
     LANGUAGE plpgsql IMMUTABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     stamp CONSTANT text := '(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})日?'

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION _tool_arguments(code name)
     RETURNS TABLE (place int, name text, type text, json_type text, required boolean,
                    initial jsonb)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -58,7 +58,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION tool_schemas(language text DEFAULT 'en') RETURNS jsonb
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 DECLARE

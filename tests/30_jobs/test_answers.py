@@ -99,6 +99,15 @@ def test_a_rolling_summary_that_is_too_long_is_refused(tx):
     assert refused(tx, "set_rolling_summary", summary="x" * 4001).sqlstate == "ME007"
 
 
+def test_a_secret_in_a_query_that_is_enqueued_goes_to_no_model(tx):
+    claimed = chat_job(tx, "expand", {"query": "password: hunter2 login"})
+    assert "hunter2" not in str(claimed.messages)
+    answer = {"core_keywords": ["login"], "synonyms": [], "related_concepts": []}
+    assert answered(tx, claimed, answer) == "done"
+    kept = value(tx, "SELECT query FROM memoir.query_expansion")
+    assert kept == "password: [redacted:password] login"
+
+
 def test_a_query_is_expanded_by_the_model_once_it_has_answered(tx):
     before = value(tx, "SELECT memoir.expand_query('Auth Error')")
     assert before["original"] == ["auth", "error"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
 import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
@@ -10,12 +13,15 @@ from tests.rows import (
     MODES,
     NOTHING,
     add_event,
+    ago,
+    call,
     lines,
     recall,
     remember,
     remember_all,
     sentences,
     store,
+    until,
     value,
 )
 
@@ -108,3 +114,19 @@ def test_short_lines_fill_the_budget(tx, words):
 def test_short_lines_that_match_fill_the_budget(tx, budget):
     remember_all(tx, ["tea " + text for text in sentences(300, 10)])
     assert recall(tx, "tea", budget=budget).tokens > 0.8 * budget
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"), [("purge", {}), ("update_memory", {"summary": ""})]
+)
+def test_a_memory_that_loses_its_short_line_meanwhile_is_left_out(db, dsn, function, arguments):
+    source = remember(db, "tea", created_at=ago(days=1))
+    note = remember(db, "the samovar " * 40, summary="a samovar", sources=[source])
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        # Recall reads which memory was made from which after it has read the candidates.
+        other.execute("LOCK TABLE memoir.relation IN ACCESS EXCLUSIVE MODE")
+        made = pool.submit(recall, db, "samovar", budget=20)
+        until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        call(other, function, memory_id=note, **arguments)
+        other.commit()
+        assert made.result().block == NOTHING

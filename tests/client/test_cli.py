@@ -411,6 +411,24 @@ def test_a_closed_stream_is_no_error(dsn: str, arguments: str, pipe: str, code: 
     assert (done.returncode, done.stderr.count("Error")) == (code, 0)
 
 
+def test_streams_that_are_closed_lead_nowhere(dsn: str, db: psycopg.Connection) -> None:
+    command = '"$0" -c "from pgmemoir.cli import main; main()" "$@" <&- >&- 2>&-'
+    environment = {**os.environ, "MEMOIR_DSN": dsn, "MEMOIR_EMBEDDER": "none"}
+    for arguments, code in ((["remember", "tea"], 0), (["remember", "-"], 1), (["purge", "1"], 2)):
+        shell = ["sh", "-c", command, sys.executable, *arguments]
+        assert subprocess.run(shell, env=environment, check=False).returncode == code
+    assert db.execute("SELECT content FROM memoir.memory").fetchall() == [("tea",)]
+
+
+def test_ctrl_c_is_exit_code_130(memoir: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def press(_: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pgmemoir.cli.memory.read_text", press)
+    stopped = memoir("remember", "-")
+    assert (stopped.exit_code, stopped.stderr.strip()) == (130, "error: stopped")
+
+
 def test_every_command_has_help() -> None:
     for name in cli.main.commands:
         done = CliRunner().invoke(cli.main, [name, "--help"])

@@ -537,7 +537,7 @@ def test_jobs_of_a_killed_worker_are_done_by_another_and_once(
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT", "SIGHUP"])
 def test_a_signal_lets_it_end_what_it_has_begun(
     db: psycopg.Connection,
     dsn: str,
