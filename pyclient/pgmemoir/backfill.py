@@ -15,8 +15,8 @@ from typing import Any
 import psycopg
 
 from . import calls
-from .calls import Calls, half_vector, half_vectors
-from .embedders import MAX_CHARACTERS, Embedder, EmbedderUnavailable
+from .calls import Calls, VectorLike, formed, half_vector, half_vectors
+from .embedders import MAX_CHARACTERS, Embedder, EmbedderUnavailable, embedded
 from .errors import MemoirError, UnusableVector, translate
 from .openai_api import Fault
 from .statements import rows, together
@@ -175,11 +175,11 @@ class _Run:
             for text, vector in zip(texts, made, strict=True):
                 yield text, _usable(vector)
 
-    def _ask(self, texts: list[str], waits: Sequence[float]) -> list[list[float]]:
+    def _ask(self, texts: list[str], waits: Sequence[float]) -> list[VectorLike]:
         """The embedder's answer; asked again after each wait, unless it finds fault with a text."""
         for wait in waits:
             try:
-                return self._embedder.embed(texts)
+                return embedded(self._embedder, texts)
             except MemoirError:
                 raise
             except Exception as error:
@@ -187,7 +187,7 @@ class _Run:
                     raise
                 asked = getattr(error, "retry_after", None)
                 self._sleep(wait if asked is None else asked)
-        return self._embedder.embed(texts)
+        return embedded(self._embedder, texts)
 
     def _missed(self, error: Exception) -> str:
         """Why a text has no vector; too often in a row, and it is not the texts."""
@@ -217,12 +217,10 @@ class _Run:
         return sum(int(answer[0][0]) for answer in together(self._conn, statements))
 
 
-def _usable(vector: Sequence[float]) -> bytes | str:
+def _usable(vector: VectorLike) -> bytes | str:
     """A vector to store, or why there is none."""
-    if not any(vector):
-        return "the model returned no vector"
     try:
-        return half_vector(vector)
+        return formed(vector, half_vector) or "the model returned no vector"
     except UnusableVector as error:
         return error.message
 

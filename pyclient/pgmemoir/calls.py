@@ -31,6 +31,7 @@ from .errors import BadText, BudgetOutOfRange, NotInstalled, OutOfRange, Unusabl
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
+Form = TypeVar("Form", str, bytes)
 
 # The largest finite halfvec component.
 _LARGEST_HALF = 65504.0
@@ -674,6 +675,16 @@ def half_vector(vector: VectorLike) -> bytes:
         pass
     vector_text(numbers)
     raise UnusableVector(f"a vector of {len(numbers)} components does not fit a halfvec")
+
+
+def formed(vector: VectorLike, form: Callable[[list[float]], Form]) -> Form | None:
+    """A vector that a model made, as `vector_text` or `half_vector` has it; None: it is all zeros.
+
+    Raises:
+        UnusableVector: as they do.
+    """
+    numbers = _numbers(vector)
+    return form(numbers) if any(numbers) else None
 
 
 def half_vectors(vectors: Sequence[bytes | None], oid: int) -> HalfVectors:

@@ -18,7 +18,6 @@ from typing import Any, Self, TypeVar, Unpack, cast
 
 import psycopg
 from psycopg.pq import TransactionStatus
-from psycopg.rows import tuple_row
 
 from . import sources
 from .cache import CacheInfo
@@ -29,8 +28,6 @@ from .calls import (
     Explained,
     Fields,
     Found,
-    HalfVectors,
-    HalfVectorsDumper,
     Maintained,
     NewMemory,
     Question,
@@ -42,6 +39,7 @@ from .calls import (
 )
 from .calls_memory import Applied, Changes, Id
 from .checks import clean_text
+from .cursors import AsyncCursor, Cursor, is_free, pipelined
 from .errors import translate
 from .evaluation import Evaluation, GoldQuestion, Replayed
 from .management import AsyncManagement, Management
@@ -49,6 +47,7 @@ from .sources import Filled
 from .steps import DEFAULT, Batch, Embed, EmbedderChoice, Plan, Steps
 
 T = TypeVar("T")
+Given = TypeVar("Given", psycopg.Connection[Any], psycopg.AsyncConnection[Any])
 
 
 class Memoir(Management):
@@ -67,6 +66,10 @@ class Memoir(Management):
 
     Every method raises the classes of `errors` for what the database refuses, and psycopg's own
     for what is not memoir's (a lost connection). Threads may share a client; they take turns.
+
+    A call may be interrupted, by Ctrl-C or as a cancelled task: nothing of it is half done. Where
+    it sent several statements at once (as a role that is shown one user, or for gold sets and
+    sources) the connection is closed, since psycopg leaves it unusable; an own one is opened again.
     """
 
     def __init__(
@@ -76,10 +79,10 @@ class Memoir(Management):
         user: str | None = None,
         embedder: EmbedderChoice = DEFAULT,
     ) -> None:
-        given = conn_or_dsn if isinstance(conn_or_dsn, psycopg.Connection) else None
-        self._dsn = None if isinstance(conn_or_dsn, psycopg.Connection) else conn_or_dsn
+        self._dsn, given = _dsn_or_given(conn_or_dsn, psycopg.Connection)
         self._own = given is None
         self._conn = given
+        self._process = os.getpid()
         self._lock = threading.RLock()
         self._names_user: bool | None = None
         self._user = clean_text(user, "the user")
@@ -97,10 +100,12 @@ class Memoir(Management):
         self.close()
 
     def close(self) -> None:
-        """Close the connection, if it is the client's own."""
-        if self._own and self._conn is not None:
-            self._conn.close()
-            self._conn = None
+        """Close the connection, if it is the client's own; a later call opens another."""
+        with self._lock:
+            if self._own and self._conn is not None:
+                if self._process == os.getpid():  # else it is of the process this one comes from
+                    self._conn.close()
+                self._conn = None
 
     def cache_info(self) -> CacheInfo:
         """How many questions found their vector kept: ``hit_rate`` is to be above 0.7 (D2 6)."""
@@ -408,12 +413,18 @@ class Memoir(Management):
                 raise translate(error) from error
 
     def _connection(self) -> psycopg.Connection[Any]:
-        """The connection; an own one is opened when there is none or it was lost."""
-        if self._conn is None or (self._own and self._conn.closed):
+        """The connection; an own one is opened when there is none that takes a statement."""
+        if self._conn is None or (self._own and not self._is_usable(self._conn)):
+            self.close()
             self._conn = psycopg.connect(
                 resolve_dsn(self._dsn), autocommit=True, fallback_application_name="pgmemoir"
             )
+            self._process = os.getpid()
         return self._conn
+
+    def _is_usable(self, conn: psycopg.Connection[Any]) -> bool:
+        """Whether an own connection takes a statement, and was not inherited by a fork."""
+        return is_free(conn) and self._process == os.getpid()
 
 
 class AsyncMemoir(AsyncManagement):
@@ -429,11 +440,11 @@ class AsyncMemoir(AsyncManagement):
         user: str | None = None,
         embedder: EmbedderChoice = DEFAULT,
     ) -> None:
-        given = conn_or_dsn if isinstance(conn_or_dsn, psycopg.AsyncConnection) else None
-        self._dsn = None if isinstance(conn_or_dsn, psycopg.AsyncConnection) else conn_or_dsn
+        self._dsn, given = _dsn_or_given(conn_or_dsn, psycopg.AsyncConnection)
         self._own = given is None
         self._conn = given
         self._lock = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._names_user: bool | None = None
         self._user = clean_text(user, "the user")
         self._steps = Steps(self._user, embedder, lambda: _keeps_writes(given))
@@ -451,6 +462,10 @@ class AsyncMemoir(AsyncManagement):
 
     async def close(self) -> None:
         """See `Memoir.close`."""
+        async with self._turn():
+            await self._discard()
+
+    async def _discard(self) -> None:
         if self._own and self._conn is not None:
             await self._conn.close()
             self._conn = None
@@ -647,7 +662,7 @@ class AsyncMemoir(AsyncManagement):
     async def _perform(self, step: Call[Any] | Batch | Embed) -> Any:
         if isinstance(step, Embed):
             return await asyncio.to_thread(step.embedder.embed, step.texts)
-        async with self._lock:
+        async with self._turn():
             conn = await self._connection()
             try:
                 if self._user is None:
@@ -661,8 +676,16 @@ class AsyncMemoir(AsyncManagement):
             except psycopg.Error as error:
                 raise translate(error) from error
 
+    def _turn(self) -> asyncio.Lock:
+        """What tasks take turns by; of this event loop: a script may run one after the other."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._lock = loop, asyncio.Lock()
+        return self._lock
+
     async def _connection(self) -> psycopg.AsyncConnection[Any]:
-        if self._conn is None or (self._own and self._conn.closed):
+        if self._conn is None or (self._own and not is_free(self._conn)):
+            await self._discard()
             dsn = await asyncio.to_thread(resolve_dsn, self._dsn)
             self._conn = await psycopg.AsyncConnection.connect(
                 dsn, autocommit=True, fallback_application_name="pgmemoir"
@@ -689,6 +712,16 @@ def embedded_dsn(data_dir: Path | None = None) -> str:
     return dsn
 
 
+def _dsn_or_given(value: Any, kind: type[Given]) -> tuple[str | None, Given | None]:
+    """Which of the two it is that a client was made with."""
+    if value is None or isinstance(value, str):
+        return value, None
+    if isinstance(value, kind):
+        return None, value
+    given = f"a {type(value).__name__}"
+    raise TypeError(f"{given} is neither a connection string nor a psycopg.{kind.__name__}")
+
+
 def _keeps_writes(given: psycopg.Connection[Any] | psycopg.AsyncConnection[Any] | None) -> bool:
     """Whether a write on this connection is committed at once; the client's own (None) always."""
     if given is None:
@@ -696,19 +729,8 @@ def _keeps_writes(given: psycopg.Connection[Any] | psycopg.AsyncConnection[Any] 
     return given.autocommit and given.info.transaction_status == TransactionStatus.IDLE
 
 
-# Cursors of our own class and rows: the caller's connection may be set up for others.
-
-
-def _send(conn: psycopg.Connection[Any], call: Call[T]) -> psycopg.Cursor[Any]:
-    cursor = psycopg.Cursor(conn, row_factory=tuple_row)
-    _adapt(cursor, call)
-    return cursor.execute(call.statement, call.params, prepare=call.prepare)
-
-
-def _adapt(cursor: psycopg.Cursor[Any] | psycopg.AsyncCursor[Any], call: Call[Any]) -> None:
-    """Let this cursor alone send binary vectors; the connection may be the caller's."""
-    if any(isinstance(param, HalfVectors) for param in call.params):
-        cursor.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
+def _send(conn: psycopg.Connection[Any], call: Call[T]) -> Cursor:
+    return Cursor(conn).execute(call.statement, call.params, prepare=call.prepare)
 
 
 def _execute(conn: psycopg.Connection[Any], call: Call[T]) -> T:
@@ -718,7 +740,7 @@ def _execute(conn: psycopg.Connection[Any], call: Call[T]) -> T:
 def _carry_out(conn: psycopg.Connection[Any], step: Call[Any] | Batch) -> Any:
     if isinstance(step, Call):
         return _execute(conn, step)
-    with conn.pipeline():
+    with pipelined(conn), conn.pipeline():
         cursors = [_send(conn, call) for call in step.calls]
     sent = zip(step.calls, cursors, strict=True)
     return [call.parse(cursor.fetchall()) for call, cursor in sent]
@@ -732,22 +754,20 @@ def _in_the_name_of(conn: psycopg.Connection[Any], user: str) -> Iterator[None]:
     session, which a pooler may give to others.
     """
     if _keeps_writes(conn):
-        with conn.pipeline(), conn.transaction():
+        with pipelined(conn), conn.pipeline(), conn.transaction():
             _send(conn, name_user(user))
             yield
     else:
         named = _execute(conn, name_user(user))
-        yield
-        if named:
-            _execute(conn, UNNAME_USER)
+        try:
+            yield
+        finally:
+            if named and _is_whole(conn):
+                _execute(conn, UNNAME_USER)
 
 
-async def _send_async(
-    conn: psycopg.AsyncConnection[Any], call: Call[T]
-) -> psycopg.AsyncCursor[Any]:
-    cursor = psycopg.AsyncCursor(conn, row_factory=tuple_row)
-    _adapt(cursor, call)
-    return await cursor.execute(call.statement, call.params, prepare=call.prepare)
+async def _send_async(conn: psycopg.AsyncConnection[Any], call: Call[T]) -> AsyncCursor:
+    return await AsyncCursor(conn).execute(call.statement, call.params, prepare=call.prepare)
 
 
 async def _execute_async(conn: psycopg.AsyncConnection[Any], call: Call[T]) -> T:
@@ -758,8 +778,9 @@ async def _execute_async(conn: psycopg.AsyncConnection[Any], call: Call[T]) -> T
 async def _carry_out_async(conn: psycopg.AsyncConnection[Any], step: Call[Any] | Batch) -> Any:
     if isinstance(step, Call):
         return await _execute_async(conn, step)
-    async with conn.pipeline():
-        cursors = [await _send_async(conn, call) for call in step.calls]
+    with pipelined(conn):
+        async with conn.pipeline():
+            cursors = [await _send_async(conn, call) for call in step.calls]
     sent = zip(step.calls, cursors, strict=True)
     return [call.parse(await cursor.fetchall()) for call, cursor in sent]
 
@@ -769,11 +790,19 @@ async def _in_the_name_of_async(
     conn: psycopg.AsyncConnection[Any], user: str
 ) -> AsyncIterator[None]:
     if _keeps_writes(conn):
-        async with conn.pipeline(), conn.transaction():
-            await _send_async(conn, name_user(user))
-            yield
+        with pipelined(conn):
+            async with conn.pipeline(), conn.transaction():
+                await _send_async(conn, name_user(user))
+                yield
     else:
         named = await _execute_async(conn, name_user(user))
-        yield
-        if named:
-            await _execute_async(conn, UNNAME_USER)
+        try:
+            yield
+        finally:
+            if named and _is_whole(conn):
+                await _execute_async(conn, UNNAME_USER)
+
+
+def _is_whole(conn: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    """Whether the caller's transaction goes on; one that failed forgets what was set in it."""
+    return conn.info.transaction_status == TransactionStatus.INTRANS

@@ -10,7 +10,7 @@ import logging
 import os
 import struct
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -178,23 +178,41 @@ class OpenAIEmbedder:
         return [found[place] for place in range(count)]
 
     def _check_dimensions(self, vectors: list[list[float]]) -> None:
-        if not self._dimensions:
-            self._dimensions = len(vectors[0])
+        expected = self._dimensions or len(vectors[0])
         for vector in vectors:
-            if len(vector) != self._dimensions:
+            if len(vector) != expected:
                 raise DimensionMismatch(
-                    f"{self.name} answers with {len(vector)} dimensions, "
-                    f"{self._dimensions} were expected",
+                    f"{self.name} answers with {len(vector)} dimensions, {expected} were expected",
                     hint=f"Set MEMOIR_EMBED_DIMENSIONS={len(vector)}, or choose another model.",
                 )
+        self._dimensions = expected
 
 
 def _numbers(embedding: str | list[float]) -> list[float]:
     """Numbers in base64 take an eighth of the time; some servers write them in JSON anyway."""
+    if not embedding:
+        raise ValueError
     if isinstance(embedding, list):
         return embedding
     packed = b64decode(embedding, validate=True)
     return list(struct.unpack(f"<{len(packed) // 4}f", packed))
+
+
+def embedded(embedder: Embedder, texts: list[str]) -> list[Any]:
+    """The embedder's answer, in whatever list or array it comes: one vector a text.
+
+    Raises:
+        EmbedderUnavailable: it has another number of them.
+    """
+    return one_each(embedder, texts, embedder.embed(texts))
+
+
+def one_each(embedder: Embedder, texts: list[str], answer: Iterable[Any]) -> list[Any]:
+    """As `embedded`, of an answer that is there."""
+    vectors = list(answer)
+    if len(vectors) != len(texts):
+        raise EmbedderUnavailable(f"{embedder.name}: {len(vectors)} vectors for {len(texts)} texts")
+    return vectors
 
 
 def default_embedder(*, timeout: float = 20.0, retries: int = 1) -> Embedder | None:

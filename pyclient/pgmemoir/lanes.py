@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Protocol
 
-from .calls import half_vector
-from .embedders import OPENAI_BATCH, Embedder, EmbedderUnavailable
+from .calls import VectorLike, formed, half_vector
+from .embedders import OPENAI_BATCH, Embedder, EmbedderUnavailable, embedded
 from .errors import MemoirError, UnusableVector
 from .jobs import Fail, Finish, Job, Result
 from .models import BadAnswer, ChatModel, ModelUnavailable
@@ -141,7 +141,8 @@ class EmbedLane:
         """The vectors of all texts, by one call of the embedder."""
         wait = None
         try:
-            vectors = iter(self._embedder.embed([text for job in jobs for text in job.texts or ()]))
+            texts = [text for job in jobs for text in job.texts or ()]
+            vectors = iter(embedded(self._embedder, texts))
             self.pause.end()
             return [_embedded(job, [next(vectors) for _ in job.texts or ()]) for job in jobs]
         except EmbedderUnavailable as error:
@@ -225,13 +226,13 @@ def _pause(pause: Pause, error: EmbedderUnavailable | ModelUnavailable) -> float
     return seconds if error.fault == "server" else None
 
 
-def _embedded(job: Job, vectors: Sequence[list[float]]) -> Finish:
+def _embedded(job: Job, vectors: Sequence[VectorLike]) -> Finish:
     """A job with its vectors; a text whose vector is of no use comes back by itself."""
     usable: list[bytes | None] = []
     errors = []
     for place, vector in enumerate(vectors, 1):
         try:
-            usable.append(half_vector(vector) if any(vector) else None)
+            usable.append(formed(vector, half_vector))
         except UnusableVector as error:
             usable.append(None)
             errors.append({"text": place, "error": error.message})

@@ -34,17 +34,36 @@ _FAULTS: dict[int, Fault] = {
 _DAY = 86_400.0
 # Of httpx: nothing was sent yet.
 _NOT_REACHED = frozenset(("ConnectError", "ConnectTimeout"))
+# Of httpx: nothing can be sent, before somebody has mended a setting.
+_SETTINGS = {
+    "UnsupportedProtocol": "OPENAI_BASE_URL does not begin with http:// or https://",
+    "LocalProtocolError": "OPENAI_API_KEY holds what no header may hold",
+}
+# What may be gone a moment later; beside these all from 500 on.
+_PASSING = (408, 409, 429)
+# Seconds before a request is repeated, unless the server says when; and the longest anybody who
+# recalls or remembers should wait for it.
+_PAUSE = 0.5
+_LONGEST_PAUSE = 2.0
 
 
 class ApiFailure(Exception):
-    """A request without an answer; ``retry_after``: seconds the server asks to wait, or None."""
+    """A request without an answer.
+
+    ``retry_after``: seconds the server asks to wait, or None; ``passes``: it may be over at once.
+    """
 
     def __init__(
-        self, reason: str, fault: Fault = "unknown", retry_after: float | None = None
+        self,
+        reason: str,
+        fault: Fault = "unknown",
+        retry_after: float | None = None,
+        passes: bool = False,
     ) -> None:
         super().__init__(reason)
         self.fault = fault
         self.retry_after = retry_after
+        self.passes = passes
 
 
 class Api:
@@ -54,17 +73,20 @@ class Api:
         base_url: default ``OPENAI_BASE_URL``, else OpenAI's own.
         api_key: default ``OPENAI_API_KEY``.
         timeout: seconds for one request.
-        retries: how often a failed request is repeated here, after the pause the server asks for.
+        retries: how often a failed request is repeated here, after the pause the server asks for;
+            not when that is long, nor when there was no answer in time.
     """
 
     def __init__(
         self, base_url: str | None, api_key: str | None, timeout: float, retries: int
     ) -> None:
-        self._base_url = base_url or os.environ.get("OPENAI_BASE_URL")
-        self._api_key = api_key or os.environ.get("OPENAI_API_KEY")
+        # A file that a setting was read from ends in a line break.
+        self._base_url = (base_url or os.environ.get("OPENAI_BASE_URL", "")).strip()
+        self._api_key = (api_key or os.environ.get("OPENAI_API_KEY", "")).strip()
         self._timeout = timeout
         self._retries = retries
         self._client: OpenAI | None = None
+        self._process = os.getpid()
         self._lock = threading.Lock()
 
     def ask(self, request: Callable[[OpenAI], T]) -> T:
@@ -73,12 +95,27 @@ class Api:
         Raises:
             ApiFailure: no key, no connection, no time left, or the API refused.
         """
+        left = self._retries
+        while True:
+            try:
+                return self._ask(request)
+            except ApiFailure as failure:
+                pause = _PAUSE if failure.retry_after is None else failure.retry_after
+                if not (left and failure.passes) or pause > _LONGEST_PAUSE:
+                    raise
+            left -= 1
+            time.sleep(pause)
+
+    def _ask(self, request: Callable[[OpenAI], T]) -> T:
         import openai
 
+        client = self._connect()
         try:
-            return request(self._connect())
+            return request(client)
         except openai.OpenAIError as error:
             raise _failure(error) from None  # its cause may quote what was sent
+        except UnicodeEncodeError:
+            raise ApiFailure(_SETTINGS["LocalProtocolError"], "server") from None
         except ValueError:
             raise ApiFailure("the reply is not JSON") from None
 
@@ -86,15 +123,21 @@ class Api:
         import openai
 
         with self._lock:
-            if self._client is None:
+            # A forked process must not read the answers of the one it comes from.
+            if self._client is None or self._process != os.getpid():
                 if not self._api_key:
                     raise ApiFailure("OPENAI_API_KEY is not set", "server")
-                self._client = openai.OpenAI(
-                    api_key=self._api_key,
-                    base_url=self._base_url,
-                    timeout=self._timeout,
-                    max_retries=self._retries,
-                )
+                try:
+                    self._client = openai.OpenAI(
+                        api_key=self._api_key,
+                        base_url=self._base_url or None,
+                        timeout=self._timeout,
+                        max_retries=0,
+                    )
+                except Exception as error:  # of httpx, of a proxy's package, of the certificates
+                    reason = f"OPENAI_BASE_URL, a proxy or SSL_CERT_FILE: {type(error).__name__}"
+                    raise ApiFailure(reason, "server") from None
+                self._process = os.getpid()
             return self._client
 
 
@@ -104,10 +147,13 @@ def _failure(error: OpenAIError) -> ApiFailure:
     if isinstance(error, openai.APIStatusError):
         return _refusal(error)
     if isinstance(error, openai.APIConnectionError):
-        if type(error.__cause__).__name__ in _NOT_REACHED:
-            return ApiFailure("no connection", "server")
+        cause = type(error.__cause__).__name__
         is_late = isinstance(error, openai.APITimeoutError)
-        return ApiFailure("no answer in time" if is_late else "connection lost")
+        if cause in _SETTINGS:
+            return ApiFailure(_SETTINGS[cause], "server")
+        if cause in _NOT_REACHED:
+            return ApiFailure("no connection", "server", passes=not is_late)
+        return ApiFailure("no answer in time" if is_late else "connection lost", passes=not is_late)
     return ApiFailure(type(error).__name__)
 
 
@@ -118,6 +164,7 @@ def _refusal(error: APIStatusError) -> ApiFailure:
         f"HTTP {error.status_code}, {code}" if known else f"HTTP {error.status_code}",
         _FAULTS.get(error.status_code, "unknown"),
         seconds_to_wait(error.response.headers.get("retry-after")),
+        passes=error.status_code in _PASSING or error.status_code >= 500,
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import psycopg
-from psycopg.rows import tuple_row
 
-from .calls import HalfVectors, HalfVectorsDumper, Row
+from .calls import Row
+from .cursors import Cursor, pipelined
 
 Statement = tuple[bytes, Row]
 """A statement and its parameters."""
@@ -21,12 +21,10 @@ def rows(conn: psycopg.Connection[Any], statement: bytes, params: Row = ()) -> l
 
 def together(conn: psycopg.Connection[Any], statements: Sequence[Statement]) -> list[list[Row]]:
     """The rows of each statement: one transaction, and one round trip for all of them."""
-    with conn.pipeline(), conn.transaction():
+    with pipelined(conn), conn.pipeline(), conn.transaction():
         cursors = [_send(conn, statement) for statement in statements]
     return [cursor.fetchall() for cursor in cursors]
 
 
-def _send(conn: psycopg.Connection[Any], statement: Statement) -> psycopg.Cursor[Row]:
-    cursor = psycopg.Cursor(conn, row_factory=tuple_row)
-    cursor.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
-    return cursor.execute(*statement)
+def _send(conn: psycopg.Connection[Any], statement: Statement) -> Cursor:
+    return Cursor(conn).execute(*statement)

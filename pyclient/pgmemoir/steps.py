@@ -20,6 +20,7 @@ from .calls import (
     Call,
     Calls,
     Explained,
+    Form,
     Found,
     Maintained,
     NewMemory,
@@ -30,8 +31,14 @@ from .calls import (
     VectorLike,
 )
 from .calls_memory import Applied, Changes, Id
-from .embedders import Embedder, EmbedderUnavailable, default_embedder, wanted_embedder
-from .errors import MemoirError
+from .embedders import (
+    Embedder,
+    EmbedderUnavailable,
+    default_embedder,
+    one_each,
+    wanted_embedder,
+)
+from .errors import MemoirError, UnusableVector
 from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
 from .sources import Filled
 
@@ -95,6 +102,7 @@ class Steps:
         self._keeps_writes = keeps_writes
         self._calls: Calls | None = None
         self._name_model_at = 0.0
+        self._model_is_kept = False
         self.query_vectors = QueryCache(QUERY_CACHE)
         self._selective_modes: frozenset[str] | None = None
         self._warned = False
@@ -295,9 +303,9 @@ class Steps:
     def _fill(self, vectors: list[bytes | None], texts: list[str]) -> Plan[None]:
         """Put in the vectors of the texts that have none."""
         places = [i for i, text in enumerate(texts) if vectors[i] is None and text.strip()]
-        made = yield from self._vectors([texts[i] for i in places], writing=True)
+        made = yield from self._vectors([texts[i] for i in places], True, calls.half_vector)
         for at, vector in zip(places, made, strict=True):
-            vectors[at] = None if vector is None else calls.half_vector(vector)
+            vectors[at] = vector
 
     def _with_vector(self, question: Question) -> Plan[Question]:
         """The question with the vector of its text, unless it has one or none can be had."""
@@ -328,12 +336,13 @@ class Steps:
         return cast(str, (yield calls.embedding_text(query, mode, self._user)))
 
     def _embed(self, texts: list[str], writing: bool) -> Plan[list[str | None]]:
-        """Vectors in text form, or None for each when the embedder cannot be reached."""
-        vectors = yield from self._vectors(texts, writing)
-        return [None if vector is None else calls.vector_text(vector) for vector in vectors]
+        """Vectors in text form, as `_vectors`."""
+        return (yield from self._vectors(texts, writing, calls.vector_text))
 
-    def _vectors(self, texts: list[str], writing: bool) -> Plan[list[VectorLike | None]]:
-        """Vectors, None for a text that has none, or for each without an embedder."""
+    def _vectors(
+        self, texts: list[str], writing: bool, form: Callable[[VectorLike], Form]
+    ) -> Plan[list[Form | None]]:
+        """Vectors, None for a text that has none of use, or for each without an embedder."""
         embedder = self._chosen_embedder()
         if not texts or embedder is None or time.monotonic() < self._paused_until:
             return [None] * len(texts)
@@ -341,35 +350,48 @@ class Steps:
             # No secret leaves for a model elsewhere.
             texts = cast(list[str], (yield calls.redacted(texts)))
         try:
-            vectors = yield Embed(embedder, texts)
+            vectors = one_each(embedder, texts, (yield Embed(embedder, texts)))
         except MemoirError:
             raise
         except Exception as error:
             self._paused_until = time.monotonic() + EMBEDDER_PAUSE
-            self._warn(str(error) or type(error).__name__)
+            reason = str(error) or type(error).__name__
+            self._warn(f"no embedder, memory goes by words alone: {reason}")
             return [None] * len(texts)
         yield from self._name_model(writing)
-        return [vector if any(vector) else None for vector in vectors]
+        return [self._formed(vector, form) for vector in vectors]
+
+    def _formed(self, vector: VectorLike, form: Callable[[VectorLike], Form]) -> Form | None:
+        """None for a vector of no use: a text is stored and found by its words all the same."""
+        try:
+            return calls.formed(vector, form)
+        except UnusableVector as error:
+            self._warn(f"a text without a vector goes by words alone: {error.message}")
+            return None
 
     def _name_model(self, writing: bool) -> Plan[None]:
         """Say whose vectors these are: refused when another model is in use."""
         embedder = self._chosen_embedder()
-        unkept = writing and not self._keeps_writes()
-        if embedder is not None and (unkept or time.monotonic() >= self._name_model_at):
+        is_kept = self._keeps_writes()
+        unsure = writing and not (is_kept and self._model_is_kept)
+        if embedder is not None and (unsure or time.monotonic() >= self._name_model_at):
             yield calls.use_model(embedder.name, embedder.dimensions)
             self._name_model_at = time.monotonic() + MODEL_CHECK
+            self._model_is_kept = is_kept
 
     def _chosen_embedder(self) -> Embedder | None:
         if isinstance(self._embedder, DefaultEmbedder):
             self._embedder = default_embedder()
             if self._embedder is None and wanted_embedder() != "none":
-                self._warn("set OPENAI_API_KEY, or install pgmemoir[local]")
+                self._warn(
+                    "no embedder, memory goes by words alone: "
+                    "set OPENAI_API_KEY, or install pgmemoir[local]"
+                )
         return self._embedder
 
-    def _warn(self, reason: str) -> None:
+    def _warn(self, message: str) -> None:
         if not self._warned:
             self._warned = True
-            message = f"no embedder, memory goes by words alone: {reason}"
             warnings.warn(message, EmbedderUnavailable, stacklevel=2)
 
 

@@ -49,11 +49,13 @@ BEGIN
            _is_wide(v.embedding, n.term_count, n.line, _project.user_id)
     FROM (
         SELECT b.*, w.asks, w.term_count, w.terms
-        FROM (SELECT l.*, _brief(l.content, l.summary, l.line, model.line_length,
+        FROM (SELECT l.*, _brief(l.said, l.summary, l.line, model.line_length,
                                  model.brief_length) AS brief
-              FROM (SELECT m.*, _line(m.content, model.line_length) AS line,
-                           _names(m.speaker, m.subject, NULL) AS names
-                    FROM unnest(made) AS m OFFSET 0) AS l
+              FROM (SELECT s.*, _line(s.said, model.line_length) AS line,
+                           _names(s.speaker, s.subject, NULL) AS names
+                    FROM (SELECT m.*, _said(m.content, m.speaker, m.position) AS said
+                          FROM unnest(made) AS m OFFSET 0) AS s
+                    OFFSET 0) AS l
               OFFSET 0) AS b,
              _word_vector(b.content, b.names, model.term_limit) AS w
         OFFSET 0

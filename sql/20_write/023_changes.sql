@@ -32,9 +32,10 @@ BEGIN
         wide = _is_wide(t.embedding, w.term_count, p.line, t.user_id)
     FROM memory AS m
     CROSS JOIN embedding_model AS e
-    CROSS JOIN LATERAL (SELECT _line(m.content, e.line_length) AS line OFFSET 0) AS l
+    CROSS JOIN LATERAL (SELECT _said(m.content, m.speaker, m.position) AS said OFFSET 0) AS s
+    CROSS JOIN LATERAL (SELECT _line(s.said, e.line_length) AS line OFFSET 0) AS l
     CROSS JOIN LATERAL (SELECT l.line,
-                               _brief(m.content, m.summary, l.line, e.line_length, e.brief_length)
+                               _brief(s.said, m.summary, l.line, e.line_length, e.brief_length)
                                    AS brief OFFSET 0) AS p
     CROSS JOIN LATERAL _word_vector(
         m.content, _names(m.speaker, m.subject,
@@ -163,7 +164,7 @@ CREATE OR REPLACE FUNCTION _revise(
     user_id text, memory_ids bigint[], new_values jsonb[], action text, author text, reason text,
     run_id bigint, change_id bigint, undoes bigint DEFAULT NULL) RETURNS bigint[]
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET extra_float_digits = 1
 AS $$
 #variable_conflict use_column
 DECLARE

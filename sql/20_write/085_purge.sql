@@ -43,7 +43,7 @@ CREATE OR REPLACE FUNCTION purge(
     memory_id bigint, user_id text DEFAULT NULL, dry_run boolean DEFAULT false)
     RETURNS TABLE (table_name text, rows bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_variable
 DECLARE
@@ -52,7 +52,7 @@ DECLARE
     place text;
     condition text;
 BEGIN
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         PERFORM _lock_user(owner);
     END IF;
     PERFORM _check_memory(owner, memory_id);

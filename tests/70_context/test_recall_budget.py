@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.rows import (
     MODES,
     NOTHING,
@@ -45,7 +46,7 @@ FROM generate_series(%(first)s, 3000, 60) AS b (budget),
 
 
 # Shrinking a memory of a hundred texts takes minutes; the message names the case.
-@settings(max_examples=50, phases=[Phase.generate])
+@examples(50, phases=[Phase.generate])
 @given(
     memories=st.lists(MEMORY, max_size=5) | st.lists(MEMORY, min_size=20, max_size=70),
     events=st.lists(TEXT, max_size=5),

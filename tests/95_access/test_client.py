@@ -103,6 +103,14 @@ def test_what_fails_leaves_no_name_behind(agent):
     assert "secret" in memory.context("secret")
 
 
+@pytest.mark.usefixtures("agent")
+def test_what_never_reaches_the_server_leaves_none_either(log_in):
+    conn = log_in("agent", autocommit=False)
+    with pytest.raises(psycopg.ProgrammingError):
+        Memoir(conn, user="bob", embedder=None).mark_used(object(), [])
+    assert value(conn, "SELECT current_setting('memoir.user_id')") == ""
+
+
 def test_after_commit_a_pooled_session_sees_nothing(agent):
     # As transaction pooling hands it on: another client's transaction in the same session.
     for user, seen in (("bob", 1), ("ada", 0)):

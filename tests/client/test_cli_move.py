@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +21,8 @@ from tests.rows import row_counts
 from pgmemoir import cli
 from pgmemoir.errors import BadFile
 from pgmemoir.move import read_lines
+
+pytestmark = pytest.mark.once
 
 Call = Callable[..., Result]
 
@@ -106,6 +110,15 @@ def test_a_file_that_is_there_is_kept(memoir: Call, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine.jsonl"]
 
 
+def test_a_pipe_is_written_to_and_not_replaced(memoir: Call, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        assert memoir("export", str(pipe)).exit_code == 0
+        assert reader.communicate()[0].startswith('{"pgmemoir"')
+    assert pipe.is_fifo()
+
+
 def test_a_folder_that_is_not_there_is_told(memoir: Call, tmp_path: Path) -> None:
     done = memoir("export", str(tmp_path / "no" / "file"))
     assert (done.exit_code, done.stderr.startswith("error: cannot write ")) == (1, True)
@@ -163,6 +176,14 @@ def test_what_other_programs_wrote_is_stored_once(
         f"{format}: 0 memories stored, 0 updated, 2 known already"
     )
     assert row_counts(db) == before
+
+
+@pytest.mark.parametrize(("format", "data"), [("mem0", {"results": []}), ("csv", "content,kind\n")])
+def test_a_file_of_no_memories_is_told(
+    memoir: Call, tmp_path: Path, format: str, data: Any
+) -> None:
+    done = memoir("import", write(tmp_path, "none", data))
+    assert (done.exit_code, done.stdout) == (0, f"{format}: nothing to import\n")
 
 
 def test_the_time_and_origin_of_a_memory_are_kept(

@@ -264,6 +264,56 @@ def test_an_embedder_that_comes_back_is_used_again(
     assert [row.cosine for row in memory.explain("third")] == [pytest.approx(1, abs=1e-3)]
 
 
+class Answers:
+    """An embedder of somebody's own."""
+
+    name = "answers"
+    dimensions = 2
+    local = True
+
+    def __init__(self, answer: Callable[[list[str]], Any]) -> None:
+        self.embed = answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda texts: np.ones((len(texts), 2), np.float32),
+        lambda texts: ((1.0, 2.0) for _ in texts),
+        lambda texts: [iter((1.0, 2.0)) for _ in texts],
+        lambda texts: [Vector([1.0, 2.0]) for _ in texts],
+    ],
+)
+def test_an_embedder_may_answer_in_any_list(
+    dsn: str, db: psycopg.Connection, answer: Callable[[list[str]], Any]
+) -> None:
+    with Memoir(dsn, embedder=Answers(answer)) as memory:
+        memory.remember("bread")
+        memory.remember_many([{"content": "stone"}, {"content": "water"}])
+    assert db.execute("SELECT count(embedding) FROM memoir.trace").fetchone() == (3,)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda texts: [[float("nan"), 1.0] for _ in texts],
+        lambda texts: [[1e9, 1.0] for _ in texts],
+        lambda texts: [None for _ in texts],
+        lambda texts: [[1.0, 1.0] for _ in texts[1:]],
+        lambda _: None,
+    ],
+)
+def test_what_an_embedder_says_wrongly_keeps_no_text_from_being_stored(
+    dsn: str, recwarn: pytest.WarningsRecorder, answer: Callable[[list[str]], Any]
+) -> None:
+    with Memoir(dsn, embedder=Answers(answer)) as memory:
+        done = memory.remember("The cookie is called harbor_sid.")
+        memory.remember_many([{"content": "stone"}, {"content": "water"}])
+        assert memory.update(done.memory_id, content="The cookie is called harbor_id.") == "UPDATE"
+        assert "harbor_id" in memory.context("cookie called")
+    assert [warning.category for warning in recwarn] == [EmbedderUnavailable]
+
+
 def test_a_missing_embedder_is_one_warning(
     open_client: OpenClient, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:

@@ -28,7 +28,10 @@ from pgmemoir import (
     OpenAIEmbedder,
     WordLlamaEmbedder,
     default_embedder,
+    openai_api,
 )
+
+pytestmark = pytest.mark.once
 
 
 class Api(OpenAIServer):
@@ -150,6 +153,7 @@ def test_blank_texts_are_not_sent(api: Api) -> None:
         lambda _: Reply({"object": "list", "data": []}),
         lambda _: Reply({"data": [{"index": 0, "embedding": "not base64"}]}),
         lambda _: Reply({"data": [{"index": 0, "embedding": "AAAA"}]}),
+        lambda _: Reply({"data": [{"index": 0, "embedding": []}]}),
         lambda _: Reply({"surprise": True}),
         lambda _: Reply(b"<html>"),
     ],
@@ -184,6 +188,59 @@ def test_a_refused_connection_is_unavailable() -> None:
     embedder = OpenAIEmbedder("m", base_url="http://127.0.0.1:9/v1", api_key="none", retries=0)
     with pytest.raises(EmbedderUnavailable):
         embedder.embed(["x"])
+
+
+def test_a_request_that_failed_is_repeated(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_api, "_PAUSE", 0.0)
+    embedder = OpenAIEmbedder("m", base_url=api.url, api_key="none", retries=1)
+    for fault in (status(500), status(429), status(429, retry_after="0"), reset):
+        api.fail(fault)
+        assert embedder.embed(["ab"]) == [[2, 1, 0]]
+
+
+def test_nobody_who_recalls_waits_for_a_long_pause(api: Api) -> None:
+    api.fail(status(429, retry_after="30"))
+    with pytest.raises(EmbedderUnavailable) as caught:
+        OpenAIEmbedder("m", base_url=api.url, api_key="none", retries=1).embed(["x"])
+    assert (caught.value.retry_after, len(api.embeddings)) == (30, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("OPENAI_API_KEY", "schlüssel", "OPENAI_API_KEY holds what no header may hold"),
+        ("OPENAI_API_KEY", "two\nlines", "OPENAI_API_KEY holds what no header may hold"),
+        ("OPENAI_BASE_URL", "localhost:9/v1", "OPENAI_BASE_URL does not begin with http"),
+        ("HTTPS_PROXY", "nonsense://x", "OPENAI_BASE_URL, a proxy or SSL_CERT_FILE"),
+        ("SSL_CERT_FILE", "/nowhere", "OPENAI_BASE_URL, a proxy or SSL_CERT_FILE"),
+    ],
+)
+def test_a_setting_that_is_wrong_is_named_and_no_fault_of_a_job(
+    api: Api, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", api.url)
+    monkeypatch.setenv(name, value)
+    with pytest.raises(EmbedderUnavailable, match=said) as caught:
+        OpenAIEmbedder("m", retries=0).embed(["x"])
+    assert caught.value.fault == "server"
+
+
+def test_the_line_break_behind_a_setting_is_none_of_it(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none\n")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{api.url}\n")
+    assert OpenAIEmbedder("m").embed(["ab"]) == [[2, 1, 0]]
+
+
+def test_a_bad_answer_teaches_no_dimensions(api: Api) -> None:
+    embedder = api.embedder()
+    uneven = [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1.0, 2.0]}]
+    api.fail(lambda _: Reply({"data": uneven}))
+    with pytest.raises(DimensionMismatch):
+        embedder.embed(["a", "bb"])
+    assert embedder.embed(["a", "bb"]) == [[1, 1, 0], [2, 1, 0]]
 
 
 def test_a_missing_key_is_unavailable(api: Api) -> None:

@@ -1,13 +1,21 @@
-"""A connection the caller brings: its transaction, its settings, its search_path."""
+"""A connection the caller brings: its transaction, its settings, its search_path, its types."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg.adapt import Loader
 from psycopg.rows import dict_row
+from psycopg.types.json import set_json_dumps, set_json_loads
+from psycopg.types.string import StrDumper, TextLoader
 from tests.client.conftest import Letters
 
 from pgmemoir import AsyncMemoir, Memoir, UnknownKind
@@ -70,6 +78,72 @@ def test_the_callers_row_factory_does_not_matter(dsn: str) -> None:
         assert "dictionaries" in memory.context("dictionaries")
 
 
+class Bytes(Loader):
+    """What came, as it came."""
+
+    def load(self, data: Any) -> Any:
+        return bytes(data)
+
+
+class Shouted(StrDumper):
+    """Texts in capitals."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.upper())
+
+
+def _as_django_has_it(conn: psycopg.Connection) -> None:
+    conn.adapters.register_loader("jsonb", TextLoader)
+
+
+def _with_decimals(conn: psycopg.Connection) -> None:
+    set_json_loads(partial(json.loads, parse_float=Decimal), conn)
+
+
+def _with_json_of_its_own(conn: psycopg.Connection) -> None:
+    set_json_dumps(lambda value: json.dumps([value]), conn)
+
+
+def _with_loaders(conn: psycopg.Connection) -> None:
+    for name in ("timestamptz", "float8", "text", "bool"):
+        conn.adapters.register_loader(name, Bytes)
+
+
+def _with_dumpers(conn: psycopg.Connection) -> None:
+    conn.adapters.register_dumper(str, Shouted)
+
+
+def _with_german_dates(conn: psycopg.Connection) -> None:
+    conn.execute("SET DateStyle = 'German'")
+
+
+@pytest.mark.parametrize(
+    "register",
+    [
+        _as_django_has_it,
+        _with_decimals,
+        _with_json_of_its_own,
+        _with_loaders,
+        _with_dumpers,
+        _with_german_dates,
+    ],
+)
+def test_the_callers_types_do_not_matter(
+    dsn: str, register: Callable[[psycopg.Connection], None]
+) -> None:
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        register(conn)
+        memory = Memoir(conn, user="ada", embedder=None)
+        data = {"share": 0.5, "since": "Monday"}
+        at = datetime(2025, 3, 1, tzinfo=UTC)
+        done = memory.remember("keeps bees", "fact", data=data, created_at=at, importance=0.7)
+        found = memory.memory_detail(done.memory_id)
+        assert (found.content, found.data, found.importance) == ("keeps bees", data, 0.7)
+        assert found.created_at == at
+        assert json.loads(json.dumps(memory.call_tool("memory_search", {"query": "bees"})))
+        assert memory.replay(settings={"mmr_lambda": 0.9}) is not None
+
+
 def test_the_search_path_is_neither_needed_nor_changed(empty_db: psycopg.Connection) -> None:
     empty_db.execute('CREATE SCHEMA "odd %s"')
     empty_db.execute('CREATE EXTENSION vector SCHEMA "odd %s"')
@@ -98,6 +172,37 @@ def test_the_model_is_named_again_after_a_rollback(
         memory.remember("committed")
     row = db.execute("SELECT name FROM memoir.embedding_model WHERE active").fetchone()
     assert row == ("letters",)
+
+
+def test_the_model_is_named_again_after_a_rollback_and_in_autocommit(
+    dsn: str, db: psycopg.Connection, letters: Any
+) -> None:
+    with psycopg.connect(dsn) as conn:
+        memory = Memoir(conn, embedder=letters)
+        memory.remember("rolled back")
+        conn.rollback()
+        conn.autocommit = True
+        memory.remember("committed")
+    row = db.execute("SELECT name FROM memoir.embedding_model WHERE active").fetchone()
+    assert row == ("letters",)
+
+
+def test_a_client_of_the_other_kind_of_connection_is_refused(db: psycopg.Connection) -> None:
+    client: Any = AsyncMemoir
+    with pytest.raises(TypeError, match=r"a Connection is neither .* nor a psycopg\.AsyncConn"):
+        client(db)
+
+
+def test_one_asynchronous_client_serves_one_event_loop_after_the_other(dsn: str) -> None:
+    memory = AsyncMemoir(dsn, embedder=None)
+
+    async def recall_all(last: bool) -> int:
+        found = await asyncio.gather(*(memory.recall(f"question {i}") for i in range(5)))
+        if last:
+            await memory.close()
+        return len(found)
+
+    assert [asyncio.run(recall_all(last)) for last in (False, True)] == [5, 5]
 
 
 def test_tasks_share_an_asynchronous_client(dsn: str, letters: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import signal
 import sys
 import traceback
 import warnings
@@ -28,6 +29,8 @@ from .output import lines
 FAILED = 1
 WRONG_USAGE = 2
 NOT_CONNECTED = 3
+READER_GONE = 128 + signal.SIGPIPE  # what the shell says of other programs that head ended
+INTERRUPTED = 130
 
 # SQLSTATE classes of a connection that was refused or lost: connection exception, authorization,
 # unknown database, too many connections, shutdown.
@@ -125,12 +128,17 @@ class App:
             yield Memoir(conn, user=self.user)
 
 
+class Interrupted(MemoirError):
+    """Ctrl-C, or SIGTERM, ended a command that has something to say about what it has done."""
+
+
 class _Group(click.Group):
     """Ends with the project's exit codes, and with sentences instead of tracebacks."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
         arguments = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
+        _open_streams()
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # not every terminal shows Chinese
@@ -142,15 +150,22 @@ class _Group(click.Group):
         except click.exceptions.NoArgsIsHelpError as error:  # a group without a command
             click.echo(error.format_message(), err=True)
             sys.exit(WRONG_USAGE)
-        except BrokenPipeError:  # the reader, for example head, has seen enough
+        except (BrokenPipeError, SystemExit):  # click exits for nothing else than a broken pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(FAILED)
+            sys.exit(READER_GONE)
         except Exception as error:
             if os.environ.get("MEMOIR_DEBUG"):
                 _say(traceback.format_exc(), arguments)
             report, code = explain_error(error)
             _say(str(report), arguments)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _open_streams() -> None:
+    """A stream that was closed before the start leads nowhere, and to no file opened later."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 @dataclass(frozen=True)
@@ -188,8 +203,9 @@ def explain_error(error: Exception) -> tuple[Report, int]:
 
 def _usage_error(error: click.ClickException | click.Abort) -> tuple[Report, int]:
     """An error of click's own."""
-    if isinstance(error, click.Abort):
-        return Report("stopped"), FAILED
+    if isinstance(error, click.Abort):  # of Ctrl-C, of the end of stdin, or of a "no"
+        is_key = isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
+        return Report("stopped"), INTERRUPTED if is_key else FAILED
     if not isinstance(error, click.UsageError):
         return Report(error.format_message()), FAILED
     path = error.ctx.command_path if error.ctx else "memoir"
@@ -202,6 +218,8 @@ def _usage_error(error: click.ClickException | click.Abort) -> tuple[Report, int
 def _exit_code(error: MemoirError) -> int:
     from ..server import ServerError
 
+    if isinstance(error, Interrupted):
+        return INTERRUPTED
     return NOT_CONNECTED if isinstance(error, NotInstalled | ServerError) else FAILED
 
 
@@ -244,7 +262,13 @@ def _secrets(arguments: Sequence[str]) -> list[str]:
     return sorted(filter(None, found), key=len, reverse=True)
 
 
-@click.group("memoir", cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    "memoir",
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit code 0: done. 1: refused, failed, or something was found (conflicts, checks that "
+    "fail). 2: the command line is wrong. 3: no database, or pgmemoir is not in it.",
+)
 @click.version_option(__version__, message="pgmemoir %(version)s")
 @click.option(
     "--dsn",

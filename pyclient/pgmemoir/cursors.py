@@ -1,0 +1,94 @@
+"""Cursors of our own, on a connection that may be set up for other rows and other types.
+
+An application registers adapters on its connection, or for all connections: Django reads jsonb as
+text, others read numbers as decimals and times as a class of their own. Ours are psycopg's own, and
+results come in binary: so neither DateStyle nor extra_float_digits matters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import postgres
+from psycopg.adapt import AdaptersMap
+from psycopg.pq import PipelineStatus, TransactionStatus
+from psycopg.rows import tuple_row
+from psycopg.types.array import register_all_arrays
+from psycopg.types.json import set_json_loads
+
+from .calls import HalfVectors, HalfVectorsDumper, Row
+
+AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
+
+
+def _own_adapters() -> AdaptersMap:
+    adapters = AdaptersMap(types=postgres.types)
+    postgres.register_default_adapters(adapters)
+    register_all_arrays(adapters)
+    set_json_loads(json.loads, adapters)
+    adapters.register_dumper(HalfVectors, HalfVectorsDumper)
+    return adapters
+
+
+_ADAPTERS = _own_adapters()
+
+
+class Cursor(psycopg.Cursor[Row]):
+    """Tuples of Python's own types."""
+
+    def __init__(self, conn: psycopg.Connection[Any]) -> None:
+        super().__init__(conn, row_factory=tuple_row)
+        self.format = psycopg.pq.Format.BINARY
+
+    @property
+    def adapters(self) -> AdaptersMap:
+        """Those of no application."""
+        return _ADAPTERS
+
+
+class AsyncCursor(psycopg.AsyncCursor[Row]):
+    """`Cursor` for asyncio."""
+
+    def __init__(self, conn: psycopg.AsyncConnection[Any]) -> None:
+        super().__init__(conn, row_factory=tuple_row)
+        self.format = psycopg.pq.Format.BINARY
+
+    @property
+    def adapters(self) -> AdaptersMap:
+        """Those of no application."""
+        return _ADAPTERS
+
+
+def is_free(conn: AnyConnection | None) -> bool:
+    """Whether a connection outside transactions takes a statement.
+
+    It does not when it was lost, nor when a call on it was interrupted (Ctrl-C) at a moment at
+    which psycopg leaves it in the middle of a statement or a pipeline.
+    """
+    return (
+        conn is not None
+        and conn.info.transaction_status == TransactionStatus.IDLE
+        and conn.pgconn.pipeline_status == PipelineStatus.OFF
+    )
+
+
+@contextmanager
+def pipelined(conn: AnyConnection) -> Iterator[None]:
+    """Around a pipeline: interrupted by Ctrl-C or a cancelled task, the connection is closed.
+
+    psycopg leaves such a one in the pipeline, where every later statement is answered by "pipeline
+    aborted", or counts one transaction too many. In a pipeline of the caller's it stays open.
+    """
+    is_ours = conn.pgconn.pipeline_status == PipelineStatus.OFF
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException:
+        if is_ours:
+            conn.pgconn.finish()
+        raise

@@ -1,0 +1,118 @@
+"""A call that is interrupted, by Ctrl-C or a cancelled task: the client goes on."""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgmemoir import AsyncMemoir, Memoir
+
+_WAITS = """SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
+WHERE NOT l.granted AND d.datname = current_database()"""
+
+# More than one statement: those behind the one that was cancelled are aborted.
+GOLD: Any = [{"query": f"which {what}?", "relevant_content": ["I use Vim."]} for what in "abc"]
+
+
+@pytest.fixture
+def held(dsn: str, db: psycopg.Connection) -> Iterator[psycopg.Connection]:
+    """A transaction that lets nobody write a gold set, which is written in a pipeline."""
+    Memoir(db, embedder=None).remember("I use Vim.")
+    with psycopg.connect(dsn) as conn:
+        conn.execute("LOCK TABLE memoir.gold")
+        yield conn
+        conn.rollback()
+
+
+def until_somebody_waits(conn: psycopg.Connection) -> None:
+    while not conn.execute(_WAITS).fetchall():
+        pass
+
+
+def interrupted(memory: Memoir, held: psycopg.Connection) -> None:
+    """Ctrl-C while it waits for the server."""
+
+    def press() -> None:
+        until_somebody_waits(held)
+        _thread.interrupt_main()
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        memory.add_gold("editors", GOLD)
+    thread.join()
+
+
+async def cancelled(memory: AsyncMemoir, held: psycopg.Connection) -> None:
+    """A task that is cancelled while it waits for the server."""
+    task = asyncio.create_task(memory.add_gold("editors", GOLD))
+    while not held.execute(_WAITS).fetchall():
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_after_ctrl_c_the_client_goes_on(dsn: str, held: psycopg.Connection) -> None:
+    with Memoir(dsn, embedder=None) as memory:
+        interrupted(memory, held)
+        held.rollback()
+        assert "Vim" in memory.context("Vim")
+        assert memory.add_gold("editors", GOLD) == 3
+
+
+def test_after_a_cancelled_task_the_client_goes_on(dsn: str, held: psycopg.Connection) -> None:
+    async def recalled() -> str:
+        async with AsyncMemoir(dsn, embedder=None) as memory:
+            await cancelled(memory, held)
+            return await memory.context("Vim")
+
+    assert "Vim" in asyncio.run(recalled())
+
+
+def test_the_callers_connection_is_closed_rather_than_left_in_a_pipeline(
+    dsn: str, db: psycopg.Connection, held: psycopg.Connection
+) -> None:
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        interrupted(Memoir(conn, embedder=None), held)
+        assert conn.closed
+    held.rollback()
+    assert db.execute("SELECT count(*) FROM memoir.gold").fetchone() == (0,)
+
+
+def test_a_connection_left_in_the_middle_of_a_statement_is_replaced(dsn: str) -> None:
+    with Memoir(dsn, embedder=None) as memory:
+        memory.remember("I use Vim.")
+        memory._connection().pgconn.send_query(b"SELECT")
+        assert "Vim" in memory.context("Vim")
+
+
+def test_a_forked_process_leaves_the_connection_to_its_parent(dsn: str) -> None:
+    with Memoir(dsn, embedder=None) as memory:
+        memory.remember("I use Vim.")
+        if not (child := os.fork()):
+            with memory:
+                os._exit("Vim" not in memory.context("Vim"))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert "Vim" in memory.context("Vim")
+
+
+def test_who_closes_a_client_waits_for_the_call_that_is_under_way(
+    dsn: str, held: psycopg.Connection
+) -> None:
+    memory = Memoir(dsn, embedder=None)
+    done: list[int] = []
+    thread = threading.Thread(target=lambda: done.append(memory.add_gold("editors", GOLD)))
+    thread.start()
+    until_somebody_waits(held)
+    held.rollback()
+    memory.close()
+    thread.join()
+    assert done == [3]
