@@ -58,19 +58,51 @@ _FAULTS = {
             SELECT count(*) FROM memoir.trace AS t JOIN memoir.embedding_model AS e
               ON e.model_id = t.model AND e.active
             WHERE t.user_id = m.user_id AND t.memory_id = m.memory_id AND t.active)""",
-    "a trace with other words than its memory": """
+    "a trace that is not of its memory": """
         SELECT m.memory_id
         FROM memoir.memory AS m
         JOIN memoir.trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
         JOIN memoir.embedding_model AS e ON e.model_id = t.model
         JOIN memoir.kind AS k ON k.name = m.kind
+        CROSS JOIN memoir._line(m.content, e.line_length) AS l (line)
+        CROSS JOIN memoir._brief(m.content, m.summary, l.line, e.line_length, e.brief_length)
+            AS b (brief)
         CROSS JOIN memoir._word_vector(m.content, concat_ws(' ', m.speaker, m.subject, (
             SELECT string_agg(n.name, ' ')
             FROM memoir.mention AS o JOIN memoir.entity AS n USING (user_id, entity_id)
             WHERE o.user_id = m.user_id AND o.memory_id = m.memory_id)), e.term_limit) AS w
         WHERE m.user_id = %(user)s
-          AND (t.line, t.terms::text, t.importance, t.kind) <> (
-              memoir._line(m.content, e.line_length), w.terms::text, m.importance, k.kind_id)""",
+          AND (t.line, t.brief, t.cost, t.brief_cost, t.asks, t.terms::text, t.term_count,
+               t.importance, t.kind, t.created_at, t.wide) IS DISTINCT FROM (
+              l.line, b.brief, memoir._token_cost('- ' || l.line || E'\\n'),
+              memoir._token_cost('- ' || b.brief || E'\\n'), w.asks, w.terms::text, w.term_count,
+              m.importance, k.kind_id, m.created_at,
+              memoir._is_wide(t.embedding, w.term_count, l.line, m.user_id))""",
+    "a keyword of another text": """
+        SELECT m.memory_id
+        FROM memoir.memory AS m
+        JOIN memoir.keyword AS k ON k.user_id = m.user_id AND k.memory_id = m.memory_id
+        WHERE m.user_id = %(user)s AND k.origin = 'system'
+          AND k.keyword NOT IN (SELECT f.keyword FROM memoir._keywords(m.content) AS f)""",
+    "a profile part that is not of its goals": """
+        SELECT s.memory_ids[1]
+        FROM memoir.profile AS p, memoir._profile_snippet(p.user_id, 'infinity') AS s
+        WHERE p.user_id = %(user)s AND (p.snippet, p.snippet_ids) <> (s.snippet, s.memory_ids)""",
+    "a word that is not in as many memories as are counted": """
+        SELECT min(t.memory_id)
+        FROM memoir.profile AS p
+        JOIN memoir.trace AS t ON t.user_id = p.user_id AND t.memory_id <= p.counted_up_to
+        JOIN memoir.embedding_model AS e ON e.model_id = t.model AND e.active
+        CROSS JOIN unnest(memoir._places(t.terms)) AS w (term)
+        WHERE p.user_id = %(user)s AND p.ann = 0 AND t.active
+        GROUP BY w.term
+        HAVING count(*) IS DISTINCT FROM (SELECT k.df FROM memoir.term AS k
+                                          WHERE k.user_id = %(user)s AND k.term = w.term)""",
+    "to be compared and gone": """
+        SELECT u.memory_id FROM memoir.uncompared AS u
+        WHERE u.user_id = %(user)s
+          AND NOT EXISTS (SELECT FROM memoir.memory AS m
+                          WHERE m.user_id = u.user_id AND m.memory_id = u.memory_id)""",
 }
 _ALL_FAULTS = " UNION ALL ".join(
     f"SELECT '{fault}', f.memory_id::text FROM ({query}) AS f (memory_id)"

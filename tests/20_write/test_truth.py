@@ -79,6 +79,11 @@ STEPS = st.one_of(
     step("confirm", ONE),
     step("reject", ONE),
     step("undo_run", {"run_id": CHOICE}),
+    step("purge", ONE),
+    step("mention", {**ONE, "entity": st.sampled_from(("Oslo", "vim"))}),
+    step("set_keywords", {**ONE, "keywords": st.just(["cats", "day"])}),
+    step("set_embedding", {**ONE, "embedding": VECTORS}),
+    step("refresh_statistics"),
     step("set_settings", {"settings": st.booleans().map(lambda on: Jsonb({"confirm": on}))}),
 )
 # Of which status the memories of a step are; active ones where nothing else is said.
@@ -120,7 +125,8 @@ class Memory:
             refusal = error.sqlstate
         else:
             refusal = None
-            self.told.update(_texts(name, given))
+            # What is purged is lost, and what became of its text in others with it.
+            self.told = set() if name == "purge" else self.told | set(_texts(name, given))
         assert refusal is None or (refusal.startswith("ME") and self.rows() == before)
         return refusal
 
@@ -167,7 +173,7 @@ def small(tx):
     return tx
 
 
-@examples(100)
+@examples(40)
 @given(
     said=st.lists(REMEMBER, min_size=2, max_size=5),
     steps=st.lists(STEPS, min_size=3, max_size=15),
