@@ -168,7 +168,7 @@ FROM (VALUES
     ('{学习}', '{learn,learning,study}'), ('{目标}', '{goal,target}'), ('{健康}', '{health}'),
     ('{医生}', '{doctor}'), ('{药,药物}', '{medicine,medication}'), ('{天气}', '{weather}'),
     ('{医院}', '{hospital}'), ('{牙医,牙科}', '{dentist}'), ('{预约}', '{appointment}'),
-    ('{餐厅,餐馆,饭店}', '{restaurant}'), ('{绿茶,红茶,喝茶}', '{tea}'),
+    ('{餐厅,餐馆,饭店}', '{restaurant}'),
     ('{妈妈,母亲}', '{mother,mom,mum}'), ('{爸爸,父亲}', '{father,dad}'),
     ('{姐姐,妹妹,姐妹}', '{sister}'), ('{哥哥,弟弟,兄弟}', '{brother}'),
     ('{结婚,婚礼}', '{married,wedding}'), ('{年龄}', '{age}'), ('{小狗,狗狗}', '{dog,puppy}'),

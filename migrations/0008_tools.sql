@@ -9,8 +9,9 @@ CREATE TYPE search_result AS (
 COMMENT ON TYPE search_result IS
     'A row of search_memories and memory_search (D2 3.1.2), best score first: relevance is what '
     'the minimum is compared with, score adds how much the memory is in use and the priority of '
-    'its kind (D2 3.3.2). preview is the first 200 characters, metadata the data of the memory; '
-    'total_found, strategy and expanded_keywords are of the search and the same in each row.';
+    'its kind (D2 3.3.2). preview is the first 200 characters, of a turn with its speaker; '
+    'metadata the data of the memory; total_found, strategy and expanded_keywords are of the '
+    'search and the same in each row.';
 
 CREATE TABLE tool (
     name text PRIMARY KEY,

@@ -47,6 +47,7 @@ from .sources import Filled
 from .steps import DEFAULT, Batch, Embed, EmbedderChoice, Plan, Steps
 
 T = TypeVar("T")
+Given = TypeVar("Given", psycopg.Connection[Any], psycopg.AsyncConnection[Any])
 
 
 class Memoir(Management):
@@ -78,8 +79,7 @@ class Memoir(Management):
         user: str | None = None,
         embedder: EmbedderChoice = DEFAULT,
     ) -> None:
-        given = conn_or_dsn if isinstance(conn_or_dsn, psycopg.Connection) else None
-        self._dsn = None if isinstance(conn_or_dsn, psycopg.Connection) else conn_or_dsn
+        self._dsn, given = _dsn_or_given(conn_or_dsn, psycopg.Connection)
         self._own = given is None
         self._conn = given
         self._process = os.getpid()
@@ -440,11 +440,11 @@ class AsyncMemoir(AsyncManagement):
         user: str | None = None,
         embedder: EmbedderChoice = DEFAULT,
     ) -> None:
-        given = conn_or_dsn if isinstance(conn_or_dsn, psycopg.AsyncConnection) else None
-        self._dsn = None if isinstance(conn_or_dsn, psycopg.AsyncConnection) else conn_or_dsn
+        self._dsn, given = _dsn_or_given(conn_or_dsn, psycopg.AsyncConnection)
         self._own = given is None
         self._conn = given
         self._lock = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._names_user: bool | None = None
         self._user = clean_text(user, "the user")
         self._steps = Steps(self._user, embedder, lambda: _keeps_writes(given))
@@ -462,7 +462,7 @@ class AsyncMemoir(AsyncManagement):
 
     async def close(self) -> None:
         """See `Memoir.close`."""
-        async with self._lock:
+        async with self._turn():
             await self._discard()
 
     async def _discard(self) -> None:
@@ -662,7 +662,7 @@ class AsyncMemoir(AsyncManagement):
     async def _perform(self, step: Call[Any] | Batch | Embed) -> Any:
         if isinstance(step, Embed):
             return await asyncio.to_thread(step.embedder.embed, step.texts)
-        async with self._lock:
+        async with self._turn():
             conn = await self._connection()
             try:
                 if self._user is None:
@@ -675,6 +675,13 @@ class AsyncMemoir(AsyncManagement):
                     return await _carry_out_async(conn, step)
             except psycopg.Error as error:
                 raise translate(error) from error
+
+    def _turn(self) -> asyncio.Lock:
+        """What tasks take turns by; of this event loop: a script may run one after the other."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._lock = loop, asyncio.Lock()
+        return self._lock
 
     async def _connection(self) -> psycopg.AsyncConnection[Any]:
         if self._conn is None or (self._own and not is_free(self._conn)):
@@ -703,6 +710,16 @@ def embedded_dsn(data_dir: Path | None = None) -> str:
     with psycopg.connect(dsn, autocommit=True) as conn:
         migrations.up(conn)
     return dsn
+
+
+def _dsn_or_given(value: Any, kind: type[Given]) -> tuple[str | None, Given | None]:
+    """Which of the two it is that a client was made with."""
+    if value is None or isinstance(value, str):
+        return value, None
+    if isinstance(value, kind):
+        return None, value
+    given = f"a {type(value).__name__}"
+    raise TypeError(f"{given} is neither a connection string nor a psycopg.{kind.__name__}")
 
 
 def _keeps_writes(given: psycopg.Connection[Any] | psycopg.AsyncConnection[Any] | None) -> bool:

@@ -47,7 +47,7 @@ class ServerError(MemoirError):
 
 def default_data_dir() -> Path:
     """``$MEMOIR_DATA``, or ``.memoir`` in the current directory."""
-    return Path(os.environ.get("MEMOIR_DATA") or ".memoir").expanduser().resolve()
+    return _whole(Path(os.environ.get("MEMOIR_DATA") or ".memoir"))
 
 
 def start(data_dir: Path, version: int = 18, settings: Mapping[str, str] | None = None) -> str:
@@ -66,12 +66,14 @@ def start(data_dir: Path, version: int = 18, settings: Mapping[str, str] | None 
     Raises:
         ServerError: with the server's own last words.
     """
-    cluster = data_dir.expanduser().resolve() / f"pg{version}"
+    cluster = _whole(data_dir) / f"pg{version}"
     _check_owner(cluster)
     if _answers(cluster, DATABASE):
         return _dsn(cluster, DATABASE)
     tools = _bin(version)
     with _locked(cluster.parent):
+        if os.geteuid() == 0:
+            _let_pass(cluster, tools)
         _create(cluster, tools)
         _launch(cluster, tools, settings or {})
         _create_database(cluster)
@@ -101,8 +103,19 @@ def psql(version: int = 18) -> Path:
 
 
 def _clusters(data_dir: Path) -> list[Path]:
-    folder = data_dir.expanduser().resolve()
+    folder = _whole(data_dir)
     return [path for known in _INSTALLS if (path := folder / f"pg{known}").is_dir()]
+
+
+def _whole(folder: Path) -> Path:
+    """The path from the root on."""
+    try:
+        return folder.expanduser().resolve()
+    except (OSError, RuntimeError) as error:  # no current directory, no home, links in a circle
+        raise ServerError(
+            f"there is no folder {folder}: {error}",
+            hint="Set MEMOIR_DATA to a folder with its whole path.",
+        ) from error
 
 
 def _version(cluster: Path) -> int:
@@ -126,9 +139,17 @@ def _check_owner(cluster: Path) -> None:
     """PostgreSQL runs only as the owner of its files; say so before it does."""
     if cluster.is_dir() and os.geteuid() not in (0, cluster.stat().st_uid):
         raise ServerError(
-            f"{cluster} belongs to {cluster.owner()}",
+            f"{cluster} belongs to {_name_of(cluster.stat().st_uid)}",
             hint="Set MEMOIR_DATA to a folder of your own, or call this as that user or root.",
         )
+
+
+def _name_of(uid: int) -> str:
+    """Of an account; in a container it may have none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
 
 
 @contextmanager
@@ -157,7 +178,7 @@ def _create(cluster: Path, tools: Path) -> None:
     shutil.rmtree(raw, ignore_errors=True)
     raw.mkdir(mode=0o700)
     if os.geteuid() == 0:
-        _prepare_for_root(raw, tools)
+        _give_to_account(raw)
     command = [tools / "initdb", "-D", raw, "-U", _ADMIN, "-E", "UTF8"]
     command += ["--auth-local=trust", "--auth-host=reject"]
     # Letters of every script need a locale other than C; not every machine has the first.
@@ -172,12 +193,8 @@ def _create(cluster: Path, tools: Path) -> None:
     raw.rename(cluster)
 
 
-def _prepare_for_root(raw: Path, tools: Path) -> None:
-    """Give the cluster to the account the server will run as: PostgreSQL refuses root.
-
-    That account must be able to reach its files and the binaries, so the folders above them become
-    passable (not readable) for others, and a private installation becomes readable.
-    """
+def _give_to_account(raw: Path) -> None:
+    """Give the cluster to the account the server will run as: PostgreSQL refuses root."""
     try:
         account = pwd.getpwnam(_ROOT_RUNS_AS)
     except KeyError:
@@ -192,7 +209,15 @@ def _prepare_for_root(raw: Path, tools: Path) -> None:
             ) from error
         account = pwd.getpwnam(_ROOT_RUNS_AS)
     os.chown(raw, account.pw_uid, account.pw_gid)
-    for folder in (*raw.parents, *tools.parents):
+
+
+def _let_pass(cluster: Path, tools: Path) -> None:
+    """Let that account reach its files and the binaries, also where the folder was moved to.
+
+    The folders above them become passable (not readable) for others, and a private installation
+    becomes readable.
+    """
+    for folder in (*cluster.parents, *tools.parents):
         if not folder.stat().st_mode & 0o001:
             folder.chmod(folder.stat().st_mode | 0o001)
     if not (tools / "postgres").stat().st_mode & 0o004:
@@ -227,7 +252,8 @@ def _launch(cluster: Path, tools: Path, settings: Mapping[str, str]) -> None:
         **settings,
     }
     given = shlex.join(part for key, value in options.items() for part in ("-c", f"{key}={value}"))
-    command = [tools / "pg_ctl", "start", "-D", cluster, "-l", cluster / "server.log", "-o", given]
+    # Without the folder's name: pg_ctl calls a shell with it, which would expand a "$" in it.
+    command = [tools / "pg_ctl", "start", "-l", "server.log", "-o", given]
     _run([*command, "-w", "-t", _WAIT_SECONDS], f"no server starts in {cluster}", cluster)
 
 
@@ -257,10 +283,16 @@ def _dsn(cluster: Path, database: str) -> str:
 
 
 def _answers(cluster: Path, database: str) -> bool:
-    """Whether a connection to this database is possible now."""
-    with suppress(OSError, IndexError, psycopg.OperationalError):
-        psycopg.connect(_dsn(cluster, database), connect_timeout=5).close()
-        return True
+    """Whether a connection to this database is possible now.
+
+    To the server of this folder: the pid file of a copy names the one it was copied from.
+    """
+    with (
+        suppress(OSError, IndexError, psycopg.OperationalError),
+        psycopg.connect(_dsn(cluster, database), connect_timeout=5, autocommit=True) as conn,
+    ):
+        (folder,) = conn.execute("SHOW data_directory").fetchone() or (cluster,)
+        return cluster.samefile(folder)
     return False
 
 
@@ -296,6 +328,7 @@ def _run(command: Sequence[object], failure: str, folder: Path) -> None:
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd=folder,
+            env={**os.environ, "PGDATA": str(folder)},
             start_new_session=True,  # Ctrl-C in the terminal is not for the server
             user=owner.st_uid if os.geteuid() == 0 else None,
             group=owner.st_gid if os.geteuid() == 0 else None,

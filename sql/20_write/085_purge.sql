@@ -84,6 +84,8 @@ BEGIN
         USING owner, memory_id;
     END LOOP;
     DELETE FROM memory AS m WHERE m.user_id = owner AND m.memory_id = memory_id;
+    -- Who was just bringing its vector, and was waited for, has noted it there.
+    DELETE FROM uncompared AS u WHERE u.user_id = owner AND u.memory_id = memory_id;
     PERFORM _add_event(owner, 'memory_deleted', jsonb_build_object('memory_id', memory_id::text),
                        now(), NULL, NULL);
     PERFORM _mark_derived(owner, made_from_it);

@@ -61,6 +61,11 @@ BEGIN
             RETURN NEXT;
         END IF;
     END LOOP;
+    IF NOT dry_run THEN
+        -- A worker locks no user: what one wrote who had traces that were waited for.
+        DELETE FROM uncompared AS u WHERE u.user_id = user_id;
+        DELETE FROM job AS j WHERE j.user_id = user_id;
+    END IF;
     IF number > 0 THEN
         RETURN QUERY SELECT * FROM _purge_own_indexes(number, dry_run);
     END IF;

@@ -168,7 +168,8 @@ BEGIN
                        -- 0.56, not 0.5599999999999999: a model pays for every digit.
                        'relevance', trim_scale(round(f.relevance::numeric, 9)),
                        'score', trim_scale(round(f.score::numeric, 9)),
-                       'preview', left(m.content, 200), 'summary', m.summary,
+                       'preview', left(_said(m.content, m.speaker, m.position), 200),
+                       'summary', m.summary,
                        'created_at', m.created_at,
                        'keywords', ARRAY(
                            SELECT k.keyword FROM keyword AS k

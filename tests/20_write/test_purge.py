@@ -262,3 +262,19 @@ def test_a_user_is_purged_whose_session_ends_at_this_moment(db, dsn):
         talker.commit()
         assert dict(purged.result())["session"] == 1
     assert sum(n for _, n in call(db, "purge_user", user_id="ada", dry_run=True)) == 0
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"), [("purge", {"memory_id": 1}), ("purge_user", {})]
+)
+def test_what_a_worker_writes_at_this_moment_goes_too(db, dsn, function, arguments):
+    remember(db, "tea", user_id="Zanzibar")
+    with psycopg.connect(dsn) as worker, ThreadPoolExecutor(1) as pool:
+        call(worker, "claim", user_id="Zanzibar", n=1, worker="w")
+        call(worker, "set_embedding", memory_id=1, embedding="[1,0,0]", user_id="Zanzibar")
+        purged = pool.submit(call, db, function, user_id="Zanzibar", **arguments)
+        until(lambda: value(worker, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        worker.commit()
+        purged.result()
+    assert value(db, "SELECT count(*) FROM memoir.uncompared") == 0
+    assert function == "purge" or traces_of(db, "Zanzibar") == []

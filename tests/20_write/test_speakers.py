@@ -52,6 +52,14 @@ def test_the_brief_of_a_long_turn_has_him_as_well(tx):
     assert block.endswith("…\n")
 
 
+def test_a_search_and_what_is_related_show_him(tx):
+    memory_id, answer = turn(tx, "I was in Porto"), remember(tx, "Where?")
+    call(tx, "relate", from_id=answer, to_id=memory_id, type="related")
+    (found,) = call(tx, "search_memories", query="Porto")
+    (other,) = call(tx, "related", memory_id=answer)
+    assert found.preview == other.content == "Ken: I was in Porto"
+
+
 def test_a_turn_that_is_corrected_keeps_him_now_and_in_the_past(db):
     memory_id = turn(db, "I was in Porto", created_at="2025-05-01")
     then = value(db, "SELECT clock_timestamp()")

@@ -376,6 +376,7 @@ def in_a_process(dsn: str, *arguments: str, **settings: str) -> subprocess.Compl
     )
 
 
+@pytest.mark.once
 def test_the_program_works_in_a_process_of_its_own(dsn: str) -> None:
     assert in_a_process(dsn, "remember", "认证失败时先看 JWKS 缓存").returncode == 0
     found = in_a_process(dsn, "context", "why does authentication fail?")
@@ -383,6 +384,7 @@ def test_the_program_works_in_a_process_of_its_own(dsn: str) -> None:
     assert found.stderr == ""
 
 
+@pytest.mark.once
 def test_a_process_that_fails_prints_nothing_on_stdout(dsn: str) -> None:
     refused = in_a_process(dsn, "context", "x", MEMOIR_EMBEDDER="magic")
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -407,6 +409,24 @@ def test_a_closed_stream_is_no_error(dsn: str, arguments: str, pipe: str, code: 
         check=False,
     )
     assert (done.returncode, done.stderr.count("Error")) == (code, 0)
+
+
+def test_streams_that_are_closed_lead_nowhere(dsn: str, db: psycopg.Connection) -> None:
+    command = '"$0" -c "from pgmemoir.cli import main; main()" "$@" <&- >&- 2>&-'
+    environment = {**os.environ, "MEMOIR_DSN": dsn, "MEMOIR_EMBEDDER": "none"}
+    for arguments, code in ((["remember", "tea"], 0), (["remember", "-"], 1), (["purge", "1"], 2)):
+        shell = ["sh", "-c", command, sys.executable, *arguments]
+        assert subprocess.run(shell, env=environment, check=False).returncode == code
+    assert db.execute("SELECT content FROM memoir.memory").fetchall() == [("tea",)]
+
+
+def test_ctrl_c_is_exit_code_130(memoir: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def press(_: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pgmemoir.cli.memory.read_text", press)
+    stopped = memoir("remember", "-")
+    assert (stopped.exit_code, stopped.stderr.strip()) == (130, "error: stopped")
 
 
 def test_every_command_has_help() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -106,6 +108,15 @@ def test_a_file_that_is_there_is_kept(memoir: Call, tmp_path: Path) -> None:
     assert memoir("export", str(file), "--force").exit_code == 0
     assert file.read_text().startswith('{"pgmemoir"')
     assert [path.name for path in tmp_path.iterdir()] == ["mine.jsonl"]
+
+
+def test_a_pipe_is_written_to_and_not_replaced(memoir: Call, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        assert memoir("export", str(pipe)).exit_code == 0
+        assert reader.communicate()[0].startswith('{"pgmemoir"')
+    assert pipe.is_fifo()
 
 
 def test_a_folder_that_is_not_there_is_told(memoir: Call, tmp_path: Path) -> None:

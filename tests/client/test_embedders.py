@@ -211,8 +211,8 @@ def test_nobody_who_recalls_waits_for_a_long_pause(api: Api) -> None:
         ("OPENAI_API_KEY", "schlüssel", "OPENAI_API_KEY holds what no header may hold"),
         ("OPENAI_API_KEY", "two\nlines", "OPENAI_API_KEY holds what no header may hold"),
         ("OPENAI_BASE_URL", "localhost:9/v1", "OPENAI_BASE_URL does not begin with http"),
-        ("HTTPS_PROXY", "nonsense://x", "OPENAI_BASE_URL, a proxy or SSL_CERT_FILE: ValueError"),
-        ("SSL_CERT_FILE", "/nowhere", "OPENAI_BASE_URL, a proxy or SSL_CERT_FILE: FileNotFound"),
+        ("HTTPS_PROXY", "nonsense://x", "OPENAI_BASE_URL, a proxy or SSL_CERT_FILE"),
+        ("SSL_CERT_FILE", "/nowhere", "OPENAI_BASE_URL, a proxy or SSL_CERT_FILE"),
     ],
 )
 def test_a_setting_that_is_wrong_is_named_and_no_fault_of_a_job(

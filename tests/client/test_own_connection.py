@@ -187,6 +187,24 @@ def test_the_model_is_named_again_after_a_rollback_and_in_autocommit(
     assert row == ("letters",)
 
 
+def test_a_client_of_the_other_kind_of_connection_is_refused(db: psycopg.Connection) -> None:
+    client: Any = AsyncMemoir
+    with pytest.raises(TypeError, match=r"a Connection is neither .* nor a psycopg\.AsyncConn"):
+        client(db)
+
+
+def test_one_asynchronous_client_serves_one_event_loop_after_the_other(dsn: str) -> None:
+    memory = AsyncMemoir(dsn, embedder=None)
+
+    async def recall_all(last: bool) -> int:
+        found = await asyncio.gather(*(memory.recall(f"question {i}") for i in range(5)))
+        if last:
+            await memory.close()
+        return len(found)
+
+    assert [asyncio.run(recall_all(last)) for last in (False, True)] == [5, 5]
+
+
 def test_tasks_share_an_asynchronous_client(dsn: str, letters: Any) -> None:
     async def remember_all() -> list[str]:
         async with AsyncMemoir(dsn, embedder=letters) as memory:

@@ -214,7 +214,7 @@ def test_a_stopped_build_says_that_nothing_is_lost(
     with building(dsn, many) as process:
         process.send_signal(stop)
         stderr = process.communicate(timeout=60)[1]
-    assert (process.returncode, stderr.splitlines()[-2]) == (1, "error: stopped")
+    assert (process.returncode, stderr.splitlines()[-2]) == (130, "error: stopped")
     assert found(many, "note9", query_vec=wave(9))[0] == "note9 word9"
     assert memoir("maintain").exit_code == 0
     assert [complete for _, complete in indexes(many)] == [True] * 3

@@ -118,6 +118,28 @@ def test_a_path_too_long_for_a_socket_works(version):
         assert _name(dsn) == "memoir"
 
 
+def test_a_copy_of_a_folder_is_a_server_of_its_own_whatever_its_name(home, version):
+    dsn = embedded.start(home, version)
+    with folder_of_a_server("$HOME `id` 数据") as top:
+        subprocess.run(["cp", "-a", home, top / "copy"], check=True)
+        assert not embedded.running(top / "copy")
+        copied = embedded.start(top / "copy", version)
+        assert copied != dsn
+        with psycopg.connect(copied) as conn:
+            assert conn.execute("SHOW data_directory").fetchone() == (
+                str(top / "copy" / f"pg{version}"),
+            )
+
+
+def test_a_folder_that_cannot_be_found_is_told(tmp_path, monkeypatch):
+    with pytest.raises(embedded.ServerError, match="there is no folder ~nobody-here"):
+        embedded.start(Path("~nobody-here/data"))
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    with pytest.raises(embedded.ServerError, match=r"there is no folder \.memoir"):
+        embedded.default_data_dir()
+
+
 def test_a_broken_cluster_is_reported_in_the_servers_words(home, version):
     embedded.start(home, version)
     embedded.stop(home)

@@ -29,6 +29,7 @@ SELECT memoir.import_day_log('{"date": "2026-03-04", "entries": [
     {"time": "09:30:00", "type": "alert", "content": "gateway"}]}');
 SELECT memoir.migrate_memory_md(E'# Preferences\\n- [2026-02-14] early trains\\n');
 UPDATE memoir.mode SET when_boost = when_boost / 3;
+UPDATE memoir.kind SET importance = importance / 3;
 CREATE VIEW public."A Note" AS
     SELECT 7 AS id, 'the roof leaks' AS content, timestamptz '2026-03-01 00:00Z' AS created_at;
 SELECT memoir.attach_source('notes', 'fact', 'public."A Note"', source_id => '{id}',
@@ -53,7 +54,7 @@ SELECT memory_id, terms::text, cost, asks FROM memoir.trace ORDER BY 1;
 SELECT h.name, e.entry_id, e.written, e.digest
 FROM memoir.file_head AS h, memoir.file_entry AS e ORDER BY 1, 2;
 SELECT name, asks_feature, when_feature FROM memoir.mode ORDER BY 1;
-SELECT s.name, s.mapping - 'time_zone' FROM memoir.source AS s
+SELECT s.name, s.mapping - 'time_zone', memoir._kind_importance(8) FROM memoir.source AS s
 """
 SEQUENCES = """
 SELECT oid::regclass::text FROM pg_class

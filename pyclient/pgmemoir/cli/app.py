@@ -30,6 +30,7 @@ FAILED = 1
 WRONG_USAGE = 2
 NOT_CONNECTED = 3
 READER_GONE = 128 + signal.SIGPIPE  # what the shell says of other programs that head ended
+INTERRUPTED = 130
 
 # SQLSTATE classes of a connection that was refused or lost: connection exception, authorization,
 # unknown database, too many connections, shutdown.
@@ -127,13 +128,17 @@ class App:
             yield Memoir(conn, user=self.user)
 
 
+class Interrupted(MemoirError):
+    """Ctrl-C, or SIGTERM, ended a command that has something to say about what it has done."""
+
+
 class _Group(click.Group):
     """Ends with the project's exit codes, and with sentences instead of tracebacks."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
-        _open_closed_streams()
         arguments = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
+        _open_streams()
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # not every terminal shows Chinese
@@ -156,12 +161,11 @@ class _Group(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _open_closed_streams() -> None:
-    """Open standard streams that the caller has closed: Python has None for them."""
+def _open_streams() -> None:
+    """A stream that was closed before the start leads nowhere, and to no file opened later."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - to the end
-            setattr(sys, name, stream)
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 @dataclass(frozen=True)
@@ -199,8 +203,9 @@ def explain_error(error: Exception) -> tuple[Report, int]:
 
 def _usage_error(error: click.ClickException | click.Abort) -> tuple[Report, int]:
     """An error of click's own."""
-    if isinstance(error, click.Abort):
-        return Report("stopped"), FAILED
+    if isinstance(error, click.Abort):  # of Ctrl-C, of the end of stdin, or of a "no"
+        is_key = isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
+        return Report("stopped"), INTERRUPTED if is_key else FAILED
     if not isinstance(error, click.UsageError):
         return Report(error.format_message()), FAILED
     path = error.ctx.command_path if error.ctx else "memoir"
@@ -213,6 +218,8 @@ def _usage_error(error: click.ClickException | click.Abort) -> tuple[Report, int
 def _exit_code(error: MemoirError) -> int:
     from ..server import ServerError
 
+    if isinstance(error, Interrupted):
+        return INTERRUPTED
     return NOT_CONNECTED if isinstance(error, NotInstalled | ServerError) else FAILED
 
 

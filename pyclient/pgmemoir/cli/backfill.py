@@ -12,7 +12,7 @@ import psycopg
 from ..backfill import BATCH, PAUSE, backfill, backlog
 from ..embedders import Embedder, default_embedder
 from ..errors import MemoirError
-from .app import FAILED, App
+from .app import FAILED, App, Interrupted
 from .options import USER_OR_ALL
 from .output import one_line, progress_bar
 
@@ -116,7 +116,7 @@ def fill(
                     click.echo(f"memory {memory_id}: {one_line(reason)}")
                 bar.update(filled.done + len(filled.failures))
     except KeyboardInterrupt:
-        raise MemoirError(
+        raise Interrupted(
             f"stopped after {done:,} memories",
             hint="They are stored. Run it again for the rest.",
         ) from None

@@ -43,10 +43,10 @@ def export(app: App, file: str, vectors: bool, force: bool) -> None:
 
     Memories of every status with their history, relations and validity, conversations, events,
     settings and logs. memoir import reads it, here or in another database. FILE is complete or not
-    there; one that ends in .gz is compressed; - is stdout.
+    there, unless it is a pipe or a device; one that ends in .gz is compressed; - is stdout.
     """
     path = Path(file)
-    if file != "-" and path.exists() and not force:
+    if path.is_file() and not force:
         raise BadFile(f"{file} is there already", hint="Give another name, or --force.")
     with psycopg.connect(app.address) as conn:
         lines = export_lines(conn, app.user, vectors)
@@ -282,7 +282,8 @@ def _output(path: Path) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with replacing(path) as file:
+    is_place = path.exists() and not path.is_file()  # what goes in cannot be replaced
+    with path.open("wb") if is_place else replacing(path) as file:
         if path.suffix != ".gz":
             yield file
             return

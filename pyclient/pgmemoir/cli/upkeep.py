@@ -12,7 +12,7 @@ import click
 from .. import upkeep
 from ..calls import Maintained
 from ..errors import MemoirError
-from .app import App
+from .app import App, Interrupted
 from .options import USER_OR_ALL
 from .output import fit, one_line, print_json, progress_bar, table
 
@@ -73,7 +73,7 @@ def _stoppable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise MemoirError(
+        raise Interrupted(
             "stopped",
             hint="Nothing is lost: recall compares all memories until memoir maintain ends.",
         ) from None

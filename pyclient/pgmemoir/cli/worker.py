@@ -68,8 +68,9 @@ def worker(
     """Do the jobs that need a model.
 
     Vectors for new memories by the embedder (MEMOIR_EMBEDDER, OPENAI_API_KEY), everything else by
-    the chat model, when there is one. Any number of workers may run. Ctrl-C or SIGTERM lets it end
-    what it has begun; a second one does not. Each job is a line of JSON on stderr, without content.
+    the chat model, when there is one. Any number of workers may run. Ctrl-C, SIGTERM or SIGHUP
+    lets it end what it has begun; a second one does not. Each job is a line of JSON on stderr,
+    without content.
 
     Exit code 1 with --once when an attempt failed.
     """
@@ -86,8 +87,10 @@ def worker(
         signal.signal(number, signal.SIG_DFL)
         serves.stop()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # nohup ignores SIGHUP, which else says that the terminal was closed.
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
     done = serves.run(once)
     if once and done.failed:
         raise click.exceptions.Exit(FAILED)
