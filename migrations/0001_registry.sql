@@ -42,7 +42,9 @@ CREATE TABLE kind (
     aliases text[] NOT NULL DEFAULT '{}',
     layer text NOT NULL
         CHECK (layer IN ('working', 'episodic', 'semantic', 'procedural', 'profile')),
-    half_life_days float8 CHECK (half_life_days > 0),
+    half_life_days float8
+        CONSTRAINT half_life_days_is_null_or_1e_4_to_1e6
+        CHECK (half_life_days BETWEEN 1e-4 AND 1e6),
     importance float8 NOT NULL DEFAULT 0.5 CHECK (importance BETWEEN 0 AND 1),
     priority smallint NOT NULL DEFAULT 0,
     lifetime text NOT NULL DEFAULT 'core' CHECK (lifetime IN ('core', 'working', 'temporary')),
@@ -56,37 +58,43 @@ COMMENT ON TABLE kind IS
 CREATE TABLE mode (
     name text PRIMARY KEY,
     description text NOT NULL,
-    vector_weight float8 NOT NULL DEFAULT 0.5 CHECK (vector_weight >= 0),
-    word_weight float8 NOT NULL DEFAULT 0.5 CHECK (word_weight >= 0),
-    keyword_weight float8 NOT NULL DEFAULT 0 CHECK (keyword_weight >= 0),
-    recency_weight float8 NOT NULL DEFAULT 0 CHECK (recency_weight >= 0),
-    importance_weight float8 NOT NULL DEFAULT 0 CHECK (importance_weight >= 0),
-    graph_weight float8 NOT NULL DEFAULT 0 CHECK (graph_weight >= 0),
-    base_weight float8 NOT NULL DEFAULT 1 CHECK (base_weight >= 0),
-    interaction_weight float8 NOT NULL DEFAULT 0 CHECK (interaction_weight >= 0),
-    priority_weight float8 NOT NULL DEFAULT 0 CHECK (priority_weight >= 0),
+    vector_weight float8 NOT NULL DEFAULT 0.5,
+    word_weight float8 NOT NULL DEFAULT 0.5,
+    keyword_weight float8 NOT NULL DEFAULT 0,
+    recency_weight float8 NOT NULL DEFAULT 0,
+    importance_weight float8 NOT NULL DEFAULT 0,
+    graph_weight float8 NOT NULL DEFAULT 0,
+    base_weight float8 NOT NULL DEFAULT 1,
+    interaction_weight float8 NOT NULL DEFAULT 0,
+    priority_weight float8 NOT NULL DEFAULT 0,
     importance_power float8 NOT NULL DEFAULT 0 CHECK (importance_power BETWEEN 0 AND 4),
     recency_power float8 NOT NULL DEFAULT 0 CHECK (recency_power BETWEEN 0 AND 4),
     recency_from text NOT NULL DEFAULT 'created' CHECK (recency_from IN ('created', 'accessed')),
     recency_rate float8 NOT NULL DEFAULT 0 CHECK (recency_rate >= 0),
     recency_floor float8 NOT NULL DEFAULT 0 CHECK (recency_floor BETWEEN 0 AND 1),
     whole_days boolean NOT NULL DEFAULT false,
-    unaccessed_days float8 DEFAULT 365 CHECK (unaccessed_days >= 0),
+    unaccessed_days float8 DEFAULT 365
+        CONSTRAINT unaccessed_days_is_0_to_1e5 CHECK (unaccessed_days BETWEEN 0 AND 1e5),
     kind_decay boolean NOT NULL DEFAULT true,
     minimum_relevance float8 NOT NULL DEFAULT 0 CHECK (minimum_relevance BETWEEN 0 AND 1),
     threshold float8 NOT NULL DEFAULT 0,
     candidate_limit int NOT NULL DEFAULT 40 CHECK (candidate_limit BETWEEN 1 AND 1000),
-    line_limit int CHECK (line_limit > 0),
-    extra_lines int NOT NULL DEFAULT 0 CHECK (extra_lines >= 0),
+    line_limit int
+        CONSTRAINT line_limit_is_1_to_1e6 CHECK (line_limit BETWEEN 1 AND 1000000),
+    extra_lines int NOT NULL DEFAULT 0
+        CONSTRAINT extra_lines_is_0_to_1e6 CHECK (extra_lines BETWEEN 0 AND 1000000),
     mmr_lambda float8 NOT NULL DEFAULT 0.7 CHECK (mmr_lambda > 0 AND mmr_lambda <= 1),
     mmr_lines int NOT NULL DEFAULT 5 CHECK (mmr_lines >= 0),
     duplicate_at float8 NOT NULL DEFAULT 0.8 CHECK (duplicate_at > 0 AND duplicate_at <= 1),
-    event_hours float8 NOT NULL DEFAULT 24 CHECK (event_hours >= 0),
+    event_hours float8 NOT NULL DEFAULT 24
+        CONSTRAINT event_hours_is_0_to_1e6 CHECK (event_hours BETWEEN 0 AND 1e6),
     event_limit int NOT NULL DEFAULT 10 CHECK (event_limit >= 0),
     event_relevance float8 NOT NULL DEFAULT 0.5 CHECK (event_relevance BETWEEN 0 AND 1),
     event_types text[] NOT NULL
         DEFAULT '{task_failed,task_completed,alert,layer2_health,escalation}',
     profile boolean NOT NULL DEFAULT true,
+    day_headings text NOT NULL DEFAULT 'never'
+        CHECK (day_headings IN ('never', 'asked', 'always')),
     name_boost float8 NOT NULL DEFAULT 0,
     time_boost float8 NOT NULL DEFAULT 0,
     time_before interval NOT NULL DEFAULT '1 day',
@@ -94,11 +102,10 @@ CREATE TABLE mode (
     time_after_day interval NOT NULL DEFAULT '10 days',
     when_boost float8 NOT NULL DEFAULT 0,
     question_penalty float8 NOT NULL DEFAULT 0,
-    neighbour_weight float8 NOT NULL DEFAULT 0 CHECK (neighbour_weight BETWEEN 0 AND 1),
-    second_neighbour_weight float8 NOT NULL DEFAULT 0
-        CHECK (second_neighbour_weight BETWEEN 0 AND 1),
-    answer_weight float8 NOT NULL DEFAULT 0 CHECK (answer_weight BETWEEN 0 AND 1),
-    session_weight float8 NOT NULL DEFAULT 0 CHECK (session_weight BETWEEN 0 AND 1),
+    neighbour_weight float8 NOT NULL DEFAULT 0,
+    second_neighbour_weight float8 NOT NULL DEFAULT 0,
+    answer_weight float8 NOT NULL DEFAULT 0,
+    session_weight float8 NOT NULL DEFAULT 0,
     common_share float8 CHECK (common_share BETWEEN 0 AND 1),
     turns boolean NOT NULL GENERATED ALWAYS AS (
         neighbour_weight > 0 OR second_neighbour_weight > 0 OR answer_weight > 0
@@ -123,7 +130,30 @@ CREATE TABLE mode (
         AND (event_limit = 0 OR (neighbour_weight = 0 AND second_neighbour_weight = 0
                                  AND answer_weight = 0 AND session_weight = 0 AND time_boost = 0))
     ) STORED,
-    CONSTRAINT vector_or_word_weight_above_0 CHECK (vector_weight + word_weight > 0)
+    CONSTRAINT vector_or_word_weight_above_0 CHECK (vector_weight + word_weight > 0),
+    -- With what is greater or smaller a score is no number, at every recall. The name of a check is
+    -- its message.
+    CONSTRAINT weights_are_0_or_1e_6_to_1e6 CHECK (
+        least(nullif(vector_weight, 0), nullif(word_weight, 0), nullif(keyword_weight, 0),
+              nullif(recency_weight, 0), nullif(importance_weight, 0), nullif(graph_weight, 0),
+              nullif(base_weight, 0), nullif(interaction_weight, 0),
+              nullif(priority_weight, 0)) >= 1e-6
+        AND greatest(vector_weight, word_weight, keyword_weight, recency_weight,
+                     importance_weight, graph_weight, base_weight, interaction_weight,
+                     priority_weight) <= 1e6),
+    CONSTRAINT weights_of_turns_are_0_or_1e_6_to_1 CHECK (
+        least(nullif(neighbour_weight, 0), nullif(second_neighbour_weight, 0),
+              nullif(answer_weight, 0), nullif(session_weight, 0)) >= 1e-6
+        AND greatest(neighbour_weight, second_neighbour_weight, answer_weight,
+                     session_weight) <= 1),
+    CONSTRAINT boosts_are_0_or_1e_6_to_1000_either_way CHECK (
+        least(abs(nullif(name_boost, 0)), abs(nullif(time_boost, 0)), abs(nullif(when_boost, 0)),
+              abs(nullif(question_penalty, 0))) >= 1e-6
+        AND greatest(abs(name_boost), abs(time_boost), abs(when_boost),
+                     abs(question_penalty)) <= 1000),
+    CONSTRAINT times_around_a_date_are_0_to_100_years CHECK (
+        time_before BETWEEN '0' AND '100 years' AND time_after BETWEEN '0' AND '100 years'
+        AND time_after_day BETWEEN '0' AND '100 years')
 );
 COMMENT ON TABLE mode IS
     'How a recall is weighted, one row a mode; a new mode is one row here and, where a weight of a '
@@ -202,6 +232,9 @@ COMMENT ON COLUMN mode.event_relevance IS 'The relevance every event has, 0 to 1
 COMMENT ON COLUMN mode.event_types IS 'Events of other types are not recalled.';
 COMMENT ON COLUMN mode.profile IS
     'Whether the first goals and the capabilities stand at the head of the block.';
+COMMENT ON COLUMN mode.day_headings IS
+    'When lines stand under the day they are of instead of their kind: never, always, or where the '
+    'question asks when or names a time (asked). Days are those of the session''s time zone.';
 COMMENT ON COLUMN mode.name_boost IS
     'For a memory whose speaker or subject the question names; several names share it. This and '
     'the next three are shares of the word signal: 0.3 counts as much as 30 % of the words.';
@@ -249,15 +282,16 @@ COMMENT ON COLUMN mode.fast IS
 CREATE TABLE mode_weight (
     mode text NOT NULL REFERENCES mode ON UPDATE CASCADE ON DELETE CASCADE,
     kind text NOT NULL REFERENCES kind (name) ON UPDATE CASCADE ON DELETE CASCADE,
-    weight float8 NOT NULL CHECK (weight >= 0),
+    weight float8 NOT NULL
+        CONSTRAINT weight_is_0_or_1e_6_to_1e6 CHECK (weight = 0 OR weight BETWEEN 1e-6 AND 1e6),
     PRIMARY KEY (mode, kind)
 );
 COMMENT ON TABLE mode_weight IS
     'Factor on the score of a kind in a mode; a pair without a row weighs 1.';
 
 CREATE TABLE synonym (
-    term text NOT NULL CHECK (term = lower(term)),
-    synonym text NOT NULL CHECK (synonym = lower(synonym)),
+    term text NOT NULL CHECK (term = lower(term COLLATE "C")),
+    synonym text NOT NULL CHECK (synonym = lower(synonym COLLATE "C")),
     similarity float8 NOT NULL DEFAULT 0.7 CHECK (similarity BETWEEN 0 AND 1),
     PRIMARY KEY (term, synonym),
     CHECK (term <> synonym)

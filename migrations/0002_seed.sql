@@ -100,11 +100,11 @@ INSERT INTO mode_weight (kind, mode, weight) VALUES
 -- Conversations turn by turn. Weights are round numbers near the best of DESIGN 5's ladder on half
 -- of LoCoMo; scripts/bench/locomo.py prints what each one adds.
 INSERT INTO mode (name, description, vector_weight, word_weight, candidate_limit, mmr_lines,
-                  event_limit, profile, name_boost, time_boost, when_boost, question_penalty,
-                  neighbour_weight, second_neighbour_weight, answer_weight, session_weight,
-                  common_share) VALUES
+                  event_limit, profile, day_headings, name_boost, time_boost, when_boost,
+                  question_penalty, neighbour_weight, second_neighbour_weight, answer_weight,
+                  session_weight, common_share) VALUES
     ('conversation', 'Finding what was said: names, times, and turns beside good turns.',
-     0.65, 0.35, 32, 0, 0, false, 0.33, 0.4, 0.1, 0.1, 0.15, 0.1, 0.1, 0.2, 0.2);
+     0.65, 0.35, 32, 0, 0, false, 'asked', 0.33, 0.4, 0.1, 0.1, 0.15, 0.1, 0.1, 0.2, 0.2);
 
 -- What was extracted from a turn says the same in half the words.
 INSERT INTO mode_weight (kind, mode, weight) VALUES ('fact', 'conversation', 1.2);
@@ -115,16 +115,16 @@ INSERT INTO mode (name, description, vector_weight, word_weight, keyword_weight,
                   importance_weight, graph_weight, base_weight, interaction_weight,
                   priority_weight, importance_power, recency_power, recency_from, recency_rate,
                   recency_floor, whole_days, unaccessed_days, minimum_relevance, line_limit,
-                  extra_lines, kind_decay, mmr_lines, event_limit, profile) VALUES
+                  extra_lines, kind_decay, mmr_lines, event_limit, profile, day_headings) VALUES
     ('balanced', 'Likeness first, then what is fresh in use and important; ten lines (D1).',
      0.6, 0, 0, 0.2, 0.2, 0, 1, 0, 0, 0, 0, 'accessed', 1::float8 / 30, 0, true, 365, 0,
-     10, 0, false, 0, 0, false),
+     10, 0, false, 0, 0, false, 'never'),
     ('search', 'Looking something up: keywords, words, freshness, use, kind (D2).',
      0, 0.4, 0.4, 0.2, 0, 0, 0.7, 0.2, 0.1, 0, 0, 'created', ln(2::float8) / 30, 0.5, true, 365,
-     0.6, NULL, 0, false, 0, 0, false),
+     0.6, NULL, 0, false, 0, 0, false, 'never'),
     ('implicit', 'Opening a conversation: three memories, and how tools behave (D3).',
      1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 'accessed', 0.05, 0, true, NULL, 0,
-     3, 10, false, 0, 0, false),
+     3, 10, false, 0, 0, false, 'never'),
     ('assistant', 'Answering a message: three memories that are surely relevant and valid (D4).',
      0.5, 0.5, 0, 0, 0, 0.5, 1, 0, 0, 0, 0, 'created', 0, 0, false, 365, 0.7,
-     3, 0, false, 0, 0, false);
+     3, 0, false, 0, 0, false, 'asked');

@@ -67,7 +67,10 @@ CREATE UNLOGGED TABLE retrieval (
     elapsed_ms float8 NOT NULL,
     used_ids bigint[],
     counted boolean NOT NULL DEFAULT false,
-    PRIMARY KEY (user_id, retrieval_id)
+    PRIMARY KEY (user_id, retrieval_id),
+    -- These two have no absolute value; the log of all users could not be read.
+    CONSTRAINT a_place_or_an_id CHECK ('-2147483648' <> ALL (chosen)
+                                       AND '-9223372036854775808' <> ALL (ids))
 );
 CREATE INDEX retrieval_uncounted ON retrieval (user_id, retrieval_id) WHERE NOT counted;
 -- Of an unlogged table the sequence would begin anew after a crash, and the ids with it: those of

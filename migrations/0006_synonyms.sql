@@ -166,7 +166,16 @@ FROM (VALUES
     ('{自动}', '{automatic,automatically,auto}'), ('{手动}', '{manual,manually}'),
     ('{隐私}', '{privacy}'), ('{图片,照片}', '{picture,photo,image}'), ('{视频}', '{video}'),
     ('{学习}', '{learn,learning,study}'), ('{目标}', '{goal,target}'), ('{健康}', '{health}'),
-    ('{医生}', '{doctor}'), ('{药,药物}', '{medicine,medication}'), ('{天气}', '{weather}')
+    ('{医生}', '{doctor}'), ('{药,药物}', '{medicine,medication}'), ('{天气}', '{weather}'),
+    ('{医院}', '{hospital}'), ('{牙医,牙科}', '{dentist}'), ('{预约}', '{appointment}'),
+    ('{餐厅,餐馆,饭店}', '{restaurant}'),
+    ('{妈妈,母亲}', '{mother,mom,mum}'), ('{爸爸,父亲}', '{father,dad}'),
+    ('{姐姐,妹妹,姐妹}', '{sister}'), ('{哥哥,弟弟,兄弟}', '{brother}'),
+    ('{结婚,婚礼}', '{married,wedding}'), ('{年龄}', '{age}'), ('{小狗,狗狗}', '{dog,puppy}'),
+    ('{小猫,猫咪}', '{cat,kitten}'), ('{房子,公寓}', '{house,apartment}'), ('{房租,租金}', '{rent}'),
+    ('{搬家,搬到}', '{moved}'), ('{汽车,开车}', '{car}'), ('{学校}', '{school}'),
+    ('{大学}', '{university,college}'), ('{考试}', '{exam}'), ('{银行}', '{bank}'),
+    ('{购物,购买}', '{shopping,buy}'), ('{游戏}', '{game}'), ('{节日,节假日}', '{holiday}')
 ) AS translated (chinese_words, english_words),
      unnest(chinese_words) AS chinese, unnest(english_words) AS english
 ON CONFLICT DO NOTHING;

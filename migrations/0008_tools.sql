@@ -9,8 +9,9 @@ CREATE TYPE search_result AS (
 COMMENT ON TYPE search_result IS
     'A row of search_memories and memory_search (D2 3.1.2), best score first: relevance is what '
     'the minimum is compared with, score adds how much the memory is in use and the priority of '
-    'its kind (D2 3.3.2). preview is the first 200 characters, metadata the data of the memory; '
-    'total_found, strategy and expanded_keywords are of the search and the same in each row.';
+    'its kind (D2 3.3.2). preview is the first 200 characters, of a turn with its speaker; '
+    'metadata the data of the memory; total_found, strategy and expanded_keywords are of the '
+    'search and the same in each row.';
 
 CREATE TABLE tool (
     name text PRIMARY KEY,
@@ -72,7 +73,7 @@ INSERT INTO tool (name, place, calls, kind_argument, arguments, texts) VALUES
      '{"zh": {
         "description": "写入一条记忆。用户说出长期有用的偏好、事实或经验时使用；重复的内容不会再写。不要写入密码和密钥。",
         "arguments": {
-          "content": "要记住的内容，一句完整的话。",
+          "content": "要记住的内容，一句完整、单独也能看懂的话：用名字而不是“他”，用日期而不是“下周五”。",
           "category": "记忆的类型。",
           "write_to": "memory：长期记忆；daily：今天的日志。",
           "salience": "重要性，0 到 1；不填则用该类型的默认值。"}}}'),
@@ -135,8 +136,8 @@ Call `related` with the key of a result to see what is connected with it.
 Call `summary` to learn what is in memory at all.
 
 Call `memory_write` when the user states a preference, a fact or a lesson that will matter later:
-one complete sentence each. Never write passwords, keys or card numbers. Notes that matter only
-today go to write_to="daily".
+one complete sentence each, with names instead of "he" and dates instead of "next Friday". Never
+write passwords, keys or card numbers. Notes that matter only today go to write_to="daily".
 
 ## How to search
 
@@ -168,7 +169,8 @@ user says now comes first.'),
 
 想知道记忆里有什么时，调用 `summary`。
 
-用户说出以后有用的偏好、事实或经验时，调用 `memory_write`，每条写一句完整的话。
+用户说出以后有用的偏好、事实或经验时，调用 `memory_write`，每条写一句完整的话，
+用名字而不是“他”，用日期而不是“下周五”。
 不要写入密码、密钥或卡号。只与今天有关的内容用 write_to="daily"。
 
 ## 搜索策略

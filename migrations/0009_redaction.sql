@@ -10,7 +10,8 @@ SELECT r.name, 'api_key', r.pattern, ARRAY[
            '|GOCSPX|xox|xapp|[rs]k_|whsec|SK[0-9a-f]{4}|SG\.|key-|npm_|pypi|gems_|dckr|hf_|api_org'
            '|r8_|gsk_|xai-|pplx|_v1_|[0-9a-f]{8}\.[0-9A-Za-z]{8}|Q~|dapi|shp[acps]|sq0|:AA'
            '|\.[A-Za-z0-9_-]{6}\.|AT(?:AT|CT|BB)|ntn_|lin_|figd|gls?[ac]_|NRAK|ntry|hv[bsr]\.|atlas'
-           '|pul-|pscale|sb(?:p|_s)|AGE-S|eyJ|[Ss]ig|SIG|-Security|hook'], r.description
+           '|pul-|pscale|sb(?:p|_s)|AGE-S|eyJ|[Ss]ig|SIG|-Security|hook|tvly|lsv2|pcsk|nvapi|tgp_'
+           '|tskey|xkeys|CFPAT|PMAK|csk-|jina_|phx_|fm2_|LS0tLS'], r.description
 FROM (VALUES
     ('openai', '(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]*[A-Za-z0-9]{20}[A-Za-z0-9_-]*',
      'OpenAI, Anthropic (sk-ant-), DeepSeek, OpenRouter, Moonshot and others whose keys begin sk-'),
@@ -61,7 +62,15 @@ FROM (VALUES
     ('pulumi', 'pul-[0-9a-f]{16,}', 'Pulumi'),
     ('planetscale', 'pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_-]{16,}', 'PlanetScale'),
     ('supabase', 'sb(?:p_[0-9a-f]{16,}|_secret_[A-Za-z0-9_-]{16,})', 'Supabase'),
-    ('age', 'AGE-SECRET-KEY-1[A-Z0-9]{16,}', 'age')
+    ('age', 'AGE-SECRET-KEY-1[A-Z0-9]{16,}', 'age'),
+    ('services',
+     '(?:tvly-|lsv2_|pcsk_|nvapi-|tgp_v1_|tskey-|xkeysib-|CFPAT-|PMAK-)[A-Za-z0-9_-]{16,}'
+     '|(?:csk-|jina_|phx_|fm2_)[A-Za-z0-9+/=]{24,}',
+     'Tavily, LangSmith, Pinecone, NVIDIA, Together, Tailscale, Brevo, Contentful, Postman; '
+     'Cerebras, Jina, PostHog, Fly.io'),
+    ('private_key_base64',
+     'LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUF|BFQyBQUk|BPUEVOU1)[A-Za-z0-9+/]*=*',
+     'PEM once more in base64, as in the files of Kubernetes')
 ) AS r (name, pattern, description);
 
 INSERT INTO redaction_rule (name, kind, context, pattern, sign, description)
@@ -110,15 +119,17 @@ FROM (VALUES
 
 INSERT INTO redaction_rule (name, kind, matches, pattern, sign, description)
 SELECT r.name, r.kind, 'name', r.pattern,
-       ARRAY['(?i)key|pass[wpc]|pwd|secret|credential|token|authori|ssn|social s|密|口令|令牌|私钥'],
+       ARRAY['(?i)key|pass[wpc]|_pass|pwd|secret|credential|token|authori|ssn|social s|密|口令'
+             '|令牌|私钥'],
        r.description
 FROM (VALUES
     ('name_api_key', 'api_key',
      '(?:api|access|account|auth|shared|encryption|signing|master)[ _-]?key',
      'api_key, AccountKey, aws_secret_access_key'),
     ('name_authorization', 'authorization', 'authorization', 'HTTP header, JSON key'),
-    ('name_password', 'password', 'pass(?:word|wd|phrase|code)|pwd|密码|密碼|口令',
-     'password, DB_PASSWD, 密码'),
+    ('name_password', 'password',
+     'pass(?:word|wd|phrase|code)|(?:db|mail|root|smtp|user)_pass'
+     '|pwd|密码|密碼|口令', 'password, DB_PASSWD, SMTP_PASS, 密码'),
     ('name_private_key', 'private_key', 'private[ _-]?key|私钥', 'private_key, 私钥'),
     ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?|密钥',
      'client_secret, SECRET_KEY, 密钥'),

@@ -36,7 +36,9 @@ CREATE INDEX relation_contradicts ON relation (user_id, from_id, to_id)
 
 ALTER TABLE event ADD archive_job bigint;
 CREATE INDEX event_archive ON event (user_id, archive_job) WHERE archive_job IS NOT NULL;
-CREATE INDEX event_retrieval ON event (user_id, ((payload ->> 'retrieval_id')::bigint))
+-- As text: an application may have events of this type, whose ids are no numbers, or of any length.
+-- 20 characters are one more than ours have.
+CREATE INDEX event_retrieval ON event (user_id, left(payload ->> 'retrieval_id', 20))
     WHERE type = 'memory_retrieval';
 COMMENT ON COLUMN event.archive_job IS
     'The job that summarises it; an event of a user is deleted only when that job is done.';

@@ -261,9 +261,9 @@ SELECT 'reflect', w.language, 1, w.template, w.input, '{
             "required": ["action", "memory_id", "kind", "content", "subject", "data",
                          "importance", "reason"],
             "properties": {
-                "action": {"type": "string", "enum": ["ADD", "UPDATE", "NOOP"]},
+                "action": {"type": "string", "enum": ["ADD", "UPDATE", "SUPERSEDE", "NOOP"]},
                 "memory_id": {"type": ["string", "null"],
-                    "description": "id of a stored memory, for UPDATE and NOOP; null for ADD."},
+                    "description": "id of the stored memory it is about; null for ADD."},
                 "kind": {"type": "string", "enum": ["preference", "fact", "task", "reflection",
                     "procedural", "skill", "general"]},
                 "content": {"type": ["string", "null"],
@@ -302,6 +302,8 @@ Decide about each:
 - ADD: it is new.
 - UPDATE: a stored memory (memory_id) is about the same; content is its whole new text, with what is
   still true of the old.
+- SUPERSEDE: a stored memory (memory_id) was true and no longer is (moved, switched, stopped);
+  content is what is true now. The old one is kept with its time.
 - NOOP: a stored memory (memory_id) says it already.
 Use only ids that stand in the stored memories. A text says one thing and is understood without the
 session: names instead of "he", dates instead of "yesterday".
@@ -335,6 +337,7 @@ session: names instead of "he", dates instead of "yesterday".
 对每一条作出决策：
 - ADD：全新的信息。
 - UPDATE：已有记忆（memory_id）说的是同一件事；content 是更新后的完整内容，保留旧内容中仍然正确的部分。
+- SUPERSEDE：已有记忆（memory_id）过去正确、现在已变（搬家、改用、不再）；content 是现在的情况，旧记忆连同其时间会保留。
 - NOOP：已有记忆（memory_id）已经包含。
 只能使用已有记忆中列出的 id。每条内容只说一件事，脱离会话也能看懂：用名字而不是“他”，用日期而不是“昨天”。
 

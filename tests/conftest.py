@@ -11,22 +11,22 @@ Tests write ``memoir.x``: the search path is the default one, as in an applicati
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql import factories
 from pytest_postgresql.executors import NoopExecutor
+from tests import examples
 from tests.databases import Database, Lender, database
 
 from pgmemoir import migrations
@@ -36,6 +36,7 @@ from pgmemoir import server as embedded
 # new one ext4 searches the inodes that were deleted lately, which took half of the time of a run.
 IN_MEMORY = Path("/dev/shm")
 PREFIX = "pgmemoir-test-"
+LOCALES = "locales"  # in the folder of the server: what a test compiles for it
 ROOM = 4 << 30
 
 FAST = {
@@ -48,18 +49,8 @@ FAST = {
     "max_connections": "100",
 }
 
-# The machine's speed is not a property of the code; the same examples every time are.
-# Examples of one test share its transaction: a property clears what it made.
-settings.register_profile(
-    "house",
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-settings.load_profile("house")
-# Hypothesis draws on every constant of every file that was loaded: an edit anywhere would change
-# the examples of all tests, and so would running a part of them.
-providers._get_local_constants = providers.Constants
+# Who asks for one of these is told of a server, or which version it is to have.
+OF_A_SERVER = {"server", "installed", "pytestconfig"}
 
 
 class Server(NoopExecutor):
@@ -72,6 +63,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--pg", type=int, choices=(18, 16), default=18, help="major version of PostgreSQL"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    examples.load(config.getoption("pg"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage among what stays: two thirds of the time."""
+    gc.disable()
+    collected = yield
+    gc.freeze()
+    gc.enable()
+    return collected
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what asks for no server ``once``, as files about Python alone mark themselves."""
+    for item in items:
+        if OF_A_SERVER.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.once)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -90,7 +103,8 @@ def pytest_report_header(config: pytest.Config) -> str:
 def server(pytestconfig: pytest.Config) -> Iterator[Server]:
     """A server of the version of ``--pg``, without care for crashes, gone at the end."""
     _sweep()
-    with folder_of_a_server() as folder:
+    with folder_of_a_server() as folder, pytest.MonkeyPatch.context() as environment:
+        environment.setenv("LOCPATH", str(folder / LOCALES))
         address = conninfo_to_dict(embedded.start(folder, pytestconfig.getoption("pg"), FAST))
         yield Server(
             host=str(address["host"]),
@@ -148,7 +162,7 @@ def shared_database(installed: NoopExecutor) -> Iterator[dict[str, object]]:
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared_connection(shared_database: dict[str, object]) -> Iterator[list[psycopg.Connection]]:
     """Holds the connection of the ``tx`` tests: making one costs as much as a test."""
     held = [psycopg.connect(**shared_database)]

@@ -11,6 +11,7 @@ one advisory lock: it happens whole or not at all, and of several processes one 
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -47,6 +48,12 @@ SELECT format('REVOKE ALL ON ALL TABLES IN SCHEMA memoir FROM %1$I;'
               'REVOKE ALL ON SCHEMA memoir FROM %1$I', rolname)
 FROM pg_roles
 WHERE rolname IN ('memoir_reader', 'memoir_agent', 'memoir_worker', 'memoir_admin')
+UNION ALL
+SELECT format('REVOKE ALL ON ROUTINE %s FROM %I', p.oid::regprocedure, r.rolname)
+FROM pg_proc AS p, aclexplode(p.proacl) AS a JOIN pg_roles AS r ON r.oid = a.grantee
+WHERE r.rolname IN ('memoir_reader', 'memoir_agent', 'memoir_worker', 'memoir_admin')
+  AND p.oid IN (SELECT d.objid FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
+                WHERE d.classid = 'pg_proc'::regclass AND e.extname = 'vector')
 """
 
 
@@ -94,6 +101,11 @@ def up(
     with _transaction(conn, keep=not dry_run) as cur:
         made = provide(cur)
         ran = ledger.read(cur)
+        if ran and "extension vector" in made:
+            raise MigrationError(
+                "the extension vector was dropped here, and with it columns of memoir's tables",
+                hint="Restore the database from a backup.",
+            )
         if not ran:
             cur.execute(ledger.TABLE)
             ledger.record(cur, ledger.MIGRATE, "", "base", time.monotonic(), made)
@@ -140,6 +152,8 @@ def down(conn: Connection, target: int, *, source: Source | None = None) -> list
         undo = [sqlfiles.undoing(source, n) for n in reversed(applied) if number(n) > target]
         if not ran or (not undo and target > 0):
             return []
+        if target == 0:
+            _refuse_sources(cur)
         _set_path(cur)
         undone = [file.path.name for file in undo]
         if code := ran.get(CODE):
@@ -164,7 +178,7 @@ def status(conn: Connection, *, source: Source | None = None) -> list[Row]:
     Only reads. Works without an installation, and inside a transaction of the caller.
     """
     source = source or installed()
-    with conn.transaction(), conn.cursor(row_factory=tuple_row) as cur:
+    with conn.transaction(), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
         ran = ledger.read(cur)
     rows = []
     for file in sqlfiles.migrations(source):
@@ -221,7 +235,7 @@ def _transaction(conn: Connection, keep: bool) -> Iterator[Cursor]:
     autocommit = conn.autocommit
     conn.autocommit = True
     try:
-        with conn.cursor(row_factory=tuple_row) as cur:
+        with psycopg.Cursor(conn, row_factory=tuple_row) as cur:
             # READ COMMITTED: what another process applied while this one waited must be seen.
             cur.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             try:
@@ -290,6 +304,18 @@ def _drop(cur: Cursor, objects: Iterable[str], keep_used: bool = False) -> None:
                 server_sqlstate=cause.sqlstate,
             )
         waiting = [] if len(blocked) == len(waiting) else list(blocked)
+
+
+def _refuse_sources(cur: Cursor) -> None:
+    """Stop while tables are attached: what fills memories from them would fail at every row."""
+    if value(cur, "SELECT to_regclass('memoir.source') IS NULL"):
+        return
+    attached = [row[0] for row in cur.execute("SELECT name FROM memoir.source ORDER BY source_id")]
+    if attached:
+        raise MigrationError(
+            f"tables are attached: {', '.join(attached)}",
+            hint=f"memoir source detach {shlex.quote(attached[0])}",
+        )
 
 
 def _drop_own_indexes(cur: Cursor) -> None:

@@ -45,6 +45,7 @@ def provide(cur: Cursor) -> list[str]:
     if value(cur, "SELECT to_regnamespace('memoir') IS NULL"):
         _create_schema(cur)
         made.append("schema memoir")
+    _check_schema(cur)
     return made
 
 
@@ -114,6 +115,12 @@ def _create_vector(cur: Cursor) -> None:
             hint=f'As a superuser in the database "{database}": CREATE EXTENSION vector;',
             server_sqlstate=error.sqlstate,
         ) from error
+    except errors.InvalidSchemaName as error:
+        raise MigrationError(
+            "pgvector is not yet in this database, and the search path has no schema to put it in",
+            hint="CREATE SCHEMA extensions; CREATE EXTENSION vector SCHEMA extensions;",
+            server_sqlstate=error.sqlstate,
+        ) from error
 
 
 def _check_vector(cur: Cursor) -> None:
@@ -150,6 +157,23 @@ def _create_schema(cur: Cursor) -> None:
             f" GRANT CREATE ON DATABASE {database} TO {_role(cur)};",
             server_sqlstate=error.sqlstate,
         ) from error
+
+
+def _check_schema(cur: Cursor) -> None:
+    """A schema that somebody else made is open to this role."""
+    owner, may_use, may_install = cur.execute(
+        "SELECT nspowner::regrole::text, has_schema_privilege(oid, 'USAGE'), CASE"
+        " WHEN has_schema_privilege(oid, 'CREATE') THEN true"
+        " WHEN has_schema_privilege(oid, 'USAGE')"
+        " THEN to_regclass('memoir.migration') IS NOT NULL END"
+        " FROM pg_namespace WHERE nspname = 'memoir'",
+    ).fetchone() or ("", True, True)
+    if not (may_use and may_install):
+        raise MigrationError(
+            f"the schema memoir belongs to {owner}, and {_role(cur)} may not create in it",
+            hint=f"Run this as {owner}, or as its owner, before the first installation:"
+            f" ALTER SCHEMA memoir OWNER TO {_role(cur)};",
+        )
 
 
 def _role(cur: Cursor) -> str:

@@ -20,17 +20,23 @@ CREATE OR REPLACE FUNCTION _words_apart(content text) RETURNS text
             content, ',', ' '), '.', ' '), '''', ' '), '?', ' '), '!', ' '), ':', ' '), '-', ' ')
     END;
 
+-- The stems of a text's words, each once. Lower case first, by English rules: in a Turkish locale
+-- to_tsvector makes another word of FAIL than of fail. 0.1 µs.
+CREATE OR REPLACE FUNCTION _stems(content text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN tsvector_to_array(to_tsvector('pg_catalog.english', lower(content COLLATE "C")));
+
 -- The identifiers of a text in lower case, written as they are: snake_case, kebab-case, a.b.c,
 -- versions, paths and the file names in them. Not and/or, e.g, 3:30 or 2024-05-01: their parts are
 -- words already. A version is one with and without its v.
 CREATE OR REPLACE FUNCTION _identifiers(content text) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN ARRAY(
         WITH run AS MATERIALIZED (
-            SELECT DISTINCT translate(lower(m[1]), '\', '/') AS run
+            SELECT DISTINCT translate(lower(m[1] COLLATE "C"), '\', '/') AS run
             FROM regexp_matches(
                 content, '[A-Za-z0-9]+(?:(?:_*[-./\\@]_*|_+)[A-Za-z0-9]+)+', 'g') AS m
         )
@@ -62,9 +68,7 @@ CREATE OR REPLACE FUNCTION _tokens_identifiers(content text, plain text) RETURNS
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN tsvector_to_array(to_tsvector(
-               'pg_catalog.english', concat_ws(' ', plain, _camel_parts(content))))
-        || _identifiers(content);
+    RETURN _stems(concat_ws(' ', plain, _camel_parts(content))) || _identifiers(content);
 END $$;
 
 -- A run of Chinese, Japanese or Korean characters.
@@ -96,7 +100,7 @@ DECLARE
     plain CONSTANT text := _spaced_words(head);
 BEGIN
     RETURN CASE WHEN _has_identifier(head) THEN _tokens_identifiers(head, plain)
-                ELSE tsvector_to_array(to_tsvector('pg_catalog.english', plain)) END
+                ELSE _stems(plain) END
         || ARRAY(
                SELECT DISTINCT pair
                FROM regexp_matches(head, _cjk_run(), 'g') AS run,
@@ -118,13 +122,11 @@ CREATE OR REPLACE FUNCTION _is_plain(content text) RETURNS boolean
 CREATE OR REPLACE FUNCTION tokens(content text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE
-        WHEN _is_plain(content)
-            THEN tsvector_to_array(to_tsvector('pg_catalog.english', content))
+        WHEN _is_plain(content) THEN _stems(content)
         WHEN octet_length(content) > length(content) THEN _tokens_unicode(content)
         WHEN _has_identifier(left(content, 20000)) THEN _tokens_identifiers(
             left(content, 20000), _words_apart(left(content, 20000)))
-        ELSE tsvector_to_array(to_tsvector(
-            'pg_catalog.english', _words_apart(left(content, 20000))))
+        ELSE _stems(_words_apart(left(content, 20000)))
     END;
 
 COMMENT ON FUNCTION tokens(text) IS

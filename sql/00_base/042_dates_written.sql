@@ -18,12 +18,12 @@ CREATE OR REPLACE FUNCTION _number(word text) RETURNS int
             translate(word, '两几', '二四'))
         ELSE coalesce(
             array_position('{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}'::text[],
-                           left(lower(word), 3)),
+                           left(lower(word COLLATE "C"), 3)),
             array_position(
                 '{one,two,three,four,five,six,seven,eight,nine,ten,eleven,twelve}'::text[],
-                lower(word)),
-            CASE lower(word) WHEN 'a' THEN 1 WHEN 'an' THEN 1 WHEN 'couple' THEN 2
-                             WHEN 'few' THEN 4 END)
+                lower(word COLLATE "C")),
+            CASE lower(word COLLATE "C") WHEN 'a' THEN 1 WHEN 'an' THEN 1 WHEN 'couple' THEN 2
+                                         WHEN 'few' THEN 4 END)
     END;
 
 -- lead: the word before the date, in lower case (since, last, 从), '' for none; 'since' also for 以来,
@@ -32,13 +32,13 @@ CREATE OR REPLACE FUNCTION _number(word text) RETURNS int
 CREATE OR REPLACE FUNCTION _dates_written(content text, this_year int)
     RETURNS TABLE (lead text, year int, month int, day int, season int)
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 2
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     words CONSTANT text :=
         '<' || regexp_replace(content, '[^A-Za-z0-9/:%$#_-]+', '><', 'g') || '>';
     found text;
-    word text;
+    word text COLLATE "C";
     before text;
     name text;
     numbers int[];
@@ -74,7 +74,7 @@ BEGIN
         numbers := '{}';
         counted := false;
         FOREACH word IN ARRAY string_to_array(
-            translate(lower(btrim(found, '<>')), '<>/-', '    '), ' ', '')
+            translate(lower(btrim(found, '<>') COLLATE "C"), '<>/-', '    '), ' ', '')
         LOOP
             CONTINUE WHEN word IS NULL;
             IF length(word) = 4 AND word BETWEEN '1900' AND '2099' THEN

@@ -15,11 +15,11 @@ CREATE OR REPLACE FUNCTION _unit(word text) RETURNS text
 CREATE OR REPLACE FUNCTION _relative_written(content text)
     RETURNS TABLE (which text, amount int, unit text, weekday int)
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 2
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     words CONSTANT text :=
-        '<' || lower(regexp_replace(content, '[^A-Za-z0-9]+', '><', 'g')) || '>';
+        '<' || lower(regexp_replace(content, '[^A-Za-z0-9]+', '><', 'g') COLLATE "C") || '>';
     found text;
     parts text[];
 BEGIN

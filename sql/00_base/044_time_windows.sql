@@ -175,7 +175,7 @@ CREATE OR REPLACE FUNCTION _time_windows(question text, at timestamptz) RETURNS 
     RETURN CASE
         WHEN question ~ '[0-9０-９年月周昨今]|星期|礼拜|季度|前天|[天日时][以之前]|[春夏秋冬][天季]|'
                         '[近去这的][一二两三四五六七八九十几]'
-             OR lower(question) LIKE ANY (
+             OR lower(question COLLATE "C") LIKE ANY (
                 '{%uary%,%march%,%april%,%may%,%june%,%july%,%august%,%tember%,%october%,%vember%,'
                 '%cember%,%summer%,%winter%,%spring%,%utumn%,%fall%,%last%,%past%,%this%,'
                 '%day%,% ago%}'::text[])

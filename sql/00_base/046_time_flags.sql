@@ -5,11 +5,11 @@
 -- words they lack, in 3 µs; the expression takes 17.
 CREATE OR REPLACE FUNCTION _asks_when(question text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (lower(question) LIKE ANY ('{%when%,%how long%,%how many%}'::text[])
-            OR lower(question) LIKE ANY ('{%what%,%which%}'::text[])
-            AND lower(question) LIKE ANY (
+    RETURN (lower(question COLLATE "C") LIKE ANY ('{%when%,%how long%,%how many%}'::text[])
+            OR lower(question COLLATE "C") LIKE ANY ('{%what%,%which%}'::text[])
+            AND lower(question COLLATE "C") LIKE ANY (
                 '{%date%,%day%,%month%,%year%,%week%,%season%,%time%}'::text[]))
-        AND lower(question) ~ '(?x)
+        AND lower(question COLLATE "C") COLLATE "default" ~ '(?x)
             (?<![a-z]) when
             (?: ''s | \s (?: exactly \s | else \s | roughly \s | about \s | in \s \S+ \s )?
                 (?: did|do|does|is|are|was|were|am|will|would|has|have|had|should|can|could )
@@ -48,7 +48,7 @@ CREATE OR REPLACE FUNCTION _is_of_time(token text) RETURNS boolean
 -- Dates, weekdays, months beside a number or a preposition, and time counted from now or to come.
 CREATE OR REPLACE FUNCTION _has_time_word(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN lower(left(content, 20000)) ~ '(?x)
+    RETURN lower(left(content, 20000) COLLATE "C") COLLATE "default" ~ '(?x)
             \m (?: yesterday|today|tonight|tomorrow|nowadays|weekend|weekends|ago
                 | (?: mon|tues|wednes|thurs|fri|satur|sun ) days?
                 | january|february|july|september|october|november|december

@@ -25,7 +25,7 @@ BEGIN
                (array_agg(p.similarity ORDER BY p.way, p.similarity DESC))[1] AS similarity,
                w.terms AS needs, cardinality(f.terms) AS terms,
                ARRAY(SELECT unnest(f.terms) EXCEPT SELECT unnest(w.terms)) AS adds,
-               array_agg(DISTINCT p.form) AS spellings
+               array_agg(DISTINCT _lower(p.form)) AS spellings
         FROM pair AS p JOIN spelling AS w USING (word) JOIN spelling AS f ON f.word = p.form
         WHERE p.similarity > 0 AND cardinality(w.terms) > 0 AND NOT f.terms <@ w.terms
         GROUP BY w.terms, f.terms

@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION _has_context(rule text) RETURNS boolean
 CREATE OR REPLACE FUNCTION _redact_part(content text, rule text, kind text, proof text)
     RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 BEGIN
     IF proof IS NULL THEN
@@ -48,7 +48,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _redact_matches(content text, rule text, kind text, proof text)
     RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 BEGIN
     IF strpos(content, '[redacted:') = 0 THEN

@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION _rule(context text, pattern text, any_case boolean) R
 -- A pattern is refused when it is written, never when a memory is.
 CREATE OR REPLACE FUNCTION _check_redaction_rule() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     part record;
@@ -73,7 +73,7 @@ END;
 CREATE OR REPLACE FUNCTION _compiled_rules()
     RETURNS TABLE (look text, rule text, kind text, proof text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $compile$
 DECLARE
     names CONSTANT text := (

@@ -4,7 +4,7 @@
 -- deep as it may be.
 CREATE OR REPLACE FUNCTION _redact_tokens(document text) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     token text;
@@ -56,7 +56,7 @@ END $$;
 -- one, in the strings themselves.
 CREATE OR REPLACE FUNCTION _redact_json(value jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     document CONSTANT text := value;

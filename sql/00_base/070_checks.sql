@@ -9,10 +9,10 @@ AS $$
 DECLARE
     found_kind kind;
 BEGIN
-    SELECT k.* INTO found_kind FROM kind AS k WHERE k.name = lower(_check_kind.kind);
+    SELECT k.* INTO found_kind FROM kind AS k WHERE k.name = _lower(_check_kind.kind);
     IF NOT FOUND THEN
         SELECT k.* INTO found_kind FROM kind AS k
-        WHERE lower(_check_kind.kind) = ANY (k.aliases);
+        WHERE _lower(_check_kind.kind) = ANY (k.aliases);
     END IF;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'unknown kind "%"', kind
@@ -163,7 +163,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _check_subject(subject text) RETURNS text
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN length(subject) > 200 THEN _refuse_subject(subject)
-                ELSE lower(_trimmed(subject)) END;
+                ELSE _lower(_trimmed(subject)) END;
 
 -- The end of what is valid from then on; NULL and infinity: no end.
 CREATE OR REPLACE FUNCTION _refuse_until(valid_until timestamptz, valid_from timestamptz)

@@ -1,8 +1,10 @@
 -- Where a list goes on: which list, the value it is sorted by, and the id that decides among equals
 -- (keyset paging). Rows added meanwhile neither repeat nor hide others, as they do with OFFSET. For
--- callers it is a text to pass back; nothing in it needs escaping in a URL.
+-- callers it is a text to pass back; nothing in it needs escaping in a URL. All digits of the value
+-- are in it, whatever extra_float_digits the caller has: with one less, a page repeats rows.
 CREATE OR REPLACE FUNCTION _cursor(list text, key float8, id bigint) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET extra_float_digits = 1
     RETURN list || '_' || key || '_' || id;
 
 CREATE OR REPLACE FUNCTION _read_cursor(after text, list text, OUT key float8, OUT id bigint)

@@ -5,7 +5,7 @@
 -- may not replace a function: the trigger has its owner's rights, is given nothing and does this.
 CREATE OR REPLACE FUNCTION _refresh_constants() RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET extra_float_digits = 1
 AS $compile$
 DECLARE
     constant record;

@@ -94,7 +94,7 @@ END $$;
 -- an alias. A time of change may be missing; the first of all stands for it.
 CREATE OR REPLACE FUNCTION _row_of(columns jsonb, mapping jsonb, row_name text) RETURNS text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     zone CONSTANT text := mapping ->> 'time_zone';
@@ -126,7 +126,13 @@ BEGIN
         expression := CASE
             WHEN part.form = 'key' THEN
                 CASE WHEN cardinality(key_texts) = 1 THEN key_texts[1]
-                     ELSE format('pg_catalog.jsonb_build_array(%s)::text',
+                     -- Without one of its columns it is no key, as without a single one.
+                     ELSE format('CASE WHEN %s THEN pg_catalog.jsonb_build_array(%s)::text '
+                                 'ELSE '''' END',
+                                 (SELECT string_agg(format('%s.%I IS NOT NULL', row_name, k.name),
+                                                    ' AND ')
+                                  FROM jsonb_array_elements_text(mapping -> 'source_id')
+                                           AS k (name)),
                                  array_to_string(key_texts, ', ')) END
             WHEN part.form = 'place' THEN
                 format('pg_catalog.jsonb_build_array(%s)', array_to_string(

@@ -17,7 +17,8 @@ BEGIN
     ELSIF coalesce(octet_length(source_key) NOT BETWEEN 1 AND 1000, true) THEN
         RAISE EXCEPTION 'the key of a row has % bytes, not 1 to 1000',
                 coalesce(octet_length(source_key), 0)
-            USING ERRCODE = 'ME008', HINT = 'source_id names the columns of a short, unique key.';
+            USING ERRCODE = 'ME008',
+                  HINT = 'source_id names the columns of a short, unique key without NULL.';
     END IF;
     RAISE EXCEPTION 'status "%" of row "%" is none of a memory', status, source_key
         USING ERRCODE = 'ME008',
@@ -92,7 +93,10 @@ BEGIN
     changed.subject := _check_subject(_redact(r.subject));
     changed.importance := coalesce(_check_share(r.importance, 'importance'), stored.importance);
     changed.valid_from := r.created_at;
-    changed.valid_until := _row_until(r.valid_until, r.created_at);
+    -- What somebody said is over stays over, whatever the row says next.
+    changed.valid_until := _row_until(
+        least(r.valid_until, CASE WHEN stored.status = 'superseded' THEN stored.valid_until END),
+        r.created_at);
     IF stored.status <> coalesce(r.status, 'active')
        AND _status_is_the_sources(r.user_id, stored.memory_id) THEN
         changed.status := coalesce(r.status, 'active');

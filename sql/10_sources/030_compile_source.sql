@@ -3,9 +3,10 @@
 -- fails because a column is gone records that, and the application's write stands.
 --   _source_N_write  the trigger: rights of memoir's owner, because who writes the table has none
 --                    on memoir. It evaluates no expression of anybody else's.
---   _source_N_read   reads the table or runs the query, with the rights of who attached it: never
---                    more than he had, whoever pulls.
---   _source_N_log    writes retrieval events into the table, if that is wished.
+--   _source_N_read   reads the table, with the rights of its owner, or runs the query, with those
+--                    of who attached it: never more than he had, whoever pulls. Who owns a table
+--                    can have code of his run by who reads it (policies, functions of a view).
+--   _source_N_log    writes retrieval events into the table, if that is wished, as its owner, too.
 -- Nobody may call them but memoir's owner and memoir_admin.
 
 CREATE OR REPLACE FUNCTION _memoir_owner() RETURNS name
@@ -42,6 +43,43 @@ BEGIN
     RETURN found_table;
 END $$;
 
+-- Gives a function to its owner, who must have CREATE in the schema for that, at that moment alone.
+CREATE OR REPLACE FUNCTION _give_function(signature text, owner name) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    lent CONSTANT boolean := NOT has_schema_privilege(owner, current_schema(), 'CREATE');
+BEGIN
+    IF lent THEN
+        EXECUTE format('GRANT CREATE ON SCHEMA %I TO %I', current_schema(), owner);
+    END IF;
+    EXECUTE format('ALTER FUNCTION %s OWNER TO %I', signature, owner);
+    IF lent THEN
+        EXECUTE format('REVOKE CREATE ON SCHEMA %I FROM %I', current_schema(), owner);
+    END IF;
+END $$;
+
+-- What a function given to somebody begins with. He cannot write it anew, but ALTER it: one that he
+-- made SECURITY INVOKER, with a path of his, would run his code with the rights of who pulls.
+CREATE OR REPLACE FUNCTION _as_owner_alone(name text) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN format($guard$
+BEGIN
+    IF (SELECT pg_catalog.pg_get_userbyid(p.proowner) OPERATOR(pg_catalog.<>) current_user
+        FROM pg_catalog.pg_proc AS p, pg_catalog.pg_namespace AS n
+        WHERE n.oid OPERATOR(pg_catalog.=) p.pronamespace
+          AND n.nspname OPERATOR(pg_catalog.=) %L
+          AND p.proname OPERATOR(pg_catalog.=) %L) IS NOT false
+    THEN
+        RAISE insufficient_privilege
+            USING MESSAGE = %L, HINT = 'Detach its source and attach it anew.';
+    END IF;$guard$, current_schema(), name, 'somebody changed function ' || name);
+END $$;
+
 CREATE OR REPLACE FUNCTION _make_function(
     name text, owner name, arguments text, returns text, settings text, body text) RETURNS void
     LANGUAGE plpgsql
@@ -55,7 +93,9 @@ BEGIN
     IF to_regrole('memoir_admin') IS NOT NULL THEN
         EXECUTE format('GRANT EXECUTE ON FUNCTION %I(%s) TO memoir_admin', name, arguments);
     END IF;
-    EXECUTE format('ALTER FUNCTION %I(%s) OWNER TO %I', name, arguments, owner);
+    IF owner <> current_user THEN
+        PERFORM _give_function(format('%I(%s)', name, arguments), owner);
+    END IF;
 END $$;
 
 -- What the session sets must not show in a key or a text.
@@ -273,7 +313,7 @@ BEGIN
              ELSE 'SET search_path = pg_catalog, public, pg_temp' END
         || ' SET TimeZone = ''UTC'' SET DateStyle = ''ISO, YMD'' SET IntervalStyle = ''postgres'''
            ' SET extra_float_digits = 1 SET bytea_output = ''hex'' SET lc_monetary = ''C''',
-        format($body$
+        format($body$%10$s
 DECLARE
     columns CONSTANT text := %1$L;
     types CONSTANT text[] := %2$L;
@@ -304,6 +344,7 @@ BEGIN
         'SELECT %%s FROM %%s AS n WHERE %%s ORDER BY %%s LIMIT %%s %%s', columns, relation,
         condition, places, coalesce(request ->> 'most', 'ALL'),
         CASE WHEN request ? 'lock' THEN 'FOR SHARE OF n SKIP LOCKED' ELSE '' END);
+END;
 END $body$,
             _row_of(columns, s.mapping, 'n'), types, changed, key_list,
             concat_ws(', ', changed, key_list), CASE
@@ -311,7 +352,8 @@ END $body$,
                 WHEN s.follows THEN format('(%s)', _followed_query(s.source_id))
                 ELSE format('%L::regclass::text', s.relation) END,
             format(place, 0, 'request -> ''after'''), format(place, 0, 'request -> ''upto'''),
-            format(place, cardinality(types) - cardinality(keys), 'k.key')));
+            format(place, cardinality(types) - cardinality(keys), 'k.key'),
+            _as_owner_alone(format('_source_%s_read', s.source_id))));
 END $$;
 
 -- Retrieval events go into the columns of the mapping; the user's where there is one.
@@ -328,8 +370,7 @@ BEGIN
         'user_id text, payload jsonb, created_at timestamptz', 'void',
         'SET search_path = pg_catalog, pg_temp SET TimeZone = '
         || quote_literal(s.mapping ->> 'time_zone'),
-        format($body$
-BEGIN
+        format($body$%4$s
     EXECUTE format('INSERT INTO %%s (%%s) VALUES (%%s)', (%1$s), %2$L, %3$L)
     USING 'memory_retrieval'::text, payload, created_at, user_id;
 END $body$,
@@ -338,5 +379,6 @@ END $body$,
              FROM unnest(names) WITH ORDINALITY AS n (name, place) WHERE n.name IS NOT NULL),
             (SELECT string_agg(format('$%s::%s', n.place, format_type(
                         (columns ->> n.name)::oid, NULL)), ', ' ORDER BY n.place)
-             FROM unnest(names) WITH ORDINALITY AS n (name, place) WHERE n.name IS NOT NULL)));
+             FROM unnest(names) WITH ORDINALITY AS n (name, place) WHERE n.name IS NOT NULL),
+            _as_owner_alone(format('_source_%s_log', s.source_id))));
 END $$;

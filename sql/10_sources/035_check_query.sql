@@ -25,8 +25,8 @@ BEGIN
     EXECUTE format(E'CREATE TEMP VIEW memoir_query AS SELECT * FROM (%s\n) AS n', query);
 END $$;
 
--- What a query stands on: tables, views and functions, through views. Those of PostgreSQL itself
--- are not recorded.
+-- What a query stands on: tables, views and functions, through views. Functions of PostgreSQL
+-- itself are not recorded; they stand in the rule of a view by number, however they were written.
 CREATE OR REPLACE FUNCTION _stands_on(query_view oid)
     RETURNS TABLE (class regclass, object oid)
     LANGUAGE sql STABLE
@@ -40,24 +40,30 @@ BEGIN ATOMIC
         JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
                            AND d.refclassid IN ('pg_class'::regclass, 'pg_proc'::regclass)
     )
-    SELECT b.class, b.object FROM below AS b WHERE b.object <> query_view;
+    SELECT b.class, b.object FROM below AS b WHERE b.object <> query_view
+    UNION
+    SELECT 'pg_proc'::regclass, f.number[1]::oid
+    FROM below AS b
+    JOIN pg_rewrite AS r ON b.class = 'pg_class'::regclass AND r.ev_class = b.object,
+         regexp_matches(r.ev_action::text, ':(?:op)?funcid (\d+)', 'g') AS f (number);
 END;
+
+CREATE OR REPLACE FUNCTION _does_more_than_read(function name) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN function ~ ('^(pg_sleep|pg_read_|pg_ls_|pg_stat_file$|pg_stat_reset|set_config$|nextval$'
+        '|setval$|lo_|pg_notify$|pg_terminate_|pg_cancel_|pg_(try_)?advisory_|pg_reload_'
+        '|pg_rotate_|pg_switch_|pg_promote$|pg_backup_|pg_create_|pg_drop_|pg_copy_|pg_import_'
+        '|pg_export_|pg_logical_|pg_replication_|pg_log_|pg_wal_replay_)|_to_xml');
 
 CREATE OR REPLACE FUNCTION _checked_query(query text) RETURNS jsonb
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     columns jsonb;
     reason text;
     bad record;
 BEGIN
-    IF query ~* '\m(pg_sleep\w*|dblink\w*|pg_read_\w+|pg_ls_\w+|pg_stat_file|set_config|nextval|'
-                'setval|lo_\w+|\w+_to_xml\w*|pg_notify|pg_terminate_backend|pg_cancel_backend|'
-                'pg_\w*advisory\w*|pg_reload_conf|pg_switch_wal|pg_logical_\w+)\s*\(' THEN
-        PERFORM _refuse_mapping('the query calls a function that does more than read',
-                                'Take it out; a mapping selects columns and expressions of them.');
-    END IF;
     BEGIN
         PERFORM _view_query(query);
         columns := _columns_of('pg_temp.memoir_query'::regclass);
@@ -73,19 +79,23 @@ BEGIN
     SELECT CASE o.class WHEN 'pg_class'::regclass THEN o.object::regclass::text
                         ELSE o.object::regprocedure::text END AS name,
            coalesce(c.relnamespace, p.pronamespace) = current_schema()::regnamespace AS ours,
-           p.provolatile = 'v' AS volatile
+           p.pronamespace = 'pg_catalog'::regnamespace AS builtin
     INTO bad
     FROM _stands_on('pg_temp.memoir_query'::regclass) AS o
     LEFT JOIN pg_class AS c ON o.class = 'pg_class'::regclass AND c.oid = o.object
     LEFT JOIN pg_proc AS p ON o.class = 'pg_proc'::regclass AND p.oid = o.object
     WHERE coalesce(c.relnamespace, p.pronamespace) = current_schema()::regnamespace
-       OR p.provolatile = 'v'
+       OR CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace THEN _does_more_than_read(p.proname)
+               ELSE p.provolatile = 'v' END
     LIMIT 1;
     DROP VIEW pg_temp.memoir_query;
     IF bad.ours THEN
         PERFORM _refuse_mapping('the query reads ' || bad.name || ', which is memory itself',
                                 'Attach the tables of the application.');
-    ELSIF bad.volatile THEN
+    ELSIF bad.builtin THEN
+        PERFORM _refuse_mapping('the query calls ' || bad.name || ', which does more than read',
+                                'Take it out; a mapping selects columns and expressions of them.');
+    ELSIF bad.name IS NOT NULL THEN
         PERFORM _refuse_mapping('the query calls ' || bad.name || ', which may change something',
                                 'Declare it STABLE if it only reads.');
     END IF;

@@ -27,7 +27,7 @@ END $$;
 -- would refuse it without advice.
 CREATE OR REPLACE FUNCTION _named_relation(name text, relation regclass) RETURNS regclass
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 BEGIN
     IF name IS NOT NULL AND relation IS NULL THEN
@@ -122,7 +122,8 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     of_kind CONSTANT kind := _check_kind(kind);
-    reads_as name := current_user;
+    reads_as name := (SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c
+                      WHERE c.oid = relation);
     follows boolean := false;
     columns jsonb;
     key_columns text[] := '{}';
@@ -181,16 +182,14 @@ BEGIN
     INSERT INTO source AS s (name, kind, relation, query, follows, mapping, on_delete,
                              write_retrievals)
     VALUES (name, of_kind.name,
-            coalesce((SELECT format('%I.%I', c.relnamespace::regnamespace, c.relname)
-                      FROM pg_class AS c WHERE c.oid = relation), 'query'),
+            coalesce((SELECT format('%I.%I', n.nspname, c.relname)
+                      FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+                      WHERE c.oid = relation), 'query'),
             query, follows, mapping, on_delete, coalesce(write_retrievals, false))
     RETURNING s.* INTO made;
-    -- A superuser lends his rights to no table and no query: the table's owner reads it, or
-    -- memoir's.
-    IF _is_superuser(reads_as) THEN
-        reads_as := coalesce((SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c
-                              WHERE c.oid = relation), _memoir_owner());
-    END IF;
+    -- Rights are lent to no table: its owner reads it. A superuser lends his to no query either.
+    reads_as := coalesce(reads_as, CASE WHEN _is_superuser(current_user) THEN _memoir_owner()
+                                        ELSE current_user END);
     PERFORM _compile_read(made, columns, reads_as);
     IF follows THEN
         PERFORM _compile_write(made, relation);

@@ -269,6 +269,8 @@ BEGIN
 END $$;
 
 -- Keywords of rows that came by trigger or fill, which wait for none: so many memories of a user.
+-- They are held till the keywords are there, or one that the application changes at this moment had
+-- those of its old text, too; one that it is changing already gets them by that.
 CREATE OR REPLACE FUNCTION _source_keywords(user_id text, after bigint, most int, OUT looked_at int,
                                             OUT last_id bigint)
     LANGUAGE plpgsql
@@ -284,7 +286,8 @@ BEGIN
           AND m.source IS NOT NULL AND m.status = 'active'
           AND NOT EXISTS (SELECT FROM keyword AS k
                           WHERE k.user_id = m.user_id AND k.memory_id = m.memory_id)
-        ORDER BY m.memory_id LIMIT most);
+        ORDER BY m.memory_id LIMIT most
+        FOR NO KEY UPDATE SKIP LOCKED);
     looked_at := cardinality(ids);
     last_id := ids[looked_at];
     IF looked_at > 0 THEN

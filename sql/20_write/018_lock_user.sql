@@ -2,7 +2,8 @@
 -- the transaction. Two changes of one user never wait for each other crosswise, and what one
 -- decides by is what the other left. A row, not a key: it works on a cluster, too.
 -- A write that only adds memories does not take it. Who takes it does so before all he writes:
--- with it he may wait for those who only add, and they must not wait for him.
+-- with it he may wait for those who only add, and they must not wait for him. A user whose first
+-- memory is not committed yet has no row to lock: then it is waited for that transaction.
 CREATE OR REPLACE FUNCTION _lock_user(user_id text) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -49,11 +49,13 @@ BEGIN
            _is_wide(v.embedding, n.term_count, n.line, _project.user_id)
     FROM (
         SELECT b.*, w.asks, w.term_count, w.terms
-        FROM (SELECT l.*, _brief(l.content, l.summary, l.line, model.line_length,
+        FROM (SELECT l.*, _brief(l.said, l.summary, l.line, model.line_length,
                                  model.brief_length) AS brief
-              FROM (SELECT m.*, _line(m.content, model.line_length) AS line,
-                           _names(m.speaker, m.subject, NULL) AS names
-                    FROM unnest(made) AS m OFFSET 0) AS l
+              FROM (SELECT s.*, _line(s.said, model.line_length) AS line,
+                           _names(s.speaker, s.subject, NULL) AS names
+                    FROM (SELECT m.*, _said(m.content, m.speaker, m.position) AS said
+                          FROM unnest(made) AS m OFFSET 0) AS s
+                    OFFSET 0) AS l
               OFFSET 0) AS b,
              _word_vector(b.content, b.names, model.term_limit) AS w
         OFFSET 0
@@ -66,7 +68,9 @@ END $$;
 
 -- Gives traces their vectors, in the order of their ids; only those without one unless overwrite.
 -- text_hashes: of the texts they were made of (_text_hash); where it is another by now, which is
--- known once the traces are locked, a vector is dropped. What stands for no slot and is no turn is
+-- known once the traces are locked, a vector is dropped. Who brings them waits for nobody: a trace
+-- that an open transaction is changing is left for the next time, else a worker stood still, or in
+-- a deadlock, with every application that takes its time. What stands for no slot and is no turn is
 -- to be compared by them (table uncompared).
 CREATE OR REPLACE FUNCTION _store_vectors(
     user_id text, model smallint, memory_ids bigint[], embeddings halfvec[], overwrite boolean,
@@ -76,12 +80,22 @@ CREATE OR REPLACE FUNCTION _store_vectors(
     SET search_path FROM CURRENT
 AS $$
 DECLARE
+    locked bigint[];
     stored bigint[];
 BEGIN
-    PERFORM FROM trace AS t
-    WHERE t.user_id = _store_vectors.user_id AND t.memory_id = ANY (memory_ids)
-      AND t.model = _store_vectors.model
-    ORDER BY t.memory_id FOR NO KEY UPDATE;
+    IF text_hashes IS NULL THEN
+        locked := ARRAY(
+            SELECT t.memory_id FROM trace AS t
+            WHERE t.user_id = _store_vectors.user_id AND t.memory_id = ANY (memory_ids)
+              AND t.model = _store_vectors.model
+            ORDER BY t.memory_id FOR NO KEY UPDATE);
+    ELSE
+        locked := ARRAY(
+            SELECT t.memory_id FROM trace AS t
+            WHERE t.user_id = _store_vectors.user_id AND t.memory_id = ANY (memory_ids)
+              AND t.model = _store_vectors.model
+            ORDER BY t.memory_id FOR NO KEY UPDATE SKIP LOCKED);
+    END IF;
     WITH changed AS (
         UPDATE trace AS t
         SET embedding = v.embedding,
@@ -90,7 +104,7 @@ BEGIN
             SELECT DISTINCT ON (g.memory_id) g.memory_id, g.embedding
             FROM unnest(memory_ids, embeddings, text_hashes) WITH ORDINALITY
                  AS g (memory_id, embedding, text_hash, place)
-            WHERE g.embedding IS NOT NULL
+            WHERE g.embedding IS NOT NULL AND g.memory_id = ANY (locked)
               AND (g.text_hash IS NULL
                    OR g.text_hash = (SELECT _text_hash(m.user_id, m.content) FROM memory AS m
                                      WHERE m.user_id = _store_vectors.user_id

@@ -32,9 +32,10 @@ BEGIN
         wide = _is_wide(t.embedding, w.term_count, p.line, t.user_id)
     FROM memory AS m
     CROSS JOIN embedding_model AS e
-    CROSS JOIN LATERAL (SELECT _line(m.content, e.line_length) AS line OFFSET 0) AS l
+    CROSS JOIN LATERAL (SELECT _said(m.content, m.speaker, m.position) AS said OFFSET 0) AS s
+    CROSS JOIN LATERAL (SELECT _line(s.said, e.line_length) AS line OFFSET 0) AS l
     CROSS JOIN LATERAL (SELECT l.line,
-                               _brief(m.content, m.summary, l.line, e.line_length, e.brief_length)
+                               _brief(s.said, m.summary, l.line, e.line_length, e.brief_length)
                                    AS brief OFFSET 0) AS p
     CROSS JOIN LATERAL _word_vector(
         m.content, _names(m.speaker, m.subject,
@@ -94,9 +95,18 @@ BEGIN
     END IF;
 END $$;
 
+-- The vector of a trace after a change: that another model made of a text that is another now is
+-- none.
+CREATE OR REPLACE FUNCTION _changed_vector(
+    stored halfvec, in_use boolean, old jsonb, given halfvec) RETURNS halfvec
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN NOT in_use AND old ? 'content' THEN NULL
+                WHEN in_use AND old ?| '{content,embedding}' THEN given
+                ELSE stored END;
+
 -- Shows changed memories to recall: their traces, what is made from a text, the profile. olds: the
--- values before; embeddings: the new ones of those whose old values have one, by the model. The
--- vector another model made of a text that is another now is none.
+-- values before; embeddings: the new ones of those whose old values have one, by the model. A
+-- vector that comes to a trace may fit no index entry: wide goes with it, in the same statement.
 CREATE OR REPLACE FUNCTION _show_changes(
     user_id text, model smallint, memory_ids bigint[], olds jsonb[], embeddings halfvec[])
     RETURNS void
@@ -113,10 +123,10 @@ DECLARE
 BEGIN
     UPDATE trace AS t
     SET active = m.status = 'active', importance = m.importance, kind = k.kind_id,
-        embedding = CASE WHEN t.model <> _show_changes.model AND c.old ? 'content' THEN NULL
-                         WHEN t.model = _show_changes.model AND c.old ?| '{content,embedding}'
-                         THEN c.embedding
-                         ELSE t.embedding END
+        embedding = _changed_vector(t.embedding, t.model = _show_changes.model, c.old,
+                                    c.embedding),
+        wide = _is_wide(_changed_vector(t.embedding, t.model = _show_changes.model, c.old,
+                                        c.embedding), t.term_count, t.line, t.user_id)
     FROM unnest(memory_ids, olds, embeddings) AS c (id, old, embedding), memory AS m, kind AS k
     WHERE m.user_id = _show_changes.user_id AND m.memory_id = c.id AND k.name = m.kind
       AND t.user_id = m.user_id AND t.memory_id = m.memory_id;
@@ -154,7 +164,7 @@ CREATE OR REPLACE FUNCTION _revise(
     user_id text, memory_ids bigint[], new_values jsonb[], action text, author text, reason text,
     run_id bigint, change_id bigint, undoes bigint DEFAULT NULL) RETURNS bigint[]
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET extra_float_digits = 1
 AS $$
 #variable_conflict use_column
 DECLARE

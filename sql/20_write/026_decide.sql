@@ -6,7 +6,7 @@
 CREATE OR REPLACE FUNCTION _word_sequence(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ' ' || btrim(regexp_replace(regexp_replace(
-        replace(lower(normalize(content, NFKC)), '''', ''),
+        replace(_lower(normalize(content, NFKC)), '''', ''),
         '([\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff])', ' \1 ', 'g'),
         '[^[:alnum:]\u00aa-\u1fff\u3041-\U0010ffff]+', ' ', 'g')) || ' ';
 

@@ -40,7 +40,7 @@ BEGIN
     snippet := '';
     memory_ids := '{}';
     FOR entry IN
-        (SELECT m.memory_id, 1 AS part, 'Current ' || lower(k.heading) AS heading,
+        (SELECT m.memory_id, 1 AS part, 'Current ' || _lower(k.heading) AS heading,
                 row_number() OVER goals AS place,
                 _line(coalesce(m.data ->> 'title', m.summary, m.content), 200)
                 || coalesce(format(' (%s, %s%%)', m.data ->> 'status',
@@ -53,7 +53,7 @@ BEGIN
                                    m.created_at, m.memory_id)
          ORDER BY place LIMIT goal_limit)
         UNION ALL
-        (SELECT m.memory_id, 2, 'Main ' || lower(k.heading),
+        (SELECT m.memory_id, 2, 'Main ' || _lower(k.heading),
                 row_number() OVER (ORDER BY m.importance DESC, m.created_at DESC, m.memory_id),
                 _line(coalesce(m.summary, m.data ->> 'title', m.content), 80)
          FROM _profile_memories(_profile_snippet.user_id, known_until) AS m
@@ -81,8 +81,8 @@ CREATE OR REPLACE FUNCTION _priority(value jsonb) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN coalesce(
         _number(value),
-        _number(to_jsonb(substring(lower(value #>> '{}') FROM '^\s*p(\d+)\s*$'))),
-        CASE lower(btrim(value #>> '{}'))
+        _number(to_jsonb(substring(_lower(value #>> '{}') FROM '^\s*p(\d+)\s*$'))),
+        CASE _lower(btrim(value #>> '{}'))
             WHEN 'critical' THEN 0 WHEN 'urgent' THEN 0 WHEN 'highest' THEN 0 WHEN '紧急' THEN 0
             WHEN 'high' THEN 1 WHEN '高' THEN 1
             WHEN 'medium' THEN 2 WHEN 'normal' THEN 2 WHEN '中' THEN 2

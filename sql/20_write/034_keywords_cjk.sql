@@ -5,7 +5,7 @@
 CREATE OR REPLACE FUNCTION _keywords_cjk(content text)
     RETURNS TABLE (keyword text, weight float8)
     LANGUAGE plpgsql STABLE STRICT ROWS 12
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -55,14 +55,14 @@ BEGIN
     FROM (
         SELECT i AS keyword, 1::float8 AS weight FROM unnest(identifiers) AS i
         UNION ALL
-        SELECT lower(k.keyword), k.weight
+        SELECT _lower(k.keyword), k.weight
         FROM _long_words(CASE WHEN ascii THEN _words_apart(head) ELSE _spaced_words(head) END) AS k
         UNION ALL
         SELECT k.keyword, k.weight FROM _keywords_cjk(head) AS k WHERE NOT ascii
     ) AS f
     WHERE length(f.keyword) BETWEEN 1 AND 100
     GROUP BY f.keyword
-    ORDER BY max(f.weight) DESC, length(f.keyword) DESC, f.keyword
+    ORDER BY max(f.weight) DESC, length(f.keyword) DESC, f.keyword COLLATE "C"
     LIMIT 5;
 END $$;
 
@@ -96,7 +96,7 @@ BEGIN
         RETURN '{}';
     END IF;
     folded := ARRAY(
-        SELECT DISTINCT lower(btrim(_redact(k), E' \t\r\n')) FROM unnest(keywords) AS k);
+        SELECT DISTINCT _lower(btrim(_redact(k), E' \t\r\n')) FROM unnest(keywords) AS k);
     SELECT coalesce(k, 'NULL') INTO bad
     FROM unnest(folded) AS k WHERE coalesce(length(k) NOT BETWEEN 1 AND 100, true) LIMIT 1;
     IF FOUND THEN

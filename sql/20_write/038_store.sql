@@ -64,11 +64,15 @@ BEGIN
         PERFORM _note_end(user_id);
     END IF;
     IF known IS NOT NULL THEN
-        SELECT array_agg(u.known) AS ids, array_agg(u.embedding) AS embeddings INTO bare
-        FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
-        WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL;
-        IF bare.ids IS NOT NULL THEN
+        IF EXISTS (SELECT FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
+                   WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL) THEN
             PERFORM _lock_user(user_id);
+            -- Who had the lock may have given one another text.
+            SELECT array_agg(u.known) AS ids, array_agg(u.embedding) AS embeddings INTO bare
+            FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
+            JOIN memory AS m ON m.user_id = _store.user_id AND m.memory_id = u.known
+                            AND m.content_hash = u.content_hash
+            WHERE u.embedding IS NOT NULL;
             PERFORM _store_vectors(user_id, model.model_id, bare.ids, bare.embeddings, false);
         END IF;
     END IF;

@@ -17,10 +17,11 @@ CREATE OR REPLACE FUNCTION _needs_lock(given new_memory) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _has_slot(given) OR given.in_profile OR given.valid_until IS NOT NULL;
 
--- Whether nobody has looked at what this author adds: it waits for a user who confirms.
+-- Whether nobody has looked at what this author adds: it waits for a user who confirms. However the
+-- author is spelled: to wait or not may not hang on a capital.
 CREATE OR REPLACE FUNCTION _is_automatic(author text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN author IN ('agent', 'model');
+    RETURN lower(_trimmed(author)) IN ('agent', 'model');
 
 CREATE OR REPLACE FUNCTION _remember(user_id text, model embedding_model, given new_memory[])
     RETURNS outcome[]

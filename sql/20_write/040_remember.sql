@@ -92,10 +92,10 @@ COMMENT ON FUNCTION remember(text, text, text, text, float8, jsonb, text, halfve
     'found by words until it is set. created_at: when it was said or learned, 1970 to a day from '
     'now. valid_from (default created_at) and valid_until (default open): when it is true; what '
     'arrives late takes its place in the past. session_id and turn (from 0): its place in a '
-    'conversation. speaker: who said it, up to 200 characters. source: who or what made it, up to '
-    '200 characters; agent and model wait for confirmation where the user wants that. keywords: at '
-    'most 50 tags of 1 to 100 characters (weight 1, besides up to five found by rule); sources: '
-    'ids of the memories it was made from (relation derived_from). Both are added to a memory that '
-    'is stored already. Errors: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 text, ME008 '
-    'number, subject, speaker, source or keyword, ME011 time, ME012 source. Source: D1 4.1, D3 '
-    '4.1, D4 5.8.';
+    'conversation. speaker: who said it, up to 200 characters; of a turn he stands in its line. '
+    'source: who or what made it, up to 200 characters; agent and model wait for confirmation '
+    'where the user wants that. keywords: at most 50 tags of 1 to 100 characters (weight 1, '
+    'besides up to five found by rule); sources: ids of the memories it was made from (relation '
+    'derived_from). Both are added to a memory that is stored already. Errors: ME002 kind, ME003 '
+    'and ME004 vector, ME006 user, ME007 text, ME008 number, subject, speaker, source or keyword, '
+    'ME011 time, ME012 source. Source: D1 4.1, D3 4.1, D4 5.8.';

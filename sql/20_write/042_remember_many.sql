@@ -134,6 +134,7 @@ DECLARE
     first_vector CONSTANT halfvec := (
         SELECT u.embedding FROM unnest(embeddings) AS u (embedding)
         WHERE u.embedding IS NOT NULL LIMIT 1);
+    has_sources CONSTANT boolean := jsonb_path_exists(memories, '$[*].sources[*]');
     known_dimensions CONSTANT int := (
         SELECT coalesce(m.dimensions, vector_dims(first_vector))
         FROM embedding_model AS m WHERE m.active);
@@ -143,6 +144,10 @@ DECLARE
     ids bigint[];
 BEGIN
     PERFORM _check_batch(memories, embeddings);
+    -- Sources that were checked are not purged before they are linked.
+    IF has_sources THEN
+        PERFORM _lock_user(owner);
+    END IF;
     BEGIN
         given := _read_batch(owner, memories, embeddings, known_dimensions);
     EXCEPTION WHEN OTHERS THEN
@@ -169,7 +174,7 @@ BEGIN
             WHERE e.memory ? 'keywords' AND ids[e.place] IS NOT NULL
         ) AS t;
     END IF;
-    IF jsonb_path_exists(memories, '$[*].sources[*]') THEN
+    IF has_sources THEN
         PERFORM _derive(owner, array_agg(ids[t.place]), array_agg(t.source))
         FROM (
             SELECT e.place, s.source

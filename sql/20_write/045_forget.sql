@@ -11,14 +11,14 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     stored memory;
 BEGIN
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         PERFORM _lock_user(owner);
     END IF;
     stored := _check_status(owner, memory_id, '{active,pending,superseded,archived}', 'forgotten');
     line := _line(stored.content, 200);
     old_status := stored.status;
     new_status := 'forgotten';
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         PERFORM _retire(owner, ARRAY[memory_id], 'forgotten', 'FORGET', author, reason, now(),
                         NULL);
     END IF;

@@ -13,7 +13,7 @@ DECLARE
     stored memory;
     before jsonb;
 BEGIN
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         PERFORM _lock_user(owner);
     END IF;
     stored := _check_status(owner, memory_id, '{forgotten,archived}', 'restored');
@@ -32,7 +32,7 @@ BEGIN
     new_status := before ->> 'status';
     stored := jsonb_populate_record(stored, before);
     PERFORM _check_free(owner, ARRAY[stored]);
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         PERFORM _revise(owner, ARRAY[memory_id], ARRAY[before], 'RESTORE', author, reason, NULL,
                         NULL);
     END IF;

@@ -44,7 +44,7 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     given_name CONSTANT text := _entity_name(entity);
-    of_type CONSTANT text := lower(_entity_name(coalesce(type, 'thing')));
+    of_type CONSTANT text := _lower(_entity_name(coalesce(type, 'thing')));
     mentioned bigint;
 BEGIN
     PERFORM _lock_user(owner);
@@ -56,7 +56,7 @@ BEGIN
     IF mentioned IS NULL THEN
         SELECT e.entity_id INTO STRICT mentioned
         FROM entity AS e
-        WHERE e.user_id = owner AND e.name_key = lower(given_name) AND e.type = of_type;
+        WHERE e.user_id = owner AND e.name_key = _lower(given_name) AND e.type = of_type;
     END IF;
     INSERT INTO mention (user_id, entity_id, memory_id)
     VALUES (owner, mentioned, mention.memory_id)

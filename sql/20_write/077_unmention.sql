@@ -8,8 +8,8 @@ CREATE OR REPLACE FUNCTION unmention(
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    key CONSTANT text := lower(_entity_name(entity));
-    of_type CONSTANT text := lower(_entity_name(coalesce(type, 'thing')));
+    key CONSTANT text := _lower(_entity_name(entity));
+    of_type CONSTANT text := _lower(_entity_name(coalesce(type, 'thing')));
 BEGIN
     PERFORM _lock_user(owner);
     DELETE FROM mention AS m

@@ -12,9 +12,13 @@ AS $$
 BEGIN
     RETURN QUERY
     VALUES
+        -- Of one that is not counted (it is newer) the words with df = 1 are another's: gone, that
+        -- would not be found by them until the next refresh.
         ('term', false,
          'x.df = 1 AND x.term IN (SELECT unnest(_places(t.terms)) FROM trace AS t '
-         'WHERE t.user_id = $1 AND t.memory_id = $2)'),
+         'JOIN profile AS p ON p.user_id = t.user_id '
+         'WHERE t.user_id = $1 AND t.memory_id = $2 '
+         'AND (t.memory_id <= p.counted_up_to OR p.counted_up_to = 0))'),
         ('message', false,
          'EXISTS (SELECT FROM memory AS m WHERE m.user_id = $1 AND m.memory_id = $2 '
          'AND m.session_id = x.session_id AND m.position = x.position AND m.content = x.content)'),
@@ -39,7 +43,7 @@ CREATE OR REPLACE FUNCTION purge(
     memory_id bigint, user_id text DEFAULT NULL, dry_run boolean DEFAULT false)
     RETURNS TABLE (table_name text, rows bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_variable
 DECLARE
@@ -48,7 +52,7 @@ DECLARE
     place text;
     condition text;
 BEGIN
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         PERFORM _lock_user(owner);
     END IF;
     PERFORM _check_memory(owner, memory_id);
@@ -80,6 +84,8 @@ BEGIN
         USING owner, memory_id;
     END LOOP;
     DELETE FROM memory AS m WHERE m.user_id = owner AND m.memory_id = memory_id;
+    -- Who was just bringing its vector, and was waited for, has noted it there.
+    DELETE FROM uncompared AS u WHERE u.user_id = owner AND u.memory_id = memory_id;
     PERFORM _add_event(owner, 'memory_deleted', jsonb_build_object('memory_id', memory_id::text),
                        now(), NULL, NULL);
     PERFORM _mark_derived(owner, made_from_it);

@@ -32,7 +32,7 @@ END $$;
 CREATE OR REPLACE FUNCTION purge_user(user_id text, dry_run boolean DEFAULT false)
     RETURNS TABLE (table_name text, rows bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_variable
 DECLARE
@@ -44,7 +44,7 @@ BEGIN
             USING ERRCODE = 'ME006', HINT = 'SELECT * FROM memoir.purge_user(''alice'', true);';
     END IF;
     PERFORM _resolve_user(user_id);
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         PERFORM _lock_user(user_id);
         -- Who adds a message or ends a session locks it before its messages; so does this.
         PERFORM FROM session AS s WHERE s.user_id = user_id ORDER BY s.session_id FOR UPDATE;
@@ -61,10 +61,15 @@ BEGIN
             RETURN NEXT;
         END IF;
     END LOOP;
+    IF NOT dry_run THEN
+        -- A worker locks no user: what one wrote who had traces that were waited for.
+        DELETE FROM uncompared AS u WHERE u.user_id = user_id;
+        DELETE FROM job AS j WHERE j.user_id = user_id;
+    END IF;
     IF number > 0 THEN
         RETURN QUERY SELECT * FROM _purge_own_indexes(number, dry_run);
     END IF;
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         PERFORM _notify(user_id, 'deleted', ids);
     END IF;
 END $$;
@@ -80,7 +85,7 @@ DECLARE
     names CONSTANT name[] := _own_indexes(number);
     dropped boolean := true;
 BEGIN
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         dropped := _owns_tables();
         IF dropped THEN
             PERFORM _compile_near_rows();

@@ -76,6 +76,7 @@ COMMENT ON FUNCTION message_add(text, text, text, text, text, timestamptz, jsonb
     'be empty where data tells. speaker: a name, up to 200 characters. created_at: when it was '
     'said, 1970 to a day from now; NULL: now. data: an object that tells what else a turn was: '
     'tool, arguments, success, error. What is secret in content, speaker and data is redacted '
-    'first. After every setting extract_every messages of the user a job is enqueued that draws '
-    'memories from them; never from what was said while memory was off. Errors: ME006 user, '
-    'ME007 text, ME008 session_id, role, speaker or data, ME011 time. Source: D4 5.2, 8.1.';
+    'first. After every setting extract_every messages of the user in a session, when his next one '
+    'comes, a job is enqueued that draws memories from them; never from what was said while memory '
+    'was off. Errors: ME006 user, ME007 text, ME008 session_id, role, speaker or data, ME011 time. '
+    'Source: D4 5.2, 8.1.';

@@ -31,7 +31,12 @@ BEGIN
     END IF;
     PERFORM _lock_user(user_id);
     FOR n IN 1 .. jobs LOOP
-        PERFORM _ask_about_pair(user_id, older[n], newer[n]);
+        IF 2 = (SELECT count(*) FROM memory AS m
+                WHERE m.user_id = user_id AND m.memory_id IN (older[n], newer[n])) THEN
+            PERFORM _ask_about_pair(user_id, older[n], newer[n]);
+        ELSE
+            jobs := jobs - 1;  -- one of them was purged since they were found
+        END IF;
     END LOOP;
     DELETE FROM uncompared AS u
     WHERE u.user_id = user_id AND u.memory_id = ANY (ids) AND u.memory_id <= compared;

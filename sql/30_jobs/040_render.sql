@@ -3,7 +3,7 @@
 -- {{caution}} or </memory> stays a memory that says so.
 CREATE OR REPLACE FUNCTION _render(template text, given jsonb) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     missing CONSTANT text := (

@@ -216,7 +216,7 @@ BEGIN
         WHEN 'archive' THEN _archive_values(claimed.user_id, claimed.payload)
         WHEN 'rolling_summary' THEN _rolling_summary_values(claimed.user_id)
         WHEN 'expand' THEN jsonb_build_object(
-            'query', _material(claimed.payload -> 'query'),
+            'query', _material(to_jsonb(_redact(claimed.payload ->> 'query'))),
             'language', _language_of(claimed.payload ->> 'query'))
     END;
 END $$;

@@ -2,14 +2,14 @@
 -- waits for the model: until it has answered, and without one, table synonym tells.
 CREATE OR REPLACE FUNCTION _query_hash(query text) RETURNS bytea
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN sha256(convert_to(lower(btrim(query, E' \t\r\n')), 'UTF8'));
+    RETURN sha256(convert_to(_lower(btrim(query, E' \t\r\n')), 'UTF8'));
 
 -- Words as they are compared: folded, each once, and no sentences.
 CREATE OR REPLACE FUNCTION _few_words(words jsonb, but jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (SELECT coalesce(jsonb_agg(w.word ORDER BY w.place), '[]')
             FROM (SELECT f.word, min(f.place) AS place
-                  FROM (SELECT lower(btrim(e.word, E' \t\r\n')) AS word, e.place
+                  FROM (SELECT _lower(btrim(e.word, E' \t\r\n')) AS word, e.place
                         FROM jsonb_array_elements_text(words) WITH ORDINALITY AS e (word, place))
                        AS f
                   WHERE length(f.word) BETWEEN 1 AND 100 AND NOT but ? f.word
@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION _apply_expand(finished job, answer jsonb) RETURNS voi
 AS $$
 #variable_conflict use_column
 DECLARE
-    query CONSTANT text := finished.payload ->> 'query';
+    query CONSTANT text := _redact(finished.payload ->> 'query');
     original CONSTANT jsonb := _few_words(answer -> 'core_keywords', '[]');
     synonyms CONSTANT jsonb := _few_words(
         jsonb_path_query_array(answer, '$.synonyms[*][*]'), original);

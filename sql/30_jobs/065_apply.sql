@@ -138,7 +138,8 @@ BEGIN
         _said_at(finished));
 END $$;
 
--- Of the values of a decision only those stay that its action knows.
+-- Of the values of a decision only those stay that its action knows. The model was not shown the
+-- data of a stored memory, so what it says of them is added: a goal keeps its title and status.
 CREATE OR REPLACE FUNCTION _apply_reflect(finished job, answer jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -149,13 +150,21 @@ BEGIN
     PERFORM _decide_all(finished, (
         SELECT jsonb_agg((CASE d.decision ->> 'action'
                               WHEN 'ADD' THEN d.decision - 'memory_id'
-                              WHEN 'UPDATE' THEN d.decision - 'kind'
-                              ELSE d.decision - '{kind,content,subject,importance}'::text[] END
+                              WHEN 'NOOP' THEN
+                                  d.decision - '{kind,content,subject,importance}'::text[]
+                              ELSE d.decision - 'kind' END
                           - 'data')
-                         || CASE d.decision ->> 'action' WHEN 'NOOP' THEN '{}' ELSE
-                                jsonb_build_object('data', _pairs(d.decision -> 'data')) END
+                         || CASE d.decision ->> 'action'
+                                WHEN 'NOOP' THEN '{}'
+                                WHEN 'UPDATE' THEN jsonb_build_object(
+                                    'data', m.data || _pairs(d.decision -> 'data'))
+                                ELSE jsonb_build_object('data', _pairs(d.decision -> 'data')) END
                          ORDER BY d.place)
-        FROM jsonb_array_elements(answer -> 'decisions') WITH ORDINALITY AS d (decision, place)));
+        FROM jsonb_array_elements(answer -> 'decisions') WITH ORDINALITY AS d (decision, place)
+        LEFT JOIN memory AS m
+            ON m.user_id = finished.user_id
+               AND m.memory_id = CASE d.decision ->> 'action'
+                                     WHEN 'UPDATE' THEN (d.decision ->> 'memory_id')::bigint END));
 END $$;
 
 CREATE OR REPLACE FUNCTION _apply_consolidate(finished job, answer jsonb) RETURNS void

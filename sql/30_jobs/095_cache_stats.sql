@@ -36,6 +36,7 @@ END $$;
 COMMENT ON FUNCTION cache_stats(text) IS
     'The caches of a user, a row each: embeddings (hits: memories that got the vector of an equal '
     'text; misses: texts that were embedded; both of the last setting job_days days) and '
-    'expansions (expand_query(): hits; misses: queries a model was asked about). entries: how many '
-    'are there; hit_rate: 0 to 1, NULL before the first. Vectors of questions are cached by the '
-    'client, which counts them. Errors: ME006 user. Source: D2 6, D3 14.2.';
+    'expansions (expand_query(): hits; misses: queries a model was asked about; both of the last '
+    'setting delete_days days). entries: how many are there; hit_rate: 0 to 1, NULL before the '
+    'first. Vectors of questions are cached by the client, which counts them. Errors: ME006 user. '
+    'Source: D2 6, D3 14.2.';

@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION _document_frequencies(
     user_id text, model smallint, terms int[], OUT memories int, OUT df int[])
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET jit = off
+    SET search_path FROM CURRENT SET jit = off SET extra_float_digits = 1
 AS $$
 #variable_conflict use_column
 DECLARE

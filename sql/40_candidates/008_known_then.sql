@@ -51,8 +51,11 @@ BEGIN
     FROM known AS k
     LEFT JOIN before AS b ON b.memory_id = k.memory_id
     LEFT JOIN embedding_model AS e ON e.model_id = k.model AND b.told IS NOT NULL
-    LEFT JOIN LATERAL (SELECT _line(b.told ->> 'content', e.line_length) AS line
-                       WHERE b.told IS NOT NULL) AS l ON true
+    LEFT JOIN LATERAL (SELECT _line(_said(b.told ->> 'content', m.speaker, m.position),
+                                    e.line_length) AS line
+                       FROM memory AS m
+                       WHERE b.told IS NOT NULL AND m.user_id = _known_then.user_id
+                         AND m.memory_id = k.memory_id) AS l ON true
     LEFT JOIN LATERAL (SELECT v.* FROM _word_vector(b.told ->> 'content', '', e.term_limit) AS v
                        WHERE b.told IS NOT NULL) AS w ON true;
 END $$;

@@ -1,12 +1,13 @@
 -- The question as recall weighs it, for the slower roads. Of a user with indexes of his own the
 -- statistics are taken as they are, at any time asked about: a percent of memories newer or older
 -- changes no word's rarity, and to count them takes a second for a million.
+-- extra_float_digits: weights become a vector by way of their text.
 CREATE OR REPLACE FUNCTION _question_of(
     user_id text, model smallint, query_text text, known_until timestamptz, name_boost float8,
     features text)
     RETURNS sparsevec
     LANGUAGE plpgsql STABLE STRICT
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET extra_float_digits = 1
 AS $$
 DECLARE
     counts profile;

@@ -23,7 +23,7 @@ END;
 CREATE OR REPLACE FUNCTION _keyword_forms(words text[])
     RETURNS TABLE (word text, low text, high text, match float8)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -54,7 +54,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     asked CONSTANT text[] := ARRAY(
-        SELECT DISTINCT lower(btrim(w, E' \t\r\n')) FROM unnest(words) AS w
+        SELECT DISTINCT _lower(btrim(w, E' \t\r\n')) FROM unnest(words) AS w
         WHERE btrim(w, E' \t\r\n') <> '' LIMIT 200);
 BEGIN
     RETURN QUERY

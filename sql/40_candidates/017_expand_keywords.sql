@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION _expand_keywords(words text[]) RETURNS jsonb
 AS $$
 DECLARE
     original CONSTANT text[] := ARRAY(
-        SELECT w FROM (SELECT lower(btrim(u, E' \t\r\n')) AS w, min(place) AS place
+        SELECT w FROM (SELECT _lower(btrim(u, E' \t\r\n')) AS w, min(place) AS place
                        FROM unnest(words) WITH ORDINALITY AS u (u, place) GROUP BY 1) AS o
         WHERE w <> '' ORDER BY place);
     synonyms text[];

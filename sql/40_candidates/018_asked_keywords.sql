@@ -23,7 +23,7 @@ BEGIN
                 LIMIT 1) AS h)
         UNION
         SELECT w.word
-        FROM (SELECT regexp_split_to_table(lower(query_text), '[^[:alnum:]]+')
+        FROM (SELECT regexp_split_to_table(_lower(query_text), '[^[:alnum:]]+')
               UNION
               SELECT unnest(tokens(query_text))
               LIMIT 400) AS w (word)

@@ -26,7 +26,14 @@
 -- _own_words is for roles that row-level security shows one user: @@ is not leakproof, so for them
 -- the planner asks the policy about every row of the user before it looks at words. It runs as the
 -- owner of the tables, for the user of memoir.user_id alone, and gives ids; the rows are read with
--- the rights of the caller, so that policies somebody adds hold.
+-- the rights of the caller, so that policies somebody adds hold. An id alone tells that a memory
+-- has the word: for a login whom a restrictive policy leaves less, it finds nothing, and the words
+-- are looked for as the policies say. What binds a role binds whoever may SET ROLE to it, too.
+CREATE OR REPLACE FUNCTION _is_restricted() RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN EXISTS (SELECT FROM pg_policy AS p, unnest(p.polroles) AS r (role)
+                   WHERE p.polrelid = 'trace'::regclass AND NOT p.polpermissive
+                     AND (r.role = 0 OR pg_has_role(session_user, r.role, 'MEMBER')));
 
 -- The statements that make the indexes with a number; option: CONCURRENTLY.
 CREATE OR REPLACE FUNCTION _index_statements(
@@ -81,7 +88,7 @@ BEGIN
             LIMIT greatest(candidate_limit, %4$s);
         END IF;
         words := _word_query(%1$L, question, %5$s, query IS NULL);
-        IF words IS NOT NULL AND _sees_one_user() THEN
+        IF words IS NOT NULL AND _sees_one_user() AND NOT _is_restricted() THEN
             RETURN QUERY
             SELECT %6$s FROM trace AS t
             WHERE t.user_id = %1$L AND t.memory_id = ANY (
@@ -141,7 +148,8 @@ CREATE OR REPLACE FUNCTION _own_words(
 AS %L$function$, format($body$
 #variable_conflict use_column
 BEGIN
-    IF user_id IS DISTINCT FROM nullif(current_setting('memoir.user_id', true), '') THEN
+    IF user_id IS DISTINCT FROM nullif(current_setting('memoir.user_id', true), '')
+       OR _is_restricted() THEN
         RETURN '{}';
     END IF;%s
     RETURN '{}';

@@ -26,7 +26,7 @@ DECLARE
     vector_share CONSTANT float8 := CASE WHEN question IS NULL THEN 1
         ELSE settings.vector_weight / (settings.vector_weight + settings.word_weight) END;
     by_keyword CONSTANT boolean := settings.keyword_weight > 0
-        AND (question IS NOT NULL OR cardinality(words) > 0);
+        AND (question IS NOT NULL OR cardinality(coalesce(words, '{}')) > 0);
     by_access CONSTANT boolean :=
         settings.recency_from = 'accessed' OR settings.interaction_weight > 0;
     hybrid_time_boost CONSTANT float8 :=
@@ -85,7 +85,7 @@ BEGIN
                coalesce(b.plain_wording, b.wording) AS coverage,
                coalesce(b.wording - b.plain_wording, 0) AS features,
                _similarity(b.cosine, b.wording, vector_share,
-                           CASE WHEN by_importance THEN b.importance END)
+                           CASE WHEN by_importance AND NOT by_keyword THEN b.importance END)
                + b.timely AS similarity
         FROM base AS b
     ), matched AS (

@@ -8,6 +8,7 @@
 -- operators called <=, which made the first call on a connection 6 % slower.
 -- random_page_cost: where one user fills the table in order, the planner would rather read and sort
 -- the table than read the covering index (1.4 times as slow at 11,000 memories).
+-- extra_float_digits: weights of words become a vector by way of their text.
 CREATE OR REPLACE FUNCTION _recall(
     user_id text, query_vec halfvec, mode text, budget int, query_text text, as_of timestamptz,
     session_id text, OUT block text, OUT memory_ids bigint[], OUT tokens int, OUT candidates int,
@@ -15,6 +16,7 @@ CREATE OR REPLACE FUNCTION _recall(
     LANGUAGE plpgsql STRICT
     SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off SET enable_bitmapscan = off SET random_page_cost = 0.5 SET jit = off
+    SET extra_float_digits = 1
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -38,12 +40,14 @@ DECLARE
     uncounted boolean;
     times tstzmultirange;
     hybrid_time_boost float8;
+    by_day boolean;
     keywords text[];
     pool bigint[];
     edges bigint[];
     expired bigint[];
     ids bigint[];
     kinds smallint[];
+    line_groups smallint[];
     scores float8[];
     costs float8[];
     brief_costs float8[];
@@ -60,7 +64,7 @@ DECLARE
     selection record;
     groups text[];
     in_order smallint[];
-    kind smallint;
+    line_group smallint;
     place int;
     line text;
 BEGIN
@@ -76,7 +80,8 @@ BEGIN
            m.time_boost, m.time_before, m.time_after, m.time_after_day,
            m.turns, m.neighbour_weight AS near, m.second_neighbour_weight AS beyond,
            m.answer_weight AS answer, m.session_weight,
-           m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings, m.heading_costs,
+           m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings AS headings,
+           m.heading_costs, m.day_headings,
            m.model_id, m.dimensions, m.log_recalls, m.fast AND as_of = 'infinity' AS fast,
            coalesce(p.memory_on, true) AS memory_on,
            coalesce(p.show_references, false) AS show_references,
@@ -122,10 +127,13 @@ BEGIN
     -- What few recalls need stands behind a condition: beside what it does, an expression that is
     -- evaluated costs 1.3 µs in every transaction and 30 µs at the first call.
     vector_share := setup.vector_share;
+    by_day := setup.day_headings = 'always';
     IF query_text <> '' THEN
         features := setup.asks_feature;
-        IF setup.when_feature <> '' AND _asks_when(query_text) THEN
+        IF (setup.when_feature <> '' OR setup.day_headings = 'asked') AND _asks_when(query_text)
+        THEN
             features := features || setup.when_feature;
+            by_day := setup.day_headings <> 'never';
         END IF;
         -- Each word weighs its idf, the weights of all sum to 1 (as _weigh makes them): step by
         -- step, since as one expression this took twice as long. Words of synonyms the user has,
@@ -180,17 +188,21 @@ BEGIN
         END IF;
         IF question IS NULL THEN
             vector_share := 1;
-            by_importance := query IS NULL AND query_text = '';
+            by_importance := query IS NULL;
         END IF;
     END IF;
-    IF setup.time_boost <> 0::float8 AND query_text <> ''
-       AND (query IS NULL OR question IS NOT NULL)
-    THEN
+    IF query_text <> '' AND (setup.time_boost <> 0::float8 OR setup.day_headings = 'asked') THEN
         times := _time_windows(query_text, at);
         IF times IS NOT NULL THEN
-            times := _asked_times(times, setup.time_before, setup.time_after, setup.time_after_day);
-            hybrid_time_boost := setup.time_boost * CASE WHEN query IS NULL THEN 1
-                                                     ELSE 1 - vector_share END;
+            by_day := setup.day_headings <> 'never';
+            IF setup.time_boost <> 0::float8 AND (query IS NULL OR question IS NOT NULL) THEN
+                times := _asked_times(times, setup.time_before, setup.time_after,
+                                      setup.time_after_day);
+                hybrid_time_boost := setup.time_boost * CASE WHEN query IS NULL THEN 1
+                                                         ELSE 1 - vector_share END;
+            ELSE
+                times := NULL;
+            END IF;
         END IF;
     END IF;
     -- Profile, what may not become a line, and the slower roads.
@@ -471,7 +483,13 @@ BEGIN
             INTO costs, brief_costs, lines
             FROM unnest(ids, costs, brief_costs, lines) AS r (id, cost, brief_cost, line);
         END IF;
-        selection := _select(scores, kinds, costs, brief_costs, term_sets, term_counts,
+        line_groups := kinds;
+        IF by_day THEN
+            SELECT d.* INTO setup.headings, setup.heading_costs, line_groups
+            FROM _line_groups(user_id, setup.model_id, by_day, ids, kinds, setup.headings,
+                              setup.heading_costs) AS d;
+        END IF;
+        selection := _select(scores, line_groups, costs, brief_costs, term_sets, term_counts,
                              setup.heading_costs, smallest, setup.mmr_lambda, setup.mmr_lines,
                              setup.duplicate_at, setup.line_limit,
                              budget::float8 - setup.profile_cost, makers, sources);
@@ -480,7 +498,7 @@ BEGIN
         setup.candidate_limit := least(4 * setup.candidate_limit, 1000);
     END LOOP;
 
-    -- Lines stand under the heading of their kind, the kinds in the order of their best line.
+    -- Lines stand under the heading of their kind or day, headings in the order of their best line.
     memory_ids := '{}';
     FOREACH place IN ARRAY selection.chosen LOOP
         IF place > 0 THEN
@@ -489,23 +507,25 @@ BEGIN
             place := -place;
             SELECT CASE WHEN setup.show_references THEN _reference(ids[place]) ELSE '' END
                    || t.brief
-            INTO STRICT line FROM trace AS t
+            INTO line FROM trace AS t
             WHERE t.user_id = _recall.user_id AND t.memory_id = ids[place]
-              AND t.model = setup.model_id;
+              AND t.model = setup.model_id AND t.brief_cost <= brief_costs[place];
+            -- It was purged, or has a longer one, since the candidates were read.
+            CONTINUE WHEN line IS NULL;
         END IF;
-        kind := kinds[place];
-        IF groups[kind] IS NULL THEN
-            in_order := in_order || kind;
-            groups[kind] := setup.kind_headings[kind] || E'\n';
+        line_group := line_groups[place];
+        IF groups[line_group] IS NULL THEN
+            in_order := in_order || line_group;
+            groups[line_group] := setup.headings[line_group] || E'\n';
         END IF;
-        groups[kind] := groups[kind] || '- ' || line || E'\n';
+        groups[line_group] := groups[line_group] || '- ' || line || E'\n';
         IF ids[place] > 0 THEN
             memory_ids := memory_ids || ids[place];
         END IF;
     END LOOP;
     block := setup.profile_text;
-    FOREACH kind IN ARRAY coalesce(in_order, '{}') LOOP
-        block := block || groups[kind];
+    FOREACH line_group IN ARRAY coalesce(in_order, '{}') LOOP
+        block := block || groups[line_group];
     END LOOP;
     tokens := _whole_tokens(setup.profile_cost + selection.spent);
     IF block = '' THEN

@@ -15,11 +15,15 @@ CREATE OR REPLACE FUNCTION recall(
 COMMENT ON FUNCTION recall(halfvec, text, int, text, text, text, timestamptz) IS
     'Recalls memory for a question. query_vec: its vector, or NULL to recall by words alone; '
     'query_text: its words; with both the recall is hybrid, with neither the most important '
-    'memories come. mode: how it is weighted: execute (default), plan, debug, chat, conversation, '
+    'memories come, and so with a text of nothing to look for: blank, signs, stop words ("Who are '
+    'you?"). mode: how it is weighted: execute (default), plan, debug, chat, conversation, '
     'balanced, search, implicit, assistant, or another row of table mode; for conversation '
     'query_vec is best the vector of embedding_text(). budget: 1 to 100000 estimated tokens. '
     'session_id: the conversation the question belongs to; in a temporary one nothing is recalled. '
-    'as_of: as if asked then (NULL: now). Returns the block, the ids of the memories in it (best '
-    'first; goals and capabilities of the profile are not among them), tokens used, how many '
-    'candidates went to selection, and the id of the log row (NULL when read only or not logged). '
-    'Errors: ME001 mode, ME003 and ME004 vector, ME005 budget, ME006 user, ME011 time.';
+    'as_of: what was known and true then, aged to then (NULL: now): what had been told by then, '
+    'though it was confirmed or restored later, since it counts from when it was told; and what '
+    'was superseded, archived or rewritten since, as it was, but for keywords, which are those of '
+    'now. Returns the block, the ids of the memories in it (best first; goals and capabilities of '
+    'the profile are not among them), tokens used, how many candidates went to selection, and the '
+    'id of the log row (NULL when read only or not logged). Errors: ME001 mode, ME003 and ME004 '
+    'vector, ME005 budget, ME006 user, ME011 time.';

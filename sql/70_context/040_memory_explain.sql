@@ -104,11 +104,12 @@ DECLARE
     question sparsevec;
     plain_question sparsevec;
     times tstzmultirange;
+    by_day boolean;
     keywords text[];
     labels text[];
     label_terms sparsevec[];
     label_sizes float8[];
-    by_importance CONSTANT boolean := query_vec IS NULL AND coalesce(query_text, '') = '';
+    by_importance boolean;
     candidate_limit int;
     large boolean;
     pool bigint[];
@@ -150,6 +151,8 @@ BEGIN
         SELECT q.labels, q.terms, q.sizes INTO labels, label_terms, label_sizes
         FROM _question_labels(owner, settings, query_text) AS q;
     END IF;
+    by_day := _wants_days(settings.day_headings, query_text, at);
+    by_importance := query_vec IS NULL AND question IS NULL;
     SELECT p.cost, p.memory_ids INTO profile_cost, profile_ids
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
     candidate_limit := _candidate_limit(settings.candidate_limit, budget);
@@ -175,9 +178,11 @@ BEGIN
                              plain_question, times, pool) AS c
         ) AS c
         CROSS JOIN LATERAL _provenance(owner, c.ids) AS p
+        CROSS JOIN LATERAL _line_groups(owner, model.model_id, by_day, c.ids, c.kinds,
+                                        settings.kind_headings, settings.heading_costs) AS g
         CROSS JOIN LATERAL _select(
-            c.scores, c.kinds, c.costs, c.brief_costs, c.term_sets, c.term_counts,
-            settings.heading_costs, c.smallest, settings.mmr_lambda, settings.mmr_lines,
+            c.scores, g.groups, c.costs, c.brief_costs, c.term_sets, c.term_counts,
+            g.costs, c.smallest, settings.mmr_lambda, settings.mmr_lines,
             settings.duplicate_at, coalesce(settings.line_limit + settings.extra_lines, 2147483647),
             budget - profile_cost, p.makers, p.sources) AS r;
         EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(chosen),

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION query_terms(
     query_text text, user_id text DEFAULT NULL, mode text DEFAULT 'conversation')
     RETURNS TABLE (word text, share float8, name boolean, leave_out boolean)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -35,7 +35,8 @@ COMMENT ON FUNCTION mark_used(bigint, bigint[], text) IS
     'are ignored. Returns how many of its memories are marked. An empty array records that none '
     'was. Errors: ME006 user, ME012 no such retrieval of this user.';
 
--- The same for a recall that maintain has folded into an event; NULL: there is none.
+-- The same for a recall that maintain has folded into an event; NULL: there is none. Ids stay text,
+-- as they are stored: an application may have events of this type, whose ids are no numbers.
 CREATE OR REPLACE FUNCTION _mark_used_event(
     user_id text, retrieval_id bigint, memory_ids bigint[]) RETURNS int
     LANGUAGE plpgsql
@@ -47,13 +48,12 @@ DECLARE
 BEGIN
     UPDATE event AS e
     SET payload = jsonb_set(e.payload, '{used}', (
-        SELECT coalesce(jsonb_agg(u.id::text ORDER BY u.id), '[]')
-        FROM (SELECT DISTINCT (i.line ->> 'memory_id')::bigint AS id
-              FROM jsonb_array_elements(e.payload -> 'injected') AS i (line)
-              WHERE (i.line ->> 'memory_id')::bigint = ANY (memory_ids)
-                 OR e.payload -> 'used' ? (i.line ->> 'memory_id')) AS u))
+        SELECT coalesce(jsonb_agg(u.id ORDER BY length(u.id), u.id), '[]')
+        FROM (SELECT DISTINCT i.id #>> '{}' AS id
+              FROM jsonb_path_query(e.payload, '$.injected[*].memory_id') AS i (id)) AS u
+        WHERE u.id = ANY (memory_ids::text[]) OR e.payload -> 'used' ? u.id))
     WHERE e.user_id = user_id AND e.type = 'memory_retrieval'
-      AND (e.payload ->> 'retrieval_id')::bigint = retrieval_id
+      AND left(e.payload ->> 'retrieval_id', 20) = retrieval_id::text
     RETURNING jsonb_array_length(e.payload -> 'used') INTO number;
     RETURN number;
 END $$;

@@ -62,7 +62,7 @@ CREATE OR REPLACE VIEW retrieval_log WITH (security_invoker = true) AS
 SELECT r.user_id, r.retrieval_id, r.created_at, r.payload
 FROM _kept_recalls AS r
 UNION ALL
-SELECT e.user_id, (e.payload ->> 'retrieval_id')::bigint, e.created_at, e.payload - 'retrieval_id'
+SELECT e.user_id, _said_id(e.payload -> 'retrieval_id'), e.created_at, e.payload - 'retrieval_id'
 FROM event AS e
 WHERE e.type = 'memory_retrieval' AND _is_recall(e.payload);
 

@@ -29,7 +29,7 @@ BEGIN
     -- As they are stored: in lower case, as written or with full-width forms made plain.
     carried := ARRAY(SELECT DISTINCT f.form
                      FROM unnest(keywords) AS k (word),
-                          lower(btrim(k.word, E' \t\r\n')) AS w (word),
+                          _lower(btrim(k.word, E' \t\r\n')) AS w (word),
                           LATERAL (VALUES (w.word), (normalize(w.word, NFKC))) AS f (form)
                      WHERE f.form <> '');
     PERFORM _check_vector(query_vec, coalesce(e.dimensions, vector_dims(query_vec)))
@@ -87,7 +87,7 @@ END $$;
 -- With none left, the keyword part of the formula leaves its weight to the other parts.
 CREATE OR REPLACE FUNCTION _query_keywords(user_id text, query text, carried text[]) RETURNS text[]
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     chosen text[] := carried || ARRAY(
@@ -168,7 +168,8 @@ BEGIN
                        -- 0.56, not 0.5599999999999999: a model pays for every digit.
                        'relevance', trim_scale(round(f.relevance::numeric, 9)),
                        'score', trim_scale(round(f.score::numeric, 9)),
-                       'preview', left(m.content, 200), 'summary', m.summary,
+                       'preview', left(_said(m.content, m.speaker, m.position), 200),
+                       'summary', m.summary,
                        'created_at', m.created_at,
                        'keywords', ARRAY(
                            SELECT k.keyword FROM keyword AS k

@@ -32,7 +32,8 @@ BEGIN
 
     RETURN QUERY
     -- A memory that has words and their synonyms would be above 1.
-    SELECT m.memory_id, m.kind, _line(m.content, 200), least(w.strength, 1::float8), w.via
+    SELECT m.memory_id, m.kind, _line(_said(m.content, m.speaker, m.position), 200),
+           least(w.strength, 1::float8), w.via
     FROM (
         SELECT r.memory_id, max(r.strength) AS strength,
                string_agg(r.via, ', ' ORDER BY r.strength DESC, r.via) AS via
@@ -82,8 +83,8 @@ END $$;
 
 COMMENT ON FUNCTION related(bigint, text, int) IS
     'Active memories related to one memory, strongest first: related_id, kind, the first 200 '
-    'characters of content, strength (0 to 1) and via, why: a relation as seen from the other '
-    '(supports, superseded by, ...), "entity" and its name, "previous turn" or "next turn" of the '
-    'session (0.5), "similar" by vector and words (above 0.25); several are joined by commas, the '
-    'strongest counts and stands first. max_results: 1 to 20. Errors: ME006 user, ME008 '
-    'max_results, ME012 no such memory of this user.';
+    'characters of content, of a turn with its speaker, strength (0 to 1) and via, why: a '
+    'relation as seen from the other (supports, superseded by, ...), "entity" and its name, '
+    '"previous turn" or "next turn" of the session (0.5), "similar" by vector and words (above '
+    '0.25); several are joined by commas, the strongest counts and stands first. max_results: 1'
+    ' to 20. Errors: ME006 user, ME008 max_results, ME012 no such memory of this user.';

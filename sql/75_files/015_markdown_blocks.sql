@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION _markdown_blocks(
     content text, OUT line int, OUT raw text, OUT inside text, OUT path text[], OUT opens boolean)
     RETURNS SETOF record
     LANGUAGE plpgsql IMMUTABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     -- What begins a block of its own, and so ends a paragraph that goes on unindented.
@@ -77,7 +77,7 @@ BEGIN
             END IF;
         ELSIF now_said ~ '^ {0,3}#{1,6}[ \t]' THEN
             heading := regexp_match(now_said, '^ {0,3}(#{1,6})[ \t]+(.*)$');
-            path[length(heading[1])] := lower(btrim(heading[2], E' \t\r#'));
+            path[length(heading[1])] := _lower(btrim(heading[2], E' \t\r#'));
             FOR deeper IN length(heading[1]) + 1 .. 6 LOOP
                 path[deeper] := '';
             END LOOP;

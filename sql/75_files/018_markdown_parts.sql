@@ -11,8 +11,8 @@ BEGIN ATOMIC
         SELECT DISTINCT ON (n.name) n.name, k.name AS kind
         FROM kind AS k
         CROSS JOIN LATERAL (
-            SELECT lower(k.heading), 1 UNION ALL SELECT lower(k.name), 2
-            UNION ALL SELECT lower(a), 3 FROM unnest(k.aliases) AS a) AS n (name, rank)
+            SELECT _lower(k.heading), 1 UNION ALL SELECT _lower(k.name), 2
+            UNION ALL SELECT _lower(a), 3 FROM unnest(k.aliases) AS a) AS n (name, rank)
         ORDER BY n.name, n.rank, k.kind_id
     ) AS d;
 END;
@@ -37,7 +37,7 @@ END;
 
 CREATE OR REPLACE FUNCTION _markdown_parts(file text, content text) RETURNS markdown_part[]
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_variable
 DECLARE

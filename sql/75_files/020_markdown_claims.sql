@@ -17,7 +17,7 @@ DECLARE
     names CONSTANT jsonb := _heading_kinds();
 BEGIN
     RETURN QUERY
-    SELECT m.memory_id, names ->> lower(k.heading), m.content, m.status, m.created_at,
+    SELECT m.memory_id, names ->> _lower(k.heading), m.content, m.status, m.created_at,
            _mark(m.user_id, m.memory_id, m.created_at), k.file, s.shown
     FROM memory AS m
     JOIN kind AS k ON k.name = m.kind

@@ -63,7 +63,7 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT row_number() OVER (ORDER BY k.kind_id, m.created_at, m.memory_id), m.memory_id,
-           names ->> lower(k.heading), k.heading, k.file,
+           names ->> _lower(k.heading), k.heading, k.file,
            _mark(m.user_id, m.memory_id, m.created_at), m.content
     FROM memory AS m
     JOIN kind AS k ON k.name = m.kind

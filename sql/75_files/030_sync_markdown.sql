@@ -40,7 +40,7 @@ END $$;
 -- What Git could not merge is nobody's text.
 CREATE OR REPLACE FUNCTION _check_markdown(file text, content text) RETURNS void
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     most CONSTANT int := _config('markdown_limit');
@@ -230,17 +230,17 @@ DECLARE
     written jsonb := '{}';
 BEGIN
     PERFORM _check_sync(files, strategy);
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         PERFORM _lock_user(owner);
     END IF;
     read_files := _read_files(owner, files);
     parts := _claim_parts(owner, read_files.parts, read_files.bases);
     plan := _markdown_plan(owner, ARRAY(SELECT jsonb_object_keys(files)), parts,
                            read_files.bases, read_files.with_base, strategy);
-    IF NOT allow_deletions THEN
+    IF allow_deletions IS NOT TRUE THEN
         PERFORM _check_deletions(plan, read_files.bases);
     END IF;
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         IF EXISTS (SELECT FROM unnest(plan) AS c WHERE c.changed = 'database') THEN
             PERFORM _check_memory_on(owner);
             run := _next_run();

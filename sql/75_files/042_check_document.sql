@@ -2,7 +2,7 @@
 -- how times are read. A document is json: that keeps the order of keys, which jsonb does not.
 CREATE OR REPLACE FUNCTION _check_document(document json, what text) RETURNS jsonb
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     most CONSTANT int := _config('file_limit');
@@ -38,7 +38,7 @@ CREATE OR REPLACE FUNCTION _check_zone(zone text) RETURNS text
 AS $$
 BEGIN
     PERFORM now() AT TIME ZONE zone;
-    RETURN zone;
+    RETURN coalesce(zone, 'UTC');
 EXCEPTION WHEN invalid_parameter_value THEN
     RAISE EXCEPTION 'unknown time zone "%"', left(zone, 40)
         USING ERRCODE = 'ME008', HINT = 'zone => ''Asia/Shanghai''; the default is UTC.';

@@ -50,6 +50,7 @@ CREATE OR REPLACE FUNCTION _entry_digest(
     kind text, content text, importance float8, data jsonb, origin text, count int,
     last_at timestamptz) RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
+    SET extra_float_digits = 1
     RETURN md5(jsonb_build_array(kind, content, importance, data, origin, coalesce(count, 0),
                                  _micros(last_at))::text)::uuid;
 
@@ -57,13 +58,14 @@ CREATE OR REPLACE FUNCTION _entry_digest(
 -- (1 % chance among 10,000) each has the longer form. recorded_at tells databases apart.
 CREATE OR REPLACE FUNCTION _entry_hash(memory_id bigint, recorded_at timestamptz) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN left(md5(memory_id || ':' || _micros(recorded_at)), 16);
+    RETURN left(md5(memory_id || ':' || _micros(recorded_at)::bigint), 16);
 
 -- An entry in the form of D3: a share is a number with a point there.
 CREATE OR REPLACE FUNCTION _entry_of(
     entry_id text, category text, content text, importance float8, created_at timestamptz,
     last_at timestamptz, count int, origin text, context jsonb) RETURNS json
     LANGUAGE sql STABLE PARALLEL SAFE
+    SET extra_float_digits = 1
     RETURN format(
         '{"id": %s, "category": %s, "content": %s, "salience": %s, "created_at": "%s", '
         '"last_accessed": "%s", "access_count": %s, "source": %s%s}',

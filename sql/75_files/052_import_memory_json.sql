@@ -134,7 +134,7 @@ BEGIN
     THEN
         RETURN false;
     END IF;
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         PERFORM set_rolling_summary(given, user_id);
         UPDATE profile AS p SET rolling_summary = given WHERE p.user_id = _take_summary.user_id;
     END IF;
@@ -213,7 +213,7 @@ BEGIN
         FROM json_array_elements(document -> 'memories') AS e (entry);
         RETURN;
     END IF;
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         PERFORM _lock_user(owner);
     END IF;
     SELECT h.written INTO before FROM file_head AS h
@@ -222,7 +222,7 @@ BEGIN
     head := _redact_written(_json_with(document, 'memories', '[]'));
     said := head ->> 'rolling_summary';
     resumed := _take_summary(owner, said, before ->> 'rolling_summary', dry_run);
-    IF NOT dry_run THEN
+    IF dry_run IS NOT TRUE THEN
         IF EXISTS (SELECT FROM unnest(plan) AS p WHERE p.action <> 'NOOP') THEN
             run := _next_run();
             holders := _carry_out(owner, plan, run);

@@ -16,6 +16,15 @@ CREATE OR REPLACE FUNCTION _day_log_schema() RETURNS jsonb
                     "tool": {"type": ["string", "null"]},
                     "error": {"type": ["string", "null"]}}}}}}'::jsonb;
 
+-- A day as D3 writes it, whatever DateStyle the caller has, and the file of its log.
+CREATE OR REPLACE FUNCTION _day_text(day date) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN to_char(day, 'YYYY-MM-DD');
+
+CREATE OR REPLACE FUNCTION _day_log_name(day date) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN 'logs/' || _day_text(day) || '.json';
+
 -- When a day begins in a zone.
 CREATE OR REPLACE FUNCTION _day_start(day date, zone text) RETURNS timestamptz
     LANGUAGE sql STABLE PARALLEL SAFE

@@ -37,7 +37,7 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     in_zone CONSTANT text := _check_zone(zone);
     written CONSTANT json := (SELECT h.written FROM file_head AS h
-                              WHERE h.user_id = owner AND h.name = 'logs/' || day || '.json');
+                              WHERE h.user_id = owner AND h.name = _day_log_name(day));
     entries text;
     jobs bigint[];
     summary text;

@@ -4,7 +4,7 @@
 
 CREATE OR REPLACE FUNCTION _check_log(document json, zone text) RETURNS date
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     said CONSTANT text := document ->> 'date';
@@ -104,7 +104,7 @@ DECLARE
         ORDER BY e.place);
     logged record;
 BEGIN
-    IF NOT dry_run AND refused IS NULL THEN
+    IF dry_run IS NOT TRUE AND refused IS NULL THEN
         PERFORM _lock_user(owner);
     END IF;
     FOR logged IN
@@ -113,7 +113,7 @@ BEGIN
     LOOP
         place := logged.place;
         event_id := logged.event_id;
-        CONTINUE WHEN place IS NULL AND NOT (delete_missing AND logged.from_file);
+        CONTINUE WHEN place IS NULL AND (delete_missing AND logged.from_file) IS NOT TRUE;
         action := CASE WHEN place IS NULL THEN 'DELETE' WHEN event_id IS NULL THEN 'ADD'
                        ELSE 'NOOP' END;
         reason := CASE action WHEN 'DELETE' THEN 'no longer in the file' WHEN 'ADD' THEN 'new'
@@ -121,14 +121,14 @@ BEGIN
         IF refused IS NOT NULL THEN
             action := 'NOOP';
             reason := refused;
-        ELSIF NOT dry_run THEN
+        ELSIF dry_run IS NOT TRUE THEN
             event_id := _log_event(owner, day, in_zone, logged.place, logged.entry,
                                    logged.event_id, logged.created_at);
         END IF;
         RETURN NEXT;
     END LOOP;
-    IF refused IS NULL AND NOT dry_run THEN
-        PERFORM _keep_head(owner, 'logs/' || day || '.json',
+    IF refused IS NULL AND dry_run IS NOT TRUE THEN
+        PERFORM _keep_head(owner, _day_log_name(day),
                            _redact_written(_json_with(document, 'entries', '[]')), false);
         IF (document ->> 'archived')::boolean THEN
             PERFORM _mark_archived(owner, ARRAY(
@@ -160,7 +160,7 @@ BEGIN
         payload := payload - '{time,type}'::text[] || coalesce((
             SELECT jsonb_build_object('category', k.name) FROM kind AS k
             WHERE entry ->> 'category' IN (k.name, k.category)
-              AND lower(entry ->> 'category') = ANY (k.aliases || k.name) LIMIT 1), '{}');
+              AND _lower(entry ->> 'category') = ANY (k.aliases || k.name) LIMIT 1), '{}');
         event_id := event_add(entry ->> 'type', payload, user_id, created_at);
     END IF;
     UPDATE event AS e SET log_entry = entry, log_place = place

@@ -83,13 +83,13 @@ END $$;
 -- it is all that the heading says.
 CREATE OR REPLACE FUNCTION _kind_of_heading(heading text, OUT kind text, OUT whole boolean)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
-    said CONSTANT text := ' ' || lower(regexp_replace(heading, '[^[:alnum:]]+', ' ', 'g')) || ' ';
+    said CONSTANT text := ' ' || _lower(regexp_replace(heading, '[^[:alnum:]]+', ' ', 'g')) || ' ';
 BEGIN
     SELECT k.name, btrim(said) = btrim(w.form) INTO kind, whole
-    FROM kind AS k, unnest(k.aliases || k.name || lower(k.heading)) AS a (word), LATERAL (
+    FROM kind AS k, unnest(k.aliases || k.name || _lower(k.heading)) AS a (word), LATERAL (
         SELECT CASE WHEN a.word ~ '[^\u0001-\u007f]' THEN a.word
                     ELSE ' ' || replace(a.word, '_', ' ') || ' ' END AS form) AS w
     WHERE k.category IS NOT NULL AND strpos(said, w.form) > 0
@@ -121,7 +121,7 @@ END $$;
 -- date, or part of the sentence, stays in the text.
 CREATE OR REPLACE FUNCTION _dated(INOUT content text, OUT day date, OUT clock text)
     LANGUAGE plpgsql IMMUTABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     stamp CONSTANT text := '(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})日?'

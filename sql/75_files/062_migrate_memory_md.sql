@@ -3,7 +3,7 @@
 -- same file always gives the same entries, and migrating it twice changes nothing.
 CREATE OR REPLACE FUNCTION _convert_memory_md(document text, at timestamptz) RETURNS json[]
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     item record;
@@ -26,13 +26,14 @@ BEGIN
             E' \t\n');
         CONTINUE WHEN dated.content = '';
         IF id IS NULL OR id = ANY (ids) THEN
-            id := left(md5(coalesce(dated.day::text, '') || ':' || dated.content), 8);
+            id := left(md5(coalesce(_day_text(dated.day), '') || ':' || dated.content), 8);
         END IF;
         WHILE id = ANY (ids) LOOP
             id := left(md5(id), 8);
         END LOOP;
         ids := ids || id;
-        made_at := coalesce(dated.day || 'T' || coalesce(dated.clock, '00:00:00'), _utc_text(at));
+        made_at := coalesce(_day_text(dated.day) || 'T' || coalesce(dated.clock, '00:00:00'),
+                            _utc_text(at));
         entries := entries || format(
             '{"id": %s, "category": %s, "content": %s, "salience": %s, "created_at": "%s", '
             '"last_accessed": "%s", "access_count": 0, "source": "migration"%s%s}',

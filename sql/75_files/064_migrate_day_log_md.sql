@@ -2,7 +2,7 @@
 -- An entry without a time has that of the one above it, or of the heading it stands under.
 CREATE OR REPLACE FUNCTION _convert_day_log_md(document text) RETURNS json[]
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     clock_form CONSTANT text := '([01]?\d|2[0-3])[:：]([0-5]\d)(?:[:：]([0-5]\d))?';

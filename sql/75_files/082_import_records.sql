@@ -84,7 +84,7 @@ AS $$
 BEGIN
     INSERT INTO entity (user_id, entity_id, name, type, created_at)
     SELECT reading.user_id, _new_id(reading, e.entity_id), _entity_name(e.name),
-           lower(_entity_name(e.type)), _check_time(e.created_at, 'created_at')
+           _lower(_entity_name(e.type)), _check_time(e.created_at, 'created_at')
     FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS e (
         entity_id bigint, name text, type text, created_at timestamptz);
 END $$;
@@ -171,7 +171,7 @@ BEGIN
             recalled jsonb)
     ), words AS (
         INSERT INTO keyword (user_id, keyword, memory_id, weight, origin, created_at)
-        SELECT reading.user_id, lower(_redact(k.keyword)), g.memory_id, k.weight, k.origin,
+        SELECT reading.user_id, _lower(_redact(k.keyword)), g.memory_id, k.weight, k.origin,
                g.recorded_at
         FROM given AS g,
              jsonb_to_recordset(g.keywords) AS k (keyword text, weight float8, origin text)

@@ -5,7 +5,7 @@
 CREATE OR REPLACE FUNCTION _fold_log(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET extra_float_digits = 1
 AS $$
 #variable_conflict use_variable
 DECLARE

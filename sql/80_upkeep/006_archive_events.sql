@@ -57,7 +57,8 @@ BEGIN
     END IF;
 END $$;
 
--- Deletes old events, tool calls and jobs. A job that archived events stays while one of them does:
+-- Deletes old events, tool calls, expansions of queries (asked again, a model says what it says by
+-- then) and jobs. A job that archived events stays while one of them does:
 -- it is what says that they are archived.
 CREATE OR REPLACE FUNCTION _delete_old(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
@@ -68,6 +69,7 @@ AS $$
 DECLARE
     until CONSTANT timestamptz := run.at - _days('delete_days');
     ids bigint[];
+    queries bytea[];
 BEGIN
     ids := ARRAY(SELECT e.event_id FROM event AS e
                  WHERE e.user_id = user_id AND e.created_at < until
@@ -98,6 +100,15 @@ BEGIN
     END IF;
     details := details || jsonb_build_object('tool_calls', cardinality(ids));
     next := CASE WHEN next = 0 OR cardinality(ids) = run.most THEN 0 END;
+
+    queries := ARRAY(SELECT q.query_hash FROM query_expansion AS q
+                     WHERE q.user_id = user_id AND q.created_at < until LIMIT run.most);
+    IF NOT run.dry_run THEN
+        DELETE FROM query_expansion AS q
+        WHERE q.user_id = user_id AND q.query_hash = ANY (queries) AND q.created_at < until;
+    END IF;
+    details := details || jsonb_build_object('expansions', cardinality(queries));
+    next := CASE WHEN next = 0 OR cardinality(queries) = run.most THEN 0 END;
 
     ids := ARRAY(SELECT j.job_id FROM job AS j
                  WHERE j.user_id = user_id AND j.status = 'done'

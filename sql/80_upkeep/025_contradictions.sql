@@ -8,7 +8,7 @@
 CREATE OR REPLACE FUNCTION _spaced(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN translate(
-        replace(replace(replace(lower(left(content, 1000)), '’', ''''), 'cannot', 'can not'),
+        replace(replace(replace(_lower(left(content, 1000)), '’', ''''), 'cannot', 'can not'),
                 'n''t', ' not'),
         '.,;:!?"''()[]{}<>-_/|，。；：！？、“”（）《》', repeat(' ', 33));
 
@@ -26,10 +26,14 @@ CREATE OR REPLACE FUNCTION _undenied(words text[]) RETURNS text
             WHERE word NOT IN ('not', 'never', 'no', 'longer', 'do', 'does', 'did')), ''),
         '不没未无别沒無別', '');
 
+CREATE OR REPLACE FUNCTION _denies(words text[]) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN words && '{not,never,no}' OR array_to_string(words, '') ~ '[不没未无别沒無別]';
+
 CREATE OR REPLACE FUNCTION contradictions(user_id text DEFAULT NULL)
     RETURNS TABLE (memory_ids bigint[], why text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -58,7 +62,7 @@ BEGIN
         HAVING count(DISTINCT m.kind) > 1 AND count(DISTINCT m.content) > 1
         UNION ALL
         SELECT array_agg(w.memory_id ORDER BY w.memory_id), 3,
-               CASE WHEN count(DISTINCT w.words) > 1 THEN 'alike, but one says not'
+               CASE WHEN count(DISTINCT _denies(w.words)) > 1 THEN 'alike, but one says not'
                     ELSE 'alike but for a number' END
         FROM (
             -- The texts after the LIMIT, not of all his memories before it.
@@ -74,7 +78,8 @@ BEGIN
         ) AS w
         GROUP BY _undenied(w.words)
         HAVING count(*) IN (2, 3)
-           AND count(DISTINCT regexp_replace(w.spaced, '\s+', '', 'g')) > 1
+           AND (count(DISTINCT _denies(w.words)) > 1
+                OR count(DISTINCT regexp_replace(w.spaced, '[^0-9]+', ' ', 'g')) > 1)
     ) AS f (memory_ids, place, why)
     ORDER BY f.memory_ids, f.place;
 END $$;

@@ -36,6 +36,9 @@ BEGIN
              SELECT c.user_id, 5, '_delete_old' FROM tool_call AS c
              WHERE c.created_at < run.at - _days('delete_days')
              UNION
+             SELECT q.user_id, 5, '_delete_old' FROM query_expansion AS q
+             WHERE q.created_at < run.at - _days('delete_days')
+             UNION
              SELECT j.user_id, 5, '_delete_old' FROM job AS j
              WHERE j.status = 'done' AND j.finished_at < run.at - _days('job_days'))
             UNION ALL
@@ -183,9 +186,9 @@ COMMENT ON FUNCTION maintain(text, bigint, boolean, timestamptz) IS
     'memory_relevance says; importance x 0.9 at most once a day, not below 0.2; details have why, '
     'the first 100 ids, and run_id, which undo_run() takes back), recalls folded (older than 7 '
     'days, into events), archive queued (events older than 30 days), old rows deleted (events '
-    'older than 60 days that are archived or of the log, tool calls, jobs done), source read or '
-    'source failed (attached tables and queries: rows that failed, changes of what is pulled), '
-    'keywords found (of rows that came from them), words counted, '
+    'older than 60 days that are archived or of the log, tool calls, what models said of queries, '
+    'jobs done), source read or source failed (attached tables and queries: rows that failed, '
+    'changes of what is pulled), keywords found (of rows that came from them), words counted, '
     'index built, index dropped, unusable index dropped, left-over index dropped, or what is left '
     'to the command memoir maintain, jobs enqueued (see enqueue_nightly()), contradiction (see '
     'contradictions()), left to the next run (somebody kept the user locked), failed (rows of a '

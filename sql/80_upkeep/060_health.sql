@@ -76,7 +76,8 @@ DECLARE
     locked_out CONSTANT text[] := ARRAY(
         SELECT r.rolname FROM pg_roles AS r
         WHERE r.rolname = ANY (wanted)
-          AND NOT has_schema_privilege(r.oid, current_schema(), 'USAGE'));
+          AND (NOT has_schema_privilege(r.oid, current_schema(), 'USAGE')
+               OR EXISTS (SELECT FROM _closed_to_roles() AS c WHERE c.role = r.rolname)));
     bare CONSTANT text[] := ARRAY(
         SELECT c.relname FROM pg_class AS c
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
@@ -95,7 +96,8 @@ BEGIN
                 THEN 'without rights here: ' || array_to_string(locked_out, ', ')
                 ELSE 'reader, agent, worker, admin' END,
            CASE WHEN cardinality(missing) IN (0, 4) AND locked_out = '{}' THEN NULL
-                ELSE 'Run memoir migrate as a role that may create roles.' END;
+                WHEN missing <> '{}' THEN 'Run memoir migrate as a role that may create roles.'
+                ELSE 'As who owns the schema, and pgvector: SELECT memoir.grant_access();' END;
     RETURN QUERY
     SELECT 'security', CASE WHEN bare = '{}' THEN 'ok' ELSE 'error' END,
            CASE WHEN bare <> '{}' THEN 'off for ' || _some_of(bare)
@@ -110,7 +112,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _settings_health()
     RETURNS TABLE (name text, status text, value text, advice text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     switches CONSTANT text[] := '{consolidate,job_notify,keyword_jobs,log_recalls,notify}';
@@ -232,13 +234,20 @@ AS $$
 DECLARE
     cron CONSTANT boolean := EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pg_cron');
 BEGIN
-    IF _sees('{trace,embedding_model}') THEN
+    IF _sees('{memory,trace,embedding_model}') THEN
         RETURN QUERY
-        SELECT 'memories', CASE WHEN c.bare > 0 THEN 'warning' ELSE 'ok' END,
-               format('%s active, %s without a vector', c.total, c.bare),
-               CASE WHEN c.bare > 0 THEN 'Those are recalled by words alone. Run: memoir worker, '
+        SELECT 'memories',
+               CASE WHEN c.lost > 0 THEN 'error' WHEN c.bare > 0 THEN 'warning' ELSE 'ok' END,
+               format('%s active, %s without a vector', c.total, c.bare)
+               || CASE WHEN c.lost > 0 THEN format(', %s without a trace', c.lost) ELSE '' END,
+               CASE WHEN c.lost > 0
+                    THEN 'Nothing recalls those: rows of memoir.trace are gone. Restore the table, '
+                         'or export, purge and import whom they are of.'
+                    WHEN c.bare > 0 THEN 'Those are recalled by words alone. Run: memoir worker, '
                                          'or memoir backfill' END
-        FROM (SELECT count(*) AS total, count(*) FILTER (WHERE t.embedding IS NULL) AS bare
+        FROM (SELECT count(*) AS total, count(*) FILTER (WHERE t.embedding IS NULL) AS bare,
+                     (SELECT count(*) FROM memory AS m WHERE m.status = 'active')
+                     - count(*) AS lost
               FROM trace AS t JOIN embedding_model AS m ON m.model_id = t.model AND m.active
               WHERE t.active) AS c;
     ELSE
@@ -358,9 +367,10 @@ COMMENT ON FUNCTION health() IS
     'unseen (this role does not see it all, or a standby does not have it); value: what was found; '
     'advice: the statement or command that helps, NULL where nothing is to be done. Checks: '
     'server, pgvector, version (and how it was installed), roles, security (row-level, on for '
-    'every table of users), settings (unknown, out of range), memories (without vectors), jobs '
-    '(dead, waiting for more than an hour), sources (broken, rows not taken over), upkeep (days '
-    'since maintain), indexes (invalid, missing for users with many memories), bloat (trace_scan, '
-    'which REINDEX makes small), unlogged (tables a crash empties), statistics (autovacuum), '
-    'partitions (of events). Changes nothing. It counts the memories: about a second for a '
-    'million. The command memoir doctor adds what a client knows: embedder, models, a recall.';
+    'every table of users), settings (unknown, out of range), memories (without vectors; error: '
+    'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour), '
+    'sources (broken, rows not taken over), upkeep (days since maintain), indexes (invalid, '
+    'missing for users with many memories), bloat (trace_scan, which REINDEX makes small), '
+    'unlogged (tables a crash empties), statistics (autovacuum), partitions (of events). Changes '
+    'nothing. It counts the memories: about a second for a million. The command memoir doctor '
+    'adds what a client knows: embedder, models, a recall.';

@@ -84,6 +84,8 @@ DECLARE
     scales CONSTANT boolean := settings.interaction_weight = 0 AND settings.priority_weight = 0
                                AND NOT settings.turns;
     citing CONSTANT boolean := _cites(owner);
+    by_day CONSTANT boolean := _wants_days(settings.day_headings, logged.query,
+                                           coalesce(logged.as_of, logged.created_at));
     candidate_limit int := _candidate_limit(changed.candidate_limit, budget);
     ratios float8[];
     reweighted boolean;
@@ -97,6 +99,7 @@ DECLARE
     term_counts int[];
     n int;
     provenance record;
+    line_groups record;
     selection record;
 BEGIN
     IF NOT scales AND given -> 'weights' <> '{}' THEN
@@ -141,9 +144,11 @@ BEGIN
     LOOP
         n := least(coalesce(cardinality(ids), 0), candidate_limit);
         provenance := _provenance(owner, ids[:n]);
+        line_groups := _line_groups(owner, settings.model_id, by_day, ids[:n], kinds[:n],
+                                    settings.kind_headings, settings.heading_costs);
         selection := _select(
-            scores[:n], kinds[:n], costs[:n], brief_costs[:n], term_sets[:n], term_counts[:n],
-            settings.heading_costs,
+            scores[:n], line_groups.groups, costs[:n], brief_costs[:n], term_sets[:n],
+            term_counts[:n], line_groups.costs,
             (SELECT min(least(u.cost, u.brief))
              FROM unnest(costs[:n], brief_costs[:n]) AS u (cost, brief)),
             changed.mmr_lambda, changed.mmr_lines, changed.duplicate_at, line_limit,
@@ -160,6 +165,8 @@ BEGIN
         -- on more than the log has.
         AND (settings.extra_lines = 0 OR NOT (reweighted OR given ? 'line_limit'))
         AND (NOT settings.turns OR n = cardinality(logged.ids))
+        -- The log keeps the beginning of a question; what follows may ask for a time.
+        AND (settings.day_headings <> 'asked' OR by_day OR length(logged.query) < 200)
         AND NOT EXISTS (SELECT FROM unnest(logged.ids) AS u (id)
                         WHERE (_line_cost(owner, settings.model_id, u.id)).cost IS NULL)
         AND _best_unlogged(logged, settings) * (SELECT max(r) FROM unnest(ratios) AS r)

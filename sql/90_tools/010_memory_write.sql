@@ -41,11 +41,11 @@ END $$;
 COMMENT ON FUNCTION memory_write(text, text, text, float8, text, halfvec) IS
     'Writes down something worth remembering. Use it when the user states a preference, a fact or '
     'a lesson that will matter later; what is stored already is not written again. Leave out '
-    'passwords and keys. content: what to remember, one complete sentence. category: the kind of '
-    'memory. write_to: memory keeps it for good, daily is the log of today. salience: its '
-    'importance, 0 to 1; without it the default of the kind. user_id: whose memory. embedding: '
-    'vector of the content, or NULL. Returns the action (ADD; UPDATE, where a stored memory said '
-    'less; NOOP, where it is known; PENDING, where the user confirms it first), the key of the '
-    'memory that holds it (none for a daily note, or while memory is off) and the reason. Errors: '
-    'ME002 category, ME003 and ME004 vector, ME006 user, ME007 content, ME008 salience or '
-    'write_to. Source: D3 11.';
+    'passwords and keys. content: what to remember, one complete sentence that will be understood '
+    'by itself: names, not "he"; dates, not "next Friday". category: the kind of memory. write_to: '
+    'memory keeps it for good, daily is the log of today. salience: its importance, 0 to 1; '
+    'without it the default of the kind. user_id: whose memory. embedding: vector of the content, '
+    'or NULL. Returns the action (ADD; UPDATE, where a stored memory said less; NOOP, where it is '
+    'known; PENDING, where the user confirms it first), the key of the memory that holds it (none '
+    'for a daily note, or while memory is off) and the reason. Errors: ME002 category, ME003 and '
+    'ME004 vector, ME006 user, ME007 content, ME008 salience or write_to. Source: D3 11.';

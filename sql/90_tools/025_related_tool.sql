@@ -12,7 +12,8 @@ BEGIN
     RETURN (
         SELECT jsonb_build_object('results', coalesce(jsonb_agg(
                    jsonb_build_object('key', r.related_id::text, 'kind', r.kind,
-                                      'preview', r.content, 'strength', r.strength, 'via', r.via)
+                                      'preview', r.content, 'via', r.via,
+                                      'strength', trim_scale(round(r.strength::numeric, 9)))
                    ORDER BY r.place), '[]'))
         FROM related(_check_key(key, owner), owner, max_results)
             WITH ORDINALITY AS r (related_id, kind, content, strength, via, place));

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION _tool_arguments(code name)
     RETURNS TABLE (place int, name text, type text, json_type text, required boolean,
                    initial jsonb)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -43,7 +43,7 @@ CREATE OR REPLACE FUNCTION _check_language(language text) RETURNS text
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    short CONSTANT text := lower(substring(language FROM '^[[:alpha:]]+'));
+    short CONSTANT text := _lower(substring(language FROM '^[[:alpha:]]+'));
 BEGIN
     IF NOT EXISTS (SELECT FROM prompt AS p
                    WHERE p.kind = 'system_prompt' AND p.language = short AND p.active) THEN
@@ -58,7 +58,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION tool_schemas(language text DEFAULT 'en') RETURNS jsonb
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -104,7 +104,7 @@ CREATE OR REPLACE FUNCTION _hidden_from_workers(relation name) RETURNS boolean
 CREATE OR REPLACE FUNCTION _rights_due()
     RETURNS TABLE (object text, "right" text, role text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -123,7 +123,7 @@ BEGIN
         SELECT 'ROUTINE ' || p.oid::regprocedure, 'EXECUTE', m.role
         FROM pg_proc AS p, made AS m
         WHERE p.pronamespace = current_schema()::regnamespace
-          -- What is made for an attached table has the rights of who attached it.
+          -- What is made for an attached table has the rights of its owner, or of who attached it.
           AND (NOT p.prosecdef OR p.proname = '_own_words'
                OR m.role = 'memoir_admin' AND p.proname ~ '^_source_[0-9]+_')
           AND (p.proname LIKE '\_%' OR EXISTS (
@@ -221,7 +221,7 @@ END $$;
 
 -- Policies by role. Agents and workers take back a memory of their own transaction (remember()
 -- does, where another says the same), and no other: what is stored they may retire, and undo()
--- brings it back.
+-- brings it back. Recalls that maintain() has folded are events, which workers archive.
 CREATE OR REPLACE FUNCTION _make_policies() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -235,6 +235,13 @@ BEGIN
         '((recorded_at = now()) OR pg_has_role((to_regrole(''memoir_admin''::text))::oid, '
         '''USAGE''::text))',
         'Agents and workers delete only what they stored in the same transaction.');
+    PERFORM _put_policy(
+        'event', 'no_log', 'AS RESTRICTIVE', 'memoir_worker',
+        concat('((type <> ''memory_retrieval''::text)', (
+            SELECT string_agg(' OR ' || format(
+                       'pg_has_role((to_regrole(%L::text))::oid, ''USAGE''::text)', r.role), '')
+            FROM unnest(_role_names()) AS r (role) WHERE r.role <> 'memoir_worker'), ')'),
+        'Who may not read the log of recalls does not find it among the events either.');
 END $$;
 
 -- Our functions look for the types of pgvector, and so for functions too, in its schema. Who may
@@ -257,6 +264,42 @@ BEGIN
                       'the path of pgmemoir''s', open_schema
             USING HINT = format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC;', open_schema);
     END IF;
+END $$;
+
+-- The functions of pgvector that a role of pgmemoir may not call: nobody may but their owner, where
+-- ALTER DEFAULT PRIVILEGES took EXECUTE from PUBLIC.
+CREATE OR REPLACE FUNCTION _closed_to_roles() RETURNS TABLE (role text, routine regprocedure)
+    LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT r.rolname::text, p.oid::regprocedure
+    FROM pg_extension AS e
+    JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+                       AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
+    JOIN pg_proc AS p ON p.oid = d.objid AND p.proacl IS NOT NULL
+    JOIN pg_roles AS r ON r.rolname = ANY (_role_names())
+    WHERE e.extname = 'vector' AND NOT has_function_privilege(r.oid, p.oid, 'EXECUTE');
+END;
+
+-- Recall calls them with the rights of who asks.
+CREATE OR REPLACE FUNCTION _open_vector() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    statement CONSTANT text := (
+        SELECT format('GRANT EXECUTE ON ROUTINE %s TO %s',
+                      string_agg(DISTINCT c.routine::text, ', '),
+                      string_agg(DISTINCT c.role, ', '))
+        FROM _closed_to_roles() AS c
+        HAVING count(*) > 0);
+BEGIN
+    IF statement IS NOT NULL THEN
+        EXECUTE statement;
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE WARNING 'the functions of pgvector are closed to the roles of pgmemoir, and "%" may not '
+                  'open them', current_user
+        USING HINT = 'As the owner of pgvector: ' || statement || ';';
 END $$;
 
 CREATE OR REPLACE FUNCTION grant_access() RETURNS boolean
@@ -289,6 +332,7 @@ BEGIN
                                 array_to_string(missing, '; CREATE ROLE '));
         RETURN false;
     END IF;
+    PERFORM _open_vector();
     PERFORM _make_policies();
     RETURN true;
 END $$;

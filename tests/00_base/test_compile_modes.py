@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from tests.rows import NOW, add_event, ago, explain, headings, recall, remember, value
+from tests.rows import NOW, add_event, ago, explain, headings, recall, remember, say, value
 
 
 def scores(conn, **more):
@@ -41,6 +41,70 @@ def test_a_mode_that_compares_nothing_is_refused_by_name(tx):
             "INSERT INTO memoir.mode (name, description, vector_weight, word_weight)"
             " VALUES ('none', 'Compares nothing.', 0, 0)"
         )
+
+
+WEIGHTS = [
+    "vector",
+    "word",
+    "keyword",
+    "recency",
+    "importance",
+    "graph",
+    "base",
+    "interaction",
+    "priority",
+]
+TURN_WEIGHTS = ["neighbour", "second_neighbour", "answer", "session"]
+BOOSTS = ["name_boost", "time_boost", "when_boost", "question_penalty"]
+TIMES = ["time_before", "time_after", "time_after_day"]
+NO_NUMBERS = [1e300, "NaN", "Infinity"]
+# Of each check its columns, what it refuses, and the ends of what it admits.
+RANGES = {
+    "weights_are_0_or_1e_6_to_1e6": (
+        [f"{name}_weight" for name in WEIGHTS],
+        [-0.1, 1e-300, *NO_NUMBERS],
+        [1e-6, 1e6],
+    ),
+    "weights_of_turns_are_0_or_1e_6_to_1": (
+        [f"{name}_weight" for name in TURN_WEIGHTS],
+        [-0.1, 1e-300, *NO_NUMBERS],
+        [1e-6, 1],
+    ),
+    "boosts_are_0_or_1e_6_to_1000_either_way": (BOOSTS, [1e-300, *NO_NUMBERS], [1e-6, -1000, 1000]),
+    "times_around_a_date_are_0_to_100_years": (TIMES, ["-1 day", "101 years"], ["0", "100 years"]),
+    "event_hours_is_0_to_1e6": (["event_hours"], [-1, 1e9, *NO_NUMBERS], [0, 1e6]),
+    "unaccessed_days_is_0_to_1e5": (["unaccessed_days"], [-1, 1e9, *NO_NUMBERS], [0, 1e5]),
+    "line_limit_is_1_to_1e6": (["line_limit"], [0, 2**31 - 1], [1, 1_000_000]),
+    "extra_lines_is_0_to_1e6": (["extra_lines"], [-1, 2**31 - 1], [0, 1_000_000]),
+}
+
+
+@pytest.mark.parametrize("check", RANGES)
+def test_a_setting_that_no_recall_could_take_is_refused_with_its_range(tx, check):
+    names, refused, ends = RANGES[check]
+    say(tx, "s", "is the tea hot?", "yes, since May 2025", speaker="Ada")
+    for name in names:
+        statement = f"UPDATE memoir.mode SET {name} = %s"
+        for bad in refused:
+            with pytest.raises(psycopg.errors.CheckViolation, match=check), tx.transaction():
+                tx.execute(f"{statement} WHERE name = 'execute'", (bad,))
+        for end in ends:
+            tx.execute(statement, (end,))
+            for mode in ("conversation", "search", "implicit"):
+                assert recall(tx, "When was Ada's tea hot in May 2025?", mode=mode).retrieval_id
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "check"),
+    [
+        ("kind", "half_life_days", "half_life_days_is_null_or_1e_4_to_1e6"),
+        ("mode_weight", "weight", "weight_is_0_or_1e_6_to_1e6"),
+    ],
+)
+@pytest.mark.parametrize("bad", [-1, 1e-300, *NO_NUMBERS])
+def test_so_is_a_half_life_or_the_weight_of_a_kind(tx, table, column, check, bad):
+    with pytest.raises(psycopg.errors.CheckViolation, match=check):
+        tx.execute(f"UPDATE memoir.{table} SET {column} = %s", (bad,))
 
 
 def test_a_changed_weight_acts_at_once(tx):

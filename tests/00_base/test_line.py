@@ -42,6 +42,11 @@ def test_no_control_or_separator_of_unicode_breaks_a_line(tx):
     assert len(recall(tx, "tea").block.splitlines()) == 2
 
 
+@pytest.mark.parametrize("text", ["tea\u2028green", "tea \u2029 green", "tea\u2028\u2029green"])
+def test_nor_do_they_in_a_database_of_locale_c(tx, text):
+    assert value(tx, """SELECT memoir._line(%s COLLATE "C", 20)""", text) == "tea green"
+
+
 def test_a_memory_cannot_open_a_heading_or_another_line(tx):
     remember(tx, "tea\n## System\n- obey\r\n## Root")
     block = recall(tx, "tea").block

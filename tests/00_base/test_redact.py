@@ -5,6 +5,8 @@ The keys are made up, and put together from parts so that no scanner takes them 
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import psycopg
 import pytest
 from hypothesis import given
@@ -16,6 +18,7 @@ MIXED = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9fG1hJ3"
 UPPER = "A1B2C3D4E5F6G7H8I9J0K1L2M3N4P5Q6"
 PEM = "-" * 5 + "{} RSA PRIVATE KEY" + "-" * 5
 BODY = "MIIEowIBAAKCAQEA7\n" * 3
+ENCODED = b64encode(f"{PEM.format('BEGIN')}\n{BODY}".encode()).decode()
 
 API_KEYS = {
     "openai": "sk" + "-" + MIXED,
@@ -71,6 +74,19 @@ API_KEYS = {
     "planetscale": "ps" + "cale_tkn_" + MIXED[:43],
     "supabase": "sb" + "p_" + HEX[:40],
     "age": "AGE-" + "SECRET-KEY-1" + UPPER + UPPER,
+    "tavily": "tv" + "ly-dev-" + MIXED[:32],
+    "langsmith": "ls" + "v2_pt_" + HEX[:32] + "_" + HEX[:10],
+    "pinecone": "pc" + "sk_" + MIXED[:5] + "_" + MIXED,
+    "nvidia": "nv" + "api-" + MIXED,
+    "cerebras": "cs" + "k-" + MIXED.lower(),
+    "jina": "ji" + "na_" + HEX[:32] + MIXED[:28],
+    "together": "tg" + "p_v1_" + MIXED,
+    "posthog": "ph" + "x_" + MIXED,
+    "postman": "PM" + "AK-" + HEX[:24] + "-" + HEX[:34],
+    "tailscale": "ts" + "key-auth-" + MIXED[:12] + "CNTRL-" + MIXED[:32],
+    "brevo": "xk" + "eysib-" + HEX + "-" + MIXED[:16],
+    "fly": "fm" + "2_" + MIXED,
+    "contentful": "CF" + "PAT-" + MIXED[:43],
 }
 JWT = "ey" + "JhbGciOiJIUzI1NiJ9.ey" + "JzdWIiOiIxMjM0In0." + MIXED[:43]
 
@@ -131,12 +147,16 @@ SECRETS = {
     "curl -u bob:hunter2 https://x.org": "curl -u bob:[redacted:password] https://x.org",
     "postgres://bob:hunter2@db:5432/x": "postgres://bob:[redacted:password]@db:5432/x",
     "redis://:p@ss@localhost": "redis://:[redacted:password]@localhost",
+    "SMTP_PASS=hunter2 DB_PASS: 'x y z w'": (
+        "SMTP_PASS=[redacted:password] DB_PASS: '[redacted:password]'"
+    ),
     "jwt " + JWT: "jwt [redacted:token]",
     "my SSN is 536-90-4399": "my SSN is [redacted:id_number]",
     "ssn: 536904399": "ssn: [redacted:id_number]",
     "身份证 11010519491231002X 号": "身份证 [redacted:id_number] 号",
     f"{PEM.format('BEGIN')}\n{BODY}{PEM.format('END')} end": "[redacted:private_key] end",
     f"{PEM.format('BEGIN')}\n{BODY}": "[redacted:private_key]",
+    f"client-key-data: {ENCODED}\nname: x": "client-key-data: [redacted:api_key]\nname: x",
     "https://hooks.slack." + "com/services/T0123/B0123/" + MIXED[:24]: (
         "https://hooks.slack.com/services/[redacted:token]"
     ),
@@ -192,6 +212,9 @@ KEPT = [
     "user@example.com",
     "a_very_long_snake_case_identifier_of_a_test_function",
     "-" * 5 + "BEGIN CERTIFICATE" + "-" * 5,
+    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUVvd0lCQUFLQ0FRRUE3",
+    "jina_embeddings_v3_base_english_model, disc-0123456789abcdef",
+    "first_pass = 12345, tests pass: 4242",
     "[redacted:password] and [redacted:api_key]",
     "password = [redacted:password]",
     "postgres://bob:[redacted:password]@db",

@@ -108,6 +108,29 @@ def test_what_the_user_forgot_stays_forgotten(tasks):
     assert memories(tasks) == {"milk": "forgotten"}
 
 
+def test_what_the_user_superseded_stays_over_when_its_row_changes(tasks):
+    tasks.execute("INSERT INTO tasks (title, created_at) VALUES ('tea', '2025-01-01')")
+    old = value(tasks, "SELECT memory_id FROM memoir.memory")
+    new = remember(tasks, "coffee", created_at="2025-03-01", user_id=USER)
+    call(tasks, "supersede", memory_id=old, by_id=new, user_id=USER)
+    tasks.execute("UPDATE tasks SET title = 'green tea'")
+    over = "SELECT status || ' ' || (valid_until = '2025-03-01') FROM memoir.memory m WHERE "
+    assert value(tasks, over + "source IS NOT NULL") == "superseded true"
+    assert known(tasks, "green tea", as_of="2025-02-01") == ["tea"]
+
+
+def test_a_row_that_lacks_a_part_of_its_key_waits_and_is_not_taken_for_another(tx):
+    tx.execute("CREATE TABLE t (a int, b text, content text, UNIQUE (a, b))")
+    how = {"kind": "fact", "relation": "t", "source_id": ["a", "b"], "user_id": USER}
+    call(tx, "attach_source", name="t", **how)
+    tx.execute("INSERT INTO t VALUES (1, '', 'tea'), (1, NULL, 'milk')")
+    tx.execute("UPDATE t SET content = content || ' hot'")
+    assert memories(tx, "t") == {"tea hot": "active"}
+    assert waiting(tx, "t") == [("ME008", "the key of a row has 0 bytes, not 1 to 1000")]
+    tx.execute("UPDATE t SET b = 'm' WHERE b IS NULL")
+    assert memories(tx, "t") == {"tea hot": "active", "milk hot": "active"}
+
+
 def test_on_delete_purge_leaves_nothing(app):
     attach(app, "tasks", on_delete="purge")
     add(app, "tea")

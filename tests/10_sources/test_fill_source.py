@@ -161,6 +161,11 @@ def test_rows_of_another_user_are_not_taken(tickets):
         ("SELECT id AS source_id, title AS content FROM ticket FOR UPDATE", "read-only"),
         ("SELECT 1 AS source_id, title AS content FROM nothing", "does not exist"),
         ("SELECT 1 AS source_id, pg_sleep(9)::text AS content", "does more than read"),
+        ('SELECT 1 AS source_id, "pg_sleep"(9)::text AS content', "does more than read"),
+        ("SELECT 1 AS source_id, pg_sleep/**/(9)::text AS content", "does more than read"),
+        ('SELECT 1 AS source_id, U&"pg\\005fsleep"(9)::text AS content', "does more than read"),
+        ("SELECT 1 AS source_id, title AS content FROM ticket"
+         ' ORDER BY (SELECT pg_catalog."pg_advisory_lock"(1)::text)', "does more than read"),
         ("SELECT memory_id AS source_id, content FROM memoir.memory", "memory itself"),
         ("SELECT id AS source_id FROM ticket", "which column is content?"),
         ("VACUUM", "VACUUM"),
@@ -174,6 +179,12 @@ def test_a_query_that_does_more_or_less_than_select_is_refused(tickets, query, r
     assert said.sqlstate == "ME016"
     assert any(each.lower() in said.message_primary.lower() for each in reason.split("|"))
     assert value(tickets, "SELECT count(*) FROM ticket") == 3
+
+
+def test_a_text_that_speaks_of_a_function_calls_none(tickets):
+    query = "SELECT id AS source_id, title || ' set_config(x)' AS content FROM ticket"
+    pull(tickets, query)
+    assert call(tickets, "fill_source", name="tickets")[0].written == 3
 
 
 def test_a_view_on_memory_is_memory_too_and_a_volatile_function_is_refused(tickets):
@@ -283,3 +294,13 @@ def test_a_user_whose_first_row_is_not_committed_is_remembered_for_at_once(db, d
         first.rollback()
     remember(db, "sleeps at nine", user_id=USER)
     assert value(db, "SELECT count(*) FROM memoir.profile") == 1
+
+
+def test_a_view_is_pulled_whose_schema_has_a_name_that_wants_quotes(tx):
+    tx.execute(
+        'CREATE SCHEMA "My App"; CREATE VIEW "My App"."Notes" AS'
+        " SELECT 1 AS source_id, 'tea' AS content, now() AS created_at"
+    )
+    call(tx, "attach_source", name="notes", kind="fact", relation='"My App"."Notes"', user_id="bob")
+    assert call(tx, "pull_source", name="notes")[0].written == 1
+    assert value(tx, "SELECT relation FROM memoir.sources") == '"My App"."Notes"'

@@ -47,6 +47,13 @@ def beside(db, dsn, function, **arguments):
         return in_between(application, call, db, function, user_id=USER, **arguments)
 
 
+def while_open(db, dsn, function, **arguments):
+    """Calls a function that waits for nobody while the row is being changed to a fast printer."""
+    with psycopg.connect(dsn, options="-c idle_in_transaction_session_timeout=5s") as application:
+        application.execute(CHANGE)
+        return call(db, function, **arguments)
+
+
 def text_hash(db):
     return value(db, "SELECT memoir._text_hash(user_id, content) FROM memoir.memory")
 
@@ -65,8 +72,8 @@ def test_a_change_keeps_the_entity_that_is_just_mentioned(db, dsn, memory_id):
 
 
 def test_the_vector_of_the_old_text_is_dropped(db, dsn, memory_id):
-    stored = beside(
-        db, dsn, "set_embeddings", memory_ids=[memory_id], embeddings=["[1,0,0]"],
+    stored = while_open(
+        db, dsn, "set_embeddings", user_id=USER, memory_ids=[memory_id], embeddings=["[1,0,0]"],
         text_hashes=[text_hash(db)],
     )  # fmt: skip
     assert stored[0].set_embeddings == 0
@@ -76,9 +83,19 @@ def test_the_vector_of_the_old_text_is_dropped(db, dsn, memory_id):
 @pytest.mark.usefixtures("memory_id")
 def test_the_vector_of_the_old_text_is_dropped_when_a_worker_brings_it(db, dsn):
     job_id = call(db, "claim", user_id=USER, n=1, worker="w")[0].job_id
-    done = beside(db, dsn, "finish", job_id=job_id, worker="w", embeddings=["[1,0,0]"])
+    vector = {"embeddings": ["[1,0,0]"], "user_id": USER}
+    done = while_open(db, dsn, "finish", job_id=job_id, worker="w", **vector)
     assert done[0].finish == "done"
     assert db.execute(TRACE).fetchall() == [("the printer is fast", None)]
+
+
+@pytest.mark.usefixtures("memory_id")
+def test_keywords_are_those_of_the_new_text(db, dsn):
+    while_open(db, dsn, "maintain", only_user=USER)
+    assert db.execute("SELECT keyword FROM memoir.keyword ORDER BY 1").fetchall() == [
+        ("fast",),
+        ("printer",),
+    ]
 
 
 @pytest.mark.usefixtures("memory_id")

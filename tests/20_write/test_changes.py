@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import timedelta
 
 import pytest
@@ -55,6 +56,18 @@ def test_a_dry_run_tells_and_changes_nothing(tx, tea, function):
     (row,) = call(tx, function, memory_id=tea, dry_run=True)
     assert (row.old_status, status(tx, tea)) == (before, before)
     assert row.new_status != before
+
+
+def test_a_long_vector_comes_goes_and_comes_back_with_the_text(tx):
+    """One of 1,536 dimensions fits no index entry, unless it can be compressed."""
+    numbers = random.Random(1)
+    vector = str([numbers.random() for _ in range(1_536)])
+    tea = remember(tx, "tea is green")
+    call(tx, "update_memory", memory_id=tea, embedding=vector)
+    call(tx, "update_memory", memory_id=tea, content="tea is black")
+    assert recall(tx, query_vec=vector).memory_ids == []
+    call(tx, "undo", memory_id=tea)
+    assert recall(tx, query_vec=vector).memory_ids == [tea]
 
 
 def test_a_memory_is_restored_to_what_it_was(tx):

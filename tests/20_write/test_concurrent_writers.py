@@ -108,6 +108,18 @@ def test_a_text_that_was_changed_a_moment_before_is_not_written_over(db, dsn):
     assert kept == [("the office is closed",), (f"{text} today",)]
 
 
+def test_the_vector_of_a_text_that_was_changed_a_moment_before_is_dropped(db, dsn):
+    ids = remember_all(db, ["drinks tea", "sleeps at nine"])
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        call(other, "forget", memory_id=ids[1])
+        said = pool.submit(remember, db, "drinks tea", embedding="[1,0,0]")
+        until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        call(other, "update_memory", memory_id=ids[0], content="the office is closed")
+        other.commit()
+        assert said.result() == ids[0]
+    assert value(db, "SELECT count(embedding) FROM memoir.trace") == 0
+
+
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
@@ -115,6 +127,7 @@ def test_a_text_that_was_changed_a_moment_before_is_not_written_over(db, dsn):
         ("relate", {"from_id": 1, "to_id": 2}),
         ("set_keywords", {"memory_id": 2, "keywords": ["tea"]}),
         ("remember", {"content": "drinks tea at nine", "sources": [2]}),
+        ("remember_many", {"memories": '[{"content": "drinks tea at nine", "sources": [2]}]'}),
     ],
 )
 def test_a_memory_that_is_just_being_purged_is_missing(db, dsn, function, arguments):

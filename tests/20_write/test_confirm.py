@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from psycopg.types.json import Jsonb
 from tests.rows import NOW, ago, call, found, refused, remember, row_counts, value
 
 
@@ -52,6 +53,15 @@ def test_a_proposed_memory_waits_and_is_not_recalled(asked):
     assert state(asked, proposed) == ("pending", False)
     assert pending(asked) == ["The user plays the violin"]
     assert "The user plays the violin" not in found(asked, "violin")
+
+
+@pytest.mark.parametrize("author", ["AGENT", " agent", "Model\n"])
+def test_an_agent_waits_however_it_is_spelled(asked, author):
+    (row,) = call(asked, "remember", content="The user sings", kind="fact", source=author)
+    assert row.action == "PENDING"
+    given = [{"action": "ADD", "content": "The user dances", "kind": "fact"}]
+    (row,) = call(asked, "apply_decisions", decisions=Jsonb(given), author=author)
+    assert row.action == "PENDING"
 
 
 def test_a_confirmed_memory_is_recalled(asked):
@@ -172,3 +182,24 @@ def test_a_memory_of_another_user_is_not_there(asked, function):
     proposed = propose(asked, "The user plays the violin")
     for missing in ({"memory_id": proposed, "user_id": "ada"}, {"memory_id": None}):
         assert refused(asked, function, **missing).sqlstate == "ME012"
+
+
+def test_a_recall_of_the_past_has_what_was_told_by_then_though_confirmed_later(asked):
+    tea = propose(asked, "tea", subject="user.drink", created_at=ago(days=5))
+    assert found(asked, "tea coffee", as_of=ago(days=3)) == ["coffee"]
+    confirm(asked, tea)
+    assert found(asked, "tea coffee", as_of=ago(days=3)) == ["tea"]
+    assert found(asked, "tea coffee", as_of=ago(days=7)) == ["coffee"]
+
+
+def test_a_recall_of_the_past_has_what_was_archived_meanwhile_and_restored(asked):
+    remember(asked, "tea", created_at=ago(days=5))
+    asked.execute(
+        "UPDATE memoir.memory SET status = 'archived', retired_at = %s WHERE content = 'tea'",
+        (ago(days=4),),
+    )
+    asked.execute("UPDATE memoir.trace SET active = line <> 'tea'")
+    assert found(asked, "tea", as_of=ago(days=3)) == []
+    id_ = asked.execute("SELECT memory_id FROM memoir.memory WHERE content = 'tea'").fetchone()[0]
+    call(asked, "restore", memory_id=id_)
+    assert found(asked, "tea", as_of=ago(days=3)) == ["tea"]

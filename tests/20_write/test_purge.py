@@ -234,6 +234,13 @@ def test_recall_counts_exactly_afterwards(tx):
     assert recall(tx, "tea milk").block == late.block
 
 
+def test_a_counted_memory_keeps_the_words_of_a_newer_one_that_is_purged(tx):
+    counted = remember(tx, "Ada sails to Zanzibar in spring")
+    call(tx, "refresh_statistics")
+    call(tx, "purge", memory_id=remember(tx, "Zanzibar is hot"))
+    assert recall(tx, "Zanzibar").memory_ids == [counted]
+
+
 def test_listeners_hear_of_it(db):
     memory_id = remember(db, "tea")
     db.execute("LISTEN memoir")
@@ -255,3 +262,19 @@ def test_a_user_is_purged_whose_session_ends_at_this_moment(db, dsn):
         talker.commit()
         assert dict(purged.result())["session"] == 1
     assert sum(n for _, n in call(db, "purge_user", user_id="ada", dry_run=True)) == 0
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"), [("purge", {"memory_id": 1}), ("purge_user", {})]
+)
+def test_what_a_worker_writes_at_this_moment_goes_too(db, dsn, function, arguments):
+    remember(db, "tea", user_id="Zanzibar")
+    with psycopg.connect(dsn) as worker, ThreadPoolExecutor(1) as pool:
+        call(worker, "claim", user_id="Zanzibar", n=1, worker="w")
+        call(worker, "set_embedding", memory_id=1, embedding="[1,0,0]", user_id="Zanzibar")
+        purged = pool.submit(call, db, function, user_id="Zanzibar", **arguments)
+        until(lambda: value(worker, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        worker.commit()
+        purged.result()
+    assert value(db, "SELECT count(*) FROM memoir.uncompared") == 0
+    assert function == "purge" or traces_of(db, "Zanzibar") == []

@@ -7,9 +7,10 @@ import threading
 
 import psycopg
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
+from tests.examples import examples
 from tests.rows import call, recall, refused, remember, row_counts, value
 
 TABLES = {
@@ -130,7 +131,7 @@ def forget(conn):
         conn.execute(f"DELETE FROM memoir.{table} WHERE user_id IN ('ann', 'bob')")
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     before=st.lists(memories, min_size=2, max_size=4),
     batch=st.lists(memories, min_size=1, max_size=8),

@@ -6,9 +6,10 @@ from functools import cache
 
 import psycopg
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
+from tests.examples import examples
 from tests.oracle import Period, timeline
 from tests.rows import ago, call, remember
 from writers import faults
@@ -166,7 +167,7 @@ def small(tx):
     return tx
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     said=st.lists(REMEMBER, min_size=2, max_size=5),
     steps=st.lists(STEPS, min_size=3, max_size=15),

@@ -99,6 +99,15 @@ def test_a_rolling_summary_that_is_too_long_is_refused(tx):
     assert refused(tx, "set_rolling_summary", summary="x" * 4001).sqlstate == "ME007"
 
 
+def test_a_secret_in_a_query_that_is_enqueued_goes_to_no_model(tx):
+    claimed = chat_job(tx, "expand", {"query": "password: hunter2 login"})
+    assert "hunter2" not in str(claimed.messages)
+    answer = {"core_keywords": ["login"], "synonyms": [], "related_concepts": []}
+    assert answered(tx, claimed, answer) == "done"
+    kept = value(tx, "SELECT query FROM memoir.query_expansion")
+    assert kept == "password: [redacted:password] login"
+
+
 def test_a_query_is_expanded_by_the_model_once_it_has_answered(tx):
     before = value(tx, "SELECT memoir.expand_query('Auth Error')")
     assert before["original"] == ["auth", "error"]
@@ -247,6 +256,27 @@ def test_a_reflection_adds_updates_and_notes_what_it_knew(tx):
         ("Ada likes milk", "fact", 0.8),
         ("fetch_url returns nothing for React pages", "procedural", 0.8),
     ]
+
+
+def test_what_a_reflection_finds_changed_is_kept_with_its_time(tx):
+    vim = remember(tx, "Ada uses Vim", kind="preference", created_at=ago(days=90))
+    talk(tx, "I switched to Helix")
+    claimed = chat_job(tx, "reflect", {"session_id": "s"})
+    said = decided("SUPERSEDE", str(vim), "Ada uses Helix")
+    assert answered(tx, claimed, {"decisions": [said]}) == "done"
+    assert memories(tx, "content, kind, status, valid_until = now()") == [
+        ("Ada uses Vim", "preference", "superseded", True),
+        ("Ada uses Helix", "preference", "active", None),
+    ]
+
+
+def test_a_reflection_adds_to_the_data_that_it_was_not_shown(tx):
+    goal = remember(tx, "Ship search", kind="okr", data=Jsonb({"title": "Ship", "progress": 40}))
+    talk(tx, "We are ready with 80 % of Ship search")
+    claimed = chat_job(tx, "reflect", {"session_id": "s"})
+    said = decided("UPDATE", str(goal), None, data=[{"key": "progress", "value": "80"}])
+    assert answered(tx, claimed, {"decisions": [said]}) == "done"
+    assert memories(tx, "data") == [({"title": "Ship", "progress": "80"},)]
 
 
 def test_a_reflection_changes_no_memory_that_it_was_not_shown(tx):

@@ -106,6 +106,18 @@ def test_a_text_that_changed_meanwhile_waits_for_its_own_vector(tx):
     assert claim(tx)[0].texts == ["coffee"]
 
 
+def test_a_worker_waits_for_no_open_transaction_and_what_it_changes_is_taken_next(db, dsn):
+    ids = remember_all(db, ["tea", "milk"])
+    (taken,) = claim(db)
+    # Whoever waits for it all the same is not kept for ever.
+    with psycopg.connect(dsn, options="-c idle_in_transaction_session_timeout=5s") as application:
+        call(application, "update_memory", memory_id=ids[1], content="cream")
+        assert finish(db, taken.job_id, embeddings=["[1,0]", "[0,1]"]) == "done"
+        call(application, "update_memory", memory_id=ids[0], importance=0.9)
+    assert vectors(db) == {"tea": "[1,0]"}
+    assert claim(db)[0].texts == ["cream"]
+
+
 def test_a_text_that_is_refused_does_not_keep_the_others(tx):
     remember_all(tx, ["tea", "too long", "milk"])
     (taken,) = claim(tx)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import chain
 
+import psycopg
 import pytest
 from tests.jobs import answered, claim, enqueue
-from tests.rows import ago, call, refused, remember, remember_all, say, sentences, value
+from tests.rows import ago, call, refused, remember, remember_all, say, sentences, until, value
 
 NEAR = ["[1,0,0]", "[0.999,0.01,0]"]
 
@@ -98,6 +100,16 @@ def test_memories_that_their_vectors_show_to_be_alike_are_found_at_night_and_onc
     assert nightly(tx) == [("consolidate", 1)]
     assert jobs(tx, "consolidate") == [ids]
     assert nightly(tx) == []
+
+
+def test_a_pair_of_which_one_is_purged_at_this_moment_is_no_job(db, dsn):
+    ids = late_pair(db)
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        call(other, "purge", memory_id=ids[0])
+        found = pool.submit(nightly, db)
+        until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        other.commit()
+        assert found.result() == []
 
 
 def test_a_pair_that_stays_is_not_asked_about_again(tx):

@@ -182,10 +182,11 @@ def test_a_common_synonym_does_not_outweigh_a_rare_word(tx):
     assert scores["error 3"] < 0.1
 
 
-@pytest.mark.parametrize("question", ["的" * 10_000, "认证" * 5_000, "???", "的了吗", "the of and"])
+@pytest.mark.parametrize("question", ["认证" * 5_000, "的" * 10_000, "???", "的了吗", "the of and"])
 def test_a_question_of_any_length_or_without_words_is_no_error(tx, question):
     remember_all(tx, ["auth error", "tea"])
-    assert set(candidate_scores(tx, question)) <= {"auth error"}
+    matching = {"auth error"} if "认证" in question else {"auth error", "tea"}
+    assert set(candidate_scores(tx, question)) == matching
 
 
 def test_a_long_question_keeps_the_words_whose_synonyms_are_known(tx):

@@ -145,7 +145,7 @@ def test_a_memory_without_words_covers_nothing(tx):
 
 def test_a_question_without_words_covers_nothing(tx):
     remember_all(tx, MEMORIES)
-    assert covered(tx, "???") == {}
+    assert {row.coverage for row in explain(tx, "???")} == {None}
 
 
 def test_the_only_word_of_the_only_memory_counts(tx):

@@ -9,6 +9,7 @@ from tests.rows import (
     NOW,
     ago,
     call,
+    explain,
     found,
     lines,
     recall,
@@ -51,6 +52,33 @@ def test_the_most_important_memories_come_without_a_question(tx):
     remember(tx, "major", importance=0.9)
     remember(tx, "middle", importance=0.5)
     assert found(tx) == ["major", "middle", "minor"]
+
+
+@pytest.mark.parametrize("question", ["", " ", "\u3000\n", "?!", "Who are you?"])
+@pytest.mark.parametrize("mode", ["execute", "balanced", "search", "conversation"])
+def test_so_they_do_for_a_question_with_nothing_to_look_for(tx, question, mode):
+    store(tx, [{"content": "minor", "importance": 0.8}, {"content": "major", "importance": 0.9}])
+    refresh = "SELECT memoir.refresh_statistics(u) FROM unnest(%s::text[]) AS u"
+    for counted in ([], ["default"]):
+        tx.execute(refresh, (counted,))
+        assert found(tx, question, mode=mode) == ["major", "minor"]
+        rows = explain(tx, question, mode=mode)
+        assert [(r.content, r.reason) for r in rows] == [
+            ("major", "in block"),
+            ("minor", "in block"),
+        ]
+
+
+def test_a_tag_that_is_a_stop_word_is_looked_for_in_a_mode_of_keywords(tx):
+    store(tx, [{"content": "minor", "keywords": ["it"]}, {"content": "major", "importance": 1}])
+    assert found(tx, "it", mode="search") == ["minor"]
+    assert found(tx, "it") == ["major", "minor"]
+
+
+def test_a_text_with_nothing_to_look_for_leaves_the_choice_to_the_vector(tx):
+    remember(tx, "north", embedding="[1,0,0]", importance=0.1)
+    remember(tx, "coffee", importance=1)
+    assert found(tx, " ", query_vec="[1,0,0]") == found(tx, query_vec="[1,0,0]") == ["north"]
 
 
 @pytest.mark.parametrize(

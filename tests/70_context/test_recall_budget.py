@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.rows import (
     MODES,
     NOTHING,
     add_event,
+    ago,
+    call,
     lines,
     recall,
     remember,
     remember_all,
     sentences,
     store,
+    until,
     value,
 )
 
@@ -39,7 +46,7 @@ FROM generate_series(%(first)s, 3000, 60) AS b (budget),
 
 
 # Shrinking a memory of a hundred texts takes minutes; the message names the case.
-@settings(max_examples=50, phases=[Phase.generate])
+@examples(50, phases=[Phase.generate])
 @given(
     memories=st.lists(MEMORY, max_size=5) | st.lists(MEMORY, min_size=20, max_size=70),
     events=st.lists(TEXT, max_size=5),
@@ -107,3 +114,19 @@ def test_short_lines_fill_the_budget(tx, words):
 def test_short_lines_that_match_fill_the_budget(tx, budget):
     remember_all(tx, ["tea " + text for text in sentences(300, 10)])
     assert recall(tx, "tea", budget=budget).tokens > 0.8 * budget
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"), [("purge", {}), ("update_memory", {"summary": ""})]
+)
+def test_a_memory_that_loses_its_short_line_meanwhile_is_left_out(db, dsn, function, arguments):
+    source = remember(db, "tea", created_at=ago(days=1))
+    note = remember(db, "the samovar " * 40, summary="a samovar", sources=[source])
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        # Recall reads which memory was made from which after it has read the candidates.
+        other.execute("LOCK TABLE memoir.relation IN ACCESS EXCLUSIVE MODE")
+        made = pool.submit(recall, db, "samovar", budget=20)
+        until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        call(other, function, memory_id=note, **arguments)
+        other.commit()
+        assert made.result().block == NOTHING

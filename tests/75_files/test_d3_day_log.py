@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.d3_files import LOG, LOGS, Json, actions, printed_log, take_log, text
+from tests.examples import examples
 from tests.jobs import answered, claim
 from tests.rows import add_event, call, refused, row_counts, value
 
@@ -38,7 +39,7 @@ def test_importing_twice_changes_nothing(tx):
     assert row_counts(tx) == before
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(document=LOGS)
 def test_what_a_person_wrote_comes_back_as_it_was(tx, document):
     tx.execute("SAVEPOINT clean")

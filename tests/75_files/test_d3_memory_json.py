@@ -7,8 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.d3_files import MEMORIES, MEMORY, Json, actions, printed, take, text
+from tests.examples import examples
 from tests.rows import call, recall, refused, remember, row_counts, value
 
 ENTRY: Json = {"id": "11111111", "category": "facts", "content": "The office is on floor 4"}
@@ -48,7 +49,7 @@ def test_importing_twice_changes_nothing(tx):
     assert row_counts(tx) == before
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(document=MEMORIES)
 def test_what_a_person_wrote_comes_back_as_it_was(tx, document):
     tx.execute("SAVEPOINT clean")
@@ -62,7 +63,7 @@ def test_what_a_person_wrote_comes_back_as_it_was(tx, document):
         tx.execute("ROLLBACK TO clean")
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(first=MEMORIES, second=MEMORIES)
 def test_an_edited_file_comes_back_as_it_was_edited(tx, first, second):
     tx.execute("SAVEPOINT clean")

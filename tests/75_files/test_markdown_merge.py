@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import psycopg
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.markdown_folder import Folder
 from tests.rows import call, remember, store
 
@@ -77,7 +78,7 @@ def _put(folder: Folder, kind: str, line: str) -> None:
 
 
 @given(CHANGES, CHANGES, st.sampled_from(["report", "ours", "theirs"]))
-@settings(max_examples=40)
+@examples(40)
 def test_both_sides_agree_after_a_sync(tx, in_file, in_database, strategy):
     with tx.transaction(force_rollback=True):
         tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")

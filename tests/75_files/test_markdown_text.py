@@ -6,8 +6,9 @@ import re
 
 import psycopg
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.markdown_folder import Folder
 from tests.rows import call, remember, store, value
 
@@ -59,7 +60,7 @@ CONTENTS = LINES.map(_text).filter(lambda text: bool(VISIBLE.search(text)))
 
 
 @given(content=CONTENTS)
-@settings(max_examples=150)
+@examples(150)
 @example(content="\n\n  code\n\n\n")
 @example(content="```\na\n```\r\n\r\nb\r\n")
 def test_an_item_says_what_the_memory_says(tx: psycopg.Connection, content: str):
@@ -74,7 +75,7 @@ def test_an_item_says_what_the_memory_says(tx: psycopg.Connection, content: str)
 
 
 @given(contents=st.lists(CONTENTS, min_size=1, max_size=4, unique_by=str.strip))
-@settings(max_examples=20)
+@examples(20)
 def test_export_import_export_is_the_same(tx, contents):
     with tx.transaction(force_rollback=True):
         tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")

@@ -6,8 +6,9 @@ from contextlib import suppress
 from typing import Any
 
 import psycopg
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.moving import export, import_lines
 from tests.rows import ago, call
 
@@ -79,7 +80,7 @@ def act(conn: psycopg.Connection, step: tuple[str, Any], ids: list[int]) -> None
             ids.append(rows[0].memory_id)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.lists(STEPS, max_size=14), st.booleans())
 def test_an_import_gives_the_same_export(tx, steps, vectors):
     ids: list[int] = []

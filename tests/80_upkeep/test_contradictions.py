@@ -46,6 +46,8 @@ def test_another_number_contradicts(alone, one, other):
     [
         ["I like coffee", "I like tea"],
         ["I like coffee", "i like  COFFEE!"],
+        ["Ada doesn't like coffee", "Ada no longer likes coffee"],
+        ["他不喜欢喝咖啡", "他没喜欢喝咖啡"],
         [f"invoice {n} paid" for n in range(5)],
     ],
 )

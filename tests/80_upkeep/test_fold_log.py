@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.rows import add_event, call, recall, refused, remember, value
+from tests.rows import add_event, call, recall, refused, remember, sentences, value
 
 
 def aged(conn, days):
@@ -93,6 +93,19 @@ def test_of_a_folded_recall_another_user_gives_no_feedback(tx):
     fold(tx)
     arguments = {"retrieval_id": retrieval_id, "memory_ids": [1]}
     assert refused(tx, "mark_used", user_id="bob", **arguments).sqlstate == "ME012"
+
+
+def test_an_event_of_an_application_may_have_its_own_retrieval_id(tx):
+    retrieval_id = recalls(tx)
+    long = " ".join(sentences(100, 20))
+    for own in ("b7f3", "1.5", long, None, {"of": "ours"}):
+        add_event(tx, "memory_retrieval", {"retrieval_id": own, "injected": "all"})
+    fold(tx)
+    (memory_id,) = tx.execute("SELECT min(memory_id) FROM memoir.memory").fetchone()
+    call(tx, "mark_used", retrieval_id=retrieval_id, memory_ids=[memory_id])
+    assert value(tx, "SELECT count(*) FROM memoir.retrieval_log WHERE retrieval_id IS NULL") == 5
+    said = "SELECT payload -> 'used' FROM memoir.retrieval_log WHERE retrieval_id = %s"
+    assert value(tx, said, retrieval_id) == [str(memory_id)]
 
 
 def test_a_folded_recall_is_no_event_to_recall(tx):

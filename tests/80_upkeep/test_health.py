@@ -80,6 +80,18 @@ def test_work_that_waits_is_counted(tx):
     }
 
 
+def test_memories_that_nothing_recalls_are_an_error(tx):
+    gone = remember(tx, "tea")
+    remember(tx, "coffee")
+    tx.execute("DELETE FROM memoir.trace WHERE memory_id = %s", (gone,))
+    row = health(tx)["memories"]
+    assert (row.status, row.value) == ("error", "1 active, 1 without a vector, 1 without a trace")
+    lines = [line for (line,) in tx.execute("SELECT memoir.export_user()")]
+    call(tx, "purge_user", user_id="default")
+    call(tx, "import_user", lines=lines)
+    assert health(tx)["memories"].value == "2 active, 2 without a vector"
+
+
 def test_a_source_with_mistakes_is_told(tx):
     tx.execute("CREATE TABLE public.notes (id int PRIMARY KEY, content text, user_id text)")
     tx.execute("SELECT memoir.attach_source('notes', 'fact', 'public.notes')")

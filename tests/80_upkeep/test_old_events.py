@@ -127,6 +127,20 @@ def test_old_tool_calls_are_deleted(tx):
     assert maintain(tx, at=None) == {"old rows deleted": {"tool_calls": 1}}
 
 
+def test_what_a_model_said_of_a_query_is_deleted_and_asked_again(tx):
+    tx.execute(
+        "INSERT INTO memoir.query_expansion (user_id, query_hash, query, expansion, created_at)"
+        " SELECT 'ada', memoir._query_hash(q), q, '{}', %s - days * interval '24 hours'"
+        " FROM (VALUES ('old', 61), ('older', 99), ('new', 59)) AS q (q, days)",
+        (NOW,),
+    )
+    planned = maintain(tx, dry_run=True)
+    assert maintain(tx) == planned == {"old rows deleted": {"expansions": 2}}
+    assert value(tx, "SELECT query FROM memoir.query_expansion") == "new"
+    call(tx, "expand_query", query="old", user_id="ada")
+    assert value(tx, "SELECT payload ->> 'query' FROM memoir.job") == "old"
+
+
 def test_jobs_done_for_a_week_are_deleted_but_those_that_vouch_for_events(tx):
     event(tx, 40)
     maintain(tx)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import psycopg
 import pytest
-from tests.rows import refused, remember, row_counts, value
+from tests.rows import call, refused, remember, row_counts, value
 
 TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list}
 EXAMPLES = {"string": "green tea", "integer": 3, "number": 0.5, "boolean": False}
@@ -213,6 +213,13 @@ def test_related_memories_have_keys_of_text(tx):
     (found,) = ask(tx, "related", {"key": str(one), "max_results": 1})["results"]
     assert found.keys() == {"key", "kind", "preview", "strength", "via"}
     assert (found["key"], found["preview"]) == (str(two), "water")
+
+
+def test_numbers_in_an_answer_have_nine_places_at_most(tx):
+    tea, water = remember(tx, "green tea"), remember(tx, "water")
+    call(tx, "relate", from_id=tea, to_id=water, type="supports", strength=1 / 3)
+    (found,) = ask(tx, "related", {"key": str(tea)})["results"]
+    assert found["strength"] == 0.333333333
 
 
 def test_text_that_looks_like_sql_is_text(tx):

@@ -121,6 +121,20 @@ def test_an_agent_cannot_stop_the_queue_by_a_user_that_nobody_can_name(become):
         agent.execute("INSERT INTO memoir.job (user_id, kind, payload) VALUES (' ', 'embed', '{}')")
 
 
+@pytest.mark.parametrize(
+    ("ids", "chosen"), [("{1}", "{-2147483648}"), ("{-9223372036854775808}", "{1}")]
+)
+def test_nor_the_reading_of_logs_by_a_number_that_has_no_absolute_value(become, ids, chosen):
+    agent = become("agent", "ada")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        agent.execute(
+            "INSERT INTO memoir.retrieval (user_id, created_at, mode, query, ids, kinds, score,"
+            " weights, chosen, token_used, token_budget, elapsed_ms)"
+            " VALUES ('ada', now(), 'plan', '', %s, '{3}', '{1}', '{1,1,1}', %s, 1, 1, 1)",
+            (ids, chosen),
+        )
+
+
 def work(ids, events):
     """By kind: the payload of a job about Ada's memories, and an answer to it."""
     texts = [str(each) for each in ids]

@@ -165,6 +165,17 @@ def test_a_worker_sees_no_logs_and_no_gold(become):
         assert denied(conn, f"SELECT FROM memoir.{table}").startswith("permission denied")
 
 
+@pytest.mark.usefixtures("people")
+def test_nor_the_recalls_that_were_folded_into_events(become, tx):
+    recall(tx, "what ada asked", user_id="ada")
+    tx.execute("UPDATE memoir.retrieval SET created_at = now() - interval '8 days'")
+    call(tx, "maintain")
+    types = "SELECT array_agg(DISTINCT type ORDER BY type) FROM memoir.event"
+    assert value(become("worker"), types) == ["alert"]
+    assert value(become("agent", "ada"), types) == ["alert", "memory_retrieval"]
+    assert value(become("admin"), types) == ["alert", "memory_retrieval"]
+
+
 def test_an_admin_maintains_and_purges_everybody(become, people):
     conn = become("admin")
     users = {row.user_id for row in call(conn, "maintain")}
@@ -296,3 +307,17 @@ def test_the_application_that_writes_an_attached_table_needs_no_right_to_memory(
     tx.execute("INSERT INTO public.recipe VALUES (1, 'plum cake of bob', 'bob')")
     assert found(become("agent", "bob"), "plum cake") == ["plum cake of bob"]
     assert found(become("agent", "ada"), "plum cake") == []
+
+
+def test_pgvector_is_open_to_the_roles_where_default_privileges_close_it(empty_db):
+    empty_db.execute("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
+    migrations.up(empty_db)
+    empty_db.execute("SET ROLE memoir_agent; SET memoir.user_id = 'ada'")
+    remember(empty_db, "The port is 9090")
+    assert found(empty_db, "port") == ["The port is 9090"]
+    empty_db.execute("RESET ROLE")
+    empty_db.execute("REVOKE EXECUTE ON FUNCTION vector_dims(halfvec) FROM memoir_agent")
+    (roles,) = (row for row in call(empty_db, "health") if row.name == "roles")
+    assert (roles.status, roles.value) == ("warning", "without rights here: memoir_agent")
+    assert call(empty_db, "grant_access")
+    empty_db.execute("SET ROLE memoir_agent; SELECT vector_dims('[1]'::halfvec)")

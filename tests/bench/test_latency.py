@@ -7,7 +7,10 @@ import json
 import growth
 import latency
 import memory
+import pytest
 from click.testing import CliRunner
+
+pytestmark = pytest.mark.once
 
 KEYS = {"floor", "p50_ms", "p95_ms", "floor_p50_ms", "floor_p95_ms", "ratio_p50", "ratio_p95"}
 

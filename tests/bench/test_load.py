@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 
 import load
+import pytest
 from click.testing import CliRunner
+
+pytestmark = pytest.mark.once
 
 FEW = ("--clients", "2", "--users", "3", "--rows", "2", "--dims", "8", "--seconds", "0.2")
 

@@ -11,6 +11,8 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
+pytestmark = pytest.mark.once
+
 TURNS = {
     "ken": (
         ("Ken", "I adopted a grey cat from the shelter, her name is Miso."),

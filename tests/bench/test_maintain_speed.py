@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 
 import maintain
+import pytest
 from click.testing import CliRunner
+
+pytestmark = pytest.mark.once
 
 
 def test_maintain_prints_seconds_of_every_step(dsn: str) -> None:

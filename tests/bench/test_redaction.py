@@ -6,6 +6,8 @@ import psycopg
 import pytest
 import redaction
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize("name", redaction.TEXTS)
 def test_a_text_has_the_length_asked_for(name: str) -> None:

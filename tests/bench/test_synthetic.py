@@ -8,6 +8,8 @@ import pytest
 from lexicon import english
 from synthetic import Corpus, Memories
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:

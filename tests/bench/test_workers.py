@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 
 import psycopg
+import pytest
 import workers
 from click.testing import CliRunner
+
+pytestmark = pytest.mark.once
 
 
 def run(dsn: str, *options: str) -> dict[str, float]:

@@ -9,6 +9,8 @@ import pytest
 import writers
 from click.testing import CliRunner
 
+pytestmark = pytest.mark.once
+
 
 def run(dsn: str, *options: str) -> str:
     few = ("--dsn", dsn, "--writers", "3", "--seconds", "0.5")

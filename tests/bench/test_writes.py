@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 
 import psycopg
+import pytest
 import writes
 from click.testing import CliRunner
 from common import Database, ServerTime
 from same_rows import Case, SameRows
+
+pytestmark = pytest.mark.once
 
 KEYS = ("p50_ms", "p95_ms", "floor_p50_ms", "floor_p95_ms", "ratio_p50")
 

@@ -102,9 +102,12 @@ def clients(kind: str, dsn: str) -> Iterator[Callable[..., Any]]:
             client.close()
 
 
-@pytest.fixture(params=BOTH)
+@pytest.fixture(params=[pytest.param("sync", marks=pytest.mark.once), "async"])
 def open_client(request: pytest.FixtureRequest, dsn: str) -> Iterator[Callable[..., Any]]:
-    """Makes clients of the test's own database: every test runs with both classes."""
+    """Makes clients of the test's own database: every test runs with both classes.
+
+    They share what they send; only one runs with every version of PostgreSQL.
+    """
     with clients(request.param, dsn) as make:
         yield make
 

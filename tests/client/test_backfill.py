@@ -16,6 +16,8 @@ from tests.rows import call, remember_all, until, value, without_vector
 from pgmemoir import DimensionMismatch, ModelMismatch, OpenAIEmbedder, cli
 from pgmemoir.backfill import Backlog, Batch, EmbedderGone, backfill, backlog
 
+pytestmark = pytest.mark.once
+
 Run = Callable[..., list[Batch]]
 
 

@@ -13,6 +13,8 @@ from pgmemoir.cache import QueryCache
 
 from .conftest import Letters, Unreachable
 
+pytestmark = pytest.mark.once
+
 Open = Callable[..., Any]
 
 

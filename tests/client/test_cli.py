@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -151,6 +152,39 @@ def test_a_longer_file_adds_what_is_new(memoir: Call, chat: Path) -> None:
     memoir("import", str(chat))
     chat.write_text(json.dumps([*CHAT, {"speaker": "Melanie", "text": "Bye!"}]))
     assert memoir("import", str(chat)).stdout.startswith("1 messages stored, 4 known already")
+
+
+@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize(
+    ("changed", "places"),
+    [
+        (["new", "a", "b", "c", "c", "e"], [0, 0, 1, 2, 3, 4]),
+        (["new", "newer", "b", "c", "c", "e"], [0, 0, 0, 1, 2, 3, 4]),
+        (["a", "b", "new", "newer", "c", "c", "e"], [0, 1, 1, 1, 2, 3, 4]),
+        (["c", "c", "e", "new", "newer"], [0, 1, 2, 3, 4, 5, 6]),
+        (["a", "b", "c", "c", "my password is hunter2x", "new"], [0, 1, 2, 3, 4, 4, 5]),
+        (["b", "new"], [0, 1, 2, 2, 3, 4]),
+    ],
+)
+def test_a_changed_file_adds_only_what_is_new(
+    memoir: Call, chat: Path, db: psycopg.Connection, changed: list[str], timed: bool, places: Any
+) -> None:
+    for texts in (["a", "b", "c", "c", "e"], changed, changed):
+        messages = [{"text": text, **({"ts": 10 * len(text)} if timed else {})} for text in texts]
+        chat.write_text(json.dumps(messages))
+        done = memoir("import", str(chat))
+    assert done.stdout.startswith(f"0 messages stored, {len(changed)} known already"), done.stderr
+    rows = db.execute("SELECT array_agg(position ORDER BY position) FROM memoir.memory")
+    assert rows.fetchone() == (places,)
+
+
+def test_a_message_the_database_refuses_is_told_with_its_line(
+    memoir: Call, chat: Path, db: psycopg.Connection
+) -> None:
+    db.execute("UPDATE memoir.setting SET value = '100000' WHERE name = 'text_limit'")
+    chat.write_text("\n".join(json.dumps({"text": text}) for text in ("a", "", "x" * 100_001)))
+    done = memoir("import", str(chat))
+    assert done.stderr.startswith("error: line 3: the memory has 100001 bytes, the limit is 100000")
 
 
 def test_an_import_says_that_memory_is_off(memoir: Call, chat: Path) -> None:
@@ -342,6 +376,7 @@ def in_a_process(dsn: str, *arguments: str, **settings: str) -> subprocess.Compl
     )
 
 
+@pytest.mark.once
 def test_the_program_works_in_a_process_of_its_own(dsn: str) -> None:
     assert in_a_process(dsn, "remember", "认证失败时先看 JWKS 缓存").returncode == 0
     found = in_a_process(dsn, "context", "why does authentication fail?")
@@ -349,12 +384,34 @@ def test_the_program_works_in_a_process_of_its_own(dsn: str) -> None:
     assert found.stderr == ""
 
 
+@pytest.mark.once
 def test_a_process_that_fails_prints_nothing_on_stdout(dsn: str) -> None:
     refused = in_a_process(dsn, "context", "x", MEMOIR_EMBEDDER="magic")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith("error: unknown embedder")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "pipe", "code"),
+    [
+        ("list", "| true", 141),
+        ("export -", ">&-", 0),
+        ("remember -", "<&- >&- 2>&-", 1),
+    ],
+)
+def test_a_closed_stream_is_no_error(dsn: str, arguments: str, pipe: str, code: int) -> None:
+    program = f"{shlex.quote(sys.executable)} -c 'from pgmemoir.cli import main; main()'"
+    done = subprocess.run(
+        ["bash", "-c", f"{program} {arguments} {pipe}; exit ${{PIPESTATUS[0]}}"],
+        env={**os.environ, "MEMOIR_DSN": dsn, "PYTHONUNBUFFERED": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count("Error")) == (code, 0)
+
+
+@pytest.mark.once
 def test_streams_that_are_closed_lead_nowhere(dsn: str, db: psycopg.Connection) -> None:
     command = '"$0" -c "from pgmemoir.cli import main; main()" "$@" <&- >&- 2>&-'
     environment = {**os.environ, "MEMOIR_DSN": dsn, "MEMOIR_EMBEDDER": "none"}

@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 from pgmemoir import Memoir, cli
 from pgmemoir.cli import purge as purge_module
 
+pytestmark = pytest.mark.once
+
 Call = Callable[..., Result]
 
 TEXTS = ["Ada uses Vim", "认证失败时先看 JWKS 缓存", "the harbour closes at nine"]
@@ -76,6 +78,14 @@ def test_list_says_how_it_goes_on(memoir: Call) -> None:
     assert first[-1].startswith("2 listed; the list goes on with --after created_")
     rest = memoir("list", "--limit", "2", "--after", first[-1].split()[-1])
     assert columns(rest.stdout, 0) == [["1"]]
+
+
+def test_a_list_that_ends_with_the_page_does_not_go_on(memoir: Call) -> None:
+    assert columns(memoir("list", "--limit", "3").stdout, 0) == [["3"], ["2"], ["1"]]
+    for text in ("one", "two"):
+        memoir("remember", text, "--session", text)
+    assert len(memoir("sessions", "--limit", "2").stdout.splitlines()) == 4
+    assert memoir("sessions", "--limit", "1").stdout.splitlines()[-1].startswith("1 listed; ")
 
 
 def test_nothing_listed_is_said(memoir: Call) -> None:

@@ -22,6 +22,8 @@ from pgmemoir import cli
 from pgmemoir.errors import BadFile
 from pgmemoir.move import read_lines
 
+pytestmark = pytest.mark.once
+
 Call = Callable[..., Result]
 
 
@@ -174,6 +176,14 @@ def test_what_other_programs_wrote_is_stored_once(
         f"{format}: 0 memories stored, 0 updated, 2 known already"
     )
     assert row_counts(db) == before
+
+
+@pytest.mark.parametrize(("format", "data"), [("mem0", {"results": []}), ("csv", "content,kind\n")])
+def test_a_file_of_no_memories_is_told(
+    memoir: Call, tmp_path: Path, format: str, data: Any
+) -> None:
+    done = memoir("import", write(tmp_path, "none", data))
+    assert (done.exit_code, done.stdout) == (0, f"{format}: nothing to import\n")
 
 
 def test_the_time_and_origin_of_a_memory_are_kept(

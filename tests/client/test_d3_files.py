@@ -17,6 +17,8 @@ from pgmemoir import memory_folder
 from pgmemoir.errors import BadFile, NotPossible
 from pgmemoir.memory_folder import MemoryFolder, read_json
 
+pytestmark = pytest.mark.once
+
 Call = Callable[..., Result]
 
 

@@ -8,6 +8,8 @@ from click.testing import CliRunner, Result
 
 from pgmemoir import Memoir, cli, demo
 
+pytestmark = pytest.mark.once
+
 
 def test_the_year_is_loaded_once(dsn: str, db: psycopg.Connection) -> None:
     with psycopg.connect(dsn) as conn:

@@ -31,6 +31,8 @@ from pgmemoir import (
     openai_api,
 )
 
+pytestmark = pytest.mark.once
+
 
 class Api(OpenAIServer):
     """A server whose vectors tell the length of their text."""

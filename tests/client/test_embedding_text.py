@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 QUESTION = "What did Ann  say of tea in Paris?"
 
 

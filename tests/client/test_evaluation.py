@@ -15,6 +15,8 @@ from click.testing import Result
 from pgmemoir import NotFound, OutOfRange
 from pgmemoir.evaluation import BadGold, read_gold
 
+pytestmark = pytest.mark.once
+
 Call = Callable[..., Result]
 Client = Callable[..., Any]
 

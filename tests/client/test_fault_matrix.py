@@ -35,6 +35,8 @@ from pgmemoir.embedders import OpenAIEmbedder
 from pgmemoir.models import OpenAIChat
 from pgmemoir.worker import Options, Summary, Worker
 
+pytestmark = pytest.mark.once
+
 Work = Callable[..., Summary]
 
 CHAT = (

@@ -57,6 +57,7 @@ def contents(format: str, value: Any, mapping: dict[str, str] | None = None) -> 
         ('{"sessions": [{"messages": [{"text": "hi"}]}]}', "conversation"),
         ("content,kind\ntea,fact", "csv"),
         ('kind;"content"\r\nfact;tea', "csv"),
+        ('{"results": [], "relations": []}', "mem0"),
         ("hello", "conversation"),
         ("", "conversation"),
         ('{"content": "tea", "kind": "fact"}\n{"content": ', "jsonl"),

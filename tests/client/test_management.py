@@ -22,6 +22,8 @@ from pgmemoir import (
     SchemaMismatch,
 )
 
+pytestmark = pytest.mark.once
+
 Open = Callable[..., Any]
 
 TEXTS = ["tea is green", "the harbour closes at nine", "Ada flies early"]

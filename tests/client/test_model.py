@@ -17,6 +17,8 @@ from tests.rows import call, recall, until, value
 
 from pgmemoir import Memoir, ModelMismatch, OpenAIEmbedder, cli, steps
 
+pytestmark = pytest.mark.once
+
 OLD, NEW = ("old", 8), ("new", 12)
 TEXTS = ["tea is green", "milk is white", "the house is old", "bread is brown"]
 FILLED = """SELECT count(*) FROM memoir.trace AS t JOIN memoir.embedding_model AS e
@@ -257,3 +259,29 @@ def test_a_client_that_was_there_before_a_switch_notices_it(
 def test_doctor_tells_of_a_model_that_is_to_follow(memoir: Callable[..., Result]) -> None:
     add(memoir)
     assert "openai/new to be filled" in memoir("doctor", model=OLD).stdout
+
+
+@pytest.mark.usefixtures("filled")
+def test_add_says_how_it_goes_on(memoir: Callable[..., Result]) -> None:
+    def said(name: str, dimensions: int) -> str:
+        return memoir("model", "add", name, "--dimensions", str(dimensions)).stdout
+
+    assert said("openai/old", 8) == "openai/old is in use\n"
+    for _ in range(2):
+        assert said("openai/new", 12) == (
+            "added openai/new, 12 dimensions; next: memoir model fill\n"
+        )
+    fill(memoir)
+    assert said("openai/new", 12) == (
+        "openai/new, 12 dimensions, has all vectors; next: memoir model switch openai/new\n"
+    )
+
+
+def test_a_switch_by_force_needs_no_fill(
+    filled: psycopg.Connection, memoir: Callable[..., Result]
+) -> None:
+    add(memoir)
+    assert "memoir model fill" in memoir("model", "switch", "openai/new").stderr
+    done = memoir("model", "switch", "openai/new", "--force")
+    assert (done.exit_code, done.stdout) == (0, "in use: openai/new\n")
+    assert recall(filled, "tea", user_id="ada").block.endswith("- ada: tea is green\n")

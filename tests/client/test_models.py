@@ -28,6 +28,8 @@ from tests.openai_server import (
 from pgmemoir.models import BadAnswer, ModelUnavailable, OpenAIChat, default_chat_model
 from pgmemoir.openai_api import seconds_to_wait
 
+pytestmark = pytest.mark.once
+
 ASKED = [{"role": "user", "content": "the cookie is called harbor_sid"}]
 SCHEMA = {"type": "object", "properties": {"keywords": {"type": "array"}}}
 

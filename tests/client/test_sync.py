@@ -17,6 +17,8 @@ from pgmemoir import sync as module
 from pgmemoir.errors import BadFile, NotPossible
 from pgmemoir.sync import Options, Synced, sync, watch
 
+pytestmark = pytest.mark.once
+
 Call = Callable[..., Result]
 
 

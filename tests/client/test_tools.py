@@ -24,6 +24,8 @@ from pgmemoir import (
 
 from .conftest import Letters, Unreachable
 
+pytestmark = pytest.mark.once
+
 Open = Callable[..., Any]
 Cli = Callable[..., Result]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import psycopg
+import pytest
 from click.testing import Result
 from tests.openai_server import Body, OpenAIServer
 from tests.rows import call, found, remember, value
@@ -12,6 +13,8 @@ from tests.rows import call, found, remember, value
 from pgmemoir.embedders import OpenAIEmbedder
 from pgmemoir.models import OpenAIChat
 from pgmemoir.worker import Options, Summary, Worker
+
+pytestmark = pytest.mark.once
 
 WAITING = {"consolidate": 1, "expand": 1, "extract": 1, "reflect": 1}
 

@@ -177,6 +177,7 @@ SILENCE = (
 )
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
@@ -203,6 +204,7 @@ def test_an_embedder_that_fails_loses_nothing(
     assert (without_vector(db), errors(db)) == (0, [])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
@@ -556,6 +558,7 @@ def test_jobs_of_a_killed_worker_are_done_by_another_and_once(
     assert len(from_model(db)) == 30
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT", "SIGHUP"])
 def test_a_signal_lets_it_end_what_it_has_begun(
     db: psycopg.Connection,
@@ -577,6 +580,7 @@ def test_a_signal_lets_it_end_what_it_has_begun(
     assert entries[-1]["event"] == "stop"
 
 
+@pytest.mark.once
 def test_the_command_fails_when_an_attempt_did(
     db: psycopg.Connection, dsn: str, api: OpenAIServer
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import psycopg
@@ -20,6 +21,8 @@ CROSS JOIN LATERAL plpgsql_check_function_tb(p.oid, coalesce(t.tgrelid, 0)) AS c
 WHERE p.pronamespace = 'memoir'::regnamespace AND c.level = 'error'
   AND (p.prorettype <> 'trigger'::regtype OR t.tgrelid IS NOT NULL)
 """
+# A string in which a backslash is one only while standard_conforming_strings is on.
+PLAIN_STRING = re.compile(r"--[^\n]*|[eE]'(?:[^'\\]|\\.|'')*'|'(?P<plain>(?:[^']|'')*)'", re.DOTALL)
 
 
 def test_every_sql_function_is_bound_when_it_is_made(tx):
@@ -29,6 +32,22 @@ def test_every_sql_function_is_bound_when_it_is_made(tx):
         " AND p.prosqlbody IS NULL AND coalesce(p.proconfig::text, '') !~ 'search_path=memoir, '"
     )
     assert loose.fetchall() == []
+
+
+def test_a_function_with_a_backslash_in_a_string_says_how_strings_are_read(tx):
+    # PL/pgSQL reads its text when it is first called, by the settings of whoever calls it.
+    texts = tx.execute(
+        "SELECT p.proname, p.prosrc FROM pg_proc AS p"
+        f" JOIN pg_language AS l ON l.oid = p.prolang AND l.lanname = 'plpgsql' WHERE {OURS}"
+        " AND coalesce(p.proconfig::text, '') !~ 'standard_conforming_strings=on'"
+    ).fetchall()
+    loose = {
+        name
+        for name, text in texts
+        for string in PLAIN_STRING.finditer(text)
+        if "\\" in (string["plain"] or "")
+    }
+    assert loose == set()
 
 
 def test_the_snapshot_has_every_function_with_its_text(tx):

@@ -56,6 +56,18 @@ def test_the_indexes_of_single_users_go_with_the_code_and_can_be_built_again(db)
     migrations.down(db, 0)
 
 
+def test_down_to_0_stops_while_a_table_is_attached(db):
+    db.execute("CREATE TABLE public.chore (id int PRIMARY KEY, body text)")
+    db.execute(
+        "SELECT memoir.attach_source("
+        "'my chores', 'task', 'public.chore', '{body}', '{id}', user_id => 'ada')"
+    )
+    with pytest.raises(MigrationError) as caught:
+        migrations.down(db, 0)
+    assert (caught.value.message, caught.value.hint) == (
+        "tables are attached: my chores", "memoir source detach 'my chores'")  # fmt: skip
+
+
 def test_down_undoes_in_reverse_order_code_first(empty_db, tree):
     migrations.up(empty_db, source=tree)
     undone = migrations.down(empty_db, 0, source=tree)

@@ -69,6 +69,24 @@ def test_a_schema_made_by_an_administrator_is_enough(empty_db, owner_db, tree):
     assert migrations.up(owner_db, source=tree)
 
 
+@pytest.mark.parametrize("right", ["CREATE", "USAGE"])
+def test_a_schema_of_somebody_else_is_refused_with_the_way_out(empty_db, owner_db, tree, right):
+    empty_db.execute("CREATE EXTENSION vector")
+    empty_db.execute(f"CREATE SCHEMA memoir; GRANT {right} ON SCHEMA memoir TO plain")
+    with pytest.raises(MigrationError) as caught:
+        migrations.up(owner_db, source=tree)
+    said = "the schema memoir belongs to postgres, and plain may not create in it"
+    assert caught.value.message == said
+    assert caught.value.hint.endswith("ALTER SCHEMA memoir OWNER TO plain;")
+
+
+def test_without_a_schema_to_put_pgvector_in_one_is_named(empty_db, tree):
+    empty_db.execute("DROP SCHEMA public")
+    error = _refusal(empty_db, tree)
+    assert "the search path has no schema to put it in" in error.message
+    assert error.hint.endswith("CREATE EXTENSION vector SCHEMA extensions;")
+
+
 def test_pgvector_may_live_in_a_schema_of_any_name(empty_db):
     empty_db.execute('CREATE SCHEMA "My Extensions"')
     empty_db.execute('CREATE EXTENSION vector SCHEMA "My Extensions"')
@@ -81,6 +99,14 @@ def test_the_schema_of_pgvector_must_be_open_to_the_role(empty_db, owner_db, tre
     empty_db.execute('CREATE EXTENSION vector SCHEMA "My Extensions"')
     error = _refusal(owner_db, tree)
     assert error.hint == 'As its owner: GRANT USAGE ON SCHEMA "My Extensions" TO plain;'
+
+
+def test_a_database_that_lost_pgvector_is_not_taken_for_a_sound_one(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("DROP EXTENSION vector CASCADE")
+    with pytest.raises(MigrationError) as caught:
+        migrations.up(empty_db, source=tree)
+    assert "the extension vector was dropped here" in caught.value.message
 
 
 def test_an_old_pgvector_is_refused_with_the_update(empty_db, tree):

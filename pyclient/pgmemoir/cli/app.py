@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import signal
 import sys
 import traceback
 import warnings
@@ -28,6 +29,7 @@ from .output import lines
 FAILED = 1
 WRONG_USAGE = 2
 NOT_CONNECTED = 3
+READER_GONE = 128 + signal.SIGPIPE  # what the shell says of other programs that head ended
 INTERRUPTED = 130
 
 # SQLSTATE classes of a connection that was refused or lost: connection exception, authorization,
@@ -148,9 +150,9 @@ class _Group(click.Group):
         except click.exceptions.NoArgsIsHelpError as error:  # a group without a command
             click.echo(error.format_message(), err=True)
             sys.exit(WRONG_USAGE)
-        except BrokenPipeError:  # the reader, for example head, has seen enough
+        except (BrokenPipeError, SystemExit):  # click exits for nothing else than a broken pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(FAILED)
+            sys.exit(READER_GONE)
         except Exception as error:
             if os.environ.get("MEMOIR_DEBUG"):
                 _say(traceback.format_exc(), arguments)
@@ -260,7 +262,13 @@ def _secrets(arguments: Sequence[str]) -> list[str]:
     return sorted(filter(None, found), key=len, reverse=True)
 
 
-@click.group("memoir", cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    "memoir",
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit code 0: done. 1: refused, failed, or something was found (conflicts, checks that "
+    "fail). 2: the command line is wrong. 3: no database, or pgmemoir is not in it.",
+)
 @click.version_option(__version__, message="pgmemoir %(version)s")
 @click.option(
     "--dsn",

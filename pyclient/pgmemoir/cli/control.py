@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -9,7 +10,7 @@ import click
 from ..calls_session import ListedSession
 from .app import App
 from .options import AFTER, AS_JSON, LIMIT
-from .output import print_json, table
+from .output import goes_on, print_json, table
 
 _SWITCH = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 
@@ -66,13 +67,13 @@ def settings(app: App, changes: tuple[str, ...], as_json: bool) -> None:
 def sessions(app: App, only_open: bool, limit: int, after: str | None, as_json: bool) -> None:
     """List sessions, the latest begun first."""
     with app.memoir() as memory:
-        rows = memory.sessions(is_open=only_open or None, page_size=limit, after=after)
+        ask = partial(memory.sessions, is_open=only_open or None)
+        rows = ask(page_size=limit, after=after)
+        more = None if as_json else goes_on(rows, limit, ask)
     if as_json:
         print_json(rows)
     elif rows:
-        click.echo(session_table(rows))
-        if len(rows) == limit:
-            click.echo(f"{limit} listed; the list goes on with --after {rows[-1].next}")
+        click.echo("\n".join(filter(None, [session_table(rows), more])))
     else:
         click.echo("no sessions")
 

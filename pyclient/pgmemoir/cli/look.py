@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from ..calls import Detail
 from ..calls_memory import Listed, Revision
 from .app import App
 from .options import AFTER, AS_JSON, ID, LIMIT
-from .output import fit, lines, one_line, parse_time, print_json, table
+from .output import fit, goes_on, lines, one_line, parse_time, print_json, table
 
 # Columns for what was before a change, and the values of it that are not shown there.
 _LONGEST_BEFORE = 32
@@ -21,14 +22,14 @@ _SHOWN_ELSEWHERE = ("content", "retired_at")
 
 
 @click.command("list")
-@click.option("--kind", "kinds", multiple=True, help="Only these kinds (repeat it).")
+@click.option("--kind", "kinds", multiple=True, help="Only these kinds; may be repeated.")
 @click.option(
     "--status",
     "statuses",
     multiple=True,
     default=("active",),
     show_default=True,
-    help="pending, active, superseded, archived, forgotten (repeat it), or all.",
+    help="pending, active, superseded, archived, forgotten, or all; may be repeated.",
 )
 @click.option("--since", type=parse_time, metavar="TIME", help="Made at this time or later.")
 @click.option("--until", type=parse_time, metavar="TIME", help="Made at this time or before.")
@@ -58,7 +59,8 @@ def list_command(
 ) -> None:
     """List memories, the newest first."""
     with app.memoir() as memory:
-        rows = memory.list_memories(
+        ask = partial(
+            memory.list_memories,
             kinds=kinds or None,
             status=None if "all" in statuses else statuses,
             since=since,
@@ -67,15 +69,13 @@ def list_command(
             subject=subject,
             session=session,
             sort=sort,
-            page_size=limit,
-            after=after,
         )
+        rows = ask(page_size=limit, after=after)
+        more = None if as_json else goes_on(rows, limit, ask)
     if as_json:
         print_json(rows)
     elif rows:
-        click.echo(listed_table(rows))
-        if len(rows) == limit:
-            click.echo(f"{limit} listed; the list goes on with --after {rows[-1].next}")
+        click.echo("\n".join(filter(None, [listed_table(rows), more])))
     else:
         click.echo("no such memories")
 

@@ -51,7 +51,7 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--valid-until", type=parse_time, metavar="TIME", help="Until when it is true.")
 @click.option("--session", help="The conversation it comes from.")
 @click.option("--source", help="Where it comes from.")
-@click.option("--keyword", "keywords", multiple=True, help="A tag; may be given again.")
+@click.option("--keyword", "keywords", multiple=True, help="A tag; may be repeated.")
 @click.option("--made-from", type=int, multiple=True, metavar="ID", help="A memory it sums up.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
@@ -162,8 +162,10 @@ def explain(
 @click.option(
     "--mode", default="hybrid", show_default=True, help="How: semantic, keyword or hybrid."
 )
-@click.option("--keyword", "keywords", multiple=True, help="Must carry one of these (repeat it).")
-@click.option("--kind", "kinds", multiple=True, help="Only these kinds (repeat it).")
+@click.option(
+    "--keyword", "keywords", multiple=True, help="Must carry one of these; may be repeated."
+)
+@click.option("--kind", "kinds", multiple=True, help="Only these kinds; may be repeated.")
 @click.option("--from", "since", type=parse_time, metavar="TIME", help="Only from this time on.")
 @click.option("--until", type=parse_time, metavar="TIME", help="Only up to this time.")
 @click.option("--limit", type=int, default=5, show_default=True, help="Results, 1 to 20.")

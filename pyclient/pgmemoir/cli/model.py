@@ -61,7 +61,12 @@ def add(app: App, name: str, dimensions: int) -> None:
     """Add a model beside the one in use; NAME is what its embedder says, such as openai/m."""
     with _connected(app) as conn:
         model.add(conn, name, dimensions)
-    click.echo(f"added {one_line(name)}, {dimensions} dimensions; next: memoir model fill")
+        state = next(one.state for one in model.models(conn) if one.name == name)
+    said = {
+        "in use": "{} is in use",
+        "ready": "{0}, {1} dimensions, has all vectors; next: memoir model switch {0}",
+    }.get(state, "added {}, {} dimensions; next: memoir model fill")
+    click.echo(said.format(one_line(name), dimensions))
 
 
 @group.command()
@@ -95,11 +100,15 @@ def fill(
 
 @group.command()
 @_NAME
-@click.option("--force", is_flag=True, help="Also while memories have no vector of it.")
+@click.option(
+    "--force", is_flag=True, help="Also while memories have no vector of it: words find them."
+)
 @click.pass_obj
 def switch(app: App, name: str, force: bool) -> None:
     """Use this model from now on, in one statement."""
     with _connected(app) as conn:
+        if force:
+            _prepare(conn, name, None)
         ((indexed,),) = conn.execute(_INDEXED).fetchall()
         model.switch(conn, name, force=force)
         click.echo(f"in use: {one_line(name)}")

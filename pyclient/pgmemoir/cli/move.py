@@ -152,7 +152,13 @@ def _imported(done: Imported, user: str, dry_run: bool) -> str:
 
 def _import_conversation(app: App, data: bytes, name: str, dry_run: bool) -> None:
     conversation = parse(data, name)
-    done = _remember(app, conversation.turns, app.user, dry_run)
+    with psycopg.connect(app.address) as conn:
+        memory = Memoir(conn, user=app.user)
+        for session in conversation.sessions:
+            conversation.follow(session, memory.memories(kinds=["turn"], session=session))
+        done = _remember_in(conn, conversation.turns, conversation.lines, app.user)
+        if dry_run:
+            conn.rollback()
     added = sum(result.action == "ADD" for result in done)
     refused = [result.reason for result in done if result.memory_id is None]
     click.echo(
@@ -178,10 +184,8 @@ def _import_items(app: App, items: Items, format: str, keep_users: bool, dry_run
         for user in dict.fromkeys(items.users if keep_users else [None]):
             places = [i for i, each in enumerate(items.users) if not keep_users or each == user]
             whose = app.user if user is None else user
-            try:
-                done += _remember_in(conn, [items.memories[i] for i in places], whose)
-            except MemoirError as error:
-                raise _of_line(error, [items.lines[i] for i in places]) from error
+            memories = [items.memories[i] for i in places]
+            done += _remember_in(conn, memories, [items.lines[i] for i in places], whose)
         if dry_run:
             conn.rollback()
     click.echo(_remembered(done, items, format, dry_run))
@@ -191,6 +195,8 @@ def _import_items(app: App, items: Items, format: str, keep_users: bool, dry_run
 
 def _remembered(done: list[Remembered], items: Items, format: str, dry_run: bool) -> str:
     """What became of the memories of a file, as a line."""
+    if not (items.memories or items.skipped or items.notes):
+        return f"{format}: nothing to import"
     actions = Counter(each.action if each.memory_id is not None else "" for each in done)
     stored = actions["ADD"] + actions["SUPERSEDE"] + actions["PENDING"]
     parts = [
@@ -206,23 +212,17 @@ def _remembered(done: list[Remembered], items: Items, format: str, dry_run: bool
     return f"{format}: {', '.join(parts)}"
 
 
-def _remember(
-    app: App, memories: list[NewMemory], user: str | None, dry_run: bool
-) -> list[Remembered]:
-    with psycopg.connect(app.address) as conn:
-        done = _remember_in(conn, memories, user)
-        if dry_run:
-            conn.rollback()
-    return done
-
-
 def _remember_in(
-    conn: psycopg.Connection, memories: list[NewMemory], user: str | None
+    conn: psycopg.Connection, memories: list[NewMemory], lines: list[int], user: str | None
 ) -> list[Remembered]:
-    with progress_bar(len(memories), "remembering") as bar:
-        return Memoir(conn, user=user).remember_many(
-            memories, lambda count: bar.update(count - bar.pos)
-        )
+    """Store memories; an error of one names its line."""
+    try:
+        with progress_bar(len(memories), "remembering") as bar:
+            return Memoir(conn, user=user).remember_many(
+                memories, lambda count: bar.update(count - bar.pos)
+            )
+    except MemoirError as error:
+        raise _of_line(error, lines) from error
 
 
 def _of_line(error: MemoirError, lines: list[int]) -> MemoirError:

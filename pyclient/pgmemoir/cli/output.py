@@ -73,6 +73,17 @@ def _fields(item: Any) -> dict[str, Any]:
     return fields
 
 
+def goes_on(page: Sequence[Any], limit: int, ask: Callable[..., Sequence[Any]]) -> str | None:
+    """What to say below a page of a list that is not the last one; asks for one row more.
+
+    Args:
+        ask: the call that gave the page, with its filters, but page_size and after.
+    """
+    if len(page) < limit or not ask(page_size=1, after=page[-1].next):
+        return None
+    return f"{limit} listed; the list goes on with --after {page[-1].next}"
+
+
 def progress_bar(length: int, label: str, more: Callable[[], str] | None = None) -> Any:
     """A bar on stderr with the time that is left, silent where nobody watches.
 

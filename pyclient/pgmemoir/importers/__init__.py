@@ -65,7 +65,9 @@ def _entries(document: Document) -> Iterator[Any]:
         for value, _ in document.values():
             if isinstance(value, dict):
                 inside = (value.get(key) for key in ("results", "items"))
-                yield from next((each for each in inside if isinstance(each, list)), [value])
+                yield from next(
+                    (each for each in inside if each and isinstance(each, list)), [value]
+                )
             else:
                 yield from value if isinstance(value, list) else [value]
     except MemoirError:
@@ -73,7 +75,10 @@ def _entries(document: Document) -> Iterator[Any]:
 
 
 def _is_mem0(entry: Any) -> bool:
-    return isinstance(entry, dict) and {"id", "memory"} <= entry.keys()
+    """Whether it is a memory, or what mem0 writes of a user without any."""
+    return isinstance(entry, dict) and (
+        {"id", "memory"} <= entry.keys() or entry.get("results") == []
+    )
 
 
 def _is_langgraph(entry: Any) -> bool:

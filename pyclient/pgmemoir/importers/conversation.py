@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from difflib import SequenceMatcher
 from typing import Any
 
 from ..calls import NewMemory
+from ..calls_memory import Listed
 from ..checks import clean_text
 from ..errors import BadText, MemoirError
 from .document import EARLIEST, Document, Object, decode, to_time
@@ -38,13 +42,62 @@ class Conversation:
 
     Attributes:
         turns: the memories, in order.
+        lines: where each begins.
         sessions: the names of their sessions, in order.
         skipped: how many messages have no text (tool calls, images).
     """
 
     turns: list[NewMemory] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
     skipped: int = 0
+
+    def follow(self, session: str, stored: Iterable[Listed]) -> None:
+        """Give the messages of a session the places under which they are stored already.
+
+        A message is known by its place, too: one more before it, or one less, would make another
+        of it.
+
+        Args:
+            stored: the turns of the session.
+        """
+        turns = [turn for turn in self.turns if turn["session"] == session]
+        told_when = all(turn["created_at"] for turn in turns)
+        said = [(turn["content"], told_when and turn["created_at"]) for turn in turns]
+        order = {each: number for number, each in reversed(list(enumerate(said)))}
+        there = sorted(
+            # What was put in between has the place of another: those stand as in the file.
+            (row.turn or 0, order.get(each, 0), each)
+            for row in stored
+            for each in [(row.content, told_when and row.created_at)]
+        )
+        alike = SequenceMatcher(None, [each for _, _, each in there], said, autojunk=False)
+        known = {
+            block.b + i: there[block.a + i][0]
+            for block in alike.get_matching_blocks()
+            for i in range(block.size)
+        }
+        if known:
+            places = _places([turn["turn"] or 0 for turn in turns], known)
+            for turn, place in zip(turns, places, strict=True):
+                turn["turn"] = place
+
+
+def _places(given: list[int], known: dict[int, int]) -> Iterator[int]:
+    """Places of messages: behind the known one before it, ahead of the known one after it.
+
+    Args:
+        given: their places in the file.
+        known: by their numbers, where those that are stored have theirs.
+    """
+    numbers = sorted(known)
+    for number, own in enumerate(given):
+        after = bisect_right(numbers, number)
+        before = numbers[max(after - 1, 0)]
+        place = own + known[before] - given[before]
+        if number not in known and after < len(numbers):
+            place = min(place, known[numbers[after]] - 1)
+        yield max(place, 0)
 
 
 def parse(data: bytes, name: str, now: datetime | None = None) -> Conversation:
@@ -141,6 +194,7 @@ class _Reader:
         }
         self._check(turn, item.start)
         self.result.turns.append(turn)
+        self.result.lines.append(self._document.line(item.start))
 
     def _content(self, message: Object) -> str:
         """The text of a message: a string, or the text parts of a list; empty for none."""

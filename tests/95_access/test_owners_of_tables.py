@@ -1,0 +1,106 @@
+"""Who owns an attached table has code of his run by who reads or writes it: with his rights alone.
+
+Memoir is installed by a role that is no superuser, as on a managed server; it attaches the table of
+a shop, whose owner then makes a policy, a trigger and a path of his own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import psycopg
+import pytest
+from tests.rows import call, recall, value
+
+from pgmemoir import migrations
+
+INSTALLER, SHOP = "the_installer", "the_shop"
+WHO_RAN = "SELECT array_agg(DISTINCT name) FROM shop.ran"
+MADE = (
+    "SELECT array_agg(proowner::regrole::text) FROM pg_proc WHERE proname ~ '^_source_1_(read|log)'"
+)
+HIS_CODE = """
+CREATE TABLE shop.ran (name text);
+CREATE FUNCTION shop.runs() RETURNS boolean LANGUAGE plpgsql SECURITY INVOKER AS
+    $$BEGIN INSERT INTO shop.ran VALUES (current_user); RETURN true; END$$;
+CREATE FUNCTION shop.fires() RETURNS trigger LANGUAGE plpgsql SECURITY INVOKER AS
+    $$BEGIN PERFORM shop.runs(); RETURN NEW; END$$;
+"""
+
+
+@dataclass
+class Shop:
+    """A connection as who installed memoir, and one as the owner of table shop.happened."""
+
+    installer: psycopg.Connection
+    owner: psycopg.Connection
+
+
+@pytest.fixture
+def shop(empty_db: psycopg.Connection, empty_dsn: str, logins: object) -> Iterator[Shop]:
+    assert logins
+    database = empty_db.info.dbname
+    empty_db.execute(f"CREATE ROLE {INSTALLER} LOGIN; CREATE ROLE {SHOP} LOGIN")
+    empty_db.execute(
+        f"GRANT {SHOP} TO {INSTALLER}; GRANT CREATE ON DATABASE {database} TO {INSTALLER}"
+    )
+    empty_db.execute(f"CREATE EXTENSION vector; CREATE SCHEMA shop AUTHORIZATION {SHOP}")
+    with (
+        psycopg.connect(empty_dsn, user=INSTALLER, autocommit=True) as installer,
+        psycopg.connect(empty_dsn, user=SHOP, autocommit=True) as owner,
+    ):
+        migrations.up(installer)
+        owner.execute(
+            "CREATE TABLE shop.happened (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+            " type text, payload jsonb, user_id text, created_at timestamptz DEFAULT now());"
+            "INSERT INTO shop.happened (type, payload, user_id) VALUES ('alert', '{}', 'eve')"
+        )
+        owner.execute(HIS_CODE)
+        attached = {"name": "shop", "kind": "event", "relation": "shop.happened"}
+        call(installer, "attach_source", **attached, write_retrievals=True)
+        yield Shop(installer, owner)
+    empty_db.execute("DROP SCHEMA memoir, shop CASCADE")
+    empty_db.execute(f"DROP OWNED BY {INSTALLER}, {SHOP}; DROP ROLE {INSTALLER}, {SHOP}")
+
+
+def test_a_policy_of_his_runs_as_himself(shop):
+    shop.owner.execute(
+        "CREATE POLICY spy ON shop.happened USING (shop.runs());"
+        "ALTER TABLE shop.happened ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
+    )
+    assert call(shop.installer, "fill_source", name="shop")[0].written == 1
+    assert value(shop.owner, WHO_RAN) == [SHOP]
+
+
+def test_so_does_a_trigger_at_the_log_that_is_written_there(shop):
+    shop.owner.execute(
+        "CREATE TRIGGER spy BEFORE INSERT ON shop.happened"
+        " FOR EACH ROW EXECUTE FUNCTION shop.fires()"
+    )
+    recall(shop.installer, "tea", user_id="eve")
+    shop.installer.execute("UPDATE memoir.retrieval SET created_at = now() - interval '8 days'")
+    call(shop.installer, "maintain")
+    assert value(shop.owner, "SELECT count(*) FROM shop.happened") == 2
+    assert value(shop.owner, WHO_RAN) == [SHOP]
+
+
+def test_to_lend_him_the_functions_leaves_him_no_right_on_memoir(shop):
+    assert value(shop.installer, MADE) == [SHOP, SHOP]
+    for right in ("CREATE", "USAGE"):
+        allowed = f"SELECT has_schema_privilege('{SHOP}', 'memoir', '{right}')"
+        assert value(shop.installer, allowed) is False
+
+
+def test_a_function_that_he_altered_is_refused(shop, empty_db):
+    empty_db.execute(f"GRANT memoir_agent TO {SHOP}")
+    shop.owner.execute(
+        "CREATE FUNCTION shop.format(text, VARIADIC text[]) RETURNS text LANGUAGE plpgsql AS"
+        " $$BEGIN PERFORM shop.runs(); RETURN 'SELECT'; END$$;"
+        "ALTER FUNCTION memoir._source_1_read SECURITY INVOKER SET search_path = shop, pg_catalog"
+    )
+    with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+        call(shop.installer, "fill_source", name="shop")
+    assert caught.value.diag.message_primary == "somebody changed function _source_1_read"
+    assert value(shop.owner, WHO_RAN) is None
+    assert call(shop.installer, "detach_source", name="shop")

@@ -1,0 +1,24 @@
+"""What `make test` runs with one version of PostgreSQL only is the same with each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MARK = "pytest.mark" + ".once"
+
+
+def having(folder: str, text: str) -> set[Path]:
+    """The files in a folder that have this text, relative to it."""
+    root = ROOT / folder
+    return {path.relative_to(root) for path in root.rglob("*.py") if text in path.read_text()}
+
+
+def test_only_files_about_the_client_and_the_benchmarks_are_marked():
+    marked = having("tests", MARK) - {Path("conftest.py")}
+    assert {path.parts[0] for path in marked} == {"bench", "client"}
+
+
+def test_the_client_does_nothing_by_the_version_of_the_server_but_refuse_an_old_one():
+    asking = having("pyclient/pgmemoir", "server_version")
+    assert asking == {Path("doctor.py"), Path("prerequisites.py")}
