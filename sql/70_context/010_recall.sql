@@ -505,8 +505,8 @@ BEGIN
             memory_ids := memory_ids || ids[abs(place)];
         END IF;
     END LOOP;
-    -- Lines stand under the heading of their kind or day, the best first; those of a conversation as
-    -- they were told, which is the order of their ids.
+    -- Lines stand under the heading of their kind or day, the best first; in modes with turns as they
+    -- were told, which is the order of their ids.
     printed := selection.chosen;
     IF setup.turns THEN
         SELECT coalesce(array_agg(c.place ORDER BY ids[abs(c.place)] < 0, ids[abs(c.place)]), '{}')
