@@ -63,6 +63,11 @@ BEGIN
             USING ERRCODE = 'ME013',
                   HINT = 'CREATE SCHEMA {SCHEMA}; CREATE EXTENSION {NAME} SCHEMA {SCHEMA};';
     END IF;
+    IF getdatabaseencoding() <> 'UTF8' THEN
+        RAISE EXCEPTION 'pgmemoir needs a database in UTF8, not in %', getdatabaseencoding()
+            USING ERRCODE = 'ME013',
+                  HINT = 'CREATE DATABASE app ENCODING ''UTF8'' TEMPLATE template0;';
+    END IF;
     PERFORM pg_advisory_xact_lock({ledger.LOCK});
     IF to_regclass('{SCHEMA}.migration') IS NOT NULL THEN
         RAISE EXCEPTION 'memoir migrate has installed pgmemoir in this database'

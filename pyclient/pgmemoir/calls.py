@@ -55,7 +55,7 @@ class Recall:
 
     Attributes:
         block: the formatted text for a prompt, never over the budget.
-        memory_ids: the memories in the block, in its order.
+        memory_ids: the memories in the block, the best first.
         tokens: estimated tokens of the block.
         candidates: how many memories and events were considered.
         retrieval_id: its record in the log, for `mark_used`; None when it was not logged.
@@ -626,13 +626,15 @@ def tool_arguments(arguments: dict[str, Any] | str | None) -> dict[str, Any]:
         BadText: a string in it cannot be stored.
     """
     given: Any = arguments or {}
+    hint = 'Send one JSON object, such as {"query": "green tea"}.'
     if isinstance(given, str):
         try:
             given = json.loads(given)
         except ValueError as error:
-            raise OutOfRange(f"the arguments are not JSON: {error}") from error
+            raise OutOfRange(f"the arguments are not JSON: {error}", hint=hint) from error
     if not isinstance(given, dict):
-        raise OutOfRange(f"the arguments are {type(given).__name__}, not a JSON object")
+        said = json.dumps(given, ensure_ascii=False, default=str)[:40]
+        raise OutOfRange(f"the arguments are {said}, not a JSON object", hint=hint)
     check_json(given, "arguments")
     return given
 

@@ -39,9 +39,16 @@ class Pause:
         self._until = 0.0
 
     def begin(self, retry_after: float | None = None) -> float:
-        """Leave it alone for as long as it asks, else for the next pause; returns the seconds."""
+        """Leave it alone for as long as it asks, else for the next pause; returns the seconds.
+
+        One that fails again after the pause it asked for (0, or a time that is over by this clock)
+        is left alone for the next pause at least.
+        """
         with self._lock:
-            seconds = self._next * random.uniform(0.5, 1) if retry_after is None else retry_after
+            seconds = self._next * random.uniform(0.5, 1)
+            if retry_after is not None:
+                is_first = self._next == _FIRST_PAUSE
+                seconds = retry_after if is_first else max(seconds, retry_after)
             seconds = min(seconds, _LONGEST_REQUEST)
             self._next = min(2 * self._next, _LONGEST_PAUSE)
             self._until = max(self._until, time.monotonic() + seconds)

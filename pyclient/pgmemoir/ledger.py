@@ -121,7 +121,7 @@ def road(conn: psycopg.Connection[Any]) -> str | None:
 
     Only reads. Works inside a transaction of the caller.
     """
-    with conn.transaction(), conn.cursor(row_factory=tuple_row) as cur:
+    with conn.transaction(), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
         if version := extension_version(cur):
             return f"extension {version}"
         return "memoir migrate" if read(cur) else None

@@ -178,7 +178,7 @@ def status(conn: Connection, *, source: Source | None = None) -> list[Row]:
     Only reads. Works without an installation, and inside a transaction of the caller.
     """
     source = source or installed()
-    with conn.transaction(), conn.cursor(row_factory=tuple_row) as cur:
+    with conn.transaction(), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
         ran = ledger.read(cur)
     rows = []
     for file in sqlfiles.migrations(source):
@@ -235,7 +235,7 @@ def _transaction(conn: Connection, keep: bool) -> Iterator[Cursor]:
     autocommit = conn.autocommit
     conn.autocommit = True
     try:
-        with conn.cursor(row_factory=tuple_row) as cur:
+        with psycopg.Cursor(conn, row_factory=tuple_row) as cur:
             # READ COMMITTED: what another process applied while this one waited must be seen.
             cur.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             try:

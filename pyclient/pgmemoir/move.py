@@ -16,6 +16,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from .errors import BadFile, translate
+from .statements import rows
 
 # Lines of one statement, and about how many bytes.
 _LINES = 1000
@@ -119,8 +120,7 @@ def import_lines(
     state = None
     try:
         for batch in _batches(lines):
-            row = conn.execute(_IMPORT, (batch, user, new_ids, vectors)).fetchone()
-            state, line, records = row or (None, 0, {})
+            ((state, line, records),) = rows(conn, _IMPORT, (batch, user, new_ids, vectors))
             if progress:
                 progress(line)
             if state == "known":

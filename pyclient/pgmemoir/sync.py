@@ -229,7 +229,13 @@ class _Watch:
 
     def _is_ours(self, payload: str) -> bool:
         user = self._options.user
-        return user is None or json.loads(payload).get("user_id") == user
+        if user is None:
+            return True
+        try:
+            said = json.loads(payload)
+        except (ValueError, RecursionError):  # anybody in the database may send anything
+            return False
+        return isinstance(said, dict) and said.get("user_id") == user
 
     def _wait_until_quiet(self) -> None:
         """Who saves several files, or one in pieces, is done when nothing changes any more."""

@@ -250,7 +250,7 @@ class Worker:
         def work() -> None:
             try:
                 results = task.lane.work(task.jobs)
-            except Exception as error:
+            except BaseException as error:  # without a result the task would never end
                 results = [Fail(job, type(error).__name__) for job in task.jobs]
             self._worked.put((task, results))
             self._wake()

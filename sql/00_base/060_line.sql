@@ -25,7 +25,7 @@ CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
 CREATE OR REPLACE FUNCTION _said(content text, speaker text, turn int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN speaker IS NULL OR turn IS NULL
-                     OR lower(left(content, length(speaker))) = lower(speaker)
+                     OR _lower(left(content, length(speaker))) = _lower(speaker)
                         AND substr(content, length(speaker) + 1) ~ '^ *[:：]'
                 THEN content ELSE speaker || ': ' || content END;
 

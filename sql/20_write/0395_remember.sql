@@ -21,7 +21,7 @@ CREATE OR REPLACE FUNCTION _needs_lock(given new_memory) RETURNS boolean
 -- author is spelled: to wait or not may not hang on a capital.
 CREATE OR REPLACE FUNCTION _is_automatic(author text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN lower(_trimmed(author)) IN ('agent', 'model');
+    RETURN _lower(_trimmed(author)) IN ('agent', 'model');
 
 CREATE OR REPLACE FUNCTION _remember(user_id text, model embedding_model, given new_memory[])
     RETURNS outcome[]

@@ -10,21 +10,24 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
+    -- What the text was before each change of it, and what it is.
+    texts CONSTANT text[] := ARRAY(
+        SELECT r.old_values ->> 'content' FROM revision AS r
+        WHERE r.user_id = owner AND r.memory_id = history.memory_id
+          AND r.old_values ? 'content'
+        ORDER BY r.revision_id) || ARRAY(
+        SELECT m.content FROM memory AS m
+        WHERE m.user_id = owner AND m.memory_id = history.memory_id);
 BEGIN
     PERFORM _check_memory(owner, history.memory_id);
     RETURN QUERY
-    WITH step AS MATERIALIZED (
+    WITH step AS (
         SELECT r.revision_id, r.created_at, r.action, r.author, r.reason, r.old_values,
-               r.change_id, r.run_id,
-               EXISTS (SELECT FROM revision AS u
-                       WHERE u.user_id = owner AND u.memory_id = r.memory_id
-                         AND u.undoes = r.change_id) AS undone
+               r.change_id, r.run_id
         FROM revision AS r
         WHERE r.user_id = owner AND r.memory_id = history.memory_id
         UNION ALL
-        SELECT 0, m.recorded_at, 'ADD', m.origin, NULL, NULL, 0, NULL,
-               EXISTS (SELECT FROM revision AS u
-                       WHERE u.user_id = owner AND u.memory_id = m.memory_id AND u.undoes = 0)
+        SELECT 0, m.recorded_at, 'ADD', m.origin, NULL, NULL, 0, NULL
         FROM memory AS m
         WHERE m.user_id = owner AND m.memory_id = history.memory_id
           AND NOT EXISTS (SELECT FROM revision AS r
@@ -32,17 +35,17 @@ BEGIN
                             AND r.action = 'ADD')
     )
     SELECT s.created_at, s.action, s.author, s.reason,
-           coalesce((SELECT l.old_values ->> 'content' FROM step AS l
-                     WHERE l.revision_id > s.revision_id AND l.old_values ? 'content'
-                     ORDER BY l.revision_id LIMIT 1),
-                    (SELECT m.content FROM memory AS m
-                     WHERE m.user_id = owner AND m.memory_id = history.memory_id)),
+           texts[1 + count(*) FILTER (WHERE s.old_values ? 'content')
+                         OVER (ORDER BY s.revision_id)],
            s.old_values - 'embedding',
            ARRAY(SELECT DISTINCT r.memory_id FROM revision AS r
                  WHERE r.user_id = owner AND r.change_id = s.change_id
                    AND r.memory_id <> history.memory_id
                  ORDER BY r.memory_id),
-           s.undone, nullif(s.change_id, 0), s.run_id
+           s.change_id IN (SELECT u.undoes FROM revision AS u
+                           WHERE u.user_id = owner AND u.memory_id = history.memory_id
+                             AND u.undoes IS NOT NULL),
+           nullif(s.change_id, 0), s.run_id
     FROM step AS s
     ORDER BY s.revision_id;
 END $$;

@@ -62,6 +62,7 @@ DECLARE
     makers int[];
     sources int[];
     selection record;
+    printed int[];
     groups text[];
     in_order smallint[];
     line_group smallint;
@@ -498,9 +499,20 @@ BEGIN
         setup.candidate_limit := least(4 * setup.candidate_limit, 1000);
     END LOOP;
 
-    -- Lines stand under the heading of their kind or day, headings in the order of their best line.
     memory_ids := '{}';
     FOREACH place IN ARRAY selection.chosen LOOP
+        IF ids[abs(place)] > 0 THEN
+            memory_ids := memory_ids || ids[abs(place)];
+        END IF;
+    END LOOP;
+    -- Lines stand under the heading of their kind or day, the best first; those of a conversation as
+    -- they were told, which is the order of their ids.
+    printed := selection.chosen;
+    IF setup.turns THEN
+        SELECT coalesce(array_agg(c.place ORDER BY ids[abs(c.place)] < 0, ids[abs(c.place)]), '{}')
+        INTO printed FROM unnest(printed) AS c (place);
+    END IF;
+    FOREACH place IN ARRAY printed LOOP
         IF place > 0 THEN
             line := lines[place];
         ELSE
@@ -519,9 +531,6 @@ BEGIN
             groups[line_group] := setup.headings[line_group] || E'\n';
         END IF;
         groups[line_group] := groups[line_group] || '- ' || line || E'\n';
-        IF ids[place] > 0 THEN
-            memory_ids := memory_ids || ids[place];
-        END IF;
     END LOOP;
     block := setup.profile_text;
     FOREACH line_group IN ARRAY coalesce(in_order, '{}') LOOP

@@ -11,13 +11,13 @@ CREATE OR REPLACE FUNCTION _ends_in_crlf(content text) RETURNS boolean
 -- A file as it is read: without byte order mark, its lines ended by a line feed.
 CREATE OR REPLACE FUNCTION _plain_lines(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN _ends_in_crlf(content) THEN replace(ltrim(content, E'\uFEFF'), E'\r\n', E'\n')
-                ELSE ltrim(content, E'\uFEFF') END;
+    RETURN CASE WHEN _ends_in_crlf(content) THEN replace(ltrim(content, chr(65279)), E'\r\n', E'\n')
+                ELSE ltrim(content, chr(65279)) END;
 
 -- And as it is written: whoever edits it has chosen its line ends.
 CREATE OR REPLACE FUNCTION _lines_as(content text, before text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN starts_with(before, E'\uFEFF') THEN E'\uFEFF' ELSE '' END
+    RETURN CASE WHEN starts_with(before, chr(65279)) THEN chr(65279) ELSE '' END
            || CASE WHEN _ends_in_crlf(before)
                    THEN replace(replace(content, E'\r\n', E'\n'), E'\n', E'\r\n')
                    ELSE content END;

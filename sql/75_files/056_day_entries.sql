@@ -16,10 +16,11 @@ CREATE OR REPLACE FUNCTION _day_log_schema() RETURNS jsonb
                     "tool": {"type": ["string", "null"]},
                     "error": {"type": ["string", "null"]}}}}}}'::jsonb;
 
--- A day as D3 writes it, whatever DateStyle the caller has, and the file of its log.
+-- A day as D3 writes it, whatever DateStyle the caller has (as JSON has it), and the file of its
+-- log.
 CREATE OR REPLACE FUNCTION _day_text(day date) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN to_char(day, 'YYYY-MM-DD');
+    RETURN to_json(day) #>> '{}';
 
 CREATE OR REPLACE FUNCTION _day_log_name(day date) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE

@@ -31,7 +31,7 @@ BEGIN ATOMIC
                    AS fences
         FROM string_to_table(
             regexp_replace(regexp_replace(
-                regexp_replace(ltrim(_markdown_lines.document, U&'\FEFF'), E'\r\n?', E'\n', 'g'),
+                regexp_replace(ltrim(_markdown_lines.document, chr(65279)), E'\r\n?', E'\n', 'g'),
                 '^---[ \t]*?\n.*?\n---[ \t]*?(?=\n|$)', ''),
                 '(^|\n)[ \t]*?<!--.*?-->[ \t]*?(?=\n|$)', '\1', 'g'),
             E'\n') WITH ORDINALITY AS l (line, place)

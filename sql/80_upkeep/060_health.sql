@@ -45,9 +45,17 @@ DECLARE
     extension text := (SELECT e.extversion FROM pg_extension AS e WHERE e.extname = 'pgmemoir');
 BEGIN
     RETURN QUERY
-    SELECT 'server', 'ok', format('PostgreSQL %s%s', current_setting('server_version'),
-                                  CASE WHEN pg_is_in_recovery() THEN ', a standby' ELSE '' END),
-           NULL::text;
+    SELECT 'server', CASE WHEN d.sorts_anew THEN 'warning' ELSE 'ok' END,
+           format('PostgreSQL %s%s%s', current_setting('server_version'),
+                  CASE WHEN pg_is_in_recovery() THEN ', a standby' ELSE '' END,
+                  CASE WHEN d.sorts_anew THEN ', on a system that sorts otherwise than the one '
+                                              'that built the indexes' ELSE '' END),
+           CASE WHEN d.sorts_anew
+                THEN format('REINDEX (CONCURRENTLY) DATABASE %1$I; '
+                            'ALTER DATABASE %1$I REFRESH COLLATION VERSION;', d.datname) END
+    FROM (SELECT s.datname, s.datcollversion
+                 <> coalesce(pg_database_collation_actual_version(s.oid), '') AS sorts_anew
+          FROM pg_database AS s WHERE s.datname = current_database()) AS d;
     RETURN QUERY
     SELECT 'pgvector', CASE WHEN v.new_enough THEN 'ok' ELSE 'error' END,
            format('%s in schema %s', v.extversion, v.extnamespace::regnamespace),
@@ -366,11 +374,12 @@ COMMENT ON FUNCTION health() IS
     'Looks at the installation and returns a row a check: name; status: ok, warning, error, or '
     'unseen (this role does not see it all, or a standby does not have it); value: what was found; '
     'advice: the statement or command that helps, NULL where nothing is to be done. Checks: '
-    'server, pgvector, version (and how it was installed), roles, security (row-level, on for '
-    'every table of users), settings (unknown, out of range), memories (without vectors; error: '
-    'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour), '
-    'sources (broken, rows not taken over), upkeep (days since maintain), indexes (invalid, '
-    'missing for users with many memories), bloat (trace_scan, which REINDEX makes small), '
-    'unlogged (tables a crash empties), statistics (autovacuum), partitions (of events). Changes '
-    'nothing. It counts the memories: about a second for a million. The command memoir doctor '
-    'adds what a client knows: embedder, models, a recall.';
+    'server (and whether its system sorts text as it did), pgvector, version (and how it was '
+    'installed), roles, security (row-level, on for every table of users), settings (unknown, out '
+    'of range), memories (without vectors; error: without a trace, so that nothing recalls them), '
+    'jobs (dead, waiting for more than an hour), sources (broken, rows not taken over), upkeep '
+    '(days since maintain), indexes (invalid, missing for users with many memories), bloat '
+    '(trace_scan, which REINDEX makes small), unlogged (tables a crash empties), statistics '
+    '(autovacuum), partitions (of events). Changes nothing. It counts the memories: about a second '
+    'for a million. The command memoir doctor adds what a client knows: embedder, models, and a '
+    'recall.';

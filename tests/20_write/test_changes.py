@@ -204,6 +204,18 @@ def test_the_history_tells_who_when_why_and_what_was(tx, tea):
     assert changed.old_values == {"importance": 0.8}
 
 
+def test_the_history_of_3000_changes_is_read_once(tx, tea):
+    tx.execute(
+        "INSERT INTO memoir.revision (user_id, memory_id, action, author, change_id, old_values)"
+        " SELECT 'default', %s, 'UPDATE', 'user', i, jsonb_build_object('content', 'tea ' || i)"
+        " FROM generate_series(1, 3000) AS i",
+        (tea,),
+    )
+    tx.execute("SET LOCAL statement_timeout = '4s'")  # read anew for each step it took 9 s
+    texts = [row.content for row in call(tx, "history", memory_id=tea)]
+    assert texts == [f"tea {i}" for i in range(1, 3001)] + ["tea is green"]
+
+
 def test_a_run_is_undone_whole_but_for_what_was_changed_since(tx):
     ids = [remember(tx, word) for word in ("tea", "milk", "bread")]
     run = value(tx, "SELECT memoir._next_run()")

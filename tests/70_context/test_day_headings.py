@@ -49,8 +49,9 @@ def test_so_they_do_where_it_names_a_time(porto, question):
     assert sorted(headings(of_porto(porto, question))) == ["2025-05-09", "2025-05-20"]
 
 
-def test_the_day_of_the_best_line_comes_first(porto):
-    assert of_porto(porto, "When was the week in Porto?") == BY_DAY
+@pytest.mark.parametrize("question", ["When was the week in Porto?", "When was Porto lovely?"])
+def test_lines_and_their_days_stand_as_they_were_told_and_not_the_best_first(porto, question):
+    assert of_porto(porto, question) == BY_DAY
 
 
 def test_other_questions_get_the_kind(porto):

@@ -57,11 +57,13 @@ def test_the_most_important_memories_come_without_a_question(tx):
 @pytest.mark.parametrize("question", ["", " ", "\u3000\n", "?!", "Who are you?"])
 @pytest.mark.parametrize("mode", ["execute", "balanced", "search", "conversation"])
 def test_so_they_do_for_a_question_with_nothing_to_look_for(tx, question, mode):
-    store(tx, [{"content": "minor", "importance": 0.8}, {"content": "major", "importance": 0.9}])
+    minor, major = store(
+        tx, [{"content": "minor", "importance": 0.8}, {"content": "major", "importance": 0.9}]
+    )
     refresh = "SELECT memoir.refresh_statistics(u) FROM unnest(%s::text[]) AS u"
     for counted in ([], ["default"]):
         tx.execute(refresh, (counted,))
-        assert found(tx, question, mode=mode) == ["major", "minor"]
+        assert recall(tx, question, mode=mode).memory_ids == [major, minor]
         rows = explain(tx, question, mode=mode)
         assert [(r.content, r.reason) for r in rows] == [
             ("major", "in block"),

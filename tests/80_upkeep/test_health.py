@@ -80,6 +80,13 @@ def test_work_that_waits_is_counted(tx):
     }
 
 
+def test_indexes_in_the_order_of_another_system_are_told(tx):
+    tx.execute("UPDATE pg_database SET datcollversion = '1' WHERE datname = current_database()")
+    row = health(tx)["server"]
+    assert (row.status, "sorts otherwise" in row.value) == ("warning", True)
+    assert row.advice.startswith(f"REINDEX (CONCURRENTLY) DATABASE {tx.info.dbname};")
+
+
 def test_memories_that_nothing_recalls_are_an_error(tx):
     gone = remember(tx, "tea")
     remember(tx, "coffee")

@@ -54,6 +54,7 @@ def forgotten(conn):
 def test_rows_of_one_user_that_make_no_sense_keep_no_other_from_his_upkeep(db):
     notes(db, 3, "bob")
     recall(db, "tea", user_id="ada")
+    db.execute("ALTER TABLE memoir.retrieval DROP CONSTRAINT a_place_or_an_id")
     db.execute("UPDATE memoir.retrieval SET chosen = '{-2147483648}'")
     assert run(db) == [("ada", "failed", None), ("bob", "forgotten", 3)]
     (failed, _) = call(db, "maintain")

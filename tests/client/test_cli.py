@@ -411,6 +411,7 @@ def test_a_closed_stream_is_no_error(dsn: str, arguments: str, pipe: str, code: 
     assert (done.returncode, done.stderr.count("Error")) == (code, 0)
 
 
+@pytest.mark.once
 def test_streams_that_are_closed_lead_nowhere(dsn: str, db: psycopg.Connection) -> None:
     command = '"$0" -c "from pgmemoir.cli import main; main()" "$@" <&- >&- 2>&-'
     environment = {**os.environ, "MEMOIR_DSN": dsn, "MEMOIR_EMBEDDER": "none"}

@@ -20,6 +20,7 @@ from tests.client.conftest import Letters
 
 from pgmemoir import AsyncMemoir, Memoir, UnknownKind
 from pgmemoir.migrations import up
+from pgmemoir.move import export_lines, import_lines
 
 
 def test_the_transaction_stays_the_callers(dsn: str, db: psycopg.Connection) -> None:
@@ -142,6 +143,18 @@ def test_the_callers_types_do_not_matter(
         assert found.created_at == at
         assert json.loads(json.dumps(memory.call_tool("memory_search", {"query": "bees"})))
         assert memory.replay(settings={"mmr_lambda": 0.9}) is not None
+
+
+def test_what_else_takes_a_connection_does_not_mind_either(
+    dsn: str, db: psycopg.Connection
+) -> None:
+    Memoir(db, user="ada", embedder=None).remember("keeps bees")
+    settings: Any = {"row_factory": dict_row, "cursor_factory": psycopg.RawCursor}
+    with psycopg.connect(dsn, autocommit=True, **settings) as conn:
+        assert up(conn) == []
+        with conn.transaction():
+            done = import_lines(conn, list(export_lines(conn, "ada")), "eve")
+    assert done.records["memory"] == 1
 
 
 def test_the_search_path_is_neither_needed_nor_changed(empty_db: psycopg.Connection) -> None:

@@ -260,6 +260,16 @@ def test_a_watch_outlives_a_bad_file_and_a_lost_connection(db, folder, watching)
     until(lambda: texts(db) == ["milk is white", "tea is black"])
 
 
+@pytest.mark.usefixtures("watching")
+def test_a_watch_outlives_notifications_that_others_send(db, folder):
+    remember(db, "milk is white")
+    until(lambda: "milk is white" in (folder / "memory.md").read_text())
+    for payload in ("hello", "[]", "null", "[" * 7000):
+        db.execute("SELECT pg_notify('memoir', %s)", (payload,))
+    edit(folder, "tea is green", "tea is black")
+    until(lambda: texts(db) == ["milk is white", "tea is black"])
+
+
 def test_the_command_lists_what_it_did(memoir: Call, db, folder):
     edit(folder, "tea is green", "tea is black")
     done = memoir("sync", str(folder))

@@ -219,6 +219,12 @@ def test_arguments_that_are_no_object_are_refused(dsn: str, arguments: Any) -> N
         memory.call_tool("summary", arguments)
 
 
+def test_a_model_is_told_what_to_send_instead(dsn: str) -> None:
+    said = r'the arguments are \["茶"\], not a JSON object\s+hint: Send one JSON object, such as {'
+    with Memoir(dsn, embedder=None) as memory, pytest.raises(OutOfRange, match=said):
+        memory.call_tool("search_memories", '["茶"]')
+
+
 def test_a_nul_in_the_arguments_is_refused(dsn: str) -> None:
     with Memoir(dsn, embedder=None) as memory, pytest.raises(BadText, match=r"arguments\.query"):
         memory.call_tool("search_memories", '{"query": "a\\u0000"}')

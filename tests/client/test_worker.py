@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import Result
+from tests.client.conftest import Letters
 from tests.conftest import folder_of_a_server
 from tests.jobs import add_kind, enqueue
 from tests.openai_server import (
@@ -41,6 +42,7 @@ from tests.rows import remember, remember_all, until, value, without_vector
 from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, UnknownKind, migrations
 from pgmemoir import server as embedded
 from pgmemoir.jobs import Finish, Jobs
+from pgmemoir.lanes import Pause
 from pgmemoir.models import OpenAIChat
 from pgmemoir.worker import Options, Worker
 
@@ -263,6 +265,26 @@ def test_a_model_that_does_not_answer_is_left_alone(
     api.always = status(503)
     work(concurrency=2)
     assert len(api.chats) == 2
+
+
+def test_a_model_that_asks_for_no_pause_and_fails_again_gets_one() -> None:
+    pause = Pause()
+    assert pause.begin(0.0) == 0
+    assert min(pause.begin(0.0) for _ in range(5)) >= 1
+    assert pause.begin(90.0) == 90
+    pause.end()
+    assert pause.begin(0.0) == 0
+
+
+def test_an_embedder_that_ends_its_thread_fails_at_its_jobs(
+    db: psycopg.Connection, dsn: str, letters: Letters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leave(_texts: list[str]) -> list[list[float]]:
+        raise SystemExit
+
+    monkeypatch.setattr(letters, "embed", leave)
+    notes(db, 1)
+    assert Worker(dsn, letters, None, Options(), lambda _: None).run(once=True).failed == 1
 
 
 def test_one_text_that_is_refused_does_not_keep_other_users(

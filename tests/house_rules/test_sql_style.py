@@ -22,6 +22,10 @@ OWNERS_RIGHTS = {"_own_words", "_compile_constants"}
 STRING_OR_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'", re.DOTALL)
 CODE_IN_MIGRATION = re.compile(r"\bCREATE (OR REPLACE )?(FUNCTION|VIEW|TRIGGER|POLICY)\b", re.I)
 LEFT_FOR_LATER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|X" + r"XX|HA" + r"CK)\b")
+# Ranges have a lower(), too.
+LOWERED_BY_LOCALE = re.compile(
+    r"(?<!\w)lower\((?!w\)|span\)|from_span\)|_calendar_span|')(?!.*COLLATE)"
+)
 RAISE = re.compile(r"\bRAISE\s+EXCEPTION\b.*?;\s*\n", re.DOTALL)
 
 
@@ -46,6 +50,10 @@ def test_every_sql_file_begins_with_two_lines_of_comment():
 
 def test_lines_have_100_columns_at_most():
     assert _lines(TEXTS, re.compile(r"^.{101}")) == []
+
+
+def test_text_is_lowered_by_a_function_that_any_locale_leaves_alike():
+    assert _lines(SQL, LOWERED_BY_LOCALE) == []
 
 
 def test_nothing_is_left_for_later():

@@ -97,6 +97,18 @@ def test_it_lives_in_its_own_schema(extension_db):
         extension_db.execute("CREATE EXTENSION pgmemoir SCHEMA public")
 
 
+def test_a_database_in_another_encoding_is_refused(extension_db):
+    create = "CREATE DATABASE bytes ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0"
+    extension_db.execute(create)
+    path = extension_db.execute("SELECT current_setting('extension_control_path', true)").fetchone()
+    with psycopg.connect(extension_db.info.dsn, dbname="bytes", autocommit=True) as conn:
+        if path != (None,):
+            conn.execute("SELECT set_config('extension_control_path', %s, false)", path)
+        with pytest.raises(errors.Error, match="needs a database in UTF8, not in SQL_ASCII"):
+            conn.execute(CREATE)
+    extension_db.execute("DROP DATABASE bytes")
+
+
 def test_an_owner_without_other_rights_can_install_and_keep_it(extension_db):
     extension_db.execute("CREATE EXTENSION vector; CREATE ROLE keeper LOGIN")
     extension_db.execute(f"ALTER DATABASE {extension_db.info.dbname} OWNER TO keeper")
