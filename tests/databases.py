@@ -165,13 +165,8 @@ class Database:
         return False
 
     def _is_whole(self) -> bool:
-<<<<<<< HEAD
-        """Whether nothing but rows is changed. It is asked first: looking at 37 tables takes 20 ms,
-        the first time, and every fourteenth database is dropped before.
-=======
         """Whether nothing but rows is changed. Only then the tables are looked at: the first time
         that takes 20 ms.
->>>>>>> T
         """
         return self._conn.execute(BESIDES).fetchone() == self._besides
 
