@@ -505,8 +505,8 @@ BEGIN
             memory_ids := memory_ids || ids[abs(place)];
         END IF;
     END LOOP;
-    -- Lines stand under the heading of their kind or day, the best first; in modes with turns as they
-    -- were told, which is the order of their ids.
+    -- Lines stand under the heading of their kind or day, the best first; in modes with turns as
+    -- they were told, which is the order of their ids.
     printed := selection.chosen;
     IF setup.turns THEN
         SELECT coalesce(array_agg(c.place ORDER BY ids[abs(c.place)] < 0, ids[abs(c.place)]), '{}')
@@ -523,7 +523,10 @@ BEGIN
             WHERE t.user_id = _recall.user_id AND t.memory_id = ids[place]
               AND t.model = setup.model_id AND t.brief_cost <= brief_costs[place];
             -- It was purged, or has a longer one, since the candidates were read.
-            CONTINUE WHEN line IS NULL;
+            IF line IS NULL THEN
+                memory_ids := array_remove(memory_ids, ids[place]);
+                CONTINUE;
+            END IF;
         END IF;
         line_group := line_groups[place];
         IF groups[line_group] IS NULL THEN
