@@ -208,5 +208,5 @@ def test_a_conversation_of_the_past_knows_no_later_turn(tx):
     for turn, content in enumerate(("milk", "tea", "sugar")):
         at = ago(days=10 - 4 * turn)
         remember(tx, content, "turn", session_id="a", turn=turn, created_at=at)
-    assert found(tx, "tea", mode="conversation", as_of=ago(days=5)) == ["tea", "milk"]
+    assert found(tx, "tea", mode="conversation", as_of=ago(days=5)) == ["milk", "tea"]
     assert found(tx, "tea", mode="conversation", as_of=ago(days=9)) == []

@@ -85,6 +85,7 @@ def test_a_step_that_failed_is_told_and_the_command_fails(
 ) -> None:
     memoir("maintain")
     memoir("context", "tea")
+    db.execute("ALTER TABLE memoir.retrieval DROP CONSTRAINT a_place_or_an_id")
     db.execute("UPDATE memoir.retrieval SET chosen = '{-2147483648}'")
     said = memoir("maintain")
     assert (said.exit_code, done(said)[0][-1]) == (1, "integer out of range; count_access")
