@@ -39,7 +39,7 @@ from .calls import (
 )
 from .calls_memory import Applied, Changes, Id
 from .checks import clean_text
-from .cursors import AsyncCursor, Cursor, is_free, pipelined
+from .cursors import AsyncCursor, Cursor, Pipelined, is_free
 from .errors import translate
 from .evaluation import Evaluation, GoldQuestion, Replayed
 from .management import AsyncManagement, Management
@@ -740,7 +740,7 @@ def _execute(conn: psycopg.Connection[Any], call: Call[T]) -> T:
 def _carry_out(conn: psycopg.Connection[Any], step: Call[Any] | Batch) -> Any:
     if isinstance(step, Call):
         return _execute(conn, step)
-    with pipelined(conn), conn.pipeline():
+    with Pipelined(conn) as inside, conn.pipeline(), inside:
         cursors = [_send(conn, call) for call in step.calls]
     sent = zip(step.calls, cursors, strict=True)
     return [call.parse(cursor.fetchall()) for call, cursor in sent]
@@ -754,7 +754,7 @@ def _in_the_name_of(conn: psycopg.Connection[Any], user: str) -> Iterator[None]:
     session, which a pooler may give to others.
     """
     if _keeps_writes(conn):
-        with pipelined(conn), conn.pipeline(), conn.transaction():
+        with Pipelined(conn) as inside, conn.pipeline(), conn.transaction(), inside:
             _send(conn, name_user(user))
             yield
     else:
@@ -778,9 +778,10 @@ async def _execute_async(conn: psycopg.AsyncConnection[Any], call: Call[T]) -> T
 async def _carry_out_async(conn: psycopg.AsyncConnection[Any], step: Call[Any] | Batch) -> Any:
     if isinstance(step, Call):
         return await _execute_async(conn, step)
-    with pipelined(conn):
+    with Pipelined(conn) as inside:
         async with conn.pipeline():
-            cursors = [await _send_async(conn, call) for call in step.calls]
+            with inside:
+                cursors = [await _send_async(conn, call) for call in step.calls]
     sent = zip(step.calls, cursors, strict=True)
     return [call.parse(await cursor.fetchall()) for call, cursor in sent]
 
@@ -790,10 +791,11 @@ async def _in_the_name_of_async(
     conn: psycopg.AsyncConnection[Any], user: str
 ) -> AsyncIterator[None]:
     if _keeps_writes(conn):
-        with pipelined(conn):
+        with Pipelined(conn) as inside:
             async with conn.pipeline(), conn.transaction():
-                await _send_async(conn, name_user(user))
-                yield
+                with inside:
+                    await _send_async(conn, name_user(user))
+                    yield
     else:
         named = await _execute_async(conn, name_user(user))
         try:

@@ -8,9 +8,7 @@ results come in binary: so neither DateStyle nor extra_float_digits matters.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 from psycopg import postgres
@@ -76,19 +74,21 @@ def is_free(conn: AnyConnection | None) -> bool:
     )
 
 
-@contextmanager
-def pipelined(conn: AnyConnection) -> Iterator[None]:
-    """Around a pipeline: interrupted by Ctrl-C or a cancelled task, the connection is closed.
+class Pipelined:
+    """Around a pipeline and once more inside it: interrupted, the connection is closed.
 
-    psycopg leaves such a one in the pipeline, where every later statement is answered by "pipeline
-    aborted", or counts one transaction too many. In a pipeline of the caller's it stays open.
+    Ctrl-C or a cancelled task leaves it in the pipeline, where every later statement is answered by
+    "pipeline aborted", or counts one transaction too many. And from inside a pipeline psycopg waits
+    for what was sent, for a lock without end. In a pipeline of the caller's it stays open.
     """
-    is_ours = conn.pgconn.pipeline_status == PipelineStatus.OFF
-    try:
-        yield
-    except Exception:
-        raise
-    except BaseException:
-        if is_ours:
-            conn.pgconn.finish()
-        raise
+
+    def __init__(self, conn: AnyConnection) -> None:
+        self._pgconn = conn.pgconn
+        self._is_ours = conn.pgconn.pipeline_status == PipelineStatus.OFF
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if self._is_ours and kind is not None and not issubclass(kind, Exception):
+            self._pgconn.finish()

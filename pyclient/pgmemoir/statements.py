@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 from .calls import Row
-from .cursors import Cursor, pipelined
+from .cursors import Cursor, Pipelined
 
 Statement = tuple[bytes, Row]
 """A statement and its parameters."""
@@ -21,7 +21,7 @@ def rows(conn: psycopg.Connection[Any], statement: bytes, params: Row = ()) -> l
 
 def together(conn: psycopg.Connection[Any], statements: Sequence[Statement]) -> list[list[Row]]:
     """The rows of each statement: one transaction, and one round trip for all of them."""
-    with pipelined(conn), conn.pipeline(), conn.transaction():
+    with Pipelined(conn) as inside, conn.pipeline(), conn.transaction(), inside:
         cursors = [_send(conn, statement) for statement in statements]
     return [cursor.fetchall() for cursor in cursors]
 

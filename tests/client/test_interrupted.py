@@ -11,14 +11,22 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from pgmemoir import AsyncMemoir, Memoir
+from pgmemoir.cursors import Pipelined
 
 _WAITS = """SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
 WHERE NOT l.granted AND d.datname = current_database()"""
 
 # More than one statement: those behind the one that was cancelled are aborted.
 GOLD: Any = [{"query": f"which {what}?", "relevant_content": ["I use Vim."]} for what in "abc"]
+
+
+@pytest.fixture
+def dsn(dsn: str) -> str:
+    """An address from which nobody waits for ever."""
+    return make_conninfo(dsn, options="-c lock_timeout=20s")
 
 
 @pytest.fixture
@@ -85,6 +93,27 @@ def test_the_callers_connection_is_closed_rather_than_left_in_a_pipeline(
         assert conn.closed
     held.rollback()
     assert db.execute("SELECT count(*) FROM memoir.gold").fetchone() == (0,)
+
+
+def interrupted_inside(conn: psycopg.Connection, held: psycopg.Connection) -> None:
+    """Ctrl-C while a pipeline is being filled and the server waits for a lock."""
+    with Pipelined(conn) as inside, conn.pipeline(), inside:
+        conn.execute("SELECT FROM memoir.gold")
+        conn.pgconn.send_flush_request()
+        conn.pgconn.flush()
+        until_somebody_waits(held)
+        raise KeyboardInterrupt
+
+
+def test_who_is_interrupted_inside_a_pipeline_waits_for_nothing_that_was_sent(
+    dsn: str, held: psycopg.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        conn.execute("SET lock_timeout = '1s'")
+        with pytest.raises(KeyboardInterrupt):
+            interrupted_inside(conn, held)
+        assert conn.closed
+    assert "lock timeout" not in caplog.text
 
 
 def test_a_connection_left_in_the_middle_of_a_statement_is_replaced(dsn: str) -> None:
