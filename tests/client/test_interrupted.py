@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import asyncio
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -37,6 +38,14 @@ def held(dsn: str, db: psycopg.Connection) -> Iterator[psycopg.Connection]:
         conn.execute("LOCK TABLE memoir.gold")
         yield conn
         conn.rollback()
+
+
+@pytest.fixture(autouse=True)
+def _hears_ctrl_c() -> Iterator[None]:
+    """A process that a shell started in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def until_somebody_waits(conn: psycopg.Connection) -> None:
