@@ -267,7 +267,7 @@ def _secrets(arguments: Sequence[str]) -> list[str]:
     cls=_Group,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit code 0: done. 1: refused, failed, or something was found (conflicts, checks that "
-    "fail). 2: the command line is wrong. 3: no database, or pgmemoir is not in it.",
+    "fail). 2: the command line is wrong. 3: no database, or pgmemoir is not in it. 130: stopped.",
 )
 @click.version_option(__version__, message="pgmemoir %(version)s")
 @click.option(
