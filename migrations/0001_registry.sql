@@ -94,6 +94,7 @@ CREATE TABLE mode (
         DEFAULT '{task_failed,task_completed,alert,layer2_health,escalation}',
     profile boolean NOT NULL DEFAULT true,
     day_headings text NOT NULL DEFAULT 'never'
+        CONSTRAINT day_headings_are_never_asked_or_always
         CHECK (day_headings IN ('never', 'asked', 'always')),
     name_boost float8 NOT NULL DEFAULT 0,
     time_boost float8 NOT NULL DEFAULT 0,
