@@ -175,26 +175,15 @@ def test_the_user_of_the_session_is_used(tx: psycopg.Connection) -> None:
     assert row == ("grace",)
 
 
+@pytest.mark.parametrize("then_in_autocommit", [False, True])
 def test_the_model_is_named_again_after_a_rollback(
-    dsn: str, db: psycopg.Connection, letters: Any
+    dsn: str, db: psycopg.Connection, letters: Any, then_in_autocommit: bool
 ) -> None:
     with psycopg.connect(dsn) as conn:
         memory = Memoir(conn, embedder=letters)
         memory.remember("rolled back")
         conn.rollback()
-        memory.remember("committed")
-    row = db.execute("SELECT name FROM memoir.embedding_model WHERE active").fetchone()
-    assert row == ("letters",)
-
-
-def test_the_model_is_named_again_after_a_rollback_and_in_autocommit(
-    dsn: str, db: psycopg.Connection, letters: Any
-) -> None:
-    with psycopg.connect(dsn) as conn:
-        memory = Memoir(conn, embedder=letters)
-        memory.remember("rolled back")
-        conn.rollback()
-        conn.autocommit = True
+        conn.autocommit = then_in_autocommit
         memory.remember("committed")
     row = db.execute("SELECT name FROM memoir.embedding_model WHERE active").fetchone()
     assert row == ("letters",)
