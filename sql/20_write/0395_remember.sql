@@ -64,6 +64,13 @@ BEGIN
     FOR place IN 1 .. cardinality(given) LOOP
         IF holder.confirm AND _is_automatic(given[place].origin) THEN
             given[place].status := 'pending';
+            stored_id := _proposed_already(user_id, given[place]);
+            IF stored_id IS NOT NULL
+               AND (given[place].session_id = ANY (temporary)) IS NOT TRUE
+            THEN
+                outcomes[place] := _said_again(user_id, stored_id, given[place]);
+                CONTINUE;
+            END IF;
         END IF;
         IF given[place].session_id = ANY (temporary) THEN
             outcomes[place] := _outcome('NOOP', NULL, 'the session is temporary');

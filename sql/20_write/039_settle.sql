@@ -7,7 +7,31 @@ CREATE OR REPLACE FUNCTION _outcome(
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ROW(action, memory_id, reason, other_ids)::outcome;
 
--- The same text again: what it says besides is taken over.
+-- The memory that says the same in the same words and is stored or waits already: what an agent
+-- says in every session is to be confirmed once. NULL: none.
+CREATE OR REPLACE FUNCTION _proposed_already(user_id text, given new_memory) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT m.memory_id
+        FROM _keywords(given.content) AS w,
+             LATERAL (SELECT k.memory_id FROM keyword AS k
+                      WHERE k.user_id = _proposed_already.user_id AND k.keyword = w.keyword
+                      ORDER BY k.memory_id DESC LIMIT 24) AS k,
+             LATERAL (SELECT o.* FROM memory AS o
+                      WHERE o.user_id = _proposed_already.user_id AND o.memory_id = k.memory_id
+                      OFFSET 0) AS m
+        WHERE m.status IN ('active', 'pending') AND m.position IS NULL AND m.source IS NULL
+          AND m.kind = given.kind AND m.subject IS NOT DISTINCT FROM given.subject
+          AND given.position IS NULL
+          AND _word_sequence(m.content) = _word_sequence(given.content)
+        ORDER BY m.status, m.memory_id LIMIT 1);
+END $$;
+
+-- The same text again: what it says besides is taken over, unless it is for the user to confirm. What
+-- waits for him waits no longer once he says it himself.
 CREATE OR REPLACE FUNCTION _said_again(user_id text, known bigint, given new_memory)
     RETURNS outcome
     LANGUAGE plpgsql
@@ -16,7 +40,21 @@ AS $$
 DECLARE
     said CONSTANT jsonb := jsonb_strip_nulls(jsonb_build_object(
         'data', nullif(given.data, '{}'), 'summary', given.summary));
+    waits boolean;
+    confirmed record;
 BEGIN
+    IF given.position IS NULL THEN
+        waits := 'pending' = (SELECT m.status FROM memory AS m
+                              WHERE m.user_id = _said_again.user_id AND m.memory_id = known);
+    END IF;
+    IF waits AND given.status = 'active' THEN
+        confirmed := confirm(known, user_id);
+        RETURN _outcome(CASE confirmed.action WHEN 'CONFIRM' THEN 'UPDATE'
+                                              ELSE confirmed.action END,
+                        confirmed.memory_id, 'it waited to be confirmed', confirmed.other_ids);
+    ELSIF NOT waits AND given.status = 'pending' AND said <> '{}' THEN
+        RETURN _outcome('NOOP', known, 'nothing is changed before the user confirms it');
+    END IF;
     IF said <> '{}' THEN
         PERFORM _lock_user(user_id);
         IF _revise(user_id, ARRAY[known], ARRAY[said], 'UPDATE', given.origin,
@@ -111,7 +149,11 @@ BEGIN
     SELECT m.memory_id INTO known
     FROM memory AS m
     WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind AND m.subject = given.subject
-      AND m.content_hash = given.content_hash
+      AND m.position IS NULL AND m.source IS NULL
+      -- The hash tells in which session it was said; in the next it is as true since as long.
+      AND (m.content_hash = given.content_hash
+           OR _word_sequence(m.content) = _word_sequence(given.content)
+              AND (given.valid_until IS NULL OR given.valid_until = m.valid_until))
       -- Of two of one moment the later one began a little later.
       AND (m.status = 'pending'
            OR m.status IN ('active', 'superseded')

@@ -169,9 +169,14 @@ CREATE OR REPLACE FUNCTION _propose(
     SET search_path FROM CURRENT
 AS $$
 DECLARE
+    known bigint;
     result outcome;
 BEGIN
     given.status := 'pending';
+    known := _proposed_already(user_id, given);
+    IF known IS NOT NULL THEN
+        RETURN _outcome('NOOP', known, 'the same memory is stored already');
+    END IF;
     result := _add_decided(user_id, model, given, decision ->> 'reason', run_id, change_id);
     IF result.action = 'PENDING' THEN
         result.other_ids := targets;

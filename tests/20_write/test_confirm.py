@@ -55,6 +55,34 @@ def test_a_proposed_memory_waits_and_is_not_recalled(asked):
     assert "The user plays the violin" not in found(asked, "violin")
 
 
+def test_what_is_proposed_in_every_session_waits_once(asked):
+    proposed = propose(asked, "The user plays the violin", session_id="monday")
+    again = {"content": "the user plays the violin.", "kind": "fact"}
+    (row,) = call(asked, "remember", **again, source="model", session_id="friday")
+    assert (row.action, row.memory_id) == ("NOOP", proposed)
+    (row,) = call(asked, "apply_decisions", decisions=Jsonb([{"action": "ADD", **again}]))
+    assert (row.action, row.memory_id) == ("NOOP", proposed)
+    confirm(asked, proposed)
+    (row,) = call(asked, "remember", **again, source="model", session_id="sunday")
+    assert (row.action, row.memory_id) == ("NOOP", proposed)
+    assert pending(asked) == []
+
+
+def test_what_waits_waits_no_longer_once_the_user_says_it_himself(asked):
+    proposed = propose(asked, "The user plays the violin")
+    (row,) = call(asked, "remember", content="The user plays the violin", kind="fact")
+    assert (row.action, row.memory_id) == ("UPDATE", proposed)
+    assert state(asked, proposed) == ("active", True)
+
+
+def test_an_agent_that_says_what_is_stored_changes_nothing_of_it(asked):
+    goal = {"content": "grow tea", "kind": "okr"}
+    stored = remember(asked, **goal, data={"progress": 40})
+    (row,) = call(asked, "remember", **goal, data={"progress": 60}, source="agent")
+    assert (row.action, row.memory_id) == ("NOOP", stored)
+    assert value(asked, "SELECT data FROM memoir.memory WHERE kind = 'okr'") == {"progress": 40}
+
+
 @pytest.mark.parametrize("author", ["AGENT", " agent", "Model\n"])
 def test_an_agent_waits_however_it_is_spelled(asked, author):
     (row,) = call(asked, "remember", content="The user sings", kind="fact", source=author)

@@ -112,6 +112,14 @@ def test_the_same_again_in_a_slot_is_not_stored(tx):
     assert choose(tx, VUE, 1).action == "SUPERSEDE"
 
 
+def test_the_same_again_in_the_next_session_is_as_true_since_as_long(tx):
+    first = choose(tx, VUE, 90, session_id="a")
+    again = choose(tx, "Builds with Vue.", 30, session_id="b")
+    assert (again.action, again.memory_id) == ("NOOP", first.memory_id)
+    choose(tx, VUE, 20, session_id="b", valid_until=ago(days=1))
+    assert slot(tx) == [(VUE, "superseded", 90, 20), (VUE, "active", 20, 1)]
+
+
 def test_turns_have_no_slot(tx):
     for turn in range(2):
         done = choose(tx, f"I use {turn}", 1, kind="turn", turn=turn, session_id="s")
