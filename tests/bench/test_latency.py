@@ -15,6 +15,13 @@ pytestmark = pytest.mark.once
 KEYS = {"floor", "p50_ms", "p95_ms", "floor_p50_ms", "floor_p95_ms", "ratio_p50", "ratio_p95"}
 
 
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is timed again and again: here no time counts."""
+    monkeypatch.setattr(latency, "ROUNDS", 1)
+    monkeypatch.setattr(latency, "_CONNECTIONS", 2)
+
+
 def printed(command, *options: object) -> dict:
     done = CliRunner().invoke(command, [*map(str, options), "--json"], catch_exceptions=False)
     assert done.exit_code == 0, done.stderr
