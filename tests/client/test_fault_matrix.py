@@ -57,9 +57,17 @@ def api() -> Iterator[OpenAIServer]:
         yield made
 
 
+class Kept(psycopg.Connection[Any]):
+    """A connection that a worker leaves to the next one: with another it makes all plans anew."""
+
+    def close(self) -> None:
+        """Later."""
+
+
 @pytest.fixture
-def work(dsn: str, api: OpenAIServer, db: psycopg.Connection) -> Work:
+def work(dsn: str, api: OpenAIServer, db: psycopg.Connection) -> Iterator[Work]:
     """Does what waits, after all pauses are over; vectors only where they are the job."""
+    kept = Kept.connect(dsn, autocommit=True, prepare_threshold=None)
 
     def work() -> Summary:
         due = "UPDATE memoir.job SET run_at = now(), attempts = 0 WHERE status = 'waiting'"
@@ -76,7 +84,10 @@ def work(dsn: str, api: OpenAIServer, db: psycopg.Connection) -> Work:
             lambda _: None,
         ).run(once=True)
 
-    return work
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(psycopg, "connect", lambda *_, **__: kept)
+        yield work
+    super(Kept, kept).close()
 
 
 def converse(conn: psycopg.Connection, *said: str) -> dict[str, Any]:
