@@ -391,6 +391,7 @@ def test_a_process_that_fails_prints_nothing_on_stdout(dsn: str) -> None:
     assert refused.stderr.startswith("error: unknown embedder")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("arguments", "pipe", "code"),
     [

@@ -523,8 +523,10 @@ def crash(folder: Path, version: int) -> None:
 
 
 def process(dsn: str, api: OpenAIServer, *options: str) -> subprocess.Popen[str]:
-    """``memoir worker`` in a process of its own."""
-    program = [sys.executable, "-c", "from pgmemoir.cli import main; main()", "--dsn", dsn]
+    """``memoir worker`` in a process of its own, told of SIGHUP though nohup runs the tests."""
+    code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+    code += "from pgmemoir.cli import main; main()"
+    program = [sys.executable, "-c", code, "--dsn", dsn]
     settings = {
         "MEMOIR_EMBEDDER": "openai",
         "MEMOIR_EMBED_MODEL": "m",
@@ -574,7 +576,7 @@ def test_a_signal_lets_it_end_what_it_has_begun(
     runs.send_signal(getattr(signal, signal_name))
     time.sleep(0.2)
     held.set()
-    stderr = runs.communicate(timeout=20)[1]
+    stderr = runs.communicate(timeout=60)[1]
     entries = [json.loads(line) for line in stderr.splitlines()]
     assert (runs.returncode, outcomes(entries)) == (0, ["done"])
     assert entries[-1]["event"] == "stop"
@@ -587,7 +589,7 @@ def test_the_command_fails_when_an_attempt_did(
     notes(db, 1)
     api.fail(status(500))
     runs = process(dsn, api, "--once")
-    runs.communicate(timeout=30)
+    runs.communicate(timeout=60)
     assert runs.returncode == 1
 
 
