@@ -12,31 +12,34 @@ INSERT INTO setting VALUES
      'Decide about near-duplicates when they are stored (D3 8, MEMORY_CONSOLIDATION_ENABLED); '
      'false: only exact duplicates and slots.'),
     ('extract_messages', '10',
-     'The working memory of a session, and what memories are drawn from: the newest so many '
-     'messages (D4 5.2).'),
-    ('extract_tokens', '4000', 'Of these as many as have so many tokens together (D4 5.2).'),
+     'The working memory of a session, and what memories are drawn from: its newest messages, at '
+     'most so many (D4 5.2).'),
+    ('extract_tokens', '4000',
+     'At most so many tokens of the messages that extract_messages allows (D4 5.2).'),
     ('extract_every', '5',
-     'After so many messages of the user memories are drawn from the conversation; 0: never '
-     '(D4 5.2).'),
+     'Memories are drawn from a conversation whenever the user has said so many messages more; 0: '
+     'never (D4 5.2).'),
     ('recall_context', '3',
-     'So many messages before the current one belong to the question it asks memory (D4 5.3).'),
+     'How many messages before the current one recall_query() asks memory with (D4 5.3).'),
     ('link_hub_limit', '50',
      'An entity mentioned by more memories than this links none of them.'),
     ('profile_goals', '3', 'Goals in the profile part of a block (D0 1.5).'),
     ('profile_tokens', '100', 'About how many tokens the profile may take (D0, architecture).'),
     ('ann_gain', '3',
-     'A user gets an approximate index of his own when it makes recall this much faster, and loses '
-     'it when the gain falls below 0.7 of that.'),
-    ('ann_limit', '32', 'At most this many users, the largest, have one: each costs every insert.'),
+     'A user gets indexes of his own when they make his recalls so many times faster, and loses '
+     'them when the gain falls below 0.7 of that.'),
+    ('ann_limit', '32',
+     'At most so many users, the largest, have indexes of their own: each costs every insert.'),
     ('ann_inline', '20000',
-     'maintain() builds the index of a user of up to so many memories at once (writers wait some '
+     'maintain() builds the indexes of a user of up to so many memories itself (writers wait some '
      'seconds); larger ones are left to the command memoir maintain, which makes nobody wait.'),
     ('ann_near', '60',
-     'How many memories nearest by vector are candidates for such a user; two thirds of it with '
-     'less than 50,000 memories.'),
+     'How many memories near the question by vector are candidates where a user has indexes of his '
+     'own; two thirds of it below 50,000 memories.'),
     ('ann_words', '5000',
-     'The rarest words of the question are looked up for such a user, while so many memories, or a '
-     'fiftieth of his, have them together: the rarest by itself, others in pairs.');
+     'Where a user has indexes of his own, the rarest words of the question are looked up while so '
+     'many memories, or a fiftieth of his where that is more, have them together: the rarest by '
+     'itself, others in pairs.');
 
 INSERT INTO embedding_model (model_id, active) VALUES (1, true);
 

@@ -6,7 +6,8 @@ INSERT INTO setting VALUES
     ('forget_rate', '0.01',
      'relevance = exp(-forget_rate x days) x (1 + ln(1 + accesses)) x importance (D4 6.1).'),
     ('forget_below', '0.1', 'A memory less relevant than this is forgotten (D4 6.1).'),
-    ('fade_below', '0.3', 'The importance of a memory less relevant than this falls (D4 6.1).'),
+    ('fade_below', '0.3',
+     'A memory less relevant than this is fading: maintain() lowers its importance (D4 6.1).'),
     ('active_above', '0.7', 'A memory more relevant than this is active (D4 6.1).'),
     ('working_days', '30',
      'Days without access after which a working memory is forgotten (D4 3.3).'),
@@ -14,8 +15,8 @@ INSERT INTO setting VALUES
      'Days without access after which a temporary memory is forgotten (D4 3.3).'),
     ('lower_by', '0.9', 'The importance of a fading memory is multiplied by this, once a day.'),
     ('lower_to', '0.2',
-     'It does not fall below this. From here to forget_below are 69 days, more than either '
-     'lifetime: what was lowered is not forgotten any sooner.'),
+     'The importance of a fading memory is not lowered below this. From here to forget_below are '
+     '69 days, more than either lifetime: what was lowered is not forgotten any sooner.'),
     ('replay_days', '7',
      'Recalls younger than this stay in table retrieval, where replay() can choose again; older '
      'ones become events. More than the 72 hours of events that mode debug reads.'),
