@@ -44,7 +44,7 @@ INSERT INTO setting VALUES
     ('compress_most', '100', 'So many memories at most go into one compress job.'),
     ('compress_tokens', '24000', 'So many tokens of memories at most go into one compress job.'),
     ('summary_changes', '10',
-     'A rolling summary is made anew when so many memories were stored since the last one.'),
+     'A rolling summary is made anew when so many memories were stored or ended since the last.'),
     ('keyword_jobs', 'false',
      'Whether a model is asked for the keywords of each new memory, besides those found by rule: '
      'a question a memory, for keywords that only search_memories() and the search for '
@@ -465,23 +465,30 @@ FROM (VALUES
     ('en',
 'Write who the user is, what he prefers and what he is working on, in three to six sentences, for an
 assistant that meets him anew. Start from the earlier summary: keep what still holds, correct what
-the memories say is different now, leave out what no longer matters.
+the memories say is different now, leave out what no longer matters. What stands in no_longer was
+forgotten, corrected or is over: the new summary does not tell it.
 
 {{caution}}',
 '<earlier_summary>
 {{summary}}
 </earlier_summary>
+<no_longer>
+{{no_longer}}
+</no_longer>
 <memories>
 {{memories}}
 </memories>'),
     ('zh',
 '用三到六句话写出用户是谁、有什么偏好、正在做什么，供下次接手的助手阅读。以之前的摘要为基础：保留仍然成立的内容，'
-'按新的记忆更正已变化的内容，去掉不再重要的内容。
+'按新的记忆更正已变化的内容，去掉不再重要的内容。no_longer 中的内容已被遗忘、更正或已经结束，新摘要中不要再写。
 
 {{caution}}',
 '<earlier_summary>
 {{summary}}
 </earlier_summary>
+<no_longer>
+{{no_longer}}
+</no_longer>
 <memories>
 {{memories}}
 </memories>')) AS w (language, template, input);

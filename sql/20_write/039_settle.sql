@@ -30,8 +30,8 @@ BEGIN
         ORDER BY m.status, m.memory_id LIMIT 1);
 END $$;
 
--- The same text again: what it says besides is taken over, unless it is for the user to confirm. What
--- waits for him waits no longer once he says it himself.
+-- The same text again: what it says besides is taken over, unless it is for the user to confirm.
+-- What waits for him waits no longer once he says it himself.
 CREATE OR REPLACE FUNCTION _said_again(user_id text, known bigint, given new_memory)
     RETURNS outcome
     LANGUAGE plpgsql

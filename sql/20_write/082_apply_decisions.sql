@@ -241,6 +241,7 @@ BEGIN
     ELSIF action = 'DELETE' THEN
         PERFORM _retire(user_id, targets, 'forgotten', 'FORGET', author, reason, at, run_id,
                         change_id);
+        PERFORM _renew_summary(user_id);
         RETURN _outcome('FORGET', targets[1], reason, targets[2:]);
     END IF;
     action := CASE action WHEN 'MERGE' THEN 'MERGE' ELSE 'UPDATE' END;

@@ -85,7 +85,23 @@ BEGIN
         WHERE m.user_id = _rolling_summary_jobs.user_id AND m.memory_id = i.id
           AND m.recorded_at > since
         OFFSET 0) AS m
-    HAVING count(*) >= _config('summary_changes');
+    HAVING count(*) + jsonb_array_length(_no_longer(user_id, NULL))
+           >= _config('summary_changes');
+END $$;
+
+-- A summary may tell of what its user has forgotten: a new one is made at once, not at night,
+-- unless one is under way.
+CREATE OR REPLACE FUNCTION _renew_summary(user_id text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF EXISTS (SELECT FROM profile AS p
+               WHERE p.user_id = _renew_summary.user_id AND p.rolling_summary IS NOT NULL)
+       AND nullif(_job_room(user_id, 'rolling_summary'), 0) = _config('nightly_jobs')
+    THEN
+        PERFORM enqueue('rolling_summary', user_id => user_id);
+    END IF;
 END $$;
 
 -- Only what is new, as long as its job is kept: one that found nothing is not asked again.

@@ -1,8 +1,9 @@
 -- What the prompt of a job is filled with, one function a kind. Each returns the values by name;
 -- ids it shows the model as listed, which are all that the answer may name; replaces, the hash of a
--- text that the answer is to take the place of; and NULL where nothing is left to do: the memory is
--- gone, the session is empty, memory is off.
--- Active memories as a model reads them, in the order of the ids.
+-- text that the answer is to take the place of; since and said_at, when the first and the last of a
+-- conversation was said; and NULL where nothing is left to do: the memory is gone, the session is
+-- empty, memory is off. Days are those of UTC throughout.
+-- Active memories as a model reads them, in the order of the ids; not what is over by now.
 CREATE OR REPLACE FUNCTION _memories_told(user_id text, memory_ids bigint[]) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -10,15 +11,23 @@ AS $$
 BEGIN
     RETURN (
         SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-                   'id', m.memory_id::text, 'kind', m.kind, 'date', m.valid_from::date,
+                   'id', m.memory_id::text, 'kind', m.kind,
+                   'date', (m.valid_from AT TIME ZONE 'UTC')::date,
+                   'until', (m.valid_until AT TIME ZONE 'UTC')::date,
                    'subject', m.subject, 'importance', m.importance,
                    'content', left(m.content, 4000))) ORDER BY i.place)
         FROM unnest(memory_ids) WITH ORDINALITY AS i (id, place), LATERAL (
             SELECT m.* FROM memory AS m
             WHERE m.user_id = _memories_told.user_id AND m.memory_id = i.id
-              AND m.status = 'active'
+              AND m.status = 'active' AND (m.valid_until <= now()) IS NOT TRUE
             OFFSET 0) AS m);
 END $$;
+
+-- The language of what is told: the words around it are not counted, which would make English of
+-- short Chinese texts.
+CREATE OR REPLACE FUNCTION _language_told(told jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN _language_of(jsonb_path_query_array(told, '$[*].content')::text);
 
 -- What tools were given and said besides its text may be megabytes: 2,000 characters of a message
 -- are shown, and they count.
@@ -42,7 +51,8 @@ BEGIN
         SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
                    'role', w.role, 'speaker', w.speaker,
                    'time', to_char(w.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
-                   'content', w.content, 'data', _data_told(w.data))) ORDER BY w.turn)
+                   'content', w.content, 'data', _data_told(w.data),
+                   'said_at', w.created_at)) ORDER BY w.turn)
         FROM (
             SELECT s.*, row_number() OVER newer AS number,
                    sum(s.tokens + estimate_tokens(coalesce(_data_told(s.data)::text, '')))
@@ -56,6 +66,16 @@ BEGIN
         ) AS w
         WHERE w.number = 1 OR w.total <= most);
 END $$;
+
+-- What is told of a conversation, and what is noted of it in the job.
+CREATE OR REPLACE FUNCTION _conversation_told(said jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN jsonb_build_object(
+        'conversation', _material_lines((
+            SELECT jsonb_agg(s.message - 'said_at' ORDER BY s.place)
+            FROM jsonb_array_elements(said) WITH ORDINALITY AS s (message, place))),
+        'since', said #> '{0,said_at}', 'said_at', said #> '{-1,said_at}',
+        'language', _language_told(said));
 
 CREATE OR REPLACE FUNCTION _keywords_values(user_id text, payload jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
@@ -81,22 +101,27 @@ AS $$
 DECLARE
     said CONSTANT jsonb := _conversation(user_id, payload, NULL, NULL);
 BEGIN
-    RETURN CASE WHEN said IS NOT NULL THEN
-        jsonb_build_object('conversation', _material_lines(said),
-                           'language', _language_of(said::text)) END;
+    RETURN CASE WHEN said IS NOT NULL THEN _conversation_told(said) END;
 END $$;
 
--- Memories like what the session was about are found as a recall would find them, by its words.
+-- Memories like what the session was about are found by its words: a part of what the user said
+-- after the other, the best of each first, or a long text in it would drown the rest. Parts overlap
+-- by 200 characters. Where there is room the newest follow, which may say the same in other words.
 CREATE OR REPLACE FUNCTION _reflect_values(user_id text, payload jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
+    most CONSTANT int := _config('similar_memories');
     said CONSTANT jsonb := _conversation(
         user_id, payload, 1000, _config('reflect_tokens')::int);
     asked CONSTANT text := (
-        SELECT left(string_agg(s.message ->> 'content', ' '), 4000)
-        FROM jsonb_array_elements(said) AS s (message) WHERE s.message ->> 'role' = 'user');
+        SELECT coalesce(string_agg(c.content, E'\n') FILTER (WHERE c.role = 'user'),
+                        string_agg(c.content, E'\n'), '')
+        FROM jsonb_to_recordset(said) AS c (role text, content text));
+    size CONSTANT int := greatest(1000, length(asked) / 8);
+    kinds CONSTANT smallint[] := ARRAY(SELECT k.kind_id FROM kind AS k WHERE k.name <> 'turn');
+    settings CONSTANT mode := _search_settings('semantic', false);
     alike bigint[];
     told jsonb;
 BEGIN
@@ -104,15 +129,25 @@ BEGIN
         RETURN NULL;
     END IF;
     alike := ARRAY(
-        SELECT e.memory_id
-        FROM memory_explain(query_text => asked, user_id => _reflect_values.user_id) AS e
-        WHERE e.memory_id IS NOT NULL AND e.kind <> 'turn'
-        ORDER BY e.score DESC NULLS LAST, e.memory_id
-        LIMIT _config('similar_memories')::int);
+        SELECT f.id
+        FROM (
+            SELECT r.key::bigint AS id, r.ordinality AS place, r.relevance
+            FROM generate_series(1, length(asked), size) AS p (start),
+                 LATERAL substr(asked, p.start, size + 200) AS t (part),
+                 LATERAL _search_rows(_search(_reflect_values.user_id, settings, t.part, NULL,
+                                              '{}', kinds, NULL, NULL, most, 0))
+                     WITH ORDINALITY AS r
+            WHERE t.part ~ '[^[:space:]]'
+            UNION ALL
+            SELECT n.id, most + n.place, 0
+            FROM unnest(_summarised(user_id)) WITH ORDINALITY AS n (id, place)
+        ) AS f
+        GROUP BY f.id
+        ORDER BY min(f.place), max(f.relevance) DESC, f.id
+        LIMIT most);
     told := coalesce(_memories_told(user_id, alike), '[]');
-    RETURN jsonb_build_object(
-        'conversation', _material_lines(said), 'memories', _material_lines(told),
-        'listed', jsonb_path_query_array(told, '$[*].id'), 'language', _language_of(said::text));
+    RETURN _conversation_told(said) || jsonb_build_object(
+        'memories', _material_lines(told), 'listed', jsonb_path_query_array(told, '$[*].id'));
 END $$;
 
 CREATE OR REPLACE FUNCTION _consolidate_values(user_id text, payload jsonb) RETURNS jsonb
@@ -125,7 +160,7 @@ BEGIN
     RETURN CASE WHEN jsonb_array_length(told) = 2 AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object('older', _material(told -> 0), 'newer', _material(told -> 1),
                            'listed', jsonb_path_query_array(told, '$[*].id'),
-                           'language', _language_of(told::text)) END;
+                           'language', _language_told(told)) END;
 END $$;
 
 CREATE OR REPLACE FUNCTION _compress_values(user_id text, payload jsonb) RETURNS jsonb
@@ -139,7 +174,7 @@ BEGIN
                      AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object('memories', _material_lines(told),
                            'listed', jsonb_path_query_array(told, '$[*].id'),
-                           'language', _language_of(told::text)) END;
+                           'language', _language_told(told)) END;
 END $$;
 
 CREATE OR REPLACE FUNCTION _archived_events(user_id text, payload jsonb) RETURNS SETOF event
@@ -172,7 +207,7 @@ BEGIN
                            'language', _language_of(told::text)) END;
 END $$;
 
--- The memories a rolling summary is made of: the newest.
+-- The memories a rolling summary is made of: the newest that are true.
 CREATE OR REPLACE FUNCTION _summarised(user_id text) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -182,8 +217,48 @@ BEGIN
         SELECT m.memory_id
         FROM memory AS m
         WHERE m.user_id = _summarised.user_id AND m.status = 'active' AND m.kind <> 'turn'
+          AND (m.valid_until <= now()) IS NOT TRUE
         ORDER BY m.created_at DESC, m.memory_id DESC
         LIMIT _config('summary_memories')::int);
+END $$;
+
+-- What was so at the last summary, which may tell of it still, and is no longer: texts that were
+-- forgotten, superseded or corrected since, or have run out; but for those that are told.
+CREATE OR REPLACE FUNCTION _no_longer(user_id text, told jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    since CONSTANT timestamptz := (
+        SELECT p.summarised_at FROM profile AS p WHERE p.user_id = _no_longer.user_id);
+BEGIN
+    RETURN (
+        SELECT coalesce(jsonb_agg(g.content ORDER BY g.at DESC, g.content), '[]')
+        FROM (
+            SELECT left(f.content, 1000) AS content, max(f.at) AS at
+            FROM (
+                SELECT coalesce(r.old_values ->> 'content', m.content) AS content,
+                       r.created_at AS at
+                FROM revision AS r
+                JOIN memory AS m ON m.user_id = r.user_id AND m.memory_id = r.memory_id
+                WHERE r.user_id = _no_longer.user_id AND r.created_at > since
+                  AND m.kind <> 'turn'
+                  AND (m.status IN ('forgotten', 'superseded')
+                       AND r.old_values ->> 'status' = 'active'
+                       OR m.status = 'active'
+                       AND (_decide(r.old_values ->> 'content', m.content)).action <> 'UPDATE')
+                UNION ALL
+                SELECT m.content, m.valid_until
+                FROM memory AS m
+                WHERE m.user_id = _no_longer.user_id AND m.status = 'active' AND m.kind <> 'turn'
+                  AND m.valid_until > since AND m.valid_until <= now()
+            ) AS f
+            WHERE (told @> jsonb_build_array(jsonb_build_object('content', f.content)))
+                  IS NOT TRUE
+            GROUP BY f.content
+            ORDER BY at DESC, content
+            LIMIT _config('summary_memories')::int
+        ) AS g);
 END $$;
 
 CREATE OR REPLACE FUNCTION _rolling_summary_values(user_id text) RETURNS jsonb
@@ -192,13 +267,16 @@ CREATE OR REPLACE FUNCTION _rolling_summary_values(user_id text) RETURNS jsonb
 AS $$
 DECLARE
     told CONSTANT jsonb := _memories_told(user_id, _summarised(user_id));
+    gone CONSTANT jsonb := _no_longer(user_id, told);
     before CONSTANT text := coalesce((SELECT p.rolling_summary FROM profile AS p
                                       WHERE p.user_id = _rolling_summary_values.user_id), '');
 BEGIN
-    RETURN CASE WHEN told IS NOT NULL AND _writing_refused(user_id, NULL) IS NULL THEN
+    RETURN CASE WHEN (told IS NOT NULL OR gone <> '[]')
+                     AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object(
-            'memories', _material_lines(told), 'language', _language_of(told::text),
-            'listed', jsonb_path_query_array(told, '$[*].id'),
+            'memories', _material_lines(told), 'no_longer', _material_lines(gone),
+            'language', _language_told(told), 'listed',
+            coalesce(jsonb_path_query_array(told, '$[*].id'), '[]'),
             'summary', _material(to_jsonb(before)), 'replaces', md5(before)) END;
 END $$;
 

@@ -1,7 +1,7 @@
 -- The words for the chat model of a claimed job, from table prompt, in the language of the material
 -- where there is a prompt in it. What was shown is noted in the job: its answer is checked against
 -- the schema of that prompt, and may name the memories that were listed and no others, as long as
--- they say what they said then.
+-- they say what they said then; what it tells was said when that was said.
 CREATE OR REPLACE FUNCTION _prompt_of(kind text, language text) RETURNS prompt
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -40,6 +40,7 @@ BEGIN
     UPDATE job AS j
     SET payload = claimed.payload || jsonb_strip_nulls(jsonb_build_object(
         'listed', coalesce(given -> 'listed', '[]'), 'replaces', given -> 'replaces',
+        'since', given -> 'since', 'said_at', given -> 'said_at',
         'shown', (SELECT jsonb_object_agg(m.memory_id::text, md5(m.content))
                   FROM memory AS m
                   WHERE m.user_id = claimed.user_id AND m.memory_id = ANY (ARRAY(

@@ -20,19 +20,28 @@ BEGIN
     WHERE j.user_id = finished.user_id AND j.job_id = finished.job_id;
 END $$;
 
--- When the last of what an answer is drawn from was said. A model may be asked days later, and what
--- was told since is newer. NULL: it is not drawn from a conversation.
+-- When the last of what an answer is drawn from was said: a model may be asked days later, and what
+-- was told since, in the same session too, is newer. NULL: it is not drawn from a conversation.
 CREATE OR REPLACE FUNCTION _said_at(finished job) RETURNS timestamptz
+    LANGUAGE sql STABLE
+    RETURN (finished.payload ->> 'said_at')::timestamptz;
+
+-- Whether a conversation says what was forgotten or rejected since it began: it does not come back
+-- from there, only when it is said again. What undo() took away may.
+CREATE OR REPLACE FUNCTION _forgotten_since(finished job, content text) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN (
-        SELECT m.created_at FROM message AS m
-        WHERE m.user_id = finished.user_id
-          AND m.session_id = finished.payload ->> 'session_id'
-          AND m.position <= coalesce((finished.payload ->> 'until_turn')::int, 2147483647)
-        ORDER BY m.position DESC LIMIT 1);
+    RETURN EXISTS (
+        SELECT FROM memory AS m, LATERAL (
+            SELECT r.action FROM revision AS r
+            WHERE r.user_id = m.user_id AND r.memory_id = m.memory_id
+            ORDER BY r.revision_id DESC LIMIT 1) AS r
+        WHERE m.user_id = finished.user_id AND m.status = 'forgotten'
+          AND m.retired_at >= (finished.payload ->> 'since')::timestamptz
+          AND r.action IN ('FORGET', 'REJECT')
+          AND (_decide(m.content, _forgotten_since.content)).action = 'NOOP');
 END $$;
 
 CREATE OR REPLACE FUNCTION _decide_all(finished job, decisions jsonb) RETURNS void
@@ -134,7 +143,8 @@ BEGIN
     PERFORM _remember_all(finished, (
         SELECT jsonb_agg(m.memory || jsonb_build_object('data', _pairs(m.memory -> 'data'))
                          ORDER BY m.place)
-        FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place)),
+        FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place)
+        WHERE NOT _forgotten_since(finished, m.memory ->> 'content')),
         _said_at(finished));
 END $$;
 
@@ -164,7 +174,8 @@ BEGIN
         LEFT JOIN memory AS m
             ON m.user_id = finished.user_id
                AND m.memory_id = CASE d.decision ->> 'action'
-                                     WHEN 'UPDATE' THEN (d.decision ->> 'memory_id')::bigint END));
+                                     WHEN 'UPDATE' THEN (d.decision ->> 'memory_id')::bigint END
+        WHERE NOT _forgotten_since(finished, coalesce(d.decision ->> 'content', ''))));
 END $$;
 
 CREATE OR REPLACE FUNCTION _apply_consolidate(finished job, answer jsonb) RETURNS void
@@ -253,7 +264,8 @@ BEGIN
 END $$;
 
 -- What the summary said before is kept nowhere: an answer without one must not take it away, nor
--- one that was made before the user corrected it; and none may tell of what was purged since.
+-- one that was made before the user corrected it; and none may tell of what was purged or forgotten
+-- since.
 CREATE OR REPLACE FUNCTION _apply_rolling_summary(finished job, answer jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -264,7 +276,8 @@ BEGIN
        OR EXISTS (SELECT FROM jsonb_array_elements_text(finished.payload -> 'listed') AS l (id)
                   WHERE NOT EXISTS (SELECT FROM memory AS m
                                     WHERE m.user_id = finished.user_id
-                                      AND m.memory_id = l.id::bigint))
+                                      AND m.memory_id = l.id::bigint
+                                      AND m.status <> 'forgotten'))
     THEN
         RAISE EXCEPTION 'what the summary is made of was changed meanwhile'
             USING ERRCODE = 'ME014', HINT = 'The next attempt starts from what there is now.';

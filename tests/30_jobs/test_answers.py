@@ -95,6 +95,41 @@ def test_a_summary_does_not_tell_of_what_was_purged_while_the_model_worked(tx):
     assert answered(tx, again, {"summary": "Ada likes tea."}) == "done"
 
 
+def summarised(conn, summary, *contents):
+    """A user with these memories and this summary of them; the ids."""
+    ids = remember_all(conn, contents)
+    conn.execute("UPDATE memoir.memory SET recorded_at = now() - interval '1 hour'")
+    call(conn, "set_rolling_summary", summary=summary)
+    conn.execute("UPDATE memoir.profile SET summarised_at = now() - interval '1 minute'")
+    return ids
+
+
+def test_a_new_summary_is_made_of_what_is_left_once_something_is_forgotten(tx):
+    ill, _ = summarised(tx, "Ada is ill and likes tea.", "Ada is ill", "Ada likes tea")
+    call(tx, "forget", memory_id=ill)
+    (claimed,) = claim(tx, kinds=["rolling_summary"])
+    fence = '<no_longer>\n"Ada is ill"\n</no_longer>'
+    assert fence in claimed.messages[1]["content"]
+    assert answered(tx, claimed, {"summary": "Ada likes tea."}) == "done"
+
+
+def test_a_summary_does_not_tell_of_what_was_forgotten_while_the_model_worked(tx):
+    ill, _ = summarised(tx, "Ada likes tea.", "Ada is ill", "Ada likes tea")
+    claimed = chat_job(tx, "rolling_summary", {})
+    call(tx, "forget", memory_id=ill)
+    assert answered(tx, claimed, {"summary": "Ada is ill."}) == "failed"
+
+
+def test_a_summary_is_told_what_was_corrected_or_superseded_and_not_what_says_more(tx):
+    rome, may, tea = summarised(tx, "Ada.", "Ada lives in Rome", "born in May", "Ada likes tea")
+    call(tx, "supersede", memory_id=rome, by_id=remember(tx, "Ada lives in Oslo"))
+    call(tx, "update_memory", memory_id=may, content="born in June")
+    call(tx, "update_memory", memory_id=tea, content="Ada likes tea with milk")
+    tx.execute("UPDATE memoir.profile SET summarised_at = now() - interval '1 minute'")
+    no_longer = value(tx, "SELECT memoir._no_longer('default', NULL)")
+    assert no_longer == ["Ada lives in Rome", "born in May"]
+
+
 def test_a_rolling_summary_that_is_too_long_is_refused(tx):
     assert refused(tx, "set_rolling_summary", summary="x" * 4001).sqlstate == "ME007"
 
@@ -239,6 +274,47 @@ def test_what_a_model_read_late_does_not_end_what_was_told_since(tx, kind):
         ("Ada lives in Bonn", "active"),
         ("Ada lives in Rome", "superseded"),
     ]
+
+
+def test_what_is_said_after_a_model_was_asked_does_not_date_its_answer(tx):
+    said = {"session_id": "s", "role": "user"}
+    call(tx, "message_add", content="I live in Rome", created_at=ago(days=7), **said)
+    claimed = chat_job(tx, "reflect", {"session_id": "s"})
+    remember(tx, "Ada lives in Bonn", subject="user.city", created_at=ago(days=3))
+    call(tx, "message_add", content="By the way", created_at=ago(days=2), **said)
+    rome = decided("ADD", None, "Ada lives in Rome", subject="user.city")
+    assert answered(tx, claimed, {"decisions": [rome]}) == "done"
+    assert ("Ada lives in Bonn", "active") in memories(tx, "content, status")
+
+
+@pytest.mark.parametrize("kind", ["extract", "reflect"])
+@pytest.mark.parametrize(("taken", "comes"), [("forget", False), ("reject", False), ("undo", True)])
+def test_what_was_forgotten_does_not_come_back_from_the_conversation_it_is_from(
+    tx, kind, taken, comes
+):
+    call(tx, "set_settings", settings={"confirm": taken == "reject"})
+    talk(tx, "I am ill, and I like tea")
+    first = chat_job(tx, "extract", {"session_id": "s"})
+    answered(tx, first, {"memories": [extracted("Ada is ill.")]})
+    call(tx, taken, memory_id=value(tx, "SELECT memory_id FROM memoir.memory"))
+    call(tx, "set_settings", settings={"confirm": False})
+    facts = ["Ada is ill", "Ada likes tea"]
+    answers = {
+        "extract": {"memories": [extracted(fact) for fact in facts]},
+        "reflect": {"decisions": [decided("ADD", None, fact) for fact in facts]},
+    }
+    assert answered(tx, chat_job(tx, kind, {"session_id": "s"}), answers[kind]) == "done"
+    active = tx.execute("SELECT content FROM memoir.memory WHERE status = 'active' ORDER BY 1")
+    assert [content for (content,) in active] == ["Ada is ill"] * comes + ["Ada likes tea"]
+
+
+def test_what_was_forgotten_comes_back_when_it_is_said_again(tx):
+    call(tx, "forget", memory_id=remember(tx, "Ada is ill"))
+    tx.execute("UPDATE memoir.memory SET retired_at = now() - interval '1 day'")
+    talk(tx, "I am ill again")
+    claimed = chat_job(tx, "extract", {"session_id": "s"})
+    answered(tx, claimed, {"memories": [extracted("Ada is ill")]})
+    assert memories(tx, "status") == [("forgotten",), ("active",)]
 
 
 def test_a_reflection_adds_updates_and_notes_what_it_knew(tx):

@@ -7,7 +7,7 @@ import json
 import pytest
 from psycopg.types.json import Jsonb
 from tests.jobs import chat_job, claim, enqueue, job
-from tests.rows import call, remember, value
+from tests.rows import ago, call, remember, value
 
 # What strict schemas of OpenAI and of Azure both know.
 STRICT = {"type", "properties", "required", "additionalProperties", "items", "enum", "description"}
@@ -87,6 +87,25 @@ def test_the_prompt_is_in_the_language_of_the_material(tx):
     assert "最多五个关键词" in claimed.messages[0]["content"]
 
 
+def test_short_chinese_texts_among_the_words_of_json_are_chinese(tx):
+    call(tx, "message_add", session_id="s", role="user", content="我搬到奥斯陆了")
+    claimed = chat_job(tx, "extract", {"session_id": "s"})
+    assert claimed.payload["prompt"]["language"] == "zh"
+    remember(tx, "用户喜欢绿茶", subject="user.drink")
+    assert chat_job(tx, "rolling_summary", {}).payload["prompt"]["language"] == "zh"
+
+
+def test_memories_come_with_their_days_in_utc_and_not_when_they_are_over(tx):
+    tx.execute("SET LOCAL timezone = 'Pacific/Auckland'")
+    begun = {"created_at": "2025-03-01 20:00Z"}
+    remember(tx, "Ada is in Berlin", **begun, valid_until="2025-03-08")
+    remember(tx, "Ada rents a flat", **begun, valid_until="2099-03-08 20:00Z")
+    (said,) = chat_job(tx, "rolling_summary", {}).messages[1]["content"].splitlines()[7:-1]
+    told = json.loads(said)
+    assert (told["content"], told["date"]) == ("Ada rents a flat", "2025-03-01")
+    assert told["until"] == "2099-03-08"
+
+
 def test_without_a_prompt_in_that_language_english_serves(tx):
     tx.execute("UPDATE memoir.prompt SET active = false WHERE language = 'zh'")
     claimed = chat_job(tx, "keywords", {"memory_id": str(remember(tx, "用户喜欢喝绿茶"))})
@@ -144,3 +163,14 @@ def test_a_reflection_is_shown_the_tools_and_the_memories_it_may_change(tx):
     assert "fetch_url" in claimed.messages[1]["content"]
     assert "Ada drinks tea" in claimed.messages[1]["content"]
     assert claimed.payload["listed"] == [str(tea)]
+
+
+def test_a_log_in_a_session_does_not_hide_what_else_was_said(tx):
+    for number in range(30):
+        remember(tx, f"the gateway timed out {number} times: billing, search")
+    remember(tx, "Ada lives in Rome", created_at=ago(days=300))
+    log = "\n".join(f"ERROR {number} gateway timed out: billing, search" for number in range(200))
+    for content in (log, "By the way, I moved from Rome to Oslo"):
+        call(tx, "message_add", session_id="s", role="user", content=content)
+    claimed = chat_job(tx, "reflect", {"session_id": "s"})
+    assert "Ada lives in Rome" in claimed.messages[1]["content"]

@@ -10,11 +10,11 @@ INSERT INTO memoir.entity (user_id, entity_id, name, type, created_at) VALUES
 ('ada', '3', 'Sofía', 'person', '2026-04-01 00:00:15+00:00');
 
 INSERT INTO memoir.event (user_id, event_id, type, payload, created_at, line, cost, terms, term_count, source, source_key, archive_job, log_entry, log_place) VALUES
-('ada', '1', 'task_failed', '{"task": "deploy gateway 3.14", "error": "OOMKilled"}', '2026-03-31 20:00:00+00', '[task_failed] {"task": "deploy gateway 3.14", "error": "OOMKilled"}', '27.8', '{15447082:1,45984181:1,49282835:1,81818633:1,82468583:1,85098715:1,139623050:1,150423573:1,192664925:1,211816397:1,215106862:1,235219555:1}/536870912', '12', NULL, NULL, '3', NULL, NULL),
-('ada', '2', 'task_completed', '{"task": "rotate keys"}', '2026-02-01 08:00:00+00', '[task_completed] {"task": "rotate keys"}', '15.08', '{11333962:1,15447082:1,46599699:1,54211155:1,156637589:1}/536870912', '5', NULL, NULL, '3', NULL, NULL),
+('ada', '1', 'task_failed', '{"task": "deploy gateway 3.14", "error": "OOMKilled"}', '2026-03-31 20:00:00+00', '[task_failed] {"task": "deploy gateway 3.14", "error": "OOMKilled"}', '27.8', '{15447082:1,45984181:1,49282835:1,81818633:1,82468583:1,85098715:1,139623050:1,150423573:1,192664925:1,211816397:1,215106862:1,235219555:1}/536870912', '12', NULL, NULL, '4', NULL, NULL),
+('ada', '2', 'task_completed', '{"task": "rotate keys"}', '2026-02-01 08:00:00+00', '[task_completed] {"task": "rotate keys"}', '15.08', '{11333962:1,15447082:1,46599699:1,54211155:1,156637589:1}/536870912', '5', NULL, NULL, '4', NULL, NULL),
 ('moved', '10005', 'event', '{"content": "完成了项目 API 文档编写"}', '2026-02-21 14:30:00+00', '[event] {"content": "完成了项目 API 文档编写"}', '19.93', '{8680503:1,21767466:1,40402126:1,76001613:1,127873644:1,193863553:1,202063808:1,212922696:1,248971308:1}/536870912', '9', NULL, NULL, NULL, '{"time": "14:30:00",
     "type": "event", "content": "完成了项目 API 文档编写"}', '0'),
-('李雷', '3', 'alert', '{"title": "网关延迟升高"}', '2026-03-31 23:00:00+00', '[alert] {"title": "网关延迟升高"}', '15.82', '{25183673:1,47742581:1,53293285:1,59717358:1,110709176:1,234423558:1,235903971:1}/536870912', '7', NULL, NULL, '4', NULL, NULL);
+('李雷', '3', 'alert', '{"title": "网关延迟升高"}', '2026-03-31 23:00:00+00', '[alert] {"title": "网关延迟升高"}', '15.82', '{25183673:1,47742581:1,53293285:1,59717358:1,110709176:1,234423558:1,235903971:1}/536870912', '7', NULL, NULL, '5', NULL, NULL);
 
 INSERT INTO memoir.file_head (user_id, name, written, read_at) VALUES
 ('moved', 'logs/2026-02-21.json', '{"date": "2026-02-21", "entries": []}', '2026-04-01 00:00:35+00:00'),
@@ -174,12 +174,13 @@ INSERT INTO memoir.uncompared (user_id, memory_id) VALUES
 ('ada', '16');
 
 INSERT INTO memoir.job (user_id, job_id, kind, payload, dedup_key, status, priority, attempts, run_at, worker, error, created_at, finished_at) VALUES
-('ada', '1', 'reflect', '{"session_id": "monday"}', 'monday', 'waiting', '0', '0', '2026-04-01 00:00:18+00:00', NULL, NULL, '2026-04-01 00:00:18+00:00', NULL),
-('ada', '2', 'expand', '{"query": "cooking"}', '82bd81ea4b0302554165ae91628c0965b68b976a62ecf107c2e79688833f7599', 'waiting', '0', '0', '2026-04-01 00:00:25+00:00', NULL, NULL, '2026-04-01 00:00:25+00:00', NULL),
-('ada', '3', 'archive', '{"event_ids": ["2", "1"]}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:28+00:00', NULL, NULL, '2026-04-01 00:00:28+00:00', NULL),
-('ada', '5', 'report', '{"week": 14}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:36+00:00', NULL, NULL, '2026-04-01 00:00:36+00:00', NULL),
-('ada', '6', 'report', '{"week": 13}', NULL, 'done', '1', '1', '2026-04-01 00:00:42+00:00', 'w', NULL, '2026-04-01 00:00:37+00:00', '2026-04-01 00:00:38+00:00'),
-('李雷', '4', 'archive', '{"event_ids": ["3"]}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:28+00:00', NULL, NULL, '2026-04-01 00:00:28+00:00', NULL);
+('ada', '1', 'rolling_summary', '{}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:12+00:00', NULL, NULL, '2026-04-01 00:00:12+00:00', NULL),
+('ada', '2', 'reflect', '{"session_id": "monday"}', 'monday', 'waiting', '0', '0', '2026-04-01 00:00:18+00:00', NULL, NULL, '2026-04-01 00:00:18+00:00', NULL),
+('ada', '3', 'expand', '{"query": "cooking"}', '82bd81ea4b0302554165ae91628c0965b68b976a62ecf107c2e79688833f7599', 'waiting', '0', '0', '2026-04-01 00:00:25+00:00', NULL, NULL, '2026-04-01 00:00:25+00:00', NULL),
+('ada', '4', 'archive', '{"event_ids": ["2", "1"]}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:28+00:00', NULL, NULL, '2026-04-01 00:00:28+00:00', NULL),
+('ada', '6', 'report', '{"week": 14}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:36+00:00', NULL, NULL, '2026-04-01 00:00:36+00:00', NULL),
+('ada', '7', 'report', '{"week": 13}', NULL, 'done', '1', '1', '2026-04-01 00:00:42+00:00', 'w', NULL, '2026-04-01 00:00:37+00:00', '2026-04-01 00:00:38+00:00'),
+('李雷', '5', 'archive', '{"event_ids": ["3"]}', NULL, 'waiting', '0', '0', '2026-04-01 00:00:28+00:00', NULL, NULL, '2026-04-01 00:00:28+00:00', NULL);
 
 INSERT INTO memoir.memory (user_id, memory_id, kind, content, summary, data, subject, importance, confidence, origin, session_id, position, speaker, source, source_key, valid_from, valid_until, lifetime, status, retired_at, content_hash, created_at, recorded_at, updated_at) VALUES
 ('ada', '1', 'learning', 'Logins failed after the key rotation: three gateways kept the old JWKS', NULL, '{}', NULL, '0.8', '1', 'user', NULL, NULL, NULL, NULL, NULL, '2026-01-05 10:00:00+00', NULL, 'core', 'active', NULL, E'\\x40496c2ca05f2dfddd09295c29f4b6930f6df09ecb032745003b41d1d4e10d62', '2026-01-05 10:00:00+00', '2026-04-01 00:00:02+00:00', '2026-04-01 00:00:02+00:00'),
@@ -338,7 +339,7 @@ SELECT setval('memoir.event_event_id_seq', 10005);
 
 SELECT setval('memoir.gold_gold_id_seq', 10002);
 
-SELECT setval('memoir.job_job_id_seq', 6);
+SELECT setval('memoir.job_job_id_seq', 7);
 
 SELECT setval('memoir.memory_memory_id_seq', 10019);
 
