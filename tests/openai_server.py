@@ -99,21 +99,21 @@ def duplicate_ids(reply: Reply) -> Reply:
 
 def says(content: Any) -> Fault:
     """A model that answers this: text as it is, anything else as JSON."""
-    return lambda reply: _spoken(reply, content=_text(content))
+    return lambda reply: spoken(reply, content=_text(content))
 
 
 def refuses(reply: Reply) -> Reply:
     """A model that will not."""
-    return _spoken(reply, content=None, refusal="I'm sorry, I cannot help with that.")
+    return spoken(reply, content=None, refusal="I'm sorry, I cannot help with that.")
 
 
 def cut_off(reply: Reply) -> Reply:
     """A model that stops in the middle of its answer, for want of tokens."""
     content = reply.body["choices"][0]["message"]["content"]
-    return _spoken(reply, finish_reason="length", content=content[: len(content) // 2])
+    return spoken(reply, finish_reason="length", content=content[: len(content) // 2])
 
 
-def _spoken(reply: Reply, finish_reason: str = "stop", **message: Any) -> Reply:
+def spoken(reply: Reply, finish_reason: str = "stop", **message: Any) -> Reply:
     """The reply of a chat with another message."""
     choice = reply.body["choices"][0]
     changed = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ Schema = dict[str, Any]
 
 # A model that reasons over a long conversation takes minutes.
 TIMEOUT = 120.0
+
+_FENCE = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
 
 _SCHEMA_IN_WORDS = """Answer with one JSON object and nothing else. It must fit this JSON schema:
 {schema}"""
@@ -201,16 +204,21 @@ def _content(completion: ChatCompletion) -> str:
         raise BadAnswer("the model refused")
     if ending == "length":
         raise BadAnswer("the answer was cut off")
+    if isinstance(content, list):  # in parts, of which some may be thoughts
+        parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        content = "".join(str(part.get("text") or "") for part in parts)
     if not isinstance(content, str) or not content.strip():
         raise BadAnswer("the answer is empty")
     return content
 
 
 def _json(content: str) -> Any:
-    """The JSON of an answer, also from within the fence that small models put around it."""
+    """The JSON of an answer, also behind the thoughts and in the fence small models put around."""
     text = content.strip()
-    if text.startswith("```") and text.endswith("```"):
-        text = text[3:-3].removeprefix("json")
+    if not text.startswith(("{", "[", "```")) and "</think>" in text:
+        text = text.partition("</think>")[2].strip()
+    if not text.startswith(("{", "[")) and (fenced := _FENCE.search(text)):
+        text = fenced[1]
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
         check_json(value, "the answer")

@@ -1,12 +1,13 @@
 -- One memory, whole: what a search result or a block shows the beginning of (D2 3.1.3).
--- A key is text, because ids pass 2^53 and JSON readers lose the last digits there.
+-- A key is text, because ids pass 2^53 and JSON readers lose the last digits there. A model may
+-- write it as the block does that shows references: [12].
 CREATE OR REPLACE FUNCTION _check_key(key text, user_id text) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    id CONSTANT bigint := CASE WHEN key ~ '^[0-9]{1,19}$' AND pg_input_is_valid(key, 'bigint')
-                               THEN key::bigint END;
+    digits CONSTANT text := substring(key FROM '^[[]?([0-9]{1,19})]?$');
+    id CONSTANT bigint := CASE WHEN pg_input_is_valid(digits, 'bigint') THEN digits::bigint END;
 BEGIN
     IF NOT EXISTS (SELECT FROM memory AS m
                    WHERE m.user_id = _check_key.user_id AND m.memory_id = id) THEN

@@ -46,6 +46,11 @@ def test_a_memory_is_given_whole(tx):
     assert (row.access_count, row.last_access, row.relations, row.entities) == (0, None, [], [])
 
 
+def test_a_key_may_be_written_as_a_block_with_references_has_it(tx):
+    key = remember(tx, "green tea")
+    assert detail(tx, f"[{key}]").key == str(key)
+
+
 def test_keywords_come_heaviest_first(tx):
     key = remember(tx, "green tea")
     tx.execute("DELETE FROM memoir.keyword")

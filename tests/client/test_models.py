@@ -21,6 +21,7 @@ from tests.openai_server import (
     reset,
     says,
     silent,
+    spoken,
     status,
     truncated,
 )
@@ -125,9 +126,26 @@ def test_an_answer_of_no_use_is_told_apart(api: OpenAIServer, fault: Fault, reas
         model(api).answer(ASKED, SCHEMA, "keywords")
 
 
-def test_json_in_a_fence_is_json(api: OpenAIServer) -> None:
-    api.fail(says('```json\n{"keywords": []}\n```'))
-    assert model(api).answer(ASKED, SCHEMA, "keywords").value == {"keywords": []}
+@pytest.mark.parametrize(
+    "content",
+    [
+        '```json\n{"keywords": ["```"]}\n```',
+        'Here it is:\n```\n{"keywords": ["```"]}\n```\nI hope this helps.',
+        '<think>\nIs it {"keywords": []}?\n</think>\n\n{"keywords": ["```"]}',
+        'It says tea.\n</think>\n```json\n{"keywords": ["```"]}\n```',
+        [{"type": "thinking"}, {"type": "text", "text": '{"keywords": ["```"]}'}],
+    ],
+)
+def test_an_answer_may_stand_in_a_fence_in_parts_and_behind_thoughts(
+    api: OpenAIServer, content: Any
+) -> None:
+    api.fail(lambda reply: spoken(reply, content=content))
+    assert model(api).answer(ASKED, SCHEMA, "keywords").value == {"keywords": ["```"]}
+
+
+def test_a_sign_of_thoughts_within_an_answer_is_part_of_it(api: OpenAIServer) -> None:
+    api.fail(says({"keywords": ["</think>"]}))
+    assert model(api).answer(ASKED, SCHEMA, "keywords").value == {"keywords": ["</think>"]}
 
 
 def test_an_error_quotes_neither_key_nor_text(api: OpenAIServer) -> None:
