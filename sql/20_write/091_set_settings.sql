@@ -37,6 +37,7 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
 BEGIN
     PERFORM _check_settings(settings);
+    PERFORM _lock_user(owner);
     INSERT INTO profile AS p (user_id, settings) VALUES (owner, set_settings.settings)
     ON CONFLICT (user_id) DO UPDATE
     SET settings = p.settings || excluded.settings, updated_at = now()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 from tests.rows import call, refused, row_counts, value
@@ -76,3 +77,13 @@ def test_settings_missing_altogether_are_refused(tx):
 def test_of_settings_one_of_which_is_wrong_none_counts(tx):
     refused(tx, "set_settings", settings={"memory": False, "colour": True})
     assert get(tx) == DEFAULTS
+
+
+def test_a_transaction_that_still_sees_a_purged_user_is_to_be_tried_again(db, dsn):
+    db.execute("SELECT memoir.set_settings('{\"confirm\": true}')")
+    with psycopg.connect(dsn) as late:
+        late.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        value(late, "SELECT count(*) FROM memoir.profile")
+        db.execute("SELECT memoir.purge_user('default')")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            late.execute("SELECT memoir.set_settings('{\"memory\": false}')")
