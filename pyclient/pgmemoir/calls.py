@@ -818,6 +818,9 @@ def _nothing(_rows: list[Row]) -> None:
 SEES_ONE_USER: Call[bool] = Call(b"SELECT memoir._sees_one_user()", (), _first)
 """Whether row-level security shows the role one user alone."""
 
+SESSION: Call[int] = Call(b"SELECT pg_catalog.pg_backend_pid()", (), _first)
+"""The pid of the session that answers."""
+
 UNNAME_USER: Call[None] = Call(
     b"SELECT pg_catalog.set_config('memoir.user_id', '', true)", (), _nothing
 )

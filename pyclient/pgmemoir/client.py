@@ -23,6 +23,7 @@ from . import sources
 from .cache import CacheInfo
 from .calls import (
     SEES_ONE_USER,
+    SESSION,
     UNNAME_USER,
     Call,
     Explained,
@@ -416,9 +417,11 @@ class Memoir(Management):
         """The connection; an own one is opened when there is none that takes a statement."""
         if self._conn is None or (self._own and not self._is_usable(self._conn)):
             self.close()
-            self._conn = psycopg.connect(
+            conn = psycopg.connect(
                 resolve_dsn(self._dsn), autocommit=True, fallback_application_name="pgmemoir"
             )
+            _mind_a_pooler(conn, _execute(conn, SESSION))
+            self._conn = conn
             self._process = os.getpid()
         return self._conn
 
@@ -687,9 +690,11 @@ class AsyncMemoir(AsyncManagement):
         if self._conn is None or (self._own and not is_free(self._conn)):
             await self._discard()
             dsn = await asyncio.to_thread(resolve_dsn, self._dsn)
-            self._conn = await psycopg.AsyncConnection.connect(
+            conn = await psycopg.AsyncConnection.connect(
                 dsn, autocommit=True, fallback_application_name="pgmemoir"
             )
+            _mind_a_pooler(conn, await _execute_async(conn, SESSION))
+            self._conn = conn
         return self._conn
 
 
@@ -720,6 +725,16 @@ def _dsn_or_given(value: Any, kind: type[Given]) -> tuple[str | None, Given | No
         return None, value
     given = f"a {type(value).__name__}"
     raise TypeError(f"{given} is neither a connection string nor a psycopg.{kind.__name__}")
+
+
+def _mind_a_pooler(conn: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], pid: int) -> None:
+    """Prepare nothing where a pooler answers, which gives out pids of its own.
+
+    The next statement may go to another session: a name there is another client's statement. On the
+    server itself a recall is prepared: 6 % of its processor time.
+    """
+    if pid != conn.info.backend_pid:
+        conn.prepare_threshold = None
 
 
 def _keeps_writes(given: psycopg.Connection[Any] | psycopg.AsyncConnection[Any] | None) -> bool:

@@ -167,7 +167,9 @@ def watch(
     pause = 0.0
     while not stop.wait(pause):
         try:
-            with psycopg.connect(dsn, autocommit=True, application_name="memoir sync") as conn:
+            with psycopg.connect(
+                dsn, autocommit=True, prepare_threshold=None, application_name="memoir sync"
+            ) as conn:
                 conn.execute("LISTEN memoir")
                 watched.follow(conn)
         except psycopg.OperationalError as error:

@@ -58,7 +58,7 @@ def maintain(dsn: str, user: str | None, everybody: bool, watch: Watch) -> Itera
     """Everything that is due; yields each thing when it is done, and the report last.
 
     Args:
-        dsn: where to connect, not through a pooler that gives every transaction another session.
+        dsn: where to connect; through a pooler no index is built.
         user: whose; None for the default user, unless everybody's.
         everybody: all users of the database.
         watch: shows the progress of one index.
@@ -74,9 +74,11 @@ def planned(dsn: str, user: str | None, everybody: bool) -> list[Maintained]:
     call = calls.maintain(user, everybody, build_up_to=0, dry_run=True)
     with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as conn:
         cur = conn.cursor(row_factory=tuple_row)
-        _settle(cur)
+        has_session = _has_session(cur)
+        if has_session:
+            _settle(cur)
         rows = call.parse(cur.execute(call.statement, call.params).fetchall())
-        half_empty = _half_empty(cur) if everybody else None
+        half_empty = _half_empty(cur) if everybody and has_session else None
         return [half_empty, *rows] if half_empty else rows
 
 
@@ -90,8 +92,10 @@ def _upkeep(
 ) -> Iterator[Maintained]:
     with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as conn:
         cur = conn.cursor(row_factory=tuple_row)
-        _settle(cur)
-        may_build = value(cur, _MAY_BUILD)
+        has_session = _has_session(cur)
+        if has_session:
+            _settle(cur)
+        may_build = has_session and value(cur, _MAY_BUILD)
         rows = call.parse(cur.execute(call.statement, call.params).fetchall())
         if may_build:
             yield from _indexes(cur, dsn, rows, everybody, watch)
@@ -99,7 +103,15 @@ def _upkeep(
                 yield from _packed(cur, dsn, watch)
         yield from (row for row in rows if not (may_build and row.left))
         if not may_build and any(row.left for row in rows):
-            _refuse(cur)
+            _refuse(cur, has_session)
+
+
+def _has_session(cur: Cursor) -> bool:
+    """Whether the session is this connection's own, and not a pooler's, which gives it to others.
+
+    They would meet its search_path, limits and lock.
+    """
+    return bool(value(cur, "SELECT pg_catalog.pg_backend_pid()") == cur.connection.info.backend_pid)
 
 
 def _settle(cur: Cursor) -> None:
@@ -112,7 +124,12 @@ def _settle(cur: Cursor) -> None:
         cur.execute("SET client_connection_check_interval = '1s'")
 
 
-def _refuse(cur: Cursor) -> None:
+def _refuse(cur: Cursor, has_session: bool) -> None:
+    if not has_session:
+        raise LeftUndone(
+            "indexes are not built through a pooler, so the ones above are left",
+            hint="Connect to the server itself, with --dsn or MEMOIR_DSN.",
+        )
     if value(cur, "SELECT _owns_tables()"):
         raise LeftUndone(
             "another session builds or drops indexes now, so the ones above are left",

@@ -115,6 +115,10 @@ class App:
             return ["--data", str(self.data)]
         return []
 
+    def connect(self, *, autocommit: bool = True) -> psycopg.Connection[Any]:
+        """A connection that prepares nothing, so that it may lead to a pooler of transactions."""
+        return psycopg.connect(self.address, autocommit=autocommit, prepare_threshold=None)
+
     @contextmanager
     def memoir(self) -> Iterator[Memoir]:
         """A client that commits every call."""
@@ -124,7 +128,7 @@ class App:
     @contextmanager
     def transaction(self) -> Iterator[Memoir]:
         """A client whose calls are committed together, or not at all."""
-        with psycopg.connect(self.address) as conn:
+        with self.connect(autocommit=False) as conn:
             yield Memoir(conn, user=self.user)
 
 

@@ -62,7 +62,7 @@ def backfill_command(
 
     Exit code 1 when a memory could not be embedded.
     """
-    with psycopg.connect(app.address, autocommit=True, prepare_threshold=None) as conn:
+    with app.connect() as conn:
         memories = show_backlog(conn, app.user, price)
         if not dry_run and memories:
             fill(conn, needed_embedder(), app.user, batch, pause, memories)

@@ -34,7 +34,7 @@ def demo_command(app: App) -> None:
     The first time loads the year: tasks, learnings, goals and events of a coding agent.
     """
     user = year.USER if app.user is None else app.user
-    with psycopg.connect(app.address, autocommit=True) as conn:
+    with app.connect() as conn:
         memory = Memoir(conn, user=user)
         _load(conn, memory, user)
         click.echo(f"\nquestion: {year.QUESTION}")

@@ -39,7 +39,7 @@ def doctor(app: App, as_json: bool) -> None:
 def _checks(app: App) -> Iterator[Check]:
     embedder = default_embedder()
     try:
-        conn = psycopg.connect(app.best_address, autocommit=True)
+        conn = psycopg.connect(app.best_address, autocommit=True, prepare_threshold=None)
     except Exception as error:
         report, _ = explain_error(error)
         yield Check("connection", "fail", app.without_password(report.message), report.hint)

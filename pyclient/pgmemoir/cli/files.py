@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
-import psycopg
 
 from ..memory_folder import Done, MemoryFolder
 from ..steps import COUNT_FROM
@@ -94,7 +93,7 @@ def migrate(app: App, folder: Path, dry_run: bool, zone: str, as_json: bool, exp
 
 @contextmanager
 def _open(app: App, folder: Path, zone: str) -> Iterator[MemoryFolder]:
-    with psycopg.connect(app.address, autocommit=True) as conn:
+    with app.connect() as conn:
         yield MemoryFolder(conn, folder, user=app.user, zone=zone)
 
 

@@ -158,7 +158,7 @@ def _embedder_of(name: str | None) -> Embedder:
 
 @contextmanager
 def _connected(app: App) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(app.address, autocommit=True, prepare_threshold=None) as conn:
+    with app.connect() as conn:
         yield conn
 
 

@@ -48,7 +48,7 @@ def export(app: App, file: str, vectors: bool, force: bool) -> None:
     path = Path(file)
     if path.is_file() and not force:
         raise BadFile(f"{file} is there already", hint="Give another name, or --force.")
-    with psycopg.connect(app.address) as conn:
+    with app.connect(autocommit=False) as conn:
         lines = export_lines(conn, app.user, vectors)
         header = header_of(first := next(lines))
         counts: dict[str, int] = header["counts"]
@@ -128,7 +128,7 @@ def _import_user(
         for number in (promised.values() if isinstance(promised, dict) else ())
         if isinstance(number, int)
     )
-    with psycopg.connect(app.address) as conn, progress_bar(length, "importing") as bar:
+    with app.connect(autocommit=False) as conn, progress_bar(length, "importing") as bar:
         done = import_lines(
             conn,
             chain([first], lines),
@@ -152,7 +152,7 @@ def _imported(done: Imported, user: str, dry_run: bool) -> str:
 
 def _import_conversation(app: App, data: bytes, name: str, dry_run: bool) -> None:
     conversation = parse(data, name)
-    with psycopg.connect(app.address) as conn:
+    with app.connect(autocommit=False) as conn:
         memory = Memoir(conn, user=app.user)
         for session in conversation.sessions:
             conversation.follow(session, memory.memories(kinds=["turn"], session=session))
@@ -180,7 +180,7 @@ def _import_items(app: App, items: Items, format: str, keep_users: bool, dry_run
             "give --keep-users to store each for its own, or --user for one"
         )
     done: list[Remembered] = []
-    with psycopg.connect(app.address) as conn:
+    with app.connect(autocommit=False) as conn:
         for user in dict.fromkeys(items.users if keep_users else [None]):
             places = [i for i, each in enumerate(items.users) if not keep_users or each == user]
             whose = app.user if user is None else user

@@ -184,7 +184,7 @@ def _read(app: App, name: str, **how: Any) -> None:
 
 @contextmanager
 def _connected(app: App) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(app.address, autocommit=True, prepare_threshold=None) as conn:
+    with app.connect() as conn:
         yield conn
 
 

@@ -10,7 +10,6 @@ from types import FrameType
 from typing import Any
 
 import click
-import psycopg
 
 from ..sync import Change, Options, Synced, sync, watch
 from .app import FAILED, App, explain_error
@@ -63,7 +62,7 @@ def sync_command(
     if watched:
         _watch(app, folder, options)
         return
-    with psycopg.connect(app.address, autocommit=True) as conn:
+    with app.connect() as conn:
         done = sync(conn, folder, options)
     if as_json:
         print_json(_as_object(done))
