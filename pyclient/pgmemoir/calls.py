@@ -438,7 +438,7 @@ class Calls:
 
     def explain(self, question: Question, user: str | None) -> Call[list[Explained]]:
         """``memoir.memory_explain``: every candidate, the block's first."""
-        return Call(self._explain, _arguments(question, user), _explained)
+        return Call(self._explain, _arguments(question, user), each(Explained))
 
     def remember(self, memory: NewMemory, vector: str | None, user: str | None) -> Call[Remembered]:
         """``memoir.remember``; ``memory`` comes from `checked`, ``vector`` is in text form."""
@@ -462,7 +462,7 @@ class Calls:
             memory.get("valid_from"),
             memory.get("valid_until"),
         )
-        return Call(self._remember, params, _remembered)
+        return Call(self._remember, params, one(Remembered))
 
     def remember_many(
         self, memories: list[NewMemory], vectors: list[bytes | None], user: str | None
@@ -470,7 +470,7 @@ class Calls:
         """``memoir.remember_many``; ``memories`` come from `checked`, a `half_vector` for each."""
         fields = Jsonb([_fields(memory) for memory in memories], dumps=dumps)
         params = (fields, self.array(vectors), user)
-        return Call(self._remember_many, params, _all_remembered)
+        return Call(self._remember_many, params, each(Remembered))
 
     def array(self, vectors: Sequence[bytes | None]) -> HalfVectors:
         """Each a `half_vector`, as one parameter."""
@@ -490,7 +490,7 @@ class Calls:
             search.vector,
             user,
         )
-        return Call(self._search, params, _found)
+        return Call(self._search, params, each(Found))
 
     def call_tool(
         self,
@@ -503,28 +503,28 @@ class Calls:
         """``memoir.call_tool``; ``arguments`` come from `tool_arguments`."""
         within = None if session is None else clean_text(session, "the session")
         params = (clean_text(name, "the name"), jsonb(arguments), user, vector, within)
-        return Call(self._call_tool, params, _first)
+        return Call(self._call_tool, params, first)
 
 
 def memory_detail(key: int | str, user: str | None) -> Call[Detail]:
     """``memoir.get_memory_detail``: one memory, whole."""
     text = str(key) if isinstance(key, int) else clean_text(key, "the key")
-    return Call(_DETAIL, (text, user), _detail)
+    return Call(_DETAIL, (text, user), one(Detail))
 
 
 def redacted(texts: list[str]) -> Call[list[str]]:
     """``memoir.redact`` of each text, in order; what cannot be stored anyway stays as it is."""
-    return Call(_REDACTED, ([text.replace("\0", "") for text in texts],), _first)
+    return Call(_REDACTED, ([text.replace("\0", "") for text in texts],), first)
 
 
 def tools(language: str) -> Call[list[dict[str, Any]]]:
     """``memoir.tool_schemas``: the tools in OpenAI's form."""
-    return Call(_TOOLS, (clean_text(language, "the language"),), _first)
+    return Call(_TOOLS, (clean_text(language, "the language"),), first)
 
 
 def system_prompt(language: str) -> Call[str]:
     """``memoir.system_prompt``: how to use the tools."""
-    return Call(_SYSTEM_PROMPT, (clean_text(language, "the language"),), _first)
+    return Call(_SYSTEM_PROMPT, (clean_text(language, "the language"),), first)
 
 
 def add_event(
@@ -533,7 +533,7 @@ def add_event(
     """``memoir.event_add``: the id of the event, None while memory is off."""
     check_json(payload, "the payload")
     params = (clean_text(type, "the type"), jsonb(payload), user, utc(at, "at"))
-    return Call(_ADD_EVENT, params, lambda rows: rows[0][0])
+    return Call(_ADD_EVENT, params, first)
 
 
 def mark_used(retrieval_id: int, memory_ids: list[int], user: str | None) -> Call[int]:
@@ -548,7 +548,7 @@ def maintain(
     dry_run: bool = False,
 ) -> Call[list[Maintained]]:
     """``memoir.maintain``: what was done, and what is left to the command."""
-    return Call(_MAINTAIN, (everybody, user, build_up_to, dry_run), _maintained)
+    return Call(_MAINTAIN, (everybody, user, build_up_to, dry_run), each(Maintained))
 
 
 def maintain_all(user: str | None, everybody: bool) -> Call[list[Maintained]]:
@@ -558,12 +558,12 @@ def maintain_all(user: str | None, everybody: bool) -> Call[list[Maintained]]:
 
 def tend_recall(user: str | None, build_up_to: int | None = None) -> Call[list[Maintained]]:
     """The part of ``memoir.maintain`` that many new memories call for: words and indexes."""
-    return Call(_TEND_RECALL, (False, user, build_up_to), _maintained)
+    return Call(_TEND_RECALL, (False, user, build_up_to), each(Maintained))
 
 
 def use_model(name: str, dimensions: int) -> Call[None]:
     """``memoir.use_model``: this model's vectors fill the database."""
-    return Call(_USE_MODEL, (name, dimensions), _nothing)
+    return Call(_USE_MODEL, (name, dimensions), nothing)
 
 
 def name_user(user: str) -> Call[bool]:
@@ -578,12 +578,12 @@ def find_vector_type() -> Call[tuple[str, int]]:
 
 def selective_modes() -> Call[list[str]]:
     """The modes that leave words out of the text of a question that is embedded."""
-    return Call(_SELECTIVE_MODES, (), _first)
+    return Call(_SELECTIVE_MODES, (), first)
 
 
 def embedding_text(query: str, mode: str | None, user: str | None) -> Call[str]:
     """``memoir.embedding_text``: the part of a question to embed."""
-    return Call(_EMBEDDING_TEXT, (query, user, mode), _first, prepare=True)
+    return Call(_EMBEDDING_TEXT, (query, user, mode), first, prepare=True)
 
 
 def checked(memory: NewMemory) -> NewMemory:
@@ -762,18 +762,6 @@ def _recalled(rows: list[Row]) -> Recall:
     return Recall(block, memory_ids or [], tokens, candidates, retrieval_id)
 
 
-def _explained(rows: list[Row]) -> list[Explained]:
-    return [Explained(*row) for row in rows]
-
-
-def _remembered(rows: list[Row]) -> Remembered:
-    return Remembered(*rows[0])
-
-
-def _maintained(rows: list[Row]) -> list[Maintained]:
-    return [Maintained(*row) for row in rows]
-
-
 def _maintained_all(rows: list[Row]) -> list[Maintained]:
     ((report,),) = rows
     return [
@@ -781,19 +769,18 @@ def _maintained_all(rows: list[Row]) -> list[Maintained]:
     ]
 
 
-def _all_remembered(rows: list[Row]) -> list[Remembered]:
-    return [Remembered(*row) for row in rows]
+def each(kind: Callable[..., T]) -> Callable[[list[Row]], list[T]]:
+    """Makes one of a kind of each row."""
+    return lambda rows: [kind(*row) for row in rows]
 
 
-def _found(rows: list[Row]) -> list[Found]:
-    return [Found(*row) for row in rows]
+def one(kind: Callable[..., T]) -> Callable[[list[Row]], T]:
+    """Makes one of a kind of the first row."""
+    return lambda rows: kind(*rows[0])
 
 
-def _detail(rows: list[Row]) -> Detail:
-    return Detail(*rows[0])
-
-
-def _first(rows: list[Row]) -> Any:
+def first(rows: list[Row]) -> Any:
+    """The one value of an answer."""
     return rows[0][0]
 
 
@@ -811,17 +798,17 @@ def _scalar(rows: list[Row]) -> int:
     return int(rows[0][0])
 
 
-def _nothing(_rows: list[Row]) -> None:
-    return None
+def nothing(_rows: list[Row]) -> None:
+    """What a call answers that only does something."""
 
 
-SEES_ONE_USER: Call[bool] = Call(b"SELECT memoir._sees_one_user()", (), _first)
+SEES_ONE_USER: Call[bool] = Call(b"SELECT memoir._sees_one_user()", (), first)
 """Whether row-level security shows the role one user alone."""
 
 SESSION: Call[int] = Call(b"SELECT pg_catalog.pg_backend_pid()", (), _first)
 """The pid of the session that answers."""
 
 UNNAME_USER: Call[None] = Call(
-    b"SELECT pg_catalog.set_config('memoir.user_id', '', true)", (), _nothing
+    b"SELECT pg_catalog.set_config('memoir.user_id', '', true)", (), nothing
 )
 """Take back what `name_user` has named."""

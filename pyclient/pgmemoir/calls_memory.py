@@ -7,13 +7,13 @@ carries it out for all of them or for none.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict
 
 from .cache import CacheInfo
-from .calls import Call, HalfVectors, Remembered, Row, VectorLike
+from .calls import Call, HalfVectors, Remembered, Row, VectorLike, each, first, nothing
 from .checks import (
     check_json,
     clean_text,
@@ -26,8 +26,6 @@ from .checks import (
     whole_number,
 )
 from .errors import SchemaMismatch
-
-T = TypeVar("T")
 
 Id = int | str
 """The id of a memory, or its text as JSON has it."""
@@ -284,12 +282,12 @@ def list_memories(
         clean_text(after, "after"),
         user,
     )
-    return Call(_LIST, params, _each(Listed))
+    return Call(_LIST, params, each(Listed))
 
 
 def history(id_: Id, user: str | None) -> Call[list[Revision]]:
     """``memoir.history``: what happened to a memory, oldest first."""
-    return Call(_HISTORY, (memory_id(id_), user), _each(Revision))
+    return Call(_HISTORY, (memory_id(id_), user), each(Revision))
 
 
 def forget(
@@ -308,19 +306,19 @@ def restore(
 
 def undo(id_: Id, author: str, user: str | None) -> Call[list[Undone]]:
     """``memoir.undo``: the last change of a memory is taken back."""
-    return Call(_UNDO, (memory_id(id_), user, clean_text(author, "the author")), _each(Undone))
+    return Call(_UNDO, (memory_id(id_), user, clean_text(author, "the author")), each(Undone))
 
 
 def undo_run(run_id: Id, author: str, user: str | None) -> Call[list[Undone]]:
     """``memoir.undo_run``: all changes of a run are taken back."""
     params = (memory_id(run_id), user, clean_text(author, "the author"))
-    return Call(_UNDO_RUN, params, _each(Undone))
+    return Call(_UNDO_RUN, params, each(Undone))
 
 
 def supersede(id_: Id, by_id: Id, reason: str | None, author: str, user: str | None) -> Call[None]:
     """``memoir.supersede``: one memory takes the place of another."""
     why = (clean_text(reason, "the reason"), user, clean_text(author, "the author"))
-    return Call(_SUPERSEDE, (memory_id(id_), memory_id(by_id), *why), _nothing)
+    return Call(_SUPERSEDE, (memory_id(id_), memory_id(by_id), *why), nothing)
 
 
 def update(
@@ -354,33 +352,33 @@ def update(
         user,
         clean_text(author, "the author"),
     )
-    return Call(_UPDATE.format(vector=vector_type).encode(), params, _value)
+    return Call(_UPDATE.format(vector=vector_type).encode(), params, first)
 
 
 def confirm(ids: Iterable[Id], user: str | None) -> Call[list[Remembered]]:
     """``memoir.confirm`` of each."""
-    return Call(_CONFIRM, (memory_ids(ids), user), _each(Remembered))
+    return Call(_CONFIRM, (memory_ids(ids), user), each(Remembered))
 
 
 def reject(ids: Iterable[Id], reason: str | None, user: str | None) -> Call[None]:
     """``memoir.reject`` of each."""
     params = (user, clean_text(reason, "the reason"), memory_ids(ids))
-    return Call(_REJECT, params, _nothing)
+    return Call(_REJECT, params, nothing)
 
 
 def purge(ids: Iterable[Id], dry_run: bool, user: str | None) -> Call[list[Deleted]]:
     """``memoir.purge`` of each; the rows of all of them are added up."""
-    return Call(_PURGE, (memory_ids(ids), user, dry_run), _each(Deleted))
+    return Call(_PURGE, (memory_ids(ids), user, dry_run), each(Deleted))
 
 
 def purge_user(dry_run: bool, user: str | None) -> Call[list[Deleted]]:
     """``memoir.purge_user``; it refuses None, there is no default for it."""
-    return Call(_PURGE_USER, (user, dry_run), _each(Deleted))
+    return Call(_PURGE_USER, (user, dry_run), each(Deleted))
 
 
 def relations(id_: Id, user: str | None) -> Call[list[Related]]:
     """``memoir.relations``: the strongest first."""
-    return Call(_RELATIONS, (memory_id(id_), user), _each(Related))
+    return Call(_RELATIONS, (memory_id(id_), user), each(Related))
 
 
 def entities(
@@ -393,7 +391,7 @@ def entities(
         clean_text(after, "after"),
         user,
     )
-    return Call(_ENTITIES, params, _each(Entity))
+    return Call(_ENTITIES, params, each(Entity))
 
 
 def decisions(given: Iterable[Mapping[str, Any]] | str) -> list[Any]:
@@ -441,7 +439,7 @@ def apply_decisions(
         clean_text(session, "the session"),
         utc(at, "at"),
     )
-    return Call(_APPLY.format(vector=vector_type).encode(), params, _each(Applied))
+    return Call(_APPLY.format(vector=vector_type).encode(), params, each(Applied))
 
 
 def stats(queries: CacheInfo, user: str | None) -> Call[dict[str, Any]]:
@@ -462,13 +460,13 @@ def stats(queries: CacheInfo, user: str | None) -> Call[dict[str, Any]]:
 
 def settings(user: str | None) -> Call[dict[str, bool]]:
     """``memoir.get_settings``."""
-    return Call(_SETTINGS, (user,), _value)
+    return Call(_SETTINGS, (user,), first)
 
 
 def set_settings(given: Mapping[str, bool], user: str | None) -> Call[dict[str, bool]]:
     """``memoir.set_settings``: all settings as they are then."""
     check_json(given, "the settings")
-    return Call(_SET_SETTINGS, (jsonb(dict(given)), user), _value)
+    return Call(_SET_SETTINGS, (jsonb(dict(given)), user), first)
 
 
 def _set_status(
@@ -481,23 +479,10 @@ def _set_status(
 ) -> Call[list[Changed]]:
     why = clean_text(reason, "the reason")
     params = (memory_ids(ids), why, user, dry_run, clean_text(author, "the author"))
-    return Call(statement, params, _each(Changed))
+    return Call(statement, params, each(Changed))
 
 
 def _refuse_unknown(given: Mapping[str, Any], known: type, message: str) -> None:
     unknown = given.keys() - known.__annotations__.keys()
     if unknown:
         raise TypeError(f"{message} {', '.join(sorted(map(repr, unknown)))}")
-
-
-def _each(kind: Callable[..., T]) -> Callable[[list[Row]], list[T]]:
-    """Makes one of a kind of each row."""
-    return lambda rows: [kind(*row) for row in rows]
-
-
-def _value(rows: list[Row]) -> Any:
-    return rows[0][0]
-
-
-def _nothing(_rows: list[Row]) -> None:
-    return None

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 
-from .calls import Call
+from .calls import Call, first
 from .checks import finite_number
 from .errors import OutOfRange
 
@@ -23,7 +23,7 @@ _HAS = b"SELECT memoir.wait_for(%s::text::pg_lsn, interval '0')"
 
 def written_at() -> Call[str]:
     """``memoir.written_at``."""
-    return Call(_WRITTEN_AT, (), lambda rows: rows[0][0])
+    return Call(_WRITTEN_AT, (), first)
 
 
 def has(token: str) -> Call[bool]:
@@ -32,7 +32,7 @@ def has(token: str) -> Call[bool]:
         raise OutOfRange(
             f"{token!r} is no token", hint="It comes from written_at(), on the primary."
         )
-    return Call(_HAS, (token,), lambda rows: rows[0][0])
+    return Call(_HAS, (token,), first)
 
 
 def pauses(timeout: float) -> Iterator[float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .calls import Call, Row
+from .calls import Call, each, one
 from .checks import check_json, clean_text, jsonb, utc, whole_number
 
 
@@ -104,7 +104,7 @@ def start(
     """``memoir.session_start``: a session is opened, or gone on with."""
     check_json(data, "data")
     params = (_name(session), temporary, user, jsonb(data), utc(at, "at"))
-    return Call(_START, params, lambda rows: Session(*rows[0]))
+    return Call(_START, params, one(Session))
 
 
 def add_message(
@@ -132,7 +132,7 @@ def add_message(
 
 def end(session: str, at: datetime | None, user: str | None) -> Call[SessionEnd]:
     """``memoir.session_end``."""
-    return Call(_END, (_name(session), user, utc(at, "at")), lambda rows: SessionEnd(*rows[0]))
+    return Call(_END, (_name(session), user, utc(at, "at")), one(SessionEnd))
 
 
 def window(
@@ -140,7 +140,7 @@ def window(
 ) -> Call[list[Message]]:
     """``memoir.session_window``: the newest messages, oldest first."""
     limits = (whole_number(max_messages, "max_messages"), whole_number(max_tokens, "max_tokens"))
-    return Call(_WINDOW, (_name(session), *limits, user), _said)
+    return Call(_WINDOW, (_name(session), *limits, user), each(Message))
 
 
 def messages(
@@ -148,7 +148,7 @@ def messages(
 ) -> Call[list[Message]]:
     """``memoir.messages``: one page of all messages, oldest first."""
     page = (whole_number(page_size, "page_size"), whole_number(after_turn, "after_turn"))
-    return Call(_MESSAGES, (_name(session), *page, user), _said)
+    return Call(_MESSAGES, (_name(session), *page, user), each(Message))
 
 
 def recall_query(session: str, message: str | None, user: str | None) -> Call[str]:
@@ -162,12 +162,8 @@ def sessions(
 ) -> Call[list[ListedSession]]:
     """``memoir.sessions``: one page, the latest first."""
     params = (is_open, whole_number(page_size, "page_size"), clean_text(after, "after"), user)
-    return Call(_SESSIONS, params, lambda rows: [ListedSession(*row) for row in rows])
+    return Call(_SESSIONS, params, each(ListedSession))
 
 
 def _name(session: str | None) -> str | None:
     return clean_text(session, "the session")
-
-
-def _said(rows: list[Row]) -> list[Message]:
-    return [Message(*row) for row in rows]

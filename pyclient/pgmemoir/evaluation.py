@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 
 from psycopg.types.json import Jsonb
 
-from .calls import Call, Question, VectorLike
+from .calls import Call, Question, VectorLike, each
 from .checks import check_json, clean_text, utc
 from .errors import BadText
 
@@ -123,7 +123,7 @@ def gold_add(
 def gold_queries(gold_set: str, user: str | None) -> Call[list[Asked]]:
     """``memoir.gold_queries``: the questions in their order."""
     params = (clean_text(gold_set, "the gold set"), user)
-    return Call(_GOLD_QUERIES, params, lambda rows: [Asked(*row) for row in rows])
+    return Call(_GOLD_QUERIES, params, each(Asked))
 
 
 def evaluate(
@@ -155,7 +155,7 @@ def replay(
     """``memoir.replay``: the logged recalls chosen again, oldest first."""
     check_json(settings, "the settings")
     params = (utc(since, "since"), Jsonb(settings), user, clean_text(mode, "the mode"))
-    return Call(_REPLAY, params, lambda rows: [Replayed(*row) for row in rows])
+    return Call(_REPLAY, params, each(Replayed))
 
 
 def read_gold(data: bytes) -> list[GoldQuestion]:

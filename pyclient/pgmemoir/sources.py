@@ -15,7 +15,7 @@ from typing import Any, TypedDict, TypeVar
 
 import psycopg
 
-from .calls import Call, Row
+from .calls import Call, Row, each, one
 from .checks import clean_text, texts, whole_number
 from .errors import BadSource, NotPossible, translate
 from .statements import rows, together
@@ -156,22 +156,18 @@ def detach(name: str, memories: str) -> Call[int]:
 
 def listed() -> Call[list[Source]]:
     """View ``memoir.sources``."""
-    return Call(_SOURCES, (), lambda found: [Source(*row) for row in found])
+    return Call(_SOURCES, (), each(Source))
 
 
 def fill(name: str, most: int | None, anew: bool) -> Call[Filled]:
     """``memoir.fill_source``: one batch."""
     params = (clean_text(name, "the name"), whole_number(most, "most"), anew)
-    return Call(_FILL, params, _filled)
+    return Call(_FILL, params, one(Filled))
 
 
 def pull(name: str, most: int | None) -> Call[Filled]:
     """``memoir.pull_source``: one batch."""
-    return Call(_PULL, (clean_text(name, "the name"), whole_number(most, "most")), _filled)
-
-
-def _filled(found: list[Row]) -> Filled:
-    return Filled(*found[0])
+    return Call(_PULL, (clean_text(name, "the name"), whole_number(most, "most")), one(Filled))
 
 
 def limited(call: Call[T], seconds: float) -> list[Call[Any]]:

@@ -53,7 +53,7 @@ def statuses(db: psycopg.Connection) -> list[str]:
 def test_list_prints_a_line_a_memory(memoir: Call) -> None:
     done = memoir("list")
     assert done.stdout.splitlines()[0].split() == [
-        *("id", "kind", "status", "import", "created", "content")
+        *("id", "kind", "status", "importance", "created", "content")
     ]
     assert columns(done.stdout, 0, 1, 2) == [[str(i), "fact", "active"] for i in (3, 2, 1)]
     assert TEXTS[1] in done.stdout

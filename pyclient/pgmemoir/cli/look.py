@@ -121,7 +121,7 @@ def listed_table(rows: Sequence[Listed]) -> str:
         ]
         for row in rows
     ]
-    heads = ["id", "kind", "status", "import", "created", "content"]
+    heads = ["id", "kind", "status", "importance", "created", "content"]
     return table([heads, *cells], flexible=5, right={0, 3})
 
 
