@@ -283,6 +283,8 @@ BEGIN
             USING ERRCODE = 'ME014', HINT = 'The next attempt starts from what there is now.';
     END IF;
     PERFORM set_rolling_summary(_check_text(answer ->> 'summary', 'the summary'), finished.user_id);
+    -- What ended while the model worked it knows nothing of: the next is told.
+    UPDATE profile AS p SET summarised_at = _said_at(finished) WHERE p.user_id = finished.user_id;
 END $$;
 
 -- A model that runs away, or obeys a text that wants it to, fills no memory.
