@@ -44,7 +44,8 @@ INSERT INTO setting VALUES
     ('compress_most', '100', 'So many memories at most go into one compress job.'),
     ('compress_tokens', '24000', 'So many tokens of memories at most go into one compress job.'),
     ('summary_changes', '10',
-     'A rolling summary is made anew when so many memories were stored or ended since the last.'),
+     'A rolling summary is made anew when so many memories were stored since the last one, or when '
+     'one ended.'),
     ('keyword_jobs', 'false',
      'Whether a model is asked for the keywords of each new memory, besides those found by rule: '
      'a question a memory, for keywords that only search_memories() and the search for '

@@ -85,8 +85,7 @@ BEGIN
         WHERE m.user_id = _rolling_summary_jobs.user_id AND m.memory_id = i.id
           AND m.recorded_at > since
         OFFSET 0) AS m
-    HAVING count(*) + jsonb_array_length(_no_longer(user_id, NULL))
-           >= _config('summary_changes');
+    HAVING count(*) >= _config('summary_changes') OR _no_longer(user_id, NULL) <> '[]';
 END $$;
 
 -- A summary may tell of what its user has forgotten: a new one is made at once, not at night,

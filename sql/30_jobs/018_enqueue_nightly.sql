@@ -123,7 +123,8 @@ COMMENT ON FUNCTION enqueue_nightly(text, timestamptz) IS
     'were stored, and contradictions(). compress: memories of a kind that were not shown for '
     'setting compress_days and less than compress_accesses times in all, from compress_least to '
     'compress_most of them; none where the user confirms first. rolling_summary: where '
-    'summary_changes memories were stored or ended since the last one. keywords: of new ones, with '
-    'setting keyword_jobs. At most setting nightly_jobs of a kind wait for a user; nothing for one '
-    'with memory or auto_extract off. A step of maintain(); run again it enqueues nothing twice. '
-    'at: the clock, NULL: now. Errors: ME006 user, ME011 at. Source: D1 4.1, D2 8.1, D3 2.1, 4.2.';
+    'summary_changes memories were stored since the last one, or one ended. keywords: of new '
+    'memories, with setting keyword_jobs. At most setting nightly_jobs of a kind wait for a user; '
+    'nothing for one with memory or auto_extract off. A step of maintain(); run again it enqueues '
+    'nothing twice. at: the clock, NULL: now. Errors: ME006 user, ME011 at. '
+    'Source: D1 4.1, D2 8.1, D3 2.1, 4.2.';

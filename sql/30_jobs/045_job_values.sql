@@ -1,8 +1,8 @@
 -- What the prompt of a job is filled with, one function a kind. Each returns the values by name;
 -- ids it shows the model as listed, which are all that the answer may name; replaces, the hash of a
 -- text that the answer is to take the place of; since and said_at, when the first and the last of a
--- conversation was said; and NULL where nothing is left to do: the memory is gone, the session is
--- empty, memory is off. Days are those of UTC throughout.
+-- conversation was said, and when a summary was asked for; and NULL where nothing is left to do:
+-- the memory is gone, the session is empty, memory is off. Days are those of UTC throughout.
 -- Active memories as a model reads them, in the order of the ids; not what is over by now.
 CREATE OR REPLACE FUNCTION _memories_told(user_id text, memory_ids bigint[]) RETURNS jsonb
     LANGUAGE plpgsql STABLE
@@ -50,7 +50,7 @@ BEGIN
     RETURN (
         SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
                    'role', w.role, 'speaker', w.speaker,
-                   'time', to_char(w.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
+                   'time', to_char(w.created_at AT TIME ZONE 'UTC', 'Dy YYYY-MM-DD HH24:MI'),
                    'content', w.content, 'data', _data_told(w.data),
                    'said_at', w.created_at)) ORDER BY w.turn)
         FROM (
@@ -277,7 +277,7 @@ BEGIN
             'memories', _material_lines(told), 'no_longer', _material_lines(gone),
             'language', _language_told(told), 'listed',
             coalesce(jsonb_path_query_array(told, '$[*].id'), '[]'),
-            'summary', _material(to_jsonb(before)), 'replaces', md5(before)) END;
+            'summary', _material(to_jsonb(before)), 'replaces', md5(before), 'said_at', now()) END;
 END $$;
 
 CREATE OR REPLACE FUNCTION _job_values(claimed job) RETURNS jsonb

@@ -283,6 +283,41 @@ BEGIN
             USING ERRCODE = 'ME014', HINT = 'The next attempt starts from what there is now.';
     END IF;
     PERFORM set_rolling_summary(_check_text(answer ->> 'summary', 'the summary'), finished.user_id);
+    -- What ended while the model worked it knows nothing of: the next is told.
+    UPDATE profile AS p SET summarised_at = _said_at(finished) WHERE p.user_id = finished.user_id;
+END $$;
+
+-- An answer as its schema means it. Small models, and servers that do not hold them to a schema,
+-- write 7 for "7" and "0.8" for 0.8, and leave out what is null or empty inside an item.
+CREATE OR REPLACE FUNCTION _fitted(value jsonb, schema jsonb, is_item boolean DEFAULT false)
+    RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    types CONSTANT jsonb := schema -> 'type';
+BEGIN
+    RETURN CASE
+        WHEN jsonb_typeof(value) = 'object' AND types ? 'object' THEN (
+            SELECT coalesce(jsonb_object_agg(
+                       p.key, CASE WHEN p.schema -> 'type' ? 'null' THEN 'null'::jsonb
+                                   ELSE '[]' END)
+                       FILTER (WHERE p.schema -> 'type' ?| '{"null",array}' AND is_item), '{}')
+            FROM jsonb_each(schema -> 'properties') AS p (key, schema)
+        ) || (
+            SELECT coalesce(jsonb_object_agg(
+                       e.key, coalesce(_fitted(e.value, schema -> 'properties' -> e.key), e.value)),
+                       '{}')
+            FROM jsonb_each(value) AS e)
+        WHEN jsonb_typeof(value) = 'array' AND types ? 'array' THEN (
+            SELECT coalesce(jsonb_agg(_fitted(i.item, schema -> 'items', true) ORDER BY i.place),
+                            '[]')
+            FROM jsonb_array_elements(value) WITH ORDINALITY AS i (item, place))
+        WHEN jsonb_typeof(value) = 'number' AND types ? 'string' AND NOT types ? 'number'
+        THEN to_jsonb(value #>> '{}')
+        WHEN jsonb_typeof(value) = 'string' AND types ? 'number' AND NOT types ? 'string'
+        THEN coalesce(to_jsonb(_number(value)), value)
+        ELSE value END;
 END $$;
 
 -- A model that runs away, or obeys a text that wants it to, fills no memory.
@@ -306,8 +341,9 @@ CREATE OR REPLACE FUNCTION _apply_answer(finished job, answer jsonb) RETURNS voi
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM _check_json(answer, _answer_schema(finished), 'the answer');
     PERFORM _check_length(answer);
+    answer := _fitted(answer, _answer_schema(finished));
+    PERFORM _check_json(answer, _answer_schema(finished), 'the answer');
     CASE finished.kind
         WHEN 'keywords' THEN PERFORM _apply_keywords(finished, answer);
         WHEN 'extract' THEN PERFORM _apply_extract(finished, answer);

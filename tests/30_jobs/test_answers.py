@@ -260,6 +260,17 @@ def test_a_session_in_which_nothing_matters_is_done(tx):
     assert answered(tx, chat_job(tx, "extract", {"session_id": "s"}), {"memories": []}) == "done"
 
 
+def test_an_answer_of_a_small_model_is_taken_as_it_means_it(tx):
+    tea = remember(tx, "Ada likes tea")
+    talk(tx, "I take my tea with milk, and I sail")
+    claimed = chat_job(tx, "reflect", {"session_id": "s"})
+    milk = {"action": "UPDATE", "memory_id": tea, "content": "Ada likes tea with milk"}
+    sail = {"action": "ADD", "content": "Ada sails", "importance": "0.9"}
+    decisions = [{"kind": "fact", "reason": "said", **given} for given in (milk, sail)]
+    assert answered(tx, claimed, {"decisions": decisions}) == "done"
+    assert memories(tx) == [("Ada likes tea with milk", "fact", 0.8), ("Ada sails", "fact", 0.9)]
+
+
 @pytest.mark.parametrize("kind", ["extract", "reflect"])
 def test_what_a_model_read_late_does_not_end_what_was_told_since(tx, kind):
     said = {"session_id": "s", "role": "user", "created_at": ago(days=7)}

@@ -205,6 +205,17 @@ def test_a_summary_is_made_anew_when_enough_has_changed(tx):
     assert nightly(tx) == []
 
 
+def test_a_summary_is_made_anew_when_what_it_may_tell_has_ended(tx):
+    (tea,) = facts(tx, 1)
+    enqueue(tx, "rolling_summary")
+    (claimed,) = claim(tx, kinds=["rolling_summary"])
+    tx.execute("UPDATE memoir.job SET payload = payload || '{\"said_at\": \"2025-06-01Z\"}'")
+    answered(tx, claimed, {"summary": "Ada drinks tea."})
+    assert nightly(tx) == []
+    call(tx, "supersede", memory_id=tea, by_id=remember(tx, "Ada drinks water"))
+    assert nightly(tx) == [("rolling_summary", 1)]
+
+
 def test_who_wants_none_of_it_has_none(tx):
     set_to(tx, nightly_jobs=0, keyword_jobs="true")
     facts(tx, 10)
