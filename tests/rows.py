@@ -208,6 +208,22 @@ def without_vector(conn: psycopg.Connection) -> int:
     return value(conn, "SELECT count(*) FROM memoir.trace WHERE active AND embedding IS NULL")
 
 
+def blocks_read(conn: psycopg.Connection, statement: str) -> int:
+    """How many blocks a statement reads, with all that it calls, when its plans are made."""
+    conn.execute(statement)
+    (plan,) = value(conn, f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}")
+    return plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"]
+
+
+def calls_made(conn: psycopg.Connection, function: str, statement: str) -> int:
+    """How often a statement calls a function of ``memoir``."""
+    conn.execute("SET LOCAL track_functions = 'pl'")
+    count = "SELECT sum(calls)::int FROM pg_stat_xact_user_functions WHERE funcname = %s"
+    before = value(conn, count, function) or 0
+    conn.execute(statement)
+    return (value(conn, count, function) or 0) - before
+
+
 def until(condition: Callable[[], Any]) -> None:
     """Wait for what another thread or process does."""
     for _ in range(1500):

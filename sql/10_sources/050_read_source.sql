@@ -237,7 +237,7 @@ BEGIN
     waiting := ARRAY(
         SELECT e FROM source_error AS e
         WHERE e.source = s.name AND e.place IS NOT NULL
-          AND e.attempts < _config('source_attempts')
+          AND e.attempts < (SELECT _config('source_attempts'))
         ORDER BY e.user_id, e.error_id LIMIT most FOR UPDATE SKIP LOCKED);
     IF waiting = '{}' THEN
         RETURN;

@@ -22,7 +22,7 @@ BEGIN
           AND (NOT o.follows AND o.mapping ? 'changed_at' AND o.last_read IS NOT NULL
                OR EXISTS (SELECT FROM source_error AS e
                           WHERE e.source = o.name AND e.place IS NOT NULL
-                            AND e.attempts < _config('source_attempts')))
+                            AND e.attempts < (SELECT _config('source_attempts'))))
         ORDER BY o.source_id LIMIT 1;
         EXIT WHEN NOT FOUND;
         next := s.source_id;

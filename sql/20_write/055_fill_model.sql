@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION fill_model(
     RETURNS TABLE (owner text, last_id bigint, made int)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
-    SET plan_cache_mode = force_generic_plan
+    SET plan_cache_mode = force_custom_plan
     SET enable_seqscan = off
     SET enable_sort = off
     SET enable_hashjoin = off

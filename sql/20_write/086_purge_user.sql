@@ -2,7 +2,8 @@
 -- that none is forgotten; who refers to another table goes before it. His own indexes and the
 -- functions made for them have his name in them, too.
 
--- Tables with rows of users, in an order in which they can be emptied.
+-- Tables with rows of users, in an order in which they can be emptied. Mentions go after traces:
+-- each makes the trace of its memory anew, if there is one.
 CREATE OR REPLACE FUNCTION _user_tables() RETURNS SETOF regclass
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -14,7 +15,7 @@ DECLARE
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
         WHERE c.relnamespace = current_schema()::regnamespace
           AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-        ORDER BY c.relname);
+        ORDER BY c.relname = 'mention', c.relname);
     free oid[];
 BEGIN
     WHILE waiting <> '{}' LOOP

@@ -109,6 +109,8 @@ CREATE OR REPLACE FUNCTION _keywords_jobs(user_id text, at timestamptz, room int
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET plan_cache_mode = force_custom_plan
 AS $$
+DECLARE
+    since CONSTANT timestamptz := at - _days('job_days');
 BEGIN
     IF (SELECT s.value <> 'true' FROM setting AS s WHERE s.name = 'keyword_jobs') THEN
         RETURN;
@@ -117,7 +119,7 @@ BEGIN
     SELECT jsonb_build_object('memory_id', m.memory_id::text)
     FROM memory AS m
     WHERE m.user_id = _keywords_jobs.user_id AND m.status = 'active' AND m.position IS NULL
-      AND m.recorded_at > at - _days('job_days')
+      AND m.recorded_at > since
       AND NOT EXISTS (SELECT FROM keyword AS k
                       WHERE k.user_id = m.user_id AND k.memory_id = m.memory_id
                         AND k.origin = 'llm')

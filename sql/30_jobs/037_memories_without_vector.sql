@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION memories_without_vector(
     RETURNS TABLE (owner text, memory_id bigint, content text, text_hash bigint)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
-    SET plan_cache_mode = force_generic_plan
+    SET plan_cache_mode = force_custom_plan
     SET enable_seqscan = off
     SET enable_sort = off
 AS $$

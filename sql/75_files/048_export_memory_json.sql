@@ -66,7 +66,6 @@ CREATE OR REPLACE FUNCTION export_memory_json(
     user_id text DEFAULT NULL, zone text DEFAULT 'UTC', at timestamptz DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
-    SET plan_cache_mode = force_custom_plan
 AS $$
 #variable_conflict use_variable
 DECLARE

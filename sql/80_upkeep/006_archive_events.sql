@@ -68,6 +68,7 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     until CONSTANT timestamptz := run.at - _days('delete_days');
+    jobs_until CONSTANT timestamptz := run.at - _days('job_days');
     ids bigint[];
     queries bytea[];
 BEGIN
@@ -112,7 +113,7 @@ BEGIN
 
     ids := ARRAY(SELECT j.job_id FROM job AS j
                  WHERE j.user_id = user_id AND j.status = 'done'
-                   AND j.finished_at < run.at - _days('job_days')
+                   AND j.finished_at < jobs_until
                    AND NOT EXISTS (SELECT FROM event AS e
                                    WHERE e.user_id = user_id AND e.archive_job = j.job_id)
                  LIMIT run.most);

@@ -7,7 +7,18 @@ import threading
 import psycopg
 import pytest
 from tests.jobs import claim, fail, ready
-from tests.rows import call, fill, found, recall, refused, remember, value, wave
+from tests.rows import (
+    blocks_read,
+    call,
+    fill,
+    found,
+    recall,
+    refused,
+    remember,
+    remember_all,
+    value,
+    wave,
+)
 
 TEXTS = ("tea is green", "milk is white", "the house is old")
 OLD = ("[1,0,0]", "[0,1,0]", "[0,0,1]")
@@ -99,6 +110,17 @@ def test_a_second_user_has_traces_of_his_own(tx):
     assert [row.made for row in call(tx, "fill_model", name="large", user_id="bob")] == [1]
     counts = "SELECT user_id, count(*) FROM memoir.trace GROUP BY 1 ORDER BY 1"
     assert tx.execute(counts).fetchall() == [("ada", 1), ("bob", 2)]
+
+
+def test_traces_of_one_user_are_looked_for_among_his_own(tx):
+    call(tx, "use_model", name="small", dimensions=3)
+    call(tx, "add_model", name="large", dimensions=4)
+    missing = "SELECT FROM memoir.fill_model('large', user_id => 'mia')"
+    remember(tx, "tea", user_id="mia")
+    before = blocks_read(tx, missing)
+    for user in ("ada", "zoe"):
+        remember_all(tx, (f"note {n}" for n in range(200)), user=user)
+    assert blocks_read(tx, missing) < before + 10
 
 
 @pytest.mark.parametrize("step", ["added", "prepared", "half embedded", "embedded"])

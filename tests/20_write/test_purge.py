@@ -126,6 +126,15 @@ def test_a_dry_run_tells_the_same_and_deletes_nothing(tx):
     assert call(tx, "purge_user", user_id="ada") == planned
 
 
+def test_no_trace_is_made_anew_for_a_mention_that_goes_with_its_user(tx):
+    written = """SELECT n_tup_upd FROM pg_stat_xact_user_tables
+                 WHERE schemaname = 'memoir' AND relname = 'trace'"""
+    call(tx, "mention", memory_id=remember(tx, "tea", user_id="ada"), entity="Oslo", user_id="ada")
+    before = value(tx, written)
+    call(tx, "purge_user", user_id="ada")
+    assert value(tx, written) == before
+
+
 def test_the_indexes_of_a_large_user_go_too(quiet):
     quiet.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
     fill(quiet, 30, "Zanzibar")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 from tests.jobs import claim, enqueue, fail, finish, job, ready
-from tests.rows import call, recall, remember, remember_all, value
+from tests.rows import blocks_read, call, recall, remember, remember_all, value
 
 LATER = datetime.now(UTC) + timedelta(days=2)
 
@@ -259,3 +259,12 @@ def test_a_payload_that_makes_no_sense_stops_nobody(tx, payload):
     assert {user for user, _ in ready(tx)} == {"ada", "bob"}
     assert [each.texts for each in claim(tx, user_id="bob")] == [["milk"]]
     assert value(tx, "SELECT running FROM memoir.job_overview WHERE kind = 'embed'") == 1
+
+
+def test_a_page_of_one_user_reads_nothing_of_the_others(tx):
+    page = "SELECT FROM memoir.memories_without_vector(user_id => 'mia')"
+    remember(tx, "tea", user_id="mia")
+    before = blocks_read(tx, page)
+    for user in ("ada", "zoe"):
+        remember_all(tx, (f"note {n}" for n in range(500)), user=user)
+    assert blocks_read(tx, page) < before + 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from typing import Any
 
 import pytest
@@ -40,6 +41,19 @@ def contents(conn: Any) -> list[str]:
 def test_the_example_of_the_document_comes_back_byte_by_byte(tx):
     assert actions(take(tx, MEMORY)) == ["ADD", "ADD", "UPDATE"]
     assert printed(tx) == text(MEMORY)
+
+
+def test_nothing_is_planned_again_for_every_entry(tx):
+    take(tx, of(*(dict(ENTRY, id=f"{n:08}", content=f"note {n}") for n in range(60))))
+    whole = "SELECT memoir.export_memory_json()"
+    parts = """SELECT string_agg(memoir._json_value(e.entry, ''), ',')
+               FROM memoir._memory_entries('default', now(), 'UTC') AS e"""
+    times: dict[str, list[float]] = {whole: [], parts: []}
+    for statement in (whole, parts) * 4:
+        start = time.perf_counter()
+        tx.execute(statement)
+        times[statement].append(time.perf_counter() - start)
+    assert min(times[whole]) < 1.8 * min(times[parts])
 
 
 def test_importing_twice_changes_nothing(tx):

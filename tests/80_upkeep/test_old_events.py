@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.documents import D3_ARCHIVE
 from tests.jobs import claim
-from tests.rows import NOW, add_event, ago, call, recall, row_counts, value
+from tests.rows import NOW, add_event, ago, call, calls_made, recall, row_counts, value
 
 
 def event(conn, days, **more):
@@ -54,6 +54,18 @@ def test_a_job_has_no_more_than_100_events(tx):
         (ago(days=40),),
     )
     assert maintain(tx)["archive queued"] == {"events": 250, "jobs": 3}
+
+
+def test_a_setting_is_read_once_and_not_for_every_event(tx):
+    due = "SELECT memoir._upkeep_list(1, NULL, memoir._new_run(NULL, NULL, true, NULL, 0))"
+    few = calls_made(tx, "_config", due)
+    tx.execute("SELECT memoir.event_add('note', '{}') FROM generate_series(1, 100)")
+    tx.execute(
+        "INSERT INTO memoir.job (user_id, kind, payload, status, finished_at)"
+        " SELECT 'ada', 'reflect', '{}', 'done', now() FROM generate_series(1, 100)"
+    )
+    assert calls_made(tx, "_config", due) == few
+    assert calls_made(tx, "_config", "SELECT FROM memoir.maintain()") < 100
 
 
 def test_an_event_is_deleted_after_60_days_once_it_is_archived(tx):
