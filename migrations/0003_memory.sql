@@ -102,7 +102,8 @@ COMMENT ON TABLE memory IS
     'One thing worth remembering: what was said, when it was true, where it came from.';
 COMMENT ON COLUMN memory.subject IS
     'Names a single-valued slot such as user.framework: one memory of a kind is active in it, a '
-    'newer one supersedes it. Of a turn, and of a row of a source, it is no more than a name.';
+    'newer one supersedes it. Of a turn, and of a row of a source, it fills none. Its words are '
+    'searched with those of the text.';
 COMMENT ON COLUMN memory.source IS
     'The attached table or query (source.name) it is a row of, source_key which row. It outlives '
     'a detach_source() that keeps the memories, so without a foreign key: one costs 10 µs of a '

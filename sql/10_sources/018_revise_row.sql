@@ -46,7 +46,7 @@ BEGIN
         brief_cost = _token_cost('- ' || new_brief || E'\n'),
         wide = _is_wide(CASE WHEN NOT retold THEN t.embedding END, w.term_count, new_line,
                         t.user_id)
-    FROM _word_vector(changed.content, names, _term_limit()) AS w
+    FROM _word_vector(changed.content, changed.subject, names, _term_limit()) AS w
     WHERE t.user_id = changed.user_id AND t.memory_id = changed.memory_id;
     IF retold THEN
         PERFORM _find_keywords(changed.user_id, ARRAY[changed.memory_id]);

@@ -57,7 +57,7 @@ BEGIN
                           FROM unnest(made) AS m OFFSET 0) AS s
                     OFFSET 0) AS l
               OFFSET 0) AS b,
-             _word_vector(b.content, b.names, model.term_limit) AS w
+             _word_vector(b.content, b.subject, b.names, model.term_limit) AS w
         OFFSET 0
     ) AS n
     CROSS JOIN embedding_model AS e

@@ -38,8 +38,9 @@ BEGIN
                                _brief(s.said, m.summary, l.line, e.line_length, e.brief_length)
                                    AS brief OFFSET 0) AS p
     CROSS JOIN LATERAL _word_vector(
-        m.content, _names(m.speaker, m.subject,
-                          mentioned[array_position(memory_ids, m.memory_id)]), e.term_limit) AS w
+        m.content, m.subject,
+        _names(m.speaker, m.subject, mentioned[array_position(memory_ids, m.memory_id)]),
+        e.term_limit) AS w
     WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (memory_ids)
       AND t.user_id = m.user_id AND t.memory_id = m.memory_id AND e.model_id = t.model;
 END $$;

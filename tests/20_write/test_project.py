@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import NOTHING, lines, recall, remember
+from tests.rows import NOTHING, ago, call, found, lines, recall, remember
 
 LONG = "The tea house opened early. " * 20
 
@@ -51,6 +51,15 @@ def test_words_behind_the_end_of_the_line_are_found(tx):
 def test_the_words_of_a_summary_are_not_the_memorys(tx):
     remember(tx, "The house opened early", summary="samovar")
     assert recall(tx, "samovar").memory_ids == []
+
+
+def test_the_words_of_a_subject_are_searched_with_those_of_the_text(tx):
+    memory_id = remember(tx, "is green", subject="favourite colour", created_at=ago(days=5))
+    assert found(tx, "my favourite colour") == ["is green"]
+    call(tx, "update_memory", memory_id=memory_id, content="is red", subject="preferred paint")
+    assert found(tx, "favourite colour") == []
+    assert found(tx, "which paint?") == ["is red"]
+    assert found(tx, "which paint?", as_of=ago(days=4)) == ["is green"]
 
 
 @pytest.mark.parametrize("words", [10, 256])
