@@ -64,6 +64,11 @@ BEGIN
     FROM (SELECT e.*, string_to_array(substring(e.extversion FROM '^[0-9.]+'), '.')::int[]
                       >= '{0,8}' AS new_enough
           FROM pg_extension AS e WHERE e.extname = 'vector') AS v;
+    IF NOT FOUND THEN
+        RETURN QUERY
+        SELECT 'pgvector', 'error', 'dropped, and with it all columns and functions of its types',
+               'Restore the database, at least schema memoir, from a backup.';
+    END IF;
     RETURN QUERY
     SELECT 'version',
            CASE WHEN extension <> pgmemoir_version() THEN 'error' ELSE 'ok' END,
@@ -133,6 +138,8 @@ DECLARE
     unread text[];
     unfit text[];
     is_stale boolean;
+    -- The model whose traces recall reads, where a write finds none.
+    inactive mode;
 BEGIN
     IF NOT _sees('{setting,mode,embedding_model}') THEN
         RETURN QUERY SELECT u.* FROM _unseen('settings') AS u;
@@ -159,15 +166,25 @@ BEGIN
     is_stale := EXISTS (SELECT FROM mode AS m JOIN embedding_model AS e ON e.active
                         WHERE (m.model_id, m.dimensions)
                               IS DISTINCT FROM (e.model_id, e.dimensions));
+    SELECT m.* INTO inactive FROM mode AS m
+    WHERE NOT EXISTS (SELECT FROM embedding_model AS e WHERE e.active) LIMIT 1;
     RETURN QUERY
     SELECT 'settings',
-           CASE WHEN unfit <> '{}' OR is_stale THEN 'error' WHEN unread <> '{}' THEN 'warning'
-                ELSE 'ok' END,
-           coalesce(nullif(concat_ws('; ', 'out of range: ' || nullif(_some_of(unfit), ''),
+           CASE WHEN unfit <> '{}' OR is_stale OR inactive.name <> '' THEN 'error'
+                WHEN unread <> '{}' THEN 'warning' ELSE 'ok' END,
+           coalesce(nullif(concat_ws('; ',
+                                     CASE WHEN inactive.name <> '' THEN 'no embedding model is '
+                                          'active: nothing can be stored' END,
+                                     'out of range: ' || nullif(_some_of(unfit), ''),
                                      'unknown: ' || nullif(_some_of(unread), ''),
                                      CASE WHEN is_stale THEN 'modes are of another model' END), ''),
                     'all known and in range'),
-           CASE WHEN is_stale AND unfit = '{}' THEN 'SELECT memoir.compile_configuration();'
+           CASE WHEN inactive.name <> ''
+                THEN format('INSERT INTO memoir.embedding_model (model_id, dimensions, active) '
+                            'VALUES (%s, %s, true) ON CONFLICT (model_id) DO UPDATE '
+                            'SET active = true;', inactive.model_id,
+                            coalesce(inactive.dimensions::text, 'NULL'))
+                WHEN is_stale AND unfit = '{}' THEN 'SELECT memoir.compile_configuration();'
                 WHEN unfit <> '{}' OR unread <> '{}'
                 THEN 'SELECT name, value, description FROM memoir.setting; UPDATE to change.' END;
 END $$;
@@ -242,7 +259,7 @@ AS $$
 DECLARE
     cron CONSTANT boolean := EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pg_cron');
 BEGIN
-    IF _sees('{memory,trace,embedding_model}') THEN
+    IF _sees('{memory,trace,mode}') THEN
         RETURN QUERY
         SELECT 'memories',
                CASE WHEN c.lost > 0 THEN 'error' WHEN c.bare > 0 THEN 'warning' ELSE 'ok' END,
@@ -256,8 +273,8 @@ BEGIN
         FROM (SELECT count(*) AS total, count(*) FILTER (WHERE t.embedding IS NULL) AS bare,
                      (SELECT count(*) FROM memory AS m WHERE m.status = 'active')
                      - count(*) AS lost
-              FROM trace AS t JOIN embedding_model AS m ON m.model_id = t.model AND m.active
-              WHERE t.active) AS c;
+              FROM trace AS t
+              WHERE t.active AND t.model = (SELECT min(m.model_id) FROM mode AS m)) AS c;
     ELSE
         RETURN QUERY SELECT u.* FROM _unseen('memories') AS u;
     END IF;
@@ -363,6 +380,9 @@ CREATE OR REPLACE FUNCTION health()
 AS $$
 BEGIN
     RETURN QUERY SELECT h.* FROM _installation_health() AS h;
+    IF NOT EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'vector') THEN
+        RETURN;
+    END IF;
     RETURN QUERY SELECT h.* FROM _access_health() AS h;
     RETURN QUERY SELECT h.* FROM _settings_health() AS h;
     RETURN QUERY SELECT h.* FROM _work_health() AS h;
@@ -376,8 +396,9 @@ COMMENT ON FUNCTION health() IS
     'advice: the statement or command that helps, NULL where nothing is to be done. Checks: '
     'server (and whether its system sorts text as it did), pgvector, version (and how it was '
     'installed), roles, security (row-level, on for every table of users), settings (unknown, out '
-    'of range), memories (without vectors; error: without a trace, so that nothing recalls them), '
-    'jobs (dead, waiting for more than an hour), sources (broken, rows not taken over), upkeep '
+    'of range, no active model), memories (without vectors; error: without a trace, so that '
+    'nothing recalls them), jobs (dead, waiting for more than an hour), sources (broken, rows not '
+    'taken over), upkeep '
     '(days since maintain), indexes (invalid, missing for users with many memories), bloat '
     '(trace_scan, which REINDEX makes small), unlogged (tables a crash empties), statistics '
     '(autovacuum), partitions (of events). Changes nothing. It counts the memories: about a second '

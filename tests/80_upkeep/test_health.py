@@ -48,6 +48,8 @@ def test_a_new_installation_is_healthy(tx):
          "indexes", "error", "invalid: memory_pkey"),
         ("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'",
          "pgvector", "error", "0.7.4 in schema public"),
+        ("DROP EXTENSION vector CASCADE", "pgvector", "error",
+         "dropped, and with it all columns and functions of its types"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_what_to_do(tx, change, name, status, said):
@@ -62,6 +64,21 @@ def test_the_statement_it_advises_for_stale_modes_helps(tx):
     tx.execute("UPDATE memoir.mode SET dimensions = 7")
     tx.execute(health(tx)["settings"].advice)
     assert health(tx)["settings"].status == "ok"
+
+
+@pytest.mark.parametrize(
+    "lost",
+    ["UPDATE memoir.embedding_model SET active = false", "DELETE FROM memoir.embedding_model"],
+)
+def test_the_statement_it_advises_without_an_active_model_helps(tx, lost):
+    remember(tx, "tea", embedding="[1,0]")
+    tx.execute(lost)
+    rows = health(tx)
+    assert rows["settings"].value == "no embedding model is active: nothing can be stored"
+    assert rows["memories"].status == "ok"
+    tx.execute(rows["settings"].advice)
+    remember(tx, "coffee", embedding="[0,1]")
+    assert {row.status for row in health(tx).values()} == {"ok"}
 
 
 def test_work_that_waits_is_counted(tx):
