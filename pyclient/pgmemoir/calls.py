@@ -805,7 +805,7 @@ def nothing(_rows: list[Row]) -> None:
 SEES_ONE_USER: Call[bool] = Call(b"SELECT memoir._sees_one_user()", (), first)
 """Whether row-level security shows the role one user alone."""
 
-SESSION: Call[int] = Call(b"SELECT pg_catalog.pg_backend_pid()", (), _first)
+SESSION: Call[int] = Call(b"SELECT pg_catalog.pg_backend_pid()", (), first)
 """The pid of the session that answers."""
 
 UNNAME_USER: Call[None] = Call(

@@ -72,18 +72,33 @@ DECLARE
     ids CONSTANT bigint[] := ARRAY(SELECT c.memory_id FROM unnest(changed) AS c);
     taken record;
 BEGIN
-    SELECT c.memory_id, m.memory_id AS other_id, m.content_hash = c.content_hash AS same, m.subject
+    SELECT c.memory_id, m.memory_id AS other_id, m.same, m.subject
     INTO taken
-    FROM unnest(changed) AS c
-    JOIN memory AS m
-      ON m.user_id = _check_free.user_id AND m.memory_id <> ALL (ids)
-     AND (m.content_hash = c.content_hash AND m.status IN ('active', 'pending')
+    FROM unnest(changed) AS c, LATERAL (
+        SELECT m.memory_id, true AS same, m.subject
+        FROM memory AS m
+        WHERE m.user_id = _check_free.user_id AND m.memory_id <> ALL (ids)
+          AND m.content_hash = c.content_hash AND m.status IN ('active', 'pending')
           AND c.status IN ('active', 'pending')
-          OR m.kind = c.kind AND m.subject = c.subject
+        UNION ALL
+        SELECT m.memory_id, false, m.subject
+        FROM memory AS m
+        WHERE m.user_id = _check_free.user_id AND m.memory_id <> ALL (ids)
+          AND m.kind = c.kind AND m.subject = c.subject
           AND m.position IS NULL AND c.position IS NULL
           AND m.source IS NULL AND c.source IS NULL
           AND m.status IN ('active', 'superseded') AND c.status IN ('active', 'superseded')
-          AND tstzrange(m.valid_from, m.valid_until) && tstzrange(c.valid_from, c.valid_until))
+          AND tstzrange(m.valid_from, m.valid_until) && tstzrange(c.valid_from, c.valid_until)
+          -- No two overlap so far: what began before the last one before this is over.
+          AND m.valid_from >= coalesce((
+              SELECT max(h.valid_from) FROM memory AS h
+              WHERE h.user_id = _check_free.user_id AND h.memory_id <> ALL (ids)
+                AND h.kind = c.kind AND h.subject = c.subject
+                AND h.position IS NULL AND h.source IS NULL
+                AND h.status IN ('active', 'superseded') AND h.valid_from <= c.valid_from),
+              '-infinity')
+          AND m.valid_from < coalesce(c.valid_until, 'infinity')
+    ) AS m
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'memory % is in the way of memory %', taken.other_id, taken.memory_id

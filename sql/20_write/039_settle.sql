@@ -146,20 +146,33 @@ DECLARE
     known bigint;
     ended boolean;
 BEGIN
+    -- Of a slot no two overlap: what began before the last one before this is over, and not read.
     SELECT m.memory_id INTO known
     FROM memory AS m
-    WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind AND m.subject = given.subject
-      AND m.position IS NULL AND m.source IS NULL
-      -- The hash tells in which session it was said; in the next it is as true since as long.
-      AND (m.content_hash = given.content_hash
-           OR _word_sequence(m.content) = _word_sequence(given.content)
-              AND (given.valid_until IS NULL OR given.valid_until = m.valid_until))
-      -- Of two of one moment the later one began a little later.
-      AND (m.status = 'pending'
-           OR m.status IN ('active', 'superseded')
-              AND given.valid_from >= m.valid_from - interval '1 millisecond'
-              AND (given.valid_from < m.valid_until) IS NOT FALSE)
-    ORDER BY m.valid_from DESC LIMIT 1;
+    WHERE m.user_id = _fill_slot.user_id AND m.content_hash = given.content_hash
+      AND m.status = 'pending'
+    UNION ALL
+    (SELECT m.memory_id
+     FROM memory AS m
+     WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind AND m.subject = given.subject
+       AND m.position IS NULL AND m.source IS NULL
+       -- The hash tells in which session it was said; in the next it is as true since as long.
+       AND (m.content_hash = given.content_hash
+            OR _word_sequence(m.content) = _word_sequence(given.content)
+               AND (given.valid_until IS NULL OR given.valid_until = m.valid_until))
+       AND m.valid_from >= coalesce((
+           SELECT max(h.valid_from) FROM memory AS h
+           WHERE h.user_id = _fill_slot.user_id AND h.kind = given.kind
+             AND h.subject = given.subject AND h.position IS NULL AND h.source IS NULL
+             AND h.status IN ('active', 'superseded') AND h.valid_from <= given.valid_from),
+           '-infinity')
+       -- Of two of one moment the later one began a little later.
+       AND (m.status = 'pending'
+            OR m.status IN ('active', 'superseded')
+               AND m.valid_from <= given.valid_from + interval '1 millisecond'
+               AND (given.valid_from < m.valid_until) IS NOT FALSE)
+     ORDER BY m.valid_from DESC LIMIT 1)
+    LIMIT 1;
     IF FOUND THEN
         RETURN _said_again(user_id, known, given);
     END IF;

@@ -120,6 +120,31 @@ def test_the_same_again_in_the_next_session_is_as_true_since_as_long(tx):
     assert slot(tx) == [(VUE, "superseded", 90, 20), (VUE, "active", 20, 1)]
 
 
+def test_a_long_history_of_a_slot_is_not_read_to_add_to_it(db):
+    # Given a slot that had a value for each of 2000 days
+    db.execute(
+        """
+        INSERT INTO memoir.memory (user_id, kind, subject, content, importance, status, valid_from,
+                                   valid_until, created_at, content_hash)
+        SELECT 'default', 'preference', 'user.framework', 'framework ' || n, 0.5, 'superseded',
+               d - n * interval '1 day', d - (n - 1) * interval '1 day', d, sha256(n::text::bytea)
+        FROM generate_series(1, 2000) AS n, CAST(%s AS timestamptz) AS d
+        """,
+        [ago(days=30)],
+    )
+    choose(db, VUE, 30)
+    db.execute("ANALYZE memoir.memory")
+    read = """SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables
+              WHERE relid = 'memoir.memory'::regclass"""
+    with db.transaction():
+        # When it gets another
+        before = value(db, read)
+        done = choose(db, REACT, 10)
+        # Then few rows are read
+        assert done.action == "SUPERSEDE"
+        assert value(db, read) - before < 100
+
+
 def test_turns_have_no_slot(tx):
     for turn in range(2):
         done = choose(tx, f"I use {turn}", 1, kind="turn", turn=turn, session_id="s")

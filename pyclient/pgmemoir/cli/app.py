@@ -270,8 +270,10 @@ def _secrets(arguments: Sequence[str]) -> list[str]:
     "memoir",
     cls=_Group,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit code 0: done. 1: refused, failed, or something was found (conflicts, checks that "
-    "fail). 2: the command line is wrong. 3: no database, or pgmemoir is not in it. 130: stopped.",
+    epilog="TIME: 2025-03-01, 2025-03-01T09:30+02:00 (without an offset UTC), or how long ago: "
+    "30m, 12h, 7d, 2w.\n\n"
+    "Exit code 0: done. 1: refused, failed, or something was found (conflicts, checks that fail). "
+    "2: the command line is wrong. 3: no database, or pgmemoir is not in it. 130: stopped.",
 )
 @click.version_option(__version__, message="pgmemoir %(version)s")
 @click.option(

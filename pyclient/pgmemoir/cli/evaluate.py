@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from statistics import fmean
 from typing import Any, BinaryIO
@@ -18,7 +17,6 @@ from .options import USER
 from .output import parse_time, print_json, progress_bar, table
 
 _PLOT_BUDGETS = (200, 400, 800, 1600, 3200)
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class _GoldSetFirst(click.Group):
@@ -110,7 +108,14 @@ def import_gold(app: App, file: BinaryIO, gold_set: str | None) -> None:
 
 
 @click.command()
-@click.option("--since", default="7d", show_default=True, help="30m, 12h, 7d, 2w, or a time.")
+@click.option(
+    "--since",
+    type=parse_time,
+    metavar="TIME",
+    default="7d",
+    show_default=True,
+    help="Recalls of this time or later.",
+)
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="May be repeated.")
 @click.option("--weight", "weights", multiple=True, metavar="KIND=VALUE", help="May be repeated.")
 @click.option("--mode", help="Only recalls of this mode.")
@@ -119,7 +124,7 @@ def import_gold(app: App, file: BinaryIO, gold_set: str | None) -> None:
 @click.pass_obj
 def replay(
     app: App,
-    since: str,
+    since: datetime,
     settings: tuple[str, ...],
     weights: tuple[str, ...],
     mode: str | None,
@@ -138,7 +143,7 @@ def replay(
     if weights:
         given["weights"] = dict(_pair(text, "--weight") for text in weights)
     with app.memoir() as memory:
-        rows = memory.replay(_time(since), given, mode)
+        rows = memory.replay(since, given, mode)
     if as_json:
         print_json(rows)
         return
@@ -227,14 +232,6 @@ def _pair(text: str, option: str) -> tuple[str, Any]:
         raise click.BadParameter(
             f"{text!r} is not a setting like mmr_lambda=0.9", param_hint=option
         ) from error
-
-
-def _time(text: str) -> datetime:
-    """``7d`` ago, or an ISO time."""
-    span = re.fullmatch(r"(\d{1,5})([mhdw])", text.strip())
-    if span:
-        return datetime.now(UTC) - timedelta(**{_UNITS[span[2]]: int(span[1])})
-    return parse_time(text)
 
 
 COMMANDS = (eval_group, replay)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
@@ -21,14 +22,18 @@ _WIDTH_WITHOUT_TERMINAL = 160
 _LEAST_CONTENT = 20
 _LONGEST_BECAUSE = 32
 
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
 
 def parse_time(value: str) -> datetime:
-    """The type of options that take an ISO 8601 time; without a time zone UTC."""
+    """The type of TIME: in ISO 8601, without a time zone UTC, or how long ago it was."""
+    if span := re.fullmatch(r"(\d{1,5})([mhdw])", value):
+        return datetime.now(UTC) - timedelta(**{_UNITS[span[2]]: int(span[1])})
     try:
         time = datetime.fromisoformat(value)
     except ValueError as error:
         raise click.BadParameter(
-            f"{value!r} is not a time like 2025-03-01 or 2025-03-01T09:30+02:00"
+            f"{value!r} is not a time like 2025-03-01, 2025-03-01T09:30+02:00 or 7d (ago)"
         ) from error
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
