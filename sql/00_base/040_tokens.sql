@@ -119,15 +119,25 @@ CREATE OR REPLACE FUNCTION _is_plain(content text) RETURNS boolean
     RETURN content !~ '[A-Z][A-Z]|[a-z][A-Z]|[^A-Za-z0-9 \n,;?!''"():.]|[.:](?![ \n]|$)'
         AND length(content) <= 20000;
 
+-- An ASCII text with identifiers or other signs. A function of its own: what few texts need costs
+-- every statement that asks for words its setup, 7 µs where it stands in it.
+CREATE OR REPLACE FUNCTION _tokens_ascii(content text) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    head CONSTANT text := left(content, 20000);
+    plain CONSTANT text := _words_apart(head);
+BEGIN
+    RETURN CASE WHEN _has_identifier(head) THEN _tokens_identifiers(head, plain)
+                ELSE _stems(plain) END;
+END $$;
+
 CREATE OR REPLACE FUNCTION tokens(content text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE
-        WHEN _is_plain(content) THEN _stems(content)
-        WHEN octet_length(content) > length(content) THEN _tokens_unicode(content)
-        WHEN _has_identifier(left(content, 20000)) THEN _tokens_identifiers(
-            left(content, 20000), _words_apart(left(content, 20000)))
-        ELSE _stems(_words_apart(left(content, 20000)))
-    END;
+    RETURN CASE WHEN _is_plain(content) THEN _stems(content)
+                WHEN octet_length(content) > length(content) THEN _tokens_unicode(content)
+                ELSE _tokens_ascii(content) END;
 
 COMMENT ON FUNCTION tokens(text) IS
     'Words of a text as recall compares them: English stems and numbers; identifiers, versions, '

@@ -63,6 +63,12 @@ BEGIN
         THEN _while_of_type(place, type, place || '::float8', 'float8') END;
 END $$;
 
+-- A column as an argument of concat_ws, which prints what it is given: a text as it is.
+CREATE OR REPLACE FUNCTION _text_argument(place text, type oid) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN _base_type(type)::regtype IN ('text', 'varchar', 'name') THEN place
+                ELSE _column_as('text', place, type, NULL) END;
+
 -- Several columns as one JSON object; one column that is JSON is the document itself.
 CREATE OR REPLACE FUNCTION _columns_as_json(
     names jsonb, columns jsonb, row_name text, zone text, whole boolean) RETURNS text
@@ -146,11 +152,10 @@ BEGIN
                 WHEN 'number' THEN 'float8' WHEN 'json' THEN 'jsonb' WHEN 'time' THEN 'timestamptz'
                 ELSE 'text' END
             WHEN part.form = 'texts' THEN (
-                SELECT CASE WHEN count(*) = 1 THEN min(t.said)
-                            ELSE format('pg_catalog.concat_ws(E''\n'', %s)',
-                                        string_agg(t.said, ', ' ORDER BY t.place)) END
-                FROM (SELECT n.place, _column_as('text', format('%s.%I', row_name, n.name),
-                                                 (columns ->> n.name)::oid, zone) AS said
+                SELECT format('pg_catalog.concat_ws(E''\n'', %s)',
+                              string_agg(t.said, ', ' ORDER BY t.place))
+                FROM (SELECT n.place, _text_argument(format('%s.%I', row_name, n.name),
+                                                     (columns ->> n.name)::oid) AS said
                       FROM jsonb_array_elements_text(mapping -> part.output)
                            WITH ORDINALITY AS n (name, place)) AS t)
             WHEN part.form = 'json' THEN

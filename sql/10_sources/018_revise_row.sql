@@ -42,8 +42,8 @@ BEGIN
     SET active = changed.status = 'active', importance = changed.importance,
         kind = of_kind.kind_id, embedding = CASE WHEN NOT retold THEN t.embedding END,
         line = new_line, brief = new_brief, asks = w.asks, terms = w.terms,
-        term_count = w.term_count, cost = _token_cost('- ' || new_line || E'\n'),
-        brief_cost = _token_cost('- ' || new_brief || E'\n'),
+        term_count = w.term_count, cost = _cost_of_line(new_line),
+        brief_cost = _cost_of_line(new_brief),
         wide = _is_wide(CASE WHEN NOT retold THEN t.embedding END, w.term_count, new_line,
                         t.user_id)
     FROM _word_vector(changed.content, changed.subject, names, _term_limit()) AS w

@@ -130,18 +130,26 @@ END $$;
 -- The statement that makes memories of new rows, one or thousands, with their traces. Setting it up
 -- is most of what a single row takes: so it is one, what the mapping does not have is not in it,
 -- and the first INSERT selects nothing volatile, which would be a node more (that is in its WHERE).
--- rows: a query of source_row's columns.
+-- rows: a query of source_row's columns. Behind OFFSET 0 what they are made of is worked out once,
+-- not wherever a text is named: seven times to tell that it has no secret.
 CREATE OR REPLACE FUNCTION _adding_statement(s source, rows text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    summary CONSTANT text := CASE WHEN s.mapping ? 'summary' THEN 'a.summary' ELSE 'NULL' END;
-    subject CONSTANT text := CASE WHEN s.mapping ? 'subject' THEN 'a.subject' ELSE 'NULL' END;
+    kind_id CONSTANT int := (SELECT k.kind_id FROM kind AS k WHERE k.name = s.kind);
+    owner CONSTANT text := CASE WHEN s.mapping ? 'user_column' THEN 'n.user_id'
+                                ELSE format('%L::text', s.mapping ->> 'user_id') END;
+    summary CONSTANT text := CASE WHEN s.mapping ? 'summary' THEN 'n.summary'
+                                  ELSE 'NULL::text' END;
+    subject CONSTANT text := CASE WHEN s.mapping ? 'subject' THEN 'n.subject'
+                                  ELSE 'NULL::text' END;
+    status CONSTANT text := CASE WHEN s.mapping ? 'status' THEN 'n.status'
+                                 ELSE '''active''::text' END;
     expiring CONSTANT text := CASE WHEN s.mapping ? 'valid_until' THEN $expiring$, expiring AS (
             UPDATE profile AS p SET some_expire = true
             WHERE NOT p.some_expire AND p.user_id = ANY (ARRAY(
-                SELECT a.user_id FROM added AS a WHERE a.valid_until IS NOT NULL))
+                SELECT n.user_id FROM added AS n WHERE n.valid_until IS NOT NULL))
         )$expiring$ ELSE '' END;
 BEGIN
     RETURN format($statement$
@@ -149,45 +157,38 @@ BEGIN
             INSERT INTO memory (user_id, kind, content, summary, data, subject, importance,
                                 confidence, origin, source, source_key, valid_from, valid_until,
                                 lifetime, status, retired_at, content_hash, created_at)
-            SELECT r.user_id, _kind_name(%1$s), r.content, r.summary, r.data, r.subject,
-                   r.importance, 1, 'source', %2$L, r.source_key, r.made_at, r.valid_until, 'core',
-                   r.status, CASE WHEN r.status <> 'active' THEN now() END,
-                   _row_hash(%2$L, r.source_key), r.made_at
+            SELECT %7$s, _kind_name(%1$s), n.content, %5$s, n.data, %6$s, n.importance, 1,
+                   'source', %2$L, n.source_key, n.made_at, n.valid_until, 'core', %8$s,
+                   CASE WHEN %8$s <> 'active' THEN now() END, _row_hash(%2$L, n.source_key),
+                   n.made_at
             FROM (
-                SELECT n.user_id, n.source_key, _redact(n.content) AS content,
-                       _trimmed(_redact(n.summary)) AS summary,
-                       CASE WHEN n.data IS NULL THEN '{}' ELSE _redact_json(n.data) END AS data,
-                       _check_subject(_redact(n.subject)) AS subject,
-                       coalesce(_check_share(n.importance, 'importance'),
-                                _kind_importance(%1$s)) AS importance,
-                       coalesce(n.status, 'active') AS status,
-                       coalesce(_check_time(n.created_at, 'created_at'), now()) AS made_at,
-                       _row_until(n.valid_until, coalesce(n.created_at, now())) AS valid_until,
-                       (SELECT p.memory_on FROM profile AS p WHERE p.user_id = n.user_id)
-                           AS memory_on
-                FROM (%3$s) AS n (user_id, source_key, content, summary, importance, data, subject,
-                                  status, created_at, valid_until, type, payload, place)
+                SELECT n.user_id, n.source_key, _redact(n.content) AS content, %9$s,
+                       (SELECT p.memory_on FROM profile AS p WHERE p.user_id = %7$s) AS memory_on
+                FROM (%3$s OFFSET 0) AS n (user_id, source_key, content, summary, importance, data,
+                                           subject, status, created_at, valid_until)
                 OFFSET 0
-            ) AS r
-            WHERE CASE WHEN NOT r.memory_on OR NOT _says_something(r.content) THEN false
-                       WHEN _check_row(r.user_id, r.source_key, r.status)
-                            AND _check_text(r.content, 'the memory', _text_limit()) IS NOT NULL
-                       THEN coalesce(r.memory_on, _make_profile(r.user_id)) END
+            ) AS n
+            WHERE CASE WHEN NOT n.memory_on OR NOT _says_something(n.content) THEN false
+                       WHEN _check_row(%7$s, n.source_key, %8$s)
+                            AND (octet_length(n.content) > _text_limit()
+                                 AND _refuse_text(n.content, 'the memory', _text_limit()) IS NULL
+                                ) IS NOT TRUE
+                       THEN coalesce(n.memory_on, _make_profile(%7$s)) END
             RETURNING user_id, memory_id, content, summary, subject, importance, valid_until,
                       status, created_at
         )%4$s
         INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance, asks, cost,
                            brief_cost, term_count, terms, line, brief, active, wide)
-        SELECT a.user_id, a.memory_id, e.model_id, %1$s, a.created_at, a.importance, w.asks,
-               _token_cost('- ' || a.line || E'\n'),
-               CASE WHEN %5$s IS NOT NULL OR length(a.line) > 2 * _brief_length()
-                    THEN _token_cost('- ' || _row_brief(a.content, %5$s, a.line) || E'\n') END,
-               w.term_count, w.terms, a.line,
-               CASE WHEN %5$s IS NOT NULL OR length(a.line) > 2 * _brief_length()
-                    THEN _row_brief(a.content, %5$s, a.line) END,
-               a.status = 'active', _is_wide(NULL::halfvec, w.term_count, a.line, a.user_id)
-        FROM (SELECT m.*, _line(m.content, _line_length()) AS line FROM added AS m OFFSET 0) AS a,
-             _word_vector(a.content, a.subject, %6$s, _term_limit()) AS w, embedding_model AS e
+        SELECT n.user_id, n.memory_id, e.model_id, %1$s, n.created_at, n.importance, w.asks,
+               _cost_of_line(n.line),
+               CASE WHEN %5$s IS NOT NULL OR length(n.line) > 2 * _brief_length()
+                    THEN _cost_of_line(_row_brief(n.content, %5$s, n.line)) END,
+               w.term_count, w.terms, n.line,
+               CASE WHEN %5$s IS NOT NULL OR length(n.line) > 2 * _brief_length()
+                    THEN _row_brief(n.content, %5$s, n.line) END,
+               %8$s = 'active', _is_wide(NULL::halfvec, w.term_count, n.line, n.user_id)
+        FROM (SELECT m.*, _line(m.content, _line_length()) AS line FROM added AS m OFFSET 0) AS n,
+             _word_vector(n.content, %6$s, %6$s, _term_limit()) AS w, embedding_model AS e
         WHERE NOT e.dropping;
         IF _in_profile(%1$s) THEN
             PERFORM _refresh_profile(o.user_id)
@@ -196,8 +197,23 @@ BEGIN
                   WHERE m.user_id = n.user_id AND m.source = %2$L
                     AND m.source_key = n.source_key) AS o;
         END IF;$statement$,
-        (SELECT k.kind_id FROM kind AS k WHERE k.name = s.kind), s.name, rows, expiring, summary,
-        subject);
+        kind_id, s.name, rows, expiring, summary, subject, owner, status, (
+            SELECT string_agg(format('%s AS %I', CASE WHEN s.mapping ? m.output THEN m.mapped
+                                                      ELSE m.otherwise END, m.name), ', ')
+            FROM (VALUES
+                ('summary', '_trimmed(_redact(n.summary))', 'NULL::text', 'summary'),
+                ('data', 'CASE WHEN n.data IS NULL THEN ''{}'' ELSE _redact_json(n.data) END',
+                 '''{}''::jsonb', 'data'),
+                ('subject', '_check_subject(_redact(n.subject))', 'NULL::text', 'subject'),
+                ('importance', format('coalesce(_check_share(n.importance, ''importance''), '
+                                      '_kind_importance(%s))', kind_id),
+                 format('_kind_importance(%s)', kind_id), 'importance'),
+                ('status', 'coalesce(n.status, ''active'')', '''active''::text', 'status'),
+                ('created_at', 'coalesce(_check_time(n.created_at, ''created_at''), now())',
+                 'now()', 'made_at'),
+                ('valid_until', '_row_until(n.valid_until, coalesce(n.created_at, now()))',
+                 'NULL::timestamptz', 'valid_until')
+            ) AS m (output, mapped, otherwise, name)));
 END $$;
 
 CREATE OR REPLACE FUNCTION _adding_events(s source, rows text) RETURNS text

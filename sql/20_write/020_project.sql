@@ -44,7 +44,7 @@ BEGIN
                 ELSE (SELECT s.number FROM session AS s
                       WHERE s.user_id = _project.user_id AND s.session_id = n.session_id) END,
            CASE WHEN n.session_id IS NULL THEN -1 ELSE coalesce(n.position, -1) END,
-           n.asks, _token_cost('- ' || n.line || E'\n'), _token_cost('- ' || n.brief || E'\n'),
+           n.asks, _cost_of_line(n.line), _cost_of_line(n.brief),
            n.term_count, n.terms, v.embedding, n.line, n.brief, n.status = 'active',
            _is_wide(v.embedding, n.term_count, n.line, _project.user_id)
     FROM (

@@ -27,8 +27,8 @@ DECLARE
 BEGIN
     UPDATE trace AS t
     SET line = p.line, brief = p.brief, asks = w.asks, terms = w.terms, term_count = w.term_count,
-        cost = _token_cost('- ' || p.line || E'\n'),
-        brief_cost = _token_cost('- ' || p.brief || E'\n'),
+        cost = _cost_of_line(p.line),
+        brief_cost = _cost_of_line(p.brief),
         wide = _is_wide(t.embedding, w.term_count, p.line, t.user_id)
     FROM memory AS m
     CROSS JOIN embedding_model AS e

@@ -35,7 +35,7 @@ BEGIN
     INSERT INTO event AS e (user_id, type, payload, created_at, line, cost, terms, term_count,
                             source, source_key)
     VALUES (user_id, type, told, happened_at, text_line,
-            _token_cost('- ' || text_line || E'\n'), _term_set(term_list, '{}'),
+            _cost_of_line(text_line), _term_set(term_list, '{}'),
             cardinality(term_list), source, source_key)
     RETURNING e.event_id INTO new_id;
     RETURN new_id;

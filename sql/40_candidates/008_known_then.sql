@@ -42,7 +42,7 @@ BEGIN
     SELECT k.user_id, k.memory_id, k.model, k.kind, k.created_at,
            coalesce(b.importance, k.importance), k.session, k.position, coalesce(w.asks, k.asks),
            k.derived,
-           CASE WHEN b.told IS NULL THEN k.cost ELSE _token_cost('- ' || l.line || E'\n') END,
+           CASE WHEN b.told IS NULL THEN k.cost ELSE _cost_of_line(l.line) END,
            CASE WHEN b.told IS NULL THEN k.brief_cost END,
            coalesce(w.term_count, k.term_count), coalesce(w.terms, k.terms),
            CASE WHEN b.told IS NULL OR NOT b.told ? 'embedding' THEN k.embedding

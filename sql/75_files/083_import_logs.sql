@@ -97,7 +97,7 @@ BEGIN
                        archive_job, log_entry, log_place, source, source_key)
     SELECT reading.user_id, _new_id(reading, e.event_id), e.type,
            _new_payload(reading.shift, e.type, e.payload), _check_time(e.created_at, 'created_at'),
-           l.line, _token_cost('- ' || l.line || E'\n'), _term_set(t.terms, '{}'),
+           l.line, _cost_of_line(l.line), _term_set(t.terms, '{}'),
            cardinality(t.terms), CASE WHEN e.archived THEN archived_by END,
            CASE WHEN e.log_entry IS NOT NULL THEN _redact_written(e.log_entry::json) END,
            e.log_place, e.source, e.source_key

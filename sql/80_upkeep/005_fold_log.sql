@@ -24,7 +24,7 @@ BEGIN
         INSERT INTO event (user_id, type, payload, created_at, line, cost, terms, term_count)
         SELECT user_id, 'memory_retrieval',
                l.payload || jsonb_build_object('retrieval_id', l.retrieval_id::text),
-               l.created_at, line, _token_cost('- ' || line || E'\n'), _term_set('{}', '{}'), 0
+               l.created_at, line, _cost_of_line(line), _term_set('{}', '{}'), 0
         FROM _kept_recalls AS l
         WHERE l.user_id = user_id AND l.retrieval_id = ANY (recalls);
         IF EXISTS (SELECT FROM source AS s WHERE s.write_retrievals) THEN

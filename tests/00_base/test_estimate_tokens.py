@@ -102,6 +102,13 @@ def test_two_lines_together_cost_no_more_than_each_alone(tx, one, other):
     assert together <= estimate(tx, one) + estimate(tx, "\n") + estimate(tx, other)
 
 
+@given(line=TEXT)
+def test_a_line_costs_what_it_does_in_the_block(tx, line):
+    costs = "SELECT memoir._cost_of_line(%s), memoir._token_cost('- ' || %s || E'\\n')"
+    of_line, in_block = tx.execute(costs, (line, line)).fetchone()
+    assert of_line == in_block
+
+
 def estimate_and_real(conn, lines):
     """Tokens of a block of these lines."""
     block = "\n".join(text for _, text in lines)

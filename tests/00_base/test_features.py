@@ -50,7 +50,7 @@ def test_features_make_no_near_duplicates(tx):
 
 def test_features_leave_the_jaccard_of_texts_alone(tx):
     for speaker in ("Ann", "Bob"):
-        remember(tx, "tea with milk yesterday?", "turn", speaker=speaker, subject=speaker + " x")
+        remember(tx, "tea with milk yesterday?", "turn", speaker=speaker)
     overlap = value(
         tx,
         "SELECT -(a.terms <#> b.terms) / (a.term_count + b.term_count + (a.terms <#> b.terms))"
@@ -79,3 +79,12 @@ def test_statistics_do_not_take_a_name_for_a_word(tx):
     asked = "SELECT memoir._question('default', 'Ann tea', 2, 0, '') <#> terms FROM memoir.trace"
     shown = [-product for (product,) in tx.execute(asked + " ORDER BY 1")]
     assert shown == pytest.approx(before, abs=1e-6)
+
+
+def test_a_memory_has_the_features_that_a_question_asks_for(tx):
+    features = tx.execute(
+        "SELECT w.terms::text ~ (memoir._feature('asks') || ':0.000'),"
+        " w.terms::text ~ (memoir._feature('when') || ':0.000')"
+        " FROM memoir._word_vector('Did she call yesterday?', NULL, 512) AS w"
+    ).fetchone()
+    assert features == (True, True)
