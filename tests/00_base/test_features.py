@@ -50,7 +50,8 @@ def test_features_make_no_near_duplicates(tx):
 
 def test_features_leave_the_jaccard_of_texts_alone(tx):
     for speaker in ("Ann", "Bob"):
-        remember(tx, "tea with milk yesterday?", "turn", speaker=speaker)
+        said = {"speaker": speaker, "session_id": speaker, "turn": 0}
+        remember(tx, "tea with milk yesterday?", "turn", **said)
     overlap = value(
         tx,
         "SELECT -(a.terms <#> b.terms) / (a.term_count + b.term_count + (a.terms <#> b.terms))"
@@ -85,6 +86,6 @@ def test_a_memory_has_the_features_that_a_question_asks_for(tx):
     features = tx.execute(
         "SELECT w.terms::text ~ (memoir._feature('asks') || ':0.000'),"
         " w.terms::text ~ (memoir._feature('when') || ':0.000')"
-        " FROM memoir._word_vector('Did she call yesterday?', NULL, 512) AS w"
+        " FROM memoir._word_vector('Did she call yesterday?', NULL, NULL, 512) AS w"
     ).fetchone()
     assert features == (True, True)
