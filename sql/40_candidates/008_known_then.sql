@@ -48,6 +48,7 @@ BEGIN
            CASE WHEN b.told IS NULL OR NOT b.told ? 'embedding' THEN k.embedding
                 ELSE (b.told ->> 'embedding')::halfvec END,
            coalesce(l.line, k.line), CASE WHEN b.told IS NULL THEN k.brief END, k.active, k.wide
+    -- OFFSET 0: of what was not rewritten neither text is looked up nor words are counted.
     FROM known AS k
     LEFT JOIN before AS b ON b.memory_id = k.memory_id
     LEFT JOIN embedding_model AS e ON e.model_id = k.model AND b.told IS NOT NULL
@@ -55,8 +56,10 @@ BEGIN
                                     e.line_length) AS line, m.subject
                        FROM memory AS m
                        WHERE b.told IS NOT NULL AND m.user_id = _known_then.user_id
-                         AND m.memory_id = k.memory_id) AS l ON true
+                         AND m.memory_id = k.memory_id
+                       OFFSET 0) AS l ON true
     LEFT JOIN LATERAL (SELECT v.* FROM _word_vector(b.told ->> 'content', l.subject, '',
                                                     e.term_limit) AS v
-                       WHERE b.told IS NOT NULL) AS w ON true;
+                       WHERE b.told IS NOT NULL
+                       OFFSET 0) AS w ON true;
 END $$;

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from tests.file_database import file_database
-from tests.rows import recall, say, sentences, store
+from tests.rows import NOW, ago, recall, say, sentences, store, value
 
 USERS, EACH = 50, 100
 
@@ -54,6 +54,16 @@ def test_the_scan_of_a_conversation_is_an_index_only_scan_without_a_sort(db):
     scans, entries, fetched, table_scans = read(db, "milk", **asked)
     assert (entries, fetched, table_scans) == (scans * EACH, 0, 0)
     assert ["AGG", "INDEXONLYSCAN"] in plans(db, "milk", **asked)
+
+
+def test_a_recall_of_the_past_reads_few_rows_of_what_nobody_rewrote(db):
+    db.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
+    read = "SELECT sum(idx_tup_fetch) FROM pg_stat_xact_user_tables WHERE relname = 'memory'"
+    with db.transaction():
+        store(db, ({"content": each, "created_at": ago(days=9)} for each in sentences(300, 6)))
+        before = value(db, read)
+        recall(db, "milk", as_of=NOW)
+        assert value(db, read) - before < 1000
 
 
 @pytest.fixture(scope="module")
