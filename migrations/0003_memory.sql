@@ -86,7 +86,7 @@ CREATE TABLE memory (
     CHECK (valid_until > valid_from)
 );
 CREATE UNIQUE INDEX memory_content ON memory (user_id, content_hash)
-    WHERE status IN ('active', 'pending');
+    WHERE status IN ('active', 'pending') AND source IS NULL;
 CREATE UNIQUE INDEX memory_slot ON memory (user_id, kind, subject)
     WHERE subject IS NOT NULL AND position IS NULL AND source IS NULL AND status = 'active';
 CREATE INDEX memory_subject ON memory (user_id, kind, subject, valid_from)
@@ -120,7 +120,7 @@ COMMENT ON COLUMN memory.position IS 'Place of a turn in its session, from 0.';
 COMMENT ON COLUMN memory.origin IS 'Who or what made it: user, agent, reflection, import, ...';
 COMMENT ON COLUMN memory.content_hash IS
     'sha256 of kind, subject, session, position, content and, of a row of a source, which row: '
-    'equal hash, equal memory.';
+    'equal hash, equal memory. Of such a row memory_source sees to it that it is one.';
 
 CREATE TYPE new_memory AS (
     memory_id bigint,

@@ -12,8 +12,12 @@ COMMENT ON TYPE listed_memory IS
     'is where the list goes on behind this row.';
 
 -- Costs 71 bytes and 1.5 % of the CPU of a remember; the newest 50 of a million memories come in
--- 1.4 ms instead of 320.
-CREATE INDEX memory_created ON memory (user_id, created_at, memory_id);
+-- 1.4 ms instead of 320. The condition is true of every row, but a query has to say so. One by user
+-- and id, as the checks of foreign keys are, took this index for the primary key while the table
+-- was small, and a connection keeps its plans: a batch of 1,000 read all of the user's entries
+-- 1,000 times (beside 10,000 memories 1.2 s, now 0.29).
+CREATE INDEX memory_created ON memory (user_id, created_at, memory_id)
+    WHERE created_at > '-infinity';
 
 -- For whoever polls the outbox of all users: the rows of a time lie together, so that the least and
 -- greatest of each megabyte say where to look. Among 1,100,000 memories a poll takes 1.2 ms instead

@@ -78,8 +78,9 @@ BEGIN
         SELECT m.memory_id, true AS same, m.subject
         FROM memory AS m
         WHERE m.user_id = _check_free.user_id AND m.memory_id <> ALL (ids)
-          AND m.content_hash = c.content_hash AND m.status IN ('active', 'pending')
-          AND c.status IN ('active', 'pending')
+          AND m.content_hash = c.content_hash
+          AND m.source IS NULL AND c.source IS NULL
+          AND m.status IN ('active', 'pending') AND c.status IN ('active', 'pending')
         UNION ALL
         SELECT m.memory_id, false, m.subject
         FROM memory AS m

@@ -38,7 +38,8 @@ BEGIN
                g.content_hash, g.created_at
         FROM unnest(given) AS g
         ORDER BY g.content_hash, g.memory_id
-        ON CONFLICT (user_id, content_hash) WHERE status IN ('active', 'pending') DO NOTHING;
+        ON CONFLICT (user_id, content_hash)
+            WHERE status IN ('active', 'pending') AND source IS NULL DO NOTHING;
         GET DIAGNOSTICS number = ROW_COUNT;
         EXIT WHEN number = cardinality(given);
         SELECT array_agg(nullif(s.memory_id, s.new_id) ORDER BY s.new_id),
@@ -48,7 +49,8 @@ BEGIN
               FROM unnest(given) AS g
               LEFT JOIN memory AS m ON m.user_id = _store.user_id
                                    AND m.content_hash = g.content_hash
-                                   AND m.status IN ('active', 'pending')) AS s
+                                   AND m.status IN ('active', 'pending')
+                                   AND m.source IS NULL) AS s
         HAVING count(s.memory_id) = count(*);
         -- Else one was taken away after it was in the way: it is to be stored after all.
         EXIT WHEN FOUND;

@@ -150,7 +150,7 @@ BEGIN
     SELECT m.memory_id INTO known
     FROM memory AS m
     WHERE m.user_id = _fill_slot.user_id AND m.content_hash = given.content_hash
-      AND m.status = 'pending'
+      AND m.status = 'pending' AND m.source IS NULL
     UNION ALL
     (SELECT m.memory_id
      FROM memory AS m

@@ -25,7 +25,7 @@ BEGIN
     JOIN kind AS k ON k.name = m.kind AND k.layer IN ('semantic', 'procedural')
     LEFT JOIN access AS a ON a.user_id = m.user_id AND a.memory_id = m.memory_id
     WHERE m.user_id = _seldom_used.user_id AND m.status = 'active'
-      AND m.created_at < before AND m.recorded_at < before
+      AND m.created_at > '-infinity' AND m.created_at < before AND m.recorded_at < before
       AND (a.last_at >= before OR a.count >= accesses) IS NOT TRUE
       AND m.subject IS NULL AND m.position IS NULL AND m.source IS NULL
       AND m.valid_until IS NULL

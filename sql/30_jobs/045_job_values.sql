@@ -217,7 +217,7 @@ BEGIN
         SELECT m.memory_id
         FROM memory AS m
         WHERE m.user_id = _summarised.user_id AND m.status = 'active' AND m.kind <> 'turn'
-          AND (m.valid_until <= now()) IS NOT TRUE
+          AND (m.valid_until <= now()) IS NOT TRUE AND m.created_at > '-infinity'
         ORDER BY m.created_at DESC, m.memory_id DESC
         LIMIT _config('summary_memories')::int);
 END $$;

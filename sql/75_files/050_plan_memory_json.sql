@@ -60,6 +60,7 @@ BEGIN
     RETURN (
         SELECT m.memory_id FROM memory AS m
         WHERE m.user_id = _memory_named.user_id AND m.source IS NULL
+          AND m.created_at > '-infinity'
           AND m.created_at >= date_trunc('second', _memory_named.created_at)
           AND m.created_at < date_trunc('second', _memory_named.created_at) + interval '1 second'
           AND left(_entry_hash(m.memory_id, m.recorded_at), length(entry_id)) = entry_id
@@ -116,7 +117,8 @@ BEGIN
         LEFT JOIN LATERAL (
             SELECT m.memory_id FROM memory AS m
             WHERE m.user_id = _plan_entries.user_id AND m.content_hash = k.hash
-              AND m.status IN ('active', 'pending') AND k.edited IS NOT FALSE
+              AND m.status IN ('active', 'pending') AND m.source IS NULL
+              AND k.edited IS NOT FALSE
             OFFSET 0) AS t ON true
     -- An edited entry keeps its memory, unless another entry says now what that one says.
     ), aimed AS MATERIALIZED (
