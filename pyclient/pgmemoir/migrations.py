@@ -34,6 +34,10 @@ __all__ = ["MigrationError", "Row", "down", "status", "up"]
 
 Connection = psycopg.Connection[Any]
 
+# transaction_timeout is there from PostgreSQL 17 on.
+_WITHOUT_LIMITS = """SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings
+WHERE name IN ('statement_timeout', 'transaction_timeout')"""
+
 _OWN_INDEXES = """
 SELECT c.oid::regclass::text
 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
@@ -242,7 +246,7 @@ def _transaction(conn: Connection, keep: bool) -> Iterator[Cursor]:
                 cur.execute("SET LOCAL client_encoding = 'UTF8'")
                 cur.execute("SET LOCAL client_min_messages = warning")
                 cur.execute("SET LOCAL standard_conforming_strings = on")
-                cur.execute("SET LOCAL statement_timeout = 0")
+                cur.execute(_WITHOUT_LIMITS)
                 # Ends with the transaction, also behind a pooler that shares sessions.
                 cur.execute("SELECT pg_advisory_xact_lock(%s)", (ledger.LOCK,))
                 yield cur

@@ -45,6 +45,10 @@ _BLOAT = b"""SELECT bytes, needed FROM _scan_bloat() WHERE _is_bloated(bytes, ne
 _PACK = "REINDEX INDEX CONCURRENTLY trace_scan"
 _MB = 1024 * 1024
 
+# transaction_timeout is there from PostgreSQL 17 on.
+_WITHOUT_LIMITS = """SELECT set_config(name, '0', false) FROM pg_settings
+WHERE name IN ('statement_timeout', 'transaction_timeout', 'lock_timeout')"""
+
 # With the name of the schema, so that a database without it is told apart.
 _MAY_BUILD = "SELECT memoir._owns_tables() AND pg_try_advisory_lock(memoir._index_lock())"
 _OWNER = """SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'trace'::regclass"""
@@ -118,8 +122,7 @@ def _settle(cur: Cursor) -> None:
     """Names without a schema, and no limit of time: a large index takes minutes."""
     path = f"memoir, {vector_schema(cur)}, pg_temp"
     cur.execute("SELECT set_config('search_path', %s, false)", (path,))
-    cur.execute("SET statement_timeout = 0")
-    cur.execute("SET lock_timeout = 0")
+    cur.execute(_WITHOUT_LIMITS)
     with suppress(psycopg.Error):  # not on every system: a build without its command ends
         cur.execute("SET client_connection_check_interval = '1s'")
 

@@ -173,6 +173,8 @@ class Worker:
             prepare_threshold=None,  # works through a pooler of transactions
             application_name=f"pgmemoir {self._name}",
         )
+        # Whatever the database's own is: each transaction sees what the ones it waited for did.
+        self._conn.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         self._conn.add_notify_handler(self._hint)
         self._conn.execute("LISTEN memoir_jobs")
         self._jobs = Jobs(self._conn, self._name, self._options.lease)

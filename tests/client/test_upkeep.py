@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,6 +55,19 @@ def indexes(conn: psycopg.Connection) -> list[tuple[str, bool]]:
 def done(result: Result) -> list[list[str]]:
     """The rows of the table that was printed."""
     return [line.split("  ") for line in result.stdout.splitlines()[2:-2]]
+
+
+def test_an_index_may_take_longer_than_the_database_allows(
+    memoir: Call, many: psycopg.Connection, dsn: str
+) -> None:
+    limits = "'statement_timeout', 'transaction_timeout', 'lock_timeout'"
+    found = many.execute(f"SELECT name FROM pg_settings WHERE name IN ({limits})").fetchall()
+    limited = make_conninfo(dsn, options=" ".join(f"-c {name}=200ms" for (name,) in found))
+    with psycopg.connect(dsn) as writer:
+        remember(writer, "Bob drinks tea", user_id="bob")  # which the build waits for
+        threading.Timer(0.4, writer.commit).start()
+        assert memoir("--dsn", limited, "maintain").exit_code == 0
+    assert [valid for _, valid in indexes(many)] == [True] * 3
 
 
 def test_the_command_prints_what_it_did(memoir: Call, many: psycopg.Connection) -> None:

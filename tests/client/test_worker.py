@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import Result
+from psycopg.conninfo import make_conninfo
 from tests.client.conftest import Letters
 from tests.conftest import folder_of_a_server
 from tests.jobs import add_kind, enqueue
@@ -489,6 +490,21 @@ def test_a_lost_connection_loses_no_answer(
         held.set()
         until(lambda: outcomes(log) == ["done"])
     assert (len(api.chats), from_model(db)) == (1, [("tea", 0.9)])
+
+
+def test_an_answer_is_kept_whatever_isolation_the_database_is_set_to(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer
+) -> None:
+    strict = make_conninfo(dsn, options="-c default_transaction_isolation=serializable")
+    wants_keywords(db)
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    with psycopg.connect(dsn) as writer:
+        writer.execute("UPDATE memoir.profile SET updated_at = now()")
+        with working(strict, api, kinds=["keywords"]) as (_, log):
+            until(lambda: value(db, waits))
+            writer.commit()
+            until(lambda: outcomes(log))
+    assert outcomes(log) == ["done"]
 
 
 @pytest.fixture

@@ -23,6 +23,16 @@ def test_a_second_run_does_nothing(empty_db, tree):
     assert migrations.up(empty_db, source=tree) == []
 
 
+def test_no_limit_of_the_database_stops_it_halfway(empty_db, tree):
+    tree.write("sql/30_more/slow.sql", "SELECT pg_sleep(0.2);\n")
+    empty_db.execute(
+        "SELECT set_config(name, '100ms', false) FROM pg_settings"
+        " WHERE name IN ('statement_timeout', 'transaction_timeout')"
+    )
+    assert migrations.up(empty_db, source=tree) == [*ALL, "sql/30_more/slow.sql"]
+    assert empty_db.execute("SHOW statement_timeout").fetchone() == ("100ms",)
+
+
 def test_six_racing_installations_apply_each_file_once(empty_db, empty_dsn):
     def install(_: int) -> int:
         with psycopg.connect(empty_dsn) as conn:
