@@ -130,8 +130,10 @@ COMMENT ON COLUMN memory.data IS
     'are read.';
 COMMENT ON COLUMN memory.created_at IS
     'When it was said or learned; recorded_at: when it was stored.';
-COMMENT ON COLUMN memory.position IS 'Place of a turn in its session, from 0.';
-COMMENT ON COLUMN memory.origin IS 'Who or what made it: user, agent, reflection, import, ...';
+COMMENT ON COLUMN memory.position IS
+    'Place of a turn in its session, from 0: argument turn of remember().';
+COMMENT ON COLUMN memory.origin IS
+    'Who or what made it (argument source of remember()): user, agent, reflection, import, ...';
 COMMENT ON COLUMN memory.content_hash IS
     'sha256 of kind, subject, session, position, content and, of a row of a source, which row: '
     'equal hash, equal memory.';
