@@ -54,6 +54,15 @@ CREATE TABLE kind (
 COMMENT ON TABLE kind IS
     'What sorts of memory there are. half_life_days NULL means the kind does not decay; importance '
     'is the default of a new memory; heading is the line above its group in a block.';
+COMMENT ON COLUMN kind.kind_id IS
+    'A number of its own, 1 to 62: recall keeps sets of kinds as bits and their weights as arrays.';
+COMMENT ON COLUMN kind.layer IS
+    'profile: okr and capability, from which the head of a block is made. procedural: the extra '
+    'lines of a mode (mode.extra_lines). Compress jobs sum up semantic and procedural ones only, '
+    'and contradictions() leaves out working and episodic ones.';
+COMMENT ON COLUMN kind.priority IS
+    'What mode.priority_weight counts, the greater the better (D2 3.3.2).';
+COMMENT ON COLUMN kind.lifetime IS 'The lifetime of a new memory: see memory.lifetime.';
 
 CREATE TABLE mode (
     name text PRIMARY KEY,

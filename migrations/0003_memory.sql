@@ -113,11 +113,27 @@ COMMENT ON COLUMN memory.valid_from IS
     'slot never overlap, but for forgotten, pending and archived ones.';
 COMMENT ON COLUMN memory.retired_at IS
     'From when on it was known to be superseded, archived or forgotten; NULL for active and '
-    'pending ones. A recall of an earlier time has it still.';
+    'pending ones. A recall of an earlier time still has it, unless it is forgotten.';
+COMMENT ON COLUMN memory.status IS
+    'pending: it waits for confirm(). active: it is recalled. superseded: a newer memory took its '
+    'place. archived: it was summed up. forgotten: recalled no more, not even as_of; restore() '
+    'brings it back.';
+COMMENT ON COLUMN memory.lifetime IS
+    'core: upkeep leaves it alone. working, temporary: maintain() forgets it after so many days '
+    'without access as settings working_days and temporary_days say, or when memory_relevance() '
+    'is low.';
+COMMENT ON COLUMN memory.confidence IS
+    'How sure it is, 0 to 1. Kept for the application, and a merge takes the mean; recall does not '
+    'weigh it.';
+COMMENT ON COLUMN memory.data IS
+    'What belongs to it besides the text, an object; of goals title, status, priority and progress '
+    'are read.';
 COMMENT ON COLUMN memory.created_at IS
     'When it was said or learned; recorded_at: when it was stored.';
-COMMENT ON COLUMN memory.position IS 'Place of a turn in its session, from 0.';
-COMMENT ON COLUMN memory.origin IS 'Who or what made it: user, agent, reflection, import, ...';
+COMMENT ON COLUMN memory.position IS
+    'Place of a turn in its session, from 0: argument turn of remember().';
+COMMENT ON COLUMN memory.origin IS
+    'Who or what made it (argument source of remember()): user, agent, reflection, import, ...';
 COMMENT ON COLUMN memory.content_hash IS
     'sha256 of kind, subject, session, position, content and, of a row of a source, which row: '
     'equal hash, equal memory. Of such a row memory_source sees to it that it is one.';

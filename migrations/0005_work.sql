@@ -12,8 +12,8 @@ COMMENT ON TABLE job_kind IS
     'What sorts of jobs there are. A kind of your own is a row here with needs nothing: its worker '
     'reads the payload and finish() applies nothing.';
 COMMENT ON COLUMN job_kind.needs IS
-    'What the worker must have: nothing, an embedding model (embed) or a chat model, for whom '
-    'table prompt has the words.';
+    'What the worker must have: nothing, an embedding model (embedding), or a chat model (chat), '
+    'for which table prompt has the words.';
 COMMENT ON COLUMN job_kind.payload_schema IS 'JSON schema of the payload, checked by enqueue().';
 
 CREATE TABLE job (

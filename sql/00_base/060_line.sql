@@ -1,8 +1,8 @@
 -- A text as one line of a block: control characters and line breaks become spaces, the length is
 -- bounded. A memory cannot open a heading or a new line inside the prompt. Most texts are such a
--- line already, or a title above one: 2 µs tell and join them; to make one of another takes 12.
--- One expression tells and makes: of those a connection keeps 32. It names the separators of lines
--- and paragraphs, which are no spaces in a database of locale C.
+-- line already, or a title with one below it: to see that and join them takes 2 µs, to make a line
+-- of any other text 12. Both use the same regular expression, since a connection keeps 32 compiled.
+-- It names the separators of lines and paragraphs, which are no spaces in a database of locale C.
 CREATE OR REPLACE FUNCTION _folded_line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
 BEGIN ATOMIC

@@ -31,7 +31,7 @@ def test_a_rule_of_ones_own_is_one_row(tx):
     assert redact(tx, "ask EMP-123456") == "ask EMP-123456"
 
 
-def test_the_context_stays(tx):
+def test_the_context_of_a_secret_stays_and_the_secret_goes(tx):
     add(tx, "[0-9]+", context="door (?:code|number) ")
     assert redact(tx, "door code 4711, 12") == "door code [redacted:mine], 12"
 

@@ -159,6 +159,6 @@ def test_it_is_a_statement(tx, content):
 
 @pytest.mark.parametrize("piece", ["?", "? ", "when ", "what ", "in the ", "5月", "月", "9", "吗"])
 @pytest.mark.parametrize("function", ["_asks_when", "_has_time_word", "_is_question"])
-def test_a_hundred_thousand_characters_are_no_trouble(tx, function, piece):
+def test_a_hundred_thousand_characters_are_answered_within_five_seconds(tx, function, piece):
     tx.execute("SET LOCAL statement_timeout = '5s'")
-    flag(tx, function, (piece * 100_000)[:100_000] + "x")
+    assert flag(tx, function, (piece * 100_000)[:100_000] + "x") in {True, False}

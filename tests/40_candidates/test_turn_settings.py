@@ -30,7 +30,7 @@ def test_what_a_named_speaker_said_is_lifted(tx, question):
     assert gained(tx, question, name_boost=0.3) == {"tea is red": 0.3}
 
 
-def test_two_names_share(tx):
+def test_two_names_of_a_question_share_the_boost(tx):
     for name in ("Ann", "Bob", "Cleo"):
         say(tx, name, f"{name} drinks tea", speaker=name)
     assert gained(tx, "Do Ann and Bob drink tea", name_boost=0.3) == {

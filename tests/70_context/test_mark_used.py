@@ -22,7 +22,7 @@ def test_a_memory_of_the_block_is_marked(tx):
     assert used(tx) == [str(memory_id)]
 
 
-def test_marks_add_up(tx):
+def test_later_marks_are_added_to_earlier_ones(tx):
     one, other = remember(tx, "tea green"), remember(tx, "tea black")
     retrieval_id = recall(tx, "tea").retrieval_id
     mark(tx, retrieval_id, [one])

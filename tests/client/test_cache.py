@@ -37,7 +37,7 @@ def test_hits_and_misses_are_counted() -> None:
     assert cache.info().hit_rate == 0.75
 
 
-def test_threads_share_it() -> None:
+def test_threads_count_every_call_of_one_cache() -> None:
     cache = QueryCache(3)
 
     def use(number: int) -> None:

@@ -117,7 +117,7 @@ def test_events_name_a_type_and_a_payload() -> None:
         sources.check_query(GOOD, "event")
 
 
-def test_the_command_line(
+def test_the_command_attaches_fills_lists_pulls_and_detaches(
     app: psycopg.Connection, memoir: Callable[..., Result], tmp_path: Path
 ) -> None:
     done = memoir(

@@ -47,7 +47,7 @@ def up(app: App, target: int | None, dry_run: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def down(app: App, target: int, yes: bool) -> None:
-    """Undo the migrations after number TARGET; 0 removes everything, data included."""
+    """Undo the migrations after number TARGET (0: all, and all data)."""
     if not yes:
         click.confirm(
             f"This deletes the tables made after migration {target}, and what they hold. Go on?",

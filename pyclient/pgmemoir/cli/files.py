@@ -30,7 +30,7 @@ def _folder_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.group()
 def files() -> None:
-    """Memory as files: memory.json and logs/YYYY-MM-DD.json in a folder."""
+    """Memory as files: memory.json and logs of days in a folder."""
 
 
 @files.command("import")

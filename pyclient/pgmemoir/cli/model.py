@@ -58,7 +58,10 @@ def list_models(app: App, as_json: bool) -> None:
 @click.option("--dimensions", type=int, required=True, help="Length of its vectors, 1 to 4000.")
 @click.pass_obj
 def add(app: App, name: str, dimensions: int) -> None:
-    """Add a model beside the one in use; NAME is what its embedder says, such as openai/m."""
+    """Add a model beside the one in use.
+
+    NAME is what its embedder calls it, such as openai/text-embedding-3-large.
+    """
     with _connected(app) as conn:
         model.add(conn, name, dimensions)
         state = next(one.state for one in model.models(conn) if one.name == name)
@@ -81,11 +84,11 @@ def fill(
     dry_run: bool,
     price: float | None,
 ) -> None:
-    """Make the vectors of a model that was added, by the embedder of this environment.
+    """Make the vectors of a model that was added.
 
-    Recall goes on with the model in use. A batch is stored before the next begins: stopped or
-    killed, the next run goes on where this one was. Memories that are written meanwhile are
-    filled by it, too, or by the next run.
+    The embedder of this environment makes them. Recall goes on with the model in use. A batch is
+    stored before the next begins: stopped or killed, the next run goes on where this one was.
+    Memories that are written meanwhile are filled by it, too, or by the next run.
 
     Exit code 1 when a memory could not be embedded.
     """
@@ -123,9 +126,9 @@ def switch(app: App, name: str, force: bool) -> None:
 @click.confirmation_option("--yes", prompt="Delete its vectors for good?", help="Do not ask.")
 @click.pass_obj
 def drop(app: App, name: str) -> None:
-    """Delete a model that is not in use, with its vectors; memories stay.
+    """Delete a model that is not in use, with its vectors.
 
-    In small steps, so that nobody waits. Stopped or killed, the next run goes on.
+    Memories stay. In small steps, so that nobody waits. Stopped or killed, the next run goes on.
     """
     with _connected(app) as conn:
         total = next((one.vectors for one in model.models(conn) if one.name == name), 0)

@@ -85,10 +85,11 @@ def attach(
     write_retrievals: bool,
     **columns: str | None,
 ) -> None:
-    """Attach RELATION, a table or view, as source NAME of memories of KIND.
+    """Attach a table or view as a source of memories of KIND.
 
-    A table is followed in the transactions that change it. Its rows of now are read by
-    memoir source fill. A table that is busy is tried again for some seconds.
+    NAME is what the source is called, RELATION the table or view. A table is followed in the
+    transactions that change it. Its rows of now are read by memoir source fill. A table that is
+    busy is tried again for some seconds.
     """
     if (relation is None) == (query is None):
         raise click.UsageError("give either RELATION or --query FILE")
@@ -122,9 +123,9 @@ def attach(
 @click.option("--batch", type=int, help="Rows a transaction; default 1000.")
 @click.pass_obj
 def fill(app: App, name: str, anew: bool, batch: int | None) -> None:
-    """Take over the rows a source has already; stopped, the next call goes on.
+    """Take over the rows that a source has already.
 
-    Exit code 1 when rows could not be taken over.
+    Stopped, the next call goes on. Exit code 1 when rows could not be taken over.
     """
     _read(app, name, changes=False, anew=anew, most=batch)
 
@@ -134,9 +135,9 @@ def fill(app: App, name: str, anew: bool, batch: int | None) -> None:
 @click.option("--batch", type=int, help="Rows a transaction; default 1000.")
 @click.pass_obj
 def pull(app: App, name: str, batch: int | None) -> None:
-    """Take over what changed in a view or query, and rows that failed before.
+    """Take over what changed in a view or query.
 
-    Exit code 1 when rows could not be taken over.
+    Rows that failed before are tried again. Exit code 1 when rows could not be taken over.
     """
     _read(app, name, changes=True, anew=False, most=batch)
 

@@ -45,7 +45,7 @@ def sync_command(
     watched: bool,
     as_json: bool,
 ) -> None:
-    """Bring memory.md and learnings.md in DIR and the database together, both ways.
+    """Merge memory.md and learnings.md in DIR and the database.
 
     A bullet is a memory, of the kind that the heading above it names. What was edited, added or
     deleted on one side is taken over by the other. What was changed on both sides is a conflict:

@@ -26,7 +26,7 @@ _LABEL = 40
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def maintain(app: App, dry_run: bool, as_json: bool) -> None:
-    """Forget what has had its time, tidy logs, keep recall fast, and report.
+    """Forget what has had its time, keep recall fast, and report.
 
     Nobody waits for it: memories can be stored and recalled meanwhile. Stopped halfway nothing is
     lost, and the next run goes on. Run it once a day, and after loading many memories.
