@@ -3,7 +3,8 @@
 INSERT INTO setting VALUES
     ('log_recalls', 'true', 'Write a row to the retrieval log for every recall.'),
     ('text_limit', '10485760', 'Largest text remember() takes, in bytes.'),
-    ('line_length', '1200', 'Longest line of a block, in characters; a longer memory is cut here.'),
+    ('line_length', '1200',
+     'Longest line of a block, in characters; of a longer memory the middle is left out.'),
     ('brief_length', '200',
      'Length of the short line made of a long memory without a summary, in characters (D2 3.1.2).'),
     ('notify', 'true',

@@ -65,7 +65,7 @@ _FAULTS = {
         JOIN memoir.embedding_model AS e ON e.model_id = t.model
         JOIN memoir.kind AS k ON k.name = m.kind
         CROSS JOIN memoir._said(m.content, m.speaker, m.position) AS s (said)
-        CROSS JOIN memoir._line(s.said, e.line_length) AS l (line)
+        CROSS JOIN memoir._memory_line(s.said, e.line_length) AS l (line)
         CROSS JOIN memoir._brief(s.said, m.summary, l.line, e.line_length, e.brief_length)
             AS b (brief)
         CROSS JOIN memoir._word_vector(m.content, m.subject, concat_ws(' ', m.speaker, m.subject, (

@@ -3,22 +3,45 @@
 -- line already, or a title above one: 2 µs tell and join them; to make one of another takes 12.
 -- One expression tells and makes: of those a connection keeps 32. It names the separators of lines
 -- and paragraphs, which are no spaces in a database of locale C.
-CREATE OR REPLACE FUNCTION _folded_line(content text, max_length int) RETURNS text
+CREATE OR REPLACE FUNCTION _folded(content text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+    RETURN btrim(regexp_replace(content, '[[:space:][:cntrl:]\u2028\u2029]+', ' ', 'g'));
+
+-- What is too long, without its middle: so many characters of the end stay (tail). A function of
+-- its own, for the few that need it: every call of the next one would set it up.
+CREATE OR REPLACE FUNCTION _both_ends(flat text, content text, max_length int, tail int)
+    RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
 BEGIN ATOMIC
-    SELECT CASE WHEN length(flat) > max_length THEN left(flat, max_length - 1) || '…' ELSE flat END
-    FROM btrim(regexp_replace(
-        left(btrim(content, E' \t\r\n'), 2 * max_length),
-        '[[:space:][:cntrl:]\u2028\u2029]+', ' ', 'g')) AS flat;
+    SELECT left(flat, max_length - 1 - tail) || '…' || right(f.ending, tail)
+    FROM _folded(right(btrim(content, E' \t\r\n'), 2 * tail)) AS f (ending);
 END;
 
-CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
+CREATE OR REPLACE FUNCTION _folded_line(content text, max_length int, tail int) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+BEGIN ATOMIC
+    SELECT CASE WHEN length(flat) > max_length THEN _both_ends(flat, content, max_length, tail)
+                ELSE flat END
+    FROM _folded(left(btrim(content, E' \t\r\n'), 2 * max_length)) AS flat;
+END;
+
+CREATE OR REPLACE FUNCTION _cut_line(content text, max_length int, tail int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN length(content) <= max_length
                      AND strpos(replace(content, E'\n', ' '), '  ') = 0
                      AND replace(replace(content, E'\n', ''), ' ', '')
                          !~ '[[:space:][:cntrl:]\u2028\u2029]+'
-                THEN btrim(replace(content, E'\n', ' ')) ELSE _folded_line(content, max_length) END;
+                THEN btrim(replace(content, E'\n', ' '))
+                ELSE _folded_line(content, max_length, tail) END;
+
+CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN _cut_line(content, max_length, 0);
+
+-- The line of a memory keeps the end of a long text, too: a traceback tells there what went wrong.
+CREATE OR REPLACE FUNCTION _memory_line(content text, max_length int) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN _cut_line(content, max_length, max_length / 4);
 
 -- What the line of a turn says: who spoke, which "I was there" needs, unless the text begins with
 -- it. Who told a fact says nothing in its line.

@@ -32,7 +32,7 @@ CREATE OR REPLACE FUNCTION _retell_row(changed memory, of_kind kind, retold bool
 AS $$
 #variable_conflict use_column
 DECLARE
-    new_line CONSTANT text := _line(changed.content, _line_length());
+    new_line CONSTANT text := _memory_line(changed.content, _line_length());
     new_brief CONSTANT text := _brief(changed.content, changed.summary, new_line, _line_length(),
                                       _brief_length());
     names CONSTANT text := _names(changed.speaker, changed.subject,

@@ -186,7 +186,8 @@ BEGIN
                CASE WHEN %5$s IS NOT NULL OR length(a.line) > 2 * _brief_length()
                     THEN _row_brief(a.content, %5$s, a.line) END,
                a.status = 'active', _is_wide(NULL::halfvec, w.term_count, a.line, a.user_id)
-        FROM (SELECT m.*, _line(m.content, _line_length()) AS line FROM added AS m OFFSET 0) AS a,
+        FROM (SELECT m.*, _memory_line(m.content, _line_length()) AS line
+              FROM added AS m OFFSET 0) AS a,
              _word_vector(a.content, a.subject, %6$s, _term_limit()) AS w, embedding_model AS e
         WHERE NOT e.dropping;
         IF _in_profile(%1$s) THEN

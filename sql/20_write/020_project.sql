@@ -51,7 +51,7 @@ BEGIN
         SELECT b.*, w.asks, w.term_count, w.terms
         FROM (SELECT l.*, _brief(l.said, l.summary, l.line, model.line_length,
                                  model.brief_length) AS brief
-              FROM (SELECT s.*, _line(s.said, model.line_length) AS line,
+              FROM (SELECT s.*, _memory_line(s.said, model.line_length) AS line,
                            _names(s.speaker, s.subject, NULL) AS names
                     FROM (SELECT m.*, _said(m.content, m.speaker, m.position) AS said
                           FROM unnest(made) AS m OFFSET 0) AS s

@@ -33,7 +33,7 @@ BEGIN
     FROM memory AS m
     CROSS JOIN embedding_model AS e
     CROSS JOIN LATERAL (SELECT _said(m.content, m.speaker, m.position) AS said OFFSET 0) AS s
-    CROSS JOIN LATERAL (SELECT _line(s.said, e.line_length) AS line OFFSET 0) AS l
+    CROSS JOIN LATERAL (SELECT _memory_line(s.said, e.line_length) AS line OFFSET 0) AS l
     CROSS JOIN LATERAL (SELECT l.line,
                                _brief(s.said, m.summary, l.line, e.line_length, e.brief_length)
                                    AS brief OFFSET 0) AS p

@@ -51,8 +51,8 @@ BEGIN
     FROM known AS k
     LEFT JOIN before AS b ON b.memory_id = k.memory_id
     LEFT JOIN embedding_model AS e ON e.model_id = k.model AND b.told IS NOT NULL
-    LEFT JOIN LATERAL (SELECT _line(_said(b.told ->> 'content', m.speaker, m.position),
-                                    e.line_length) AS line, m.subject
+    LEFT JOIN LATERAL (SELECT _memory_line(_said(b.told ->> 'content', m.speaker, m.position),
+                                           e.line_length) AS line, m.subject
                        FROM memory AS m
                        WHERE b.told IS NOT NULL AND m.user_id = _known_then.user_id
                          AND m.memory_id = k.memory_id) AS l ON true
