@@ -56,7 +56,7 @@ AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT m.kind, m.memory_id, _line(m.content, 200),
+    SELECT m.kind, m.memory_id, _line(_said(m.content, m.speaker, m.position), 200),
            CASE WHEN m.created_at > known_until THEN 'not known yet'
                 WHEN m.status <> 'active' THEN m.status
                 ELSE 'no trace of the active model' END,

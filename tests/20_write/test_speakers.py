@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import call, found, recall, remember, say, value
+from tests.rows import call, explain, found, recall, remember, say, value
 
 
 def turn(conn, content, speaker="Ken", **more):
@@ -30,6 +30,12 @@ def test_a_text_that_names_its_speaker_names_him_once(tx, said):
 def test_a_name_that_only_begins_the_text_is_no_speaker(tx):
     turn(tx, "Kenya is far: from Porto")
     assert found(tx, "Porto") == ["Ken: Kenya is far: from Porto"]
+
+
+def test_a_forgotten_turn_is_explained_with_its_speaker(tx):
+    memory_id = turn(tx, "I was in Porto")
+    call(tx, "forget", memory_id=memory_id)
+    assert [row.content for row in explain(tx, "Porto")] == ["Ken: I was in Porto"]
 
 
 def test_who_told_a_fact_is_not_in_its_line(tx):
