@@ -43,8 +43,17 @@ def eval_group() -> None:
 
 @eval_group.command()
 @click.argument("gold_set")
-@click.option("--mode", "modes", multiple=True, default=("execute",), help="May be repeated.")
-@click.option("--budget", "budgets", type=int, multiple=True, help="Tokens; may be repeated.")
+@click.option(
+    "--mode",
+    "modes",
+    multiple=True,
+    default=("execute",),
+    show_default=True,
+    help="May be repeated.",
+)
+@click.option(
+    "--budget", "budgets", type=int, multiple=True, help="Tokens; may be repeated; default 800."
+)
 @click.option("--k", type=int, default=10, show_default=True, help="Places of recall and nDCG.")
 @USER
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -22,7 +22,10 @@ _SHOWN = 20
 def _folder_options(command: Callable[..., None]) -> Callable[..., None]:
     """What every command about a folder takes."""
     zone = click.option(
-        "--zone", default="UTC", show_default=True, help="Of days, and of times without an offset."
+        "--zone",
+        default="UTC",
+        show_default=True,
+        help="Of days, and of times without an offset: Asia/Shanghai.",
     )
     folder = click.argument("folder", type=click.Path(path_type=Path))
     return folder(DRY_RUN(zone(AS_JSON(click.pass_obj(command)))))

@@ -52,7 +52,13 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--session", help="The conversation it comes from.")
 @click.option("--source", help="Where it comes from.")
 @click.option("--keyword", "keywords", multiple=True, help="A tag; may be repeated.")
-@click.option("--made-from", type=int, multiple=True, metavar="ID", help="A memory it sums up.")
+@click.option(
+    "--made-from",
+    type=int,
+    multiple=True,
+    metavar="ID",
+    help="A memory it sums up; may be repeated.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def remember(

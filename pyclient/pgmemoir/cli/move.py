@@ -71,7 +71,10 @@ def export(app: App, file: str, vectors: bool, force: bool) -> None:
 @click.option("--no-vectors", is_flag=True, help="Of an export: leave its vectors out.")
 @click.option("--session", help="Of a conversation: for messages that name none.")
 @click.option(
-    "--map", "pairs", metavar="FIELD=COLUMN,...", help="Of CSV and JSONL: which is which."
+    "--map",
+    "pairs",
+    metavar="FIELD=COLUMN,...",
+    help="Of CSV and JSONL: which is which, as content=note,created_at=date.",
 )
 @click.option("--keep-users", is_flag=True, help="Store each memory for the user FILE names.")
 @click.pass_obj

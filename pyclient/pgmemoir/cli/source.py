@@ -44,20 +44,24 @@ def group() -> None:
     type=click.Path(exists=True, path_type=Path),
     help="One SELECT instead of RELATION; pulled, not followed.",
 )
-@click.option("--content", metavar="COLUMNS", help="What it says: title,description.")
+@click.option(
+    "--content", metavar="COLUMNS", help="What it says: title,description; default content."
+)
 @click.option("--source-id", metavar="COLUMNS", help="The key; default the primary key.")
 @click.option("--user-id", help="The one user whose rows they are.")
-@click.option("--user-column", help="The column that says whose row it is.")
-@click.option("--created-at", metavar="COLUMN")
+@click.option("--user-column", help="The column that says whose row it is; default user_id.")
+@click.option("--created-at", metavar="COLUMN", help="When it was; default created_at.")
 @click.option("--changed-at", metavar="COLUMN", help="Of a view: only newer rows are pulled.")
-@click.option("--summary", metavar="COLUMN")
+@click.option("--summary", metavar="COLUMN", help="A short form.")
 @click.option("--importance", metavar="COLUMN", help="0 to 1.")
 @click.option("--data", metavar="COLUMNS", help="What is kept beside: status,priority.")
-@click.option("--subject", metavar="COLUMN")
+@click.option("--subject", metavar="COLUMN", help="What it is about.")
 @click.option("--status", metavar="COLUMN", help="active, archived or forgotten.")
-@click.option("--valid-until", metavar="COLUMN")
-@click.option("--type", "type_", metavar="COLUMN", help="Of events.")
-@click.option("--payload", metavar="COLUMNS", help="Of events.")
+@click.option("--valid-until", metavar="COLUMN", help="Until when it is true.")
+@click.option("--type", "type_", metavar="COLUMN", help="Of events: what happened; default type.")
+@click.option(
+    "--payload", metavar="COLUMNS", help="Of events: what to tell of it; default payload."
+)
 @click.option(
     "--on-delete",
     default="forget",
