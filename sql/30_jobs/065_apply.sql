@@ -26,22 +26,52 @@ CREATE OR REPLACE FUNCTION _said_at(finished job) RETURNS timestamptz
     LANGUAGE sql STABLE
     RETURN (finished.payload ->> 'said_at')::timestamptz;
 
--- Whether a conversation says what was forgotten or rejected since it began: it does not come back
--- from there, only when it is said again. What undo() took away may.
-CREATE OR REPLACE FUNCTION _forgotten_since(finished job, content text) RETURNS boolean
+-- Whether somebody, not a model, gave the memory another text since the conversation began.
+CREATE OR REPLACE FUNCTION _corrected_since(finished job, memory_id bigint) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN EXISTS (
-        SELECT FROM memory AS m, LATERAL (
-            SELECT r.action FROM revision AS r
-            WHERE r.user_id = m.user_id AND r.memory_id = m.memory_id
-            ORDER BY r.revision_id DESC LIMIT 1) AS r
-        WHERE m.user_id = finished.user_id AND m.status = 'forgotten'
-          AND m.retired_at >= (finished.payload ->> 'since')::timestamptz
-          AND r.action IN ('FORGET', 'REJECT')
-          AND (_decide(m.content, _forgotten_since.content)).action = 'NOOP');
+        SELECT FROM revision AS r
+        WHERE r.user_id = finished.user_id AND r.memory_id = _corrected_since.memory_id
+          AND r.created_at >= (finished.payload ->> 'since')::timestamptz
+          AND r.old_values ? 'content' AND r.author NOT IN ('model', 'maintain'));
+END $$;
+
+-- Whether a conversation says what was forgotten, ended, merged or corrected since it began: that
+-- does not come back from there, only when it is said again. What undo() took away may, and in a
+-- slot time decides.
+CREATE OR REPLACE FUNCTION _taken_back(finished job, kind text, subject text, content text)
+    RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    since CONSTANT timestamptz := finished.payload ->> 'since';
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM memory AS m
+        WHERE m.user_id = finished.user_id AND m.retired_at >= since
+          AND CASE m.status
+                  WHEN 'forgotten' THEN (
+                      SELECT r.action IN ('FORGET', 'REJECT') FROM revision AS r
+                      WHERE r.user_id = m.user_id AND r.memory_id = m.memory_id
+                      ORDER BY r.revision_id DESC LIMIT 1)
+                  WHEN 'superseded' THEN _taken_back.subject IS NULL
+                  ELSE m.status = 'archived' END
+          AND (_decide(m.content, _taken_back.content)).action = 'NOOP'
+    ) OR EXISTS (
+        SELECT FROM revision AS r
+        WHERE r.user_id = finished.user_id AND r.created_at >= since
+          AND r.old_values ? 'content' AND r.author NOT IN ('model', 'maintain')
+          AND (_decide(r.old_values ->> 'content', _taken_back.content)).action = 'NOOP'
+    ) OR EXISTS (
+        SELECT FROM memory AS m
+        WHERE m.user_id = finished.user_id AND m.kind = _taken_back.kind
+          AND m.subject = _check_subject(_taken_back.subject) AND m.status = 'active'
+          AND m.position IS NULL AND m.source IS NULL
+          AND _corrected_since(finished, m.memory_id));
 END $$;
 
 CREATE OR REPLACE FUNCTION _decide_all(finished job, decisions jsonb) RETURNS void
@@ -144,7 +174,8 @@ BEGIN
         SELECT jsonb_agg(m.memory || jsonb_build_object('data', _pairs(m.memory -> 'data'))
                          ORDER BY m.place)
         FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place)
-        WHERE NOT _forgotten_since(finished, m.memory ->> 'content')),
+        WHERE NOT _taken_back(finished, m.memory ->> 'kind', m.memory ->> 'subject',
+                              m.memory ->> 'content')),
         _said_at(finished));
 END $$;
 
@@ -175,7 +206,10 @@ BEGIN
             ON m.user_id = finished.user_id
                AND m.memory_id = CASE d.decision ->> 'action'
                                      WHEN 'UPDATE' THEN (d.decision ->> 'memory_id')::bigint END
-        WHERE NOT _forgotten_since(finished, coalesce(d.decision ->> 'content', ''))));
+        WHERE d.decision ->> 'action' = 'NOOP'
+           OR NOT (_corrected_since(finished, _said_id(d.decision -> 'memory_id'))
+                   OR _taken_back(finished, d.decision ->> 'kind', d.decision ->> 'subject',
+                                  d.decision ->> 'content'))));
 END $$;
 
 CREATE OR REPLACE FUNCTION _apply_consolidate(finished job, answer jsonb) RETURNS void

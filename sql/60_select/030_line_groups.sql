@@ -15,7 +15,8 @@ CREATE OR REPLACE FUNCTION _wants_days(day_headings text, question text, at time
         ELSE false END;
 
 -- The number of each candidate's heading among headings, with what they cost. Those are of kinds;
--- by day, the days of the candidates are added, and only events keep the heading of their kind.
+-- by day, the days of the candidates are added in their order, and only events keep the heading of
+-- their kind.
 -- Days are those of the session's time zone, as in _time_windows.
 CREATE OR REPLACE FUNCTION _line_groups(
     user_id text, model smallint, by_day boolean, ids bigint[], kinds smallint[],
@@ -35,7 +36,9 @@ BEGIN
     FROM unnest(ids) WITH ORDINALITY AS c (id, place)
     LEFT JOIN trace AS t
         ON t.user_id = _line_groups.user_id AND t.memory_id = c.id AND t.model = _line_groups.model;
-    headings := headings || ARRAY(SELECT DISTINCT d FROM unnest(days) AS d WHERE d IS NOT NULL);
+    headings := headings || ARRAY(
+        SELECT DISTINCT d COLLATE "C" AS day FROM unnest(days) AS d WHERE d IS NOT NULL
+        ORDER BY day);
     -- One day costs what another does.
     costs := costs || array_fill(_token_cost('## 2025-01-01' || E'\n'),
                                  ARRAY[cardinality(headings) - kind_count]);

@@ -506,10 +506,12 @@ BEGIN
         END IF;
     END LOOP;
     -- Lines stand under the heading of their kind or day, the best first; in modes with turns as
-    -- they were told, which is the order of their ids.
+    -- they were told: by days, which are numbered in their order, and of one day by ids.
     printed := selection.chosen;
     IF setup.turns THEN
-        SELECT coalesce(array_agg(c.place ORDER BY ids[abs(c.place)] < 0, ids[abs(c.place)]), '{}')
+        SELECT coalesce(array_agg(c.place ORDER BY
+                   ids[abs(c.place)] < 0, CASE WHEN by_day THEN line_groups[abs(c.place)] END,
+                   ids[abs(c.place)]), '{}')
         INTO printed FROM unnest(printed) AS c (place);
     END IF;
     FOREACH place IN ARRAY printed LOOP

@@ -319,6 +319,46 @@ def test_what_was_forgotten_does_not_come_back_from_the_conversation_it_is_from(
     assert [content for (content,) in active] == ["Ada is ill"] * comes + ["Ada likes tea"]
 
 
+@pytest.mark.parametrize("subject", [None, "user.city"])
+@pytest.mark.parametrize("kind", ["extract", "reflect"])
+def test_a_correction_stays_whatever_the_conversation_before_it_is_read_for(tx, kind, subject):
+    talk(tx, "I live in Rome")
+    rome = extracted("Ada lives in Rome", subject=subject)
+    answered(tx, chat_job(tx, "extract", {"session_id": "s"}), {"memories": [rome]})
+    city = value(tx, "SELECT memory_id FROM memoir.memory")
+    call(tx, "update_memory", memory_id=city, content="Ada lives in Naples")
+    said = ("Ada lives in Rome", {"subject": subject})
+    answers = {
+        "extract": {"memories": [rome]},
+        "reflect": {
+            "decisions": [
+                decided("ADD", None, said[0], **said[1]),
+                decided("SUPERSEDE", str(city), said[0], **said[1]),
+            ]
+        },
+    }
+    assert answered(tx, chat_job(tx, kind, {"session_id": "s"}), answers[kind]) == "done"
+    assert memories(tx, "content, status") == [("Ada lives in Naples", "active")]
+
+
+@pytest.mark.parametrize("kind", ["extract", "reflect"])
+def test_what_was_superseded_does_not_come_back_beside_what_is_true_since(tx, kind):
+    talk(tx, "Ben is my manager")
+    ben = extracted("Ben is the manager of Ada")
+    answered(tx, chat_job(tx, "extract", {"session_id": "s"}), {"memories": [ben]})
+    old = value(tx, "SELECT memory_id FROM memoir.memory")
+    call(tx, "supersede", memory_id=old, by_id=remember(tx, "Carla manages the work of Ada"))
+    answers = {
+        "extract": {"memories": [ben]},
+        "reflect": {"decisions": [decided("ADD", None, "Ben is the manager of Ada")]},
+    }
+    assert answered(tx, chat_job(tx, kind, {"session_id": "s"}), answers[kind]) == "done"
+    assert memories(tx, "content, status") == [
+        ("Ben is the manager of Ada", "superseded"),
+        ("Carla manages the work of Ada", "active"),
+    ]
+
+
 def test_what_was_forgotten_comes_back_when_it_is_said_again(tx):
     call(tx, "forget", memory_id=remember(tx, "Ada is ill"))
     tx.execute("UPDATE memoir.memory SET retired_at = now() - interval '1 day'")

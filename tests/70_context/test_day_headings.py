@@ -54,6 +54,13 @@ def test_lines_and_their_days_stand_as_they_were_told_and_not_the_best_first(por
     assert of_porto(porto, question) == BY_DAY
 
 
+def test_what_was_stored_late_stands_under_its_day_before_those_after_it(porto):
+    remember(porto, "Ken loves Porto", created_at=ago(days=300))
+    days = headings(of_porto(porto, "When was Ken in Porto?"))
+    assert len(days) == 3
+    assert days == sorted(days)
+
+
 def test_other_questions_get_the_kind(porto):
     assert headings(of_porto(porto, "Who was in Porto?")) == ["Conversation"]
 
