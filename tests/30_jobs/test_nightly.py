@@ -209,7 +209,7 @@ def test_a_summary_is_made_anew_when_what_it_may_tell_has_ended(tx):
     (tea,) = facts(tx, 1)
     enqueue(tx, "rolling_summary")
     (claimed,) = claim(tx, kinds=["rolling_summary"])
-    tx.execute("UPDATE memoir.job SET payload = payload || '{\"said_at\": \"2025-06-01Z\"}'")
+    tx.execute('UPDATE memoir.job SET payload = payload || \'{"said_at": "2025-06-01Z"}\'')
     answered(tx, claimed, {"summary": "Ada drinks tea."})
     assert nightly(tx) == []
     call(tx, "supersede", memory_id=tea, by_id=remember(tx, "Ada drinks water"))
