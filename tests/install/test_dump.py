@@ -131,10 +131,10 @@ def _alike(one: psycopg.Connection, other: psycopg.Connection) -> None:
 
 
 def _next_jobs(conn: psycopg.Connection) -> list[object]:
-    """What a worker would be given, not taken."""
+    """What a worker would be given, not taken; a summary's said_at is when it was given."""
     with conn.transaction(force_rollback=True):
         return [
-            (job.kind, job.payload)
+            (job.kind, {**job.payload, "said_at": None})
             for user in ("ada", "李雷", "moved")
             for job in call(conn, "claim", user_id=user, n=20, worker="w")
         ]
