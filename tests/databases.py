@@ -70,11 +70,11 @@ FROM pg_sequences WHERE last_value IS NOT NULL
 
 
 @contextmanager
-def database(template: NoopExecutor, name: str) -> Iterator[dict[str, Any]]:
-    """A copy of a template, gone at the end: the parameters of a connection to it."""
+def database(template: NoopExecutor, name: str, of: str | None = None) -> Iterator[dict[str, Any]]:
+    """A copy of a template, or of a database there, gone at the end: how to connect to it."""
     where = {"host": template.host, "port": template.port, "user": template.user}
     with psycopg.connect(**where, dbname="postgres", autocommit=True) as admin:
-        admin.execute(CREATE.format(name, template.template_dbname))
+        admin.execute(CREATE.format(name, of or template.template_dbname))
     yield {**where, "dbname": name}
     with psycopg.connect(**where, dbname="postgres", autocommit=True) as admin:
         admin.execute(f"DROP DATABASE {name} WITH (FORCE)")

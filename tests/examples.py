@@ -14,7 +14,12 @@ USUAL = {18: 100, 16: 25}
 
 def examples(number: int, **more: Any) -> settings:
     """Try a property with so many examples, and with a part of them on an older PostgreSQL."""
-    return settings(max_examples=number * settings().max_examples // USUAL[18], **more)
+    return settings(max_examples=share(number), **more)
+
+
+def share(number: int) -> int:
+    """So many examples, made without hypothesis, and a part of them on an older PostgreSQL."""
+    return number * settings().max_examples // USUAL[18]
 
 
 def load(version: int) -> None:

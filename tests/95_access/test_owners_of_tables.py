@@ -7,10 +7,14 @@ a shop, whose owner then makes a policy, a trigger and a path of his own.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 import pytest
+from pytest_postgresql.executors import NoopExecutor
+from tests.databases import database
 from tests.rows import call, recall, value
 
 from pgmemoir import migrations
@@ -31,37 +35,54 @@ CREATE FUNCTION shop.fires() RETURNS trigger LANGUAGE plpgsql SECURITY INVOKER A
 
 @dataclass
 class Shop:
-    """A connection as who installed memoir, and one as the owner of table shop.happened."""
+    """Connections as who installed memoir, as the owner of shop.happened, and as superuser."""
 
     installer: psycopg.Connection
     owner: psycopg.Connection
+    admin: psycopg.Connection
+
+
+@contextmanager
+def connections(address: dict[str, Any]) -> Iterator[Shop]:
+    with (
+        psycopg.connect(**{**address, "user": INSTALLER}, autocommit=True) as installer,
+        psycopg.connect(**{**address, "user": SHOP}, autocommit=True) as owner,
+        psycopg.connect(**address, autocommit=True) as admin,
+    ):
+        yield Shop(installer, owner, admin)
+
+
+@pytest.fixture(scope="module")
+def shops(server: NoopExecutor, logins: object) -> Iterator[str]:
+    """The name of a database with memoir and an attached table, which no test changes."""
+    assert logins
+    with database(server, "shops") as address:
+        with psycopg.connect(**address, autocommit=True) as admin:
+            admin.execute(
+                f"CREATE ROLE {INSTALLER} LOGIN; CREATE ROLE {SHOP} LOGIN;"
+                f"GRANT {SHOP} TO {INSTALLER}; GRANT CREATE ON DATABASE shops TO {INSTALLER};"
+                f"CREATE EXTENSION vector; CREATE SCHEMA shop AUTHORIZATION {SHOP}"
+            )
+        with connections(address) as made:
+            migrations.up(made.installer)
+            made.owner.execute(
+                "CREATE TABLE shop.happened (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+                " type text, payload jsonb, user_id text, created_at timestamptz DEFAULT now());"
+                "INSERT INTO shop.happened (type, payload, user_id) VALUES ('alert', '{}', 'eve')"
+            )
+            made.owner.execute(HIS_CODE)
+            attached = {"name": "shop", "kind": "event", "relation": "shop.happened"}
+            call(made.installer, "attach_source", **attached, write_retrievals=True)
+        yield "shops"
+        with psycopg.connect(**address, autocommit=True) as admin:
+            admin.execute("DROP SCHEMA memoir, shop CASCADE")
+            admin.execute(f"DROP OWNED BY {INSTALLER}, {SHOP}; DROP ROLE {INSTALLER}, {SHOP}")
 
 
 @pytest.fixture
-def shop(empty_db: psycopg.Connection, empty_dsn: str, logins: object) -> Iterator[Shop]:
-    assert logins
-    database = empty_db.info.dbname
-    empty_db.execute(f"CREATE ROLE {INSTALLER} LOGIN; CREATE ROLE {SHOP} LOGIN")
-    empty_db.execute(
-        f"GRANT {SHOP} TO {INSTALLER}; GRANT CREATE ON DATABASE {database} TO {INSTALLER}"
-    )
-    empty_db.execute(f"CREATE EXTENSION vector; CREATE SCHEMA shop AUTHORIZATION {SHOP}")
-    with (
-        psycopg.connect(empty_dsn, user=INSTALLER, autocommit=True) as installer,
-        psycopg.connect(empty_dsn, user=SHOP, autocommit=True) as owner,
-    ):
-        migrations.up(installer)
-        owner.execute(
-            "CREATE TABLE shop.happened (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
-            " type text, payload jsonb, user_id text, created_at timestamptz DEFAULT now());"
-            "INSERT INTO shop.happened (type, payload, user_id) VALUES ('alert', '{}', 'eve')"
-        )
-        owner.execute(HIS_CODE)
-        attached = {"name": "shop", "kind": "event", "relation": "shop.happened"}
-        call(installer, "attach_source", **attached, write_retrievals=True)
-        yield Shop(installer, owner)
-    empty_db.execute("DROP SCHEMA memoir, shop CASCADE")
-    empty_db.execute(f"DROP OWNED BY {INSTALLER}, {SHOP}; DROP ROLE {INSTALLER}, {SHOP}")
+def shop(server: NoopExecutor, shops: str) -> Iterator[Shop]:
+    with database(server, "shop", of=shops) as address, connections(address) as made:
+        yield made
 
 
 def test_a_policy_of_his_runs_as_himself(shop):
@@ -92,8 +113,8 @@ def test_to_lend_him_the_functions_leaves_him_no_right_on_memoir(shop):
         assert value(shop.installer, allowed) is False
 
 
-def test_a_function_that_he_altered_is_refused(shop, empty_db):
-    empty_db.execute(f"GRANT memoir_agent TO {SHOP}")
+def test_a_function_that_he_altered_is_refused(shop):
+    shop.admin.execute(f"GRANT memoir_agent TO {SHOP}")
     shop.owner.execute(
         "CREATE FUNCTION shop.format(text, VARIADIC text[]) RETURNS text LANGUAGE plpgsql AS"
         " $$BEGIN PERFORM shop.runs(); RETURN 'SELECT'; END$$;"
@@ -104,3 +125,4 @@ def test_a_function_that_he_altered_is_refused(shop, empty_db):
     assert caught.value.diag.message_primary == "somebody changed function _source_1_read"
     assert value(shop.owner, WHO_RAN) is None
     assert call(shop.installer, "detach_source", name="shop")
+    shop.admin.execute(f"REVOKE memoir_agent FROM {SHOP}")  # a role is of all databases

@@ -6,6 +6,7 @@ import pytest
 from fuzz import SLOWEST_MS, Fuzz, build_world, defects, drawn
 from fuzz import functions as catalogue
 from psycopg.types.json import Jsonb
+from tests.examples import share
 from tests.jobs import add_kind, claim, enqueue
 from tests.rows import MODES, OTHER_MODES, call, lines, recall, refused, remember, say, value
 
@@ -17,7 +18,7 @@ def test_no_call_ends_in_an_error_that_is_not_documented(db):
     functions = catalogue(db)
     outcomes = [
         outcome
-        for tally in Fuzz(db).run(drawn(db, functions, 8 * len(functions), seed=2)).values()
+        for tally in Fuzz(db).run(drawn(db, functions, share(8) * len(functions), seed=2)).values()
         for outcome in tally.outcomes
     ]
     called = {outcome.call.function.name for outcome in outcomes}
