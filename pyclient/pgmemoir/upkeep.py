@@ -119,10 +119,14 @@ def _has_session(cur: Cursor) -> bool:
 
 
 def _settle(cur: Cursor) -> None:
-    """Names without a schema, and no limit of time: a large index takes minutes."""
+    """Names without a schema, and no limit of time: a large index takes minutes.
+
+    What was written while a step waited is no error.
+    """
     path = f"memoir, {vector_schema(cur)}, pg_temp"
     cur.execute("SELECT set_config('search_path', %s, false)", (path,))
     cur.execute(_WITHOUT_LIMITS)
+    cur.execute("SET default_transaction_isolation = 'read committed'")
     with suppress(psycopg.Error):  # not on every system: a build without its command ends
         cur.execute("SET client_connection_check_interval = '1s'")
 

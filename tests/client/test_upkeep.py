@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from psycopg.conninfo import make_conninfo
-from tests.rows import fill, found, remember, value, wave
+from tests.rows import fill, found, remember, until, value, wave
 
 from pgmemoir import Maintained, Memoir, cli, upkeep
 
 Call = Callable[..., Result]
 
+WAITS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 GRANTS = """
 CREATE ROLE app LOGIN;
 GRANT memoir_admin TO app;
@@ -55,6 +57,20 @@ def indexes(conn: psycopg.Connection) -> list[tuple[str, bool]]:
 def done(result: Result) -> list[list[str]]:
     """The rows of the table that was printed."""
     return [line.split("  ") for line in result.stdout.splitlines()[2:-2]]
+
+
+def test_writers_do_not_stop_it_whatever_isolation_the_database_is_set_to(
+    memoir: Call, db: psycopg.Connection, dsn: str
+) -> None:
+    remember(db, "Ada drinks tea", user_id="ada")
+    strict = make_conninfo(dsn, options="-c default_transaction_isolation=serializable")
+    with psycopg.connect(dsn) as writer:
+        writer.execute("UPDATE memoir.profile SET updated_at = now()")
+        with ThreadPoolExecutor() as pool:
+            pool.submit(until, lambda: value(db, WAITS)).add_done_callback(
+                lambda _: writer.commit()
+            )
+            assert memoir("--dsn", strict, "maintain").exit_code == 0
 
 
 def test_an_index_may_take_longer_than_the_database_allows(
