@@ -25,7 +25,17 @@ BEGIN
         ORDER BY m.valid_from DESC LIMIT 1;
         before_id := following.memory_id;
         EXIT WHEN following.valid_from IS DISTINCT FROM valid_from;
-        valid_from := valid_from + interval '1 microsecond';
+        -- Behind those of this moment, at once: a batch may have a thousand of them.
+        valid_from := (
+            SELECT r.valid_from + interval '1 microsecond'
+            FROM (SELECT m.valid_from, lead(m.valid_from) OVER (ORDER BY m.valid_from) AS next
+                  FROM memory AS m
+                  WHERE m.user_id = _place.user_id AND m.kind = _place.kind
+                    AND m.subject = _place.subject AND m.position IS NULL AND m.source IS NULL
+                    AND m.status IN ('active', 'superseded')
+                    AND m.valid_from >= _place.valid_from) AS r
+            WHERE r.next IS DISTINCT FROM r.valid_from + interval '1 microsecond'
+            ORDER BY r.valid_from LIMIT 1);
     END LOOP;
     SELECT m.memory_id, m.valid_from, m.created_at INTO following
     FROM memory AS m

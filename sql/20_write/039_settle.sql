@@ -142,6 +142,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     change CONSTANT bigint := coalesce(change_id, _next_change());
+    -- Here, or every memory of this moment would work it out again.
+    told CONSTANT text := _word_sequence(given.content);
     place record;
     known bigint;
     ended boolean;
@@ -158,7 +160,7 @@ BEGIN
        AND m.position IS NULL AND m.source IS NULL
        -- The hash tells in which session it was said; in the next it is as true since as long.
        AND (m.content_hash = given.content_hash
-            OR _word_sequence(m.content) = _word_sequence(given.content)
+            OR _word_sequence(m.content) = told
                AND (given.valid_until IS NULL OR given.valid_until = m.valid_until))
        AND m.valid_from >= coalesce((
            SELECT max(h.valid_from) FROM memory AS h

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import ago, call, explain, found, recall, remember, value
+from tests.rows import ago, call, explain, found, recall, remember, store, value
 
 VUE, REACT, SVELTE = "builds with Vue", "builds with React", "builds with Svelte"
 
@@ -94,6 +94,16 @@ def test_of_two_of_the_same_moment_the_later_one_wins(tx):
     assert found(tx, "builds") == [REACT]
     lasted = "SELECT extract(microseconds FROM valid_until - valid_from) FROM memoir.memory"
     assert value(tx, f"{lasted} WHERE status = 'superseded'") == 1
+
+
+def test_many_of_the_same_moment_find_their_places_without_a_search_each(tx):
+    scans = """SELECT seq_scan + idx_scan FROM pg_stat_xact_user_tables
+               WHERE relid = 'memoir.memory'::regclass"""
+    before = value(tx, scans)
+    said = {"kind": "preference", "subject": "user.framework", "created_at": ago(days=10)}
+    store(tx, [{"content": f"builds with framework {n}", **said} for n in range(30)])
+    assert slot(tx)[-1][:2] == ("builds with framework 29", "active")
+    assert value(tx, scans) - before < 30 * 30
 
 
 def test_a_slot_is_one_of_its_kind_whatever_its_case(tx):
