@@ -56,6 +56,8 @@ COMMENT ON TABLE kind IS
     'is the default of a new memory; heading is the line above its group in a block.';
 COMMENT ON COLUMN kind.kind_id IS
     'A number of its own, 1 to 62: recall keeps sets of kinds as bits and their weights as arrays.';
+COMMENT ON COLUMN kind.aliases IS
+    'Other names, in lower case, by which remember() and files may call it.';
 COMMENT ON COLUMN kind.layer IS
     'profile: okr and capability, from which the head of a block is made. procedural: the extra '
     'lines of a mode (mode.extra_lines). Compress jobs sum up semantic and procedural ones only, '

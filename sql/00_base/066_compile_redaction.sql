@@ -87,8 +87,8 @@ DECLARE
     is_said CONSTANT text := $$(?:[ \t]+(?:is|was|to)(?:[ \t]*[:：]|[ \t])$$
         || $$|[ \t]*(?:设|改|换)?[是为成叫]了?[:：]?|(?<=[码碼令钥]))[ \t]{0,4}["'`]?$$;
     -- A value is visible ASCII; , ; and & only where nothing else is assigned behind. It begins and
-    -- ends without brackets. What an odd one has besides letters is looked for without looking
-    -- ahead: that would be to the end of the text, at every name.
+    -- ends without brackets. An odd value has more than letters in it. That is no lookahead, which
+    -- would read to the end of the text at every name.
     head CONSTANT text := '[!#-%*+\x2d-:=-Z^_a-z|~]';
     body CONSTANT text := '(?:[!#-%(-+\x2d-:=-_a-~]|[,;&](?![\s\w.-]*[=:]|\s|$))*';
     tail CONSTANT text := '(?:' || body || '[!#-%(*+\x2d/-:=-Z\\^_a-|~])?';

@@ -95,7 +95,7 @@ BEGIN
                             name || ' was emptied');
 END $$;
 
--- Whose rows it has.
+-- The users who have rows of a source.
 CREATE OR REPLACE FUNCTION _source_users(name text) RETURNS SETOF text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

@@ -98,7 +98,8 @@ BEGIN
     END IF;
 END $$;
 
--- What the session sets must not show in a key or a text.
+-- The settings a trigger pins, so that those of the session (DateStyle, ...) do not change how a
+-- key or a text is printed.
 CREATE OR REPLACE FUNCTION _plain_settings(columns jsonb, mapping jsonb) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

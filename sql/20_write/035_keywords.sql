@@ -66,7 +66,7 @@ BEGIN
     LIMIT 5;
 END $$;
 
--- Plain prose goes the short way, which becomes part of the query that asks.
+-- Plain prose goes the short way. This function is inlined into the query that asks.
 CREATE OR REPLACE FUNCTION _keywords(content text)
     RETURNS TABLE (keyword text, weight float8)
     LANGUAGE sql STABLE ROWS 3

@@ -69,7 +69,7 @@ BEGIN
         IF EXISTS (SELECT FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
                    WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL) THEN
             PERFORM _lock_user(user_id);
-            -- Who had the lock may have given one another text.
+            -- Whoever held the lock before may have given a memory another text.
             SELECT array_agg(u.known) AS ids, array_agg(u.embedding) AS embeddings INTO bare
             FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
             JOIN memory AS m ON m.user_id = _store.user_id AND m.memory_id = u.known

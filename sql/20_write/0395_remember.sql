@@ -17,8 +17,8 @@ CREATE OR REPLACE FUNCTION _needs_lock(given new_memory) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _has_slot(given) OR given.in_profile OR given.valid_until IS NOT NULL;
 
--- Whether nobody has looked at what this author adds: it waits for a user who confirms. However the
--- author is spelled: to wait or not may not hang on a capital.
+-- Whether what this author adds waits where the user confirms, since nobody has looked at it. The
+-- author counts however he is spelled: a capital must not let a memory pass.
 CREATE OR REPLACE FUNCTION _is_automatic(author text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _lower(_trimmed(author)) IN ('agent', 'model');
@@ -84,8 +84,8 @@ BEGIN
     IF plain <> '{}' THEN
         known := _store(user_id, model, plain);
     END IF;
-    -- Which are like others is asked for all at once, where no slot is filled in between; that
-    -- holds until one is taken away or gets another text.
+    -- Where no slot is filled in between, near-duplicates are looked for once for all of them. What
+    -- is found holds until a memory is taken away or gets another text: such are stale.
     IF model.consolidate AND NOT slots THEN
         SELECT array_agg(d.memory_id), array_agg(d.near_id) INTO like_others, near_ids
         FROM _near_duplicates(user_id, model.model_id, ARRAY(
@@ -99,7 +99,7 @@ BEGIN
         END IF;
         number := number + 1;
         stored_id := known[number];
-        -- What it was found to be is gone, or has another text: it is looked at anew.
+        -- The memory with the same text is gone, or has another text by now: look again.
         IF stored_id = ANY (stale) THEN
             stored_id := (_store(user_id, model, ARRAY[given[place]]))[1];
             like_others := like_others || given[place].memory_id;

@@ -38,7 +38,7 @@ BEGIN
     END IF;
     number := _delete_traces(dropped.model_id, n);
     IF number = 0 THEN
-        -- Who began to write before the first call may do so for this model still.
+        -- A transaction that began before the first call may still write for this model.
         LOCK TABLE memory IN SHARE MODE;
         number := _delete_traces(dropped.model_id, n);
     END IF;

@@ -6,8 +6,8 @@ CREATE OR REPLACE FUNCTION _text_hash(user_id text, content text) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN hashtextextended(content, hashtextextended(user_id, 0));
 
--- The next memories of a user for one job, and nobody else's: their traces are locked before it is
--- read (again, by a statement of its own) which of them another job holds.
+-- The next memories of a user for one job. Their traces are locked first; only then a statement of
+-- its own reads which of them another job holds, so that no memory is in two jobs.
 CREATE OR REPLACE FUNCTION _next_without_vector(user_id text, model smallint, most int)
     RETURNS bigint[]
     LANGUAGE plpgsql
@@ -127,7 +127,8 @@ BEGIN
     ) AS f;
 END $$;
 
--- A job of its own for each text of an embed job that has an error: errors are in their places.
+-- A job of its own for each text of an embed job that failed. errors: one for each text, in order,
+-- NULL where there was none.
 CREATE OR REPLACE FUNCTION _embed_apart(claimed job, errors text[], attempts int) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -317,7 +317,7 @@ BEGIN
             USING ERRCODE = 'ME014', HINT = 'The next attempt starts from what there is now.';
     END IF;
     PERFORM set_rolling_summary(_check_text(answer ->> 'summary', 'the summary'), finished.user_id);
-    -- What ended while the model worked it knows nothing of: the next is told.
+    -- As of what the model was shown: what ended while it worked is for the next summary.
     UPDATE profile AS p SET summarised_at = _said_at(finished) WHERE p.user_id = finished.user_id;
 END $$;
 

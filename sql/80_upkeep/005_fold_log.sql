@@ -17,7 +17,7 @@ BEGIN
         recalls := ARRAY(SELECT r.retrieval_id FROM retrieval AS r
                          WHERE r.user_id = user_id AND r.created_at < until);
     ELSE
-        -- mark_used() may hold one; it then marks the row here, and next time it is folded.
+        -- A row that mark_used() holds is passed by: it is folded the next time, with its marks.
         recalls := ARRAY(SELECT r.retrieval_id FROM retrieval AS r
                          WHERE r.user_id = user_id AND r.counted AND r.created_at < until
                          ORDER BY r.retrieval_id LIMIT run.most FOR UPDATE SKIP LOCKED);

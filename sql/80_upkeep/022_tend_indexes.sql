@@ -35,7 +35,7 @@ BEGIN
             WHERE e.active AND (only_user IS NULL OR t.user_id = only_user)
             GROUP BY t.user_id
             UNION ALL
-            -- Who has nothing left.
+            -- Users with indexes and no memory left.
             SELECT p.user_id, 0, NULL, p.ann, true FROM profile AS p
             WHERE p.ann > 0 AND (only_user IS NULL OR p.user_id = only_user)
               AND NOT EXISTS (SELECT FROM trace AS t JOIN embedding_model AS e

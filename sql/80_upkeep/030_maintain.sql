@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION _upkeep_plan(phase int, only_user text, run upkeep_ru
 AS $$
 #variable_conflict use_column
 DECLARE
-    -- In a statement each would be asked for again for every row: 8 µs.
+    -- Constants, because a statement would read the setting again for every row: 8 µs.
     fold_until CONSTANT timestamptz := run.at - _days('replay_days');
     archive_until CONSTANT timestamptz := run.at - _days('archive_days');
     delete_until CONSTANT timestamptz := run.at - _days('delete_days');
