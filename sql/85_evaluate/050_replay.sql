@@ -180,7 +180,7 @@ CREATE OR REPLACE FUNCTION _line_cost(
     OUT cost float8, OUT brief_cost float8, OUT terms sparsevec, OUT term_count int,
     OUT created_at timestamptz)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     IF id > 0 THEN
