@@ -14,7 +14,8 @@ BEGIN
     UPDATE retrieval AS r
     SET used_ids = ARRAY(
         SELECT DISTINCT i.id
-        FROM unnest(r.chosen) AS c (place), LATERAL (SELECT r.ids[abs(c.place)]) AS i (id)
+        FROM (SELECT r.ids || '{}' AS ids OFFSET 0) AS whole, unnest(r.chosen) AS c (place),
+             LATERAL (SELECT whole.ids[abs(c.place)]) AS i (id)
         WHERE i.id = ANY (r.used_ids) OR i.id = ANY (mark_used.memory_ids)
         ORDER BY i.id)
     WHERE r.user_id = owner AND r.retrieval_id = mark_used.retrieval_id

@@ -13,7 +13,7 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
            'injected_sources', (
                SELECT coalesce(jsonb_agg(k.name ORDER BY c.number), '[]')
                FROM unnest(r.chosen) WITH ORDINALITY AS c (place, number)
-               JOIN kind AS k ON k.kind_id = r.kinds[abs(c.place)]),
+               JOIN kind AS k ON k.kind_id = whole.kinds[abs(c.place)]),
            'injected', (
                SELECT coalesce(jsonb_agg(
                           jsonb_build_object(
@@ -23,9 +23,9 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
                               'decay', l.decay, 'weight', l.weight, 'score', l.score)
                           ORDER BY l.number), '[]')
                FROM (
-                   SELECT c.number, r.ids[abs(c.place)] AS id,
-                          r.score[abs(c.place)] AS score,
-                          r.weights[r.kinds[abs(c.place)]] AS weight,
+                   SELECT c.number, whole.ids[abs(c.place)] AS id,
+                          whole.score[abs(c.place)] AS score,
+                          r.weights[whole.kinds[abs(c.place)]] AS weight,
                           CASE WHEN coalesce(rules.fast, true) THEN _decay(
                                  _decay_rate(CASE WHEN coalesce(rules.kind_decay, true)
                                                   THEN k.half_life_days END),
@@ -33,12 +33,12 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
                                  - date_part('epoch', coalesce(
                                      (SELECT m.created_at FROM memory AS m
                                       WHERE m.user_id = r.user_id
-                                        AND m.memory_id = r.ids[abs(c.place)]),
+                                        AND m.memory_id = whole.ids[abs(c.place)]),
                                      (SELECT e.created_at FROM event AS e
                                       WHERE e.user_id = r.user_id
-                                        AND e.event_id = -r.ids[abs(c.place)])))) END AS decay
+                                        AND e.event_id = -whole.ids[abs(c.place)])))) END AS decay
                    FROM unnest(r.chosen) WITH ORDINALITY AS c (place, number)
-                   JOIN kind AS k ON k.kind_id = r.kinds[abs(c.place)]
+                   JOIN kind AS k ON k.kind_id = whole.kinds[abs(c.place)]
                ) AS l),
            'used', to_jsonb(r.used_ids::text[]),
            'token_used', r.token_used,
@@ -47,7 +47,10 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
        || CASE WHEN r.as_of IS NULL THEN '{}'
                ELSE jsonb_build_object('as_of', r.as_of) END AS payload
 FROM retrieval AS r
-LEFT JOIN mode AS rules ON rules.name = r.mode;
+LEFT JOIN mode AS rules ON rules.name = r.mode
+-- Of a large block the arrays lie out of the row: fetched once, and not for every line.
+CROSS JOIN LATERAL (SELECT r.ids || '{}' AS ids, r.kinds || '{}' AS kinds, r.score || '{}' AS score
+                    OFFSET 0) AS whole;
 
 -- Whether an event of type memory_retrieval is one of ours: an application may have its own.
 CREATE OR REPLACE FUNCTION _is_recall(payload jsonb) RETURNS boolean

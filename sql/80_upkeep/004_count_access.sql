@@ -61,8 +61,9 @@ BEGIN
     RETURN QUERY
     SELECT s.id, count(*)::int, max(s.shown_at)
     FROM (
-        SELECT r.ids[abs(c.place)] AS id, r.created_at AS shown_at
-        FROM retrieval AS r, unnest(r.chosen) AS c (place)
+        SELECT whole.ids[abs(c.place)] AS id, r.created_at AS shown_at
+        FROM retrieval AS r, LATERAL (SELECT r.ids || '{}' AS ids OFFSET 0) AS whole,
+             unnest(r.chosen) AS c (place)
         WHERE r.user_id = user_id AND r.retrieval_id = ANY (recalls)
         UNION ALL
         SELECT i.id, t.created_at

@@ -17,6 +17,7 @@ DECLARE
     given CONSTANT jsonb := _replay_settings(mode_settings);
     logged retrieval;
     settings mode;
+    ids bigint[];
     again record;
 BEGIN
     PERFORM _check_time(since, 'since');
@@ -32,12 +33,13 @@ BEGIN
     LOOP
         SELECT m.* INTO settings FROM mode AS m WHERE m.name = logged.mode;
         CONTINUE WHEN NOT FOUND;
+        ids := logged.ids || '{}';  -- in memory, however large
         again := _choose_again(owner, logged, settings, given);
         retrieval_id := logged.retrieval_id;
         created_at := logged.created_at;
         mode := logged.mode;
         query := logged.query;
-        before_ids := ARRAY(SELECT logged.ids[abs(c.place)]
+        before_ids := ARRAY(SELECT ids[abs(c.place)]
                             FROM unnest(logged.chosen) WITH ORDINALITY AS c (place, number)
                             ORDER BY c.number);
         after_ids := again.after_ids;
@@ -180,7 +182,7 @@ CREATE OR REPLACE FUNCTION _line_cost(
     OUT cost float8, OUT brief_cost float8, OUT terms sparsevec, OUT term_count int,
     OUT created_at timestamptz)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     IF id > 0 THEN
