@@ -4,15 +4,17 @@
 
 -- The words of a text in their order, each between spaces, every Chinese character one of them.
 -- Signs that say something are words or parts of them: A+ is not A-, C not C++, -5 not 5, < not >.
--- A hyphen says something before a number and at the end of a word, a # after one (C#).
+-- A hyphen says something before a number and at the end of a word, a # after one (C#), and what
+-- joins numbers makes one of them: 10 is not 10:30, nor 1.1 part of 1.1.5.
 CREATE OR REPLACE FUNCTION _word_sequence(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ' ' || btrim(regexp_replace(regexp_replace(regexp_replace(
-        translate(_lower(normalize(content, NFKC)), '−''’', '-'),
+        translate(_lower(normalize(content, NFKC)), '−–''’', '--'),
         '([\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff%$<>=\u00a2-\u00a5\u20a0-\u20cf])',
         ' \1 ', 'g'),
-        '(?<=[[:alnum:]])-(?=[[:alnum:]])|(?<![[:alnum:]])-(?![0-9])|(?<![[:alnum:]])#', ' ', 'g'),
-        '[^[:alnum:]%$<>=+#\u00a2-\u00a5\u00aa-\u1fff\u20a0-\u20cf\u2100-\u2bff'
+        '(?<=[[:alpha:]])-(?=[[:alnum:]])|(?<=[[:alnum:]])-(?=[[:alpha:]])|'
+        '(?<![[:alnum:]])(-(?![0-9])|#)|(?<![0-9])[.,:/]|[.,:/](?![0-9])', ' ', 'g'),
+        '[^[:alnum:]%$<>=+#.,:/\u00a2-\u00a5\u00aa-\u1fff\u20a0-\u20cf\u2100-\u2bff'
         '\u3041-\U0010ffff-]+', ' ', 'g')) || ' ';
 
 CREATE OR REPLACE FUNCTION _negates(word_sequence text) RETURNS boolean

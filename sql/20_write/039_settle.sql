@@ -41,14 +41,15 @@ DECLARE
     said CONSTANT jsonb := jsonb_strip_nulls(jsonb_build_object(
         'data', nullif(given.data, '{}'), 'summary', given.summary));
     waits boolean;
-    confirmed record;
+    confirmed outcome;
 BEGIN
     IF given.position IS NULL THEN
         waits := 'pending' = (SELECT m.status FROM memory AS m
                               WHERE m.user_id = _said_again.user_id AND m.memory_id = known);
     END IF;
     IF waits AND given.status = 'active' THEN
-        confirmed := confirm(known, user_id);
+        PERFORM _lock_user(user_id);
+        confirmed := _confirm(user_id, known);
         RETURN _outcome(CASE confirmed.action WHEN 'CONFIRM' THEN 'UPDATE'
                                               ELSE confirmed.action END,
                         confirmed.memory_id, 'it waited to be confirmed', confirmed.other_ids);

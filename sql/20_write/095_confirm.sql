@@ -105,6 +105,18 @@ BEGIN
     RETURN _outcome('SUPERSEDE', kept_id, 'it says more than the stored one', ARRAY[ended_id]);
 END $$;
 
+-- The caller holds _lock_user.
+CREATE OR REPLACE FUNCTION _confirm(user_id text, memory_id bigint) RETURNS outcome
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    candidate CONSTANT memory := _check_status(user_id, memory_id, '{pending}', 'confirmed');
+BEGIN
+    RETURN CASE WHEN candidate.subject IS NOT NULL AND candidate.position IS NULL
+                THEN _confirm_in_slot(candidate) ELSE _confirm_beside(candidate) END;
+END $$;
+
 CREATE OR REPLACE FUNCTION confirm(
     INOUT memory_id bigint, user_id text DEFAULT NULL,
     OUT action text, OUT reason text, OUT other_ids bigint[])
@@ -114,16 +126,10 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    candidate memory;
     done outcome;
 BEGIN
     PERFORM _lock_user(owner);
-    candidate := _check_status(owner, memory_id, '{pending}', 'confirmed');
-    IF candidate.subject IS NOT NULL AND candidate.position IS NULL THEN
-        done := _confirm_in_slot(candidate);
-    ELSE
-        done := _confirm_beside(candidate);
-    END IF;
+    done := _confirm(owner, memory_id);
     memory_id := done.memory_id;
     action := done.action;
     reason := done.reason;

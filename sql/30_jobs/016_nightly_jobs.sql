@@ -4,7 +4,8 @@
 
 -- Old memories that were seldom shown, by kind, the oldest together. An imported memory counts as
 -- new when it was stored; who changed one, or was asked about it, as who was shown it. What fills a
--- slot or ends by itself is left alone, and so are the profile and the rows of attached tables.
+-- slot, ends by itself or is too long to be shown whole is left alone, and so are the profile and
+-- the rows of attached tables.
 CREATE OR REPLACE FUNCTION _seldom_used(user_id text, at timestamptz)
     RETURNS TABLE (memory_id bigint, kind text, tokens int)
     LANGUAGE plpgsql STABLE
@@ -20,7 +21,7 @@ DECLARE
         WHERE j.user_id = _seldom_used.user_id AND j.kind = 'compress' AND j.status <> 'done');
 BEGIN
     RETURN QUERY
-    SELECT m.memory_id, m.kind, estimate_tokens(left(m.content, 4000))
+    SELECT m.memory_id, m.kind, estimate_tokens(m.content)
     FROM memory AS m
     JOIN kind AS k ON k.name = m.kind AND k.layer IN ('semantic', 'procedural')
     LEFT JOIN access AS a ON a.user_id = m.user_id AND a.memory_id = m.memory_id
@@ -28,7 +29,7 @@ BEGIN
       AND m.created_at > '-infinity' AND m.created_at < before AND m.recorded_at < before
       AND (a.last_at >= before OR a.count >= accesses) IS NOT TRUE
       AND m.subject IS NULL AND m.position IS NULL AND m.source IS NULL
-      AND m.valid_until IS NULL
+      AND m.valid_until IS NULL AND length(m.content) <= 4000
       AND m.memory_id <> ALL (held)
       AND NOT EXISTS (SELECT FROM revision AS r
                       WHERE r.user_id = m.user_id AND r.memory_id = m.memory_id

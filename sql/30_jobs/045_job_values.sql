@@ -3,8 +3,11 @@
 -- text that the answer is to take the place of; since and said_at, when the first and the last of a
 -- conversation was said, and when a summary was asked for; and NULL where nothing is left to do:
 -- the memory is gone, the session is empty, memory is off. Days are those of UTC throughout.
--- Active memories as a model reads them, in the order of the ids; not what is over by now.
-CREATE OR REPLACE FUNCTION _memories_told(user_id text, memory_ids bigint[]) RETURNS jsonb
+-- Active memories as a model reads them, in the order of the ids; not what is over by now. One that
+-- is too long to be shown whole is left out where the answer may replace it: what was not shown
+-- would be lost. Else its beginning is shown.
+CREATE OR REPLACE FUNCTION _memories_told(
+    user_id text, memory_ids bigint[], whole boolean DEFAULT true) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -15,11 +18,13 @@ BEGIN
                    'date', (m.valid_from AT TIME ZONE 'UTC')::date,
                    'until', (m.valid_until AT TIME ZONE 'UTC')::date,
                    'subject', m.subject, 'importance', m.importance,
-                   'content', left(m.content, 4000))) ORDER BY i.place)
+                   'content', left(m.content, CASE WHEN whole THEN 4000 ELSE 1000 END)))
+                   ORDER BY i.place)
         FROM unnest(memory_ids) WITH ORDINALITY AS i (id, place), LATERAL (
             SELECT m.* FROM memory AS m
             WHERE m.user_id = _memories_told.user_id AND m.memory_id = i.id
               AND m.status = 'active' AND (m.valid_until <= now()) IS NOT TRUE
+              AND (length(m.content) <= 4000 OR NOT whole)
             OFFSET 0) AS m);
 END $$;
 
@@ -190,6 +195,7 @@ BEGIN
           FROM jsonb_array_elements_text(_archived_events.payload -> 'event_ids') AS i (id)));
 END $$;
 
+-- All of them in 60,000 characters: a hundred payloads of 2,000 are more than many models read.
 CREATE OR REPLACE FUNCTION _archive_values(user_id text, payload jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -198,9 +204,11 @@ DECLARE
     told CONSTANT jsonb := (
         SELECT jsonb_agg(jsonb_build_object(
                    'time', to_char(e.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
-                   'type', e.type, 'payload', left(e.payload::text, 2000))
+                   'type', e.type,
+                   'payload', left(e.payload::text, least(2000, 60000 / e.number)::int))
                ORDER BY e.created_at, e.event_id)
-        FROM _archived_events(user_id, _archive_values.payload) AS e);
+        FROM (SELECT a.*, count(*) OVER () AS number
+              FROM _archived_events(user_id, _archive_values.payload) AS a) AS e);
 BEGIN
     RETURN CASE WHEN told IS NOT NULL AND _writing_refused(user_id, NULL) IS NULL THEN
         jsonb_build_object('events', _material_lines(told),
@@ -266,7 +274,7 @@ CREATE OR REPLACE FUNCTION _rolling_summary_values(user_id text) RETURNS jsonb
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    told CONSTANT jsonb := _memories_told(user_id, _summarised(user_id));
+    told CONSTANT jsonb := _memories_told(user_id, _summarised(user_id), false);
     gone CONSTANT jsonb := _no_longer(user_id, told);
     before CONSTANT text := coalesce((SELECT p.rolling_summary FROM profile AS p
                                       WHERE p.user_id = _rolling_summary_values.user_id), '');

@@ -7,7 +7,7 @@ import json
 import pytest
 from psycopg.types.json import Jsonb
 from tests.jobs import chat_job, claim, enqueue, job
-from tests.rows import ago, call, remember, value
+from tests.rows import add_event, ago, call, remember, value
 
 # What strict schemas of OpenAI and of Azure both know.
 STRICT = {"type", "properties", "required", "additionalProperties", "items", "enum", "description"}
@@ -174,3 +174,22 @@ def test_a_log_in_a_session_does_not_hide_what_else_was_said(tx):
         call(tx, "message_add", session_id="s", role="user", content=content)
     claimed = chat_job(tx, "reflect", {"session_id": "s"})
     assert "Ada lives in Rome" in claimed.messages[1]["content"]
+
+
+def test_a_memory_too_long_to_be_shown_whole_is_not_shown_where_it_may_be_replaced(tx):
+    long = remember(tx, "tea " * 1001 + "the end")
+    short = remember(tx, "Ada drinks tea")
+    call(tx, "message_add", session_id="s", role="user", content="tea as ever")
+    assert chat_job(tx, "reflect", {"session_id": "s"}).payload["listed"] == [str(short)]
+    summary = chat_job(tx, "rolling_summary", {})
+    assert sorted(summary.payload["listed"]) == sorted([str(long), str(short)])
+    assert len(summary.messages[1]["content"]) < 1500
+
+
+def test_events_are_shown_in_as_many_characters_as_there_is_room_for(tx):
+    ids = [str(add_event(tx, "log", {"text": "x" * 3000})) for _ in range(100)]
+    few, all_of_them = (
+        len(chat_job(tx, "archive", {"event_ids": shown}).messages[1]["content"])
+        for shown in (ids[:3], ids)
+    )
+    assert (6000 < few < 7000, all_of_them < 70_000) == (True, True)
