@@ -7,6 +7,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import share
 from tests.rows import value
 
 # Texts, and the o200k_base tokens that gpt-tokenizer 4.0.0 counts in them.
@@ -121,7 +122,7 @@ def test_a_block_of_one_sort_of_text_is_not_estimated_too_low(tx, sort):
     assert real <= estimated <= 1.5 * real
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(share(50)))
 def test_a_block_of_any_twelve_lines_is_not_estimated_too_low(tx, seed):
     estimated, real = estimate_and_real(tx, random.Random(seed).sample(LINES, 12))
     assert real <= estimated <= 1.5 * real

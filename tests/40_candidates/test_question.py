@@ -6,6 +6,7 @@ import random
 
 import pytest
 from tests import oracle
+from tests.examples import share
 from tests.rows import (
     NOW,
     ago,
@@ -94,7 +95,7 @@ def test_coverage_counts_wide_memories_like_others(tx):
     assert covered(tx) == expected(tx, contents)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(share(20)))
 def test_coverage_of_random_memories_is_that_of_the_oracle(tx, seed):
     source = random.Random(seed)
     contents = {" ".join(source.choices(WORDS, k=source.randint(1, 8))) for _ in range(40)}

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from tests import oracle
+from tests.examples import share
 from tests.oracle import Candidate, Rules
 
 SELECT = """
@@ -71,7 +72,7 @@ def made_up_rules(source):
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(share(20)))
 def test_the_choice_is_that_of_the_oracle(tx, seed):
     for number in range(50):
         source = random.Random(1_000 * seed + number)

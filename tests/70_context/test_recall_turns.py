@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from tests import oracle
+from tests.examples import share
 from tests.oracle import Features, Turn, TurnRules
 from tests.rows import (
     NOTHING,
@@ -89,7 +90,7 @@ def check(conn, dimensions=3, **more):
         call(conn, "refresh_statistics")
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(share(4)))
 @pytest.mark.parametrize("count", [1, 2, 3, 59, 61])
 def test_both_forms_choose_the_same(tx, seed, count):
     fill(tx, seed, count)
@@ -117,7 +118,7 @@ def test_both_forms_choose_the_same_with_few_candidates(tx, seed):
     check(tx, mode=mode, budget=60)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(share(10)))
 @pytest.mark.parametrize("with_vector", [True, False])
 def test_scores_are_those_of_the_oracle(tx, seed, with_vector):
     fill(tx, seed, random.Random(seed).randint(1, 40))

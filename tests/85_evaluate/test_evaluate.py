@@ -7,6 +7,7 @@ import random
 import psycopg
 import pytest
 from tests import oracle
+from tests.examples import share
 from tests.rows import call, recall, refused, remember, remember_all, row_counts, sentences, value
 
 MEASURES = ("recall_at_k", "reciprocal_rank", "ndcg_at_k", "evidence_in_budget")
@@ -42,7 +43,7 @@ def measured_by_hand(places, grades, k):
     )
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(share(30)))
 def test_the_measures_are_those_of_the_oracle(tx, seed):
     source = random.Random(seed)
     ids = remember_all(tx, sentences(20, 3))
@@ -56,7 +57,7 @@ def test_the_measures_are_those_of_the_oracle(tx, seed):
         assert measure(tx, block, k) == pytest.approx(measured_by_hand(places, grades, k))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(share(30)))
 def test_a_fact_in_the_block_stands_for_the_turns_it_comes_from(tx, seed):
     source = random.Random(seed)
     ids = remember_all(tx, sentences(16, 3))

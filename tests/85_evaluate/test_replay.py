@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from tests.examples import share
 from tests.rows import (
     NOW,
     add_event,
@@ -107,7 +108,7 @@ def made_up(source):
     return {name: possible[name] for name in source.sample(sorted(possible), source.randint(1, 3))}
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(share(60)))
 def test_an_exact_replay_is_what_recall_does_once_the_settings_changed(tx, seed):
     source = random.Random(seed)
     fill(tx, source, source.choice((25, 25, 90)))
