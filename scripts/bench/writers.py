@@ -68,7 +68,8 @@ _FAULTS = {
         CROSS JOIN memoir._line(s.said, e.line_length) AS l (line)
         CROSS JOIN memoir._brief(s.said, m.summary, l.line, e.line_length, e.brief_length)
             AS b (brief)
-        CROSS JOIN memoir._word_vector(m.content, m.subject, concat_ws(' ', m.speaker, m.subject, (
+        CROSS JOIN memoir._word_vector(m.content, concat_ws(' ', m.content, m.subject),
+                                       concat_ws(' ', m.speaker, m.subject, (
             SELECT string_agg(n.name, ' ')
             FROM memoir.mention AS o JOIN memoir.entity AS n USING (user_id, entity_id)
             WHERE o.user_id = m.user_id AND o.memory_id = m.memory_id)), e.term_limit) AS w

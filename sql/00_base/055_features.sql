@@ -29,12 +29,17 @@ CREATE OR REPLACE FUNCTION _term_set(terms int[], features int[]) RETURNS sparse
                                     || ':0.000244140625', ':0.000244140625'))
             || '}/536870912')::sparsevec;
 
--- The words of a memory, of its text and its subject, and its features, as one vector: at most
--- term_limit words, and those of its names. Written so that it becomes part of the query that calls
--- it: its parts are set up once for a thousand memories. For a planner a hash is no constant: the
--- two numbers are those of features asks and when.
+-- The text whose words are those of a memory.
+CREATE OR REPLACE FUNCTION _worded(content text, subject text) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN concat_ws(' ', content, subject);
+
+-- The words of a memory, of its text and its subject (_worded), and its features, as one vector: at
+-- most term_limit words, and those of its names. Written so that it becomes part of the query that
+-- calls it: its parts are set up once for a thousand memories. For a planner a hash is no constant:
+-- the two numbers are those of features asks and when.
 CREATE OR REPLACE FUNCTION _word_vector(
-    content text, subject text, names text, term_limit int)
+    content text, worded text, names text, term_limit int)
     RETURNS TABLE (term_count int, terms sparsevec, asks boolean)
     LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
 BEGIN ATOMIC
@@ -52,7 +57,7 @@ BEGIN ATOMIC
                     OR strpos(content, '/') > 0) AND _has_time_word(content) AS whens
             FROM (SELECT array_agg(DISTINCT _term(word) ORDER BY _term(word)) AS terms,
                          coalesce(bool_or(_is_of_time(word)), false) AS timely
-                  FROM unnest(tokens(concat_ws(' ', content, subject))) AS word) AS s
+                  FROM unnest(tokens(worded)) AS word) AS s
             OFFSET 0
         ) AS t
         OFFSET 0

@@ -188,8 +188,9 @@ BEGIN
                CASE WHEN %5$s IS NOT NULL OR length(n.line) > 2 * _brief_length()
                     THEN _row_brief(n.content, %5$s, n.line) END,
                %8$s = 'active', _is_wide(NULL::halfvec, w.term_count, n.line, n.user_id)
-        FROM (SELECT m.*, _line(m.content, _line_length()) AS line FROM added AS m OFFSET 0) AS n,
-             _word_vector(n.content, %6$s, %6$s, _term_limit()) AS w, embedding_model AS e
+        FROM (SELECT n.*, _line(n.content, _line_length()) AS line, %10$s AS worded
+              FROM added AS n OFFSET 0) AS n,
+             _word_vector(n.content, n.worded, %6$s, _term_limit()) AS w, embedding_model AS e
         WHERE NOT e.dropping;
         IF _in_profile(%1$s) THEN
             PERFORM _refresh_profile(o.user_id)
@@ -214,7 +215,8 @@ BEGIN
                  'now()', 'made_at'),
                 ('valid_until', '_row_until(n.valid_until, coalesce(n.created_at, now()))',
                  'NULL::timestamptz', 'valid_until')
-            ) AS m (output, mapped, otherwise, name)));
+            ) AS m (output, mapped, otherwise, name)),
+        CASE WHEN s.mapping ? 'subject' THEN '_worded(n.content, n.subject)' ELSE 'n.content' END);
 END $$;
 
 CREATE OR REPLACE FUNCTION _adding_events(s source, rows text) RETURNS text

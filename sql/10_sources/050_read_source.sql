@@ -268,9 +268,9 @@ BEGIN
     read_rows := read_rows + cardinality(waiting);
 END $$;
 
--- Keywords of rows that came by trigger or fill, which wait for none: so many memories of a user.
--- They are held till the keywords are there, or one that the application changes at this moment had
--- those of its old text, too; one that it is changing already gets them by that.
+-- Keywords of rows that came or changed by trigger or fill, which wait for none: so many memories of
+-- a user. They are held till the keywords are there, or one that the application changes at this
+-- moment had those of its old text; one that it is changing already is left for the next time.
 CREATE OR REPLACE FUNCTION _source_keywords(user_id text, after bigint, most int, OUT looked_at int,
                                             OUT last_id bigint)
     LANGUAGE plpgsql
@@ -285,7 +285,8 @@ BEGIN
         WHERE m.user_id = _source_keywords.user_id AND m.memory_id > after
           AND m.source IS NOT NULL AND m.status = 'active'
           AND NOT EXISTS (SELECT FROM keyword AS k
-                          WHERE k.user_id = m.user_id AND k.memory_id = m.memory_id)
+                          WHERE k.user_id = m.user_id AND k.memory_id = m.memory_id
+                            AND k.origin <> 'user_tag')
         ORDER BY m.memory_id LIMIT most
         FOR NO KEY UPDATE SKIP LOCKED);
     looked_at := cardinality(ids);

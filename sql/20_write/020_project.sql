@@ -52,12 +52,13 @@ BEGIN
         FROM (SELECT l.*, _brief(l.said, l.summary, l.line, model.line_length,
                                  model.brief_length) AS brief
               FROM (SELECT s.*, _line(s.said, model.line_length) AS line,
-                           _names(s.speaker, s.subject, NULL) AS names
+                           _names(s.speaker, s.subject, NULL) AS names,
+                           _worded(s.content, s.subject) AS worded
                     FROM (SELECT m.*, _said(m.content, m.speaker, m.position) AS said
                           FROM unnest(made) AS m OFFSET 0) AS s
                     OFFSET 0) AS l
               OFFSET 0) AS b,
-             _word_vector(b.content, b.subject, b.names, model.term_limit) AS w
+             _word_vector(b.content, b.worded, b.names, model.term_limit) AS w
         OFFSET 0
     ) AS n
     CROSS JOIN embedding_model AS e

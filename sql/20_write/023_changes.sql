@@ -38,7 +38,7 @@ BEGIN
                                _brief(s.said, m.summary, l.line, e.line_length, e.brief_length)
                                    AS brief OFFSET 0) AS p
     CROSS JOIN LATERAL _word_vector(
-        m.content, m.subject,
+        m.content, _worded(m.content, m.subject),
         _names(m.speaker, m.subject, mentioned[array_position(memory_ids, m.memory_id)]),
         e.term_limit) AS w
     WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (memory_ids)

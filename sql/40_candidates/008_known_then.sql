@@ -58,8 +58,9 @@ BEGIN
                        WHERE b.told IS NOT NULL AND m.user_id = _known_then.user_id
                          AND m.memory_id = k.memory_id
                        OFFSET 0) AS l ON true
-    LEFT JOIN LATERAL (SELECT v.* FROM _word_vector(b.told ->> 'content', l.subject, '',
-                                                    e.term_limit) AS v
+    LEFT JOIN LATERAL (SELECT v.* FROM _word_vector(
+                           b.told ->> 'content', _worded(b.told ->> 'content', l.subject), '',
+                           e.term_limit) AS v
                        WHERE b.told IS NOT NULL
                        OFFSET 0) AS w ON true;
 END $$;

@@ -86,6 +86,6 @@ def test_a_memory_has_the_features_that_a_question_asks_for(tx):
     features = tx.execute(
         "SELECT w.terms::text ~ (memoir._feature('asks') || ':0.000'),"
         " w.terms::text ~ (memoir._feature('when') || ':0.000')"
-        " FROM memoir._word_vector('Did she call yesterday?', NULL, NULL, 512) AS w"
+        " FROM memoir._word_vector('Did she call yesterday?', 'yesterday', NULL, 512) AS w"
     ).fetchone()
     assert features == (True, True)

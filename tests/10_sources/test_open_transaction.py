@@ -92,6 +92,8 @@ def test_the_vector_of_the_old_text_is_dropped_when_a_worker_brings_it(db, dsn):
 @pytest.mark.usefixtures("memory_id")
 def test_keywords_are_those_of_the_new_text(db, dsn):
     while_open(db, dsn, "maintain", only_user=USER)
+    assert value(db, "SELECT count(*) FROM memoir.keyword") == 0
+    call(db, "maintain", only_user=USER)
     assert db.execute("SELECT keyword FROM memoir.keyword ORDER BY 1").fetchall() == [
         ("fast",),
         ("printer",),

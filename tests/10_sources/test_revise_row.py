@@ -8,7 +8,7 @@ from tests.rows import call, value
 
 COLUMNS = ("content", "summary", "importance", "data", "subject", "status", "valid_until")
 TRACES = "SELECT to_jsonb(t) - 'memory_id' FROM memoir.trace AS t ORDER BY memory_id"
-KEYWORDS = "SELECT array_agg(keyword ORDER BY 1) FROM memoir.keyword WHERE memory_id = %s"
+KEYWORDS = "SELECT array_agg(keyword ORDER BY keyword) FROM memoir.keyword WHERE memory_id = %s"
 REVISIONS = """SELECT action, author, old_values, model FROM memoir.revision
 WHERE memory_id = %s ORDER BY revision_id"""
 MENTION = "SELECT memoir.mention(memory_id, 'Bob', user_id => 'u') FROM memoir.memory"
@@ -52,8 +52,22 @@ def test_it_leaves_what_the_change_of_any_memory_does(tx, twins, change):
     tx.execute(REVISE, (memory, Jsonb(change)))
     first, second = tx.execute(TRACES).fetchall()
     assert first == second
-    for asked in (KEYWORDS, REVISIONS):
-        assert tx.execute(asked, (row,)).fetchall() == tx.execute(asked, (memory,)).fetchall()
+    assert tx.execute(REVISIONS, (row,)).fetchall() == tx.execute(REVISIONS, (memory,)).fetchall()
+
+
+def test_keywords_of_the_new_text_are_found_by_maintain_and_tags_of_the_user_stay(tx, twins):
+    row, memory = twins
+    for each in twins:
+        tagged = {"keywords": ["mine"], "origin": "user_tag", "user_id": "u"}
+        call(tx, "set_keywords", memory_id=each, **tagged)
+    tx.execute("UPDATE twin SET content = 'the gateway is slow' WHERE id = 1")
+    call(tx, "maintain")
+    assert value(tx, KEYWORDS, row) == ["gateway", "mine", "slow"]
+    tx.execute("UPDATE twin SET content = 'the printer is fast' WHERE id = 1")
+    assert value(tx, KEYWORDS, row) == ["mine"]
+    call(tx, "maintain")
+    tx.execute(REVISE, (memory, Jsonb({"content": "the printer is fast"})))
+    assert value(tx, KEYWORDS, row) == value(tx, KEYWORDS, memory) == ["fast", "mine", "printer"]
 
 
 @pytest.mark.usefixtures("twins")
