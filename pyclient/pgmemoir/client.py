@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, cast
 
 import psycopg
-from psycopg.pq import TransactionStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 
 from . import sources
 from .cache import CacheInfo
@@ -821,5 +821,11 @@ async def _in_the_name_of_async(
 
 
 def _is_whole(conn: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
-    """Whether the caller's transaction goes on; one that failed forgets what was set in it."""
-    return conn.info.transaction_status == TransactionStatus.INTRANS
+    """Whether the caller's transaction goes on; one that failed forgets what was set in it.
+
+    In a pipeline of the caller's its status comes later than the failure.
+    """
+    return (
+        conn.info.transaction_status == TransactionStatus.INTRANS
+        and conn.pgconn.pipeline_status != PipelineStatus.ABORTED
+    )

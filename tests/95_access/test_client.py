@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from tests.rows import call, remember, value
 
-from pgmemoir import AsyncMemoir, Memoir, MemoirError
+from pgmemoir import AsyncMemoir, Memoir, MemoirError, UnknownMode
 from pgmemoir.worker import Options, Worker
 
 
@@ -101,6 +101,13 @@ def test_what_fails_leaves_no_name_behind(agent):
         memory.context("tea", mode="nonsense")
     assert value(agent, "SELECT count(*) FROM memoir.memory") == 0
     assert "secret" in memory.context("secret")
+
+
+@pytest.mark.usefixtures("agent")
+def test_in_the_callers_pipeline_the_failure_is_told_and_not_what_came_of_it(log_in):
+    conn = log_in("agent", autocommit=False)
+    with conn.pipeline(), pytest.raises(UnknownMode):
+        Memoir(conn, user="bob", embedder=Two()).context("tea", mode="nonsense")
 
 
 @pytest.mark.usefixtures("agent")
