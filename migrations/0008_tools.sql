@@ -74,7 +74,7 @@ INSERT INTO tool (name, place, calls, kind_argument, arguments, texts) VALUES
         "description": "写入一条记忆。用户说出长期有用的偏好、事实或经验时使用；重复的内容不会再写。不要写入密码和密钥。",
         "arguments": {
           "content": "要记住的内容，一句完整、单独也能看懂的话：用名字而不是“他”，用日期而不是“下周五”。",
-          "category": "记忆的类型。",
+          "category": "记忆的类型：preference 偏好，fact 事实，goal 计划，lesson 教训，procedural 工具或环境的规律等。",
           "write_to": "memory：长期记忆；daily：今天的日志。",
           "salience": "重要性，0 到 1；不填则用该类型的默认值。"}}}'),
     ('memory_search', 6, '_memory_search_tool', 'category',

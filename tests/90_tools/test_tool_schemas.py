@@ -94,6 +94,13 @@ def test_the_words_are_those_of_the_comments(tx):
     assert "ME0" not in tool["description"]
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_kinds_to_write_are_for_is_told_of_kinds_there_are(tx, language):
+    category = properties(tx, "memory_write", language)["category"]
+    told = [kind for kind in category["enum"] if kind in category["description"]]
+    assert told == ["preference", "fact", "lesson", "goal", "procedural"]
+
+
 def test_a_changed_comment_is_a_changed_description(tx):
     tx.execute(
         "COMMENT ON FUNCTION memoir.get_memory_detail IS"

@@ -174,8 +174,10 @@ def explain(
 @click.option("--kind", "kinds", multiple=True, help="Only these kinds; may be repeated.")
 @click.option("--from", "since", type=parse_time, metavar="TIME", help="Only from this time on.")
 @click.option("--until", type=parse_time, metavar="TIME", help="Only up to this time.")
-@click.option("--limit", type=int, default=5, show_default=True, help="Results, 1 to 20.")
-@click.option("--minimum", type=float, default=0.6, show_default=True, help="Relevance, 0 to 1.")
+@click.option("--limit", type=click.IntRange(1, 20), default=5, show_default=True, help="Results.")
+@click.option(
+    "--minimum", type=click.FloatRange(0, 1), default=0.6, show_default=True, help="Relevance."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def search(

@@ -30,7 +30,9 @@ DRY_RUN = click.option("--dry-run", is_flag=True, help="Change nothing, show wha
 
 REASON = click.option("--reason", help="Why; kept in the history.")
 
-LIMIT = click.option("--limit", type=int, default=20, show_default=True, help="Rows, 1 to 1000.")
+LIMIT = click.option(
+    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Rows."
+)
 
 AFTER = click.option("--after", metavar="PLACE", help="Go on behind a page, as it says itself.")
 
