@@ -23,7 +23,7 @@ CREATE OR REPLACE FUNCTION _check_vector(embedding halfvec, dimensions int) RETU
     RETURN CASE WHEN vector_dims(embedding) <> dimensions OR NOT l2_norm(embedding) > 0
                 THEN _refuse_vector(embedding, dimensions) ELSE embedding END;
 
--- That as many vectors come as there are things to have them; what: the word for those.
+-- Checks that there is one vector for each thing. what: the word for these things.
 CREATE OR REPLACE FUNCTION _check_vectors(embeddings halfvec[], number int, what text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT

@@ -57,8 +57,8 @@ BEGIN
         ORDER BY r.revision_id DESC LIMIT 1), true);
 END $$;
 
--- Takes a row over that may be a memory already. adding: also when it is none; else that is the
--- will of somebody who purged it. Returns whether anything changed.
+-- Takes over a row, which may be a memory already. adding: makes one where there is none; without
+-- it a missing memory was purged by somebody, and stays away. Returns whether anything changed.
 CREATE OR REPLACE FUNCTION _source_take(name text, r source_row, adding boolean) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

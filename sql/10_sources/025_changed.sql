@@ -24,8 +24,9 @@ BEGIN
 END $$;
 
 -- A row that said nothing before is new, whatever its key. One that is no memory for another reason
--- was purged, or written while memory was off: fill_source() takes it, not its next change. Where a
--- row was before nothing stays, though it be wrong where it is now: that is recorded for itself.
+-- was purged, or written while memory was off: fill_source() takes it, not its next change. A row
+-- with another key or user leaves nothing under the old one, even when it cannot be taken over
+-- under the new one, which is recorded by itself.
 CREATE OR REPLACE FUNCTION _source_changed(
     name text, old_row source_row, new_row source_row, for_good boolean, is_event boolean)
     RETURNS void
@@ -111,11 +112,10 @@ BEGIN
     ORDER BY p.user_id;
 END $$;
 
--- Rows of an INSERT that could not be taken over together, because of one of them, or because one
--- was there already, which only an INSERT that follows a lost memory or meets a fill finds out:
--- they are taken with more care, but for those that nobody wants remembered, whatever is wrong with
--- them. What was busy, or could not be done by the server, is not tried again while the application
--- waits.
+-- Rows of an INSERT that could not be taken over together, because of one of them, or because a
+-- memory of one was there already (after a lost row, or beside a fill). They are taken one by one,
+-- except those that nobody wants remembered, whatever is wrong with them. What was busy, or could
+-- not be done by the server, is not tried again while the application waits.
 CREATE OR REPLACE FUNCTION _source_added(name text, rows source_row[], code text, reason text)
     RETURNS void
     LANGUAGE plpgsql
@@ -139,8 +139,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Records what was wrong with a row, once till it is tried again: not one without a key, by which
--- it could be found. Where its columns are gone neither row is known.
+-- Records what was wrong with a row, once until it is tried again, under each key it had. Where
+-- its columns are gone no key is known, and it is recorded without one.
 CREATE OR REPLACE FUNCTION _source_failed(
     name text, old_row source_row, new_row source_row, code text, reason text) RETURNS void
     LANGUAGE plpgsql

@@ -220,8 +220,8 @@ BEGIN
     WHERE o.name = s.name;
 END $$;
 
--- Tries rows again that failed. One that is not there any more has no memory either, and one that
--- is somebody else's by now none of who had it.
+-- Tries rows again that failed. The memory of a row that is gone goes, too, and so does that of the
+-- former user where a row is another user's by now.
 CREATE OR REPLACE FUNCTION _try_again(s source, most int, INOUT read_rows int, INOUT written int)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -68,11 +68,11 @@ BEGIN
 END $$;
 
 -- Gives traces their vectors, in the order of their ids; only those without one unless overwrite.
--- text_hashes: of the texts they were made of (_text_hash); where it is another by now, which is
--- known once the traces are locked, a vector is dropped. Who brings them waits for nobody: a trace
--- that an open transaction is changing is left for the next time, else a worker stood still, or in
--- a deadlock, with every application that takes its time. What stands for no slot and is no turn is
--- to be compared by them (table uncompared).
+-- text_hashes: of the texts they were made of (_text_hash). Where a text is another by now, which
+-- is known once the traces are locked, its vector is dropped. This waits for nobody: a trace that
+-- an open transaction is changing is left for the next time, or a worker would stand still, or end
+-- in a deadlock, beside any application that takes its time. Memories that fill no slot and are no
+-- turns are noted in table uncompared, to be compared by their new vectors.
 CREATE OR REPLACE FUNCTION _store_vectors(
     user_id text, model smallint, memory_ids bigint[], embeddings halfvec[], overwrite boolean,
     text_hashes bigint[] DEFAULT NULL)

@@ -112,8 +112,8 @@ BEGIN
     END IF;
 END $$;
 
--- The vector of a trace after a change: that another model made of a text that is another now is
--- none.
+-- The vector of a trace after a change. That of a model that is not in use goes when the text
+-- changes: given is by the model in use.
 CREATE OR REPLACE FUNCTION _changed_vector(
     stored halfvec, in_use boolean, old jsonb, given halfvec) RETURNS halfvec
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -52,7 +52,7 @@ BEGIN
                                    AND m.status IN ('active', 'pending')
                                    AND m.source IS NULL) AS s
         HAVING count(s.memory_id) = count(*);
-        -- Else one was taken away after it was in the way: it is to be stored after all.
+        -- Else the memory in the way of one was taken away meanwhile: it is stored after all.
         EXIT WHEN FOUND;
     END LOOP;
 

@@ -89,7 +89,7 @@ BEGIN
         END IF;
         decision := _decide(stored.content, given.content);
         EXIT WHEN locked OR decision.action <> 'UPDATE';
-        -- Who had the lock may have changed it a moment ago: with the lock it is read once more.
+        -- Whoever held the lock may just have changed it: it is read again under the lock.
         locked := _try_lock_user(user_id);
         EXIT WHEN NOT locked;
     END LOOP;
@@ -149,7 +149,8 @@ DECLARE
     known bigint;
     ended boolean;
 BEGIN
-    -- Of a slot no two overlap: what began before the last one before this is over, and not read.
+    -- No two of a slot overlap: those that began before the one just before this are over, and need
+    -- not be read.
     SELECT m.memory_id INTO known
     FROM memory AS m
     WHERE m.user_id = _fill_slot.user_id AND m.content_hash = given.content_hash
@@ -159,7 +160,7 @@ BEGIN
      FROM memory AS m
      WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind AND m.subject = given.subject
        AND m.position IS NULL AND m.source IS NULL
-       -- The hash tells in which session it was said; in the next it is as true since as long.
+       -- The session is part of the hash: the same words said in another session are compared, too.
        AND (m.content_hash = given.content_hash
             OR _word_sequence(m.content) = told
                AND (given.valid_until IS NULL OR given.valid_until = m.valid_until))

@@ -143,7 +143,7 @@ BEGIN
     RETURN said;
 END $$;
 
--- Nothing is to be done, but that it was said again, and why nothing was done, is kept.
+-- Changes nothing; a revision keeps that it was said again, and why nothing was done.
 CREATE OR REPLACE FUNCTION _noted(
     user_id text, decision jsonb, targets bigint[], author text, run_id bigint, change_id bigint)
     RETURNS outcome

@@ -12,8 +12,8 @@ AS $$
 BEGIN
     RETURN QUERY
     VALUES
-        -- Of one that is not counted (it is newer) the words with df = 1 are another's: gone, that
-        -- would not be found by them until the next refresh.
+        -- A memory newer than the counts is not in them: a word with df = 1 is another memory's,
+        -- which would not be found by it until the next refresh, were its row deleted.
         ('term', false,
          'x.df = 1 AND x.term IN (SELECT unnest(_places(t.terms)) FROM trace AS t '
          'JOIN profile AS p ON p.user_id = t.user_id '

@@ -17,8 +17,8 @@ BEGIN
         WHERE j.user_id = _job_room.user_id AND j.kind = _job_room.kind AND j.status <> 'done'));
 END $$;
 
--- A model is asked once about each pair: the relation that joins them says that it was. Which of
--- them is true since later is shown as the newer; that may be the one that was stored first.
+-- A model is asked once about each pair: the relation that joins them says that it was. The memory
+-- with the later valid_from is shown as the newer, even if it was stored first.
 CREATE OR REPLACE FUNCTION _ask_about_pair(
     user_id text, older bigint, newer bigint, relation text DEFAULT 'related') RETURNS void
     LANGUAGE plpgsql

@@ -104,7 +104,8 @@ BEGIN
     END IF;
 END $$;
 
--- The step before: what interrupted builds left, and users whom recall should know.
+-- The step before that one: drops what interrupted builds left, and compiles _near_rows anew, so
+-- that recall knows who has indexes.
 CREATE OR REPLACE FUNCTION _tend_left_over(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -132,7 +133,7 @@ AS $$
 BEGIN
     SELECT u.memories INTO memories FROM _uncounted(user_id) AS u;
     IF FOUND AND (run.dry_run OR refresh_statistics(user_id) IS NOT NULL) THEN
-        -- How much recall reads for a user with indexes hangs on how many memories were counted.
+        -- How much recall reads for a user with indexes depends on how many memories were counted.
         IF NOT run.dry_run AND _owns_tables() AND pg_try_advisory_xact_lock(_index_lock())
            AND EXISTS (SELECT FROM profile AS p
                        WHERE p.user_id = _count_words.user_id AND p.ann > 0)

@@ -55,10 +55,10 @@ BEGIN ATOMIC
             'attach_source', 'compile_configuration', 'detach_source', 'grant_access']);
 END;
 
--- What who may write, besides memoir_admin, who may all: the tables of memories for both, what
--- belongs to the work of one for that one. With columns those alone; with but all others: a new
--- column of a memory is written by those who write memories, and nobody says anew whose a row is,
--- when it was stored, or whose an index is.
+-- Who may write what; memoir_admin may write all. Agents and workers both write the tables of
+-- memories, and each what belongs to its own work. columns: these alone. but: all columns except
+-- these, so that a new column of a memory is written by whoever writes memories, while nobody
+-- changes whose a row is, when it was stored, or whose an index is.
 CREATE OR REPLACE FUNCTION _writers()
     RETURNS TABLE (roles text[], "right" text, tables text[], columns text[], but text[])
     LANGUAGE sql IMMUTABLE
