@@ -3,14 +3,11 @@
 -- Who writes at this moment is waited for and the next wait: no memory may lack its trace.
 
 -- How many memories recall would lose, and how many it would find by words alone that it finds by
--- their vectors now.
+-- their vectors now. A memory has one trace of a model or none, and no trace is without a memory.
 CREATE OR REPLACE FUNCTION _without_trace(model smallint) RETURNS bigint
     LANGUAGE sql STABLE
-    RETURN (
-        SELECT count(*) FROM memory AS m
-        WHERE NOT EXISTS (SELECT FROM trace AS t
-                          WHERE t.user_id = m.user_id AND t.memory_id = m.memory_id
-                            AND t.model = _without_trace.model));
+    RETURN (SELECT count(*) FROM memory AS m)
+           - (SELECT count(*) FROM trace AS t WHERE t.model = _without_trace.model);
 
 CREATE OR REPLACE FUNCTION _without_its_vector(model smallint) RETURNS bigint
     LANGUAGE sql STABLE

@@ -76,15 +76,18 @@ AS $$
 DECLARE
     until CONSTANT timestamptz := run.at - _days('delete_days');
     jobs_until CONSTANT timestamptz := run.at - _days('job_days');
-    ids bigint[];
+    ids bigint[] := '{}';
     queries bytea[];
 BEGIN
-    ids := ARRAY(SELECT e.event_id FROM event AS e
-                 WHERE e.user_id = user_id AND e.created_at < until
-                   AND (_is_log(e.type)
-                        OR e.archive_job IN (SELECT j.job_id FROM job AS j
-                                             WHERE j.user_id = user_id AND j.status = 'done'))
-                 ORDER BY e.created_at, e.event_id LIMIT run.most);
+    -- All that must stay is looked through for what may go: not again while the rest is deleted.
+    IF after = 0 THEN
+        ids := ARRAY(SELECT e.event_id FROM event AS e
+                     WHERE e.user_id = user_id AND e.created_at < until
+                       AND (_is_log(e.type)
+                            OR e.archive_job IN (SELECT j.job_id FROM job AS j
+                                                 WHERE j.user_id = user_id AND j.status = 'done'))
+                     ORDER BY e.created_at, e.event_id LIMIT run.most);
+    END IF;
     IF NOT run.dry_run THEN
         DELETE FROM event AS e
         WHERE e.user_id = user_id AND e.event_id = ANY (ids) AND e.created_at < until;
@@ -107,7 +110,7 @@ BEGIN
         DELETE FROM tool_call AS c WHERE c.user_id = user_id AND c.tool_call_id = ANY (ids);
     END IF;
     details := details || jsonb_build_object('tool_calls', cardinality(ids));
-    next := CASE WHEN next = 0 OR cardinality(ids) = run.most THEN 0 END;
+    next := coalesce(next, CASE WHEN cardinality(ids) = run.most THEN 1 END);
 
     queries := ARRAY(SELECT q.query_hash FROM query_expansion AS q
                      WHERE q.user_id = user_id AND q.created_at < until LIMIT run.most);
@@ -116,7 +119,7 @@ BEGIN
         WHERE q.user_id = user_id AND q.query_hash = ANY (queries) AND q.created_at < until;
     END IF;
     details := details || jsonb_build_object('expansions', cardinality(queries));
-    next := CASE WHEN next = 0 OR cardinality(queries) = run.most THEN 0 END;
+    next := coalesce(next, CASE WHEN cardinality(queries) = run.most THEN 1 END);
 
     ids := ARRAY(SELECT j.job_id FROM job AS j
                  WHERE j.user_id = user_id AND j.status = 'done'
@@ -128,7 +131,7 @@ BEGIN
         DELETE FROM job AS j WHERE j.user_id = user_id AND j.job_id = ANY (ids);
     END IF;
     details := details || jsonb_build_object('jobs', cardinality(ids));
-    next := CASE WHEN next = 0 OR cardinality(ids) = run.most THEN 0 END;
+    next := coalesce(next, CASE WHEN cardinality(ids) = run.most THEN 1 END);
 
     SELECT jsonb_object_agg(d.key, d.value) INTO details
     FROM jsonb_each(details) AS d WHERE d.value <> '0';

@@ -68,6 +68,30 @@ def test_a_setting_is_read_once_and_not_for_every_event(tx):
     assert calls_made(tx, "_config", "SELECT FROM memoir.maintain()") < 100
 
 
+def test_events_that_stay_are_looked_at_once_while_jobs_are_deleted(tx):
+    tx.execute(
+        "SELECT memoir.event_add('note', '{}', created_at => %s) FROM generate_series(1, 100)",
+        (ago(days=70),),
+    )
+    tx.execute(
+        "INSERT INTO memoir.job (user_id, kind, payload, status, finished_at)"
+        " SELECT 'default', 'reflect', '{}', 'done', %s FROM generate_series(1, 100)",
+        (ago(days=20),),
+    )
+    # Jobs that vouch for events are found by their index.
+    for method in ("seqscan", "hashjoin", "mergejoin", "material"):
+        tx.execute(f"SET LOCAL enable_{method} = off")
+    read = """SELECT sum(idx_tup_fetch + seq_tup_read)::int FROM pg_stat_xact_user_tables
+              WHERE relname ~ '^event_'"""
+    before, after = value(tx, read), 0
+    while after is not None:
+        batch = """SELECT next FROM memoir._delete_old(
+            'default', memoir._new_run(NULL, %s, false, 20, 0), %s)"""
+        (after,) = (tx.execute(batch, (NOW, after)).fetchall() or [(None,)])[0]
+    assert value(tx, "SELECT count(*) FROM memoir.job") == 0
+    assert value(tx, read) - before <= 200
+
+
 def test_what_a_batch_has_archived_the_next_one_does_not_look_at_again(tx):
     tx.execute(
         "SELECT memoir.event_add('note', '{}', created_at => %s - n * interval '1 hour')"
