@@ -42,13 +42,14 @@ END $$;
 -- Whether a conversation says what was forgotten, ended, merged or corrected since it began: that
 -- does not come back from there, only when it is said again. What undo() took away may, and in a
 -- slot time decides.
-CREATE OR REPLACE FUNCTION _taken_back(finished job, kind text, subject text, content text)
+CREATE OR REPLACE FUNCTION _taken_back(finished job, subject text, content text)
     RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
     since CONSTANT timestamptz := finished.payload ->> 'since';
+    slot CONSTANT text := _check_subject(subject);
 BEGIN
     RETURN EXISTS (
         SELECT FROM memory AS m
@@ -58,7 +59,7 @@ BEGIN
                       SELECT r.action IN ('FORGET', 'REJECT') FROM revision AS r
                       WHERE r.user_id = m.user_id AND r.memory_id = m.memory_id
                       ORDER BY r.revision_id DESC LIMIT 1)
-                  WHEN 'superseded' THEN _taken_back.subject IS NULL
+                  WHEN 'superseded' THEN (m.subject = slot) IS NOT TRUE
                   ELSE m.status = 'archived' END
           AND (_decide(m.content, _taken_back.content)).action = 'NOOP'
     ) OR EXISTS (
@@ -68,8 +69,7 @@ BEGIN
           AND (_decide(r.old_values ->> 'content', _taken_back.content)).action = 'NOOP'
     ) OR EXISTS (
         SELECT FROM memory AS m
-        WHERE m.user_id = finished.user_id AND m.kind = _taken_back.kind
-          AND m.subject = _check_subject(_taken_back.subject) AND m.status = 'active'
+        WHERE m.user_id = finished.user_id AND m.subject = slot AND m.status = 'active'
           AND m.position IS NULL AND m.source IS NULL
           AND _corrected_since(finished, m.memory_id));
 END $$;
@@ -174,8 +174,7 @@ BEGIN
         SELECT jsonb_agg(m.memory || jsonb_build_object('data', _pairs(m.memory -> 'data'))
                          ORDER BY m.place)
         FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place)
-        WHERE NOT _taken_back(finished, m.memory ->> 'kind', m.memory ->> 'subject',
-                              m.memory ->> 'content')),
+        WHERE NOT _taken_back(finished, m.memory ->> 'subject', m.memory ->> 'content')),
         _said_at(finished));
 END $$;
 
@@ -208,8 +207,7 @@ BEGIN
                                      WHEN 'UPDATE' THEN (d.decision ->> 'memory_id')::bigint END
         WHERE d.decision ->> 'action' = 'NOOP'
            OR NOT (_corrected_since(finished, _said_id(d.decision -> 'memory_id'))
-                   OR _taken_back(finished, d.decision ->> 'kind', d.decision ->> 'subject',
-                                  d.decision ->> 'content'))));
+                   OR _taken_back(finished, d.decision ->> 'subject', d.decision ->> 'content'))));
 END $$;
 
 CREATE OR REPLACE FUNCTION _apply_consolidate(finished job, answer jsonb) RETURNS void

@@ -126,6 +126,14 @@ def test_turns_that_say_the_same_are_all_kept(tx):
         assert said(tx, "yes, tea!", kind="turn", session_id="s", turn=turn).action == "ADD"
 
 
+@pytest.mark.parametrize("vector", [None, "[1,0,0]"])
+def test_a_duplicate_is_found_beside_what_differs_by_a_sign(tx, vector):
+    remember(tx, "Ann's blood type is A-", embedding=vector, session_id="a")
+    second = remember(tx, "Ann's blood type is A+", session_id="b")
+    done = said(tx, "Ann's blood type is A+", embedding=vector, session_id="c")
+    assert (done.action, done.memory_id) == ("NOOP", second)
+
+
 def test_a_duplicate_is_found_behind_many_memories_of_the_same_word(tx):
     first = remember(tx, "Gudrun grows saffron in Ålesund")
     remember_all(tx, [f"Gudrun calls number {n}" for n in range(60)])

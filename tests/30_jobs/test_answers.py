@@ -332,7 +332,7 @@ def test_a_correction_stays_whatever_the_conversation_before_it_is_read_for(tx, 
         "extract": {"memories": [rome]},
         "reflect": {
             "decisions": [
-                decided("ADD", None, said[0], **said[1]),
+                decided("ADD", None, said[0], kind="general", **said[1]),
                 decided("SUPERSEDE", str(city), said[0], **said[1]),
             ]
         },
@@ -350,7 +350,7 @@ def test_what_was_superseded_does_not_come_back_beside_what_is_true_since(tx, ki
     call(tx, "supersede", memory_id=old, by_id=remember(tx, "Carla manages the work of Ada"))
     answers = {
         "extract": {"memories": [ben]},
-        "reflect": {"decisions": [decided("ADD", None, "Ben is the manager of Ada")]},
+        "reflect": {"decisions": [decided("ADD", None, ben["content"], subject="ada.manager")]},
     }
     assert answered(tx, chat_job(tx, kind, {"session_id": "s"}), answers[kind]) == "done"
     assert memories(tx, "content, status") == [
