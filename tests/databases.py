@@ -61,7 +61,8 @@ SELECT
 """
 OTHERS = """
 SELECT FROM pg_stat_activity
-WHERE datname = current_database() AND pid NOT IN (pg_backend_pid(), %s)
+WHERE datname = current_database() AND backend_type = 'client backend'
+  AND pid NOT IN (pg_backend_pid(), %s)
 """
 RESTART = """
 SELECT setval(format('%I.%I', schemaname, sequencename), start_value, false)

@@ -89,14 +89,14 @@ def work(dsn: str, api: OpenAIServer) -> Work:
 def working(dsn: str, api: OpenAIServer, **options: Any) -> Iterator[tuple[Worker, Log]]:
     """A worker in a thread, stopped at the end."""
     log: Log = []
-    runs = worker(dsn, api, log, **{"poll": 0.05, "grace": 5.0, **options})
+    runs = worker(dsn, api, log, **{"poll": 0.05, "grace": 30.0, **options})
     thread = threading.Thread(target=runs.run)
     thread.start()
     try:
         yield runs, log
     finally:
         runs.stop()
-        thread.join(20)
+        thread.join(60)
     assert not thread.is_alive()
 
 
@@ -397,7 +397,7 @@ def held(api: OpenAIServer) -> Iterator[threading.Event]:
     free = threading.Event()
 
     def answer(_: Body) -> Any:
-        free.wait(10)
+        free.wait(60)
         return KEYWORDS
 
     api.answer = answer
@@ -436,15 +436,15 @@ def test_a_job_that_takes_longer_than_its_lease_stays_with_its_worker(
     db: psycopg.Connection, dsn: str, api: OpenAIServer, work: Work
 ) -> None:
     wants_keywords(db)
-    api.answer = lambda _: time.sleep(1.5) or KEYWORDS
+    api.answer = lambda _: time.sleep(3) or KEYWORDS
     log: Log = []
-    runs = worker(dsn, api, log, name="slow", lease=1.0)
+    runs = worker(dsn, api, log, name="slow", lease=2.0)
     thread = threading.Thread(target=runs.run, args=(True,))
     thread.start()
     until(lambda: api.chats)
     while thread.is_alive():
         assert outcomes(work(name="other")) == []
-        thread.join(0.1)
+        thread.join(0.4)
     assert outcomes(log) == ["done"]
 
 
@@ -467,7 +467,7 @@ def test_a_job_that_is_gone_does_not_stop_the_worker_while_it_waits_for_the_mode
     wants_keywords(db)
     kept = wants_keywords(db, user="bob")
     lease = "SELECT run_at FROM memoir.job WHERE job_id = %s"
-    with working(dsn, api, lease=1.0) as (_, log):
+    with working(dsn, api, lease=3.0) as (_, log):
         until(lambda: len(api.chats) == 2)
         db.execute("SELECT memoir.purge_user('ada')")
         before = value(db, lease, kept)
