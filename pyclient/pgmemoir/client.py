@@ -418,7 +418,10 @@ class Memoir(Management):
         if self._conn is None or (self._own and not self._is_usable(self._conn)):
             self.close()
             conn = psycopg.connect(
-                resolve_dsn(self._dsn), autocommit=True, fallback_application_name="pgmemoir"
+                resolve_dsn(self._dsn),
+                autocommit=True,
+                client_encoding="utf8",
+                fallback_application_name="pgmemoir",
             )
             _mind_a_pooler(conn, _execute(conn, SESSION))
             self._conn = conn
@@ -691,7 +694,10 @@ class AsyncMemoir(AsyncManagement):
             await self._discard()
             dsn = await asyncio.to_thread(resolve_dsn, self._dsn)
             conn = await psycopg.AsyncConnection.connect(
-                dsn, autocommit=True, fallback_application_name="pgmemoir"
+                dsn,
+                autocommit=True,
+                client_encoding="utf8",
+                fallback_application_name="pgmemoir",
             )
             _mind_a_pooler(conn, await _execute_async(conn, SESSION))
             self._conn = conn

@@ -19,6 +19,7 @@ from typing import Any
 
 import psycopg
 
+from .connections import connect
 from .errors import BadFile, MemoirError, translate
 from .files import read_text, write_atomically
 from .statements import rows
@@ -167,9 +168,7 @@ def watch(
     pause = 0.0
     while not stop.wait(pause):
         try:
-            with psycopg.connect(
-                dsn, autocommit=True, prepare_threshold=None, application_name="memoir sync"
-            ) as conn:
+            with connect(dsn, application_name="memoir sync") as conn:
                 conn.execute("LISTEN memoir")
                 watched.follow(conn)
         except psycopg.OperationalError as error:

@@ -20,6 +20,7 @@ from psycopg.rows import tuple_row
 
 from . import calls
 from .calls import Maintained
+from .connections import connect
 from .errors import MemoirError
 from .prerequisites import value, vector_schema
 
@@ -76,7 +77,7 @@ def maintain(dsn: str, user: str | None, everybody: bool, watch: Watch) -> Itera
 def planned(dsn: str, user: str | None, everybody: bool) -> list[Maintained]:
     """What `maintain` would do; changes nothing."""
     call = calls.maintain(user, everybody, build_up_to=0, dry_run=True)
-    with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as conn:
+    with connect(dsn) as conn:
         cur = conn.cursor(row_factory=tuple_row)
         has_session = _has_session(cur)
         if has_session:
@@ -94,7 +95,7 @@ def tend_recall(dsn: str, user: str | None, watch: Watch) -> Iterator[Maintained
 def _upkeep(
     dsn: str, call: calls.Call[list[Maintained]], everybody: bool, watch: Watch
 ) -> Iterator[Maintained]:
-    with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as conn:
+    with connect(dsn) as conn:
         cur = conn.cursor(row_factory=tuple_row)
         has_session = _has_session(cur)
         if has_session:
@@ -249,7 +250,7 @@ def _watched(dsn: str, cur: Cursor, row: Maintained, report: Report) -> Iterator
     pid = cur.connection.info.backend_pid
 
     def look() -> None:
-        with suppress(psycopg.Error), psycopg.connect(dsn, autocommit=True) as conn:
+        with suppress(psycopg.Error), connect(dsn) as conn:
             while not ended.wait(_SECONDS_BETWEEN_LOOKS):
                 found = conn.execute(_PROGRESS, (pid,)).fetchone()
                 if found:

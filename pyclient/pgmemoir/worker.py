@@ -24,6 +24,7 @@ from typing import Any
 
 import psycopg
 
+from .connections import connect
 from .embedders import Embedder, OpenAIEmbedder
 from .errors import MemoirError, NotFound, UnknownKind, translate
 from .jobs import Fail, Job, Jobs, Result
@@ -167,12 +168,7 @@ class Worker:
         return not self._running or time.monotonic() >= self._stop_at
 
     def _connect(self) -> None:
-        self._conn = psycopg.connect(
-            self._dsn,
-            autocommit=True,
-            prepare_threshold=None,  # works through a pooler of transactions
-            application_name=f"pgmemoir {self._name}",
-        )
+        self._conn = connect(self._dsn, application_name=f"pgmemoir {self._name}")
         # Whatever the database's own is: each transaction sees what the ones it waited for did.
         self._conn.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         self._conn.add_notify_handler(self._hint)

@@ -44,6 +44,15 @@ def test_what_is_remembered_is_in_the_context(memoir: Call) -> None:
     assert "Tests run with make test." in found.stdout
 
 
+def test_the_encoding_of_the_environment_does_not_count(
+    memoir: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memoir("remember", "认证失败")
+    monkeypatch.setenv("PGCLIENTENCODING", "SQL_ASCII")
+    assert "认证失败" in memoir("export", "-").stdout
+    assert memoir("migrate", "status").exit_code == 0
+
+
 def test_remember_prints_json(memoir: Call) -> None:
     done = memoir("remember", "中文也可以", "--json")
     assert json.loads(done.stdout)["action"] == "ADD"

@@ -418,6 +418,16 @@ def test_an_error_of_the_server_keeps_its_hint(open_client: OpenClient) -> None:
     assert isinstance(caught.value.__cause__, psycopg.Error)
 
 
+def test_the_encoding_of_the_environment_does_not_count(
+    open_client: OpenClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for encoding in ("SQL_ASCII", "LATIN1"):
+        monkeypatch.setenv("PGCLIENTENCODING", encoding)
+        memory = open_client(embedder=None)
+        memory.remember("认证失败")
+        assert "认证失败" in memory.context("认证失败")
+
+
 def test_a_connection_that_was_lost_is_opened_again(
     open_client: OpenClient, db: psycopg.Connection
 ) -> None:

@@ -23,6 +23,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from .. import __version__
 from ..client import Memoir, embedded_dsn
+from ..connections import connect
 from ..errors import MemoirError, NotInstalled, translate
 from .output import lines
 
@@ -116,8 +117,8 @@ class App:
         return []
 
     def connect(self, *, autocommit: bool = True) -> psycopg.Connection[Any]:
-        """A connection that prepares nothing, so that it may lead to a pooler of transactions."""
-        return psycopg.connect(self.address, autocommit=autocommit, prepare_threshold=None)
+        """A connection to a database with the schema of this version."""
+        return connect(self.address, autocommit=autocommit)
 
     @contextmanager
     def memoir(self) -> Iterator[Memoir]:

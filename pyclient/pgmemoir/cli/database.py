@@ -11,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import tuple_row
 
 from .. import ledger, migrations, server
+from ..connections import connect
 from ..errors import MemoirError
 from ..prerequisites import value, vector_schema
 from .app import NOT_CONNECTED, App
@@ -54,7 +55,7 @@ def down(app: App, target: int, yes: bool) -> None:
             abort=True,
             err=True,
         )
-    with psycopg.connect(app.bare_address, autocommit=True) as conn:
+    with connect(app.bare_address) as conn:
         undone = migrations.down(conn, target)
     for name in undone:
         click.echo(f"undone {name}")
@@ -65,7 +66,7 @@ def down(app: App, target: int, yes: bool) -> None:
 @click.pass_obj
 def status(app: App) -> None:
     """List the migrations and whether they are applied."""
-    with psycopg.connect(app.bare_address, autocommit=True) as conn:
+    with connect(app.bare_address) as conn:
         rows, road = migrations.status(conn), ledger.road(conn)
     cells = [["name", "state", "applied", "by", "ms"]]
     for row in rows:
@@ -78,7 +79,7 @@ def status(app: App) -> None:
 
 
 def _up(app: App, target: int | None, dry_run: bool) -> None:
-    with psycopg.connect(app.bare_address, autocommit=True) as conn:
+    with connect(app.bare_address) as conn:
         applied = migrations.up(conn, target, dry_run)
     word = "would apply" if dry_run else "applied"
     for name in applied:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import click
-import psycopg
 
+from ..connections import connect
 from ..doctor import Check, examine
 from ..embedders import default_embedder
 from ..models import default_chat_model
@@ -39,7 +39,7 @@ def doctor(app: App, as_json: bool) -> None:
 def _checks(app: App) -> Iterator[Check]:
     embedder = default_embedder()
     try:
-        conn = psycopg.connect(app.best_address, autocommit=True, prepare_threshold=None)
+        conn = connect(app.best_address)
     except Exception as error:
         report, _ = explain_error(error)
         yield Check("connection", "fail", app.without_password(report.message), report.hint)
