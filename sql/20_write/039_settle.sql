@@ -143,8 +143,6 @@ AS $$
 #variable_conflict use_column
 DECLARE
     change CONSTANT bigint := coalesce(change_id, _next_change());
-    -- Here, or every memory of this moment would work it out again.
-    told CONSTANT text := _word_sequence(given.content);
     place record;
     known bigint;
     ended boolean;
@@ -162,7 +160,7 @@ BEGIN
        AND m.position IS NULL AND m.source IS NULL
        -- The session is part of the hash: the same words said in another session are compared, too.
        AND (m.content_hash = given.content_hash
-            OR _word_sequence(m.content) = told
+            OR _word_sequence(m.content) = (SELECT _word_sequence(given.content))  -- once
                AND (given.valid_until IS NULL OR given.valid_until = m.valid_until))
        AND m.valid_from >= coalesce((
            SELECT max(h.valid_from) FROM memory AS h
