@@ -163,6 +163,7 @@ def test_a_longer_file_adds_what_is_new(memoir: Call, chat: Path) -> None:
     assert memoir("import", str(chat)).stdout.startswith("1 messages stored, 4 known already")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("timed", [True, False])
 @pytest.mark.parametrize(
     ("changed", "places"),
