@@ -1,9 +1,9 @@
 -- Changes the memory of one row of an attached table, with its revision and its traces: what
 -- _revise (20_write/023_changes) does for many memories of any kind, in less than half of its time,
 -- because the application waits for it. A row stands in nobody's way: its hash is that of its key
--- and it fills no slot. Nobody is notified: the application knows what its rows say. Keywords of the
--- old text go; those of the new one, which would be two fifths of the time, are found as those of a
--- new row are (_source_keywords).
+-- and it fills no slot. Nobody is notified: the application knows what its rows say. Keywords of
+-- the old text go; those of the new one, which would be two fifths of the time, are found as those
+-- of a new row are (_source_keywords).
 
 -- The values of the columns that differ, as they were; NULL where none does.
 CREATE OR REPLACE FUNCTION _replaced_values(stored memory, changed memory) RETURNS jsonb
@@ -27,8 +27,8 @@ BEGIN
         WHERE v.old IS DISTINCT FROM v.new);
 END $$;
 
--- The traces of a memory whose text or names are others now. A vector is that of the text before, as
--- keywords are but for what the user tagged.
+-- The traces of a memory whose text or names are others now. A vector is that of the text before,
+-- as keywords are but for what the user tagged.
 CREATE OR REPLACE FUNCTION _retell_row(changed memory, of_kind kind, retold boolean) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -268,8 +268,8 @@ BEGIN
     read_rows := read_rows + cardinality(waiting);
 END $$;
 
--- Keywords of rows that came or changed by trigger or fill, which wait for none: so many memories of
--- a user. They are held till the keywords are there, or one that the application changes at this
+-- Keywords of rows that came or changed by trigger or fill, which wait for none: so many memories
+-- of a user. They are held till the keywords are there, or one that the application changes at this
 -- moment had those of its old text; one that it is changing already is left for the next time.
 CREATE OR REPLACE FUNCTION _source_keywords(user_id text, after bigint, most int, OUT looked_at int,
                                             OUT last_id bigint)
