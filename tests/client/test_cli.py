@@ -452,6 +452,12 @@ def test_the_version_is_printed() -> None:
     assert CliRunner().invoke(cli.main, ["--version"]).stdout.startswith("pgmemoir 0.")
 
 
+def test_the_package_is_run_as_the_command() -> None:
+    command = [sys.executable, "-m", "pgmemoir", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: python -m pgmemoir [OPTIONS] COMMAND")
+
+
 def test_a_server_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli.main, ["--data", str(tmp_path), "server", "status"])
     assert done.exit_code == 3
