@@ -94,14 +94,19 @@ CREATE OR REPLACE FUNCTION _use_own_index(user_id text, number int) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    -- What summary() says from here on, counted before his row is locked.
+    told CONSTANT jsonb := (SELECT to_jsonb(s) FROM _summary(user_id) AS s WHERE number > 0);
 BEGIN
     IF number > 0 AND cardinality(_own_indexes(number, user_id)) < 3 THEN
         RAISE EXCEPTION 'user "%" has no complete indexes trace_near_%, trace_words_% and '
                         'trace_leading_%', user_id, number, number, number
             USING ERRCODE = 'ME013', HINT = 'memoir maintain builds them.';
     END IF;
-    INSERT INTO profile AS p (user_id, ann) VALUES (_use_own_index.user_id, number)
-    ON CONFLICT ON CONSTRAINT profile_pkey DO UPDATE SET ann = excluded.ann, updated_at = now();
+    INSERT INTO profile AS p (user_id, ann, overview)
+    VALUES (_use_own_index.user_id, number, told)
+    ON CONFLICT ON CONSTRAINT profile_pkey DO UPDATE
+    SET ann = excluded.ann, overview = excluded.overview, updated_at = now();
     -- Without indexes recall wants statistics of exactly what is there.
     UPDATE profile AS p SET counted = 0, counted_up_to = 0
     WHERE p.user_id = _use_own_index.user_id AND p.ann = 0;

@@ -79,6 +79,14 @@ def test_a_user_with_many_memories_gets_indexes_and_his_words_are_counted(small)
     assert (number(small), indexes(small)) == (1, OWN)
 
 
+def test_whose_words_were_counted_before_he_had_indexes_is_not_counted_by_every_summary(small):
+    fill(small, 30)
+    maintain(small, build_up_to=0)
+    assert maintain(small) == [("default", "index built", 30)]
+    kept = "SELECT overview ->> 'memories' FROM memoir.profile WHERE user_id = 'default'"
+    assert value(small, kept) == "30"
+
+
 def test_a_second_time_does_nothing(small):
     fill(small, 30, "ada")
     remember(small, "tea", user_id="bob")
