@@ -8,7 +8,6 @@ import psycopg
 import pytest
 from tests.jobs import claim, fail, ready
 from tests.rows import (
-    blocks_read,
     call,
     fill,
     found,
@@ -16,6 +15,7 @@ from tests.rows import (
     refused,
     remember,
     remember_all,
+    rows_read,
     value,
     wave,
 )
@@ -117,10 +117,10 @@ def test_traces_of_one_user_are_looked_for_among_his_own(tx):
     call(tx, "add_model", name="large", dimensions=4)
     missing = "SELECT FROM memoir.fill_model('large', user_id => 'mia')"
     remember(tx, "tea", user_id="mia")
-    before = blocks_read(tx, missing)
+    before = rows_read(tx, missing)
     for user in ("ada", "zoe"):
         remember_all(tx, (f"note {n}" for n in range(200)), user=user)
-    assert blocks_read(tx, missing) < before + 10
+    assert rows_read(tx, missing) < before + 10
 
 
 @pytest.mark.parametrize("step", ["added", "prepared", "half embedded", "embedded"])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 from tests.jobs import claim, enqueue, fail, finish, job, ready
-from tests.rows import blocks_read, call, recall, remember, remember_all, value
+from tests.rows import call, recall, remember, remember_all, rows_read, value
 
 LATER = datetime.now(UTC) + timedelta(days=2)
 
@@ -264,7 +264,7 @@ def test_a_payload_that_makes_no_sense_stops_nobody(tx, payload):
 def test_a_page_of_one_user_reads_nothing_of_the_others(tx):
     page = "SELECT FROM memoir.memories_without_vector(user_id => 'mia')"
     remember(tx, "tea", user_id="mia")
-    before = blocks_read(tx, page)
+    before = rows_read(tx, page)
     for user in ("ada", "zoe"):
         remember_all(tx, (f"note {n}" for n in range(500)), user=user)
-    assert blocks_read(tx, page) < before + 10
+    assert rows_read(tx, page) < before + 10

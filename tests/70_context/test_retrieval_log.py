@@ -138,17 +138,16 @@ def test_a_mode_of_more_parts_logs_the_score_and_the_weight(tx):
 @pytest.mark.parametrize(
     "reader",
     [
-        "SELECT payload FROM memoir.retrieval_log WHERE user_id = 'ada'",
-        "SELECT memoir.mark_used(max(retrieval_id), '{1}', 'ada') FROM memoir.retrieval",
-        "SELECT FROM memoir._shown('ada', (SELECT array_agg(retrieval_id) FROM memoir.retrieval),"
-        " '{}')",
+        "SELECT payload FROM memoir.retrieval_log WHERE retrieval_id = {}",
+        "SELECT memoir.mark_used({}, '{{1}}', 'ada')",
+        "SELECT FROM memoir._shown('ada', ARRAY[{}], '{{}}')",
     ],
 )
 def test_of_a_large_block_the_row_is_fetched_once_and_not_for_every_line(tx, reader):
     # Of a mode that tells no decay, which asks for the age of each memory.
-    tx.execute("""INSERT INTO memoir.retrieval (user_id, created_at, mode, query, ids, kinds, score,
+    insert = """INSERT INTO memoir.retrieval (user_id, created_at, mode, query, ids, kinds, score,
         weights, chosen, token_used, token_budget, elapsed_ms)
         SELECT 'ada', now(), 'search', 'tea', array_agg((1e15 * random())::bigint),
                array_agg(8), array_agg(random()), array_fill(1, ARRAY[17]), array_agg(n), 1, 1, 1
-        FROM generate_series(1, 2000) AS n""")
-    assert blocks_read(tx, reader) < 500
+        FROM generate_series(1, 2000) AS n RETURNING retrieval_id"""
+    assert blocks_read(tx, reader.format(value(tx, insert))) < 500
