@@ -258,7 +258,8 @@ COMMENT ON COLUMN mode.when_boost IS
 COMMENT ON COLUMN mode.question_penalty IS 'Taken from a memory that is a question itself.';
 COMMENT ON COLUMN mode.neighbour_weight IS
     'Share of the scores of the turns before and after that a turn gains; '
-    'second_neighbour_weight: of the two beyond.';
+    'second_neighbour_weight: of the two beyond. The first turns of a session have none before '
+    'them: of those after they gain twice the share.';
 COMMENT ON COLUMN mode.answer_weight IS
     'Share of the score of the turn before that a turn gains besides, where that one asks.';
 COMMENT ON COLUMN mode.session_weight IS

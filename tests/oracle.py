@@ -318,17 +318,23 @@ def own_score(
 
 
 def with_neighbours(turn: Turn, memory: Sequence[Turn], rules: TurnRules) -> float:
-    """A score with what the two turns before it in its session and the two after lend."""
+    """A score with what the two turns before it in its session and the two after lend.
+
+    Where there is none so far before it, the one after counts twice.
+    """
     if turn.session is None or turn.place is None:
         return turn.own
     turns = [each for each in memory if each.session == turn.session and each.place is not None]
     turns.sort(key=lambda each: (each.place, each.key))
     here = turns.index(turn)
     score = turn.own
-    for other, each in enumerate(turns):
-        score += {1: rules.near, 2: rules.beyond}.get(abs(other - here), 0) * each.own
-        if other == here - 1 and each.asks:
-            score += rules.answer * each.own
+    for steps, weight in ((1, rules.near), (2, rules.beyond)):
+        if here >= steps:
+            score += weight * turns[here - steps].own
+        if here + steps < len(turns):
+            score += weight * turns[here + steps].own * (1 if here >= steps else 2)
+    if here > 0 and turns[here - 1].asks:
+        score += rules.answer * turns[here - 1].own
     return score
 
 

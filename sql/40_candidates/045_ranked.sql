@@ -62,8 +62,11 @@ BEGIN
                CASE WHEN b.is_1 THEN (near + CASE WHEN b.asks_1 THEN settings.answer_weight
                                                   ELSE 0 END) * b.own_1 ELSE 0 END AS gain_1,
                CASE WHEN b.is_2 THEN beyond * b.own_2 ELSE 0 END AS gain_2,
-               CASE WHEN b.is_3 THEN near * b.own_3 ELSE 0 END AS gain_3,
-               CASE WHEN b.is_4 THEN beyond * b.own_4 ELSE 0 END AS gain_4
+               CASE WHEN b.is_3 THEN CASE WHEN b.is_1 THEN near ELSE near + near END * b.own_3
+                    ELSE 0 END AS gain_3,
+               CASE WHEN b.is_4
+                    THEN CASE WHEN b.is_2 THEN beyond ELSE beyond + beyond END * b.own_4
+                    ELSE 0 END AS gain_4
         FROM beside AS b JOIN smoothed AS r USING (place)
     ), lifted AS (
         SELECT l.*, CASE WHEN l.preselected AND l.session > 0 THEN settings.session_weight

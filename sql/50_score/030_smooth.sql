@@ -5,7 +5,8 @@ CREATE OR REPLACE FUNCTION _place(session bigint, "position" int, asks boolean) 
     RETURN 4 * session + CASE WHEN "position" >= 0 THEN 2 ELSE 0 END + asks::int;
 
 -- What a turn gains from the turns one and two before and after it, of its own session; the one
--- before gives more where it asks.
+-- before gives more where it asks. The first turns of a session, which bring the news, have none
+-- before them: there the ones after count twice.
 CREATE OR REPLACE FUNCTION _neighbours(
     own bigint, before bigint, after bigint, second_before bigint, second_after bigint,
     before_score real, after_score real, second_before_score real, second_after_score real,
@@ -15,9 +16,14 @@ CREATE OR REPLACE FUNCTION _neighbours(
     RETURN CASE WHEN own < 4 OR own & 2 = 0 THEN 0 ELSE
         CASE before - (own & -2) WHEN 0 THEN near * before_score
                                  WHEN 1 THEN (near + answer) * before_score ELSE 0 END
-        + CASE WHEN after & -2 = own & -2 THEN near * after_score ELSE 0 END
+        + CASE WHEN after & -2 = own & -2
+               THEN CASE WHEN before & -2 = own & -2 THEN near ELSE near + near END * after_score
+               ELSE 0 END
         + CASE WHEN second_before & -2 = own & -2 THEN beyond * second_before_score ELSE 0 END
-        + CASE WHEN second_after & -2 = own & -2 THEN beyond * second_after_score ELSE 0 END
+        + CASE WHEN second_after & -2 = own & -2
+               THEN CASE WHEN second_before & -2 = own & -2 THEN beyond
+                         ELSE beyond + beyond END * second_after_score
+               ELSE 0 END
         END;
 
 -- Scores in the order of their turns, each with a share of its neighbours': one vector shifted by

@@ -147,13 +147,26 @@ def test_a_turn_gains_from_the_turns_beside_it(tx):
 
 def test_a_turn_gains_from_the_turns_beyond(tx):
     say(tx, "a", "one", "two", "three", "tea", "five", "six", "seven")
-    assert gained(tx, "tea", second_neighbour_weight=0.2) == {"two": 0.2, "six": 0.2}
+    assert gained(tx, "tea", second_neighbour_weight=0.2) == {"two": 0.4, "six": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("question", "weights", "gain"),
+    [
+        ("tea", {"neighbour_weight": 0.1}, {"first": 0.2, "third": 0.1}),
+        ("milk", {"neighbour_weight": 0.1}, {"third": 0.1, "last": 0.1}),
+        ("third", {"second_neighbour_weight": 0.1}, {"first": 0.2, "last": 0.1}),
+    ],
+)
+def test_the_first_turns_of_a_session_gain_twice_from_those_after(tx, question, weights, gain):
+    say(tx, "a", "first", "tea", "third", "milk", "last")
+    assert gained(tx, question, **weights) == gain
 
 
 def test_neighbours_are_the_next_turns_whatever_their_numbers(tx):
     for turn, content in ((3, "tea"), (70, "after"), (0, "before")):
         remember(tx, content, "turn", session_id="a", turn=turn)
-    assert gained(tx, "tea", neighbour_weight=0.3) == {"before": 0.3, "after": 0.3}
+    assert gained(tx, "tea", neighbour_weight=0.3) == {"before": 0.6, "after": 0.3}
 
 
 def test_neighbours_never_cross_a_session(tx):
@@ -161,7 +174,7 @@ def test_neighbours_never_cross_a_session(tx):
         say(tx, f"session {session}", f"tea {session}", f"milk {session}", f"tea again {session}")
     settings = {"neighbour_weight": 0.3, "second_neighbour_weight": 0.2, "answer_weight": 0.2}
     gain = gained(tx, "milk", **settings)
-    assert set(gain.values()) == {0.3}
+    assert set(gain.values()) == {0.6, 0.3}
     assert not [text for text in gain if text.startswith("milk")]
 
 
