@@ -263,6 +263,7 @@ CREATE TABLE relation (
     type text NOT NULL CHECK (type IN
         ('supports', 'contradicts', 'refines', 'supersedes', 'derived_from', 'related')),
     strength float8 NOT NULL DEFAULT 0.5 CHECK (strength BETWEEN 0 AND 1),
+    change_id bigint,
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (user_id, from_id, to_id, type),
     FOREIGN KEY (user_id, from_id) REFERENCES memory ON DELETE CASCADE,
@@ -272,6 +273,9 @@ CREATE TABLE relation (
 CREATE INDEX relation_from ON relation (user_id, from_id, strength DESC, to_id) INCLUDE (type);
 CREATE INDEX relation_to ON relation (user_id, to_id, strength DESC, from_id) INCLUDE (type);
 COMMENT ON TABLE relation IS 'How two memories of a user bear on each other.';
+COMMENT ON COLUMN relation.change_id IS
+    'Of a source: the change that gave the memory the text that was made from it; undo() of that '
+    'change takes the source away. NULL: it has the text it was added with.';
 
 CREATE TABLE entity (
     user_id text NOT NULL,

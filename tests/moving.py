@@ -77,6 +77,7 @@ def live(conn: psycopg.Connection, user: str, word: str = "Zanzibar") -> list[in
     call(conn, "mention", memory_id=other, entity="学校", type="place", **says)
     call(conn, "relate", from_id=one, to_id=other, type="supports", **says)
     call(conn, "update_memory", memory_id=other, content=f"{word} goes to school", **says)
+    remember(conn, f"{word} goes to school", sources=[goal], **says)
     call(conn, "forget", memory_id=goal, reason=word, **says)
     call(conn, "restore", memory_id=goal, **says)
     add_event(conn, "alert", {"said": word, "missing": None}, **says)

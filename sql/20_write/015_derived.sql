@@ -40,12 +40,33 @@ BEGIN
       AND (t.derived, t.session, t.position) <> (s.derived, s.session, s.position);
 END $$;
 
--- Says that memories were made from others; the arrays go side by side.
-CREATE OR REPLACE FUNCTION _derive(user_id text, from_ids bigint[], to_ids bigint[]) RETURNS void
+-- The change that gave a memory the text it has; NULL: it has the text it was added with.
+CREATE OR REPLACE FUNCTION _change_of_text(user_id text, memory_id bigint) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT r.change_id
+        FROM revision AS r
+        WHERE r.user_id = _change_of_text.user_id AND r.memory_id = _change_of_text.memory_id
+          AND r.old_values ? 'content' AND r.action <> 'UNDO'
+          AND NOT EXISTS (
+              SELECT FROM revision AS u
+              WHERE u.user_id = _change_of_text.user_id
+                AND u.memory_id = _change_of_text.memory_id AND u.undoes = r.change_id)
+        ORDER BY r.revision_id DESC LIMIT 1);
+END $$;
+
+-- Says that memories were made from others; the arrays go side by side. change_ids: the changes
+-- that gave them the texts that were made.
+CREATE OR REPLACE FUNCTION _derive(
+    user_id text, from_ids bigint[], to_ids bigint[], change_ids bigint[] DEFAULT NULL)
+    RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM _link(user_id, from_ids, to_ids, 'derived_from', 1);
+    PERFORM _link(user_id, from_ids, to_ids, 'derived_from', 1, change_ids);
     PERFORM _mark_derived(user_id, from_ids);
 END $$;

@@ -3,9 +3,11 @@
 -- tables were small would read them whole for as long as the connection lasts. Nothing is memoized:
 -- texts are seldom the same, and to keep the keywords of each takes 1.5 µs.
 
--- The keywords and sources that come with a memory; those it has stay.
+-- The keywords and sources that come with a memory; those it has stay. is_new: its text is the
+-- first it has.
 CREATE OR REPLACE FUNCTION _tag(
-    user_id text, memory_id bigint, tags text[], sources bigint[], origin text) RETURNS void
+    user_id text, memory_id bigint, tags text[], sources bigint[], origin text, is_new boolean)
+    RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -15,7 +17,10 @@ BEGIN
             user_id, array_fill(memory_id, ARRAY[cardinality(tags)]), tags, NULL, origin);
     END IF;
     IF sources <> '{}' THEN
-        PERFORM _derive(user_id, array_fill(memory_id, ARRAY[cardinality(sources)]), sources);
+        PERFORM _derive(
+            user_id, array_fill(memory_id, ARRAY[cardinality(sources)]), sources,
+            CASE WHEN NOT is_new THEN
+                array_fill(_change_of_text(user_id, memory_id), ARRAY[cardinality(sources)]) END);
     END IF;
 END $$;
 
@@ -73,7 +78,7 @@ BEGIN
     reason := became.reason;
     other_ids := became.other_ids;
     IF memory_id IS NOT NULL THEN
-        PERFORM _tag(owner, memory_id, tags, sources, 'user_tag');
+        PERFORM _tag(owner, memory_id, tags, sources, 'user_tag', action = 'ADD');
     END IF;
 END $$;
 

@@ -175,7 +175,10 @@ BEGIN
         ) AS t;
     END IF;
     IF has_sources THEN
-        PERFORM _derive(owner, array_agg(ids[t.place]), array_agg(t.source))
+        PERFORM _derive(
+            owner, array_agg(ids[t.place]), array_agg(t.source),
+            array_agg(CASE WHEN outcomes[t.place].action <> 'ADD'
+                           THEN _change_of_text(owner, ids[t.place]) END))
         FROM (
             SELECT e.place, s.source
             FROM jsonb_array_elements(memories) WITH ORDINALITY AS e (memory, place),

@@ -69,6 +69,12 @@ BEGIN
     DELETE FROM relation AS r
     WHERE r.user_id = _undo_change.user_id AND r.type = 'supersedes'
       AND r.from_id = ANY (ids) AND r.to_id = ANY (ids);
+    DELETE FROM relation AS r
+    WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
+      AND r.from_id = ANY (ids);
+    IF FOUND THEN
+        PERFORM _mark_derived(user_id, ids);
+    END IF;
     RETURN ids;
 END $$;
 

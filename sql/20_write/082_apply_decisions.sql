@@ -264,7 +264,7 @@ BEGIN
         _check_keywords(ARRAY(
             SELECT k FROM jsonb_array_elements_text(decision -> 'keywords') AS k), 50),
         ARRAY(SELECT _said_id(s.id) FROM jsonb_array_elements(decision -> 'sources') AS s (id)),
-        CASE author WHEN 'user' THEN 'user_tag' ELSE 'llm' END);
+        CASE author WHEN 'user' THEN 'user_tag' ELSE 'llm' END, false);
 END $$;
 
 -- Carries out one decision. waits: the user confirms what this author adds, so that nothing stored

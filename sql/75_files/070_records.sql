@@ -20,7 +20,7 @@ BEGIN ATOMIC
          'retired_at,keywords,entity_ids,recalled,embedding}',
          '{memory_id,kind,content,importance,confidence,origin,valid_from,lifetime,status,'
          'created_at,recorded_at,updated_at}'),
-        (6, 'relation', '{}', '{from_id,to_id,type,strength,created_at}'),
+        (6, 'relation', '{change_id}', '{from_id,to_id,type,strength,created_at}'),
         (7, 'revision', '{reason,old_values,run_id,undoes}',
          '{revision_id,memory_id,action,author,change_id,created_at}'),
         (8, 'file_entry', '{}', '{entry_id,memory_id,place,written,digest}'),

@@ -84,7 +84,8 @@ BEGIN
     RETURN QUERY
     SELECT _record('relation', jsonb_build_object(
                'from_id', r.from_id::text, 'to_id', r.to_id::text, 'type', r.type,
-               'strength', r.strength, 'created_at', r.created_at))
+               'strength', r.strength, 'change_id', r.change_id::text,
+               'created_at', r.created_at))
     FROM relation AS r WHERE r.user_id = user_id
     ORDER BY r.from_id, r.to_id, r.type COLLATE "C";
     RETURN QUERY

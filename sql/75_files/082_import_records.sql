@@ -193,11 +193,12 @@ CREATE OR REPLACE FUNCTION _import_relations(reading import, bodies jsonb[]) RET
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    INSERT INTO relation (user_id, from_id, to_id, type, strength, created_at)
+    INSERT INTO relation (user_id, from_id, to_id, type, strength, change_id, created_at)
     SELECT reading.user_id, _new_id(reading, r.from_id), _new_id(reading, r.to_id), r.type,
-           r.strength, r.created_at
+           r.strength, _new_id(reading, r.change_id), r.created_at
     FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS r (
-        from_id bigint, to_id bigint, type text, strength float8, created_at timestamptz);
+        from_id bigint, to_id bigint, type text, strength float8, change_id bigint,
+        created_at timestamptz);
     PERFORM _mark_derived(reading.user_id, array_agg(
         DISTINCT (b.body ->> 'from_id')::bigint + reading.shift))
     FROM unnest(bodies) AS b (body)

@@ -367,6 +367,39 @@ def test_undo_run_takes_back_all_decisions_of_a_call(tx):
     assert [stored(tx, rows[n].memory_id)[1] for n in (1, 2)] == ["forgotten", "forgotten"]
 
 
+@pytest.mark.parametrize("action", ["UPDATE", "REPLACE", "MERGE"])
+def test_undo_of_a_decided_text_takes_its_sources_back(tx, action):
+    first, second = (remember(tx, f"turn {n}", session_id="s", turn=n) for n in range(2))
+    fact = remember(tx, "drinks tea", sources=[first])
+    decision = {"action": action, "memory_id": fact, "content": "drinks coffee"}
+    (row,) = apply(tx, decision | {"sources": [first, second]})
+    assert related(tx, fact) == [("derived_from", first), ("derived_from", second)]
+    call(tx, "undo_run", run_id=row.run_id)
+    assert related(tx, fact) == [("derived_from", first)]
+
+
+def test_undo_leaves_the_sources_of_another_text(tx):
+    turns = [remember(tx, f"turn {n}", session_id="s", turn=n) for n in range(2)]
+    fact = remember(tx, "drinks tea")
+    for content, turn in zip(("drinks coffee", "drinks mate"), turns, strict=True):
+        decision = {"action": "UPDATE", "memory_id": fact, "content": content}
+        apply(tx, decision | {"sources": [turn]})
+    call(tx, "undo", memory_id=fact)
+    assert related(tx, fact) == [("derived_from", turns[0])]
+    call(tx, "undo", memory_id=fact)
+    assert related(tx, fact) == []
+    derived = "SELECT derived, session, position FROM memoir.trace WHERE memory_id = %s"
+    assert tx.execute(derived, (fact,)).fetchone() == (False, 0, -1)
+
+
+def test_undo_of_other_values_leaves_the_sources_of_the_text(tx):
+    turn = remember(tx, "I drink tea", "turn", session_id="s", turn=0)
+    fact = remember(tx, "drinks tea")
+    apply(tx, {"action": "UPDATE", "memory_id": fact, "importance": 0.2, "sources": [turn]})
+    call(tx, "undo", memory_id=fact)
+    assert related(tx, fact) == [("derived_from", turn)]
+
+
 @pytest.mark.parametrize("action", ["MERGE", "SUPERSEDE"])
 def test_undo_of_a_decision_about_several_brings_all_of_them_back(tx, action):
     ids = [remember(tx, "drinks tea"), remember(tx, "likes espresso")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from psycopg.types.json import Jsonb
 from tests.rows import add_mode, call, explain, found, remember, say
 
 FACT = "Ann drinks green tea daily, with honey"
@@ -65,6 +66,30 @@ def test_a_memory_stored_already_can_get_sources(tx):
     remember(tx, FACT)
     remember(tx, FACT, sources=[turn])
     assert found(tx, "tea", mode=mode_of(tx, 1.4)) == [FACT]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_turn_stands_again_when_the_text_made_from_it_is_undone(tx, again):
+    turns = say(tx, "a", "I drink tea, green")
+    said = f"{FACT}, milk, ginger, sugar, lemon, mint, cinnamon"
+    fact, more = remember(tx, said), f"{said} and cardamom"
+    if again:
+        remember(tx, more)
+    remember(tx, more, sources=turns)
+    mode = mode_of(tx, 1.4)
+    assert found(tx, "tea", mode=mode) == [more]
+    call(tx, "undo", memory_id=fact)
+    assert found(tx, "tea", mode=mode) == [said, "I drink tea, green"]
+
+
+def test_undo_of_a_text_of_a_batch_leaves_the_sources_of_the_one_before(tx):
+    turns = say(tx, "a", "I drink tea, green", "tea in May")
+    said = f"{FACT}, milk, ginger, sugar, lemon, mint, cinnamon"
+    texts = {said: turns[:1], f"{said} and cardamom": turns}
+    batch = [{"content": text, "kind": "fact", "sources": of} for text, of in texts.items()]
+    fact = call(tx, "remember_many", memories=Jsonb(batch))[1].memory_id
+    call(tx, "undo", memory_id=fact)
+    assert found(tx, "tea", mode=mode_of(tx, 1.4)) == [said, "tea in May"]
 
 
 def test_each_of_a_chain_is_left_out_below_the_next(tx):

@@ -107,13 +107,15 @@ def test_history_and_the_past_are_the_same(tx):
 
 
 def test_undo_works_after_an_import(tx):
-    _, other, _ = live(tx, "ada")
+    one, other, _ = live(tx, "ada")
     import_lines(tx, export(tx, "ada", vectors=True), "bob", new_ids=True)
     shift = ids(tx, "bob")[0] - ids(tx, "ada")[0]
     undone = call(tx, "undo", memory_id=other + shift, user_id="bob")
     assert [(row.action, row.line) for row in undone] == [
         ("undone: UPDATE", "Zanzibar 去学校 🏫 `make test`")
     ]
+    sources = "SELECT to_id FROM memoir.relation WHERE from_id = %s AND type = 'derived_from'"
+    assert tx.execute(sources, (other + shift,)).fetchall() == [(one + shift,)]
 
 
 def test_without_vectors_memories_wait_for_them(tx):

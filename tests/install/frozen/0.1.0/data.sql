@@ -297,10 +297,10 @@ INSERT INTO memoir.mention (user_id, entity_id, memory_id) VALUES
 ('ada', '1', '8'),
 ('ada', '3', '6');
 
-INSERT INTO memoir.relation (user_id, from_id, to_id, type, strength, created_at) VALUES
-('ada', '3', '2', 'supersedes', '1', '2026-04-01 00:00:04+00:00'),
-('ada', '6', '1', 'derived_from', '1', '2026-04-01 00:00:07+00:00'),
-('ada', '8', '1', 'supports', '0.7', '2026-04-01 00:00:13+00:00');
+INSERT INTO memoir.relation (user_id, from_id, to_id, type, strength, change_id, created_at) VALUES
+('ada', '3', '2', 'supersedes', '1', NULL, '2026-04-01 00:00:04+00:00'),
+('ada', '6', '1', 'derived_from', '1', NULL, '2026-04-01 00:00:07+00:00'),
+('ada', '8', '1', 'supports', '0.7', NULL, '2026-04-01 00:00:13+00:00');
 
 INSERT INTO memoir.revision (user_id, revision_id, memory_id, action, author, reason, old_values, model, change_id, run_id, undoes, created_at) VALUES
 ('ada', '1', '2', 'SUPERSEDE', 'user', 'memory 3 follows', '{"status": "active", "retired_at": null, "valid_until": null}', NULL, '2', NULL, NULL, '2026-04-01 00:00:04+00:00'),
