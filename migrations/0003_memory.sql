@@ -274,8 +274,8 @@ CREATE INDEX relation_from ON relation (user_id, from_id, strength DESC, to_id) 
 CREATE INDEX relation_to ON relation (user_id, to_id, strength DESC, from_id) INCLUDE (type);
 COMMENT ON TABLE relation IS 'How two memories of a user bear on each other.';
 COMMENT ON COLUMN relation.change_id IS
-    'Of a source: the change that gave the memory the text that was made from it; undo() of that '
-    'change takes the source away. NULL: it has the text it was added with.';
+    'The change it came with, whose undo() takes it away: of a source, the change that gave the '
+    'memory the text that was made from it. NULL: it stays.';
 
 CREATE TABLE entity (
     user_id text NOT NULL,

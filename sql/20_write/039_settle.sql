@@ -189,7 +189,8 @@ BEGIN
         format('memory %s follows', given.memory_id), run_id, change);
     PERFORM _store(user_id, model, ARRAY[given]);
     PERFORM _link(user_id, ARRAY[given.memory_id, place.after_id],
-                  ARRAY[place.before_id, given.memory_id], 'supersedes', 1);
+                  ARRAY[place.before_id, given.memory_id], 'supersedes', 1,
+                  ARRAY[change, change]);
     IF ended OR run_id IS NOT NULL THEN
         PERFORM _record_added(user_id, ARRAY[given.memory_id], given.origin, NULL, run_id, change);
     END IF;

@@ -42,7 +42,8 @@ BEGIN
              ELSE greatest(now(), older.valid_from + interval '1 microsecond') END,
         greatest(newer.created_at, older.created_at), author,
         coalesce(reason, format('memory %s takes its place', newer.memory_id)), run_id, change_id);
-    PERFORM _link(user_id, ARRAY[newer.memory_id], ARRAY[older.memory_id], 'supersedes', 1);
+    PERFORM _link(user_id, ARRAY[newer.memory_id], ARRAY[older.memory_id], 'supersedes', 1,
+                  ARRAY[change_id]);
 END $$;
 
 CREATE OR REPLACE FUNCTION supersede(

@@ -67,11 +67,8 @@ BEGIN
             'UNDO', author, 'undone: ' || step.action, run_id, NULL, change_id);
     END LOOP;
     DELETE FROM relation AS r
-    WHERE r.user_id = _undo_change.user_id AND r.type = 'supersedes'
-      AND r.from_id = ANY (ids) AND r.to_id = ANY (ids);
-    DELETE FROM relation AS r
     WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
-      AND r.from_id = ANY (ids);
+      AND (r.from_id = ANY (ids) OR r.to_id = ANY (ids));
     IF FOUND THEN
         PERFORM _mark_derived(user_id, ids);
     END IF;

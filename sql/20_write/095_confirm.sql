@@ -42,7 +42,8 @@ BEGIN
                     ARRAY[to_jsonb(place) - '{before_id,after_id}'::text[]],
                     'CONFIRM', 'user', NULL, NULL, change);
     PERFORM _link(candidate.user_id, ARRAY[candidate.memory_id, place.after_id],
-                  ARRAY[place.before_id, candidate.memory_id], 'supersedes', 1);
+                  ARRAY[place.before_id, candidate.memory_id], 'supersedes', 1,
+                  ARRAY[change, change]);
     ended := _supersede_proposed(candidate.user_id, candidate.memory_id, change);
     RETURN CASE
         WHEN place.after_id IS NOT NULL
@@ -93,7 +94,7 @@ BEGIN
     END IF;
     PERFORM _link(candidate.user_id, ARRAY[kept_id], ARRAY[ended_id],
                   coalesce(decision.relation, 'supersedes'),
-                  CASE WHEN decision.relation IS NULL THEN 1 ELSE 0.9 END);
+                  CASE WHEN decision.relation IS NULL THEN 1 ELSE 0.9 END, ARRAY[change]);
     IF decision.action = 'ADD' THEN
         RETURN _outcome('CONFIRM', kept_id, 'confirmed; a stored one is like it', ARRAY[ended_id]);
     END IF;

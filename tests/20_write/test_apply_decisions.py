@@ -432,6 +432,9 @@ def test_a_confirmation_is_undone_with_what_it_superseded(tx):
     call(tx, "undo", memory_id=row.memory_id)
     states = [stored(tx, id_)[1] for id_ in (*ids, row.memory_id)]
     assert states == ["active", "active", "pending"]
+    # Confirmed once more it does what it was proposed for.
+    (done,) = call(tx, "confirm", memory_id=row.memory_id)
+    assert (done.action, done.other_ids) == ("SUPERSEDE", ids)
 
 
 def test_what_is_kept_beside_waits_and_supersedes_nothing(tx):

@@ -114,6 +114,13 @@ def test_a_superseded_memory_ends_where_the_other_begins(tx):
     assert (found(tx, "tea"), found(tx, "tea", as_of=ago(days=5))) == ([], ["tea"])
 
 
+def test_undo_of_a_supersede_leaves_no_relation(tx):
+    old, new = remember(tx, "tea"), remember(tx, "milk")
+    call(tx, "supersede", memory_id=old, by_id=new)
+    call(tx, "undo", memory_id=old)
+    assert value(tx, "SELECT count(*) FROM memoir.relation") == 0
+
+
 def test_one_that_began_later_is_superseded_now(tx):
     old, new = remember(tx, "tea"), remember(tx, "milk", created_at=ago(days=9))
     call(tx, "supersede", memory_id=old, by_id=new)
