@@ -51,6 +51,7 @@ DECLARE
     in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     step record;
     ids bigint[] := '{}';
+    unsourced bigint[];
 BEGIN
     FOR step IN
         SELECT r.memory_id, r.action,
@@ -66,11 +67,15 @@ BEGIN
             ARRAY[coalesce(step.old_values, _retired('forgotten', now()))],
             'UNDO', author, 'undone: ' || step.action, run_id, NULL, change_id);
     END LOOP;
-    DELETE FROM relation AS r
-    WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
-      AND (r.from_id = ANY (ids) OR r.to_id = ANY (ids));
-    IF FOUND THEN
-        PERFORM _mark_derived(user_id, ids);
+    WITH gone AS (
+        DELETE FROM relation AS r
+        WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
+          AND (r.from_id = ANY (ids) OR r.to_id = ANY (ids))
+        RETURNING r.from_id, r.type
+    )
+    SELECT array_agg(g.from_id) INTO unsourced FROM gone AS g WHERE g.type = 'derived_from';
+    IF unsourced IS NOT NULL THEN
+        PERFORM _mark_derived(user_id, unsourced);
     END IF;
     RETURN ids;
 END $$;
