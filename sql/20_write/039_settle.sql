@@ -26,7 +26,7 @@ BEGIN
         WHERE m.status IN ('active', 'pending') AND m.position IS NULL AND m.source IS NULL
           AND m.kind = given.kind AND m.subject IS NOT DISTINCT FROM given.subject
           AND given.position IS NULL
-          AND _word_sequence(m.content) = _word_sequence(given.content)
+          AND _word_sequence(m.content) = (SELECT _word_sequence(given.content))  -- once
         ORDER BY m.status, m.memory_id LIMIT 1);
 END $$;
 
