@@ -1,6 +1,6 @@
 -- Memories without a vector, a page at a time and across users, for a backfill.
 -- The cursor is a place in the index (trace_without_vector): what got its vector is not read again,
--- and what failed lies behind it.
+-- and what failed lies behind it. Each memory is looked up: a plan made for small tables joins all.
 CREATE OR REPLACE FUNCTION memories_without_vector(
     n int DEFAULT 50, after_user text DEFAULT NULL, after_id bigint DEFAULT NULL,
     user_id text DEFAULT NULL, model text DEFAULT NULL)
@@ -10,6 +10,8 @@ CREATE OR REPLACE FUNCTION memories_without_vector(
     SET plan_cache_mode = force_custom_plan
     SET enable_seqscan = off
     SET enable_sort = off
+    SET enable_hashjoin = off
+    SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
