@@ -1,6 +1,7 @@
 -- Memories without a vector, a page at a time and across users, for a backfill.
 -- The cursor is a place in the index (trace_without_vector): what got its vector is not read again,
--- and what failed lies behind it. Each memory is looked up: a plan made for small tables joins all.
+-- and what failed lies behind it. OFFSET 0: each memory is looked up by its key, where a plan made
+-- when the table was small (or empty, after many deletes) joins all of them.
 CREATE OR REPLACE FUNCTION memories_without_vector(
     n int DEFAULT 50, after_user text DEFAULT NULL, after_id bigint DEFAULT NULL,
     user_id text DEFAULT NULL, model text DEFAULT NULL)
@@ -10,8 +11,6 @@ CREATE OR REPLACE FUNCTION memories_without_vector(
     SET plan_cache_mode = force_custom_plan
     SET enable_seqscan = off
     SET enable_sort = off
-    SET enable_hashjoin = off
-    SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -35,7 +34,10 @@ BEGIN
             AND (whose IS NULL OR t.user_id = whose)
           ORDER BY t.user_id, t.memory_id
           LIMIT n) AS t
-    JOIN memory AS m ON m.user_id = t.user_id AND m.memory_id = t.memory_id;
+    CROSS JOIN LATERAL (SELECT m.user_id, m.memory_id, m.content
+                        FROM memory AS m
+                        WHERE m.user_id = t.user_id AND m.memory_id = t.memory_id
+                        OFFSET 0) AS m;
 END $$;
 
 COMMENT ON FUNCTION memories_without_vector(int, text, bigint, text, text) IS
