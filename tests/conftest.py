@@ -47,6 +47,8 @@ FAST = {
     "full_page_writes": "off",
     "shared_buffers": "256MB",
     "max_connections": "100",
+    # It would come at any moment: plans are those of the statistics a test has made, no other.
+    "autovacuum_naptime": "1d",
 }
 
 # Who asks for one of these is told of a server, or which version it is to have.
@@ -189,17 +191,6 @@ def tx(
         conn.rollback()
     if left is psycopg.pq.TransactionStatus.IDLE:
         pytest.fail("the test ended the shared transaction: it needs the fixture db")
-
-
-@pytest.fixture
-def quiet(tx: psycopg.Connection) -> psycopg.Connection:
-    """``tx``, without autovacuum at memories: what it does there ends, and begins after the test.
-
-    maintain() and switch_model() wait half a second for a table, and autovacuum gives way after
-    one.
-    """
-    tx.execute("LOCK TABLE memoir.memory, memoir.trace IN SHARE UPDATE EXCLUSIVE MODE")
-    return tx
 
 
 @pytest.fixture

@@ -27,14 +27,14 @@ NEW = ("[0,0,0,1]", "[0,0,1,0]", "[1,0,0,0]")
 
 
 @pytest.fixture
-def ids(quiet):
+def ids(tx):
     """Three memories of ada's by model small, and model large beside it."""
-    call(quiet, "use_model", name="small", dimensions=3)
+    call(tx, "use_model", name="small", dimensions=3)
     made = [
-        remember(quiet, text, embedding=vector, user_id="ada")
+        remember(tx, text, embedding=vector, user_id="ada")
         for text, vector in zip(TEXTS, OLD, strict=True)
     ]
-    call(quiet, "add_model", name="large", dimensions=4)
+    call(tx, "add_model", name="large", dimensions=4)
     return made
 
 
@@ -359,18 +359,18 @@ def test_embed_jobs_of_the_old_model_are_void(tx, ids):
 
 
 @pytest.mark.parametrize("attempts", [1, 8])
-def test_a_job_of_the_old_model_that_fails_after_the_switch_holds_nothing(quiet, attempts):
-    call(quiet, "use_model", name="small", dimensions=3)
-    remember(quiet, TEXTS[0])
-    remember(quiet, TEXTS[1])
-    (taken,) = claim(quiet)
-    quiet.execute("UPDATE memoir.job SET attempts = %s", (attempts,))
-    call(quiet, "add_model", name="large", dimensions=4)
-    make_traces(quiet)
-    call(quiet, "switch_model", name="large")
-    fail(quiet, taken.job_id, worker="w1")
-    assert ready(quiet) == [("default", 2)]
-    assert [each.texts for each in claim(quiet, worker="w2")] == [list(TEXTS[:2])]
+def test_a_job_of_the_old_model_that_fails_after_the_switch_holds_nothing(tx, attempts):
+    call(tx, "use_model", name="small", dimensions=3)
+    remember(tx, TEXTS[0])
+    remember(tx, TEXTS[1])
+    (taken,) = claim(tx)
+    tx.execute("UPDATE memoir.job SET attempts = %s", (attempts,))
+    call(tx, "add_model", name="large", dimensions=4)
+    make_traces(tx)
+    call(tx, "switch_model", name="large")
+    fail(tx, taken.job_id, worker="w1")
+    assert ready(tx) == [("default", 2)]
+    assert [each.texts for each in claim(tx, worker="w2")] == [list(TEXTS[:2])]
 
 
 @pytest.mark.parametrize("dimensions", [256, 3072, 4000])
@@ -389,7 +389,6 @@ OWN = "SELECT ann FROM memoir.profile WHERE user_id = 'ada'"
 
 
 def test_a_user_with_indexes_of_his_own_gets_new_ones(db):
-    db.execute("ALTER TABLE memoir.trace SET (autovacuum_enabled = off)")
     db.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
     fill(db, 30, "ada")
     call(db, "maintain", only_user="ada")

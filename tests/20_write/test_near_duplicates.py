@@ -179,7 +179,6 @@ def test_a_near_duplicate_that_is_refused_leaves_nothing(tx):
 
 @pytest.mark.parametrize("planned", ["for no rows", "for many"])
 def test_the_search_reads_few_rows_of_many_before_anything_was_analyzed(db, planned):
-    # In the shared database autovacuum may have been there, after what other tests left.
     rows = [{"content": f"gateway note number {n}", "kind": "fact"} for n in range(2000)]
     read = """SELECT sum(idx_tup_fetch) FROM pg_stat_xact_user_tables
               WHERE schemaname = 'memoir' AND relname IN ('keyword', 'trace', 'memory')"""

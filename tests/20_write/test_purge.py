@@ -135,14 +135,14 @@ def test_no_trace_is_made_anew_for_a_mention_that_goes_with_its_user(tx):
     assert value(tx, written) == before
 
 
-def test_the_indexes_of_a_large_user_go_too(quiet):
-    quiet.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
-    fill(quiet, 30, "Zanzibar")
-    call(quiet, "maintain")
-    assert len(traces_of(quiet, "Zanzibar")) > 5
-    assert call(quiet, "purge_user", user_id="Zanzibar")[-1] == ("own indexes", 3)
-    assert traces_of(quiet, "Zanzibar") == []
-    assert value(quiet, "SELECT count(*) FROM pg_class WHERE relname ~ '^trace_near_'") == 0
+def test_the_indexes_of_a_large_user_go_too(tx):
+    tx.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    fill(tx, 30, "Zanzibar")
+    call(tx, "maintain")
+    assert len(traces_of(tx, "Zanzibar")) > 5
+    assert call(tx, "purge_user", user_id="Zanzibar")[-1] == ("own indexes", 3)
+    assert traces_of(tx, "Zanzibar") == []
+    assert value(tx, "SELECT count(*) FROM pg_class WHERE relname ~ '^trace_near_'") == 0
 
 
 def test_indexes_of_a_busy_table_are_left_to_maintain(db, dsn):

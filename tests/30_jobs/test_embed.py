@@ -264,7 +264,7 @@ def test_a_payload_that_makes_no_sense_stops_nobody(tx, payload):
 def test_a_page_of_one_user_reads_nothing_of_the_others(tx):
     page = "SELECT FROM memoir.memories_without_vector(user_id => 'mia')"
     remember(tx, "tea", user_id="mia")
-    # As autovacuum may at any time: the plan is made for a table of one row.
+    # The plan is made for a table of one row, as autovacuum may see it.
     tx.execute("ANALYZE memoir.memory; ANALYZE memoir.trace")
     before = rows_read(tx, page)
     for user in ("ada", "zoe"):

@@ -43,7 +43,6 @@ SELECT 'the table', seq_scan FROM pg_stat_user_tables WHERE relname = 'trace'
 def users(installed):
     """A database with a user of each size, the two largest with indexes of their own."""
     with file_database(installed, "tiers") as conn:
-        conn.execute("ALTER TABLE memoir.trace SET (autovacuum_enabled = off)")
         fill(conn, 300, "another")
         conn.execute("ANALYZE memoir.trace")
         for size in SIZES:

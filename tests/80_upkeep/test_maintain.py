@@ -26,10 +26,10 @@ LITTLE = "0.22"
 
 
 @pytest.fixture
-def small(quiet):
+def small(tx):
     """A connection to a database where few memories are many."""
-    set_to(quiet, ann_gain=LITTLE)
-    return quiet
+    set_to(tx, ann_gain=LITTLE)
+    return tx
 
 
 def set_to(conn, **settings):
@@ -126,17 +126,17 @@ def test_who_has_nothing_left_loses_them(small):
     assert maintain(small) == [("default", "index dropped", 0)]
 
 
-def test_between_the_two_sizes_nobody_gets_or_loses_one(quiet):
+def test_between_the_two_sizes_nobody_gets_or_loses_one(tx):
     # 3000 memories gain 2.1: with this setting 3 earns an index, and below 2.1 loses it.
-    set_to(quiet, ann_gain=2.5)
-    fill(quiet, 3000)
-    assert actions(quiet) == []
-    set_to(quiet, ann_gain=2)
-    assert actions(quiet) == ["index built"]
-    set_to(quiet, ann_gain=2.5)
-    assert actions(quiet) == []
-    set_to(quiet, ann_gain=3.5)
-    assert actions(quiet) == ["index dropped"]
+    set_to(tx, ann_gain=2.5)
+    fill(tx, 3000)
+    assert actions(tx) == []
+    set_to(tx, ann_gain=2)
+    assert actions(tx) == ["index built"]
+    set_to(tx, ann_gain=2.5)
+    assert actions(tx) == []
+    set_to(tx, ann_gain=3.5)
+    assert actions(tx) == ["index dropped"]
 
 
 def test_no_more_users_than_the_limit_have_one_the_largest_first(small):

@@ -34,7 +34,6 @@ GRANT memoir_admin TO app;
 @pytest.fixture
 def many(db: psycopg.Connection) -> psycopg.Connection:
     """A database where 26 memories earn an index, with a user of 30, and nothing for a model."""
-    db.execute("ALTER TABLE memoir.trace SET (autovacuum_enabled = off)")
     set_to(db, ann_gain=0.22, nightly_jobs=0)
     fill(db, 30)
     return db

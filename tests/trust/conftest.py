@@ -28,8 +28,6 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts/bench"))
 def world(installed: NoopExecutor) -> Iterator[psycopg.Connection]:
     """An autocommit connection to the world of `tests.everything`, which the tests leave as is."""
     with file_database(installed, "world") as conn:
-        # switch_model() waits half a second for it.
-        conn.execute("ALTER TABLE memoir.memory SET (autovacuum_enabled = off)")
         make_world(conn)
         yield conn
 
