@@ -76,6 +76,9 @@ DECLARE
     branches text;
     word_branches text;
 BEGIN
+    -- Who is no superuser may SET hnsw.ef_search on a function only where the session has loaded
+    -- pgvector, which the first vector it reads does.
+    PERFORM '[1]'::halfvec;
     SELECT string_agg(format($branch$
     IF _near_rows.user_id = %1$L THEN
         IF query IS NOT NULL THEN

@@ -23,6 +23,15 @@ def test_an_owner_without_other_rights_can_install(empty_db, owner_db):
     assert migrations.down(owner_db, 0)
 
 
+def test_he_maintains_an_empty_database_in_a_session_that_has_read_no_vector(
+    empty_db, empty_dsn, owner_db
+):
+    empty_db.execute("CREATE EXTENSION vector")
+    migrations.up(owner_db)
+    with psycopg.connect(empty_dsn, user="plain", autocommit=True) as conn:
+        conn.execute("CALL memoir.maintain_all()")
+
+
 def test_he_attaches_a_table_of_his_own_with_names_that_need_quotes(empty_db, owner_db):
     empty_db.execute("CREATE EXTENSION vector")
     migrations.up(owner_db)
