@@ -89,10 +89,12 @@ def _guarded(name: str, step: Callable[[], Check | list[Check]]) -> list[Check]:
         return found if isinstance(found, list) else [found]
     except psycopg.Error as error:
         cause = translate(error)
+        # Without the text of the function that failed.
+        message, hint = error.diag.message_primary or str(error).strip(), error.diag.message_hint
     except MemoirError as error:
         cause = error
-    message = cause.message if isinstance(cause, MemoirError) else str(cause).strip()
-    hint = cause.hint if isinstance(cause, MemoirError) else None
+    if isinstance(cause, MemoirError):
+        message, hint = cause.message, cause.hint
     return [Check(name, "fail", message, hint)]
 
 
@@ -120,6 +122,13 @@ def _pgvector(conn: psycopg.Connection[Any]) -> Check:
     text = f"{version} in schema {schema}"
     if tuple(int(part) for part in version.split(".")[:3]) < oldest:
         hint = f"pgmemoir needs {'.'.join(map(str, oldest))}: ALTER EXTENSION vector UPDATE;"
+        return Check("pgvector", "fail", text, hint)
+    with psycopg.Cursor(conn, row_factory=tuple_row) as cur:
+        left = prerequisites.left_schema(cur)
+        on_extension = prerequisites.extension_version(cur)
+    if left:
+        text = f"{text}, and the functions look for it in {left}"
+        hint = f"ALTER EXTENSION vector SET SCHEMA {left};" if on_extension else INSTALL_HINT
         return Check("pgvector", "fail", text, hint)
     return Check("pgvector", "ok", text)
 

@@ -26,7 +26,7 @@ from psycopg.rows import tuple_row
 
 from . import ledger, sqlfiles
 from .paths import Source, installed
-from .prerequisites import Cursor, provide, refuse_extension, value, vector_schema
+from .prerequisites import Cursor, left_schema, provide, refuse_extension, value, vector_schema
 from .sqlfiles import CODE, MigrationError, SqlFile, number
 from .sqltext import line_of, statement_starts
 
@@ -122,7 +122,7 @@ def up(
             _run(cur, file)
             ledger.record(cur, file.name, file.sha256, "migration", began)
         before = ran.get(CODE)
-        fresh = before is not None and before.sha256 == sqlfiles.digest(code)
+        fresh = _is_fresh(cur, before, code)
         if todo != missing or (fresh and not todo):
             return [file.name for file in todo]
         _run_code(cur, code, before)
@@ -184,13 +184,13 @@ def status(conn: Connection, *, source: Source | None = None) -> list[Row]:
     source = source or installed()
     with conn.transaction(), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
         ran = ledger.read(cur)
+        fresh = _is_fresh(cur, ran.get(CODE), sqlfiles.code(source))
     rows = []
     for file in sqlfiles.migrations(source):
         entry = ran.pop(file.name, None)
         edited = entry is not None and entry.sha256 != file.sha256
         rows.append(_row(file.name, "migration", entry, "edited" if edited else "applied"))
     code = ran.pop(CODE, None)
-    fresh = code is not None and code.sha256 == sqlfiles.digest(sqlfiles.code(source))
     rows += [_row(name, "migration", ran[name], "unknown") for name in ledger.applied(ran)]
     return [*rows, _row(CODE, "code", code, "applied" if fresh else "pending")]
 
@@ -199,6 +199,12 @@ def _row(name: str, kind: str, entry: ledger.Entry | None, state: str) -> Row:
     if entry is None:
         return Row(name, kind, "pending")
     return Row(name, kind, state, entry.applied_at, entry.applied_by, entry.ms)
+
+
+def _is_fresh(cur: Cursor, before: ledger.Entry | None, code: list[SqlFile]) -> bool:
+    """Whether this text of the code ran here, and pgvector is where it was then."""
+    same = before is not None and before.sha256 == sqlfiles.digest(code)
+    return same and left_schema(cur) is None
 
 
 def _refuse_surprises(migrations: list[SqlFile], ran: dict[str, ledger.Entry]) -> None:

@@ -57,6 +57,17 @@ def vector_schema(cur: Cursor) -> str | None:
     return None if schema is None else str(schema)
 
 
+def left_schema(cur: Cursor) -> str | None:
+    """Where memoir's functions look for pgvector, if that is where it was and no longer is."""
+    path = value(
+        cur,
+        "SELECT substring(setting FROM '^search_path=memoir, (.+), pg_temp$')"
+        " FROM pg_proc, unnest(proconfig) AS setting WHERE oid = to_regproc('memoir._recall')"
+        " AND setting LIKE 'search_path=%'",
+    )
+    return None if path in (None, vector_schema(cur)) else str(path)
+
+
 def extension_version(cur: Cursor) -> str | None:
     """The version of pgmemoir that CREATE EXTENSION brought here; None where it did not."""
     version = value(cur, "SELECT extversion FROM pg_extension WHERE extname = 'pgmemoir'")

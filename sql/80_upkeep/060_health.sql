@@ -57,12 +57,17 @@ BEGIN
                  <> coalesce(pg_database_collation_actual_version(s.oid), '') AS sorts_anew
           FROM pg_database AS s WHERE s.datname = current_database()) AS d;
     RETURN QUERY
-    SELECT 'pgvector', CASE WHEN v.new_enough THEN 'ok' ELSE 'error' END,
-           format('%s in schema %s', v.extversion, v.extnamespace::regnamespace),
+    SELECT 'pgvector', CASE WHEN v.new_enough AND v.found THEN 'ok' ELSE 'error' END,
+           format('%s in schema %s%s', v.extversion, v.extnamespace::regnamespace,
+                  CASE WHEN NOT v.found THEN ', which the functions do not know' END),
            CASE WHEN NOT v.new_enough
-                THEN 'pgmemoir needs 0.8: ALTER EXTENSION vector UPDATE;' END
+                THEN 'pgmemoir needs 0.8: ALTER EXTENSION vector UPDATE;'
+                WHEN NOT v.found AND extension IS NULL THEN 'memoir migrate'
+                WHEN NOT v.found
+                THEN 'Back to where it was: ALTER EXTENSION vector SET SCHEMA ...;' END
     FROM (SELECT e.*, string_to_array(substring(e.extversion FROM '^[0-9.]+'), '.')::int[]
-                      >= '{0,8}' AS new_enough
+                      >= '{0,8}' AS new_enough,
+                 to_regtype('halfvec') IS NOT NULL AS found
           FROM pg_extension AS e WHERE e.extname = 'vector') AS v;
     IF NOT FOUND THEN
         RETURN QUERY

@@ -48,6 +48,9 @@ def test_a_new_installation_is_healthy(tx):
          "indexes", "error", "invalid: memory_pkey"),
         ("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'",
          "pgvector", "error", "0.7.4 in schema public"),
+        ("CREATE SCHEMA elsewhere; ALTER EXTENSION vector SET SCHEMA elsewhere; "
+         "UPDATE pg_extension SET extversion = '0.9.1' WHERE extname = 'vector'",
+         "pgvector", "error", "0.9.1 in schema elsewhere, which the functions do not know"),
         ("DROP EXTENSION vector CASCADE", "pgvector", "error",
          "dropped, and with it all columns and functions of its types"),
     ],

@@ -516,6 +516,15 @@ def test_doctor_finds_the_embedder_that_does_not_fit(dsn: str, db: psycopg.Conne
     assert done.exit_code == 1
 
 
+def test_doctor_shows_an_error_without_the_text_of_the_function(
+    dsn: str, db: psycopg.Connection
+) -> None:
+    db.execute("ALTER FUNCTION memoir._empty_block(int) RENAME TO gone")
+    said = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"]).stdout
+    assert "fail  recall      function _empty_block(integer) does not exist\n" in said
+    assert "DECLARE" not in said
+
+
 def test_doctor_says_what_is_missing(empty_dsn: str) -> None:
     done = CliRunner().invoke(cli.main, ["--dsn", empty_dsn, "doctor"])
     assert "fail  pgvector    the extension vector is not installed" in done.stdout

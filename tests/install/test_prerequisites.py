@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import psycopg
 import pytest
+from tests.rows import recall, remember
 
-from pgmemoir import migrations, prerequisites
+from pgmemoir import doctor, migrations, prerequisites
 from pgmemoir.migrations import MigrationError
 
 
@@ -101,6 +102,17 @@ def test_pgvector_may_live_in_a_schema_of_any_name(empty_db):
     empty_db.execute('CREATE EXTENSION vector SCHEMA "My Extensions"')
     migrations.up(empty_db)
     assert empty_db.execute("SELECT memoir.pgmemoir_version()").fetchone()
+
+
+def test_after_pgvector_was_moved_migrate_makes_the_code_look_there(db):
+    remember(db, "Ada plays the cello")
+    db.execute('CREATE SCHEMA "My Extensions"')
+    db.execute('ALTER EXTENSION vector SET SCHEMA "My Extensions"')
+    assert doctor._pgvector(db).state == "fail"
+    assert migrations.status(db)[-1].state == "pending"
+    assert migrations.up(db)
+    assert doctor._pgvector(db).state == "ok"
+    assert recall(db, "cello").block == "## Known facts\n- Ada plays the cello\n"
 
 
 def test_the_schema_of_pgvector_must_be_open_to_the_role(empty_db, owner_db, tree):
