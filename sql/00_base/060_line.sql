@@ -2,14 +2,15 @@
 -- bounded. A memory cannot open a heading or a new line inside the prompt. Most texts are such a
 -- line already, or a title with one below it: to see that and join them takes 2 µs, to make a line
 -- of any other text 12. Both use the same regular expression, since a connection keeps 32 compiled.
--- It names the separators of lines and paragraphs, which are no spaces in a database of locale C.
+-- It names the separators of lines and paragraphs, which are no spaces in a database of locale C,
+-- and what a model reads and nobody sees, or sees elsewhere: tags (U+E0000) and signs of direction.
 CREATE OR REPLACE FUNCTION _folded_line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
 BEGIN ATOMIC
     SELECT CASE WHEN length(flat) > max_length THEN left(flat, max_length - 1) || '…' ELSE flat END
     FROM btrim(regexp_replace(
         left(btrim(content, E' \t\r\n'), 2 * max_length),
-        '[[:space:][:cntrl:]\u2028\u2029]+', ' ', 'g')) AS flat;
+        '[[:space:][:cntrl:]\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]+', ' ', 'g')) AS flat;
 END;
 
 CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
@@ -17,7 +18,7 @@ CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
     RETURN CASE WHEN length(content) <= max_length
                      AND strpos(replace(content, E'\n', ' '), '  ') = 0
                      AND replace(replace(content, E'\n', ''), ' ', '')
-                         !~ '[[:space:][:cntrl:]\u2028\u2029]+'
+                         !~ '[[:space:][:cntrl:]\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]+'
                 THEN btrim(replace(content, E'\n', ' ')) ELSE _folded_line(content, max_length) END;
 
 -- What the line of a turn says: who spoke, which "I was there" needs, unless the text begins with

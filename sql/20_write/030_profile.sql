@@ -44,7 +44,7 @@ BEGIN
                 row_number() OVER goals AS place,
                 _line(coalesce(m.data ->> 'title', m.summary, m.content), 200)
                 || coalesce(format(' (%s, %s%%)', m.data ->> 'status',
-                                   coalesce(m.data ->> 'progress', '0')), '') AS line
+                                   coalesce(_line(m.data ->> 'progress', 20), '0')), '') AS line
          FROM _profile_memories(_profile_snippet.user_id, known_until) AS m
          JOIN kind AS k ON k.name = m.kind
          WHERE m.kind = 'okr' AND m.data ->> 'status' IN ('in_progress', 'pending')

@@ -476,6 +476,15 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert [check["name"] for check in checks] == expected
 
 
+def test_doctor_tells_names_without_what_drives_the_terminal(
+    memoir: Call, db: psycopg.Connection
+) -> None:
+    db.execute("SELECT memoir.use_model(%s, 8)", ["red\x9b31m\x07"])
+    said = memoir("doctor").stdout
+    assert "red31m" in said
+    assert not set(said) & {"\x9b", "\x07"}
+
+
 def test_doctor_warns_of_memories_without_vectors(memoir: Call) -> None:
     memoir("remember", "words only")
     done = memoir("doctor")

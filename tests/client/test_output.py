@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 
 import pytest
@@ -40,6 +41,14 @@ def test_the_flexible_column_gets_what_the_others_leave(monkeypatch: pytest.Monk
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
     assert output.one_line("a\x1b[31m\nb\u202ec") == "a[31m bc"
+
+
+def test_nor_do_they_in_json_which_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    said = {"content": "认证\n\x1b[31m\x9b31m\x7f\u202e\U000e0041"}
+    output.print_json(said)
+    printed = capsys.readouterr().out
+    assert "认证\\n\\u001b[31m\\u009b31m\\u007f\\u202e\\udb40\\udc41" in printed
+    assert json.loads(printed) == said
 
 
 def test_no_cell_of_a_table_breaks_its_line_or_drives_the_terminal() -> None:

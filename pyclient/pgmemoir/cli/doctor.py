@@ -11,7 +11,7 @@ from ..doctor import Check, examine
 from ..embedders import default_embedder
 from ..models import default_chat_model
 from .app import FAILED, App, explain_error
-from .output import print_json
+from .output import one_line, print_json
 
 
 @click.command()
@@ -27,9 +27,9 @@ def doctor(app: App, as_json: bool) -> None:
     for check in _checks(app):
         checks.append(check)
         if not as_json:
-            click.echo(f"{check.state:<6}{check.name:<12}{check.text}")
+            click.echo(f"{check.state:<6}{check.name:<12}{one_line(check.text)}")
             if check.hint:
-                click.echo(f"{'':<18}{check.hint}")
+                click.echo(f"{'':<18}{one_line(check.hint)}")
     if as_json:
         print_json(checks)
     if any(check.state == "fail" for check in checks):

@@ -62,9 +62,10 @@ def parse_object(text: str, what: str) -> dict[str, Any]:
 
 
 def print_json(value: Any) -> None:
-    """Dataclasses, objects, and lists of them, as JSON."""
+    """Dataclasses, objects, and lists of them, as JSON; what could drive the terminal escaped."""
     plain = [_fields(item) for item in value] if isinstance(value, list) else _fields(value)
-    click.echo(json.dumps(plain, ensure_ascii=False, indent=2, default=datetime.isoformat))
+    text = json.dumps(plain, ensure_ascii=False, indent=2, default=datetime.isoformat)
+    click.echo("".join(c if c == "\n" or _is_shown(c) else json.dumps(c)[1:-1] for c in text))
 
 
 def _fields(item: Any) -> dict[str, Any]:
@@ -189,7 +190,11 @@ def lines(text: str) -> str:
 
 
 def _printable(line: str) -> str:
-    return "".join(c for c in line if unicodedata.category(c) not in ("Cc", "Cf"))
+    return "".join(c for c in line if _is_shown(c))
+
+
+def _is_shown(character: str) -> bool:
+    return unicodedata.category(character) not in ("Cc", "Cf")
 
 
 def _plain(value: int | None) -> str:

@@ -14,7 +14,7 @@ import click
 from ..sync import Change, Options, Synced, sync, watch
 from .app import FAILED, App, explain_error
 from .options import AS_JSON, DRY_RUN, USER
-from .output import one_line, print_json, table
+from .output import lines, one_line, print_json, table
 
 # More rows than this nobody reads.
 _LONGEST_LIST = 40
@@ -146,7 +146,7 @@ def _watch(app: App, folder: Path, options: Options) -> None:
         click.echo(sync_report(done) + "\n")
 
     def failed(error: Exception) -> None:
-        click.echo(str(explain_error(error)[0]), err=True)
+        click.echo(lines(str(explain_error(error)[0])), err=True)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
