@@ -56,9 +56,20 @@ BEGIN
         ORDER BY d.owner, d.place;
     ELSIF phase = 2 THEN
         RETURN QUERY SELECT NULL, '_tend_left_over' WHERE only_user IS NULL;
+        -- The limit counts here: a step knows of no index that another leaves to the command.
         RETURN QUERY
-        SELECT p.owner, '_tend_indexes' FROM _index_plan(only_user) AS p
-        WHERE p.action IS NOT NULL
+        SELECT p.owner, '_tend_indexes'
+        FROM (SELECT x.*,
+                     row_number() OVER (PARTITION BY x.action ORDER BY x.memories DESC, x.owner)
+                         AS place,
+                     count(*) FILTER (WHERE x.action = 'drop' OR x.action = 'repair'
+                                                                 AND NOT x.earned)
+                         OVER () AS given_up
+              FROM _index_plan(only_user) AS x
+              WHERE x.action IS NOT NULL) AS p
+        WHERE p.action <> 'build'
+           OR p.place <= _config('ann_limit') + p.given_up
+                         - (SELECT count(*) FROM profile AS f WHERE f.ann > 0)
         ORDER BY p.action DESC, p.memories DESC, p.owner;
     ELSE
         RETURN QUERY SELECT u.owner, '_count_words' FROM _uncounted(only_user) AS u;

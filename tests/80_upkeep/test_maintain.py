@@ -147,6 +147,14 @@ def test_no_more_users_than_the_limit_have_one_the_largest_first(small):
     assert (number(small, "ada"), number(small, "bob")) == (0, 1)
 
 
+def test_the_limit_counts_what_is_left_to_the_command(small):
+    set_to(small, ann_limit=1)
+    fill(small, 30, "ada")
+    fill(small, 40, "bob")
+    left = [row for row in maintain(small, build_up_to=0) if "build index" in row[1]]
+    assert left == [("bob", "build index: memoir maintain", 40)]
+
+
 @pytest.mark.parametrize("question", ["note7 word3", "word5", "note29", "nothing like it"])
 def test_what_is_found_is_the_same_for_everybody(small, question):
     fill(small, 50, "ada")
