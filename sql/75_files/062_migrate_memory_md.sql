@@ -12,6 +12,8 @@ DECLARE
     box text;
     id text;
     ids text[] := '{}';
+    latest text[] := '{}';
+    place int;
     made_at text;
     entries json[] := '{}';
 BEGIN
@@ -28,10 +30,17 @@ BEGIN
         IF id IS NULL OR id = ANY (ids) THEN
             id := left(md5(coalesce(_day_text(dated.day), '') || ':' || dated.content), 8);
         END IF;
-        WHILE id = ANY (ids) LOOP
-            id := left(md5(id), 8);
-        END LOOP;
+        -- The same text again: behind the id that it got last.
+        place := array_position(ids, id);
+        IF place IS NOT NULL THEN
+            id := latest[place];
+            WHILE id = ANY (ids) LOOP
+                id := left(md5(id), 8);
+            END LOOP;
+            latest[place] := id;
+        END IF;
         ids := ids || id;
+        latest := latest || id;
         made_at := coalesce(_day_text(dated.day) || 'T' || coalesce(dated.clock, '00:00:00'),
                             _utc_text(at));
         entries := entries || format(

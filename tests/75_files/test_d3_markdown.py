@@ -18,7 +18,7 @@ from tests.d3_files import (
     take_log,
     text,
 )
-from tests.rows import call, refused, row_counts
+from tests.rows import call, refused, row_counts, value
 
 AT = "2026-03-01T00:00:00Z"
 
@@ -52,6 +52,12 @@ def test_the_file_of_the_agent_becomes_memories(tx):
     ]
     assert [e.get("done") for e in entries] == [None, None, False, True, None]
     assert {e["source"] for e in entries} == {"migration"}
+
+
+def test_a_line_that_stands_there_often_is_an_entry_each_time(tx):
+    tx.execute("SET LOCAL statement_timeout = '3s'")  # each from the first one on took 9 s
+    found = value(tx, "SELECT memoir._convert_memory_md(%s, now())", "- tea\n" * 800)
+    assert len({entry["id"] for entry in found}) == 800
 
 
 def test_migrating_twice_changes_nothing(tx):
