@@ -295,6 +295,12 @@ def test_an_unreachable_database_is_exit_code_3() -> None:
     assert "s3cret-word" not in done.output
 
 
+def test_a_server_that_only_reads_is_told_as_one(dsn: str) -> None:
+    reads = make_conninfo(dsn, options="-c default_transaction_read_only=on")
+    done = CliRunner().invoke(cli.main, ["--dsn", reads, "remember", "tea"])
+    assert (done.exit_code, "hint: A standby, or a role" in done.stderr) == (1, True)
+
+
 def test_a_database_without_memoir_is_exit_code_3(empty_dsn: str) -> None:
     done = CliRunner().invoke(cli.main, ["--dsn", empty_dsn, "context", "x"])
     assert done.exit_code == 3
