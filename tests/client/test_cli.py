@@ -160,7 +160,7 @@ def test_the_same_import_again_adds_nothing(memoir: Call, chat: Path) -> None:
 def test_a_longer_file_adds_what_is_new(memoir: Call, chat: Path) -> None:
     memoir("import", str(chat))
     chat.write_text(json.dumps([*CHAT, {"speaker": "Melanie", "text": "Bye!"}]))
-    assert memoir("import", str(chat)).stdout.startswith("1 messages stored, 4 known already")
+    assert memoir("import", str(chat)).stdout.startswith("1 message stored, 4 known already")
 
 
 @pytest.mark.once
@@ -200,7 +200,7 @@ def test_a_message_the_database_refuses_is_told_with_its_line(
 def test_an_import_says_that_memory_is_off(memoir: Call, chat: Path) -> None:
     memoir("settings", "memory=off")
     assert memoir("import", str(chat)).stdout == (
-        "0 messages stored, 0 known already, 0 without text, 1 sessions; "
+        "0 messages stored, 0 known already, 0 without text, 1 session; "
         "4 not stored: memory is off\n"
     )
 
