@@ -168,7 +168,12 @@ class Worker:
         return not self._running or time.monotonic() >= self._stop_at
 
     def _connect(self) -> None:
-        self._conn = connect(self._dsn, application_name=f"pgmemoir {self._name}")
+        # Of several hosts the primary; a standby, or a role that only reads, is told at once.
+        self._conn = connect(
+            self._dsn,
+            application_name=f"pgmemoir {self._name}",
+            target_session_attrs="read-write",
+        )
         # Whatever the database's own is: each transaction sees what the ones it waited for did.
         self._conn.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         self._conn.add_notify_handler(self._hint)

@@ -41,7 +41,12 @@ DECLARE
 BEGIN
     SELECT m.* INTO found_model FROM embedding_model AS m
     WHERE CASE WHEN _known_model.name IS NULL THEN m.active ELSE m.name = _known_model.name END;
-    IF NOT FOUND THEN
+    IF NOT FOUND AND name IS NULL THEN
+        RAISE EXCEPTION 'no embedding model is active'
+            USING ERRCODE = 'ME009',
+                  HINT = 'SELECT advice FROM memoir.health() WHERE name = ''settings'' says what '
+                         'brings it back.';
+    ELSIF NOT FOUND THEN
         RAISE EXCEPTION 'there is no model "%"', name
             USING ERRCODE = 'ME009',
                   HINT = 'SELECT * FROM memoir.models() lists them; '
@@ -72,9 +77,8 @@ CREATE OR REPLACE FUNCTION use_model(name text, dimensions int) RETURNS void
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    current embedding_model;
+    current CONSTANT embedding_model := _known_model(NULL);
 BEGIN
-    SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active;
     IF current.name = use_model.name AND current.dimensions = use_model.dimensions THEN
         RETURN;
     END IF;
@@ -124,7 +128,10 @@ AS $$
 DECLARE
     current embedding_model;
 BEGIN
-    SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active;
+    SELECT m.* INTO current FROM embedding_model AS m WHERE m.active;
+    IF NOT FOUND THEN
+        PERFORM _known_model(NULL);  -- raises
+    END IF;
     IF embedding IS NOT NULL AND current.dimensions IS NULL THEN
         PERFORM _check_vector(embedding, vector_dims(embedding));
         PERFORM _check_may_name(current.name, vector_dims(embedding));

@@ -236,7 +236,7 @@ BEGIN
         WHERE m.user_id = _revise.user_id AND m.memory_id = c.memory_id;
     EXCEPTION WHEN unique_violation THEN
         RAISE EXCEPTION 'another connection stored the same memory at this moment'
-            USING ERRCODE = 'ME014', HINT = 'Nothing was changed: try again.';
+            USING ERRCODE = 'serialization_failure', HINT = 'Nothing was changed: try again.';
     END;
     INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, model,
                           change_id, run_id, undoes)

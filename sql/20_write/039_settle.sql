@@ -133,6 +133,27 @@ BEGIN ATOMIC
     FROM unnest(memory_ids) AS i;
 END;
 
+-- Where a transaction keeps its snapshot, only the index knows of what another has just put into
+-- the slot. In READ COMMITTED the lock is enough, and a subtransaction for each memory is saved.
+CREATE OR REPLACE FUNCTION _store_in_slot(user_id text, model embedding_model, given new_memory)
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF current_setting('transaction_isolation') = 'read committed' THEN
+        PERFORM _store(user_id, model, ARRAY[given]);
+        RETURN;
+    END IF;
+    BEGIN
+        PERFORM _store(user_id, model, ARRAY[given]);
+    EXCEPTION WHEN unique_violation THEN
+        RAISE EXCEPTION 'another connection has just filled the slot "%"', given.subject
+            USING ERRCODE = 'serialization_failure',
+                  HINT = 'Try the whole transaction again.';
+    END;
+END $$;
+
 -- A memory for a slot: it takes its place in time. The caller holds _lock_user.
 CREATE OR REPLACE FUNCTION _fill_slot(
     user_id text, model embedding_model, given new_memory, run_id bigint DEFAULT NULL,
@@ -187,7 +208,7 @@ BEGIN
     ended := place.before_id IS NOT NULL AND _end_at(
         user_id, place.before_id, place.valid_from, given.created_at, given.origin,
         format('memory %s follows', given.memory_id), run_id, change);
-    PERFORM _store(user_id, model, ARRAY[given]);
+    PERFORM _store_in_slot(user_id, model, given);
     PERFORM _link(user_id, ARRAY[given.memory_id, place.after_id],
                   ARRAY[place.before_id, given.memory_id], 'supersedes', 1,
                   ARRAY[change, change]);

@@ -29,7 +29,7 @@ DECLARE
     bare CONSTANT bigint := CASE WHEN force THEN 0 ELSE _without_its_vector(wanted.model_id) END;
 BEGIN
     IF traceless + bare > 0 THEN
-        RAISE EXCEPTION 'model "%" is not filled: % memories are missing', wanted.name,
+        RAISE EXCEPTION 'model "%" is not filled: it lacks % of the memories', wanted.name,
                 traceless + bare
             USING ERRCODE = 'ME014',
                   HINT = CASE WHEN traceless > 0

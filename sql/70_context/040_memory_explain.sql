@@ -120,7 +120,7 @@ DECLARE
     outcomes int[];
 BEGIN
     SELECT m.* INTO settings FROM mode AS m WHERE m.name = memory_explain.mode;
-    SELECT e.* INTO STRICT model FROM embedding_model AS e WHERE e.active;
+    model := _known_model(NULL);
     IF settings.name IS NULL OR coalesce(budget NOT BETWEEN 1 AND 100000, true)
        OR NOT (isfinite(at) AND at >= '1970-01-01 00:00:00+00')
        OR vector_dims(query_vec) <> model.dimensions OR l2_norm(query_vec) = 0

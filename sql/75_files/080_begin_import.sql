@@ -92,11 +92,10 @@ CREATE OR REPLACE FUNCTION _admit_vectors(of_file jsonb) RETURNS void
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    current embedding_model;
+    current CONSTANT embedding_model := _known_model(NULL);
     name CONSTANT text := of_file ->> 'name';
     dimensions CONSTANT int := of_file ->> 'dimensions';
 BEGIN
-    SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active;
     IF current.name <> name OR current.dimensions <> dimensions THEN
         RAISE EXCEPTION 'line 1: its vectors are by model "%" with % dimensions, those here by "%" '
                         'with %', coalesce(name, 'unnamed'), dimensions,

@@ -97,10 +97,9 @@ CREATE OR REPLACE FUNCTION _import_memories(reading import, bodies jsonb[]) RETU
 AS $$
 #variable_conflict use_column
 DECLARE
-    in_use embedding_model;
+    in_use CONSTANT embedding_model := _known_model(NULL);
     made new_memory[];
 BEGIN
-    SELECT e.* INTO STRICT in_use FROM embedding_model AS e WHERE e.active;
     WITH said AS MATERIALIZED (
         SELECT m.*, k.name AS of_kind, k.kind_id, k.layer = 'profile' AS in_profile,
                _redact(m.content) AS told, _redact(m.subject) AS slot,

@@ -120,9 +120,8 @@ CREATE OR REPLACE FUNCTION _import_gold(reading import, bodies jsonb[]) RETURNS 
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    in_use embedding_model;
+    in_use CONSTANT embedding_model := _known_model(NULL);
 BEGIN
-    SELECT e.* INTO STRICT in_use FROM embedding_model AS e WHERE e.active;
     INSERT INTO gold (user_id, gold_id, gold_set, query, query_hash, query_vec, model, created_at)
     SELECT reading.user_id, _new_id(reading, g.gold_id), g.gold_set, g.query,
            sha256(convert_to(g.query, 'UTF8')),

@@ -14,8 +14,9 @@ CREATE OR REPLACE FUNCTION refresh_statistics(user_id text DEFAULT NULL) RETURNS
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    in_model smallint;
-    size int;
+    in_use CONSTANT embedding_model := _known_model(NULL);
+    in_model CONSTANT smallint := in_use.model_id;
+    size CONSTANT int := coalesce(in_use.dimensions, 0);
     newest bigint;
     mark record;
     terms int[];
@@ -25,8 +26,6 @@ DECLARE
     told jsonb;
     locked boolean := false;
 BEGIN
-    SELECT e.model_id, coalesce(e.dimensions, 0) INTO STRICT in_model, size
-    FROM embedding_model AS e WHERE e.active;
     number := coalesce((SELECT p.ann FROM profile AS p WHERE p.user_id = owner), 0);
     LOOP
         newest := coalesce((SELECT max(t.memory_id) FROM trace AS t

@@ -307,7 +307,7 @@ BEGIN
                     ELSE 'ok' END,
                CASE WHEN c.broken IS NOT NULL THEN 'broken: ' || _some_of(c.broken)
                     WHEN c.attached = 0 THEN 'none attached'
-                    ELSE format('%s attached, %s rows not taken over', c.attached, c.waiting) END,
+                    ELSE format('%s attached, rows not taken over: %s', c.attached, c.waiting) END,
                CASE WHEN c.broken IS NOT NULL OR c.waiting > 0
                     THEN 'SELECT name, state, last_error FROM memoir.sources; tells why.' END
         FROM (SELECT count(*) AS attached, coalesce(sum(s.waiting), 0) AS waiting,

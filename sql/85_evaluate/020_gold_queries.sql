@@ -12,7 +12,7 @@ DECLARE
     in_model smallint;
 BEGIN
     PERFORM _check_gold_set(owner, gold_set);
-    SELECT e.model_id INTO STRICT in_model FROM embedding_model AS e WHERE e.active;
+    in_model := (_known_model(NULL)).model_id;
     RETURN QUERY
     SELECT g.gold_id, g.query,
            array_agg(r.memory_id ORDER BY r.memory_id) FILTER (WHERE r.memory_id IS NOT NULL),

@@ -35,7 +35,7 @@ BEGIN
                   HINT = 'One for each row of memoir.gold_queries(), in that order; NULL for the '
                          'stored one.';
     END IF;
-    SELECT e.model_id INTO STRICT in_model FROM embedding_model AS e WHERE e.active;
+    in_model := (_known_model(NULL)).model_id;
     BEGIN
         PERFORM set_config('transaction_read_only', 'on', true);
         FOR asked IN

@@ -138,3 +138,32 @@ def test_a_memory_that_is_just_being_purged_is_missing(db, dsn, function, argume
         until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
         other.commit()
         assert said.result().sqlstate == "ME012"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "remember('lives in Oslo', 'fact', subject => 'home')",
+        "remember('lives in Rome', 'fact')",
+        "update_memory(1, 'lives in Rome')",
+        "restore(2)",
+        'remember_many(\'[{"content": "lives in Oslo", "subject": "home"}]\')',
+        'apply_decisions(\'[{"action": "ADD", "content": "Oslo", "subject": "home"}]\')',
+        "remember('a first memory', user_id => 'eve', subject => 'home')",
+        "mention(1, 'Rome', 'place')",
+        "message_add('monday', 'user', 'hello')",
+    ],
+)
+def test_what_another_did_unseen_is_a_serialization_failure(db, dsn, statement):
+    remember_all(db, ["drinks tea", "lives in Rome"])
+    call(db, "forget", memory_id=2)
+    with psycopg.connect(dsn) as late, pytest.raises(psycopg.errors.SerializationFailure):
+        late.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        late.execute("SELECT FROM memoir.memory")
+        for kind in "fact", "general":
+            remember(db, "lives in Rome", kind, subject="home")
+        remember(db, "lives in Rome")
+        remember(db, "a first memory", user_id="eve")
+        call(db, "mention", memory_id=2, entity="Rome", type="place")
+        call(db, "message_add", session_id="monday", role="user", content="hello")
+        late.execute(f"SELECT memoir.{statement}")

@@ -71,6 +71,33 @@ def test_what_only_reads_is_told_of_vectors_that_do_not_fit(tx):
     assert refused(tx, "use_model", name="small", dimensions=4).sqlstate == "ME009"
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "remember('coffee')",
+        'remember_many(\'[{"content": "coffee"}]\')',
+        "update_memory(%(tea)s, 'green tea')",
+        "set_embedding(%(tea)s, '[1,0]')",
+        "use_model('small', 2)",
+        "memory_explain(query_text => 'tea')",
+        "gold_queries('set')",
+        "import_user(ARRAY(SELECT memoir.export_user()), 'eve')",
+        "refresh_statistics()",
+        "vector_backlog()",
+    ],
+)
+def test_without_an_active_model_the_way_back_is_told(tx, statement):
+    tea = remember(tx, "tea", embedding="[1,0]")
+    call(tx, "gold_add", gold_set="set", query="tea?", relevant_ids=[tea])
+    tx.execute("DELETE FROM memoir.embedding_model")
+    with pytest.raises(psycopg.Error) as raised:
+        tx.execute(f"SELECT memoir.{statement}", {"tea": tea})
+    said = raised.value.diag
+    assert said.sqlstate == "ME009"
+    assert said.message_primary.endswith("no embedding model is active")
+    assert "memoir.health()" in said.message_hint
+
+
 def test_of_two_clients_that_name_the_model_at_once_one_is_refused(db, dsn):
     waiting = (
         "SELECT count(*) FROM pg_stat_activity"

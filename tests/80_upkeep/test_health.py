@@ -123,10 +123,10 @@ def test_a_source_with_mistakes_is_told(tx):
     tx.execute("CREATE TABLE public.notes (id int PRIMARY KEY, content text, user_id text)")
     tx.execute("SELECT memoir.attach_source('notes', 'fact', 'public.notes')")
     tx.execute("SELECT memoir.fill_source('notes')")
-    assert health(tx)["sources"].value == "1 attached, 0 rows not taken over"
+    assert health(tx)["sources"].value == "1 attached, rows not taken over: 0"
     tx.execute("INSERT INTO public.notes VALUES (1, 'tea', ' '), (2, 'tea', 'ada')")
     row = health(tx)["sources"]
-    assert (row.status, row.value) == ("warning", "1 attached, 1 rows not taken over")
+    assert (row.status, row.value) == ("warning", "1 attached, rows not taken over: 1")
 
 
 def test_a_half_empty_index_has_a_statement_that_helps(tx):

@@ -196,7 +196,7 @@ def test_a_dry_run_embeds_nothing(
     notes(db, 3)
     done = memoir("--dry-run", "--price", "20000")
     assert done.stdout == (
-        "without a vector: 3 memories, 1 users, about 12 tokens, 0.2400 at 20000 a million\n"
+        "without a vector: 3 memories, 1 user, about 12 tokens, 0.2400 at 20000 a million\n"
     )
     assert (done.exit_code, api.embeddings) == (0, [])
 

@@ -160,7 +160,7 @@ def test_the_same_import_again_adds_nothing(memoir: Call, chat: Path) -> None:
 def test_a_longer_file_adds_what_is_new(memoir: Call, chat: Path) -> None:
     memoir("import", str(chat))
     chat.write_text(json.dumps([*CHAT, {"speaker": "Melanie", "text": "Bye!"}]))
-    assert memoir("import", str(chat)).stdout.startswith("1 messages stored, 4 known already")
+    assert memoir("import", str(chat)).stdout.startswith("1 message stored, 4 known already")
 
 
 @pytest.mark.once
@@ -200,7 +200,7 @@ def test_a_message_the_database_refuses_is_told_with_its_line(
 def test_an_import_says_that_memory_is_off(memoir: Call, chat: Path) -> None:
     memoir("settings", "memory=off")
     assert memoir("import", str(chat)).stdout == (
-        "0 messages stored, 0 known already, 0 without text, 1 sessions; "
+        "0 messages stored, 0 known already, 0 without text, 1 session; "
         "4 not stored: memory is off\n"
     )
 
@@ -293,6 +293,12 @@ def test_an_unreachable_database_is_exit_code_3() -> None:
     assert done.exit_code == 3
     assert "hint: Check --dsn" in done.stderr
     assert "s3cret-word" not in done.output
+
+
+def test_a_server_that_only_reads_is_told_as_one(dsn: str) -> None:
+    reads = make_conninfo(dsn, options="-c default_transaction_read_only=on")
+    done = CliRunner().invoke(cli.main, ["--dsn", reads, "remember", "tea"])
+    assert (done.exit_code, "hint: A standby, or a role" in done.stderr) == (1, True)
 
 
 def test_a_database_without_memoir_is_exit_code_3(empty_dsn: str) -> None:

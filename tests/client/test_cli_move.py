@@ -229,7 +229,7 @@ def test_columns_are_mapped(memoir: Call, db: psycopg.Connection, tmp_path: Path
 
 def test_a_format_may_be_forced(memoir: Call, tmp_path: Path) -> None:
     file = write(tmp_path, "rows.jsonl", '{"content": "tea"}')
-    assert memoir("import", file).stdout.startswith("1 messages stored")
+    assert memoir("import", file).stdout.startswith("1 message stored")
     assert memoir("import", file, "--format", "jsonl").stdout.startswith("jsonl: 1 memory")
 
 

@@ -106,7 +106,7 @@ def test_relations_of_mem0_that_are_none_are_not_told(relations: Any) -> None:
 def test_the_graph_of_mem0_is_left_out_and_told() -> None:
     found = items("mem0", {"results": [{**MEM0, "memory": ""}], "relations": [{}, {}]})
     assert (found.skipped, found.memories) == (1, [])
-    assert found.notes == ["2 relations of its graph are left out"]
+    assert found.notes == ["its graph (relations: 2) left out"]
 
 
 def test_an_item_of_langgraph_keeps_where_it_was() -> None:

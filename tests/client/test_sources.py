@@ -147,7 +147,7 @@ def test_rows_that_wait_are_told_by_the_exit_code(
         *("--created-at", "changed", "--user-id", "ada"),
     )
     done = memoir("source", "fill", "t")
-    assert (done.exit_code, "1 rows wait" in done.stderr) == (1, True)
+    assert (done.exit_code, "waiting: 1 row;" in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tests.everything import OTHERS, READS, WRITES
 from tests.rows import call, found, recall, refused, remember, until, value
 
 from pgmemoir import AsyncMemoir, Memoir, OutOfRange, cli
+from pgmemoir.worker import Options, Worker
 
 # The logs of recalls and tools are unlogged tables: a standby has nothing of them.
 OF_THE_LOG = {
@@ -192,6 +193,19 @@ def test_a_client_with_an_embedder_recalls_from_a_standby(standby):
     with Memoir(standby.info.dsn, embedder=Small()) as reader:
         assert "lives in Oslo with two cats" in reader.context("her pets")
         assert reader.explain("her pets")[0].cosine == pytest.approx(1, abs=0.01)
+
+
+def test_a_worker_finds_the_primary_and_says_when_there_is_none(standbys, standby):
+    reads, writes = standby.info, psycopg.conninfo.conninfo_to_dict(standbys.dsn)
+    both = psycopg.conninfo.make_conninfo(
+        standbys.dsn,
+        host=f"{reads.host},{writes['host']}",
+        port=f"{reads.port},{writes['port']}",
+    )
+    options = Options(kinds=["embed"])
+    Worker(both, Small(), None, options, lambda _: None).run(once=True)
+    with pytest.raises(psycopg.OperationalError, match="session is read-only"):
+        Worker(reads.dsn, Small(), None, options, lambda _: None).run(once=True)
 
 
 def test_a_wait_of_the_client_does_not_hold_up_the_replica(primary, standby):

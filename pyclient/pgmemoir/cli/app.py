@@ -236,7 +236,10 @@ def _database_error(error: psycopg.Error) -> tuple[Report, int]:
     if lost and (code is None or code.startswith(_CONNECTION)):
         hint = "Check --dsn or MEMOIR_DSN. Without one, memoir uses an embedded server."
         return Report(message, error.diag.message_detail, hint), NOT_CONNECTED
-    return Report(message, error.diag.message_detail, error.diag.message_hint), FAILED
+    advice = error.diag.message_hint
+    if code == "25006" and advice is None:
+        advice = "A standby, or a role that only reads? Give --dsn the primary."
+    return Report(message, error.diag.message_detail, advice), FAILED
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

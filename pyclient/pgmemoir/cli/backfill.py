@@ -14,7 +14,7 @@ from ..embedders import Embedder, default_embedder
 from ..errors import MemoirError
 from .app import FAILED, App, Interrupted
 from .options import USER_OR_ALL
-from .output import one_line, progress_bar
+from .output import counted, one_line, progress_bar
 
 # The command waits by itself for a server that asks it to.
 _TIMEOUT = 120.0
@@ -77,8 +77,8 @@ def show_backlog(
     """Say what has no vector of a model, or of the one in use; returns how many memories."""
     waiting = backlog(conn, user, model)
     click.echo(
-        f"without a vector: {waiting.memories:,} memories, {waiting.users:,} users, "
-        f"about {waiting.tokens:,} tokens"
+        f"without a vector: {counted(waiting.memories, 'memory')}, "
+        f"{counted(waiting.users, 'user')}, about {counted(waiting.tokens, 'token')}"
         + ("" if price is None else f", {waiting.cost(price):.4f} at {price:g} a million")
     )
     return waiting.memories
@@ -117,7 +117,7 @@ def fill(
                 bar.update(filled.done + len(filled.failures))
     except KeyboardInterrupt:
         raise Interrupted(
-            f"stopped after {done:,} memories",
+            f"stopped after {counted(done, 'memory')}",
             hint="They are stored. Run it again for the rest.",
         ) from None
     click.echo(f"{done:,} embedded, {failed:,} failed, {_rate(done, start)}")

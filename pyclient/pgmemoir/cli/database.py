@@ -15,7 +15,7 @@ from ..connections import connect
 from ..errors import MemoirError
 from ..prerequisites import value, vector_schema
 from .app import NOT_CONNECTED, App
-from .output import table
+from .output import counted, table
 
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Run everything, then roll back.")
 
@@ -84,7 +84,7 @@ def _up(app: App, target: int | None, dry_run: bool) -> None:
     word = "would apply" if dry_run else "applied"
     for name in applied:
         click.echo(f"{word} {name}")
-    click.echo(f"{word} {len(applied)} files" if applied else "up to date")
+    click.echo(f"{word} {counted(len(applied), 'file')}" if applied else "up to date")
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

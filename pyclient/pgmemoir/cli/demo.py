@@ -17,7 +17,7 @@ from .. import demo as year
 from ..calls import Explained, Recall
 from ..client import Memoir
 from .app import App
-from .output import explain_table, fit, one_line, progress_bar
+from .output import counted, explain_table, fit, one_line, progress_bar
 
 _BUDGET = 800
 _REPEATS = 5
@@ -43,7 +43,7 @@ def demo_command(app: App) -> None:
         _heading("explain, mode execute")
         rows = memory.explain(year.QUESTION, "execute", _BUDGET)
         click.echo(explain_table(_sample(rows)))
-        click.echo(f"({len(rows)} candidates; memoir explain shows them all)")
+        click.echo(f"({counted(len(rows), 'candidate')}; memoir explain shows them all)")
         _show_words(Memoir(conn, user=user, embedder=None))
     _farewell(app, user)
 
@@ -52,7 +52,9 @@ def _load(conn: psycopg.Connection, memory: Memoir, user: str) -> None:
     with conn.transaction(), progress_bar(year.size(), "loading a year") as bar:
         memories, events = year.load(memory, lambda count: bar.update(count - bar.pos))
     if memories or events:
-        click.echo(f"loaded {memories} memories and {events} events into user {user}")
+        click.echo(
+            f"loaded {counted(memories, 'memory')} and {counted(events, 'event')} into user {user}"
+        )
     else:
         click.echo(f"user {user} has the year already")
 
@@ -83,8 +85,8 @@ def _milliseconds(memory: Memoir, mode: str) -> float:
 
 def _cost(found: Recall) -> str:
     return (
-        f"{found.tokens} of {_BUDGET} tokens, {len(found.memory_ids)} memories "
-        f"of {found.candidates} candidates"
+        f"{found.tokens} of {_BUDGET} tokens, {counted(len(found.memory_ids), 'memory')} "
+        f"of {counted(found.candidates, 'candidate')}"
     )
 
 

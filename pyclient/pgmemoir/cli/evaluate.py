@@ -14,7 +14,7 @@ import click
 from ..evaluation import Evaluation, Replayed, read_gold
 from .app import App
 from .options import USER
-from .output import parse_time, print_json, progress_bar, table
+from .output import counted, parse_time, print_json, progress_bar, table
 
 _PLOT_BUDGETS = (200, 400, 800, 1600, 3200)
 
@@ -113,7 +113,7 @@ def import_gold(app: App, file: BinaryIO, gold_set: str | None) -> None:
     with app.transaction() as memory, progress_bar(len(questions), "reading") as bar:
         count = memory.add_gold(name, questions)
         bar.update(count)
-    click.echo(f"{count} questions in gold set {name}")
+    click.echo(f"{counted(count, 'question')} in gold set {name}")
 
 
 @click.command()

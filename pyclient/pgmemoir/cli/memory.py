@@ -11,6 +11,7 @@ import click
 from ..calls import Fields
 from .app import App
 from .output import (
+    counted,
     explain_table,
     found_table,
     outcome,
@@ -130,8 +131,9 @@ def context(
         click.echo(found.block, nl=not found.block.endswith("\n"))
     if stats:
         click.echo(
-            f"{found.tokens} of {budget} tokens, {len(found.memory_ids)} memories of "
-            f"{found.candidates} candidates, {elapsed:.0f} ms with the embedding",
+            f"{found.tokens} of {counted(budget, 'token')}, "
+            f"{counted(len(found.memory_ids), 'memory')} of "
+            f"{counted(found.candidates, 'candidate')}, {elapsed:.0f} ms with the embedding",
             err=True,
         )
 

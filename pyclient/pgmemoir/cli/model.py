@@ -16,7 +16,7 @@ from .app import App
 from .backfill import fill as embed
 from .backfill import fill_options, needed_embedder, show_backlog
 from .options import AS_JSON
-from .output import one_line, print_json, progress_bar, table
+from .output import counted, one_line, print_json, progress_bar, table
 
 _INDEXED = b"SELECT count(*) FROM memoir.profile WHERE ann > 0"
 
@@ -117,7 +117,9 @@ def switch(app: App, name: str, force: bool) -> None:
         click.echo(f"in use: {one_line(name)}")
         if indexed and not conn.execute(_INDEXED).fetchall()[0][0]:
             click.echo(
-                f"{indexed:,} users with many memories are slower until: memoir maintain", err=True
+                "slower until memoir maintain: recall of "
+                f"{counted(indexed, 'user')} with many memories",
+                err=True,
             )
 
 
@@ -137,7 +139,7 @@ def drop(app: App, name: str) -> None:
             for number in model.drop(conn, name):
                 deleted += number
                 bar.update(number)
-    click.echo(f"dropped {one_line(name)}, vectors of {deleted:,} memories")
+    click.echo(f"dropped {one_line(name)}, vectors of {counted(deleted, 'memory')}")
 
 
 def _prepare(conn: psycopg.Connection[Any], name: str, user: str | None) -> None:

@@ -26,7 +26,7 @@ from ..move import Imported, export_lines, header_of, import_lines, read_lines
 from ..steps import COUNT_FROM
 from .app import App
 from .options import DRY_RUN, USER
-from .output import one_line, progress_bar
+from .output import counted, one_line, progress_bar
 from .upkeep import index_loaded
 
 _GZIP = b"\x1f\x8b"
@@ -165,9 +165,9 @@ def _import_conversation(app: App, data: bytes, name: str, dry_run: bool) -> Non
     added = sum(result.action == "ADD" for result in done)
     refused = [result.reason for result in done if result.memory_id is None]
     click.echo(
-        f"{added} messages {'would be ' if dry_run else ''}stored, "
+        f"{counted(added, 'message')} {'would be ' if dry_run else ''}stored, "
         f"{len(done) - added - len(refused)} known already, "
-        f"{conversation.skipped} without text, {len(conversation.sessions)} sessions"
+        f"{conversation.skipped} without text, {counted(len(conversation.sessions), 'session')}"
         + (f"; {len(refused)} not stored: {refused[0]}" if refused else "")
     )
     if added >= COUNT_FROM and not dry_run:
@@ -203,7 +203,7 @@ def _remembered(done: list[Remembered], items: Items, format: str, dry_run: bool
     actions = Counter(each.action if each.memory_id is not None else "" for each in done)
     stored = actions["ADD"] + actions["SUPERSEDE"] + actions["PENDING"]
     parts = [
-        f"{stored} {_plural('memory', stored)} {'would be ' if dry_run else ''}stored",
+        f"{counted(stored, 'memory')} {'would be ' if dry_run else ''}stored",
         f"{actions['UPDATE']} updated",
         f"{actions['NOOP']} known already",
         f"{items.skipped} without text",
@@ -241,7 +241,9 @@ def _told(records: dict[str, int]) -> str:
     counts = sorted(records.items(), key=lambda each: (each[0] != "memory", each[0]))
     return (
         ", ".join(
-            f"{count:,} {_plural(record, count)}" for record, count in counts if record != "user"
+            counted(count, "gold question" if record == "gold" else record.replace("_", " "))
+            for record, count in counts
+            if record != "user"
         )
         or "no memories"
     )
@@ -249,13 +251,6 @@ def _told(records: dict[str, int]) -> str:
 
 def _few(names: list[str]) -> str:
     return ", ".join(names if len(names) < 4 else [*names[:3], "..."])
-
-
-def _plural(record: str, count: int) -> str:
-    word = "gold question" if record == "gold" else record.replace("_", " ")
-    if count == 1:
-        return word
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
 def _mapping(pairs: str | None) -> dict[str, str]:

@@ -38,6 +38,12 @@ def parse_time(value: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
+def counted(count: int, noun: str) -> str:
+    """``1 memory`` or ``1,000 memories``."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
 def outcome(done: Remembered) -> str:
     """What became of a text, as a line."""
     memory = "" if done.memory_id is None else f" memory {done.memory_id}"

@@ -13,7 +13,7 @@ import psycopg
 from .. import sources
 from .app import App
 from .options import AS_JSON
-from .output import one_line, print_json, table
+from .output import counted, one_line, print_json, table
 
 _NAME = click.argument("name")
 
@@ -181,9 +181,13 @@ def _read(app: App, name: str, **how: Any) -> None:
         for batch in sources.read(conn, name, **how):
             read, written = read + batch.read_rows, written + batch.written
             waiting = batch.waiting
-    click.echo(f"{one_line(name)}: read {read:,} rows, changed {written:,} memories")
+    click.echo(
+        f"{one_line(name)}: read {counted(read, 'row')}, changed {counted(written, 'memory')}"
+    )
     if waiting:
-        click.echo(f"{waiting:,} rows wait: SELECT * FROM memoir.source_error", err=True)
+        click.echo(
+            f"waiting: {counted(waiting, 'row')}; SELECT * FROM memoir.source_error", err=True
+        )
         raise click.exceptions.Exit(1)
 
 

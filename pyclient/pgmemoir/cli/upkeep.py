@@ -14,7 +14,7 @@ from ..calls import Maintained
 from ..errors import MemoirError
 from .app import App, Interrupted
 from .options import USER_OR_ALL
-from .output import fit, one_line, print_json, progress_bar, table
+from .output import counted, fit, one_line, print_json, progress_bar, table
 
 _STEPS = 1000
 _LABEL = 40
@@ -57,7 +57,7 @@ def index_loaded(app: App) -> None:
         with _stoppable():
             for row in upkeep.tend_recall(app.address, app.user, _watch):
                 if row.action != "words counted":
-                    click.echo(f"{row.action} for {row.memories:,} memories")
+                    click.echo(f"{row.action} for {counted(row.memories, 'memory')}")
     except upkeep.LeftUndone as error:
         click.echo(f"warning: {error.message}", err=True)
 

@@ -36,7 +36,7 @@ def read_mem0(data: bytes, name: str) -> Items:
         for entry in _entries(document, value, place, ("results", "memories")):
             _add_mem0(items, entry, document)
     if relations:
-        items.notes.append(f"{relations} relations of its graph are left out")
+        items.notes.append(f"its graph (relations: {relations}) left out")
     return items
 
 
