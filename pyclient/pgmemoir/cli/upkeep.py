@@ -57,7 +57,7 @@ def index_loaded(app: App) -> None:
         with _stoppable():
             for row in upkeep.tend_recall(app.address, app.user, _watch):
                 if row.action != "words counted":
-                    click.echo(f"{row.action} for {counted(row.memories, 'memory')}")
+                    click.echo(f"{row.action} for {counted(row.memories or 0, 'memory')}")
     except upkeep.LeftUndone as error:
         click.echo(f"warning: {error.message}", err=True)
 
