@@ -143,7 +143,7 @@ def _migrations(conn: psycopg.Connection[Any]) -> Check:
         text = f"{', '.join(names['unknown'])} unknown here: the database is newer"
         return Check("migrations", "fail", text, "Upgrade: pip install -U pgmemoir")
     if names["edited"]:
-        hint = "Restore the files, and put the change into a new migration."
+        hint = "Another text of them ran here. Run memoir migrate: it says what to do."
         return Check("migrations", "fail", f"edited: {', '.join(names['edited'])}", hint)
     if len(names["pending"]) == len(rows):
         return Check("migrations", "fail", "pgmemoir is not installed here", INSTALL_HINT)

@@ -221,8 +221,10 @@ def _refuse_surprises(migrations: list[SqlFile], ran: dict[str, ledger.Entry]) -
             raise MigrationError(
                 f"{name} was edited after it ran here",
                 detail=f"it ran as {ran[name].sha256}, the file is now {known[name].sha256}",
-                hint="Restore the file and put the change into a new migration. While developing:"
-                f" memoir migrate down {number(name) - 1} (this deletes data), then up.",
+                hint="If a version ran here that was never released: memoir export each user with"
+                " that version, then memoir import into a new database. If you edited the file:"
+                " restore it and put the change into a new migration. If the data may go:"
+                f" memoir migrate down {number(name) - 1}, then up.",
                 file=known[name].path,
             )
     for file in migrations:

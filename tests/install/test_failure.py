@@ -78,6 +78,7 @@ def test_an_edited_file_is_refused_with_both_hashes(empty_db, tree):
     assert error.file == path
     assert hashlib.sha256(before).hexdigest() in error.detail
     assert hashlib.sha256(after).hexdigest() in error.detail
+    assert "memoir export" in error.hint
     assert "memoir migrate down 0" in error.hint
 
 
