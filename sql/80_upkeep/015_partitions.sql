@@ -51,7 +51,11 @@ AS $$
 DECLARE
     name CONSTANT name := _partition_name(month);
 BEGIN
-    IF pg_relation_size('event_default') > 256 * 1024 * 1024 THEN
+    -- Looked for without that lock: the first month has its events there to the end.
+    IF pg_relation_size('event_default') > 256 * 1024 * 1024
+       OR EXISTS (SELECT FROM event_default AS e
+                  WHERE e.created_at >= month AND e.created_at < _month_after(month))
+    THEN
         RETURN false;
     END IF;
     EXECUTE format('CREATE TABLE %I (LIKE event INCLUDING DEFAULTS INCLUDING CONSTRAINTS '
@@ -62,7 +66,7 @@ BEGIN
                    name, month, _month_after(month));
     RETURN true;
 EXCEPTION WHEN lock_not_available OR check_violation THEN
-    -- The table is busy, or event_default has events of that month already.
+    -- The table is busy, or event_default has got events of that month.
     RETURN false;
 END $$;
 

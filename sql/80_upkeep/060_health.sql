@@ -353,6 +353,8 @@ DECLARE
     parted CONSTANT boolean := NOT _is_extension();
     ahead CONSTANT boolean :=
         to_regclass(format('%I.%I', current_schema(), _partition_name(this_month))) IS NOT NULL;
+    next_too CONSTANT boolean := to_regclass(
+        format('%I.%I', current_schema(), _partition_name(_month_after(this_month)))) IS NOT NULL;
 BEGIN
     RETURN QUERY
     SELECT 'unlogged', CASE WHEN unlogged <@ '{retrieval,tool_call}' THEN 'ok' ELSE 'warning' END,
@@ -375,7 +377,7 @@ BEGIN
            CASE WHEN NOT parted THEN 'none: the extension keeps events in one table'
                 WHEN ahead THEN 'there is one for this month'
                 ELSE 'none for this month: its events are in event_default' END,
-           CASE WHEN parted AND NOT ahead THEN 'memoir maintain makes them.' END;
+           CASE WHEN parted AND NOT next_too THEN 'memoir maintain makes them.' END;
 END $$;
 
 CREATE OR REPLACE FUNCTION health()

@@ -38,6 +38,11 @@ def tables(conn):
     return [name.removeprefix("memoir.") for (name,) in rows]
 
 
+def advice(conn):
+    """What health() says to do about tables."""
+    return value(conn, "SELECT advice FROM memoir.health() WHERE name = 'partitions'")
+
+
 def stored_in(conn, event_id):
     return value(
         conn, "SELECT tableoid::regclass::text FROM memoir.event WHERE event_id = %s", event_id
@@ -78,6 +83,21 @@ def test_a_month_with_events_already_waits_for_the_next(db):
     insert(db, AT)
     assert run(db) == [("partition added", month) for month in MONTHS[1:]]
     assert tables(db) == [*MONTHS[1:], "event_default"]
+
+
+def test_such_a_month_is_not_tried_each_night_and_nobody_is_told_to(db):
+    insert(db, datetime.now(UTC))
+    db.execute(
+        "CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql"
+        " AS $$ BEGIN RAISE 'no table is made'; END $$;"
+        " CREATE EVENT TRIGGER refused ON ddl_command_start EXECUTE FUNCTION refuse()"
+    )
+    add = "SELECT memoir._add_partition(date_trunc('month', now(), 'UTC'))"
+    assert value(db, add) is False
+    db.execute("DROP EVENT TRIGGER refused")
+    assert advice(db) == "memoir maintain makes them."
+    db.execute("CALL memoir.maintain_all()")
+    assert advice(db) is None
 
 
 def test_a_new_table_is_protected_as_the_others_are(db):
