@@ -23,7 +23,7 @@ from .calls import HalfVectors, HalfVectorsDumper, Row
 AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
 
 
-def _read(document: bytes) -> Any:
+def _read(document: str | bytes) -> Any:
     """A JSON document; what Python does not read as its text, so that one keeps no others from it.
 
     PostgreSQL stores deeper ones than Python reads, and integers of more than 4,300 digits.
@@ -31,7 +31,7 @@ def _read(document: bytes) -> Any:
     try:
         return json.loads(document)
     except (ValueError, RecursionError):
-        return document.decode()
+        return document if isinstance(document, str) else document.decode()
 
 
 def _own_adapters() -> AdaptersMap:
