@@ -630,7 +630,7 @@ def tool_arguments(arguments: dict[str, Any] | str | None) -> dict[str, Any]:
     if isinstance(given, str):
         try:
             given = json.loads(given)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise OutOfRange(f"the arguments are not JSON: {error}", hint=hint) from error
     if not isinstance(given, dict):
         said = json.dumps(given, ensure_ascii=False, default=str)[:40]

@@ -404,7 +404,7 @@ def decisions(given: Iterable[Mapping[str, Any]] | str) -> list[Any]:
     if isinstance(given, str):
         try:
             given = json.loads(given)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SchemaMismatch(f"the decisions are not JSON: {error}") from error
         if not isinstance(given, list):
             raise SchemaMismatch(f"the decisions are {type(given).__name__}, not a JSON array")

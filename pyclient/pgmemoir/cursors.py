@@ -23,11 +23,22 @@ from .calls import HalfVectors, HalfVectorsDumper, Row
 AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
 
 
+def _read(document: str | bytes) -> Any:
+    """A JSON document; what Python does not read as its text, so that one keeps no others from it.
+
+    PostgreSQL stores deeper ones than Python reads, and integers of more than 4,300 digits.
+    """
+    try:
+        return json.loads(document)
+    except (ValueError, RecursionError):
+        return document if isinstance(document, str) else document.decode()
+
+
 def _own_adapters() -> AdaptersMap:
     adapters = AdaptersMap(types=postgres.types)
     postgres.register_default_adapters(adapters)
     register_all_arrays(adapters)
-    set_json_loads(json.loads, adapters)
+    set_json_loads(_read, adapters)
     adapters.register_dumper(HalfVectors, HalfVectorsDumper)
     return adapters
 

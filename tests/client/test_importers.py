@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -234,6 +235,11 @@ def test_jsonl_has_the_fields_of_remember_and_their_names_in_sql() -> None:
         ("jsonl", '{"content": "a", "importance": NaN}', "importance is NaN, not a number"),
         ("jsonl", '{"content": "a", "turn": 1.5}', "turn is 1.5, not a number"),
         ("jsonl", '{"content": "a\\u0000"}', "line 1: the content holds a NUL character"),
+        (
+            "jsonl",
+            '{"content": "a"}\n{"turn": 1' + "0" * 5000 + "}",
+            "line 2: a number has too many",
+        ),
         ("jsonl", '{"content": "a", "keywords": 1}', "keywords is 1, not a list"),
         ("jsonl", '{"content": "a", "data": "[]"}', "not a JSON object"),
         ("csv", "content,kind\na\n", "line 2: 1 cells under 2 columns"),
@@ -256,6 +262,13 @@ def test_a_fault_is_told_with_its_line(format: str, text: str, problem: str) -> 
 def test_what_is_not_utf8_is_told_with_its_line() -> None:
     with pytest.raises(BadFile, match="line 2: not UTF-8"):
         read(b"content\n\xe9", "csv", "file", {})
+
+
+def test_a_first_row_of_many_columns_is_read_at_once() -> None:
+    began = time.process_time()
+    with pytest.raises(BadFile, match="two columns"):
+        items("csv", "," * 50_000)
+    assert time.process_time() - began < 1  # each counted among all it took 5
 
 
 def test_a_mapping_of_no_field_or_no_column_is_refused() -> None:

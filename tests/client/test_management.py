@@ -258,7 +258,8 @@ def test_decisions_may_be_the_text_of_a_model(open_client: Open) -> None:
 
 
 @pytest.mark.parametrize(
-    "decisions", ["{", '{"action": "ADD"}', [{"action": "ADD"}], [{"action": "DROP"}], ["ADD"]]
+    "decisions",
+    ["{", "[" * 100_000, '{"action": "ADD"}', [{"action": "ADD"}], [{"action": "DROP"}], ["ADD"]],
 )
 def test_decisions_that_do_not_fit_are_refused(memory: Memoir, decisions: Any) -> None:
     with pytest.raises(SchemaMismatch):

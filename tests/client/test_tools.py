@@ -213,7 +213,21 @@ def test_a_tool_call_embeds_what_is_stored_and_what_is_searched(
     assert letters.texts == ["abc", "cba"]
 
 
-@pytest.mark.parametrize("arguments", ["{", "[]", "1", '"x"', [1]])
+@pytest.mark.parametrize(
+    "data", ['{"a": ' * 3000 + "1" + "}" * 3000, '{"a": ' + "9" * 5000 + "}"], ids=["deep", "long"]
+)
+def test_what_python_does_not_read_keeps_no_other_from_it(
+    open_client: Open, db: psycopg.Connection, data: str
+) -> None:
+    memory = open_client(embedder=None)
+    memory.remember("green tea", "fact", data={"cup": 1})
+    db.execute("SELECT memoir.remember('black tea from a webhook', 'fact', data => %s)", [data])
+    found = {each.preview: each.metadata for each in memory.search("tea", min_relevance_score=0)}
+    assert found == {"green tea": {"cup": 1}, "black tea from a webhook": data}
+    assert "webhook" in memory.call_tool("search_memories", '{"query": "tea webhook"}')
+
+
+@pytest.mark.parametrize("arguments", ["{", "[]", "1", '"x"', [1], "[" * 100_000])
 def test_arguments_that_are_no_object_are_refused(dsn: str, arguments: Any) -> None:
     with Memoir(dsn, embedder=None) as memory, pytest.raises(OutOfRange, match="the arguments are"):
         memory.call_tool("summary", arguments)

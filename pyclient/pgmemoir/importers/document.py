@@ -72,6 +72,8 @@ class Document:
                 raise self.fault(fault, f"not JSON: {error.msg}") from error
             except RecursionError as error:
                 raise self.fault(place, "nested too deeply") from error
+            except ValueError as error:
+                raise self.fault(place, "a number has too many digits") from error
             yield value, place
             first = False
             place = self._skip_blank(end)

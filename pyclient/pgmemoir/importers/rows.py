@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, cast
@@ -132,7 +133,7 @@ def delimiter(text: str) -> str:
 
 
 def _check_heads(heads: list[str], mapping: Mapped, fault: Fault) -> None:
-    double = {head for head in heads if heads.count(head) > 1}
+    double = [head for head, number in Counter(heads).items() if number > 1]
     unknown = [column for column in mapping.values() if column not in heads]
     if double:
         raise fault(f"two columns are named {min(double)!r}")
