@@ -41,7 +41,7 @@ from .calls import (
 from .calls_memory import Applied, Changes, Id
 from .checks import clean_text
 from .cursors import AsyncCursor, Cursor, Pipelined, is_free
-from .errors import translate
+from .errors import MemoirError, translate
 from .evaluation import Evaluation, GoldQuestion, Replayed
 from .management import AsyncManagement, Management
 from .sources import Filled
@@ -728,6 +728,11 @@ def _dsn_or_given(value: Any, kind: type[Given]) -> tuple[str | None, Given | No
     if value is None or isinstance(value, str):
         return value, None
     if isinstance(value, kind):
+        if not value.closed and value.info.encoding == "ascii":
+            raise MemoirError(
+                "this connection is set to SQL_ASCII: psycopg reads text from it as bytes",
+                hint="Before you pass it: conn.execute(\"SET client_encoding TO 'UTF8'\")",
+            )
         return None, value
     given = f"a {type(value).__name__}"
     raise TypeError(f"{given} is neither a connection string nor a psycopg.{kind.__name__}")

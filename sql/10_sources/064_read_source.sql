@@ -21,10 +21,13 @@ DECLARE
     owner text;
     after bigint;
 BEGIN
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     WHILE NOT complete LOOP
         complete := %1$I._read_batch_of(name, first);
         first := false;
         COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END LOOP;
     PERFORM %1$I.fill_source(name);
     FOR owner IN SELECT u FROM %1$I._source_users(name) AS u LOOP
@@ -32,6 +35,7 @@ BEGIN
         WHILE after IS NOT NULL LOOP
             after := (SELECT k.last_id FROM %1$I._source_keywords(owner, after, 1000) AS k);
             COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         END LOOP;
     END LOOP;
 END $procedure$

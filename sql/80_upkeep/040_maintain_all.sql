@@ -72,7 +72,8 @@ BEGIN
 END $$;
 
 -- A procedure with a SET clause cannot commit, so this one names its schema instead of pinning the
--- path: the text is made at installation. What it calls pins the path as everything does.
+-- path: the text is made at installation. What it calls pins the path as everything does. Each
+-- transaction sees what the ones it waited for did, whatever isolation the database is set to.
 DO $install$
 BEGIN
     EXECUTE format($format$
@@ -91,6 +92,8 @@ DECLARE
     done jsonb;
 BEGIN
     report := '[]';
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     FOR phase IN 1..3 LOOP
         plan := %1$I._upkeep_list(phase, only_user, run);
         FOR place IN 0 .. jsonb_array_length(plan) - 1 LOOP
@@ -100,6 +103,7 @@ BEGIN
                 SELECT b.after, b.done INTO after, done
                 FROM %1$I._upkeep_batch(plan -> place, run, after, done) AS b;
                 COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
             END LOOP;
             report := report || done;
         END LOOP;

@@ -236,6 +236,22 @@ def test_read_source_commits_between_batches_and_finds_keywords(db):
     assert value(db, "SELECT count(DISTINCT memory_id) FROM memoir.keyword") == 25
 
 
+def test_read_source_sees_what_is_committed_whatever_isolation_is_the_default(db):
+    db.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, content text);"
+        "INSERT INTO t VALUES (1, 'a'), (2, 'b');"
+        "CREATE FUNCTION level() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.summary ="
+        " current_setting(''transaction_isolation''); RETURN NEW; END';"
+        "CREATE TRIGGER level BEFORE INSERT ON memoir.memory FOR EACH ROW EXECUTE FUNCTION level();"
+        "UPDATE memoir.setting SET value = '1' WHERE name = 'source_batch'"
+    )
+    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    db.execute("SET default_transaction_isolation = 'repeatable read'")
+    db.execute("CALL memoir.read_source('t')")
+    levels = db.execute("SELECT summary FROM memoir.memory").fetchall()
+    assert levels == [("read committed",)] * 2
+
+
 def test_a_row_that_somebody_holds_is_taken_later(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
     db.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")

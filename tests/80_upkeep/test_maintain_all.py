@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 from psycopg import errors
+from psycopg.conninfo import make_conninfo
 from tests.rows import (
     NOW,
     ago,
@@ -139,6 +141,20 @@ def test_each_batch_is_committed(db, dsn):
         assert forgotten(db) == 10
     thread.join()
     assert forgotten(db) == 20
+
+
+def test_what_was_changed_beside_it_does_not_stop_it_whatever_isolation_is_the_default(db, dsn):
+    set_to(db, maintain_batch=5)
+    notes(db, 20)
+    last = value(db, "SELECT max(memory_id) FROM memoir.memory")
+    strict = make_conninfo(dsn, options="-c default_transaction_isolation=serializable")
+    with psycopg.connect(dsn) as writer, ThreadPoolExecutor(1) as pool:
+        writer.execute("UPDATE memoir.memory SET data = '{}' WHERE memory_id = %s", (last,))
+        done = pool.submit(run, psycopg.connect(strict, autocommit=True))
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        until(lambda: value(db, waiting) == 1)
+        writer.commit()
+        assert ("default", "forgotten", 20) in done.result()
 
 
 def until(condition):

@@ -18,7 +18,7 @@ from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg.types.string import StrDumper, TextLoader
 from tests.client.conftest import Letters
 
-from pgmemoir import AsyncMemoir, Memoir, UnknownKind
+from pgmemoir import AsyncMemoir, Memoir, MemoirError, UnknownKind
 from pgmemoir.migrations import up
 from pgmemoir.move import export_lines, import_lines
 
@@ -49,6 +49,14 @@ def test_the_asynchronous_client_leaves_the_transaction_alone_too(
 
     asyncio.run(remember_and_roll_back())
     assert db.execute("SELECT count(*) FROM memoir.memory").fetchone() == (0,)
+
+
+def test_a_connection_that_gives_text_as_bytes_is_refused(tx: psycopg.Connection) -> None:
+    with tx.transaction(force_rollback=True):
+        tx.execute("SET LOCAL client_encoding TO 'SQL_ASCII'")
+        with pytest.raises(MemoirError, match="SQL_ASCII"):
+            Memoir(tx)
+    assert Memoir(tx, embedder=None).remember("认证").action == "ADD"
 
 
 def test_an_error_can_be_caught_with_the_callers_savepoint(tx: psycopg.Connection) -> None:
