@@ -113,16 +113,15 @@ BEGIN
                 WHEN locked_out <> '{}'
                 THEN 'without rights here: ' || array_to_string(locked_out, ', ')
                 ELSE 'reader, agent, worker, admin' END,
-           CASE WHEN cardinality(missing) IN (0, 4) AND locked_out = '{}' THEN NULL
-                WHEN missing <> '{}' THEN 'Run memoir migrate as a role that may create roles.'
-                ELSE 'As who owns the schema, and pgvector: SELECT memoir.grant_access();' END;
+           CASE WHEN cardinality(missing) NOT IN (0, 4) OR locked_out <> '{}'
+                THEN 'As who owns the schema, and pgvector: SELECT memoir.grant_access();' END;
     RETURN QUERY
     SELECT 'security', CASE WHEN bare = '{}' THEN 'ok' ELSE 'error' END,
            CASE WHEN bare <> '{}' THEN 'off for ' || _some_of(bare)
                 WHEN _sees_all_users() THEN format('on; %s sees all users', current_user)
                 ELSE format('on; %s sees one user at a time', current_user) END,
            CASE WHEN bare <> '{}'
-                THEN 'Run memoir migrate: it switches it on for every table of users.' END;
+                THEN 'As who owns the tables: SELECT memoir.grant_access();' END;
 END $$;
 
 -- Settings that nothing reads, or whose value nothing can be done with; and whether what is kept of

@@ -1,7 +1,10 @@
 -- Row-level security on every table with user data, found by its column user_id: a role that does
 -- not own the tables sees the rows of memoir.user_id, and without that setting none. Which tables
 -- it may read or write at all is in 030_roles.sql.
-DO $$
+CREATE OR REPLACE FUNCTION _secure_tables() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
 DECLARE
     found_table record;
 BEGIN

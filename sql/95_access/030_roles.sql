@@ -310,6 +310,7 @@ DECLARE
     missing CONSTANT text[] := _make_roles();
     statement text;
 BEGIN
+    PERFORM _secure_tables();
     FOR statement IN
         SELECT format('REVOKE %s ON %s FROM %s', g."right", g.object, string_agg(g.role, ', '))
         FROM (SELECT * FROM _rights_given() EXCEPT SELECT * FROM _rights_due()) AS g
@@ -339,10 +340,11 @@ END $$;
 
 COMMENT ON FUNCTION grant_access() IS
     'Makes the roles memoir_reader, memoir_agent, memoir_worker and memoir_admin where they are '
-    'missing and the caller may (CREATEROLE), and gives them and PUBLIC exactly the rights they '
-    'should have in this database. Returns whether all roles are there; else a WARNING says what '
-    'to do, as it does where PUBLIC may create in the schema of pgvector. Every migration calls '
-    'it; call it again when somebody made the roles later, or to take back what somebody granted '
-    'them. For the owner of the tables. Source: DESIGN 8.';
+    'missing and the caller may (CREATEROLE), gives them and PUBLIC exactly the rights they should '
+    'have in this database, and switches row-level security on for every table of users. Returns '
+    'whether all roles are there; else a WARNING says what to do, as it does where PUBLIC may '
+    'create in the schema of pgvector. Every migration calls it; call it again when somebody made '
+    'the roles later, or to take back what somebody granted them. For the owner of the tables. '
+    'Source: DESIGN 8.';
 
 SELECT grant_access();

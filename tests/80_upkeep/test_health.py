@@ -62,6 +62,15 @@ def test_what_is_wrong_is_said_with_what_to_do(tx, change, name, status, said):
     assert row.advice
 
 
+def test_what_is_said_to_do_switches_security_on_again(tx):
+    tx.execute("ALTER TABLE memoir.memory DISABLE ROW LEVEL SECURITY")
+    tx.execute("DROP POLICY own_rows ON memoir.profile; DROP POLICY all_rows ON memoir.profile")
+    before = health(tx)["security"]
+    assert before.value == "off for memory, profile"
+    tx.execute(before.advice.partition(": ")[2])
+    assert health(tx)["security"].status == "ok"
+
+
 def test_the_statement_it_advises_for_stale_modes_helps(tx):
     tx.execute("ALTER TABLE memoir.mode DISABLE TRIGGER ALL")
     tx.execute("UPDATE memoir.mode SET dimensions = 7")
