@@ -405,7 +405,6 @@ def test_a_function_of_hers_does_not_see_rows_before_the_policy(become, ids):
     assert ids
 
 
-@pytest.mark.usefixtures("quiet")
 def test_the_word_search_of_large_users_answers_for_her_alone(tx, become, ids):
     tx.execute("UPDATE memoir.setting SET value = '0.01' WHERE name = 'ann_gain'")
     fill(tx, 60, "bob")
