@@ -65,8 +65,9 @@ CREATE OR REPLACE FUNCTION _writers()
 BEGIN ATOMIC
     VALUES
         ('{memoir_agent,memoir_worker}'::text[], 'INSERT', ARRAY[
-            'memory', 'trace', 'keyword', 'relation', 'revision', 'profile', 'session', 'term',
-            'uncompared', 'job'], NULL::text[], NULL::text[]),
+            'memory', 'trace', 'keyword', 'relation', 'revision', 'session', 'term', 'uncompared',
+            'job'], NULL::text[], NULL::text[]),
+        ('{memoir_agent,memoir_worker}', 'INSERT', '{profile}', NULL, '{ann}'),
         ('{memoir_agent,memoir_worker}', 'DELETE', ARRAY[
             'memory', 'keyword', 'relation', 'term'], NULL, NULL),
         ('{memoir_agent,memoir_worker}', 'UPDATE', '{memory}', NULL, ARRAY[
@@ -147,8 +148,7 @@ BEGIN
         JOIN made AS m ON m.role = ANY (w.roles)
         LEFT JOIN LATERAL (
             SELECT a.attname FROM pg_attribute AS a
-            WHERE w."right" = 'UPDATE' AND a.attrelid = r.oid AND a.attnum > 0
-              AND NOT a.attisdropped
+            WHERE a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
               AND (a.attname = ANY (w.columns) OR a.attname <> ALL (w.but))) AS k (name) ON true
         UNION ALL
         -- import_user() moves sequences on behind the ids of a file.

@@ -127,6 +127,7 @@ def test_an_agent_cannot_delete_a_stored_memory_nor_rewrite_history(become, tx):
         "DELETE FROM memoir.revision",
         "DELETE FROM memoir.trace",
         "UPDATE memoir.profile SET ann = 1",
+        "INSERT INTO memoir.profile (user_id, ann) VALUES ('ada', 1)",
         "UPDATE memoir.job SET status = 'done'",
         "UPDATE memoir.setting SET value = '0'",
         "UPDATE memoir.embedding_model SET dimensions = 7",
