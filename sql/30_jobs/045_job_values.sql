@@ -99,12 +99,26 @@ BEGIN
           AND _writing_refused(_keywords_values.user_id, NULL) IS NULL);
 END $$;
 
+-- Ten messages are five rounds: what tools were asked and said between them comes with them and is
+-- not counted, or of an agent with tools most of what the user said would be in no window.
 CREATE OR REPLACE FUNCTION _extract_values(user_id text, payload jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    said CONSTANT jsonb := _conversation(user_id, payload, NULL, NULL);
+    most CONSTANT int := _config('extract_messages');
+    number CONSTANT bigint := (
+        SELECT count(*)
+        FROM (SELECT count(*) FILTER (WHERE m.role <> 'tool' AND m.content <> '') OVER newer AS said
+              FROM (SELECT m.* FROM message AS m
+                    WHERE m.user_id = _extract_values.user_id
+                      AND m.session_id = payload ->> 'session_id'
+                      AND m.position <= coalesce((payload ->> 'until_turn')::int, 2147483647)
+                    ORDER BY m.position DESC LIMIT 1000) AS m
+              WINDOW newer AS (ORDER BY m.position DESC
+                               ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW)) AS newer
+        WHERE newer.said < most);
+    said CONSTANT jsonb := _conversation(user_id, payload, greatest(number, 1)::int, NULL);
 BEGIN
     RETURN CASE WHEN said IS NOT NULL THEN _conversation_told(said) END;
 END $$;

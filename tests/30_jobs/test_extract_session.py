@@ -33,6 +33,19 @@ def test_every_window_is_extracted_even_where_the_model_is_slow(tx):
     assert json.loads(windows[1].splitlines()[1])["role"] == "user"
 
 
+def test_what_tools_were_asked_and_said_leaves_no_round_out_of_the_window(tx):
+    for number in range(6):
+        said = {"session_id": "s", "role": "user", "content": f"question {number}"}
+        call(tx, "message_add", **said)
+        asked = {"session_id": "s", "role": "assistant", "content": "", "data": {"tool": "grep"}}
+        call(tx, "message_add", **asked)
+        talk(tx, "tool", "assistant")
+    (claimed,) = claim(tx, kinds=["extract"])
+    told = claimed.messages[1]["content"]
+    assert [number for number in range(6) if f"question {number}" in told] == [0, 1, 2, 3, 4]
+    assert told.count("tool says") == 5
+
+
 def test_who_switched_extraction_off_is_left_alone(tx):
     call(tx, "set_settings", settings={"auto_extract": False})
     talk(tx, *["user"] * 6)
