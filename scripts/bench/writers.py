@@ -118,7 +118,8 @@ WHERE NOT EXISTS (SELECT FROM memoir.memory AS m
   AND NOT EXISTS (SELECT FROM memoir.revision AS r
                   WHERE r.user_id = %(user)s
                     AND (r.old_values ->> 'content' = g.text OR strpos(r.reason, g.text) > 0))"""
-_WRONG = f"{_ALL_FAULTS} UNION ALL {_LOST}".encode()
+# Fault and memory or text, for %(user)s who told %(texts)s.
+FAULTS = f"{_ALL_FAULTS} UNION ALL {_LOST}"
 
 
 def faults(conn: psycopg.Connection[Any], user: str, texts: Iterable[str] = ()) -> list[str]:
@@ -127,7 +128,7 @@ def faults(conn: psycopg.Connection[Any], user: str, texts: Iterable[str] = ()) 
     Args:
         texts: what was told to it, every one of which must be found somewhere.
     """
-    rows = conn.execute(_WRONG, {"user": user, "texts": list(texts)})
+    rows = conn.execute(FAULTS.encode(), {"user": user, "texts": list(texts)})
     return [f"{fault}: {what}" for fault, what in rows]
 
 
