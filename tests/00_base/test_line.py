@@ -118,6 +118,7 @@ def test_a_line_begins_with_the_first_word_however_much_space_is_before_it(tx):
         "tea\n",
         "“tea” — 茶, é 🎉",
         "ー차！",
+        "Чай ❤️ → €5",
         "a\u3000b",
         "a\u00a0b",
         "a\u0085b",
