@@ -112,11 +112,12 @@ BEGIN
 END $$;
 
 -- ASCII prose, of any lines, without identifiers and without signs that the parser of to_tsvector
--- takes for parts of numbers, hosts or tags: its words are found as it stands. 94 % of the
--- questions and 65 % of the turns of LoCoMo are; blanking the signs first takes 14 µs of a recall.
+-- takes for parts of numbers, hosts or tags: its words are found as it stands. Of LoCoMo 94 % of
+-- the questions are and 65 % of the turns, of which 27 % more have but signs of the kind of " - "
+-- and [...]; blanking the signs first takes 14 µs of a recall.
 CREATE OR REPLACE FUNCTION _is_plain(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN content !~ '[A-Z][A-Z]|[a-z][A-Z]|[^A-Za-z0-9 \n,;?!''"():.]|[.:](?![ \n]|$)'
+    RETURN content !~ '[A-Za-z][A-Z]|[^A-Za-z0-9 \n,;?!''"():.\[\]-]|[.:-][^ \n]'
         AND length(content) <= 20000;
 
 -- An ASCII text with identifiers or other signs. A function of its own: what few texts need costs

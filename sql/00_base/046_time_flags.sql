@@ -46,8 +46,13 @@ CREATE OR REPLACE FUNCTION _is_of_time(token text) RETURNS boolean
         'winter', 'morn', 'afternoon', 'even');
 
 -- Dates, weekdays, months beside a number or a preposition, and time counted from now or to come.
+-- A function that is called: one memory in ten is asked (_word_vector), and every statement that
+-- stores some would set the expression up.
 CREATE OR REPLACE FUNCTION _has_time_word(content text) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
+AS $$
+BEGIN
     RETURN lower(left(content, 20000) COLLATE "C") COLLATE "default" ~ '(?x)
             \m (?: yesterday|today|tonight|tomorrow|nowadays|weekend|weekends|ago
                 | (?: mon|tues|wednes|thurs|fri|satur|sun ) days?
@@ -78,6 +83,7 @@ CREATE OR REPLACE FUNCTION _has_time_word(content text) RETURNS boolean
           | (?: [0-9]+|[一二两三四五六七八九十几]+ ) \s? 个?
             (?: 小时|天|日|周|星期|月|年 ) [以之]? [前后]
           | [春夏秋冬] [天季]';
+END $$;
 
 -- The end decides, behind closing quotes, brackets, emoji and spaces; in Chinese 吗 and 呢 ask too.
 CREATE OR REPLACE FUNCTION _is_question(content text) RETURNS boolean

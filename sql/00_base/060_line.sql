@@ -1,8 +1,9 @@
 -- A text as one line of a block: control characters and line breaks become spaces, the length is
 -- bounded. A memory cannot open a heading or a new line inside the prompt. Most texts are such a
 -- line already, or a title with one below it: to see that and join them takes 2 µs, to make a line
--- of any other text 12. Both use the same regular expression, since a connection keeps 32 compiled.
--- It names the separators of lines and paragraphs, which are no spaces in a database of locale C,
+-- of any other text 12. What is looked for to see it are two spaces, and any character that is not
+-- known to be none: not of the ranges where most scripts, signs and emoji lie.
+-- Named are the separators of lines and paragraphs, which are no spaces in a database of locale C,
 -- and what a model reads and nobody sees, or sees elsewhere: tags (U+E0000) and signs of direction.
 CREATE OR REPLACE FUNCTION _folded_line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
@@ -16,9 +17,10 @@ END;
 CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN length(content) <= max_length
-                     AND strpos(replace(content, E'\n', ' '), '  ') = 0
-                     AND replace(replace(content, E'\n', ''), ' ', '')
-                         !~ '[[:space:][:cntrl:]\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]+'
+                     AND replace(content, E'\n', ' ')
+                         !~ '[^ -~\u00c0-\u05ff\u0620-\u06dc\u0900-\u10ff\u1e00-\u1fff\u2010-\u2026'
+                            '\u20a0-\u2bff\u3001-\u9fff\uac00-\ud7a3\ufe0f\uff01-\uff5e'
+                            '\U0001f300-\U0001faff]|  '
                 THEN btrim(replace(content, E'\n', ' ')) ELSE _folded_line(content, max_length) END;
 
 -- What the line of a turn says: who spoke, which "I was there" needs, unless the text begins with

@@ -96,9 +96,11 @@ BEGIN
                   document, object);
 END $$;
 
--- The values of a source_row. columns: the type of each column by its name. row_name: NEW, OLD or
--- an alias. A time of change may be missing; the first of all stands for it.
-CREATE OR REPLACE FUNCTION _row_of(columns jsonb, mapping jsonb, row_name text) RETURNS text
+-- The values of a source_row, or of some of its columns (outputs). columns: the type of each column
+-- by its name. row_name: NEW, OLD or an alias. A time of change may be missing; the first of all
+-- stands for it.
+CREATE OR REPLACE FUNCTION _row_of(
+    columns jsonb, mapping jsonb, row_name text, outputs text[] DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
@@ -127,6 +129,7 @@ BEGIN
             ('summary', 'text'), ('importance', 'number'), ('data', 'json'), ('subject', 'text'),
             ('status', 'text'), ('created_at', 'time'), ('valid_until', 'time'), ('type', 'text'),
             ('payload', 'json'), ('place', 'place')) AS p (output, form)
+        WHERE outputs IS NULL OR p.output = ANY (outputs)
     LOOP
         name := mapping ->> part.output;
         expression := CASE

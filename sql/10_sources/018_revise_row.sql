@@ -36,8 +36,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     new_line CONSTANT text := _line(changed.content, _line_length());
-    new_brief CONSTANT text := _brief(changed.content, changed.summary, new_line, _line_length(),
-                                      _brief_length());
+    new_brief CONSTANT text := _brief_of(changed.content, changed.summary, new_line);
     worded CONSTANT text := _worded(changed.content, changed.subject);
     names CONSTANT text := _names(changed.speaker, changed.subject,
                                    _mentioned(changed.user_id, changed.memory_id));

@@ -118,105 +118,128 @@ BEGIN
     ELSE '' END;
 END $$;
 
--- The shorter line of a row, where one is due. A function, because a call is cheaper to set up in
--- every statement than the expression is, which few rows need.
-CREATE OR REPLACE FUNCTION _row_brief(content text, summary text, line text) RETURNS text
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
+-- The rows of an INSERT as a query, of all columns of source_row or of some outputs of the mapping.
+-- They come together, where the table allows it: a partitioned one does not.
+CREATE OR REPLACE FUNCTION _added_rows(
+    s source, relation regclass, columns jsonb, outputs text[] DEFAULT NULL) RETURNS text
+    LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN _brief(content, summary, line, _line_length(), _brief_length());
+    RETURN (SELECT CASE c.relkind
+                WHEN 'p' THEN 'SELECT ' || _row_of(columns, s.mapping, 'NEW', outputs)
+                ELSE format('SELECT %s FROM memoir_added AS n',
+                            _row_of(columns, s.mapping, 'n', outputs)) END
+            FROM pg_class AS c WHERE c.oid = relation);
 END $$;
 
 -- The statement that makes memories of new rows, one or thousands, with their traces. Setting it up
--- is most of what a single row takes: so it is one, what the mapping does not have is not in it,
--- and the first INSERT selects nothing volatile, which would be a node more (that is in its WHERE).
--- rows: a query of source_row's columns. Behind OFFSET 0 what they are made of is worked out once,
--- not wherever a text is named: seven times to tell that it has no secret.
-CREATE OR REPLACE FUNCTION _adding_statement(s source, rows text) RETURNS text
+-- is most of what a single row takes, by the column and the operator: so it is one, what the
+-- mapping does not have is not in it, and the first INSERT selects nothing volatile, which would be
+-- a node more (that is in its WHERE). Behind OFFSET 0 what rows are made of is worked out once, not
+-- wherever a text is named: seven times to tell that it has no secret.
+CREATE OR REPLACE FUNCTION _adding_statement(s source, relation regclass, columns jsonb)
+    RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
     kind_id CONSTANT int := (SELECT k.kind_id FROM kind AS k WHERE k.name = s.kind);
+    -- What the mapping has is a column of the row, what it has not the same for all rows.
     owner CONSTANT text := CASE WHEN s.mapping ? 'user_column' THEN 'n.user_id'
                                 ELSE format('%L::text', s.mapping ->> 'user_id') END;
     summary CONSTANT text := CASE WHEN s.mapping ? 'summary' THEN 'n.summary'
                                   ELSE 'NULL::text' END;
+    importance CONSTANT text := CASE WHEN s.mapping ? 'importance' THEN 'n.importance'
+                                     ELSE format('_kind_importance(%s)', kind_id) END;
+    data CONSTANT text := CASE WHEN s.mapping ? 'data' THEN 'n.data' ELSE '''{}''::jsonb' END;
     subject CONSTANT text := CASE WHEN s.mapping ? 'subject' THEN 'n.subject'
                                   ELSE 'NULL::text' END;
     status CONSTANT text := CASE WHEN s.mapping ? 'status' THEN 'n.status'
                                  ELSE '''active''::text' END;
-    expiring CONSTANT text := CASE WHEN s.mapping ? 'valid_until' THEN $expiring$, expiring AS (
+    made_at CONSTANT text := CASE WHEN s.mapping ? 'created_at' THEN 'n.created_at'
+                                  ELSE 'now()' END;
+    valid_until CONSTANT text := CASE WHEN s.mapping ? 'valid_until' THEN 'n.valid_until'
+                                      ELSE 'NULL::timestamptz' END;
+    expiring CONSTANT text := CASE WHEN s.mapping ? 'valid_until' THEN format(
+        $expiring$, expiring AS (
             UPDATE profile AS p SET some_expire = true
             WHERE NOT p.some_expire AND p.user_id = ANY (ARRAY(
-                SELECT n.user_id FROM added AS n WHERE n.valid_until IS NOT NULL))
-        )$expiring$ ELSE '' END;
+                SELECT %s FROM added AS n WHERE n.valid_until IS NOT NULL))
+        )$expiring$, owner) ELSE '' END;
+    has_subject CONSTANT boolean := s.mapping ? 'subject';
+    outputs text[];
+    names text[];
+    made text[];
 BEGIN
+    SELECT array_agg(m.output), array_agg(m.name), array_agg(m.made || ' AS ' || m.name)
+    INTO outputs, names, made
+    FROM (VALUES
+        ('user_column', 'user_id', 'n.user_id'),
+        ('source_id', 'source_key', 'n.source_key'),
+        ('content', 'content', '_redact(n.content)'),
+        ('summary', 'summary', '_trimmed(_redact(n.summary))'),
+        ('importance', 'importance',
+         format('coalesce(_check_share(n.importance, ''importance''), _kind_importance(%s))',
+                kind_id)),
+        ('data', 'data', 'CASE WHEN n.data IS NULL THEN ''{}'' ELSE _redact_json(n.data) END'),
+        ('subject', 'subject', '_check_subject(_redact(n.subject))'),
+        ('status', 'status', 'coalesce(n.status, ''active'')'),
+        ('created_at', 'created_at',
+         'coalesce(_check_time(n.created_at, ''created_at''), now())'),
+        ('valid_until', 'valid_until',
+         '_row_until(n.valid_until, coalesce(n.created_at, now()))')
+    ) AS m (output, name, made)
+    WHERE s.mapping ? m.output;
     RETURN format($statement$
         WITH added AS (
             INSERT INTO memory (user_id, kind, content, summary, data, subject, importance,
                                 confidence, origin, source, source_key, valid_from, valid_until,
                                 lifetime, status, retired_at, content_hash, created_at)
-            SELECT %7$s, _kind_name(%1$s), n.content, %5$s, n.data, %6$s, n.importance, 1,
-                   'source', %2$L, n.source_key, n.made_at, n.valid_until, 'core', %8$s,
-                   CASE WHEN %8$s <> 'active' THEN now() END, _row_hash(%2$L, n.source_key),
-                   n.made_at
+            SELECT %3$s, _kind_name(%1$s), n.content, %4$s, %6$s, %7$s, %5$s, 1, 'source', %2$L,
+                   n.source_key, %9$s, %10$s, 'core', %8$s,
+                   CASE WHEN %8$s <> 'active' THEN now() END, _row_hash(%2$L, n.source_key), %9$s
             FROM (
-                SELECT n.user_id, n.source_key, _redact(n.content) AS content, %9$s,
-                       (SELECT p.memory_on FROM profile AS p WHERE p.user_id = %7$s) AS memory_on
-                FROM (%3$s OFFSET 0) AS n (user_id, source_key, content, summary, importance, data,
-                                           subject, status, created_at, valid_until)
+                SELECT %13$s,
+                       (SELECT p.memory_on FROM profile AS p WHERE p.user_id = %3$s) AS memory_on
+                FROM (%11$s OFFSET 0) AS n (%12$s)
                 OFFSET 0
             ) AS n
             WHERE CASE WHEN NOT n.memory_on OR NOT _says_something(n.content) THEN false
-                       WHEN _check_row(%7$s, n.source_key, %8$s)
+                       WHEN _check_row(%3$s, n.source_key, %8$s)
                             AND (octet_length(n.content) > _text_limit()
                                  AND _refuse_text(n.content, 'the memory', _text_limit()) IS NULL
                                 ) IS NOT TRUE
-                       THEN coalesce(n.memory_on, _make_profile(%7$s)) END
-            RETURNING user_id, memory_id, content, summary, subject, importance, valid_until,
-                      status, created_at
-        )%4$s
+                       THEN coalesce(n.memory_on, _make_profile(%3$s)) END
+            RETURNING memory_id, %14$s
+        )%15$s
         INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance, asks, cost,
                            brief_cost, term_count, terms, line, brief, active, wide)
-        SELECT n.user_id, n.memory_id, e.model_id, %1$s, n.created_at, n.importance, w.asks,
-               _cost_of_line(n.line),
-               CASE WHEN %5$s IS NOT NULL OR length(n.line) > 2 * _brief_length()
-                    THEN _cost_of_line(_row_brief(n.content, %5$s, n.line)) END,
+        SELECT %3$s, n.memory_id, e.model_id, %1$s, %9$s, %5$s, w.asks, _cost_of_line(n.line),
+               CASE WHEN %4$s IS NOT NULL OR length(n.line) > 2 * _brief_length()
+                    THEN _brief_cost(_brief_of(n.content, %4$s, n.line)) END,
                w.term_count, w.terms, n.line,
-               CASE WHEN %5$s IS NOT NULL OR length(n.line) > 2 * _brief_length()
-                    THEN _row_brief(n.content, %5$s, n.line) END,
-               %8$s = 'active', _is_wide(NULL::halfvec, w.term_count, n.line, n.user_id)
-        FROM (SELECT n.*, _line(n.content, _line_length()) AS line, %10$s AS worded
+               CASE WHEN %4$s IS NOT NULL OR length(n.line) > 2 * _brief_length()
+                    THEN _brief_of(n.content, %4$s, n.line) END,
+               %8$s = 'active', _is_wide(NULL::halfvec, w.term_count, n.line, %3$s)
+        FROM (SELECT n.*, _line(n.content, _line_length()) AS line%16$s
               FROM added AS n OFFSET 0) AS n,
-             _word_vector(n.content, n.worded, %6$s, _term_limit()) AS w, embedding_model AS e
+             _word_vector(n.content, %17$s, %7$s, _term_limit()) AS w, embedding_model AS e
         WHERE NOT e.dropping;
         IF _in_profile(%1$s) THEN
             PERFORM _refresh_profile(o.user_id)
             FROM (SELECT DISTINCT m.user_id
-                  FROM (%3$s) AS n (user_id, source_key), memory AS m
+                  FROM (%18$s) AS n (user_id, source_key), memory AS m
                   WHERE m.user_id = n.user_id AND m.source = %2$L
                     AND m.source_key = n.source_key) AS o;
         END IF;$statement$,
-        kind_id, s.name, rows, expiring, summary, subject, owner, status, (
-            SELECT string_agg(format('%s AS %I', CASE WHEN s.mapping ? m.output THEN m.mapped
-                                                      ELSE m.otherwise END, m.name), ', ')
-            FROM (VALUES
-                ('summary', '_trimmed(_redact(n.summary))', 'NULL::text', 'summary'),
-                ('data', 'CASE WHEN n.data IS NULL THEN ''{}'' ELSE _redact_json(n.data) END',
-                 '''{}''::jsonb', 'data'),
-                ('subject', '_check_subject(_redact(n.subject))', 'NULL::text', 'subject'),
-                ('importance', format('coalesce(_check_share(n.importance, ''importance''), '
-                                      '_kind_importance(%s))', kind_id),
-                 format('_kind_importance(%s)', kind_id), 'importance'),
-                ('status', 'coalesce(n.status, ''active'')', '''active''::text', 'status'),
-                ('created_at', 'coalesce(_check_time(n.created_at, ''created_at''), now())',
-                 'now()', 'made_at'),
-                ('valid_until', '_row_until(n.valid_until, coalesce(n.created_at, now()))',
-                 'NULL::timestamptz', 'valid_until')
-            ) AS m (output, mapped, otherwise, name)),
-        CASE WHEN s.mapping ? 'subject' THEN '_worded(n.content, n.subject)' ELSE 'n.content' END);
+        kind_id, s.name, owner, summary, importance, data, subject, status, made_at, valid_until,
+        _added_rows(s, relation, columns, outputs), array_to_string(names, ', '),
+        array_to_string(made, ', '),
+        array_to_string(array_remove(array_remove(names, 'source_key'), 'data'), ', '), expiring,
+        CASE WHEN has_subject THEN ', _worded(n.content, n.subject) AS worded' ELSE '' END,
+        CASE WHEN has_subject THEN 'n.worded' ELSE 'n.content' END,
+        _added_rows(s, relation, columns, '{user_column,source_id}'));
 END $$;
 
 CREATE OR REPLACE FUNCTION _adding_events(s source, rows text) RETURNS text
@@ -230,7 +253,6 @@ BEGIN
         END LOOP;$statement$, rows, s.name);
 END $$;
 
--- An INSERT brings its rows together, where the table allows it: a partitioned one does not.
 -- A wait for a lock ends before PostgreSQL looks for a deadlock and might cancel the application.
 CREATE OR REPLACE FUNCTION _compile_write(s source, relation regclass) RETURNS void
     LANGUAGE plpgsql
@@ -238,11 +260,7 @@ CREATE OR REPLACE FUNCTION _compile_write(s source, relation regclass) RETURNS v
 AS $$
 DECLARE
     columns CONSTANT jsonb := _columns_of(relation);
-    rows CONSTANT text := (
-        SELECT CASE c.relkind WHEN 'p' THEN 'SELECT ' || _row_of(columns, s.mapping, 'NEW')
-                    ELSE format('SELECT %s FROM memoir_added AS n',
-                                _row_of(columns, s.mapping, 'n')) END
-        FROM pg_class AS c WHERE c.oid = relation);
+    rows CONSTANT text := _added_rows(s, relation, columns);
     call CONSTANT text := format('%L, %L', s.on_delete = 'purge', s.kind = 'event');
 BEGIN
     PERFORM _make_function(
@@ -301,7 +319,7 @@ EXCEPTION WHEN OTHERS THEN
 END $body$,
             s.name, call, _row_of(columns, s.mapping, 'OLD'), _row_of(columns, s.mapping, 'NEW'),
             rows, CASE WHEN s.kind = 'event' THEN _adding_events(s, rows)
-                       ELSE _adding_statement(s, rows) END));
+                       ELSE _adding_statement(s, relation, columns) END));
 END $$;
 
 -- request: after (place behind which to begin), upto (place to end with), since (time of change

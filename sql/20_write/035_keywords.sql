@@ -72,9 +72,11 @@ CREATE OR REPLACE FUNCTION _keywords(content text)
     LANGUAGE sql STABLE ROWS 3
 BEGIN ATOMIC
     SELECT k.keyword, k.weight
-    FROM (SELECT left(content, 1000) AS head,
-                 octet_length(left(content, 1000)) = length(left(content, 1000))
-                 AND NOT _has_identifier(left(content, 1000)) AS prose
+    FROM (SELECT b.head, octet_length(b.head) = length(b.head) AND NOT _has_identifier(b.head)
+                         AS prose
+          FROM (SELECT CASE WHEN octet_length(content) > 1000 THEN left(content, 1000)
+                            ELSE content END AS head
+                OFFSET 0) AS b
           OFFSET 0) AS h,
          LATERAL (
              SELECT l.keyword, l.weight FROM _long_words(_words_apart(h.head)) AS l WHERE h.prose

@@ -109,7 +109,23 @@ def test_a_line_begins_with_the_first_word_however_much_space_is_before_it(tx):
 
 @pytest.mark.parametrize(
     "text",
-    ["tea is green", " tea is green", "tea  is", "tea\tis", "a\u3000b", "a\u00a0b", "tea\n", "x"],
+    [
+        "tea is green",
+        " tea is green",
+        "tea  is",
+        "tea\tis",
+        "tea \n is",
+        "tea\n",
+        "“tea” — 茶, é 🎉",
+        "ー차！",
+        "Чай ❤️ → €5",
+        "a\u3000b",
+        "a\u00a0b",
+        "a\u0085b",
+        "a\u200bb",
+        "a\u2028b",
+        "x",
+    ],
 )
 def test_a_text_that_is_a_line_already_is_made_as_any_other(tx, text):
     query = "SELECT memoir._line(%s, 20) IS NOT DISTINCT FROM memoir._folded_line(%s, 20)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 from tests.rows import call, refused, remember, row_counts
@@ -109,3 +110,24 @@ def test_a_text_of_the_limit_is_stored(tx):
 @pytest.mark.parametrize(("importance", "turn"), [(0, 0), (1, 2_147_483_647)])
 def test_the_ends_of_the_ranges_are_allowed(tx, importance, turn):
     assert remember(tx, "tea", importance=importance, confidence=importance, turn=turn)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "wrong"),
+    [
+        ("memory", "user_id", "' '"),
+        ("memory", "importance", "1.01"),
+        ("memory", "importance", "'NaN'"),
+        ("memory", "confidence", "-0.01"),
+        ("memory", "lifetime", "'long'"),
+        ("memory", "status", "'gone'"),
+        ("keyword", "keyword", "'Tea'"),
+        ("keyword", "weight", "2"),
+        ("keyword", "origin", "'me'"),
+    ],
+)
+def test_who_writes_the_tables_himself_is_told_which_column_is_wrong(tx, table, column, wrong):
+    remember(tx, "tea is black")
+    tx.execute("DELETE FROM memoir.trace")
+    with pytest.raises(psycopg.errors.CheckViolation, match=f'"{table}_{column}_check"'):
+        tx.execute(f"UPDATE memoir.{table} SET {column} = {wrong}")
