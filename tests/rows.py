@@ -225,8 +225,8 @@ def rows_read(conn: psycopg.Connection, statement: str) -> int:
 
 
 def calls_made(conn: psycopg.Connection, function: str, statement: str) -> int:
-    """How often a statement calls a function of ``memoir``."""
-    conn.execute("SET LOCAL track_functions = 'pl'")
+    """How often a statement calls a function of ``memoir`` or of pgvector."""
+    conn.execute("SET LOCAL track_functions = 'all'")
     count = "SELECT sum(calls)::int FROM pg_stat_xact_user_functions WHERE funcname = %s"
     before = value(conn, count, function) or 0
     conn.execute(statement)

@@ -171,8 +171,8 @@ class Found:
 class Detail:
     """One memory, whole.
 
-    ``relations`` are dictionaries of key, type, direction and strength; ``entities`` of name and
-    type.
+    ``relations``, the 20 strongest of ``relation_count``, are dictionaries of key, type, direction
+    and strength; ``entities`` of name and type.
     """
 
     key: str
@@ -185,6 +185,7 @@ class Detail:
     confidence: float
     keywords: list[str]
     relations: list[dict[str, Any]]
+    relation_count: int
     entities: list[dict[str, Any]]
     session_id: str | None
     turn: int | None
@@ -360,8 +361,8 @@ FROM memoir.search_memories(%s::text, %s::text, keywords => %s::text[],
     user_id => %s::text)"""
 
 _DETAIL = b"""SELECT key, kind, content, summary, data, subject, importance, confidence,
-    keywords, relations, entities, session_id, turn, speaker, origin, status, created_at,
-    updated_at, valid_from, valid_until, access_count, last_access
+    keywords, relations, relation_count, entities, session_id, turn, speaker, origin, status,
+    created_at, updated_at, valid_from, valid_until, access_count, last_access
 FROM memoir.get_memory_detail(%s::text, user_id => %s::text)"""
 
 _CALL_TOOL = """SELECT memoir.call_tool(%s::text, %s::jsonb, user_id => %s::text,

@@ -8,10 +8,11 @@ AS $$
 BEGIN
     SELECT array_agg(p.maker), array_agg(p.source) INTO makers, sources
     FROM (
-        SELECT c.place::int AS maker, coalesce(array_position(ids, r.to_id), 0) AS source
+        SELECT c.place::int AS maker, coalesce(s.place, 0)::int AS source
         FROM unnest(ids) WITH ORDINALITY AS c (id, place)
         JOIN relation AS r ON r.user_id = _provenance.user_id AND r.from_id = c.id
                           AND r.type = 'derived_from'
+        LEFT JOIN unnest(ids) WITH ORDINALITY AS s (id, place) ON s.id = r.to_id
         ORDER BY c.place, r.to_id
     ) AS p;
 END $$;

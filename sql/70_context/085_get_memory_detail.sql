@@ -1,6 +1,7 @@
 -- One memory, whole: what a search result or a block shows the beginning of (D2 3.1.3).
 -- A key is text, because ids pass 2^53 and JSON readers lose the last digits there. A model may
--- write it as the block does that shows references: [12].
+-- write it as the block does that shows references: [12]. A model reads the answer, so of the
+-- relations of a hub it has the strongest.
 CREATE OR REPLACE FUNCTION _check_key(key text, user_id text) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -23,10 +24,10 @@ CREATE OR REPLACE FUNCTION get_memory_detail(
     INOUT key text, user_id text DEFAULT NULL,
     OUT kind text, OUT content text, OUT summary text, OUT data jsonb, OUT subject text,
     OUT importance float8, OUT confidence float8, OUT keywords text[], OUT relations jsonb,
-    OUT entities jsonb, OUT session_id text, OUT turn int, OUT speaker text, OUT origin text,
-    OUT status text, OUT created_at timestamptz, OUT updated_at timestamptz,
-    OUT valid_from timestamptz, OUT valid_until timestamptz, OUT access_count int,
-    OUT last_access timestamptz)
+    OUT relation_count int, OUT entities jsonb, OUT session_id text, OUT turn int,
+    OUT speaker text, OUT origin text, OUT status text, OUT created_at timestamptz,
+    OUT updated_at timestamptz, OUT valid_from timestamptz, OUT valid_until timestamptz,
+    OUT access_count int, OUT last_access timestamptz)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -50,13 +51,17 @@ BEGIN
     SELECT coalesce(jsonb_agg(
                jsonb_build_object('key', r.other::text, 'type', r.type, 'direction', r.direction,
                                   'strength', r.strength)
-               ORDER BY r.strength DESC, r.other, r.type, r.direction), '[]')
-    INTO relations
-    FROM (SELECT o.to_id AS other, o.type, o.strength, 'to' AS direction
-          FROM relation AS o WHERE o.user_id = owner AND o.from_id = id
-          UNION ALL
-          SELECT i.from_id, i.type, i.strength, 'from'
-          FROM relation AS i WHERE i.user_id = owner AND i.to_id = id) AS r;
+               ORDER BY r.strength DESC, r.other, r.type, r.direction), '[]'),
+           coalesce(max(r.number), 0)
+    INTO relations, relation_count
+    FROM (SELECT a.*, count(*) OVER () AS number
+          FROM (SELECT o.to_id AS other, o.type, o.strength, 'to' AS direction
+                FROM relation AS o WHERE o.user_id = owner AND o.from_id = id
+                UNION ALL
+                SELECT i.from_id, i.type, i.strength, 'from'
+                FROM relation AS i WHERE i.user_id = owner AND i.to_id = id) AS a
+          ORDER BY a.strength DESC, a.other, a.type, a.direction
+          LIMIT 20) AS r;
     SELECT coalesce(jsonb_agg(jsonb_build_object('name', e.name, 'type', e.type)
                               ORDER BY e.name_key, e.type), '[]')
     INTO entities
@@ -68,7 +73,8 @@ END $$;
 COMMENT ON FUNCTION get_memory_detail(text, text) IS
     'Gives one memory whole. Use it when the preview of a search result is not enough. key: the '
     'key of a search result. user_id: whose memory. Returns one row: content, summary, data, '
-    'subject, importance and confidence (0 to 1), keywords (heaviest first), relations (key of the '
-    'other memory, type, direction from or to it, strength), entities, session and turn, speaker, '
-    'origin, status, times, and how often and when last it was recalled. Errors: ME006 user, ME012 '
-    'no memory with this key. Source: D2 3.1.3, D0 memory API (detail).';
+    'subject, importance and confidence (0 to 1), keywords (heaviest first), relations (the 20 '
+    'strongest: key of the other memory, type, direction from or to it, strength) and how many '
+    'there are, entities, session and turn, speaker, origin, status, times, and how often and when '
+    'last it was recalled. Errors: ME006 user, ME012 no memory with this key. Source: D2 3.1.3, D0 '
+    'memory API (detail).';

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
+from psycopg import ClientCursor
 from tests import oracle
 from tests.examples import share
 from tests.oracle import Candidate, Rules
+from tests.rows import calls_made
 
 SELECT = """
 SELECT r.chosen, r.spent
@@ -21,21 +23,25 @@ FROM memoir._select(
 
 def select(conn, candidates, rules):
     """What the SQL chooses."""
+    return conn.execute(SELECT, arguments(candidates, rules)).fetchone()
+
+
+def arguments(candidates, rules):
+    """What the SQL is given."""
     costs = [each.cost for each in candidates]
     briefs = [each.brief_cost for each in candidates]
-    arguments = vars(rules) | {
+    return vars(rules) | {
         "scores": [each.score for each in candidates],
         "groups": [each.group for each in candidates],
         "costs": costs,
         "brief_costs": briefs,
         "terms": [
-            f"{{{','.join(f'{w}:1' for w in sorted(each.words))}}}/1000" for each in candidates
+            f"{{{','.join(f'{w}:1' for w in sorted(each.words))}}}/2000" for each in candidates
         ],
         "term_counts": [len(each.words) for each in candidates],
         "heading_costs": list(rules.heading_costs),
         "smallest": min([*costs, *(brief for brief in briefs if brief is not None)], default=0),
     }
-    return conn.execute(SELECT, arguments).fetchone()
 
 
 def lines(*word_sets, **more):
@@ -60,6 +66,18 @@ def made_up(source):
     return sorted(candidates, key=lambda each: -each.score)
 
 
+def made_up_block(source):
+    """Candidates of which hundreds fit, some of them nearly said before."""
+    vocabulary = source.choice((60, 1900))
+    candidates = []
+    for number in range(600):
+        words = set(source.sample(range(1, vocabulary), source.randint(4, 12)))
+        if number > 9 and source.random() < 0.3:
+            words = source.choice(candidates).words ^ set(source.sample(range(1, vocabulary), 1))
+        candidates.append(Candidate(1 - number / 1000, source.choice((1, 2)), words=words))
+    return candidates
+
+
 def made_up_rules(source):
     """Settings of a mode."""
     return Rules(
@@ -79,6 +97,26 @@ def test_the_choice_is_that_of_the_oracle(tx, seed):
         candidates, rules = made_up(source), made_up_rules(source)
         expected = oracle.select(candidates, rules)
         assert select(tx, candidates, rules) == expected, (seed, number)
+
+
+@pytest.mark.parametrize("seed", range(share(4)))
+def test_the_choice_of_a_large_block_is_that_of_the_oracle(tx, seed):
+    source = random.Random(seed)
+    candidates = made_up_block(source)
+    rules = Rules(budget=2000, duplicate_at=source.choice((0.7, 0.8, 1.0)))
+    expected = oracle.select(candidates, rules)
+    assert len(expected[0]) > 300
+    assert select(tx, candidates, rules) == expected
+
+
+def test_a_large_block_is_not_compared_line_by_line(tx):
+    # Given lines of five words, of which one is rare and one of its own
+    candidates = lines(*({1 + n % 7, 10 + n % 11, 21, 100 + n, 1000 + n % 90} for n in range(900)))
+    statement = ClientCursor(tx).mogrify(SELECT, arguments(candidates, Rules(budget=100_000)))
+    # When all are chosen
+    compared = calls_made(tx, "sparsevec_negative_inner_product", statement)
+    # Then of 404,550 pairs the first 300 lines are compared, and few of the rest
+    assert compared < 300 * 299 / 2 + 10 * 600
 
 
 def test_nothing_to_choose_from_gives_nothing(tx):

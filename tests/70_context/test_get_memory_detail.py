@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import NOW, call, refused, remember
+from tests.rows import NOW, call, refused, remember, remember_all, sentences
 
 
 def detail(conn, key, **more):
@@ -43,7 +43,8 @@ def test_a_memory_is_given_whole(tx):
         NOW,
         None,
     )
-    assert (row.access_count, row.last_access, row.relations, row.entities) == (0, None, [], [])
+    assert (row.access_count, row.last_access, row.relation_count) == (0, None, 0)
+    assert (row.relations, row.entities) == ([], [])
 
 
 def test_a_key_may_be_written_as_a_block_with_references_has_it(tx):
@@ -73,6 +74,16 @@ def test_relations_name_the_other_memory_and_the_direction(tx):
         {"key": str(old), "type": "supersedes", "direction": "to", "strength": 1},
         {"key": str(new), "type": "related", "direction": "from", "strength": 0.3},
     ]
+
+
+def test_of_the_relations_of_a_hub_the_20_strongest_are_given_and_how_many_there_are(tx):
+    # Given a memory to which 30 others refer, each more strongly than the one before
+    hub, *others = remember_all(tx, sentences(31, 5))
+    for number, other in enumerate(others, 1):
+        call(tx, "relate", from_id=other, to_id=hub, type="related", strength=number / 30)
+    row = detail(tx, hub)
+    assert [each["key"] for each in row.relations] == [str(key) for key in others[:9:-1]]
+    assert row.relation_count == 30
 
 
 def test_entities_are_named(tx):

@@ -102,6 +102,16 @@ def test_show_prints_all_there_is(memoir: Call) -> None:
     assert json.loads(memoir("show", "1", "--json").stdout)["subject"] == "user.editor"
 
 
+def test_show_says_how_many_relations_it_leaves_out(memoir: Call, db: psycopg.Connection) -> None:
+    db.execute(
+        """SELECT count(memoir.relate(memory_id, 1, 'related', user_id => 'ada'))
+        FROM memoir.remember_many((SELECT jsonb_agg(jsonb_build_object(
+            'content', 'note ' || n, 'kind', 'fact')) FROM generate_series(1, 22) AS n),
+            user_id => 'ada')"""
+    )
+    assert memoir("show", "1").stdout.rstrip().endswith(", 2 more")
+
+
 def test_show_keeps_lines_and_drops_what_drives_a_terminal(memoir: Call) -> None:
     memoir("remember", "one\n\ttwo \x1b[31m")
     assert memoir("show", "4").stdout.splitlines()[2:4] == ["one", "    two [31m"]

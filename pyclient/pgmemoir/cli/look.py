@@ -139,7 +139,7 @@ def detail_text(row: Detail) -> str:
         "true": _span(row.valid_from, row.valid_until),
         "recalled": f"{row.access_count} times" if row.access_count else None,
         "data": row.data and json.dumps(row.data, ensure_ascii=False),
-        "relations": _joined(*map(_relation, row.relations)),
+        "relations": _joined(*map(_relation, row.relations), _further(row)),
         "entities": _joined(*(f"{each['name']} ({each['type']})" for each in row.entities)),
     }
     told = [f"{name:<11} {one_line(str(value))}" for name, value in parts.items() if value]
@@ -168,6 +168,12 @@ def _before(values: dict[str, Any]) -> str:
     """What a change replaced besides the text, which stands a line above."""
     named = {name: value for name, value in values.items() if name not in _SHOWN_ELSEWHERE}
     return ", ".join(f"{name} {'-' if value is None else value}" for name, value in named.items())
+
+
+def _further(row: Detail) -> str | None:
+    """How many relations are not shown."""
+    further = row.relation_count - len(row.relations)
+    return f"{further} more" if further else None
 
 
 def _relation(relation: dict[str, Any]) -> str:
