@@ -216,7 +216,9 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT jsonb_object_agg(e.key, v.stored -> e.key) AS old
             FROM jsonb_each(v.new) AS e
-            WHERE v.stored -> e.key IS DISTINCT FROM e.value) AS g
+            WHERE v.stored -> e.key IS DISTINCT FROM e.value
+               OR e.key = 'embedding' AND e.value <> 'null' AND v.new ->> 'content' <> m.content
+        ) AS g
         CROSS JOIN LATERAL (SELECT jsonb_populate_record(m, v.new) AS row OFFSET 0) AS p
         WHERE g.old IS NOT NULL
         ORDER BY m.memory_id

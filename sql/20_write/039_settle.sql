@@ -212,7 +212,8 @@ BEGIN
     PERFORM _link(user_id, ARRAY[given.memory_id, place.after_id],
                   ARRAY[place.before_id, given.memory_id], 'supersedes', 1,
                   ARRAY[change, change]);
-    IF ended OR run_id IS NOT NULL THEN
+    -- Without one an undo would not find the relations that came with it.
+    IF coalesce(place.before_id, place.after_id, run_id) IS NOT NULL THEN
         PERFORM _record_added(user_id, ARRAY[given.memory_id], given.origin, NULL, run_id, change);
     END IF;
     RETURN CASE

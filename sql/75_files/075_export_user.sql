@@ -42,6 +42,7 @@ BEGIN
         (SELECT max(t.memory_id) FROM memory AS t WHERE t.user_id = user_id),
         (SELECT greatest(max(t.revision_id), max(t.change_id), max(t.run_id))
          FROM revision AS t WHERE t.user_id = user_id),
+        (SELECT max(t.change_id) FROM relation AS t WHERE t.user_id = user_id),
         (SELECT max(t.entity_id) FROM entity AS t WHERE t.user_id = user_id),
         (SELECT max(t.event_id) FROM event AS t WHERE t.user_id = user_id),
         (SELECT max(t.gold_id) FROM gold AS t WHERE t.user_id = user_id),

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import ago, call, found, recall, refused, remember, value
+from tests.rows import NOW, ago, call, found, recall, refused, remember, value
 
 
 def status(conn, memory_id):
@@ -173,6 +173,12 @@ def test_undo_of_an_update_brings_back_text_and_vector(tx, tea):
     assert recall(tx, query_vec="[1,0,0]").memory_ids == [tea]
 
 
+def test_undo_of_an_update_brings_the_vector_back_that_both_texts_have(tx, tea):
+    call(tx, "update_memory", memory_id=tea, content="TEA IS GREEN", embedding="[1,0,0]")
+    call(tx, "undo", memory_id=tea)
+    assert recall(tx, query_vec="[1,0,0]").memory_ids == [tea]
+
+
 def test_undo_of_a_memory_that_was_only_added_forgets_it(tx, tea):
     (row,) = call(tx, "undo", memory_id=tea)
     assert (row.action, row.status) == ("undone: ADD", "forgotten")
@@ -186,6 +192,16 @@ def test_undo_of_a_newer_preference_brings_back_the_older_one(tx):
     assert [(r.undone_id, r.status) for r in rows] == [(new, "forgotten"), (old, "active")]
     assert found(tx, "uses") == ["uses Vue"]
     assert value(tx, "SELECT count(*) FROM memoir.relation") == 0
+
+
+@pytest.mark.parametrize("at", [ago(days=9), ago(days=1)], ids=["before all", "after an end"])
+def test_undo_of_what_ended_nothing_in_its_slot_leaves_no_relation(tx, at):
+    for name, days in (("Vue", 5), ("Ember", 3)):
+        last = remember(tx, f"uses {name}", subject="user.ui", created_at=ago(days=days))
+    call(tx, "forget", memory_id=last)
+    other = remember(tx, "uses React", subject="user.ui", created_at=NOW, valid_from=at)
+    call(tx, "undo", memory_id=other)
+    assert value(tx, "SELECT array_agg(from_id) FROM memoir.relation") == [last]
 
 
 def test_undo_goes_back_step_by_step(tx, tea):

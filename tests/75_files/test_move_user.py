@@ -68,6 +68,16 @@ def test_the_sequences_go_on_behind_the_ids(tx):
     assert call(tx, "relate", from_id=ids(tx, "bob")[0], to_id=ids(tx, "bob")[1], user_id="bob")
 
 
+def test_the_highest_id_may_be_that_of_a_change_that_only_a_relation_names(tx):
+    live(tx, "ada")
+    tx.execute(
+        "UPDATE memoir.relation AS r SET change_id = 1000000 + (SELECT max(revision_id)"
+        " FROM memoir.revision) WHERE r.change_id IS NOT NULL"
+    )
+    lines = export(tx, "ada")
+    assert import_lines(tx, lines, "bob").state == "imported"
+
+
 def test_new_ids_are_the_old_ones_and_one_number(tx):
     live(tx, "ada")
     newest = max(ids(tx, "ada"))
