@@ -482,6 +482,15 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert [check["name"] for check in checks] == expected
 
 
+def test_dates_may_look_otherwise_to_the_role(
+    memoir: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c DateStyle=German")
+    assert memoir("migrate").stdout == "up to date\n"
+    assert memoir("migrate", "status").exit_code == 0
+    assert memoir("doctor").exit_code == 0
+
+
 def test_doctor_tells_names_without_what_drives_the_terminal(
     memoir: Call, db: psycopg.Connection
 ) -> None:
