@@ -26,15 +26,16 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
         BadFile: it is missing, no file, too large, not readable, or not UTF-8 (with the line).
     """
     try:
-        if path.stat().st_size > largest:
-            raise BadFile(
-                f"{path} is too large",
-                detail=f"It has {path.stat().st_size:,} bytes, {largest:,} are read.",
-                hint="Split it.",
-            )
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(largest + 1)  # a device has no size, and no end
     except OSError as error:
         raise BadFile(f"cannot read {path}: {error.strerror}") from error
+    if len(data) > largest:
+        raise BadFile(
+            f"{path} is too large",
+            detail=f"It has more than {largest:,} bytes.",
+            hint="Split it.",
+        )
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

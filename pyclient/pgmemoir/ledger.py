@@ -83,7 +83,8 @@ def read(cur: Cursor) -> dict[str, Entry]:
     if value(cur, "SELECT to_regclass('memoir.migration') IS NULL"):
         return {}
     cur.execute(
-        "SELECT name, kind, sha256, objects, applied_at, applied_by, ms FROM memoir.migration"
+        "SELECT name, kind, sha256, objects, applied_at, applied_by, ms FROM memoir.migration",
+        binary=True,  # psycopg reads a time that is text in one DateStyle alone
     )
     return {row[0]: Entry(*row) for row in cur}
 

@@ -35,7 +35,7 @@ FROM memoir.import_memory_json(%s::json, %s::text, %s::boolean, %s::boolean, %s:
 _IMPORT_LOG = b"""SELECT action, reason, place::text
 FROM memoir.import_day_log(%s::json, %s::text, %s::boolean, %s::boolean, %s::text)"""
 _EXPORT = b"SELECT memoir.export_memory_json(%s::text, %s::text)"
-_EXPORT_LOGS = b"""SELECT d.day::text, memoir.export_day_log(d.day, %s::text, %s::text)
+_EXPORT_LOGS = b"""SELECT d.day, memoir.export_day_log(d.day, %s::text, %s::text)
 FROM memoir.log_days(%s::text, %s::text) AS d"""
 _MIGRATE = b"""SELECT action, reason, entry_id
 FROM memoir.migrate_memory_md(%s::text, %s::text, %s::boolean, %s::text, %s::timestamptz)"""

@@ -370,6 +370,13 @@ def test_psql_gets_the_search_path_the_user_and_no_password(dsn: str) -> None:
         assert conn.execute("SHOW memoir.user_id").fetchone() == ("ada lovelace",)
 
 
+@pytest.mark.parametrize("user", ["eve\t-cmemoir.user_id=ada", "eve\n\v\f\r\\ x", "认证\u3000"])
+def test_psql_takes_all_of_a_user_for_his_name(dsn: str, user: str) -> None:
+    address, _ = psql_call(dsn, user)
+    with psycopg.connect(address) as conn:
+        assert conn.execute("SHOW memoir.user_id").fetchone() == (user,)
+
+
 def test_a_table_made_in_psql_is_the_applications(dsn: str, db: psycopg.Connection) -> None:
     done = in_a_process(dsn, "psql", "-qc", "CREATE TABLE tasks (id int PRIMARY KEY, title text)")
     assert (done.returncode, done.stderr) == (0, "")
@@ -480,6 +487,15 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     storage = ["bloat", "unlogged", "statistics", "partitions"]
     expected = [*client, *database, *storage, "jobs", "recall"]
     assert [check["name"] for check in checks] == expected
+
+
+def test_dates_may_look_otherwise_to_the_role(
+    memoir: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c DateStyle=German")
+    assert memoir("migrate").stdout == "up to date\n"
+    assert memoir("migrate", "status").exit_code == 0
+    assert memoir("doctor").exit_code == 0
 
 
 def test_doctor_tells_names_without_what_drives_the_terminal(

@@ -85,6 +85,15 @@ def test_another_folder_gets_the_same_files(memoir: Call, folder: Path, tmp_path
     assert (other / "logs/2026-02-21.json").read_text() == text(LOG) + "\n"
 
 
+@pytest.mark.parametrize("style", ["SQL,DMY", "German"])
+def test_logs_have_their_names_whatever_dates_look_like_to_the_role(
+    memoir: Call, folder: Path, monkeypatch: pytest.MonkeyPatch, style: str
+) -> None:
+    monkeypatch.setenv("PGOPTIONS", f"-c DateStyle={style}")
+    memoir("files", "import", str(folder))
+    assert memoir("files", "export", str(folder)).stdout == "0 written, 2 as they were\n"
+
+
 def test_an_edit_goes_in_and_what_memory_learned_comes_out(memoir: Call, folder: Path) -> None:
     memoir("files", "import", str(folder))
     memoir("remember", "喝茶 🍵", "--kind", "preference")

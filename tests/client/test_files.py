@@ -75,7 +75,7 @@ def test_a_text_is_read_with_its_line_ends(tmp_path: Path) -> None:
     [
         (b"one\ntw\xff", "is not UTF-8\ndetail: Line 2 has the byte 0xff"),
         (b"one\n\0", "is no text file\ndetail: Line 2 has a NUL character"),
-        (b"12345", "is too large\ndetail: It has 5 bytes, 4 are read"),
+        (b"12345", "is too large\ndetail: It has more than 4 bytes"),
     ],
 )
 def test_what_is_no_text_is_refused_with_its_line(tmp_path: Path, data: bytes, said: str) -> None:
@@ -91,3 +91,9 @@ def test_a_file_that_is_not_there_or_a_folder_is_named(tmp_path: Path) -> None:
         read_text(tmp_path / "none.md")
     with pytest.raises(BadFile, match="Is a directory"):
         read_text(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux alone has such files")
+def test_what_tells_no_size_is_not_read_to_its_end() -> None:
+    with pytest.raises(BadFile, match="is too large"):
+        read_text(Path("/proc/self/status"), 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 
 import click
@@ -128,7 +129,7 @@ def _search_path(dsn: str) -> str:
 
 def _option(name: str, value: str) -> str:
     """A setting as libpq's ``options`` wants it: blanks and backslashes escaped."""
-    escaped = value.replace("\\", "\\\\").replace(" ", "\\ ")
+    escaped = re.sub(r"[\\\s]", r"\\\g<0>", value)
     return f"-c {name}={escaped}"
 
 
