@@ -56,7 +56,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _leave_memories(
     name text, memories text, is_event boolean, reason text) RETURNS bigint
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
     owner text;

@@ -1,6 +1,8 @@
 -- Deletes one memory for good: the row, all that hangs on it (found by the foreign keys), and its
 -- words where else they were kept. Its id stays in logs, where it says nothing any more. Forgetting
 -- keeps a memory out of recall; purging is for what must not exist.
+-- What hangs on it is deleted by plans that a connection keeps from the first time on: where that
+-- was in small tables they would read these whole for each memory, so no plan may.
 
 -- Where a memory is: tables, and the conditions that find the rows ($1 user, $2 memory). What hangs
 -- on it goes with it; the words are deleted before, while it still tells where they are.
@@ -43,7 +45,8 @@ CREATE OR REPLACE FUNCTION purge(
     memory_id bigint, user_id text DEFAULT NULL, dry_run boolean DEFAULT false)
     RETURNS TABLE (table_name text, rows bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET quote_all_identifiers = off
+    SET search_path FROM CURRENT SET quote_all_identifiers = off SET enable_seqscan = off
+    SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -33,7 +33,8 @@ END $$;
 CREATE OR REPLACE FUNCTION purge_user(user_id text, dry_run boolean DEFAULT false)
     RETURNS TABLE (table_name text, rows bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET quote_all_identifiers = off
+    SET search_path FROM CURRENT SET quote_all_identifiers = off SET enable_seqscan = off
+    SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.everything import READS, make_world
-from tests.rows import store, value
+from tests.rows import call, remember, store, value
 
 ROWS = 300
 READ = """SELECT coalesce(sum(seq_tup_read), 0)::int FROM pg_stat_xact_user_tables
@@ -27,3 +28,26 @@ def test_no_function_reads_a_table_again_for_every_row(db):
             db.execute(statement)
             read[name] = value(db, READ) - before
     assert {name: rows for name, rows in read.items() if rows > 100 * ROWS} == {}
+
+
+SCANS = "SELECT sum(seq_scan)::int FROM pg_stat_xact_user_tables WHERE schemaname = 'memoir'"
+
+
+@pytest.mark.parametrize("deletes", ["purge", "purge_user", "detach_source"])
+def test_what_hangs_on_a_memory_is_found_by_index_when_a_user_is_purged(db, deletes):
+    db.execute("CREATE TABLE thing (id int PRIMARY KEY, content text, user_id text)")
+    call(db, "attach_source", name="n", kind="fact", relation="thing")
+    call(db, "fill_source", name="n")
+    db.execute("ANALYZE; SET plan_cache_mode = force_generic_plan")
+    db.execute("INSERT INTO thing VALUES (1, 'tea', 'ada')")
+    first = remember(db, "tea", user_id="ada")
+    {
+        "purge": lambda: call(db, "purge", memory_id=first, user_id="ada"),
+        "purge_user": lambda: call(db, "purge_user", user_id="ada"),
+        "detach_source": lambda: call(db, "detach_source", name="n", memories="purge"),
+    }[deletes]()
+    store(db, ({"content": f"note {n} of the house"} for n in range(ROWS)), "bob")
+    with db.transaction():
+        before = value(db, SCANS)
+        call(db, "purge_user", user_id="bob")
+        assert value(db, SCANS) - before < ROWS
