@@ -131,7 +131,7 @@ BEGIN
         PERFORM _refresh_profile(user_id);
     END IF;
     IF model.notify THEN
-        PERFORM _notify(user_id, 'created', ARRAY(
+        PERFORM _announce(user_id, 'created', ARRAY(
             SELECT o.memory_id FROM unnest(outcomes) AS o
             WHERE o.action IN ('ADD', 'SUPERSEDE', 'PENDING') ORDER BY o.memory_id));
     END IF;

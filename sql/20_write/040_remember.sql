@@ -56,16 +56,21 @@ DECLARE
     of_kind CONSTANT kind := _check_kind(kind);
     tags CONSTANT text[] := _check_keywords(keywords, 50);
     model CONSTANT embedding_model := _admitting_model(embedding);
-    -- What _new_memory uses twice is redacted before, else it could not become an expression here.
-    said CONSTANT text := _redact(content);
-    slot CONSTANT text := _redact(subject);
-    voice CONSTANT text := _redact(speaker);
-    given CONSTANT new_memory := _new_memory(
-        of_kind, model.text_limit, said, slot, importance, _redact_json(data), _redact(summary),
-        embedding, created_at, session_id, turn, voice, source, confidence, valid_from,
-        valid_until);
+    given new_memory;
     became outcome;
 BEGIN
+    -- Before _new_memory, which could not become an expression here if what it uses twice were one.
+    -- What most memories come without costs 1 % of the call where it is set up for nothing.
+    content := _redact(content);
+    IF num_nonnulls(subject, speaker, summary) > 0 THEN
+        subject := _redact(subject);
+        speaker := _redact(speaker);
+        summary := _redact(summary);
+    END IF;
+    given := _new_memory(
+        of_kind, model.text_limit, content, subject, importance, _redact_json(data), summary,
+        embedding, created_at, session_id, turn, speaker, source, confidence, valid_from,
+        valid_until);
     IF tags <> '{}' OR sources <> '{}' THEN
         PERFORM _lock_user(owner);
     END IF;

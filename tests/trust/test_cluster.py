@@ -49,7 +49,7 @@ ADVISORY_LOCKS = {
 }  # fmt: skip
 # The door, and what row-level security asks of the node it runs on.
 ASKING_WHO = {"_resolve_user", "_own_words", "_own_rows", "_compile_near_rows"}
-NOTIFYING = {"_notify", "enqueue"}
+NOTIFYING = {"_announce", "enqueue"}
 ASSIGNMENTS = re.compile(r"\bSET\b(.*?)(?:\bFROM\b|\bWHERE\b|\bRETURNING\b|$)", re.DOTALL)
 
 
