@@ -84,8 +84,7 @@ FINISH = """\
 DO $finish$
 DECLARE
     made CONSTANT text[] := ARRAY({made_now});
-    waiting text[] := ARRAY(SELECT item FROM migration AS m, unnest(m.objects) AS item
-                            WHERE m.name = '{code}' AND item <> ALL (made));
+    waiting text[] := ARRAY(SELECT b.item FROM ({made_before}) AS b WHERE b.item <> ALL (made));
     blocked text[];
     item text;
 BEGIN
@@ -142,7 +141,10 @@ def extension(source: Source, version: str) -> Extension:
         if found := REPLACED.search(file.text):
             raise BuildError(f"{file.path}: {found.group()} is not for an extension")
     finish = FINISH.format(
-        made_now=ledger.MADE_NOW.strip(), code=sqlfiles.CODE, sha256=sqlfiles.digest(code)
+        made_now=ledger.MADE_NOW.strip(),
+        made_before=ledger.MADE_BEFORE.strip(),
+        code=sqlfiles.CODE,
+        sha256=sqlfiles.digest(code),
     )
     ending = [*map(_text, code), finish]
     install = [GUARD, ledger.TABLE, _row(ledger.EXTENSION, "", "base")]

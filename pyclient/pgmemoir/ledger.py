@@ -65,6 +65,17 @@ WHERE age(made.xmin) <= age(pg_current_xact_id()::xid)
 ORDER BY made.oid
 """
 
+# What the code made when it ran here before, as this server names it: another version may have
+# written json as pg_catalog.json, and a function that is there must not be taken for an old one.
+MADE_BEFORE = """
+SELECT coalesce(named.type || ' ' || named.identity, item) AS item
+FROM memoir.migration AS m, unnest(m.objects) AS item,
+     pg_identify_object('pg_proc'::regclass,
+                        to_regprocedure(substring(item FROM '^(?:function|procedure) (.+)$')),
+                        0) AS named
+WHERE m.kind = 'code'
+"""
+
 
 class Entry(NamedTuple):
     """A row of the ledger."""

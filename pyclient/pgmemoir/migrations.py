@@ -285,7 +285,8 @@ def _run_code(cur: Cursor, code: list[SqlFile], before: ledger.Entry | None) -> 
         _run(cur, file)
     made = [row[0] for row in cur.execute(ledger.MADE_NOW)]
     if before:
-        _drop(cur, (item for item in before.objects if item not in made))
+        made_before = [row[0] for row in cur.execute(ledger.MADE_BEFORE)]
+        _drop(cur, (item for item in made_before if item not in made))
         ledger.forget(cur, CODE)
     ledger.record(cur, CODE, sqlfiles.digest(code), "code", began, made)
 

@@ -39,6 +39,10 @@ FILES = {
     "sql/20_view/bodies.sql": "CREATE OR REPLACE VIEW bodies AS SELECT body(id) FROM note;\n",
 }
 
+# The ledger as a server of another version wrote it: PostgreSQL 16 names json pg_catalog.json.
+NAMED_OTHERWISE = """UPDATE memoir.migration SET objects = array_replace(
+    objects, 'function memoir.body(integer)', 'function memoir.body(pg_catalog.int4)')"""
+
 
 class Tree(Source):
     """A `Source` with a pen."""

@@ -10,12 +10,14 @@ import psycopg
 import pytest
 from psycopg import errors
 from tests import frozen_data
+from tests.install.conftest import NAMED_OTHERWISE
 
 from pgmemoir import migrations
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTROL = "default_version = '{}'\nschema = memoir\nrelocatable = false\nsuperuser = false\n"
 TWICE = "CREATE OR REPLACE FUNCTION twice(a int{}) RETURNS int LANGUAGE sql RETURN a * 2;\n"
+TWO = "CREATE OR REPLACE VIEW two AS SELECT 2 AS two;\n"
 
 
 def _release(tree, version: str) -> None:
@@ -86,6 +88,15 @@ def test_a_view_that_others_use_stops_the_upgrade(extension_server, published, t
         with pytest.raises(errors.DependentObjectsStillExist, match=r"memoir\.bodies"):
             conn.execute("ALTER EXTENSION pgmemoir UPDATE")
         assert conn.execute("SELECT * FROM public.mine").fetchone() == ("第一",)
+
+
+def test_what_another_server_named_otherwise_is_not_dropped(extension_server, published, tree):
+    published(tree, lambda tree: tree.write("sql/20_view/two.sql", TWO))
+    with psycopg.connect(extension_server.database(), autocommit=True) as conn:
+        conn.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
+        conn.execute(NAMED_OTHERWISE)
+        conn.execute("ALTER EXTENSION pgmemoir UPDATE")
+        assert conn.execute("SELECT memoir.body(1)").fetchone() == ("第一",)
 
 
 def test_an_upgrade_of_all_the_sql_keeps_what_is_remembered(

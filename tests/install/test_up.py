@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 from psycopg.rows import dict_row
+from tests.install.conftest import NAMED_OTHERWISE
 
 from pgmemoir import MemoirError, migrations, paths
 
@@ -81,6 +82,14 @@ def test_an_overload_of_an_older_text_is_dropped(empty_db, tree):
     tree.write("sql/30_more/twice.sql", one.format(", b int DEFAULT 0"))
     migrations.up(empty_db, source=tree)
     assert empty_db.execute("SELECT memoir.twice(4)").fetchone() == (8,)
+
+
+def test_what_another_server_named_otherwise_is_not_dropped(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute(NAMED_OTHERWISE)
+    tree.write("sql/30_more/two.sql", "CREATE OR REPLACE VIEW two AS SELECT 2 AS two;\n")
+    migrations.up(empty_db, source=tree)
+    assert empty_db.execute("SELECT memoir.body(1)").fetchone() == ("第一",)
 
 
 def test_an_old_view_that_others_use_stops_the_upgrade(empty_db, tree):
