@@ -48,7 +48,7 @@ END $$;
 -- The keywords of memories whose text is another now; what the user tagged stays.
 CREATE OR REPLACE FUNCTION _find_keywords(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     DELETE FROM keyword AS k

@@ -51,3 +51,24 @@ def test_what_hangs_on_a_memory_is_found_by_index_when_a_user_is_purged(db, dele
         before = value(db, SCANS)
         call(db, "purge_user", user_id="bob")
         assert value(db, SCANS) - before < ROWS
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "set_keywords(3, '{norway}')",
+        "relate(3, 4, 'related')",
+        "supersede(3, 4)",
+        "mention(3, 'Bergen')",
+    ],
+)
+def test_what_a_row_hangs_on_is_found_by_index_when_many_are_stored(db, first):
+    make_world(db)
+    db.execute("ANALYZE; SET plan_cache_mode = force_generic_plan")
+    db.execute(f"SELECT memoir.{first}")
+    given = {"keywords": ["house"], "sources": [5]}
+    with db.transaction():
+        before = value(db, f"{SCANS} AND relname = 'memory'")
+        ids = store(db, ({"content": f"note {n} of the house", **given} for n in range(ROWS)))
+        db.execute("SELECT memoir.mention(id, 'Ada') FROM unnest(%s::bigint[]) AS id", (ids[:40],))
+        assert value(db, f"{SCANS} AND relname = 'memory'") - before < 40
