@@ -4,23 +4,31 @@ CREATE OR REPLACE FUNCTION _refresh_settings() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    compiled record;
+    stale smallint[];
 BEGIN
+    SELECT max(s.value::int) FILTER (WHERE s.name = 'text_limit') AS text_limit,
+           max(s.value::int) FILTER (WHERE s.name = 'line_length') AS line_length,
+           max(s.value::int) FILTER (WHERE s.name = 'brief_length') AS brief_length,
+           bool_and(s.value = 'true') FILTER (WHERE s.name = 'notify') AS notify,
+           bool_and(s.value = 'true') FILTER (WHERE s.name = 'consolidate') AS consolidate
+    INTO compiled
+    FROM setting AS s
+    WHERE s.name IN ('text_limit', 'line_length', 'brief_length', 'notify', 'consolidate');
+    -- Even an update of no row makes the constants of writes anew, and all plans with them.
+    stale := ARRAY(SELECT m.model_id FROM embedding_model AS m
+                   WHERE (m.text_limit, m.line_length, m.brief_length) IS DISTINCT FROM
+                         (compiled.text_limit, compiled.line_length, compiled.brief_length));
+    IF stale <> '{}' THEN
+        UPDATE embedding_model
+        SET text_limit = compiled.text_limit, line_length = compiled.line_length,
+            brief_length = compiled.brief_length
+        WHERE model_id = ANY (stale);
+    END IF;
     UPDATE embedding_model AS m
-    SET text_limit = compiled.text_limit, line_length = compiled.line_length,
-        brief_length = compiled.brief_length, notify = compiled.notify,
-        consolidate = compiled.consolidate
-    FROM (
-        SELECT max(s.value::int) FILTER (WHERE s.name = 'text_limit') AS text_limit,
-               max(s.value::int) FILTER (WHERE s.name = 'line_length') AS line_length,
-               max(s.value::int) FILTER (WHERE s.name = 'brief_length') AS brief_length,
-               bool_and(s.value = 'true') FILTER (WHERE s.name = 'notify') AS notify,
-               bool_and(s.value = 'true') FILTER (WHERE s.name = 'consolidate') AS consolidate
-        FROM setting AS s
-        WHERE s.name IN ('text_limit', 'line_length', 'brief_length', 'notify', 'consolidate')
-    ) AS compiled
-    WHERE (m.text_limit, m.line_length, m.brief_length, m.notify, m.consolidate)
-          IS DISTINCT FROM (compiled.text_limit, compiled.line_length, compiled.brief_length,
-                            compiled.notify, compiled.consolidate);
+    SET notify = compiled.notify, consolidate = compiled.consolidate
+    WHERE (m.notify, m.consolidate) IS DISTINCT FROM (compiled.notify, compiled.consolidate);
 END $$;
 
 CREATE OR REPLACE FUNCTION _compile_settings() RETURNS trigger

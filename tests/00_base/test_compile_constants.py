@@ -48,6 +48,16 @@ def test_a_change_reaches_the_next_row(tasks, change, asked, found):
     assert value(tasks, asked) == found
 
 
+@pytest.mark.parametrize(
+    ("name", "changed"), [("notify", "true"), ("consolidate", "false"), ("ann_gain", "2")]
+)
+def test_another_setting_leaves_the_constants_and_all_plans_alone(tx, name, changed):
+    made = "SELECT xmin::text FROM pg_proc WHERE oid = 'memoir._text_limit()'::regprocedure"
+    before = value(tx, made)
+    tx.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (changed, name))
+    assert value(tx, made) == before
+
+
 def test_a_change_reaches_a_connection_that_has_its_plans(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
     call(db, "attach_source", name="t", kind="fact", relation="t", user_id="u")
