@@ -47,7 +47,7 @@ DECLARE
 BEGIN
     WITH block AS MATERIALIZED (
         SELECT b.*, _find_mark(b.inside) AS comment
-        FROM _markdown_blocks(content) WITH ORDINALITY
+        FROM _markdown_blocks(file, content) WITH ORDINALITY
                  AS b (line, raw, inside, path, opens, number)
     ), section AS MATERIALIZED (
         SELECT p.path, k.kind, names ->> (array_remove(p.path, ''))[

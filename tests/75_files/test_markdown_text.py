@@ -271,6 +271,20 @@ def test_a_file_that_ends_within_a_memory_is_refused(folder, tx):
             folder.sync()
 
 
+@pytest.mark.parametrize("opener", ["```", "~~~ sh", "<!-- note"])
+def test_a_file_that_ends_within_code_or_a_comment_is_refused(folder, tx, opener):
+    text = folder.files["memory"]
+    folder.files["memory"] = f"{text}\n{opener}\n"
+    line = folder.files["memory"].count("\n")
+    with pytest.raises(psycopg.Error, match=f"line {line}: .* not end"), tx.transaction():
+        folder.sync()
+
+
+def test_code_in_a_line_of_words_begins_no_block(folder):
+    folder.edit("## Known facts\n", "## Known facts\n\n```make``` builds it.\n")
+    assert folder.sync() == []
+
+
 def test_a_large_memory_is_taken(folder, tx):
     folder.files["memory"] += "- " + "长 text, " * 12_500 + "\n"
     assert folder.sync() == [("ADD", "database")]
