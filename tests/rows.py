@@ -82,6 +82,12 @@ def add_mode(conn: psycopg.Connection, name: str = "mine", **settings: Any) -> s
     return name
 
 
+def set_to(conn: psycopg.Connection, **settings: Any) -> None:
+    """Give rows of table setting these values."""
+    for name, setting in settings.items():
+        conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (str(setting), name))
+
+
 def say(
     conn: psycopg.Connection, session: str, *contents: str, user_id: str = "default", **more: Any
 ) -> list[int]:

@@ -24,4 +24,4 @@ COMMENT ON FUNCTION written_at() IS
     'text such as 0/3000060 in JSON), the same for all users and databases. On a replica: what has '
     'arrived there, so that what was read on one replica is found on another. With '
     'synchronous_commit off a crash of the primary may lose what a token speaks of. Source: '
-    'DESIGN 8.';
+    'DESIGN 7.';

@@ -41,4 +41,4 @@ COMMENT ON FUNCTION wait_for(pg_lsn, interval) IS
     'instead. What the same statement reads does not see it yet: the next one does. The replica '
     'needs hot_standby_feedback = on; without it ask with timeout 0 until it is true, as the '
     'client does. On the primary it does not wait; there false says that the token is of commits '
-    'it does not have, which a failover has lost. Errors: ME008 lsn or timeout. Source: DESIGN 8.';
+    'it does not have, which a failover has lost. Errors: ME008 lsn or timeout. Source: DESIGN 7.';

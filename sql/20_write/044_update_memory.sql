@@ -31,7 +31,7 @@ BEGIN
         || CASE WHEN summary IS NULL THEN '{}'
                 ELSE jsonb_build_object('summary', _trimmed(_redact(summary))) END
         || CASE WHEN subject IS NULL THEN '{}'
-                ELSE jsonb_build_object('subject', _check_subject(subject)) END;
+                ELSE jsonb_build_object('subject', _check_subject(_redact(subject))) END;
     PERFORM _lock_user(owner);
     PERFORM _check_status(owner, memory_id, '{active,pending}', 'changed');
     RETURN CASE WHEN _revise(owner, ARRAY[memory_id], ARRAY[new_values], 'UPDATE', author, reason,

@@ -3,6 +3,7 @@
 -- text that the answer is to take the place of; since and said_at, when the first and the last of a
 -- conversation was said, and when a summary was asked for; and NULL where nothing is left to do:
 -- the memory is gone, the session is empty, memory is off. Days are those of UTC throughout.
+
 -- Active memories as a model reads them, in the order of the ids; not what is over by now. One that
 -- is too long to be shown whole is left out where the answer may replace it: what was not shown
 -- would be lost. Else its beginning is shown.

@@ -63,7 +63,6 @@ BEGIN
         IF NOT run.dry_run THEN
             ids := _revise(user_id, ids, new_values, 'LOWER', 'maintain', why, run.run_id,
                            NULL);
-            PERFORM _notify(user_id, 'updated', ids);
         END IF;
         action := 'importance lowered';
         memories := cardinality(ids);

@@ -45,6 +45,14 @@ def test_a_memory_is_redacted_before_it_is_stored(tx):
     assert row.fetchone() == (LEFT, LEFT, DATA_LEFT, "[redacted:api_key]", "key.[redacted:api_key]")
 
 
+def test_what_a_memory_is_changed_to_is_redacted(tx):
+    changes = {"content": SAID, "summary": SAID, "data": Jsonb(DATA), "subject": f"key.{KEY}"}
+    call(tx, "update_memory", memory_id=remember(tx, "tea"), **changes)
+    row = tx.execute("SELECT content, summary, data, subject FROM memoir.memory")
+    assert row.fetchone() == (LEFT, LEFT, DATA_LEFT, "key.[redacted:api_key]")
+    assert leaks(tx) == []
+
+
 def test_memories_of_a_batch_are_redacted(tx):
     memory = {"content": SAID, "data": DATA, "summary": SAID, "keywords": [KEY], "speaker": KEY}
     call(tx, "remember_many", memories=Jsonb([memory]))

@@ -9,7 +9,18 @@ from itertools import chain
 import psycopg
 import pytest
 from tests.jobs import answered, claim, enqueue
-from tests.rows import ago, call, refused, remember, remember_all, say, sentences, until, value
+from tests.rows import (
+    ago,
+    call,
+    refused,
+    remember,
+    remember_all,
+    say,
+    sentences,
+    set_to,
+    until,
+    value,
+)
 
 NEAR = ["[1,0,0]", "[0.999,0.01,0]"]
 
@@ -23,11 +34,6 @@ def ages(conn, days):
     )
     conn.execute(f"UPDATE memoir.revision SET created_at = created_at - {shift}")
     conn.execute(f"UPDATE memoir.access SET last_at = last_at - {shift}")
-
-
-def set_to(conn, **settings):
-    for name, text in settings.items():
-        conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (str(text), name))
 
 
 def jobs(conn, kind):

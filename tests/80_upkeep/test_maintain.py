@@ -16,6 +16,7 @@ from tests.rows import (
     refused,
     remember,
     remember_all,
+    set_to,
     value,
     wave,
 )
@@ -30,11 +31,6 @@ def small(tx):
     """A connection to a database where few memories are many."""
     set_to(tx, ann_gain=LITTLE)
     return tx
-
-
-def set_to(conn, **settings):
-    for name, text in settings.items():
-        conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (str(text), name))
 
 
 def maintain(conn, user=None, **more):

@@ -19,14 +19,10 @@ from tests.rows import (
     remember,
     row_counts,
     sentences,
+    set_to,
     store,
     value,
 )
-
-
-def set_to(conn, **settings):
-    for name, setting in settings.items():
-        conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (str(setting), name))
 
 
 def notes(conn, count, user="default", days=8):

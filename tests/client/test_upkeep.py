@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from psycopg.conninfo import make_conninfo
-from tests.rows import fill, found, remember, until, value, wave
+from tests.rows import fill, found, remember, set_to, until, value, wave
 
 from pgmemoir import Maintained, Memoir, cli, upkeep
 
@@ -37,11 +37,6 @@ def many(db: psycopg.Connection) -> psycopg.Connection:
     set_to(db, ann_gain=0.22, nightly_jobs=0)
     fill(db, 30)
     return db
-
-
-def set_to(conn: psycopg.Connection, **settings: Any) -> None:
-    for name, setting in settings.items():
-        conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (str(setting), name))
 
 
 def indexes(conn: psycopg.Connection) -> list[tuple[str, bool]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -40,7 +38,7 @@ def group() -> None:
 @click.pass_obj
 def list_models(app: App, as_json: bool) -> None:
     """Show the models of this database, the one in use first."""
-    with _connected(app) as conn:
+    with app.connect() as conn:
         found = model.models(conn)
     if as_json:
         print_json(found)
@@ -62,7 +60,7 @@ def add(app: App, name: str, dimensions: int) -> None:
 
     NAME is what its embedder calls it, such as openai/text-embedding-3-large.
     """
-    with _connected(app) as conn:
+    with app.connect() as conn:
         model.add(conn, name, dimensions)
         state = next(one.state for one in model.models(conn) if one.name == name)
     said = {
@@ -93,7 +91,7 @@ def fill(
     Exit code 1 when a memory could not be embedded.
     """
     embedder = _embedder_of(name)
-    with _connected(app) as conn:
+    with app.connect() as conn:
         if not dry_run:
             _prepare(conn, embedder.name, app.user)
         memories = show_backlog(conn, app.user, price, embedder.name)
@@ -109,7 +107,7 @@ def fill(
 @click.pass_obj
 def switch(app: App, name: str, force: bool) -> None:
     """Use this model from now on, in one statement."""
-    with _connected(app) as conn:
+    with app.connect() as conn:
         if force:
             _prepare(conn, name, None)
         ((indexed,),) = conn.execute(_INDEXED).fetchall()
@@ -132,7 +130,7 @@ def drop(app: App, name: str) -> None:
 
     Memories stay. In small steps, so that nobody waits. Stopped or killed, the next run goes on.
     """
-    with _connected(app) as conn:
+    with app.connect() as conn:
         total = next((one.vectors for one in model.models(conn) if one.name == name), 0)
         deleted = 0
         with progress_bar(total, "deleting") as bar:
@@ -159,12 +157,6 @@ def _embedder_of(name: str | None) -> Embedder:
             hint="Choose it: MEMOIR_EMBEDDER, MEMOIR_EMBED_MODEL, MEMOIR_EMBED_DIMENSIONS.",
         )
     return embedder
-
-
-@contextmanager
-def _connected(app: App) -> Iterator[psycopg.Connection[Any]]:
-    with app.connect() as conn:
-        yield conn
 
 
 COMMANDS = (group,)

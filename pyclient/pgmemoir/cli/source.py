@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
-import psycopg
 
 from .. import sources
 from .app import App
@@ -116,7 +113,7 @@ def attach(
         user_id,
         named,  # type: ignore[arg-type]
     )
-    with _connected(app) as conn:
+    with app.connect() as conn:
         state = sources.patiently(conn, call)
     click.echo(f"attached {one_line(name)}: {state}; next: memoir source fill {one_line(name)}")
 
@@ -170,14 +167,14 @@ def list_sources(app: App, as_json: bool) -> None:
 @click.pass_obj
 def detach(app: App, name: str, memories: str) -> None:
     """End an attachment; the table is as it was before."""
-    with _connected(app) as conn:
+    with app.connect() as conn:
         number = sources.patiently(conn, sources.detach(name, memories))
     click.echo(f"detached {one_line(name)}, memories: {number:,}, {one_line(memories)}")
 
 
 def _read(app: App, name: str, **how: Any) -> None:
     read = written = waiting = 0
-    with _connected(app) as conn:
+    with app.connect() as conn:
         for batch in sources.read(conn, name, **how):
             read, written = read + batch.read_rows, written + batch.written
             waiting = batch.waiting
@@ -189,12 +186,6 @@ def _read(app: App, name: str, **how: Any) -> None:
             f"waiting: {counted(waiting, 'row')}; SELECT * FROM memoir.source_error", err=True
         )
         raise click.exceptions.Exit(1)
-
-
-@contextmanager
-def _connected(app: App) -> Iterator[psycopg.Connection[Any]]:
-    with app.connect() as conn:
-        yield conn
 
 
 COMMANDS = (group,)

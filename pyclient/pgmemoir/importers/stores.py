@@ -7,22 +7,18 @@ name; ``source`` says where it came from.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from ..calls import NewMemory
-from ..errors import MemoirError
 from .document import Document, Object, decode
 from .items import Items
-from .rows import time_of
+from .rows import Fault, time_of
 
 _MEM0 = 'mem0 writes {"results": [{"id": ..., "memory": ..., "created_at": ...}]}, or the list.'
 _LANGGRAPH = 'An item is {"namespace": ["users", "ada"], "key": ..., "value": {...}}.'
 # Where the text of a LangGraph value may be.
 _TEXT = ("content", "text", "memory", "data")
-
-Fault = Callable[[str], MemoirError]
 
 
 def read_mem0(data: bytes, name: str) -> Items:
