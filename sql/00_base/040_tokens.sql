@@ -87,6 +87,7 @@ CREATE OR REPLACE FUNCTION _spaced_words(content text) RETURNS text
 
 -- Pairs of characters are words, but for those with a character that is never more than grammar:
 -- they are the 是什 and 的数 of a question, and would outweigh its words.
+-- English with dashes and curly quotes, as models and telephones write it, is read as ASCII.
 CREATE OR REPLACE FUNCTION _tokens_unicode(content text) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT
     SET search_path FROM CURRENT
@@ -96,9 +97,14 @@ DECLARE
     content_words CONSTANT text[] := '{目的,自我,刹那,完了,終了,终了}';
     stop_words CONSTANT text[] := '{如何,为何,多少,几个,一个,一些,一下,可以,已经,因为,所以,但,以及,'
         '或者,并且,而且,还有,时候,之前,之后,关于,对于,请问}';
-    head CONSTANT text := normalize(left(content, 20000), NFKC);
-    plain CONSTANT text := _spaced_words(head);
+    head text := translate(left(content, 20000), '–—‘’“”…•', '        ');
+    plain text;
 BEGIN
+    IF octet_length(head) = length(head) THEN
+        RETURN tokens(head);
+    END IF;
+    head := normalize(left(content, 20000), NFKC);
+    plain := _spaced_words(head);
     RETURN CASE WHEN _has_identifier(head) THEN _tokens_identifiers(head, plain)
                 ELSE _stems(plain) END
         || ARRAY(

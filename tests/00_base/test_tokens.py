@@ -137,6 +137,6 @@ def test_a_text_that_is_read_as_it_stands_has_the_words_of_one_without_signs(tx,
     assert tokens(tx, text) == set(value(tx, "SELECT memoir._tokens_ascii(%s)", text))
 
 
-@given(text=ASCII)
+@given(text=ASCII | st.text(st.sampled_from("aB1 _./-–—‘’“”…•"), max_size=20))
 def test_a_chinese_character_beside_it_does_not_change_english_text(tx, text):
     assert tokens(tx, text + " 错") == tokens(tx, text) | {"错"}
