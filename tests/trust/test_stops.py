@@ -32,13 +32,27 @@ WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind IN ('r', 'p') AND NO
 ORDER BY c.relname"""
 
 
+# What is in the tables, in short: as a function it is planned once, not for every test.
+_ROWS = """CREATE FUNCTION public.rows() RETURNS TABLE (name text, content text)
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$ BEGIN RETURN QUERY {}; END $$"""
+
+
 def set_trap(conn):
     """Triggers on every table, which raise at the write that `spring` says."""
     conn.execute(_TRAP)
     trigger = SQL("""CREATE TRIGGER trap BEFORE INSERT OR UPDATE OR DELETE ON memoir.{}
         FOR EACH ROW EXECUTE FUNCTION public.trap()""")
-    for (table,) in conn.execute(_TABLES).fetchall():
+    tables = [name for (name,) in conn.execute(_TABLES)]
+    for table in tables:
         conn.execute(trigger.format(Identifier(table)))
+    of_one = SQL("SELECT {}, md5(string_agg(t::text, '' ORDER BY t::text)) FROM memoir.{} AS t")
+    whole = SQL(" UNION ALL ").join(of_one.format(name, Identifier(name)) for name in tables)
+    conn.execute(SQL(_ROWS).format(whole))
+
+
+def rows(conn):
+    """What is in the tables, in short."""
+    return dict(conn.execute("SELECT * FROM public.rows()").fetchall())
 
 
 def spring(conn, at, code):
@@ -59,18 +73,6 @@ def stopped(conn, statement, at, code):
         return False
     assert (said.sqlstate, "stopped here" in str(said)) == (code, True)
     return True
-
-
-def rows(conn):
-    """What is in the tables, in short."""
-    tables = [name for (name,) in conn.execute(_TABLES)]
-    whole = SQL(" UNION ALL ").join(
-        SQL("SELECT {}, md5(string_agg(t::text, '' ORDER BY t::text)) FROM memoir.{} AS t").format(
-            name, Identifier(name)
-        )
-        for name in tables
-    )
-    return dict(conn.execute(whole).fetchall())
 
 
 @pytest.fixture(scope="module")
