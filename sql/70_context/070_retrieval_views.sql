@@ -1,10 +1,10 @@
 -- Questions people ask of the retrieval log (D0 3.2, D1 7, D2 6), one view each.
--- All see the newest recalls and the folded ones alike: in retrieval_log, or, where numbers are
+-- All see the newest recalls and the folded ones alike: in _all_recalls, or, where numbers are
 -- enough, in _recall_figures, which leaves out what costs 75 µs a recall to put together.
 CREATE OR REPLACE VIEW kinds_injected WITH (security_invoker = true) AS
 SELECT l.user_id, l.payload ->> 'mode' AS mode, source.kind, count(*) AS lines,
        count(DISTINCT l.retrieval_id) AS recalls
-FROM retrieval_log AS l, jsonb_path_query(l.payload, '$.injected_sources[*]') AS s (name),
+FROM _all_recalls AS l, jsonb_path_query(l.payload, '$.injected_sources[*]') AS s (name),
      LATERAL (SELECT s.name #>> '{}' AS kind) AS source
 GROUP BY l.user_id, l.payload ->> 'mode', source.kind;
 COMMENT ON VIEW kinds_injected IS 'How many lines of each kind went into blocks, by user and mode.';

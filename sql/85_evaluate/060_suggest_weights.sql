@@ -32,7 +32,7 @@ BEGIN
         SELECT l.payload ->> 'mode' AS mode,
                l.payload -> 'injected_sources' ->> (i.place - 1)::int AS kind,
                l.payload -> 'used' ? (i.item ->> 'memory_id') AS used
-        FROM retrieval_log AS l,
+        FROM _all_recalls AS l,
              jsonb_path_query(l.payload, '$.injected[*]') WITH ORDINALITY AS i (item, place)
         WHERE l.user_id = owner AND l.created_at >= coalesce(since, '-infinity')
           AND jsonb_typeof(l.payload -> 'used') = 'array' AND i.item ? 'memory_id'

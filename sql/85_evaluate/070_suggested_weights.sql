@@ -3,7 +3,7 @@
 CREATE OR REPLACE VIEW suggested_weights WITH (security_invoker = true) AS
 SELECT u.user_id, s.*
 FROM (SELECT DISTINCT l.user_id
-      FROM retrieval_log AS l WHERE jsonb_typeof(l.payload -> 'used') = 'array') AS u,
+      FROM _all_recalls AS l WHERE jsonb_typeof(l.payload -> 'used') = 'array') AS u,
      LATERAL suggest_weights(user_id => u.user_id) AS s;
 COMMENT ON VIEW suggested_weights IS
     'Mode weights as the feedback of each user would have them: suggest_weights() with its '

@@ -6,7 +6,19 @@ import math
 from datetime import datetime
 
 import pytest
-from tests.rows import NOW, add_event, ago, blocks_read, explain, recall, remember, value
+from tests.rows import (
+    NOW,
+    add_event,
+    ago,
+    blocks_read,
+    explain,
+    recall,
+    remember,
+    remember_all,
+    rows_read,
+    sentences,
+    value,
+)
 
 D0_KEYS = {
     "query",
@@ -33,6 +45,16 @@ def logged(conn, query_text=None, **more):
 
 def test_the_payload_has_the_keys_of_the_document(tx):
     assert set(logged(tx, "tea")) == D0_KEYS | OURS
+
+
+def test_the_newest_rows_of_the_log_are_put_together_alone(tx):
+    # Given 20 recalls of five memories each
+    remember_all(tx, sentences(5, 5))
+    for _ in range(20):
+        recall(tx)
+    log = "SELECT * FROM memoir.retrieval_log ORDER BY created_at DESC"
+    # Then the newest one asks for its memories, not for those of all
+    assert rows_read(tx, f"{log} LIMIT 1") < 60 < rows_read(tx, log) / 4
 
 
 def test_the_payload_says_what_was_asked(tx):

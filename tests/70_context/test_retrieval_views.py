@@ -77,6 +77,7 @@ def test_views_keep_users_apart(tx, view):
         "looked it up",
         {"injected_count": "some", "used": ["1"]},
         {"token_used": 1e12, "injected_sources": "tasks", "injected": 1, "used": ["1"]},
+        {"token_budget": [], "used": ["1"]},
         {"elapsed_ms": None, "injected_count": 1.5, "injected_sources": {"a": 1}, "used": []},
     ],
     ids=str,
