@@ -82,7 +82,8 @@ BEGIN ATOMIC
         WHEN _find_mark(raw) IS NOT NULL
             THEN overlay(raw PLACING f.comment FROM strpos(raw, _find_mark(raw))
                          FOR length(_find_mark(raw)))
-        WHEN _mark_stands_above(said)
+        -- A bullet with nothing behind it is such a line already.
+        WHEN _mark_stands_above(said) AND f.first ~ '[-*+][ \t]+[^ \t\r]'
             THEN overlay(raw PLACING f.comment || E'\n' || repeat(' ', f.width)
                          FROM f.width + 1 FOR 0)
         ELSE regexp_replace(f.first, '[ \t\r]+$', '') || ' ' || f.comment

@@ -67,7 +67,8 @@ BEGIN
         EXIT WHEN now_said IS NULL;
         IF until IS NULL AND now_said ~ bullet AND now_said !~ rule THEN
             begun := number;
-            indent := length(substring(now_said FROM bullet));
+            -- Below a bullet with nothing behind it a text stands as below one with a blank.
+            indent := length(substring(now_said || ' ' FROM bullet));
             lines := ARRAY[now_said];
             texts := ARRAY[substr(now_said, indent + 1)];
             CONTINUE;

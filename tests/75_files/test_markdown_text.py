@@ -203,6 +203,15 @@ def _mark(folder: Folder, text: str) -> str:
     return found[1]
 
 
+@pytest.mark.parametrize("bullet", ["-", "*  "])
+def test_a_mark_stands_behind_a_bullet_above_code(tx, bullet):
+    folder = Folder(tx, files={"memory": f"{bullet}\n  ```sh\n  make\n  ```\n"})
+    assert folder.sync() == [("ADD", "database")]
+    assert folder.files["memory"].startswith(f"{bullet[0]} <!-- m:")
+    assert folder.sync() == []
+    assert value(tx, "SELECT content FROM memoir.memory") == "```sh\nmake\n```"
+
+
 def test_a_mark_that_an_editor_wrapped_or_moved_is_found(folder):
     mark = _mark(folder, "tea is green")
     folder.edit(f"- tea is green {mark}", f"- tea is\n  green\n  {mark}")
