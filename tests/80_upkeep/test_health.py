@@ -82,15 +82,15 @@ def test_the_statement_it_advises_for_stale_modes_helps(tx):
     "lost",
     ["UPDATE memoir.embedding_model SET active = false", "DELETE FROM memoir.embedding_model"],
 )
-def test_the_statement_it_advises_without_an_active_model_helps(tx, lost):
-    remember(tx, "tea", embedding="[1,0]")
-    tx.execute(lost)
-    rows = health(tx)
+def test_the_statement_it_advises_without_an_active_model_helps(db, lost):
+    remember(db, "tea", embedding="[1,0]")
+    db.execute(lost)
+    rows = health(db)
     assert rows["settings"].value == "no embedding model is active: nothing can be stored"
     assert rows["memories"].status == "ok"
-    tx.execute(rows["settings"].advice)
-    remember(tx, "coffee", embedding="[0,1]")
-    assert {row.status for row in health(tx).values()} == {"ok"}
+    db.execute(rows["settings"].advice)
+    remember(db, "coffee", embedding="[0,1]")
+    assert {row.status for row in health(db).values()} == {"ok"}
 
 
 def test_work_that_waits_is_counted(tx):
