@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.conftest import Shared
 from tests.rows import call, found, remember, value
 from tests.trust.statements import Function, functions, uses
 
@@ -54,18 +55,19 @@ ASSIGNMENTS = re.compile(r"\bSET\b(.*?)(?:\bFROM\b|\bWHERE\b|\bRETURNING\b|$)", 
 
 
 @pytest.fixture(scope="module")
-def tables(shared_connection: list[psycopg.Connection]) -> set[str]:
+def tables(shared: Shared) -> set[str]:
     """The tables with rows of users."""
-    conn = shared_connection[0]
+    conn = shared.conn()
     names = {row[0] for row in conn.execute(f"SELECT oid::regclass::text FROM ({OWNED}) AS o")}
     conn.rollback()
     return {name.removeprefix("memoir.") for name in names}
 
 
 @pytest.fixture(scope="module")
-def bodies(shared_connection: list[psycopg.Connection]) -> list[Function]:
-    found = functions(shared_connection[0])
-    shared_connection[0].rollback()
+def bodies(shared: Shared) -> list[Function]:
+    conn = shared.conn()
+    found = functions(conn)
+    conn.rollback()
     return found
 
 
