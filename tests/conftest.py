@@ -18,9 +18,8 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -39,7 +38,6 @@ IN_MEMORY = Path("/dev/shm")
 PREFIX = "pgmemoir-test-"
 LOCALES = "locales"  # in the folder of the server: what a test compiles for it
 ROOM = 4 << 30
-SHARED_BY = 150
 
 FAST = {
     "max_wal_size": "256MB",
@@ -175,42 +173,26 @@ def shared_database(installed: NoopExecutor) -> Iterator[dict[str, object]]:
         yield address
 
 
-class Shared:
-    """The connection of the ``tx`` tests, a new one after each `SHARED_BY` of them.
+@pytest.fixture(scope="module")
+def shared_connection(shared_database: dict[str, object]) -> Iterator[list[psycopg.Connection]]:
+    """Holds the connection of the ``tx`` tests of a file.
 
-    Its plans are made once. One of all tests came to hold thousands, and looked at each of them
+    Its plans are made once. One of all files came to hold thousands, and looked at each of them
     whenever a test changed a table or a function: half of the time of the tests of upkeep.
     """
-
-    def __init__(self, address: dict[str, Any]) -> None:
-        self._address = address
-        self._conn = psycopg.connect(**address)
-        self._served = 0
-
-    def close(self) -> None:
-        self._conn.close()
-
-    def conn(self) -> psycopg.Connection:
-        """The connection for the next test."""
-        if self._conn.closed or self._served == SHARED_BY:
-            self.close()
-            self._conn = psycopg.connect(**self._address)
-            self._served = 0
-        self._served += 1
-        return self._conn
-
-
-@pytest.fixture(scope="session")
-def shared(shared_database: dict[str, object]) -> Iterator[Shared]:
-    """Lends the connection of the ``tx`` tests."""
-    with closing(Shared(shared_database)) as lending:
-        yield lending
+    held = [psycopg.connect(**shared_database)]
+    yield held
+    held[0].close()
 
 
 @pytest.fixture
-def tx(shared: Shared) -> Iterator[psycopg.Connection]:
+def tx(
+    shared_connection: list[psycopg.Connection], shared_database: dict[str, object]
+) -> Iterator[psycopg.Connection]:
     """A connection to the shared database, in a transaction that is rolled back."""
-    conn = shared.conn()
+    if shared_connection[0].closed:
+        shared_connection[0] = psycopg.connect(**shared_database)
+    conn = shared_connection[0]
     conn.execute("SELECT")
     yield conn
     left = conn.info.transaction_status

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.conftest import Shared
 from tests.rows import call, found, remember, value
 from tests.trust.statements import Function, functions, uses
 
@@ -55,19 +54,18 @@ ASSIGNMENTS = re.compile(r"\bSET\b(.*?)(?:\bFROM\b|\bWHERE\b|\bRETURNING\b|$)", 
 
 
 @pytest.fixture(scope="module")
-def tables(shared: Shared) -> set[str]:
+def tables(shared_connection: list[psycopg.Connection]) -> set[str]:
     """The tables with rows of users."""
-    conn = shared.conn()
+    conn = shared_connection[0]
     names = {row[0] for row in conn.execute(f"SELECT oid::regclass::text FROM ({OWNED}) AS o")}
     conn.rollback()
     return {name.removeprefix("memoir.") for name in names}
 
 
 @pytest.fixture(scope="module")
-def bodies(shared: Shared) -> list[Function]:
-    conn = shared.conn()
-    found = functions(conn)
-    conn.rollback()
+def bodies(shared_connection: list[psycopg.Connection]) -> list[Function]:
+    found = functions(shared_connection[0])
+    shared_connection[0].rollback()
     return found
 
 
