@@ -49,11 +49,15 @@ def test_nothing_is_planned_again_for_every_entry(tx):
     parts = """SELECT string_agg(memoir._json_value(e.entry, ''), ',')
                FROM memoir._memory_entries('default', now(), 'UTC') AS e"""
     times: dict[str, list[float]] = {whole: [], parts: []}
-    for statement in (whole, parts) * 4:
-        start = time.perf_counter()
-        tx.execute(statement)
-        times[statement].append(time.perf_counter() - start)
-    assert min(times[whole]) < 1.8 * min(times[parts])
+    # The best of many: what else runs only makes some of them slower.
+    for _ in range(40):
+        for statement, taken in times.items():
+            start = time.perf_counter()
+            tx.execute(statement)
+            taken.append(time.perf_counter() - start)
+        if min(times[whole]) < 1.8 * min(times[parts]):
+            return
+    pytest.fail(f"{min(times[whole])} s, and its parts {min(times[parts])}")
 
 
 def test_importing_twice_changes_nothing(tx):
