@@ -97,13 +97,14 @@ DECLARE
     content_words CONSTANT text[] := '{目的,自我,刹那,完了,終了,终了}';
     stop_words CONSTANT text[] := '{如何,为何,多少,几个,一个,一些,一下,可以,已经,因为,所以,但,以及,'
         '或者,并且,而且,还有,时候,之前,之后,关于,对于,请问}';
-    head text := translate(left(content, 20000), '–—‘’“”…•', '        ');
+    head text := left(content, 20000);
+    blanked CONSTANT text := translate(head, '–—‘’“”…•', '        ');
     plain text;
 BEGIN
-    IF octet_length(head) = length(head) THEN
-        RETURN tokens(head);
+    IF octet_length(blanked) = length(blanked) THEN
+        RETURN tokens(blanked);
     END IF;
-    head := normalize(left(content, 20000), NFKC);
+    head := normalize(head, NFKC);
     plain := _spaced_words(head);
     RETURN CASE WHEN _has_identifier(head) THEN _tokens_identifiers(head, plain)
                 ELSE _stems(plain) END
