@@ -37,7 +37,7 @@ class Reply:
     body: Any
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    end: Literal["kept", "reset", "silent"] = "kept"
+    end: Literal["kept", "reset", "silent", "dripping"] = "kept"
 
     def encoded(self) -> Reply:
         """The same in bytes."""
@@ -59,6 +59,11 @@ def status(code: int, retry_after: str | None = None, message: str = "of a test"
 def silent(reply: Reply) -> Reply:
     """The request is read and never answered."""
     return replace(reply, end="silent")
+
+
+def dripping(reply: Reply) -> Reply:
+    """The answer comes byte by byte: none of them is late, and the whole takes minutes."""
+    return replace(reply, end="dripping")
 
 
 def reset(reply: Reply) -> Reply:
@@ -226,9 +231,9 @@ class OpenAIServer:
         """How many requests there were, and how long the model worked on them."""
         return {"requests": len(self.embeddings) + len(self.chats), "seconds": self.worked}
 
-    def wait_until_closed(self) -> None:
-        """Hold a request that is never answered."""
-        self._closing.wait()
+    def wait_until_closed(self, seconds: float | None = None) -> bool:
+        """Hold a request that is never answered, or for a moment; whether the server closes."""
+        return self._closing.wait(seconds)
 
     def _embeddings(self, body: Body) -> Body:
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
@@ -295,6 +300,8 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.end != "kept":
             if reply.end == "silent":
                 self.server.api.wait_until_closed()
+            elif reply.end == "dripping":
+                self._drip(reply.body)
             # Closed with unsent data thrown away: the peer sees a reset.
             linger = struct.pack("ii", 1, 0)
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
@@ -309,6 +316,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         with suppress(ConnectionError):  # whoever asked may not wait any longer
             self.wfile.write(reply.body)
+
+    def _drip(self, body: bytes) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+        with suppress(ConnectionError):
+            for byte in head + body:
+                self.wfile.write(bytes((byte,)))
+                if self.server.api.wait_until_closed(0.02):
+                    break
 
     def log_message(self, *_: object) -> None:
         """Quiet."""

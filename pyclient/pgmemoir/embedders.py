@@ -103,7 +103,7 @@ class OpenAIEmbedder:
             what the model gives.
         base_url: default ``OPENAI_BASE_URL``, else OpenAI's own.
         api_key: default ``OPENAI_API_KEY``.
-        timeout: seconds for one request.
+        timeout: seconds for one request, to the last byte of its answer.
         retries: how often a failed request is repeated.
     """
 

@@ -11,7 +11,10 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import copy_context
 from email.utils import mktime_tz, parsedate_tz
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -72,7 +75,7 @@ class Api:
     Args:
         base_url: default ``OPENAI_BASE_URL``, else OpenAI's own.
         api_key: default ``OPENAI_API_KEY``.
-        timeout: seconds for one request.
+        timeout: seconds for one request, to the last byte of its answer.
         retries: how often a failed request is repeated here, after the pause the server asks for;
             not when that is long, nor when there was no answer in time.
     """
@@ -110,8 +113,14 @@ class Api:
         import openai
 
         client = self._connect()
+        # httpx limits each read: a server that sends a byte a second would never be late.
+        asked: Future[T] = Future()
+        run = partial(copy_context().run, _carry_out, asked, request, client)
+        threading.Thread(target=run, daemon=True).start()
         try:
-            return request(client)
+            return asked.result(self._timeout)
+        except TimeoutError:
+            raise ApiFailure("no answer in time") from None
         except openai.OpenAIError as error:
             raise _failure(error) from None  # its cause may quote what was sent
         except UnicodeEncodeError:
@@ -131,7 +140,7 @@ class Api:
                     self._client = openai.OpenAI(
                         api_key=self._api_key,
                         base_url=self._base_url or None,
-                        timeout=self._timeout,
+                        timeout=openai.Timeout(self._timeout, connect=self._timeout / 2),
                         max_retries=0,
                     )
                 except Exception as error:  # of httpx, of a proxy's package, of the certificates
@@ -139,6 +148,13 @@ class Api:
                     raise ApiFailure(reason, "server") from None
                 self._process = os.getpid()
             return self._client
+
+
+def _carry_out(asked: Future[T], request: Callable[[OpenAI], T], client: OpenAI) -> None:
+    try:
+        asked.set_result(request(client))
+    except BaseException as error:
+        asked.set_exception(error)
 
 
 def _failure(error: OpenAIError) -> ApiFailure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import socket
@@ -14,6 +15,7 @@ from tests.openai_server import (
     OpenAIServer,
     Reply,
     as_numbers,
+    dripping,
     duplicate_ids,
     reset,
     status,
@@ -21,6 +23,7 @@ from tests.openai_server import (
 )
 
 from pgmemoir import (
+    AsyncMemoir,
     DimensionMismatch,
     EmbedderUnavailable,
     Memoir,
@@ -262,6 +265,18 @@ def test_a_client_recalls_by_words_while_the_api_is_down(
         memory.remember("the session cookie is called harbor_sid")
         assert "harbor_sid" in memory.context("what is the session cookie called?")
     assert [warning.category for warning in recwarn] == [EmbedderUnavailable]
+
+
+def test_tasks_recall_by_words_while_the_api_drips(api: Api, dsn: str) -> None:
+    async def asks() -> str:
+        embedder = api.embedder(timeout=0.1)
+        async with AsyncMemoir(dsn, embedder=embedder) as memory:
+            await memory.remember("the session cookie is called harbor_sid")
+            return await memory.context("what is the session cookie called?")
+
+    api.always = dripping
+    with pytest.warns(EmbedderUnavailable, match="no answer in time"):
+        assert "harbor_sid" in asyncio.run(asks())
 
 
 def test_a_client_raises_what_only_a_person_can_mend(api: Api, dsn: str) -> None:

@@ -16,6 +16,7 @@ from tests.openai_server import (
     OpenAIServer,
     Reply,
     cut_off,
+    dripping,
     empty,
     refuses,
     reset,
@@ -100,8 +101,11 @@ def test_a_server_that_fails_is_unavailable(api: OpenAIServer, fault: Fault) -> 
         model(api).answer(ASKED, SCHEMA, "keywords")
 
 
-def test_a_server_that_never_answers_is_unavailable(api: OpenAIServer) -> None:
-    api.fail(silent)
+@pytest.mark.parametrize("fault", [silent, dripping])
+def test_a_server_that_does_not_end_its_answer_is_unavailable(
+    api: OpenAIServer, fault: Fault
+) -> None:
+    api.fail(fault)
     with pytest.raises(ModelUnavailable, match="no answer in time"):
         model(api, timeout=0.1).answer(ASKED, SCHEMA, "keywords")
 

@@ -28,6 +28,7 @@ from tests.openai_server import (
     OpenAIServer,
     Reply,
     cut_off,
+    dripping,
     duplicate_ids,
     empty,
     refuses,
@@ -172,6 +173,7 @@ SILENCE = (
     (status(500), "HTTP 500"),
     (status(401), "HTTP 401"),
     (silent, "no answer in time"),
+    (dripping, "no answer in time"),
     (reset, "connection lost"),
     (truncated, "not "),
     (empty, "not "),
@@ -195,7 +197,7 @@ def test_an_embedder_that_fails_loses_nothing(
     db.execute("SELECT memoir.use_model('openai/m', 8)")
     notes(db, 3)
     api.always = fault
-    work(timeout=0.1 if fault is silent else 20)
+    work(timeout=0.1 if fault in (silent, dripping) else 20)
     ((state, _, error),) = errors(db)
     assert (without_vector(db), state) == (3, "waiting")
     assert reason in error
@@ -224,7 +226,7 @@ def test_a_chat_model_that_fails_loses_nothing(
 ) -> None:
     wants_keywords(db)
     api.always = fault
-    work(timeout=0.1 if fault is silent else 20)
+    work(timeout=0.1 if fault in (silent, dripping) else 20)
     ((state, _, error),) = errors(db)
     assert (from_model(db), state) == ([], "waiting")
     assert reason in error
