@@ -1,6 +1,6 @@
-"""The command ``memoir``; `main` is its click group."""
+"""The command ``memoir``; `main` is its click group, to which each module adds its commands."""
 
-from . import (
+from . import (  # noqa: F401
     backfill,
     change,
     control,
@@ -20,27 +20,5 @@ from . import (
     worker,
 )
 from .app import main
-
-for _module in (
-    memory,
-    look,
-    change,
-    purge,
-    control,
-    sync,
-    files,
-    move,
-    source,
-    database,
-    doctor,
-    demo,
-    evaluate,
-    upkeep,
-    worker,
-    backfill,
-    model,
-):
-    for _command in _module.COMMANDS:
-        main.add_command(_command)
 
 __all__ = ["main"]

@@ -12,7 +12,7 @@ import psycopg
 from ..backfill import BATCH, PAUSE, backfill, backlog
 from ..embedders import Embedder, default_embedder
 from ..errors import MemoirError
-from .app import FAILED, App, Interrupted
+from .app import FAILED, App, Interrupted, main
 from .options import USER_OR_ALL
 from .output import counted, one_line, progress_bar
 
@@ -49,7 +49,7 @@ def fill_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command("backfill")
+@main.command("backfill")
 @fill_options
 @click.pass_obj
 def backfill_command(
@@ -127,6 +127,3 @@ def fill(
 
 def _rate(done: int, start: float) -> str:
     return f"{done / max(time.monotonic() - start, 1e-3):,.0f} a second"
-
-
-COMMANDS = (backfill_command,)

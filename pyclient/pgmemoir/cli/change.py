@@ -8,12 +8,12 @@ from typing import cast
 import click
 
 from ..calls_memory import Changed, Changes, Undone
-from .app import App
+from .app import App, main
 from .options import AS_JSON, DRY_RUN, ID, IDS, REASON
 from .output import outcome, parse_object, print_json, read_text, table
 
 
-@click.command()
+@main.command()
 @ID
 @click.option("--content", help="Its text (- reads it from stdin).")
 @click.option("--summary", help='A short form; "" takes it away.')
@@ -61,7 +61,7 @@ def edit(
         click.echo(f"{action} memory {memory_id}")
 
 
-@click.command()
+@main.command()
 @ID
 @click.argument("by_id", metavar="NEWER", type=int)
 @REASON
@@ -77,7 +77,7 @@ def supersede(app: App, memory_id: int, by_id: int, reason: str | None, as_json:
         click.echo(f"memory {by_id} takes the place of memory {memory_id}")
 
 
-@click.command()
+@main.command()
 @IDS
 @REASON
 @DRY_RUN
@@ -95,7 +95,7 @@ def forget(
     _show_changed(rows, dry_run, as_json)
 
 
-@click.command()
+@main.command()
 @IDS
 @REASON
 @DRY_RUN
@@ -110,7 +110,7 @@ def restore(
     _show_changed(rows, dry_run, as_json)
 
 
-@click.command()
+@main.command()
 @click.argument("memory_id", metavar="[ID]", type=int, required=False)
 @click.option("--run", "run_id", type=int, help="All of one upkeep or call of apply_decisions.")
 @AS_JSON
@@ -131,7 +131,7 @@ def undo(app: App, memory_id: int | None, run_id: int | None, as_json: bool) -> 
         click.echo(undone_table(rows))
 
 
-@click.command()
+@main.command()
 @IDS
 @AS_JSON
 @click.pass_obj
@@ -148,7 +148,7 @@ def confirm(app: App, memory_ids: tuple[int, ...], as_json: bool) -> None:
         click.echo("\n".join(map(outcome, rows)))
 
 
-@click.command()
+@main.command()
 @IDS
 @REASON
 @AS_JSON
@@ -176,6 +176,3 @@ def _show_changed(rows: Sequence[Changed], dry_run: bool, as_json: bool) -> None
     heads = ["id", "was", "would be" if dry_run else "is", "content"]
     cells = [[str(row.memory_id), row.old_status, row.new_status, row.line] for row in rows]
     click.echo(table([heads, *cells], flexible=3, right={0}))
-
-
-COMMANDS = (edit, supersede, forget, restore, undo, confirm, reject)

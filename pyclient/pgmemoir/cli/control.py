@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..calls_session import ListedSession
-from .app import App
+from .app import App, main
 from .options import AFTER, AS_JSON, LIMIT
 from .output import goes_on, print_json, table
 
@@ -18,7 +18,7 @@ _SWITCH = {"on": True, "true": True, "yes": True, "off": False, "false": False, 
 _SHARES = {"with_embedding", "with_keywords", "token_utilisation", "hit_rate", "used_share"}
 
 
-@click.command()
+@main.command()
 @AS_JSON
 @click.pass_obj
 def stats(app: App, as_json: bool) -> None:
@@ -35,7 +35,7 @@ def stats(app: App, as_json: bool) -> None:
         click.echo(table([["name", "value"], *cells], flexible=1, right=set()))
 
 
-@click.command()
+@main.command()
 @click.argument("changes", metavar="[NAME=on|off]...", nargs=-1)
 @AS_JSON
 @click.pass_obj
@@ -58,7 +58,7 @@ def settings(app: App, changes: tuple[str, ...], as_json: bool) -> None:
         click.echo(table([["setting", "value"], *cells], flexible=0, right=set()))
 
 
-@click.command()
+@main.command()
 @click.option("--open", "only_open", is_flag=True, help="Only sessions that have not ended.")
 @LIMIT
 @AFTER
@@ -115,6 +115,3 @@ def _told(value: Any) -> str:
         ]
         return ", ".join(parts) or "-"
     return "-" if value is None else str(value)
-
-
-COMMANDS = (stats, settings, sessions)

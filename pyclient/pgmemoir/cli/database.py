@@ -15,13 +15,13 @@ from .. import ledger, migrations, server
 from ..connections import connect
 from ..errors import MemoirError
 from ..prerequisites import value, vector_schema
-from .app import NOT_CONNECTED, App
+from .app import NOT_CONNECTED, App, main
 from .output import counted, table
 
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Run everything, then roll back.")
 
 
-@click.group(invoke_without_command=True)
+@main.group(invoke_without_command=True)
 @_DRY_RUN
 @click.pass_context
 def migrate(context: click.Context, dry_run: bool) -> None:
@@ -88,7 +88,7 @@ def _up(app: App, target: int | None, dry_run: bool) -> None:
     click.echo(f"{word} {counted(len(applied), 'file')}" if applied else "up to date")
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def psql(app: App, arguments: tuple[str, ...]) -> None:
@@ -147,7 +147,7 @@ def _psql_program(app: App) -> str:
         ) from error
 
 
-@click.group("server")
+@main.group("server")
 def server_group() -> None:
     """The embedded server, used without --dsn."""
 
@@ -171,6 +171,3 @@ def server_stop(app: App) -> None:
         return
     server.stop(app.data_dir)
     click.echo(f"stopped: {app.data_dir}")
-
-
-COMMANDS = (migrate, psql, server_group)

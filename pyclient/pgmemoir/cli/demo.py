@@ -16,7 +16,7 @@ import psycopg
 from .. import demo as year
 from ..calls import Explained, Recall
 from ..client import Memoir
-from .app import App
+from .app import App, main
 from .output import counted, explain_table, fit, one_line, progress_bar
 
 _BUDGET = 800
@@ -26,7 +26,7 @@ _ROWS_LEFT_OUT = 5
 _ENGLISH_ROWS = 3
 
 
-@click.command("demo")
+@main.command("demo")
 @click.pass_obj
 def demo_command(app: App) -> None:
     """Ask a year of memory one question in four modes.
@@ -120,6 +120,3 @@ def _program() -> str:
     if shutil.which("memoir") or not Path(sys.argv[0]).is_file():
         return "memoir"
     return os.path.relpath(sys.argv[0])
-
-
-COMMANDS = (demo_command,)

@@ -10,11 +10,11 @@ from ..connections import connect
 from ..doctor import Check, examine
 from ..embedders import default_embedder
 from ..models import default_chat_model
-from .app import FAILED, App, explain_error
+from .app import FAILED, App, explain_error, main
 from .output import one_line, print_json
 
 
-@click.command()
+@main.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def doctor(app: App, as_json: bool) -> None:
@@ -46,6 +46,3 @@ def _checks(app: App) -> Iterator[Check]:
         return
     with conn:
         yield from examine(conn, embedder, app.user, default_chat_model())
-
-
-COMMANDS = (doctor,)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import click
 
 from ..evaluation import Evaluation, Replayed, read_gold
-from .app import App
+from .app import App, main
 from .options import USER
 from .output import counted, parse_time, print_json, progress_bar, table
 
@@ -28,7 +28,7 @@ class _GoldSetFirst(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(
+@main.group(
     "eval",
     cls=_GoldSetFirst,
     options_metavar="",
@@ -116,7 +116,7 @@ def import_gold(app: App, file: BinaryIO, gold_set: str | None) -> None:
     click.echo(f"{counted(count, 'question')} in gold set {name}")
 
 
-@click.command()
+@main.command()
 @click.option(
     "--since",
     type=parse_time,
@@ -241,6 +241,3 @@ def _pair(text: str, option: str) -> tuple[str, Any]:
         raise click.BadParameter(
             f"{text!r} is not a setting like mmr_lambda=0.9", param_hint=option
         ) from error
-
-
-COMMANDS = (eval_group, replay)

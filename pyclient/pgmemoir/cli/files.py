@@ -11,7 +11,7 @@ import click
 
 from ..memory_folder import Done, MemoryFolder
 from ..steps import COUNT_FROM
-from .app import App
+from .app import App, main
 from .options import AS_JSON, DRY_RUN
 from .output import one_line, print_json
 from .upkeep import index_loaded
@@ -31,7 +31,7 @@ def _folder_options(command: Callable[..., None]) -> Callable[..., None]:
     return folder(DRY_RUN(zone(AS_JSON(click.pass_obj(command)))))
 
 
-@click.group()
+@main.group()
 def files() -> None:
     """Memory as files: memory.json and logs of days in a folder."""
 
@@ -140,6 +140,3 @@ def _index(app: App, done: list[Done], dry_run: bool) -> None:
         click.echo("vectors come from memoir worker, or memoir backfill", err=True)
     if added >= COUNT_FROM and not dry_run:
         index_loaded(app)
-
-
-COMMANDS = (files,)

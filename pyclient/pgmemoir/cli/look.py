@@ -12,7 +12,7 @@ import click
 
 from ..calls import Detail
 from ..calls_memory import Listed, Revision
-from .app import App
+from .app import App, main
 from .options import AFTER, AS_JSON, ID, LIMIT
 from .output import fit, goes_on, lines, one_line, parse_time, print_json, table
 
@@ -21,7 +21,7 @@ _LONGEST_BEFORE = 32
 _SHOWN_ELSEWHERE = ("content", "retired_at")
 
 
-@click.command("list")
+@main.command("list")
 @click.option("--kind", "kinds", multiple=True, help="Only these kinds; may be repeated.")
 @click.option(
     "--status",
@@ -80,7 +80,7 @@ def list_command(
         click.echo("no such memories")
 
 
-@click.command()
+@main.command()
 @ID
 @AS_JSON
 @click.pass_obj
@@ -94,7 +94,7 @@ def show(app: App, memory_id: int, as_json: bool) -> None:
         click.echo(detail_text(found))
 
 
-@click.command()
+@main.command()
 @ID
 @AS_JSON
 @click.pass_obj
@@ -192,6 +192,3 @@ def _minute(time: datetime) -> str:
 
 def _span(start: datetime, end: datetime | None) -> str:
     return f"{_minute(start)} to {_minute(end)}" if end else f"since {_minute(start)}"
-
-
-COMMANDS = (list_command, show, history)

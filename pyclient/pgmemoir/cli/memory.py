@@ -9,7 +9,7 @@ from datetime import datetime
 import click
 
 from ..calls import Fields
-from .app import App
+from .app import App, main
 from .output import (
     counted,
     explain_table,
@@ -40,7 +40,7 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.command()
+@main.command()
 @click.argument("text")
 @click.option("--kind", default="general", show_default=True, help="task, learning, fact, ...")
 @click.option("--subject", help="The slot it fills, for example user.editor.")
@@ -102,7 +102,7 @@ def remember(
         click.echo(outcome(done))
 
 
-@click.command()
+@main.command()
 @_question_options
 @click.option("--stats", is_flag=True, help="Print tokens and milliseconds on stderr.")
 @click.pass_obj
@@ -138,7 +138,7 @@ def context(
         )
 
 
-@click.command()
+@main.command()
 @_question_options
 @click.pass_obj
 def explain(
@@ -165,7 +165,7 @@ def explain(
         click.echo("no memories yet")
 
 
-@click.command()
+@main.command()
 @click.argument("query")
 @click.option(
     "--mode", default="hybrid", show_default=True, help="How: semantic, keyword or hybrid."
@@ -216,7 +216,7 @@ def search(
         click.echo("nothing found: try other words, or a lower --minimum")
 
 
-@click.command()
+@main.command()
 @click.argument("type")
 @click.argument("payload", metavar="JSON")
 @click.option("--at", type=parse_time, metavar="TIME", help="When it was; default now.")
@@ -230,6 +230,3 @@ def event(app: App, type: str, payload: str, at: datetime | None) -> None:
     with app.memoir() as memory:
         event_id = memory.add_event(type, content, at)
     click.echo("not recorded: memory is off" if event_id is None else f"event {event_id}")
-
-
-COMMANDS = (remember, context, explain, search, event)

@@ -10,7 +10,7 @@ import psycopg
 from .. import model
 from ..embedders import Embedder
 from ..errors import ModelMismatch
-from .app import App
+from .app import App, main
 from .backfill import fill as embed
 from .backfill import fill_options, needed_embedder, show_backlog
 from .options import AS_JSON
@@ -21,7 +21,7 @@ _INDEXED = b"SELECT count(*) FROM memoir.profile WHERE ann > 0"
 _NAME = click.argument("name")
 
 
-@click.group("model")
+@main.group("model")
 def group() -> None:
     """Go over to another embedding model.
 
@@ -157,6 +157,3 @@ def _embedder_of(name: str | None) -> Embedder:
             hint="Choose it: MEMOIR_EMBEDDER, MEMOIR_EMBED_MODEL, MEMOIR_EMBED_DIMENSIONS.",
         )
     return embedder
-
-
-COMMANDS = (group,)

@@ -24,7 +24,7 @@ from ..importers import FORMATS, Items, check_mapping, detect, read
 from ..importers.conversation import parse
 from ..move import Imported, export_lines, header_of, import_lines, read_lines
 from ..steps import COUNT_FROM
-from .app import App
+from .app import App, main
 from .options import DRY_RUN, USER
 from .output import counted, one_line, progress_bar
 from .upkeep import index_loaded
@@ -32,7 +32,7 @@ from .upkeep import index_loaded
 _GZIP = b"\x1f\x8b"
 
 
-@click.command()
+@main.command()
 @click.argument("file", metavar="[FILE]", type=click.Path(dir_okay=False), default="-")
 @click.option("--vectors", is_flag=True, help="With vectors, so that an import embeds nothing.")
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
@@ -60,7 +60,7 @@ def export(app: App, file: str, vectors: bool, force: bool) -> None:
     click.echo(f"exported user {one_line(header['user_id'])}: {_told(counts)}", err=True)
 
 
-@click.command("import")
+@main.command("import")
 @click.argument("file", metavar="FILE", type=click.Path(dir_okay=False))
 @click.option(
     "--format", "format", type=click.Choice(FORMATS), help="What FILE is; default: found out."
@@ -302,6 +302,3 @@ def _input(file: str) -> Iterator[io.BufferedReader]:
         raise click.UsageError(f"there is no file {file}") from None
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise BadFile(f"{file} cannot be unpacked: {error}", hint="It was cut.") from error
-
-
-COMMANDS = (export, import_file)

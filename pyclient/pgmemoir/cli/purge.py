@@ -9,12 +9,12 @@ import click
 
 from ..calls_memory import Deleted
 from ..client import Memoir
-from .app import App
+from .app import App, main
 from .options import AS_JSON
 from .output import one_line, print_json, table
 
 
-@click.command()
+@main.command()
 @click.argument("memory_ids", metavar="[ID...]", type=int, nargs=-1)
 @click.option("--user-data", is_flag=True, help="Everything of the user named by memoir --user.")
 @click.option("--dry-run", is_flag=True, help="Delete nothing, show what would be deleted.")
@@ -83,6 +83,3 @@ def deleted_table(rows: Sequence[Deleted]) -> str:
     """A line a table."""
     cells = [["table", "rows"], *([row.table, f"{row.rows:,}"] for row in rows)]
     return table(cells, flexible=0, right={1})
-
-
-COMMANDS = (purge,)

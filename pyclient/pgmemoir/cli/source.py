@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .. import sources
-from .app import App
+from .app import App, main
 from .options import AS_JSON
 from .output import counted, one_line, print_json, table
 
@@ -19,7 +19,7 @@ def _columns(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
-@click.group("source")
+@main.group("source")
 def group() -> None:
     """Attach tables of the application as memory.
 
@@ -186,6 +186,3 @@ def _read(app: App, name: str, **how: Any) -> None:
             f"waiting: {counted(waiting, 'row')}; SELECT * FROM memoir.source_error", err=True
         )
         raise click.exceptions.Exit(1)
-
-
-COMMANDS = (group,)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ..sync import Change, Options, Synced, sync, watch
-from .app import FAILED, App, explain_error
+from .app import FAILED, App, explain_error, main
 from .options import AS_JSON, DRY_RUN, USER
 from .output import lines, one_line, print_json, table
 
@@ -20,7 +20,7 @@ from .output import lines, one_line, print_json, table
 _LONGEST_LIST = 40
 
 
-@click.command("sync")
+@main.command("sync")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--ours", "strategy", flag_value="ours", help="Of a conflict take the file's side.")
 @click.option(
@@ -152,6 +152,3 @@ def _watch(app: App, folder: Path, options: Options) -> None:
         signal.signal(number, end)
     click.echo(f"watching {folder}; Ctrl-C ends it", err=True)
     watch(app.address, folder, options, told, failed, stop)
-
-
-COMMANDS = (sync_command,)

@@ -12,7 +12,7 @@ import click
 from .. import upkeep
 from ..calls import Maintained
 from ..errors import MemoirError
-from .app import App, Interrupted
+from .app import App, Interrupted, main
 from .options import USER_OR_ALL
 from .output import counted, fit, one_line, print_json, progress_bar, table
 
@@ -20,7 +20,7 @@ _STEPS = 1000
 _LABEL = 40
 
 
-@click.command()
+@main.command()
 @USER_OR_ALL
 @click.option("--dry-run", is_flag=True, help="Change nothing, tell what would be done.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -138,6 +138,3 @@ def _watch(what: str) -> Iterator[upkeep.Report]:
 
         yield report
         bar.update(_STEPS - bar.pos)
-
-
-COMMANDS = (maintain,)

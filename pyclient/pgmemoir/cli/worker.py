@@ -11,14 +11,14 @@ import click
 from ..embedders import default_embedder
 from ..models import default_chat_model
 from ..worker import Options, Worker
-from .app import FAILED, App
+from .app import FAILED, App, main
 
 # A batch of embeddings may take long on a machine without an accelerator. The queue repeats what
 # failed, so the client does not.
 _TIMEOUT = 120.0
 
 
-@click.command()
+@main.command()
 @click.option("--once", is_flag=True, help="Do what waits, then end.")
 @click.option(
     "--kinds", metavar="KIND,...", help="Only jobs of these kinds, for example embed,extract."
@@ -94,6 +94,3 @@ def worker(
     done = serves.run(once)
     if once and done.failed:
         raise click.exceptions.Exit(FAILED)
-
-
-COMMANDS = (worker,)
