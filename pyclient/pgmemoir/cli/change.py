@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 import click
@@ -10,7 +11,7 @@ import click
 from ..calls_memory import Changed, Changes, Undone
 from .app import App, main
 from .options import AS_JSON, DRY_RUN, ID, IDS, REASON
-from .output import outcome, parse_object, print_json, read_text, table
+from .output import answer, outcome, parse_object, print_json, read_text, table
 
 
 @main.command()
@@ -92,7 +93,7 @@ def forget(
     """
     with app.memoir() as memory:
         rows = memory.forget(*memory_ids, reason=reason, dry_run=dry_run)
-    _show_changed(rows, dry_run, as_json)
+    answer(rows, as_json, partial(changed_table, dry_run=dry_run))
 
 
 @main.command()
@@ -107,7 +108,7 @@ def restore(
     """Bring back forgotten or archived memories, all of them or none."""
     with app.memoir() as memory:
         rows = memory.restore(*memory_ids, reason=reason, dry_run=dry_run)
-    _show_changed(rows, dry_run, as_json)
+    answer(rows, as_json, partial(changed_table, dry_run=dry_run))
 
 
 @main.command()
@@ -125,10 +126,7 @@ def undo(app: App, memory_id: int | None, run_id: int | None, as_json: bool) -> 
         raise click.UsageError("give the ID of a memory, or --run with the id of a run")
     with app.memoir() as memory:
         rows = memory.undo(cast(int, memory_id)) if run_id is None else memory.undo_run(run_id)
-    if as_json:
-        print_json(rows)
-    else:
-        click.echo(undone_table(rows))
+    answer(rows, as_json, undone_table)
 
 
 @main.command()
@@ -142,10 +140,7 @@ def confirm(app: App, memory_ids: tuple[int, ...], as_json: bool) -> None:
     """
     with app.memoir() as memory:
         rows = memory.confirm(*memory_ids)
-    if as_json:
-        print_json(rows)
-    else:
-        click.echo("\n".join(map(outcome, rows)))
+    answer(rows, as_json, lambda rows: "\n".join(map(outcome, rows)))
 
 
 @main.command()
@@ -169,10 +164,8 @@ def undone_table(rows: Sequence[Undone]) -> str:
     return table([["id", "what", "now", "content"], *cells], flexible=3, right={0})
 
 
-def _show_changed(rows: Sequence[Changed], dry_run: bool, as_json: bool) -> None:
-    if as_json:
-        print_json(rows)
-        return
+def changed_table(rows: Sequence[Changed], dry_run: bool) -> str:
+    """A line a memory, with what it was and is."""
     heads = ["id", "was", "would be" if dry_run else "is", "content"]
     cells = [[str(row.memory_id), row.old_status, row.new_status, row.line] for row in rows]
-    click.echo(table([heads, *cells], flexible=3, right={0}))
+    return table([heads, *cells], flexible=3, right={0})

@@ -10,7 +10,7 @@ import click
 from ..calls_session import ListedSession
 from .app import App, main
 from .options import AFTER, AS_JSON, LIMIT
-from .output import goes_on, print_json, table
+from .output import answer, answer_page, table
 
 _SWITCH = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 
@@ -25,14 +25,7 @@ def stats(app: App, as_json: bool) -> None:
     """Show the numbers of a user's memory."""
     with app.memoir() as memory:
         found = memory.stats()
-    if as_json:
-        print_json(found)
-    else:
-        cells = [
-            [name, f"{value:.1%}" if name in _SHARES and value is not None else _told(value)]
-            for name, value in found.items()
-        ]
-        click.echo(table([["name", "value"], *cells], flexible=1, right=set()))
+    answer(found, as_json, stats_table)
 
 
 @main.command()
@@ -51,11 +44,7 @@ def settings(app: App, changes: tuple[str, ...], as_json: bool) -> None:
     given = dict(map(_switch, changes))
     with app.memoir() as memory:
         found = memory.set_settings(**given) if given else memory.settings()
-    if as_json:
-        print_json(found)
-    else:
-        cells = [[name, "on" if value else "off"] for name, value in found.items()]
-        click.echo(table([["setting", "value"], *cells], flexible=0, right=set()))
+    answer(found, as_json, settings_table)
 
 
 @main.command()
@@ -68,14 +57,22 @@ def sessions(app: App, only_open: bool, limit: int, after: str | None, as_json: 
     """List sessions, the latest begun first."""
     with app.memoir() as memory:
         ask = partial(memory.sessions, is_open=only_open or None)
-        rows = ask(page_size=limit, after=after)
-        more = None if as_json else goes_on(rows, limit, ask)
-    if as_json:
-        print_json(rows)
-    elif rows:
-        click.echo("\n".join(filter(None, [session_table(rows), more])))
-    else:
-        click.echo("no sessions")
+        answer_page(ask, limit, after, as_json, session_table, "no sessions")
+
+
+def stats_table(found: dict[str, Any]) -> str:
+    """A line a number."""
+    cells = [
+        [name, f"{value:.1%}" if name in _SHARES and value is not None else _told(value)]
+        for name, value in found.items()
+    ]
+    return table([["name", "value"], *cells], flexible=1, right=set())
+
+
+def settings_table(found: dict[str, bool]) -> str:
+    """A line a setting."""
+    cells = [[name, "on" if value else "off"] for name, value in found.items()]
+    return table([["setting", "value"], *cells], flexible=0, right=set())
 
 
 def session_table(rows: list[ListedSession]) -> str:

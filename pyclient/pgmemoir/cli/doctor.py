@@ -11,11 +11,12 @@ from ..doctor import Check, examine
 from ..embedders import default_embedder
 from ..models import default_chat_model
 from .app import FAILED, App, explain_error, main
+from .options import AS_JSON
 from .output import one_line, print_json
 
 
 @main.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@AS_JSON
 @click.pass_obj
 def doctor(app: App, as_json: bool) -> None:
     """Check everything a recall needs.

@@ -13,8 +13,8 @@ import click
 
 from ..evaluation import Evaluation, Replayed, read_gold
 from .app import App, main
-from .options import USER
-from .output import counted, parse_time, print_json, progress_bar, table
+from .options import AS_JSON, USER
+from .output import answer, counted, parse_time, print_json, progress_bar, table
 
 _PLOT_BUDGETS = (200, 400, 800, 1600, 3200)
 
@@ -56,7 +56,7 @@ def eval_group() -> None:
 )
 @click.option("--k", type=int, default=10, show_default=True, help="Places of recall and nDCG.")
 @USER
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@AS_JSON
 @click.option(
     "--png",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
@@ -85,10 +85,7 @@ def run(
     budgets = budgets or (_PLOT_BUDGETS if png else (800,))
     with app.memoir() as memory:
         done = memory.evaluate(gold_set, modes, budgets, k)
-    if as_json:
-        print_json(done)
-    else:
-        click.echo(evaluation_table(done))
+    answer(done, as_json, evaluation_table)
     if png:
         plot.evidence(done, png)
         click.echo(f"plot: {png}", err=True)

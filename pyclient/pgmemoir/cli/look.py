@@ -14,7 +14,7 @@ from ..calls import Detail
 from ..calls_memory import Listed, Revision
 from .app import App, main
 from .options import AFTER, AS_JSON, ID, LIMIT
-from .output import fit, goes_on, lines, one_line, parse_time, print_json, table
+from .output import answer, answer_page, fit, lines, one_line, parse_time, table
 
 # Columns for what was before a change, and the values of it that are not shown there.
 _LONGEST_BEFORE = 32
@@ -70,14 +70,7 @@ def list_command(
             session=session,
             sort=sort,
         )
-        rows = ask(page_size=limit, after=after)
-        more = None if as_json else goes_on(rows, limit, ask)
-    if as_json:
-        print_json(rows)
-    elif rows:
-        click.echo("\n".join(filter(None, [listed_table(rows), more])))
-    else:
-        click.echo("no such memories")
+        answer_page(ask, limit, after, as_json, listed_table, "no such memories")
 
 
 @main.command()
@@ -88,10 +81,7 @@ def show(app: App, memory_id: int, as_json: bool) -> None:
     """Show one memory, whole."""
     with app.memoir() as memory:
         found = memory.memory_detail(memory_id)
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(detail_text(found))
+    answer(found, as_json, detail_text)
 
 
 @main.command()
@@ -102,10 +92,7 @@ def history(app: App, memory_id: int, as_json: bool) -> None:
     """Show what happened to a memory, oldest first."""
     with app.memoir() as memory:
         rows = memory.history(memory_id)
-    if as_json:
-        print_json(rows)
-    else:
-        click.echo(history_table(rows))
+    answer(rows, as_json, history_table)
 
 
 def listed_table(rows: Sequence[Listed]) -> str:

@@ -10,7 +10,9 @@ import click
 
 from ..calls import Fields
 from .app import App, main
+from .options import AS_JSON
 from .output import (
+    answer,
     counted,
     explain_table,
     found_table,
@@ -27,7 +29,7 @@ _MODES = "How it is weighted: execute, plan, debug, chat, conversation, ... (tab
 def _question_options(command: Callable[..., None]) -> Callable[..., None]:
     """The arguments of a recall."""
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        AS_JSON,
         click.option(
             "--as-of", type=parse_time, metavar="TIME", help="Recall as it was at that time."
         ),
@@ -60,7 +62,7 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="ID",
     help="A memory it sums up; may be repeated.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@AS_JSON
 @click.pass_obj
 def remember(
     app: App,
@@ -96,10 +98,7 @@ def remember(
     content = read_text(text)
     with app.memoir() as memory:
         done = memory.remember(content, kind, **fields)
-    if as_json:
-        print_json(done)
-    else:
-        click.echo(outcome(done))
+    answer(done, as_json, outcome)
 
 
 @main.command()
@@ -157,12 +156,7 @@ def explain(
     question = read_text(query)
     with app.memoir() as memory:
         rows = memory.explain(question, mode, budget, session=session, as_of=as_of)
-    if as_json:
-        print_json(rows)
-    elif rows:
-        click.echo(explain_table(rows))
-    else:
-        click.echo("no memories yet")
+    answer(rows, as_json, explain_table, "no memories yet")
 
 
 @main.command()
@@ -180,7 +174,7 @@ def explain(
 @click.option(
     "--minimum", type=click.FloatRange(0, 1), default=0.6, show_default=True, help="Relevance."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@AS_JSON
 @click.pass_obj
 def search(
     app: App,
@@ -207,13 +201,7 @@ def search(
             max_results=limit,
             min_relevance_score=minimum,
         )
-    if as_json:
-        print_json(rows)
-    elif rows:
-        click.echo(found_table(rows))
-        click.echo(f"{len(rows)} of {rows[0].total_found} found, {rows[0].strategy}")
-    else:
-        click.echo("nothing found: try other words, or a lower --minimum")
+    answer(rows, as_json, found_table, "nothing found: try other words, or a lower --minimum")
 
 
 @main.command()

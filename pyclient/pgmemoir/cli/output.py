@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -21,6 +21,8 @@ from ..calls import Explained, Found, Remembered
 _WIDTH_WITHOUT_TERMINAL = 160
 _LEAST_CONTENT = 20
 _LONGEST_BECAUSE = 32
+
+T = TypeVar("T")
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -85,15 +87,36 @@ def _fields(item: Any) -> dict[str, Any]:
     return fields
 
 
-def goes_on(page: Sequence[Any], limit: int, ask: Callable[..., Sequence[Any]]) -> str | None:
-    """What to say below a page of a list that is not the last one; asks for one row more.
+def answer(found: T, as_json: bool, told: Callable[[T], str], nothing: str = "") -> None:
+    """Print what a command has found, as JSON or in words.
 
     Args:
-        ask: the call that gave the page, with its filters, but page_size and after.
+        told: puts it into words.
+        nothing: the words where it is empty.
     """
-    if len(page) < limit or not ask(page_size=1, after=page[-1].next):
-        return None
-    return f"{limit} listed; the list goes on with --after {page[-1].next}"
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(told(found) if found else nothing)
+
+
+def answer_page(
+    ask: Callable[..., list[Any]],
+    limit: int,
+    after: str | None,
+    as_json: bool,
+    told: Callable[[list[Any]], str],
+    nothing: str,
+) -> None:
+    """As `answer`, of a page of a list; in words also whether it is the last one.
+
+    Args:
+        ask: the call that gives a page, with its filters, but page_size and after.
+    """
+    rows = ask(page_size=limit, after=after)
+    answer(rows, as_json, told, nothing)
+    if not as_json and len(rows) == limit and ask(page_size=1, after=rows[-1].next):
+        click.echo(f"{limit} listed; the list goes on with --after {rows[-1].next}")
 
 
 def progress_bar(length: int, label: str, more: Callable[[], str] | None = None) -> Any:
@@ -119,7 +142,7 @@ def explain_table(rows: Sequence[Explained]) -> str:
 
 
 def found_table(rows: Sequence[Found]) -> str:
-    """Search results as a table as wide as the terminal."""
+    """Search results as a table as wide as the terminal, and how many there are."""
     cells = [
         [
             row.key,
@@ -132,7 +155,8 @@ def found_table(rows: Sequence[Found]) -> str:
         for row in rows
     ]
     heads = ["key", "kind", "relev", "score", "content", "keywords"]
-    return table([heads, *cells], flexible=4, right={0, 2, 3})
+    found = table([heads, *cells], flexible=4, right={0, 2, 3})
+    return f"{found}\n{len(rows)} of {rows[0].total_found} found, {rows[0].strategy}"
 
 
 def table(cells: Sequence[Sequence[str]], flexible: int, right: set[int]) -> str:

@@ -10,14 +10,14 @@ import click
 from ..calls_memory import Deleted
 from ..client import Memoir
 from .app import App, main
-from .options import AS_JSON
+from .options import AS_JSON, DRY_RUN
 from .output import one_line, print_json, table
 
 
 @main.command()
 @click.argument("memory_ids", metavar="[ID...]", type=int, nargs=-1)
 @click.option("--user-data", is_flag=True, help="Everything of the user named by memoir --user.")
-@click.option("--dry-run", is_flag=True, help="Delete nothing, show what would be deleted.")
+@DRY_RUN
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @AS_JSON
 @click.pass_obj

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .. import sources
-from .app import App, main
+from .app import FAILED, App, main
 from .options import AS_JSON
 from .output import counted, one_line, print_json, table
 
@@ -185,4 +185,4 @@ def _read(app: App, name: str, **how: Any) -> None:
         click.echo(
             f"waiting: {counted(waiting, 'row')}; SELECT * FROM memoir.source_error", err=True
         )
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(FAILED)

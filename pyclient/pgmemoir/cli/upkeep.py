@@ -13,7 +13,7 @@ from .. import upkeep
 from ..calls import Maintained
 from ..errors import MemoirError
 from .app import App, Interrupted, main
-from .options import USER_OR_ALL
+from .options import AS_JSON, DRY_RUN, USER_OR_ALL
 from .output import counted, fit, one_line, print_json, progress_bar, table
 
 _STEPS = 1000
@@ -22,8 +22,8 @@ _LABEL = 40
 
 @main.command()
 @USER_OR_ALL
-@click.option("--dry-run", is_flag=True, help="Change nothing, tell what would be done.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@DRY_RUN
+@AS_JSON
 @click.pass_obj
 def maintain(app: App, dry_run: bool, as_json: bool) -> None:
     """Forget what has had its time, keep recall fast, and report.
