@@ -23,6 +23,7 @@ from .checks import (
     finite_number,
     jsonb,
     memory_ids,
+    refuse_unknown,
     texts,
     utc,
     whole_number,
@@ -594,9 +595,7 @@ def checked(memory: NewMemory) -> NewMemory:
         TypeError: a field nobody knows.
         BadText, BadTimestamp, OutOfRange: a value the database cannot take.
     """
-    unknown = memory.keys() - NewMemory.__annotations__.keys()
-    if unknown:
-        raise TypeError(f"a memory has no field {', '.join(sorted(map(repr, unknown)))}")
+    refuse_unknown(memory, NewMemory, "a memory", "field")
     result = memory.copy()
     result.setdefault("kind", "general")
     for name, value in memory.items():

@@ -21,6 +21,7 @@ from .checks import (
     jsonb,
     memory_id,
     memory_ids,
+    refuse_unknown,
     texts,
     utc,
     whole_number,
@@ -268,7 +269,7 @@ def list_memories(
     Raises:
         TypeError: a filter nobody knows.
     """
-    _refuse_unknown(filters, Filters, "a list has no filter")
+    refuse_unknown(filters, Filters, "a list", "filter")
     params = (
         texts(filters.get("kinds"), "kinds"),
         texts(filters.get("status", ("active",)), "status"),
@@ -335,7 +336,7 @@ def update(
     Raises:
         TypeError: a change nobody knows.
     """
-    _refuse_unknown(changes, Changes, "a memory has no field")
+    refuse_unknown(changes, Changes, "a change", "field")
     check_json(changes.get("data"), "data")
     params = (
         memory_id(id_),
@@ -480,9 +481,3 @@ def _set_status(
     why = clean_text(reason, "the reason")
     params = (memory_ids(ids), why, user, dry_run, clean_text(author, "the author"))
     return Call(statement, params, each(Changed))
-
-
-def _refuse_unknown(given: Mapping[str, Any], known: type, message: str) -> None:
-    unknown = given.keys() - known.__annotations__.keys()
-    if unknown:
-        raise TypeError(f"{message} {', '.join(sorted(map(repr, unknown)))}")

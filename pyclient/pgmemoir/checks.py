@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, cast
@@ -46,6 +46,14 @@ def clean_text(text: str | None, where: str) -> str | None:
             hint="Decode the text with the encoding it was written in.",
         ) from error
     return text
+
+
+def refuse_unknown(given: Mapping[str, Any], known: type, what: str, part: str) -> None:
+    """Raise TypeError with the names that the dictionary ``known`` has, if one is none of them."""
+    unknown = given.keys() - known.__annotations__.keys()
+    if unknown:
+        names = ", ".join(sorted(map(repr, unknown)))
+        raise TypeError(f"{what} has no {part} {names}; it has {', '.join(known.__annotations__)}")
 
 
 def check_json(value: Any, where: str) -> None:

@@ -11,6 +11,7 @@ import os
 import struct
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -77,20 +78,15 @@ class WordLlamaEmbedder:
     local = True
     dimensions = 256
 
-    def __init__(self) -> None:
-        self._model: Any = None
-
     def embed(self, texts: list[str]) -> list[list[float]]:
-        """Normalised vectors, about 0.05 ms a sentence (0.6 s more for the first call)."""
-        if self._model is None:
-            self._model = _load_wordllama()
+        """Normalised vectors, about 0.05 ms a sentence (0.6 s more for a process's first call)."""
         return _embed_nonblank(texts, self.dimensions, self._embed)
 
     def _embed(self, texts: list[str]) -> list[list[float]]:
         # wordllama pads a batch to its longest text: 1 kB a token, a few tokens a character.
         longest = max(len(text) for text in texts)
         batch_size = max(1, min(64, 32_000 // longest))
-        vectors = self._model.embed(texts, norm=True, batch_size=batch_size)
+        vectors = _wordllama().embed(texts, norm=True, batch_size=batch_size)
         return [[float(x) for x in vector] for vector in vectors]
 
 
@@ -287,8 +283,12 @@ def _embed_nonblank(
     return result
 
 
-def _load_wordllama() -> Any:
-    """The model of wordllama's wheel, loaded from its own folder and never from the network."""
+@cache
+def _wordllama() -> Any:
+    """The model of wordllama's wheel, loaded from its own folder and never from the network.
+
+    Once a process: a web application makes a client for each request.
+    """
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     try:

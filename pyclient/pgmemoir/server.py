@@ -94,7 +94,13 @@ def stop(data_dir: Path) -> None:
 
 def running(data_dir: Path) -> bool:
     """Whether a server of this folder accepts connections."""
-    return any(_answers(cluster, _ADMIN) for cluster in _clusters(data_dir))
+    return address(data_dir) is not None
+
+
+def address(data_dir: Path) -> str | None:
+    """The connection string of the server of this folder, None when it accepts no connections."""
+    clusters = _clusters(data_dir)
+    return next((_dsn(known, DATABASE) for known in clusters if _answers(known, _ADMIN)), None)
 
 
 def psql(version: int = 18) -> Path:

@@ -588,6 +588,9 @@ def test_without_a_dsn_an_embedded_server_keeps_the_memory(monkeypatch: pytest.M
         assert "kept" in CliRunner().invoke(cli.main, ["context", "what is kept?"]).stdout
         with Memoir() as memory:
             assert "kept" in memory.context("what is kept?")
-        assert CliRunner().invoke(cli.main, ["server", "status"]).exit_code == 0
+        status = CliRunner().invoke(cli.main, ["server", "status"])
+        assert status.exit_code == 0
+        with psycopg.connect(status.stdout.split("connection string: ")[1]) as conn:
+            assert conn.execute("SELECT content FROM memoir.memory").fetchall() != []
         stopped = CliRunner().invoke(cli.main, ["server", "stop"])
         assert stopped.stdout.startswith("stopped: "), stopped.stderr

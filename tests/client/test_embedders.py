@@ -31,6 +31,7 @@ from pgmemoir import (
     OpenAIEmbedder,
     WordLlamaEmbedder,
     default_embedder,
+    embedders,
     openai_api,
 )
 
@@ -74,7 +75,14 @@ def test_wordllama_loads_without_a_network(monkeypatch: pytest.MonkeyPatch) -> N
         raise AssertionError("a network connection")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
+    embedders._wordllama.cache_clear()
     assert any(WordLlamaEmbedder().embed(["offline"])[0])
+
+
+def test_a_process_loads_wordllama_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    WordLlamaEmbedder().embed(["loads it"])
+    monkeypatch.setattr("wordllama.WordLlama.load", None)
+    assert any(WordLlamaEmbedder().embed(["has it"])[0])
 
 
 def test_wordllama_knows_chinese(wordllama: WordLlamaEmbedder) -> None:
@@ -96,6 +104,7 @@ def test_wordllama_reads_the_first_4000_characters(wordllama: WordLlamaEmbedder)
 
 def test_wordllama_leaves_the_logging_of_the_application_alone() -> None:
     before = list(logging.getLogger().handlers), logging.getLogger().level
+    embedders._wordllama.cache_clear()
     WordLlamaEmbedder().embed(["quiet"])
     assert (list(logging.getLogger().handlers), logging.getLogger().level) == before
 

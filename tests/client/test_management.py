@@ -96,7 +96,7 @@ def test_all_pages_are_given_one_by_one(dsn: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_filter_nobody_knows_is_refused(memory: Memoir) -> None:
-    with pytest.raises(TypeError, match="a list has no filter 'kind'"):
+    with pytest.raises(TypeError, match="a list has no filter 'kind'; it has kinds, "):
         memory.list_memories(kind="fact")  # type: ignore[call-arg]
     with pytest.raises(BadText, match="kinds is one text"):
         memory.list_memories(kinds="fact")

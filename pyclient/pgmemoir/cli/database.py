@@ -155,11 +155,12 @@ def server_group() -> None:
 @server_group.command("status")
 @click.pass_obj
 def server_status(app: App) -> None:
-    """Say whether it runs; exit code 3 when it does not."""
-    if not server.running(app.data_dir):
+    """Say whether it runs, and how to connect; exit code 3 when it does not."""
+    address = server.address(app.data_dir)
+    if not address:
         click.echo(f"not running: {app.data_dir}")
         raise click.exceptions.Exit(NOT_CONNECTED)
-    click.echo(f"running: {app.data_dir}")
+    click.echo(f"running: {app.data_dir}\nconnection string: {address}")
 
 
 @server_group.command("stop")
