@@ -27,7 +27,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql import factories
 from pytest_postgresql.executors import NoopExecutor
 from tests import examples
-from tests.databases import Database, Lender, database
+from tests.databases import Database, Lender, Shared, database
 
 from pgmemoir import migrations
 from pgmemoir import server as embedded
@@ -167,31 +167,30 @@ installed = factories.postgresql_noproc(depends_on="server", dbname="own", load=
 
 
 @pytest.fixture(scope="session")
-def shared_database(installed: NoopExecutor) -> Iterator[dict[str, object]]:
-    """Connection parameters of the database all ``tx`` tests share."""
-    with database(installed, "shared") as address:
-        yield address
+def shared(installed: NoopExecutor) -> Iterator[Shared]:
+    """The database all ``tx`` tests share."""
+    made = Shared(installed)
+    yield made
+    made.drop()
 
 
 @pytest.fixture(scope="module")
-def shared_connection(shared_database: dict[str, object]) -> Iterator[list[psycopg.Connection]]:
+def shared_connection(shared: Shared) -> Iterator[list[psycopg.Connection]]:
     """Holds the connection of the ``tx`` tests of a file.
 
     Its plans are made once. One of all files came to hold thousands, and looked at each of them
     whenever a test changed a table or a function: half of the time of the tests of upkeep.
     """
-    held = [psycopg.connect(**shared_database)]
+    held = [shared.connect()]
     yield held
     held[0].close()
 
 
 @pytest.fixture
-def tx(
-    shared_connection: list[psycopg.Connection], shared_database: dict[str, object]
-) -> Iterator[psycopg.Connection]:
+def tx(shared_connection: list[psycopg.Connection], shared: Shared) -> Iterator[psycopg.Connection]:
     """A connection to the shared database, in a transaction that is rolled back."""
     if shared_connection[0].closed:
-        shared_connection[0] = psycopg.connect(**shared_database)
+        shared_connection[0] = shared.connect()
     conn = shared_connection[0]
     conn.execute("SELECT")
     yield conn

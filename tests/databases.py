@@ -27,6 +27,9 @@ from pytest_postgresql.executors import NoopExecutor
 LARGEST = 10 * 8192
 LARGEST_WITH_ROWS = 100 * 8192
 
+# What may lie in a database that tests have rolled back.
+ROLLED_BACK = 4 << 20
+
 # Triggers and foreign keys do not look when rows are cleared; statements are planned once.
 QUIET = "-c session_replication_role=replica -c plan_cache_mode=force_generic_plan"
 
@@ -79,6 +82,44 @@ def database(template: NoopExecutor, name: str, of: str | None = None) -> Iterat
     yield {**where, "dbname": name}
     with psycopg.connect(**where, dbname="postgres", autocommit=True) as admin:
         admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+class Shared:
+    """The database of tests that roll back what they write.
+
+    What is rolled back stays in the files, and is read over by whatever scans a table: at the end
+    of a run a recall took three times as long as in a new database. So a large one is made anew.
+    """
+
+    def __init__(self, template: NoopExecutor) -> None:
+        self._template = template
+        self._exists = ExitStack()
+        self._make()
+
+    def connect(self) -> psycopg.Connection:
+        """A connection to it, or to a new one."""
+        conn = psycopg.connect(**self._address)
+        if _size(conn) < self._largest:
+            return conn
+        conn.close()
+        self.drop()
+        self._make()
+        return psycopg.connect(**self._address)
+
+    def drop(self) -> None:
+        self._exists.close()
+
+    def _make(self) -> None:
+        self._address = self._exists.enter_context(database(self._template, "shared"))
+        with psycopg.connect(**self._address) as conn:
+            self._largest = _size(conn) + ROLLED_BACK
+
+
+def _size(conn: psycopg.Connection) -> int:
+    """Bytes of the files of a database."""
+    (size,) = conn.execute("SELECT pg_database_size(current_database())").fetchone()
+    conn.rollback()
+    return size
 
 
 class Seen(NamedTuple):
