@@ -25,13 +25,24 @@ SLOW_RECALL_MS = 200.0
 # A job that waits for so long says that no worker runs.
 LONG_WAIT = timedelta(hours=1)
 # Without these the other checks could only fail too.
-_NEEDED = ("server", "pgvector", "migrations", "version")
+_NEEDED = ("server", "pgvector", "migrations", "objects", "version")
 # What memoir.health() says of the server is told before, and of the jobs with the chat model.
 _TOLD_HERE = {"server", "pgvector", "version", "jobs"}
 _STATES: dict[str, State] = {"ok": "ok", "warning": "warn", "error": "fail", "unseen": "skip"}
 _MAY_RECALL = """SELECT current_user, has_function_privilege(oid, 'EXECUTE') FROM pg_proc
 WHERE pronamespace = 'memoir'::regnamespace AND proname = 'recall'"""
 _HEALTH = "SELECT name, status, value, advice FROM memoir.health()"
+# The schema is known by a function, wherever it is; the right one first.
+_SCHEMA = """SELECT n.oid::regnamespace::text, n.nspname <> 'memoir' FROM pg_proc AS p
+JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.proname = 'pgmemoir_version'
+ORDER BY 2 LIMIT 1"""
+_RESTORE = "Restore the database, at least schema memoir, from a backup."
+_PATIENCE = (
+    "Give --dsn options='-c statement_timeout=10s': what is set there is too short for this."
+)
+_RUN_FILES = (
+    "Run their files of sql/ again, of this version, with search_path = memoir and pgvector's."
+)
 _QUESTION = "what should I know before I start?"
 
 
@@ -68,6 +79,7 @@ def examine(
         "server": lambda: _server(conn),
         "pgvector": lambda: _pgvector(conn),
         "migrations": lambda: _migrations(conn),
+        "objects": lambda: _objects(conn),
         "version": lambda: _version(conn),
         "embedder": lambda: _embedder(embedder),
         "model": lambda: _model(conn, embedder),
@@ -91,6 +103,8 @@ def _guarded(name: str, step: Callable[[], Check | list[Check]]) -> list[Check]:
         cause = translate(error)
         # Without the text of the function that failed.
         message, hint = error.diag.message_primary or str(error).strip(), error.diag.message_hint
+        if isinstance(error, psycopg.errors.QueryCanceled):
+            hint = _PATIENCE
     except MemoirError as error:
         cause = error
     if isinstance(cause, MemoirError):
@@ -101,11 +115,9 @@ def _guarded(name: str, step: Callable[[], Check | list[Check]]) -> list[Check]:
 def _server(conn: psycopg.Connection[Any]) -> Check:
     info = conn.info
     (version,) = _row(conn, "SHOW server_version")
-    text = f"PostgreSQL {version}, database {info.dbname}, user {info.user}"
-    oldest = prerequisites.OLDEST_SERVER
-    if info.server_version < oldest * 10_000:
-        return Check("server", "fail", text, f"pgmemoir needs PostgreSQL {oldest} or newer.")
-    return Check("server", "ok", text)
+    with psycopg.Cursor(conn) as cur:
+        prerequisites.check_server(cur)
+    return Check("server", "ok", f"PostgreSQL {version}, database {info.dbname}, user {info.user}")
 
 
 def _pgvector(conn: psycopg.Connection[Any]) -> Check:
@@ -116,7 +128,12 @@ def _pgvector(conn: psycopg.Connection[Any]) -> Check:
     )
     if not found:
         hint = "Run CREATE EXTENSION vector; as a superuser, then: memoir migrate"
-        return Check("pgvector", "fail", "the extension vector is not installed", hint)
+        return Check(
+            "pgvector",
+            "fail",
+            "the extension vector is not installed",
+            _RESTORE if ledger.road(conn) else hint,
+        )
     version, schema = found[0]
     oldest = prerequisites.OLDEST_VECTOR
     text = f"{version} in schema {schema}"
@@ -146,11 +163,22 @@ def _migrations(conn: psycopg.Connection[Any]) -> Check:
         hint = "Another text of them ran here. Run memoir migrate: it says what to do."
         return Check("migrations", "fail", f"edited: {', '.join(names['edited'])}", hint)
     if len(names["pending"]) == len(rows):
-        return Check("migrations", "fail", "pgmemoir is not installed here", INSTALL_HINT)
+        return Check("migrations", "fail", *_absence(conn))
     if names["pending"]:
         text = f"pending: {', '.join(names['pending'])}"
         return Check("migrations", "fail", text, ledger.update_hint(conn))
     return Check("migrations", "ok", f"{len(rows) - 1} applied, by {ledger.road(conn)}")
+
+
+def _absence(conn: psycopg.Connection[Any]) -> tuple[str, str]:
+    """What is here instead of the ledger, and what to do."""
+    found = _rows(conn, _SCHEMA)
+    if not found:
+        return "pgmemoir is not installed here", INSTALL_HINT
+    ((schema, is_renamed),) = found
+    if is_renamed:
+        return f"pgmemoir is in schema {schema}", f"ALTER SCHEMA {schema} RENAME TO memoir;"
+    return "functions are here, but no rows of memoir.migration", _RESTORE
 
 
 def _version(conn: psycopg.Connection[Any]) -> Check:
@@ -159,6 +187,22 @@ def _version(conn: psycopg.Connection[Any]) -> Check:
         text = f"the database has {installed}, the package is {__version__}"
         return Check("version", "warn", text, ledger.update_hint(conn))
     return Check("version", "ok", f"pgmemoir {installed}")
+
+
+def _objects(conn: psycopg.Connection[Any]) -> Check:
+    tables, gone, rewritten = migrations.differences(conn)
+    missing = [*(f"table {table}" for table in tables), *gone]
+    if not missing and not rewritten:
+        return Check("objects", "ok", "as this version makes them")
+    text = "; ".join(
+        f"{what}: {', '.join(names[:3])}{f' and {len(names) - 3} more' if names[3:] else ''}"
+        for what, names in (("missing", missing), ("rewritten by hand", rewritten))
+        if names
+    )
+    on_extension = (ledger.road(conn) or "").startswith("extension")
+    hint = _RUN_FILES if on_extension else f"{INSTALL_HINT} up --anew"
+    hint = _RESTORE if tables else hint
+    return Check("objects", "fail" if missing else "warn", text, hint)
 
 
 def _embedder(embedder: Embedder | None) -> Check:

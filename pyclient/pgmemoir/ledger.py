@@ -39,11 +39,10 @@ COMMENT ON TABLE memoir.migration IS
     'kind base is named base where memoir migrate installed, extension where CREATE EXTENSION did.';
 """
 
-# Functions, views, triggers and policies of the schema that this transaction made or replaced:
-# their catalogue row is no older than the transaction, or of a policy that of its comment: to alter
+# Functions, views, triggers and policies of the schema. A policy is as old as its comment: to alter
 # one would make everybody wait.
-MADE_NOW = """
-SELECT named.type || ' ' || named.identity
+MADE = """
+SELECT named.type || ' ' || named.identity AS item
 FROM (
     SELECT 'pg_proc'::regclass AS class, oid, xmin
     FROM pg_proc WHERE pronamespace = 'memoir'::regnamespace
@@ -61,7 +60,10 @@ FROM (
     LEFT JOIN pg_description d ON d.classoid = 'pg_policy'::regclass AND d.objoid = p.oid
     WHERE c.relnamespace = 'memoir'::regnamespace
 ) AS made, pg_identify_object(made.class, made.oid, 0) AS named
-WHERE age(made.xmin) <= age(pg_current_xact_id()::xid)
+"""
+
+# Those that this transaction made or replaced: their catalogue row is no older than it.
+MADE_NOW = f"""{MADE}WHERE age(made.xmin) <= age(pg_current_xact_id()::xid)
 ORDER BY made.oid
 """
 
@@ -74,6 +76,28 @@ FROM memoir.migration AS m, unnest(m.objects) AS item,
                         to_regprocedure(substring(item FROM '^(?:function|procedure) (.+)$')),
                         0) AS named
 WHERE m.kind = 'code'
+"""
+
+# Those of them that are gone, but for what was on a table that is gone or was only made for a row.
+GONE = rf"""
+SELECT before.item FROM ({MADE_BEFORE}) AS before
+WHERE before.item NOT IN (SELECT present.item FROM ({MADE}) AS present)
+  AND substring(before.item FROM '^\w+ (?:memoir\.)?(\w+)') = ANY (%s)
+  AND (before.item !~ ' on ' OR to_regclass(substring(before.item FROM ' on (.+)$')) IS NOT NULL)
+ORDER BY before.item
+"""
+
+# Functions the code made whose text has none of these hashes. Some are made of rows, or name the
+# schema.
+REWRITTEN = """
+SELECT 'function ' || p.oid::regprocedure
+FROM memoir.migration AS m, unnest(m.objects) AS item, pg_proc AS p
+WHERE m.kind = 'code' AND p.prosqlbody IS NULL
+  AND encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex') <> ALL (%s)
+  AND p.oid = to_regprocedure(substring(item FROM '^(?:function|procedure) (.+)$'))
+  AND p.proname NOT IN ('_leading_rows', '_near_rows', '_own_words', '_redact_once',
+                        'maintain_all', 'read_source')
+ORDER BY 1
 """
 
 

@@ -11,6 +11,7 @@ one advisory lock: it happens whole or not at all, and of several processes one 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import time
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import errors, generators, pq
@@ -60,6 +61,16 @@ WHERE r.rolname IN ('memoir_reader', 'memoir_agent', 'memoir_worker', 'memoir_ad
                 WHERE d.classid = 'pg_proc'::regclass AND e.extname = 'vector')
 """
 
+_GONE_TABLES = """
+SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass('memoir.' || name) IS NULL
+"""
+
+_TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (\w+)", re.MULTILINE)
+_OBJECT = re.compile(
+    r"^CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE|VIEW|TRIGGER) (\w+)", re.MULTILINE
+)
+_BODY = re.compile(r"AS (\$\w*\$)(.*?)\1", re.DOTALL)
+
 
 @dataclass(frozen=True)
 class Row:
@@ -83,6 +94,7 @@ def up(
     target: int | None = None,
     dry_run: bool = False,
     *,
+    anew: bool = False,
     source: Source | None = None,
 ) -> list[str]:
     """Apply what is missing.
@@ -92,6 +104,7 @@ def up(
         target: number of the last migration to apply, None for all. The code of ``sql/`` belongs to
             the newest migration and is left alone while one is missing.
         dry_run: run everything, then roll back.
+        anew: run the code also where it is the same: it puts back what somebody dropped or rewrote.
         source: the SQL to use instead of the package's own.
 
     Returns:
@@ -122,7 +135,7 @@ def up(
             _run(cur, file)
             ledger.record(cur, file.name, file.sha256, "migration", began)
         before = ran.get(CODE)
-        fresh = _is_fresh(cur, before, code)
+        fresh = not anew and _is_fresh(cur, before, code)
         if todo != missing or (fresh and not todo):
             return [file.name for file in todo]
         _run_code(cur, code, before)
@@ -193,6 +206,35 @@ def status(conn: Connection, *, source: Source | None = None) -> list[Row]:
     code = ran.pop(CODE, None)
     rows += [_row(name, "migration", ran[name], "unknown") for name in ledger.applied(ran)]
     return [*rows, _row(CODE, "code", code, "applied" if fresh else "pending")]
+
+
+class Differences(NamedTuple):
+    """What is not as the package makes it, by name."""
+
+    tables: list[str]
+    gone: list[str]
+    rewritten: list[str]
+
+
+def differences(conn: Connection, *, source: Source | None = None) -> Differences:
+    """Tables and objects of the code that are gone, and functions that somebody rewrote.
+
+    Only reads. For an installation that is up to date.
+    """
+    source = source or installed()
+    tables = [name for file in sqlfiles.migrations(source) for name in _TABLE.findall(file.text)]
+    text = "".join(file.text for file in sqlfiles.code(source))
+    bodies = [sqlfiles.sha256(body) for _, body in _BODY.findall(text)]
+    with conn.transaction(), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
+        return Differences(
+            _names(cur, _GONE_TABLES, tables),
+            _names(cur, ledger.GONE, _OBJECT.findall(text)),
+            _names(cur, ledger.REWRITTEN, bodies),
+        )
+
+
+def _names(cur: Cursor, query: str, given: list[str]) -> list[str]:
+    return [name for (name,) in cur.execute(query.encode(), (given,), prepare=False)]
 
 
 def _row(name: str, kind: str, entry: ledger.Entry | None, state: str) -> Row:

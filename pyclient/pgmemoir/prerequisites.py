@@ -35,7 +35,7 @@ def provide(cur: Cursor) -> list[str]:
     Raises:
         MigrationError: something is missing or too old, with the command that helps.
     """
-    _check_server(cur)
+    check_server(cur)
     refuse_extension(cur, UPDATE_EXTENSION)
     made = []
     if vector_schema(cur) is None:
@@ -91,7 +91,12 @@ def refuse_extension(cur: Cursor, instead: str) -> None:
         )
 
 
-def _check_server(cur: Cursor) -> None:
+def check_server(cur: Cursor) -> None:
+    """The version is new enough, and the encoding the one for text of every script.
+
+    Raises:
+        MigrationError: it is not.
+    """
     info = cur.connection.info
     if info.server_version < OLDEST_SERVER * 10000:
         raise MigrationError(

@@ -139,13 +139,14 @@ def code(source: Source) -> list[SqlFile]:
 
 def digest(files: list[SqlFile]) -> str:
     """One hash for several files: their names, order and text."""
-    return _sha256("".join(f"{file.sha256} {file.name}\n" for file in files))
+    return sha256("".join(f"{file.sha256} {file.name}\n" for file in files))
 
 
 def _read(path: Path, name: str) -> SqlFile:
     text = path.read_text(encoding="utf-8")  # line ends become \n: a CRLF checkout hashes the same
-    return SqlFile(name, path, text, _sha256(text))
+    return SqlFile(name, path, text, sha256(text))
 
 
-def _sha256(text: str) -> str:
+def sha256(text: str) -> str:
+    """The hash of a text, in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -482,7 +482,7 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     checks: list[dict[str, Any]] = json.loads(done.stdout)
     assert {check["state"] for check in checks} == {"ok"}
     assert done.exit_code == 0
-    client = ["server", "pgvector", "migrations", "version", "embedder", "model"]
+    client = ["server", "pgvector", "migrations", "objects", "version", "embedder", "model"]
     database = ["roles", "security", "settings", "memories", "sources", "upkeep", "indexes"]
     storage = ["bloat", "unlogged", "statistics", "partitions"]
     expected = [*client, *database, *storage, "jobs", "recall"]
@@ -550,10 +550,58 @@ def test_doctor_finds_the_embedder_that_does_not_fit(dsn: str, db: psycopg.Conne
 def test_doctor_shows_an_error_without_the_text_of_the_function(
     dsn: str, db: psycopg.Connection
 ) -> None:
-    db.execute("ALTER FUNCTION memoir._empty_block(int) RENAME TO gone")
+    db.execute("ALTER TABLE memoir.trace RENAME line TO gone")
     said = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"]).stdout
-    assert "fail  recall      function _empty_block(integer) does not exist\n" in said
+    assert "fail  recall      column t.line does not exist\n" in said
     assert "DECLARE" not in said
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "advice"),
+    [
+        ("ALTER SCHEMA memoir RENAME TO \"Old\"", "migrations  pgmemoir is in schema \"Old\"",
+         "ALTER SCHEMA \"Old\" RENAME TO memoir;"),
+        ("TRUNCATE memoir.migration", "migrations  functions are here, but no rows of memoir.migra",
+         "Restore the database, at least schema memoir"),
+        ("DROP TABLE memoir.access CASCADE", "objects     missing: table access",
+         "Restore the database, at least schema memoir"),
+        ("DROP FUNCTION memoir.recall CASCADE", "objects     missing: function memoir.recall(",
+         "Run: memoir --dsn <connection string> migrate up --anew"),
+        ("DROP EXTENSION vector CASCADE", "pgvector    the extension vector is not installed",
+         "Restore the database, at least schema memoir"),
+    ],
+)  # fmt: skip
+def test_doctor_tells_what_is_left_of_an_installation(
+    dsn: str, db: psycopg.Connection, change: str, said: str, advice: str
+) -> None:
+    db.execute("SET client_min_messages = error")
+    db.execute(change)
+    done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"])
+    assert f"fail  {said}" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith(f"{'':18}{advice}")
+    assert (done.exit_code, done.exception.__class__) == (1, SystemExit)
+
+
+def test_doctor_tells_what_was_rewritten_and_migrate_puts_it_back(
+    memoir: Call, db: psycopg.Connection
+) -> None:
+    db.execute(
+        "CREATE OR REPLACE FUNCTION memoir._redact_signed(content text) RETURNS text"
+        " LANGUAGE sql AS 'SELECT content'"
+    )
+    said = memoir("doctor")
+    assert (
+        "warn  objects     rewritten by hand: function memoir._redact_signed(text)" in said.stdout
+    )
+    assert memoir("migrate", "up", "--anew").exit_code == 0
+    assert "ok    objects" in memoir("doctor").stdout
+
+
+def test_doctor_tells_of_a_limit_too_short_for_it(dsn: str) -> None:
+    limited = make_conninfo(dsn, options="-c statement_timeout=1ms")
+    said = CliRunner().invoke(cli.main, ["--dsn", limited, "doctor"]).stdout
+    assert "canceling statement due to statement timeout" in said
+    assert "Give --dsn options='-c statement_timeout=10s'" in said
 
 
 def test_doctor_says_what_is_missing(empty_dsn: str) -> None:

@@ -67,8 +67,9 @@ def test_the_ledger_says_what_ran_and_on_which_road(with_extension):
 
 
 def test_doctor_and_status_name_the_road(with_extension):
-    (found,) = [c for c in doctor.examine(with_extension, None) if c.name == "migrations"]
-    assert (found.state, found.text.partition(" applied")[2]) == ("ok", ", by extension 0.1.0")
+    found = {check.name: check for check in doctor.examine(with_extension, None)}
+    assert found["migrations"].text.partition(" applied")[2] == ", by extension 0.1.0"
+    assert {found[name].state for name in ("migrations", "objects")} == {"ok"}
     said = CliRunner().invoke(cli.main, ["--dsn", with_extension.info.dsn, "migrate", "status"])
     assert said.stdout.endswith("installed by: extension 0.1.0\n")
 

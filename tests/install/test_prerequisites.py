@@ -158,5 +158,7 @@ def test_a_database_in_another_encoding_is_refused(server, tree):
         admin.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
         with psycopg.connect(**address, dbname="latin") as conn:
             error = _refusal(conn, tree)
+            (found,) = doctor.examine(conn, None)
         admin.execute("DROP DATABASE latin WITH (FORCE)")
     assert error.message == 'pgmemoir needs a database in UTF8; "latin" is in LATIN1'
+    assert (found.state, found.text, found.hint) == ("fail", error.message, error.hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import psycopg
+import pytest
 
 from pgmemoir import migrations
 
@@ -43,3 +44,36 @@ def test_it_works_inside_a_transaction_and_leaves_it_open(empty_db, tree):
         migrations.status(empty_db, source=tree)
         inside = empty_db.info.transaction_status
     assert inside is psycopg.pq.TransactionStatus.INTRANS
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ("SELECT", ((), (), ())),
+        ("CREATE FUNCTION memoir.mine() RETURNS int RETURN 1", ((), (), ())),
+        ("DROP VIEW memoir.bodies", ((), ("view memoir.bodies",), ())),
+        (
+            "DROP FUNCTION memoir.body CASCADE",
+            ((), ("function memoir.body(integer)", "view memoir.bodies"), ()),
+        ),
+        ("DROP TABLE memoir.note CASCADE", (("note",), ("view memoir.bodies",), ())),
+        (
+            "CREATE OR REPLACE FUNCTION memoir.body(id int) RETURNS text LANGUAGE sql"
+            " AS $$SELECT 'fixed'$$",
+            ((), (), ("function memoir.body(integer)",)),
+        ),
+    ],
+)
+def test_what_somebody_dropped_or_rewrote_is_found(empty_db, tree, change, found):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute(change)
+    differences = migrations.differences(empty_db, source=tree)
+    assert tuple(map(tuple, differences)) == found
+
+
+def test_it_is_put_back_when_the_code_runs_anew(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("DROP FUNCTION memoir.body CASCADE")
+    assert migrations.up(empty_db, source=tree) == []
+    assert len(migrations.up(empty_db, source=tree, anew=True)) == 2
+    assert migrations.differences(empty_db, source=tree) == ([], [], [])

@@ -30,7 +30,7 @@ def migrate(context: click.Context, dry_run: bool) -> None:
     Without a subcommand the same as: memoir migrate up
     """
     if context.invoked_subcommand is None:
-        _up(context.obj, None, dry_run)
+        _up(context.obj, None, dry_run, anew=False)
     elif dry_run:
         raise click.UsageError("--dry-run belongs after up: memoir migrate up --dry-run")
 
@@ -38,10 +38,11 @@ def migrate(context: click.Context, dry_run: bool) -> None:
 @migrate.command()
 @click.argument("target", type=int, required=False)
 @_DRY_RUN
+@click.option("--anew", is_flag=True, help="Put back functions that were dropped or rewritten.")
 @click.pass_obj
-def up(app: App, target: int | None, dry_run: bool) -> None:
+def up(app: App, target: int | None, dry_run: bool, anew: bool) -> None:
     """Apply the migrations that are missing, up to number TARGET."""
-    _up(app, target, dry_run)
+    _up(app, target, dry_run, anew)
 
 
 @migrate.command()
@@ -79,9 +80,9 @@ def status(app: App) -> None:
         click.echo(f"installed by: {road}")
 
 
-def _up(app: App, target: int | None, dry_run: bool) -> None:
+def _up(app: App, target: int | None, dry_run: bool, anew: bool) -> None:
     with connect(app.bare_address) as conn:
-        applied = migrations.up(conn, target, dry_run)
+        applied = migrations.up(conn, target, dry_run, anew=anew)
     word = "would apply" if dry_run else "applied"
     for name in applied:
         click.echo(f"{word} {name}")
