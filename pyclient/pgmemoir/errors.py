@@ -94,7 +94,7 @@ class BudgetOutOfRange(MemoirError):
 
 
 class MissingUser(MemoirError):
-    """The user is missing or empty."""
+    """The user is missing or empty, or not the one that ``memoir.user_id`` names."""
 
     sqlstate = "ME006"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgmemoir import server
+from pgmemoir import errors, server
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -46,3 +46,12 @@ def test_the_readme_names_every_mode(tx):
     named = re.findall(r"`(\w+)`", "".join(MODES.findall(README.read_text(encoding="utf-8"))))
     modes = tx.execute("SELECT name FROM memoir.mode ORDER BY name").fetchall()
     assert sorted(named) == [name for (name,) in modes]
+
+
+def test_the_page_on_trouble_has_every_error():
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(ME\d+)` \| `(\w+)` \| (.+) \|$", page, re.MULTILINE)
+    assert told == [
+        (code, error.__name__, error.__doc__.split("\n")[0].replace("``", "`"))
+        for code, error in errors._BY_SQLSTATE.items()
+    ]
