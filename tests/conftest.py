@@ -28,6 +28,7 @@ from pytest_postgresql import factories
 from pytest_postgresql.executors import NoopExecutor
 from tests import examples
 from tests.databases import Database, Lender, Shared, database
+from tests.rows import plan_once
 
 from pgmemoir import migrations
 from pgmemoir import server as embedded
@@ -205,6 +206,12 @@ def tx(shared_connection: list[psycopg.Connection], shared: Shared) -> Iterator[
 def side_by_side(tx: psycopg.Connection) -> None:
     """Near-duplicates are stored beside each other, as two users' would be."""
     tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
+
+
+@pytest.fixture
+def planned_once(tx: psycopg.Connection) -> None:
+    """The statements of a test are planned once, not for each question."""
+    plan_once(tx)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from tests.rows import plan_once
 
 from pgmemoir import migrations, paths, sqlfiles
 
@@ -60,6 +61,7 @@ def ask(conn: psycopg.Connection, as_of: str | None = AS_OF) -> dict[str, list[s
     """What recall says to the questions: the lines of the block, then those of the explanation."""
     with conn.transaction():
         conn.execute("SET TRANSACTION READ ONLY")  # no recall of these is logged
+        plan_once(conn)
         rows = conn.execute(QUESTIONS, {"as_of": as_of}).fetchall()
     return {name: [*block.splitlines(), *explained] for name, block, explained in rows}
 

@@ -115,6 +115,13 @@ def explain(conn: psycopg.Connection, query_text: str | None = None, **more: Any
     return call(conn, "memory_explain", query_text=query_text, **more)
 
 
+def plan_once(conn: psycopg.Connection) -> None:
+    """Plan each statement of this transaction once, for any values: a question explained takes
+    half as long, and says the same.
+    """
+    conn.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+
+
 def candidate_scores(
     conn: psycopg.Connection, query_text: str | None = None, **more: Any
 ) -> dict[str, float]:

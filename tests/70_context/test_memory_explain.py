@@ -12,6 +12,7 @@ from tests.rows import (
     ago,
     call,
     explain,
+    plan_once,
     recall,
     refused,
     remember,
@@ -42,6 +43,7 @@ def filled_once(installed):
 def filled(filled_once):
     """The same, as it was for every test."""
     with filled_once.transaction(force_rollback=True):
+        plan_once(filled_once)
         yield filled_once
 
 

@@ -25,7 +25,7 @@ from tests.rows import (
     store,
 )
 
-pytestmark = pytest.mark.usefixtures("side_by_side")
+pytestmark = pytest.mark.usefixtures("side_by_side", "planned_once")
 
 WORDS = ["tea", "milk", "lemon", "paris", "train", "dog", "red", "茶", "北京"]
 SPEAKERS = ["Ann", "Bob", "小明", None]

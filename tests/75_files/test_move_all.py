@@ -29,52 +29,47 @@ def test_every_table_of_users_is_moved_derived_or_in_progress(tx: psycopg.Connec
     assert {RECORDS.get(name, name) for name in moved} == set(records)
 
 
-def test_every_column_is_there_again(tx: psycopg.Connection) -> None:
-    live(tx, "ada")
-    import_lines(tx, export(tx, "ada", vectors=True), "bob")
+def test_every_column_is_there_again(lived: psycopg.Connection) -> None:
+    import_lines(lived, export(lived, "ada", vectors=True), "bob")
     for user in ("ada", "bob"):
-        call(tx, "refresh_statistics", user_id=user)
-    for table in sorted(set(user_tables(tx)) - IN_PROGRESS):
-        before, after = (moved_rows(tx, table, user) for user in ("ada", "bob"))
+        call(lived, "refresh_statistics", user_id=user)
+    for table in sorted(set(user_tables(lived)) - IN_PROGRESS):
+        before, after = (moved_rows(lived, table, user) for user in ("ada", "bob"))
         assert before
         assert (table, before) == (table, after)
 
 
-def test_the_export_of_what_was_imported_is_the_same(tx: psycopg.Connection) -> None:
-    live(tx, "ada")
-    first = export(tx, "ada", vectors=True)
-    import_lines(tx, first, "bob")
-    assert export(tx, "bob", vectors=True)[1:] == first[1:]
+def test_the_export_of_what_was_imported_is_the_same(lived: psycopg.Connection) -> None:
+    first = export(lived, "ada", vectors=True)
+    import_lines(lived, first, "bob")
+    assert export(lived, "bob", vectors=True)[1:] == first[1:]
 
 
-def test_only_rows_of_the_user_are_in_it(tx: psycopg.Connection) -> None:
-    live(tx, "ada", "Zanzibar")
-    live(tx, "bob", "Tuvalu")
-    text = "\n".join(export(tx, "ada", vectors=True))
+def test_only_rows_of_the_user_are_in_it(lived: psycopg.Connection) -> None:
+    live(lived, "bob", "Tuvalu")
+    text = "\n".join(export(lived, "ada", vectors=True))
     assert ("Zanzibar" in text, "Tuvalu" in text, "bob" in text) == (True, False, False)
 
 
-def test_the_first_line_counts_every_record(tx: psycopg.Connection) -> None:
-    live(tx, "ada")
-    header, *lines = map(json.loads, export(tx, "ada"))
+def test_the_first_line_counts_every_record(lived: psycopg.Connection) -> None:
+    header, *lines = map(json.loads, export(lived, "ada"))
     counts: dict[str, int] = {}
     for line in lines[:-1]:
         (record,) = line
         counts[record] = counts.get(record, 0) + 1
     assert header["pgmemoir"]["counts"] == counts
-    every = tx.execute("SELECT record FROM memoir._records()").fetchall()
+    every = lived.execute("SELECT record FROM memoir._records()").fetchall()
     assert set(counts) == {record for (record,) in every}
 
 
-def test_the_highest_id_is_that_of_all_sequences(tx: psycopg.Connection) -> None:
-    live(tx, "ada")
-    header = json.loads(export(tx, "ada")[0])["pgmemoir"]
+def test_the_highest_id_is_that_of_all_sequences(lived: psycopg.Connection) -> None:
+    header = json.loads(export(lived, "ada")[0])["pgmemoir"]
     ids = [
         value(
-            tx,
+            lived,
             SQL("SELECT max({}) FROM memoir.{} WHERE user_id = 'ada'")
             .format(Identifier(column), Identifier(table))
-            .as_string(tx),
+            .as_string(lived),
         )
         for table, column in (("memory", "memory_id"), ("revision", "revision_id"))
     ]

@@ -68,79 +68,76 @@ def test_the_sequences_go_on_behind_the_ids(tx):
     assert call(tx, "relate", from_id=ids(tx, "bob")[0], to_id=ids(tx, "bob")[1], user_id="bob")
 
 
-def test_the_highest_id_may_be_that_of_a_change_that_only_a_relation_names(tx):
-    live(tx, "ada")
-    tx.execute(
+def test_the_highest_id_may_be_that_of_a_change_that_only_a_relation_names(lived):
+    lived.execute(
         "UPDATE memoir.relation AS r SET change_id = 1000000 + (SELECT max(revision_id)"
         " FROM memoir.revision) WHERE r.change_id IS NOT NULL"
     )
-    lines = export(tx, "ada")
-    assert import_lines(tx, lines, "bob").state == "imported"
+    lines = export(lived, "ada")
+    assert import_lines(lived, lines, "bob").state == "imported"
 
 
-def test_new_ids_are_the_old_ones_and_one_number(tx):
-    live(tx, "ada")
-    newest = max(ids(tx, "ada"))
-    import_lines(tx, export(tx, "ada", vectors=True), "bob", new_ids=True)
-    shift = ids(tx, "bob")[0] - ids(tx, "ada")[0]
-    assert ids(tx, "bob") == [each + shift for each in ids(tx, "ada")]
-    assert min(ids(tx, "bob")) > newest
-    (kept,) = tx.execute(
+def test_new_ids_are_the_old_ones_and_one_number(lived):
+    newest = max(ids(lived, "ada"))
+    import_lines(lived, export(lived, "ada", vectors=True), "bob", new_ids=True)
+    shift = ids(lived, "bob")[0] - ids(lived, "ada")[0]
+    assert ids(lived, "bob") == [each + shift for each in ids(lived, "ada")]
+    assert min(ids(lived, "bob")) > newest
+    (kept,) = lived.execute(
         "SELECT ids, used_ids FROM memoir.retrieval WHERE user_id = 'bob' AND used_ids IS NOT NULL"
     )
-    assert set(kept[1]) <= set(ids(tx, "bob"))
+    assert set(kept[1]) <= set(ids(lived, "bob"))
 
 
-def test_recall_is_the_same(tx):
-    live(tx, "ada")
-    import_lines(tx, export(tx, "ada", vectors=True), "bob")
+def test_recall_is_the_same(lived):
+    import_lines(lived, export(lived, "ada", vectors=True), "bob")
     for question in ("What does Zanzibar drink?", "学校", None):
         asked = {"query_vec": "[1,2,4]", "as_of": ago(), "budget": 400}
-        one, two = (recall(tx, question, user_id=user, **asked) for user in ("ada", "bob"))
+        one, two = (recall(lived, question, user_id=user, **asked) for user in ("ada", "bob"))
         assert (one.block, one.memory_ids) == (two.block, two.memory_ids)
         scores = [
-            [(row.memory_id, row.score, row.reason) for row in explain(tx, question, user_id=u)]
+            [(row.memory_id, row.score, row.reason) for row in explain(lived, question, user_id=u)]
             for u in ("ada", "bob")
         ]
         assert scores[0] == scores[1]
 
 
-def test_history_and_the_past_are_the_same(tx):
-    first, other, _ = live(tx, "ada")
-    import_lines(tx, export(tx, "ada", vectors=True), "bob")
+def test_history_and_the_past_are_the_same(lived, hers):
+    first, other, _ = hers
+    import_lines(lived, export(lived, "ada", vectors=True), "bob")
     for memory_id in (first, other):
-        told = [call(tx, "history", memory_id=memory_id, user_id=user) for user in ("ada", "bob")]
+        told = [
+            call(lived, "history", memory_id=memory_id, user_id=user) for user in ("ada", "bob")
+        ]
         assert told[0] == told[1]
         assert len(told[0]) > 1
-    past = [recall(tx, "drinks", user_id=u, as_of=ago(days=1)).block for u in ("ada", "bob")]
+    past = [recall(lived, "drinks", user_id=u, as_of=ago(days=1)).block for u in ("ada", "bob")]
     assert past[0] == past[1]
 
 
-def test_undo_works_after_an_import(tx):
-    one, other, _ = live(tx, "ada")
-    import_lines(tx, export(tx, "ada", vectors=True), "bob", new_ids=True)
-    shift = ids(tx, "bob")[0] - ids(tx, "ada")[0]
-    undone = call(tx, "undo", memory_id=other + shift, user_id="bob")
+def test_undo_works_after_an_import(lived, hers):
+    one, other, _ = hers
+    import_lines(lived, export(lived, "ada", vectors=True), "bob", new_ids=True)
+    shift = ids(lived, "bob")[0] - ids(lived, "ada")[0]
+    undone = call(lived, "undo", memory_id=other + shift, user_id="bob")
     assert [(row.action, row.line) for row in undone] == [
         ("undone: UPDATE", "Zanzibar 去学校 🏫 `make test`")
     ]
     sources = "SELECT to_id FROM memoir.relation WHERE from_id = %s AND type = 'derived_from'"
-    assert tx.execute(sources, (other + shift,)).fetchall() == [(one + shift,)]
+    assert lived.execute(sources, (other + shift,)).fetchall() == [(one + shift,)]
 
 
-def test_without_vectors_memories_wait_for_them(tx):
-    live(tx, "ada")
-    import_lines(tx, export(tx, "ada"), "bob")
+def test_without_vectors_memories_wait_for_them(lived):
+    import_lines(lived, export(lived, "ada"), "bob")
     vectors = "SELECT count(embedding) FROM memoir.trace WHERE user_id = %s"
-    assert (value(tx, vectors, "ada"), value(tx, vectors, "bob")) == (1, 0)
+    assert (value(lived, vectors, "ada"), value(lived, vectors, "bob")) == (1, 0)
     waiting = "SELECT count(*) FROM memoir.memories_without_vector(user_id => 'bob')"
-    assert value(tx, waiting) > 0
+    assert value(lived, waiting) > 0
 
 
-def test_vectors_may_be_left_behind(tx):
-    live(tx, "ada")
-    import_lines(tx, export(tx, "ada", vectors=True), "bob", vectors=False)
-    assert export(tx, "bob", vectors=True)[1:] == export(tx, "ada")[1:]
+def test_vectors_may_be_left_behind(lived):
+    import_lines(lived, export(lived, "ada", vectors=True), "bob", vectors=False)
+    assert export(lived, "bob", vectors=True)[1:] == export(lived, "ada")[1:]
 
 
 def test_vectors_of_another_model_are_refused(tx):
@@ -161,44 +158,40 @@ def test_the_first_file_names_the_model(db, other):
     assert other.execute(model).fetchall() == [("small", 3)]
 
 
-def test_the_same_file_twice_changes_nothing(tx):
-    live(tx, "ada")
-    lines = export(tx, "ada")
-    import_lines(tx, lines, "bob")
-    remember(tx, "and more", user_id="bob")
-    before = row_counts(tx)
-    again = import_lines(tx, lines, "bob")
-    assert (again.state, row_counts(tx)) == ("known", before)
+def test_the_same_file_twice_changes_nothing(lived):
+    lines = export(lived, "ada")
+    import_lines(lived, lines, "bob")
+    remember(lived, "and more", user_id="bob")
+    before = row_counts(lived)
+    again = import_lines(lived, lines, "bob")
+    assert (again.state, row_counts(lived)) == ("known", before)
 
 
-def test_a_user_who_has_something_is_left_alone(tx):
-    live(tx, "ada")
-    remember(tx, "bob has a memory", user_id="bob")
-    before = row_counts(tx)
-    error = refused(tx, "import_user", lines=export(tx, "ada"), user_id="bob")
+def test_a_user_who_has_something_is_left_alone(lived):
+    remember(lived, "bob has a memory", user_id="bob")
+    before = row_counts(lived)
+    error = refused(lived, "import_user", lines=export(lived, "ada"), user_id="bob")
     assert (error.sqlstate, error.message_primary) == (
         "ME017",
         'user "bob" has rows in table memory already',
     )
     assert "purge_user('bob')" in error.message_hint
-    assert row_counts(tx) == before
+    assert row_counts(lived) == before
 
 
-def test_after_a_purge_the_user_is_imported_again(tx):
-    live(tx, "ada")
-    lines = export(tx, "ada")
-    call(tx, "purge_user", user_id="ada")
-    assert import_lines(tx, lines, "ada").state == "imported"
-    assert export(tx, "ada")[1:] == lines[1:]
+def test_after_a_purge_the_user_is_imported_again(lived):
+    lines = export(lived, "ada")
+    call(lived, "purge_user", user_id="ada")
+    assert import_lines(lived, lines, "ada").state == "imported"
+    assert export(lived, "ada")[1:] == lines[1:]
 
 
-def test_a_file_may_come_in_parts(tx):
-    live(tx, "ada")
-    lines = export(tx, "ada")
+def test_a_file_may_come_in_parts(lived):
+    lines = export(lived, "ada")
     for place in range(0, len(lines), 7):
-        done = import_lines(tx, lines[place : place + 7], "bob")
+        done = import_lines(lived, lines[place : place + 7], "bob")
         assert done.state == ("reading" if place + 7 < len(lines) else "imported")
-    assert export(tx, "bob")[1:] == lines[1:]
+    assert export(lived, "bob")[1:] == lines[1:]
 
 
 def test_a_part_alone_cannot_be_committed(db):
@@ -210,13 +203,12 @@ def test_a_part_alone_cannot_be_committed(db):
     assert row_counts(db) == before
 
 
-def test_old_archived_events_are_not_archived_again(tx):
-    live(tx, "ada")
-    import_lines(tx, export(tx, "ada"), "bob")
-    call(tx, "maintain", only_user="bob")
+def test_old_archived_events_are_not_archived_again(lived):
+    import_lines(lived, export(lived, "ada"), "bob")
+    call(lived, "maintain", only_user="bob")
     jobs = "SELECT count(*) FROM memoir.job WHERE user_id = 'bob' AND kind = 'archive'"
-    assert value(tx, f"{jobs} AND status = 'waiting'") == 0
-    assert value(tx, f"{jobs} AND status = 'done'") == 1
+    assert value(lived, f"{jobs} AND status = 'waiting'") == 0
+    assert value(lived, f"{jobs} AND status = 'done'") == 1
 
 
 def test_stricter_rules_redact_what_comes(tx):
@@ -356,25 +348,23 @@ def entity_of(lines: list[str]) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(BAD))
-def test_a_bad_line_is_named_and_nothing_stored(tx, name):
+def test_a_bad_line_is_named_and_nothing_stored(lived, name):
     change, code, message = BAD[name]
-    live(tx, "ada")
-    good = export(tx, "ada", vectors=True)
+    good = export(lived, "ada", vectors=True)
     lines = rebuilt(good, change)
     assert lines[1:-1] != good[1:-1]
-    before = row_counts(tx)
-    error = refused(tx, "import_user", lines=lines, user_id="bob")
+    before = row_counts(lived)
+    error = refused(lived, "import_user", lines=lines, user_id="bob")
     assert (error.sqlstate, message in error.message_primary) == (code, True), error.message_primary
     assert error.message_primary.startswith("line ")
-    assert row_counts(tx) == before
+    assert row_counts(lived) == before
 
 
-def test_a_reference_to_nothing_is_named(tx):
-    live(tx, "ada")
+def test_a_reference_to_nothing_is_named(lived):
     lines = rebuilt(
-        export(tx, "ada"), lambda body: [line for line in body if '"content": "Z' not in line]
+        export(lived, "ada"), lambda body: [line for line in body if '"content": "Z' not in line]
     )
-    error = refused(tx, "import_user", lines=lines, user_id="bob")
+    error = refused(lived, "import_user", lines=lines, user_id="bob")
     assert error.message_primary.endswith("it names what is not above it in the file")
 
 
@@ -418,16 +408,14 @@ def cut(lines: list[str]) -> list[str]:
         (lambda lines: [*lines, lines[2]], "there are lines behind the end"),
     ],
 )
-def test_a_file_that_was_cut_or_changed_is_refused(tx, change, message):
-    live(tx, "ada")
-    error = refused(tx, "import_user", lines=change(export(tx, "ada")), user_id="bob")
+def test_a_file_that_was_cut_or_changed_is_refused(lived, change, message):
+    error = refused(lived, "import_user", lines=change(export(lived, "ada")), user_id="bob")
     assert (error.sqlstate, message in error.message_primary) == ("ME017", True)
 
 
-def test_line_ends_of_windows_do_no_harm(tx):
-    live(tx, "ada")
-    lines = [line + "\r" for line in export(tx, "ada")]
-    assert import_lines(tx, lines, "bob").state == "imported"
+def test_line_ends_of_windows_do_no_harm(lived):
+    lines = [line + "\r" for line in export(lived, "ada")]
+    assert import_lines(lived, lines, "bob").state == "imported"
 
 
 def test_a_line_of_40_megabytes_is_refused(tx):
@@ -453,19 +441,24 @@ def test_the_time_of_an_export_is_an_argument(tx):
     assert header["exported_at"] == "2025-06-01T12:00:00+00:00"
 
 
-def test_times_are_utc_whatever_the_session_says(tx):
-    live(tx, "ada")
-    lines = export(tx, "ada")[1:]
-    tx.execute(sql.SQL("SET LOCAL timezone = 'Asia/Shanghai'"))
-    assert export(tx, "ada")[1:] == lines
+def test_times_are_utc_whatever_the_session_says(lived):
+    lines = export(lived, "ada")[1:]
+    lived.execute(sql.SQL("SET LOCAL timezone = 'Asia/Shanghai'"))
+    assert export(lived, "ada")[1:] == lines
 
 
-def test_after_the_import_everything_goes_on(tx):
-    live(tx, "ada")
-    import_lines(tx, export(tx, "ada", vectors=True), "bob")
+def test_after_the_import_everything_goes_on(lived):
+    import_lines(lived, export(lived, "ada", vectors=True), "bob")
     taken = call(
-        tx, "remember", content="Zanzibar drinks beer", kind="fact", subject="drink", user_id="bob"
+        lived,
+        "remember",
+        content="Zanzibar drinks beer",
+        kind="fact",
+        subject="drink",
+        user_id="bob",
     )[0]
     assert taken.action == "SUPERSEDE"
-    call(tx, "maintain", only_user="bob")
-    assert remember(tx, "Zanzibar drinks beer", subject="drink", user_id="bob") == taken.memory_id
+    call(lived, "maintain", only_user="bob")
+    assert (
+        remember(lived, "Zanzibar drinks beer", subject="drink", user_id="bob") == taken.memory_id
+    )
