@@ -63,7 +63,7 @@ BEGIN
 END $$;
 
 -- A memory may become active, or get another text or time, only where no other stands in its way:
--- one with the same text, or one of its slot at the same time.
+-- one with the same text, or one of its slot that is active, too, or true at the same time.
 CREATE OR REPLACE FUNCTION _check_free(user_id text, changed memory[]) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -99,14 +99,21 @@ BEGIN
                 AND h.status IN ('active', 'superseded') AND h.valid_from <= c.valid_from),
               '-infinity')
           AND m.valid_from < coalesce(c.valid_until, 'infinity')
+        UNION ALL
+        SELECT m.memory_id, false, m.subject
+        FROM memory AS m
+        WHERE m.user_id = _check_free.user_id AND m.memory_id <> ALL (ids)
+          AND m.kind = c.kind AND m.subject = c.subject
+          AND m.position IS NULL AND c.position IS NULL
+          AND m.source IS NULL AND c.source IS NULL
+          AND m.status = 'active' AND c.status = 'active'
     ) AS m
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'memory % is in the way of memory %', taken.other_id, taken.memory_id
             USING ERRCODE = 'ME014',
                   DETAIL = CASE WHEN taken.same THEN 'It has the same text.'
-                                ELSE format('It fills subject "%s" at the same time.',
-                                            taken.subject) END,
+                                ELSE format('It fills subject "%s".', taken.subject) END,
                   HINT = format('SELECT * FROM memoir.history(%s) tells how it came there; '
                                 'memoir.forget(%s) takes it away.', taken.other_id, taken.other_id);
     END IF;

@@ -12,17 +12,26 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT t.*
-    FROM memory AS m
-    CROSS JOIN LATERAL jsonb_populate_record(m, (
+    FROM (SELECT m.* FROM memory AS m
+          WHERE m.user_id = _profile_memories.user_id AND m.kind IN ('okr', 'capability')
+          UNION ALL
+          -- What was one then.
+          SELECT m.* FROM memory AS m
+          WHERE known_until < 'infinity' AND m.user_id = _profile_memories.user_id
+            AND m.kind NOT IN ('okr', 'capability')
+            AND m.memory_id IN (
+                SELECT r.memory_id FROM revision AS r
+                WHERE r.user_id = _profile_memories.user_id AND r.created_at > known_until
+                  AND r.old_values ->> 'kind' IN ('okr', 'capability'))) AS m
+    CROSS JOIN LATERAL jsonb_populate_record(m::memory, (
         SELECT coalesce(jsonb_object_agg(v.key, v.value), '{}')
         FROM (SELECT DISTINCT ON (e.key) e.key, e.value
               FROM revision AS r, jsonb_each(r.old_values) AS e
               WHERE r.user_id = m.user_id AND r.memory_id = m.memory_id
                 AND r.created_at > known_until
               ORDER BY e.key, r.revision_id) AS v)) AS t
-    WHERE m.user_id = _profile_memories.user_id AND m.kind IN ('okr', 'capability')
-      AND m.status <> 'forgotten' AND m.created_at <= known_until
-      AND t.status = 'active'
+    WHERE m.status <> 'forgotten' AND m.created_at <= known_until
+      AND t.status = 'active' AND t.kind IN ('okr', 'capability')
       AND (t.valid_until <= CASE WHEN known_until = 'infinity' THEN now() ELSE known_until END)
           IS NOT TRUE;
 END $$;

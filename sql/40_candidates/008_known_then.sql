@@ -27,40 +27,49 @@ BEGIN
           AND (m.status = 'superseded'
                OR m.status = 'archived' AND (m.valid_until <= as_of) IS NOT TRUE)
     ), before AS MATERIALIZED (
-        SELECT r.memory_id,
-               (array_agg(r.old_values || CASE WHEN r.model <> _known_then.model
-                                               THEN '{"embedding": null}' ELSE '{}' END::jsonb
-                          ORDER BY r.revision_id)
-                    FILTER (WHERE r.old_values ? 'content'))[1] AS told,
-               (array_agg((r.old_values ->> 'importance')::float8 ORDER BY r.revision_id)
-                    FILTER (WHERE r.old_values ? 'importance'))[1] AS importance
-        FROM revision AS r
-        WHERE r.user_id = _known_then.user_id AND r.created_at > as_of
-          AND r.old_values ?| '{content,importance}'
-        GROUP BY r.memory_id
+        -- Of each value that changed since, the oldest that was replaced.
+        SELECT v.memory_id, jsonb_object_agg(v.key, v.value) AS had
+        FROM (SELECT DISTINCT ON (r.memory_id, e.key) r.memory_id, e.key,
+                     CASE WHEN e.key = 'embedding' AND r.model <> _known_then.model
+                          THEN 'null' ELSE e.value END AS value
+              FROM revision AS r, jsonb_each(r.old_values) AS e
+              WHERE r.user_id = _known_then.user_id AND r.created_at > as_of
+                AND r.old_values ?| '{content,embedding,importance,kind,subject,summary}'
+              ORDER BY r.memory_id, e.key, r.revision_id) AS v
+        GROUP BY v.memory_id
     )
-    SELECT k.user_id, k.memory_id, k.model, k.kind, k.created_at,
-           coalesce(b.importance, k.importance), k.session, k.position, coalesce(w.asks, k.asks),
-           k.derived,
-           CASE WHEN b.told IS NULL THEN k.cost ELSE _cost_of_line(l.line) END,
-           CASE WHEN b.told IS NULL THEN k.brief_cost END,
+    SELECT k.user_id, k.memory_id, k.model,
+           coalesce((SELECT d.kind_id FROM kind AS d WHERE d.name = b.had ->> 'kind'), k.kind),
+           k.created_at, coalesce((b.had ->> 'importance')::float8, k.importance),
+           k.session, k.position, coalesce(w.asks, k.asks), k.derived,
+           CASE WHEN l.line IS NULL THEN k.cost ELSE _cost_of_line(l.line) END,
+           CASE WHEN l.line IS NULL THEN k.brief_cost ELSE _cost_of_line(l.brief) END,
            coalesce(w.term_count, k.term_count), coalesce(w.terms, k.terms),
-           CASE WHEN b.told IS NULL OR NOT b.told ? 'embedding' THEN k.embedding
-                ELSE (b.told ->> 'embedding')::halfvec END,
-           coalesce(l.line, k.line), CASE WHEN b.told IS NULL THEN k.brief END, k.active, k.wide
+           CASE WHEN b.had ? 'embedding' THEN (b.had ->> 'embedding')::halfvec
+                ELSE k.embedding END,
+           coalesce(l.line, k.line), CASE WHEN l.line IS NULL THEN k.brief ELSE l.brief END,
+           k.active, k.wide
     -- OFFSET 0: of what was not rewritten neither text is looked up nor words are counted.
     FROM known AS k
     LEFT JOIN before AS b ON b.memory_id = k.memory_id
-    LEFT JOIN embedding_model AS e ON e.model_id = k.model AND b.told IS NOT NULL
-    LEFT JOIN LATERAL (SELECT _line(_said(b.told ->> 'content', m.speaker, m.position),
-                                    e.line_length) AS line, m.subject
-                       FROM memory AS m
-                       WHERE b.told IS NOT NULL AND m.user_id = _known_then.user_id
-                         AND m.memory_id = k.memory_id
-                       OFFSET 0) AS l ON true
-    LEFT JOIN LATERAL (SELECT v.* FROM _word_vector(
-                           b.told ->> 'content', _worded(b.told ->> 'content', l.subject), '',
-                           e.term_limit) AS v
-                       WHERE b.told IS NOT NULL
-                       OFFSET 0) AS w ON true;
+    LEFT JOIN embedding_model AS e
+        ON e.model_id = k.model AND b.had ?| '{content,subject,summary}'
+    LEFT JOIN LATERAL (
+        SELECT t.content, t.subject, t.speaker, p.line,
+               _brief(s.said, t.summary, p.line, e.line_length, e.brief_length) AS brief,
+               (SELECT string_agg(n.name, ' ' ORDER BY n.entity_id)
+                FROM mention AS o
+                JOIN entity AS n ON n.user_id = o.user_id AND n.entity_id = o.entity_id
+                WHERE o.user_id = _known_then.user_id AND o.memory_id = k.memory_id) AS mentioned
+        FROM memory AS m, LATERAL jsonb_populate_record(m, b.had) AS t,
+             LATERAL (SELECT _said(t.content, t.speaker, t.position) AS said OFFSET 0) AS s,
+             LATERAL (SELECT _line(s.said, e.line_length) AS line OFFSET 0) AS p
+        WHERE e.model_id IS NOT NULL AND m.user_id = _known_then.user_id
+          AND m.memory_id = k.memory_id
+        OFFSET 0) AS l ON true
+    LEFT JOIN LATERAL (
+        SELECT v.* FROM _word_vector(l.content, _worded(l.content, l.subject),
+                                     _names(l.speaker, l.subject, l.mentioned), e.term_limit) AS v
+        WHERE l.line IS NOT NULL
+        OFFSET 0) AS w ON true;
 END $$;

@@ -74,7 +74,7 @@ DECLARE
     rewritten CONSTANT bigint[] := CASE WHEN known_until < 'infinity' THEN ARRAY(
         SELECT DISTINCT r.memory_id FROM revision AS r
         WHERE r.user_id = _question_counting.user_id AND r.created_at > known_until
-          AND r.old_values ? 'content') ELSE '{}' END;
+          AND r.old_values ?| '{content,subject}') ELSE '{}' END;
 BEGIN
     RETURN (
         WITH expanded AS MATERIALIZED (

@@ -519,15 +519,22 @@ BEGIN
             line := lines[place];
         ELSE
             place := -place;
-            SELECT CASE WHEN setup.show_references THEN _reference(ids[place]) ELSE '' END
-                   || t.brief
-            INTO line FROM trace AS t
-            WHERE t.user_id = _recall.user_id AND t.memory_id = ids[place]
-              AND t.model = setup.model_id AND t.brief_cost <= brief_costs[place];
+            IF as_of = 'infinity' THEN
+                SELECT t.brief INTO line FROM trace AS t
+                WHERE t.user_id = _recall.user_id AND t.memory_id = ids[place]
+                  AND t.model = setup.model_id AND t.brief_cost <= brief_costs[place];
+            ELSE
+                SELECT t.brief INTO line
+                FROM _known_then(_recall.user_id, setup.model_id, as_of, ids[place:place]) AS t
+                WHERE t.memory_id = ids[place] AND t.brief_cost <= brief_costs[place];
+            END IF;
             -- It was purged, or has a longer one, since the candidates were read.
             IF line IS NULL THEN
                 memory_ids := array_remove(memory_ids, ids[place]);
                 CONTINUE;
+            END IF;
+            IF setup.show_references THEN
+                line := _reference(ids[place]) || line;
             END IF;
         END IF;
         line_group := line_groups[place];

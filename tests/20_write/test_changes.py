@@ -92,11 +92,22 @@ def test_a_memory_whose_place_is_taken_stays_forgotten(tx):
     call(tx, "forget", memory_id=old)
     new = remember(tx, "uses React", subject="user.ui")
     said = refused(tx, "restore", memory_id=old)
-    assert (said.sqlstate, said.message_detail) == (
-        "ME014",
-        'It fills subject "user.ui" at the same time.',
-    )
+    assert (said.sqlstate, said.message_detail) == ("ME014", 'It fills subject "user.ui".')
     assert f"memoir.forget({new})" in said.message_hint
+
+
+@pytest.mark.parametrize(
+    ("function", "more"), [("restore", {}), ("update_memory", {"subject": "user.ui"})]
+)
+def test_a_slot_has_one_active_memory_though_the_other_is_over(tx, function, more):
+    # Given a fact that ended by itself, and a later one in its slot
+    subject = None if more else "user.ui"
+    over = remember(tx, "Vue", subject=subject, valid_from=ago(days=9), valid_until=ago(days=5))
+    if not more:
+        call(tx, "forget", memory_id=over)
+    remember(tx, "React", subject="user.ui", valid_from=ago(days=2))
+    # When it is to be active there, too, then who calls is told so, and not to try again
+    assert refused(tx, function, memory_id=over, **more).sqlstate == "ME014"
 
 
 def test_the_same_text_again_keeps_the_forgotten_one_away(tx, tea):

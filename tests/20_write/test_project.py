@@ -59,7 +59,7 @@ def test_the_words_of_a_subject_are_searched_with_those_of_the_text(tx):
     call(tx, "update_memory", memory_id=memory_id, content="is red", subject="preferred paint")
     assert found(tx, "favourite colour") == []
     assert found(tx, "which paint?") == ["is red"]
-    assert found(tx, "which paint?", as_of=ago(days=4)) == ["is green"]
+    assert found(tx, "favourite colour", as_of=ago(days=4)) == ["is green"]
 
 
 @pytest.mark.parametrize("words", [10, 256])

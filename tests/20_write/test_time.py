@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import ago, call, explain, found, recall, remember, store, value
+from tests.rows import (
+    ago,
+    call,
+    candidate_scores,
+    explain,
+    found,
+    headings,
+    recall,
+    remember,
+    store,
+    value,
+)
 
 VUE, REACT, SVELTE = "builds with Vue", "builds with React", "builds with Svelte"
 
@@ -174,6 +185,31 @@ def test_what_is_rewritten_is_recalled_as_of_then_as_it_was(tx):
     call(tx, "update_memory", memory_id=memory_id, content="the port is 9090")
     assert found(tx, "port") == ["the port is 9090"]
     assert found(tx, "port 8080", as_of=ago(days=5)) == ["the port is 8080"]
+
+
+@pytest.mark.parametrize("budget", [20, 800])
+@pytest.mark.parametrize(
+    "change", [{"content": "a"}, {"kind": "task"}, {"subject": "b"}, {"summary": "c"}], ids=str
+)
+def test_a_change_of_today_changes_no_recall_of_the_past(tx, change, budget):
+    # Given a memory with a subject, and a summary that alone fits a small budget
+    told = {"created_at": ago(days=9), "subject": "gateway", "summary": "on 8080"}
+    memory_id = remember(tx, "it answers on port 8080 " + "or one behind it " * 9, **told)
+    asked = {"query_text": "gateway", "mode": "conversation", "as_of": ago(days=5)}
+    past = recall(tx, **asked, budget=budget).block, [*candidate_scores(tx, **asked).values()]
+    # When it is changed
+    call(tx, "update_memory", memory_id=memory_id, **change)
+    # Then its line and its score of then are what they were
+    assert recall(tx, **asked, budget=budget).block == past[0]
+    assert [*candidate_scores(tx, **asked).values()] == past[1]
+
+
+def test_a_goal_of_the_past_stands_though_it_is_none_today(tx):
+    goal = remember(tx, "Tea", "okr", data={"status": "pending"}, created_at=ago(days=9))
+    past = recall(tx, "what?", as_of=ago(days=5)).block
+    call(tx, "update_memory", memory_id=goal, kind="fact")
+    assert recall(tx, "what?", as_of=ago(days=5)).block == past
+    assert headings(past) == ["Current goals"]
 
 
 def test_a_goal_of_the_past_stands_as_it_was(db):
