@@ -503,7 +503,7 @@ class Calls:
         session: str | None,
     ) -> Call[dict[str, Any]]:
         """``memoir.call_tool``; ``arguments`` come from `tool_arguments`."""
-        within = None if session is None else clean_text(session, "the session")
+        within = clean_text(session, "the session")
         params = (clean_text(name, "the name"), jsonb(arguments), user, vector, within)
         return Call(self._call_tool, params, first)
 
@@ -540,7 +540,7 @@ def add_event(
 
 def mark_used(retrieval_id: int, memory_ids: list[int], user: str | None) -> Call[int]:
     """``memoir.mark_used``: how many of them were in that retrieval."""
-    return Call(_MARK_USED, (retrieval_id, memory_ids, user), _scalar)
+    return Call(_MARK_USED, (retrieval_id, memory_ids, user), first)
 
 
 def maintain(
@@ -792,10 +792,6 @@ def _vector_type(rows: list[Row]) -> tuple[str, int]:
         )
     schema, oid = rows[0]
     return str(schema), int(oid)
-
-
-def _scalar(rows: list[Row]) -> int:
-    return int(rows[0][0])
 
 
 def nothing(_rows: list[Row]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .calls import Call, each, one
+from .calls import Call, each, first, one
 from .checks import check_json, clean_text, jsonb, utc, whole_number
 
 
@@ -127,7 +127,7 @@ def add_message(
         utc(at, "at"),
         jsonb(data),
     )
-    return Call(_ADD, params, lambda rows: int(rows[0][0]))
+    return Call(_ADD, params, first)
 
 
 def end(session: str, at: datetime | None, user: str | None) -> Call[SessionEnd]:
@@ -154,7 +154,7 @@ def messages(
 def recall_query(session: str, message: str | None, user: str | None) -> Call[str]:
     """``memoir.recall_query``: the question a message asks memory."""
     params = (_name(session), clean_text(message, "the message"), user)
-    return Call(_RECALL_QUERY, params, lambda rows: str(rows[0][0]))
+    return Call(_RECALL_QUERY, params, first)
 
 
 def sessions(

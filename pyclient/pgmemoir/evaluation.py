@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 
 from psycopg.types.json import Jsonb
 
-from .calls import Call, Question, VectorLike, each
+from .calls import Call, Question, VectorLike, each, first
 from .checks import check_json, clean_text, utc
 from .errors import BadText
 
@@ -116,8 +116,7 @@ def gold_add(
         question.get("grades"),
         contents,
     )
-    statement = _GOLD_ADD.format(vector=vector_type).encode()
-    return Call(statement, params, lambda rows: int(rows[0][0]))
+    return Call(_GOLD_ADD.format(vector=vector_type).encode(), params, first)
 
 
 def gold_queries(gold_set: str, user: str | None) -> Call[list[Asked]]:

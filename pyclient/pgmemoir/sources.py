@@ -15,8 +15,8 @@ from typing import Any, TypedDict, TypeVar
 
 import psycopg
 
-from .calls import Call, Row, each, one
-from .checks import clean_text, texts, whole_number
+from .calls import Call, Row, each, first, one
+from .checks import clean_text, refuse_unknown, texts, whole_number
 from .errors import BadSource, NotPossible, translate
 from .statements import rows, together
 
@@ -131,9 +131,7 @@ def attach(
     if query is not None:
         check_query(query, kind)
     named = [(key, value) for key, value in columns.items() if value is not None]
-    unknown = sorted({key for key, _ in named} - Columns.__annotations__.keys())
-    if unknown:
-        raise TypeError(f"there is no output {', '.join(map(repr, unknown))}")
+    refuse_unknown(dict(named), Columns, "a source", "output")
     casts = ", ".join(f"{key} => %s::text{'[]' * (key in _MANY)}" for key, _ in named)
     statement = _ATTACH.format(columns=f", {casts}" if casts else "")
     values = [
@@ -145,13 +143,13 @@ def attach(
     given = (name, kind, relation, relation, query)
     head = tuple(clean_text(each, "an argument of attach_source") for each in given)
     params = (*head, on_delete, write_retrievals, user, *values)
-    return Call(statement.encode(), params, lambda found: str(found[0][0]))
+    return Call(statement.encode(), params, first)
 
 
 def detach(name: str, memories: str) -> Call[int]:
     """``memoir.detach_source``: how many memories or events it had."""
     params = (clean_text(name, "the name"), clean_text(memories, "memories"))
-    return Call(_DETACH, params, lambda found: int(found[0][0]))
+    return Call(_DETACH, params, first)
 
 
 def listed() -> Call[list[Source]]:
