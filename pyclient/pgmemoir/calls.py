@@ -9,7 +9,7 @@ import json
 import math
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, cast
 
@@ -331,40 +331,38 @@ class Call(Generic[T]):
     prepare: bool | None = None
 
 
+def columns(kind: type[Any]) -> str:
+    """Those of the rows that `each` and `one` make a dataclass of: its fields, in order."""
+    return ", ".join(field.name for field in fields(kind))
+
+
 _ARGUMENTS = """query_vec => {vector}, mode => %s::text, budget => %s::int,
     query_text => %s::text, user_id => %s::text, session_id => %s::text,
     as_of => %s::timestamptz"""
 
-_RECALL = f"""SELECT block, memory_ids, tokens, candidates, retrieval_id
-FROM memoir.recall({_ARGUMENTS})"""
+_RECALL = f"SELECT {columns(Recall)} FROM memoir.recall({_ARGUMENTS})"
 
-_EXPLAIN = f"""SELECT place, kind, memory_id, event_id, content, relevance, cosine, coverage,
-    decay, weight, score, tokens, reason, keyword, graph, recency, importance, interaction,
-    priority, boost, neighbours, session, matched, via
-FROM memoir.memory_explain({_ARGUMENTS})"""
+_EXPLAIN = f"SELECT {columns(Explained)} FROM memoir.memory_explain({_ARGUMENTS})"
 
-_REMEMBER = """SELECT action, memory_id, reason, other_ids
+_REMEMBER = f"""SELECT {columns(Remembered)}
 FROM memoir.remember(%s::text, %s::text, user_id => %s::text, subject => %s::text,
-    importance => %s::float8, data => %s::jsonb, summary => %s::text, embedding => {vector},
+    importance => %s::float8, data => %s::jsonb, summary => %s::text, embedding => {{vector}},
     created_at => %s::timestamptz, session_id => %s::text, turn => %s::int,
     speaker => %s::text, source => %s::text, confidence => %s::float8,
     keywords => %s::text[], sources => %s::bigint[], valid_from => %s::timestamptz,
     valid_until => %s::timestamptz)"""
 
-_REMEMBER_MANY = """SELECT action, memory_id, reason, other_ids
-FROM memoir.remember_many(%s::jsonb, {vectors}[], user_id => %s::text) ORDER BY place"""
+_REMEMBER_MANY = f"""SELECT {columns(Remembered)}
+FROM memoir.remember_many(%s::jsonb, {{vectors}}[], user_id => %s::text) ORDER BY place"""
 
-_SEARCH = """SELECT key, kind, relevance, score, preview, summary, created_at, keywords, metadata,
-    total_found, strategy, expanded_keywords
+_SEARCH = f"""SELECT {columns(Found)}
 FROM memoir.search_memories(%s::text, %s::text, keywords => %s::text[],
     memory_types => %s::text[], time_from => %s::timestamptz, time_until => %s::timestamptz,
-    max_results => %s::int, min_relevance_score => %s::float8, query_vec => {vector},
+    max_results => %s::int, min_relevance_score => %s::float8, query_vec => {{vector}},
     user_id => %s::text)"""
 
-_DETAIL = b"""SELECT key, kind, content, summary, data, subject, importance, confidence,
-    keywords, relations, relation_count, entities, session_id, turn, speaker, origin, status,
-    created_at, updated_at, valid_from, valid_until, access_count, last_access
-FROM memoir.get_memory_detail(%s::text, user_id => %s::text)"""
+_DETAIL = f"""SELECT {columns(Detail)}
+FROM memoir.get_memory_detail(%s::text, user_id => %s::text)""".encode()
 
 _CALL_TOOL = """SELECT memoir.call_tool(%s::text, %s::jsonb, user_id => %s::text,
     query_vec => {vector}, session_id => %s::text)"""

@@ -15,7 +15,7 @@ from typing import Any, TypedDict, TypeVar
 
 import psycopg
 
-from .calls import Call, Row, each, first, one
+from .calls import Call, Row, columns, each, first, one
 from .checks import clean_text, refuse_unknown, texts, whole_number
 from .errors import BadSource, NotPossible, translate
 from .statements import rows, together
@@ -102,12 +102,11 @@ _ATTACH = """SELECT memoir.attach_source(%s::text, %s::text,
     query => %s::text, on_delete => %s::text, write_retrievals => %s::boolean,
     user_id => %s::text{columns})"""
 _DETACH = b"SELECT memoir.detach_source(%s::text, memories => %s::text)"
-_SOURCES = b"""SELECT name, kind, relation, state, rows, waiting, last_pull, last_error, mapping,
-    query FROM memoir.sources ORDER BY name"""
-_FILL = b"""SELECT read_rows, written, waiting, complete
-FROM memoir.fill_source(%s::text, most => %s::int, anew => %s::boolean)"""
-_PULL = b"""SELECT read_rows, written, waiting, complete
-FROM memoir.pull_source(%s::text, most => %s::int)"""
+_SOURCES = f"SELECT {columns(Source)} FROM memoir.sources ORDER BY name".encode()
+_FILL = f"""SELECT {columns(Filled)}
+FROM memoir.fill_source(%s::text, most => %s::int, anew => %s::boolean)""".encode()
+_PULL = f"""SELECT {columns(Filled)}
+FROM memoir.pull_source(%s::text, most => %s::int)""".encode()
 # For the transaction, so that an error puts back what was before; a shorter time stays.
 _LIMIT = b"""SELECT set_config('memoir.timeout', setting, true), set_config('statement_timeout',
     least(nullif(setting::int, 0), %s::int)::text, true)
