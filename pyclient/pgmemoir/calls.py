@@ -398,7 +398,7 @@ WHERE common_share IS NOT NULL"""
 
 _EMBEDDING_TEXT = b"SELECT memoir.embedding_text(%s::text, %s::text, %s::text)"
 
-_USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
+USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
 
 _NAME_USER = b"""SELECT pg_catalog.set_config('memoir.user_id', %s, true)
 WHERE coalesce(pg_catalog.current_setting('memoir.user_id', true), '') = ''"""
@@ -473,8 +473,14 @@ class Calls:
         return Call(self._remember_many, params, each(Remembered))
 
     def array(self, vectors: Sequence[bytes | None]) -> HalfVectors:
-        """Each a `half_vector`, as one parameter."""
-        return half_vectors(vectors, self._vector_oid)
+        """Each a `half_vector`, or None for NULL: one parameter, in the binary form of an array."""
+        has_null = any(vector is None for vector in vectors)
+        parts = [struct.pack(">iiI", 1 if vectors else 0, has_null, self._vector_oid)]
+        if vectors:
+            parts.append(struct.pack(">ii", len(vectors), 1))
+        for vector in vectors:
+            parts += [struct.pack(">i", -1)] if vector is None else [_length(vector), vector]
+        return HalfVectors(b"".join(parts))
 
     def search(self, search: Search, user: str | None) -> Call[list[Found]]:
         """``memoir.search_memories``: the best memories, one by one."""
@@ -563,7 +569,7 @@ def tend_recall(user: str | None, build_up_to: int | None = None) -> Call[list[M
 
 def use_model(name: str, dimensions: int) -> Call[None]:
     """``memoir.use_model``: this model's vectors fill the database."""
-    return Call(_USE_MODEL, (name, dimensions), nothing)
+    return Call(USE_MODEL, (name, dimensions), nothing)
 
 
 def name_user(user: str) -> Call[bool]:
@@ -662,7 +668,7 @@ def vector_text(vector: VectorLike) -> str:
 
 
 def half_vector(vector: VectorLike) -> bytes:
-    """A vector as an element of `half_vectors`.
+    """A vector as an element of `Calls.array`.
 
     Raises:
         UnusableVector: as `vector_text`.
@@ -685,21 +691,6 @@ def formed(vector: VectorLike, form: Callable[[list[float]], Form]) -> Form | No
     """
     numbers = _numbers(vector)
     return form(numbers) if any(numbers) else None
-
-
-def half_vectors(vectors: Sequence[bytes | None], oid: int) -> HalfVectors:
-    """An array of vectors in the binary form of PostgreSQL, None for NULL.
-
-    Args:
-        oid: of the type halfvec.
-    """
-    has_null = any(vector is None for vector in vectors)
-    parts = [struct.pack(">iiI", 1 if vectors else 0, has_null, oid)]
-    if vectors:
-        parts.append(struct.pack(">ii", len(vectors), 1))
-    for vector in vectors:
-        parts += [struct.pack(">i", -1)] if vector is None else [_length(vector), vector]
-    return HalfVectors(b"".join(parts))
 
 
 def _length(data: bytes) -> bytes:

@@ -18,7 +18,7 @@ import psycopg
 from .calls import Call, Row, columns, each, first, one
 from .checks import clean_text, refuse_unknown, texts, whole_number
 from .errors import BadSource, NotPossible, translate
-from .statements import rows, together
+from .statements import answer, together
 
 T = TypeVar("T")
 
@@ -303,7 +303,7 @@ def _first_column(found: list[Row]) -> list[Any]:
 
 def _run(conn: psycopg.Connection[Any], call: Call[T]) -> T:
     with _translated():
-        return call.parse(rows(conn, call.statement, call.params))
+        return answer(conn, call)
 
 
 def _run_for(conn: psycopg.Connection[Any], seconds: float, call: Call[T]) -> T:
