@@ -14,12 +14,11 @@ from typing import Any
 
 import psycopg
 
-from . import calls
-from .calls import Calls, VectorLike, formed, half_vector, half_vectors
+from .calls import VectorLike, formed, half_vector, use_model
 from .embedders import MAX_CHARACTERS, Embedder, EmbedderUnavailable, embedded
 from .errors import MemoirError, UnusableVector, translate
 from .openai_api import Fault
-from .statements import rows, together
+from .statements import answer, rows, together, vector_calls
 
 # D0 2.4.
 BATCH = 50
@@ -34,7 +33,6 @@ _BACKLOG = b"""SELECT users, memories, tokens
 FROM memoir.vector_backlog(%s::text, %s::int, %s::text)"""
 _NEXT = b"""SELECT owner, memory_id, content, text_hash
 FROM memoir.memories_without_vector(%s::int, %s::text, %s::bigint, %s::text, %s::text)"""
-_USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
 _SET = """SELECT memoir.set_embeddings(
     %s::bigint[], %b::{vector}[], %s::text, %s::bigint[], %s::text)"""
 
@@ -140,9 +138,8 @@ class _Run:
         self._sleep = sleep
         self._model_named = model_named
         self._misses = 0
-        find = calls.find_vector_type()
-        schema, self._vector_oid = find.parse(rows(conn, find.statement, find.params))
-        self._set = _SET.format(vector=Calls(schema).vector_type).encode()
+        self._calls = vector_calls(conn)
+        self._set = _SET.format(vector=self._calls.vector_type).encode()
 
     def fill(self, bare: Sequence[_Bare]) -> Batch:
         """Embed these memories and store their vectors."""
@@ -204,7 +201,7 @@ class _Run:
         if not vectors:
             return 0
         if not self._model_named:
-            rows(self._conn, _USE_MODEL, (self._embedder.name, self._embedder.dimensions))
+            answer(self._conn, use_model(self._embedder.name, self._embedder.dimensions))
             self._model_named = True
         # By its name: somebody may go over to another model at any time.
         name = self._embedder.name
@@ -212,9 +209,9 @@ class _Run:
         for owner, group in groupby(bare, key=lambda one: one.owner):
             its = [one for one in group if one.content in vectors]
             ids, hashes = [one.memory_id for one in its], [one.text_hash for one in its]
-            array = half_vectors([vectors[one.content] for one in its], self._vector_oid)
+            array = self._calls.array([vectors[one.content] for one in its])
             statements.append((self._set, (ids, array, owner, hashes, name)))
-        return sum(int(answer[0][0]) for answer in together(self._conn, statements))
+        return sum(number for ((number,),) in together(self._conn, statements))
 
 
 def _usable(vector: VectorLike) -> bytes | str:

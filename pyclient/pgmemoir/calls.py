@@ -9,7 +9,7 @@ import json
 import math
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, cast
 
@@ -331,40 +331,38 @@ class Call(Generic[T]):
     prepare: bool | None = None
 
 
+def columns(kind: type[Any]) -> str:
+    """Those of the rows that `each` and `one` make a dataclass of: its fields, in order."""
+    return ", ".join(field.name for field in fields(kind))
+
+
 _ARGUMENTS = """query_vec => {vector}, mode => %s::text, budget => %s::int,
     query_text => %s::text, user_id => %s::text, session_id => %s::text,
     as_of => %s::timestamptz"""
 
-_RECALL = f"""SELECT block, memory_ids, tokens, candidates, retrieval_id
-FROM memoir.recall({_ARGUMENTS})"""
+_RECALL = f"SELECT {columns(Recall)} FROM memoir.recall({_ARGUMENTS})"
 
-_EXPLAIN = f"""SELECT place, kind, memory_id, event_id, content, relevance, cosine, coverage,
-    decay, weight, score, tokens, reason, keyword, graph, recency, importance, interaction,
-    priority, boost, neighbours, session, matched, via
-FROM memoir.memory_explain({_ARGUMENTS})"""
+_EXPLAIN = f"SELECT {columns(Explained)} FROM memoir.memory_explain({_ARGUMENTS})"
 
-_REMEMBER = """SELECT action, memory_id, reason, other_ids
+_REMEMBER = f"""SELECT {columns(Remembered)}
 FROM memoir.remember(%s::text, %s::text, user_id => %s::text, subject => %s::text,
-    importance => %s::float8, data => %s::jsonb, summary => %s::text, embedding => {vector},
+    importance => %s::float8, data => %s::jsonb, summary => %s::text, embedding => {{vector}},
     created_at => %s::timestamptz, session_id => %s::text, turn => %s::int,
     speaker => %s::text, source => %s::text, confidence => %s::float8,
     keywords => %s::text[], sources => %s::bigint[], valid_from => %s::timestamptz,
     valid_until => %s::timestamptz)"""
 
-_REMEMBER_MANY = """SELECT action, memory_id, reason, other_ids
-FROM memoir.remember_many(%s::jsonb, {vectors}[], user_id => %s::text) ORDER BY place"""
+_REMEMBER_MANY = f"""SELECT {columns(Remembered)}
+FROM memoir.remember_many(%s::jsonb, {{vectors}}[], user_id => %s::text) ORDER BY place"""
 
-_SEARCH = """SELECT key, kind, relevance, score, preview, summary, created_at, keywords, metadata,
-    total_found, strategy, expanded_keywords
+_SEARCH = f"""SELECT {columns(Found)}
 FROM memoir.search_memories(%s::text, %s::text, keywords => %s::text[],
     memory_types => %s::text[], time_from => %s::timestamptz, time_until => %s::timestamptz,
-    max_results => %s::int, min_relevance_score => %s::float8, query_vec => {vector},
+    max_results => %s::int, min_relevance_score => %s::float8, query_vec => {{vector}},
     user_id => %s::text)"""
 
-_DETAIL = b"""SELECT key, kind, content, summary, data, subject, importance, confidence,
-    keywords, relations, relation_count, entities, session_id, turn, speaker, origin, status,
-    created_at, updated_at, valid_from, valid_until, access_count, last_access
-FROM memoir.get_memory_detail(%s::text, user_id => %s::text)"""
+_DETAIL = f"""SELECT {columns(Detail)}
+FROM memoir.get_memory_detail(%s::text, user_id => %s::text)""".encode()
 
 _CALL_TOOL = """SELECT memoir.call_tool(%s::text, %s::jsonb, user_id => %s::text,
     query_vec => {vector}, session_id => %s::text)"""
@@ -400,7 +398,7 @@ WHERE common_share IS NOT NULL"""
 
 _EMBEDDING_TEXT = b"SELECT memoir.embedding_text(%s::text, %s::text, %s::text)"
 
-_USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
+USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
 
 _NAME_USER = b"""SELECT pg_catalog.set_config('memoir.user_id', %s, true)
 WHERE coalesce(pg_catalog.current_setting('memoir.user_id', true), '') = ''"""
@@ -475,8 +473,14 @@ class Calls:
         return Call(self._remember_many, params, each(Remembered))
 
     def array(self, vectors: Sequence[bytes | None]) -> HalfVectors:
-        """Each a `half_vector`, as one parameter."""
-        return half_vectors(vectors, self._vector_oid)
+        """Each a `half_vector`, or None for NULL: one parameter, in the binary form of an array."""
+        has_null = any(vector is None for vector in vectors)
+        parts = [struct.pack(">iiI", 1 if vectors else 0, has_null, self._vector_oid)]
+        if vectors:
+            parts.append(struct.pack(">ii", len(vectors), 1))
+        for vector in vectors:
+            parts += [struct.pack(">i", -1)] if vector is None else [_length(vector), vector]
+        return HalfVectors(b"".join(parts))
 
     def search(self, search: Search, user: str | None) -> Call[list[Found]]:
         """``memoir.search_memories``: the best memories, one by one."""
@@ -503,7 +507,7 @@ class Calls:
         session: str | None,
     ) -> Call[dict[str, Any]]:
         """``memoir.call_tool``; ``arguments`` come from `tool_arguments`."""
-        within = None if session is None else clean_text(session, "the session")
+        within = clean_text(session, "the session")
         params = (clean_text(name, "the name"), jsonb(arguments), user, vector, within)
         return Call(self._call_tool, params, first)
 
@@ -540,7 +544,7 @@ def add_event(
 
 def mark_used(retrieval_id: int, memory_ids: list[int], user: str | None) -> Call[int]:
     """``memoir.mark_used``: how many of them were in that retrieval."""
-    return Call(_MARK_USED, (retrieval_id, memory_ids, user), _scalar)
+    return Call(_MARK_USED, (retrieval_id, memory_ids, user), first)
 
 
 def maintain(
@@ -565,7 +569,7 @@ def tend_recall(user: str | None, build_up_to: int | None = None) -> Call[list[M
 
 def use_model(name: str, dimensions: int) -> Call[None]:
     """``memoir.use_model``: this model's vectors fill the database."""
-    return Call(_USE_MODEL, (name, dimensions), nothing)
+    return Call(USE_MODEL, (name, dimensions), nothing)
 
 
 def name_user(user: str) -> Call[bool]:
@@ -664,7 +668,7 @@ def vector_text(vector: VectorLike) -> str:
 
 
 def half_vector(vector: VectorLike) -> bytes:
-    """A vector as an element of `half_vectors`.
+    """A vector as an element of `Calls.array`.
 
     Raises:
         UnusableVector: as `vector_text`.
@@ -687,21 +691,6 @@ def formed(vector: VectorLike, form: Callable[[list[float]], Form]) -> Form | No
     """
     numbers = _numbers(vector)
     return form(numbers) if any(numbers) else None
-
-
-def half_vectors(vectors: Sequence[bytes | None], oid: int) -> HalfVectors:
-    """An array of vectors in the binary form of PostgreSQL, None for NULL.
-
-    Args:
-        oid: of the type halfvec.
-    """
-    has_null = any(vector is None for vector in vectors)
-    parts = [struct.pack(">iiI", 1 if vectors else 0, has_null, oid)]
-    if vectors:
-        parts.append(struct.pack(">ii", len(vectors), 1))
-    for vector in vectors:
-        parts += [struct.pack(">i", -1)] if vector is None else [_length(vector), vector]
-    return HalfVectors(b"".join(parts))
 
 
 def _length(data: bytes) -> bytes:
@@ -792,10 +781,6 @@ def _vector_type(rows: list[Row]) -> tuple[str, int]:
         )
     schema, oid = rows[0]
     return str(schema), int(oid)
-
-
-def _scalar(rows: list[Row]) -> int:
-    return int(rows[0][0])
 
 
 def nothing(_rows: list[Row]) -> None:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from .cache import CacheInfo
-from .calls import Call, HalfVectors, Remembered, Row, VectorLike, each, first, nothing
+from .calls import Call, HalfVectors, Remembered, Row, VectorLike, columns, each, first, nothing
 from .checks import (
     check_json,
     clean_text,
@@ -193,20 +193,17 @@ class Changes(TypedDict, total=False):
     vector: VectorLike | None
 
 
-_LIST = b"""SELECT key, kind, preview, content, summary, importance, confidence, status, subject,
-    origin, session_id, turn, created_at, updated_at, valid_from, valid_until, access_count,
-    last_access, next
+_LIST = f"""SELECT {columns(Listed)}
 FROM memoir.list_memories(kinds => %s::text[], status => %s::text[], since => %s::timestamptz,
     until => %s::timestamptz, search => %s::text, subject => %s::text, session_id => %s::text,
-    sort => %s::text, page_size => %s::int, after => %s::text, user_id => %s::text)"""
+    sort => %s::text, page_size => %s::int, after => %s::text, user_id => %s::text)""".encode()
 
-_HISTORY = b"""SELECT changed_at, action, author, reason, content, old_values, other_ids, undone,
-    change_id, run_id
-FROM memoir.history(%s::bigint, user_id => %s::text)"""
+_HISTORY = f"""SELECT {columns(Revision)}
+FROM memoir.history(%s::bigint, user_id => %s::text)""".encode()
 
 _OF_EACH = "FROM unnest(%s::bigint[]) WITH ORDINALITY AS i (id, place), LATERAL"
 
-_SET_STATUS = f"""SELECT f.memory_id, f.line, f.old_status, f.new_status
+_SET_STATUS = f"""SELECT {columns(Changed)}
 {_OF_EACH} memoir.{{function}}(i.id, reason => %s::text, user_id => %s::text,
     dry_run => %s::boolean, author => %s::text) AS f
 ORDER BY i.place"""
@@ -229,7 +226,7 @@ _UPDATE = """SELECT memoir.update_memory(%s::bigint, content => %s::text, summar
     subject => %s::text, lifetime => %s::text, embedding => %s::{vector}, reason => %s::text,
     user_id => %s::text, author => %s::text)"""
 
-_CONFIRM = f"""SELECT c.action, c.memory_id, c.reason, c.other_ids
+_CONFIRM = f"""SELECT {columns(Remembered)}
 {_OF_EACH} memoir.confirm(i.id, user_id => %s::text) AS c
 ORDER BY i.place""".encode()
 
@@ -246,12 +243,13 @@ FROM memoir.purge_user(%s::text, dry_run => %s::boolean)"""
 _RELATIONS = b"""SELECT related_id, direction, type, strength, kind, content, status, created_at
 FROM memoir.relations(%s::bigint, user_id => %s::text)"""
 
-_ENTITIES = b"""SELECT name, type, mentions, newest, entity_id, next
-FROM memoir.entities(%s::text, page_size => %s::int, after => %s::text, user_id => %s::text)"""
+_ENTITIES = f"""SELECT {columns(Entity)}
+FROM memoir.entities(%s::text, page_size => %s::int, after => %s::text,
+    user_id => %s::text)""".encode()
 
-_APPLY = """SELECT place, action, memory_id, other_ids, reason, run_id
+_APPLY = f"""SELECT {columns(Applied)}
 FROM memoir.apply_decisions(%s::jsonb, user_id => %s::text, author => %s::text,
-    embeddings => %b::{vector}[], session_id => %s::text, at => %s::timestamptz)
+    embeddings => %b::{{vector}}[], session_id => %s::text, at => %s::timestamptz)
 ORDER BY place"""
 
 _STATS = b"SELECT name, value FROM memoir.stats(%s::text)"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .calls import Call, each, one
+from .calls import Call, columns, each, first, one
 from .checks import check_json, clean_text, jsonb, utc, whole_number
 
 
@@ -66,32 +66,29 @@ class ListedSession:
     next: str
 
 
-_START = b"""SELECT session_id, temporary, started_at, is_new
+_START = f"""SELECT {columns(Session)}
 FROM memoir.session_start(%s::text, %s::boolean, user_id => %s::text, data => %s::jsonb,
-    at => %s::timestamptz)"""
+    at => %s::timestamptz)""".encode()
 
 _ADD = b"""SELECT memoir.message_add(%s::text, %s::text, %s::text, speaker => %s::text,
     user_id => %s::text, created_at => %s::timestamptz, data => %s::jsonb)"""
 
-_END = b"""SELECT action, ended_at, messages, deleted
-FROM memoir.session_end(%s::text, user_id => %s::text, at => %s::timestamptz)"""
+_END = f"""SELECT {columns(SessionEnd)}
+FROM memoir.session_end(%s::text, user_id => %s::text, at => %s::timestamptz)""".encode()
 
-_MESSAGE = "turn, role, speaker, content, data, tokens, created_at"
-
-_WINDOW = f"""SELECT {_MESSAGE}
+_WINDOW = f"""SELECT {columns(Message)}
 FROM memoir.session_window(%s::text, max_messages => %s::int, max_tokens => %s::int,
     user_id => %s::text)""".encode()
 
-_MESSAGES = f"""SELECT {_MESSAGE}
+_MESSAGES = f"""SELECT {columns(Message)}
 FROM memoir.messages(%s::text, page_size => %s::int, after_turn => %s::int,
     user_id => %s::text)""".encode()
 
 _RECALL_QUERY = b"SELECT memoir.recall_query(%s::text, %s::text, user_id => %s::text)"
 
-_SESSIONS = b"""SELECT session_id, temporary, data, started_at, ended_at, messages, tokens,
-    last_message, memories, next
+_SESSIONS = f"""SELECT {columns(ListedSession)}
 FROM memoir.sessions(is_open => %s::boolean, page_size => %s::int, after => %s::text,
-    user_id => %s::text)"""
+    user_id => %s::text)""".encode()
 
 
 def start(
@@ -127,7 +124,7 @@ def add_message(
         utc(at, "at"),
         jsonb(data),
     )
-    return Call(_ADD, params, lambda rows: int(rows[0][0]))
+    return Call(_ADD, params, first)
 
 
 def end(session: str, at: datetime | None, user: str | None) -> Call[SessionEnd]:
@@ -154,7 +151,7 @@ def messages(
 def recall_query(session: str, message: str | None, user: str | None) -> Call[str]:
     """``memoir.recall_query``: the question a message asks memory."""
     params = (_name(session), clean_text(message, "the message"), user)
-    return Call(_RECALL_QUERY, params, lambda rows: str(rows[0][0]))
+    return Call(_RECALL_QUERY, params, first)
 
 
 def sessions(

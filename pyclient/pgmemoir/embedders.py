@@ -10,13 +10,14 @@ import logging
 import os
 import struct
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+from .batches import batches
 from .errors import DimensionMismatch, MemoirError
 from .openai_api import Api, ApiFailure, Fault
 
@@ -142,7 +143,8 @@ class OpenAIEmbedder:
         return _embed_nonblank(texts, self._dimensions, self._embed)
 
     def _embed(self, texts: list[str]) -> list[list[float]]:
-        return [vector for batch in _batches(texts) for vector in self._request(batch)]
+        requests = batches(texts, OPENAI_BATCH, OPENAI_BATCH_CHARACTERS, len)
+        return [vector for batch in requests for vector in self._request(batch)]
 
     def _request(self, texts: list[str]) -> list[list[float]]:
         try:
@@ -252,19 +254,6 @@ def _environment_dimensions() -> int | None:
             hint="Set it to the length of the model's vectors, for example 1536, or unset it.",
         )
     return int(value)
-
-
-def _batches(texts: list[str]) -> Iterator[list[str]]:
-    """Split into what one request takes."""
-    batch: list[str] = []
-    characters = 0
-    for text in texts:
-        if len(batch) == OPENAI_BATCH or characters + len(text) > OPENAI_BATCH_CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-        batch.append(text)
-        characters += len(text)
-    yield batch
 
 
 def _embed_nonblank(

@@ -165,28 +165,7 @@ class BadFile(MemoirError):
     sqlstate = "ME017"
 
 
-_BY_SQLSTATE: dict[str, type[MemoirError]] = {
-    error.sqlstate: error
-    for error in (
-        UnknownMode,
-        UnknownKind,
-        DimensionMismatch,
-        UnusableVector,
-        BudgetOutOfRange,
-        MissingUser,
-        BadText,
-        OutOfRange,
-        ModelMismatch,
-        BadEvent,
-        BadTimestamp,
-        NotFound,
-        NotInstalled,
-        NotPossible,
-        SchemaMismatch,
-        BadSource,
-        BadFile,
-    )
-}
+_BY_SQLSTATE = {kind.sqlstate: kind for kind in MemoirError.__subclasses__()}
 
 # What PostgreSQL reports when the schema, a function or a table of memoir is not there.
 _MISSING = {"3F000", "42883", "42P01"}

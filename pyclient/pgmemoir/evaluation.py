@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 
 from psycopg.types.json import Jsonb
 
-from .calls import Call, Question, VectorLike, each
+from .calls import Call, Question, VectorLike, columns, each, first
 from .checks import check_json, clean_text, utc
 from .errors import BadText
 
@@ -93,11 +93,11 @@ _GOLD_ADD = """SELECT memoir.gold_add(%s::text, %s::text, %s::bigint[], %s::{vec
 _EVALUATE = """SELECT queries, recall_at_k, mrr, ndcg_at_k, evidence_in_budget, tokens, p50_ms
 FROM memoir.evaluate(%s::text, %s::text, %s::int, %s::int, %s::text, %s::text[]::{vector}[])"""
 
-_GOLD_QUERIES = b"SELECT query, has_vector FROM memoir.gold_queries(%s::text, %s::text)"
+_GOLD_QUERIES = f"""SELECT {columns(Asked)}
+FROM memoir.gold_queries(%s::text, %s::text)""".encode()
 
-_REPLAY = b"""SELECT retrieval_id, created_at, mode, query, before_ids, after_ids, entered_ids,
-    left_ids, overlap, exact
-FROM memoir.replay(%s::timestamptz, %s::jsonb, user_id => %s::text, of_mode => %s::text)"""
+_REPLAY = f"""SELECT {columns(Replayed)}
+FROM memoir.replay(%s::timestamptz, %s::jsonb, user_id => %s::text, of_mode => %s::text)""".encode()
 
 
 def gold_add(
@@ -116,8 +116,7 @@ def gold_add(
         question.get("grades"),
         contents,
     )
-    statement = _GOLD_ADD.format(vector=vector_type).encode()
-    return Call(statement, params, lambda rows: int(rows[0][0]))
+    return Call(_GOLD_ADD.format(vector=vector_type).encode(), params, first)
 
 
 def gold_queries(gold_set: str, user: str | None) -> Call[list[Asked]]:

@@ -13,9 +13,8 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-from . import calls
-from .calls import Calls, Row
-from .statements import Statement, rows, together
+from .calls import USE_MODEL, Row
+from .statements import Statement, rows, together, vector_calls
 
 # The longest wait that fail() takes.
 _LONGEST_WAIT = timedelta(days=1)
@@ -25,7 +24,6 @@ _KINDS = b"SELECT name FROM memoir.job_kind WHERE needs = %s ORDER BY name"
 _BATCH = b"SELECT value::int FROM memoir.setting WHERE name = 'embed_batch'"
 _READY = b"SELECT user_id, waiting FROM memoir.ready_users(%s::int, %s::text[])"
 _MODEL = b"SELECT dimensions FROM memoir.embedding_model WHERE active AND name = %s"
-_USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
 _CLAIM = b"""SELECT job_id, user_id, kind, attempts, messages, answer_schema, texts
 FROM memoir.claim(%s::text, %s::int, %s::text, %s::text[], %s::interval)"""
 _FINISH = """SELECT memoir.finish(%s::bigint, %s::jsonb, user_id => %s::text, worker => %s::text,
@@ -100,9 +98,8 @@ class Jobs:
         self._conn = conn
         self._worker = worker
         self._lease = timedelta(seconds=lease)
-        find = calls.find_vector_type()
-        schema, self._vector_oid = find.parse(rows(conn, find.statement, find.params))
-        self._finish = _FINISH.format(vector=Calls(schema).vector_type).encode()
+        self._calls = vector_calls(conn)
+        self._finish = _FINISH.format(vector=self._calls.vector_type).encode()
         ((self.embed_batch,),) = rows(conn, _BATCH)
 
     def kinds(self, needs: str) -> list[str]:
@@ -127,7 +124,7 @@ class Jobs:
         Raises:
             psycopg.Error: ME009, when another model fills this database by now.
         """
-        statements: list[Statement] = [] if model is None else [(_USE_MODEL, model)]
+        statements: list[Statement] = [] if model is None else [(USE_MODEL, model)]
         statements += [
             (_CLAIM, (user, number, self._worker, list(kinds), self._lease))
             for user, number in wanted
@@ -142,7 +139,7 @@ class Jobs:
 
     def use_model(self, name: str, dimensions: int) -> None:
         """Name the embedding model of the database; `ModelMismatch` when it is another."""
-        rows(self._conn, _USE_MODEL, (name, dimensions))
+        rows(self._conn, USE_MODEL, (name, dimensions))
 
     def report(self, results: Sequence[Result]) -> list[str]:
         """Bring results, all or none of them; what became of each job.
@@ -175,9 +172,7 @@ class Jobs:
             wait = result.retry_after
             pause = None if wait is None else min(timedelta(seconds=wait), _LONGEST_WAIT)
             return _FAIL, (job.job_id, result.reason, job.user, self._worker, pause)
-        vectors = None
-        if result.vectors is not None:
-            vectors = calls.half_vectors(result.vectors, self._vector_oid)
+        vectors = None if result.vectors is None else self._calls.array(result.vectors)
         answer = None if result.answer is None else Jsonb(result.answer)
         return self._finish, (job.job_id, answer, job.user, self._worker, vectors)
 

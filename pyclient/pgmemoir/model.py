@@ -13,11 +13,11 @@ from typing import Any
 
 import psycopg
 
+from .calls import columns
 from .checks import whole_number
 from .errors import translate
 from .statements import Statement, rows
 
-_MODELS = b"""SELECT name, dimensions, state, vectors, missing, added_at FROM memoir.models()"""
 _ADD = b"SELECT memoir.add_model(%s::text, %s::int)"
 _MAKE = b"""SELECT owner, last_id, made
 FROM memoir.fill_model(%s::text, %s::int, %s::text, %s::bigint, %s::text)"""
@@ -47,6 +47,9 @@ class Model:
     added_at: datetime
 
 
+_MODELS = f"SELECT {columns(Model)} FROM memoir.models()".encode()
+
+
 def models(conn: psycopg.Connection[Any]) -> list[Model]:
     """The models of this database, the one in use first."""
     return [Model(*row) for row in _run(conn, (_MODELS, ()))]
@@ -58,7 +61,7 @@ def add(conn: psycopg.Connection[Any], name: str, dimensions: int) -> None:
     Raises:
         ModelMismatch: it is there with other dimensions.
         NotPossible: the model in use has no name yet.
-        InvalidArgument: it has no name, or more than 4000 dimensions.
+        OutOfRange: it has no name, or more than 4000 dimensions.
     """
     _run(conn, (_ADD, (name, whole_number(dimensions, "dimensions"))))
 

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import psycopg
 from psycopg.rows import tuple_row
 
+from .batches import batches
 from .errors import BadFile, translate
 from .statements import rows
 
@@ -119,7 +120,7 @@ def import_lines(
     """
     state = None
     try:
-        for batch in _batches(lines):
+        for batch in batches(lines, _LINES, _BYTES, len):
             ((state, line, records),) = rows(conn, _IMPORT, (batch, user, new_ids, vectors))
             if progress:
                 progress(line)
@@ -132,16 +133,3 @@ def import_lines(
     if state != "imported":
         raise BadFile(f"the file ends at line {line}, without its end", hint=_NOT_OURS)
     return Imported(False, records)
-
-
-def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for line in lines:
-        if batch and (len(batch) == _LINES or size + len(line) > _BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(line)
-        size += len(line)
-    if batch:
-        yield batch

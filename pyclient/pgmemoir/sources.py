@@ -15,10 +15,10 @@ from typing import Any, TypedDict, TypeVar
 
 import psycopg
 
-from .calls import Call, Row, each, one
-from .checks import clean_text, texts, whole_number
+from .calls import Call, Row, columns, each, first, one
+from .checks import clean_text, refuse_unknown, texts, whole_number
 from .errors import BadSource, NotPossible, translate
-from .statements import rows, together
+from .statements import answer, together
 
 T = TypeVar("T")
 
@@ -102,12 +102,11 @@ _ATTACH = """SELECT memoir.attach_source(%s::text, %s::text,
     query => %s::text, on_delete => %s::text, write_retrievals => %s::boolean,
     user_id => %s::text{columns})"""
 _DETACH = b"SELECT memoir.detach_source(%s::text, memories => %s::text)"
-_SOURCES = b"""SELECT name, kind, relation, state, rows, waiting, last_pull, last_error, mapping,
-    query FROM memoir.sources ORDER BY name"""
-_FILL = b"""SELECT read_rows, written, waiting, complete
-FROM memoir.fill_source(%s::text, most => %s::int, anew => %s::boolean)"""
-_PULL = b"""SELECT read_rows, written, waiting, complete
-FROM memoir.pull_source(%s::text, most => %s::int)"""
+_SOURCES = f"SELECT {columns(Source)} FROM memoir.sources ORDER BY name".encode()
+_FILL = f"""SELECT {columns(Filled)}
+FROM memoir.fill_source(%s::text, most => %s::int, anew => %s::boolean)""".encode()
+_PULL = f"""SELECT {columns(Filled)}
+FROM memoir.pull_source(%s::text, most => %s::int)""".encode()
 # For the transaction, so that an error puts back what was before; a shorter time stays.
 _LIMIT = b"""SELECT set_config('memoir.timeout', setting, true), set_config('statement_timeout',
     least(nullif(setting::int, 0), %s::int)::text, true)
@@ -131,9 +130,7 @@ def attach(
     if query is not None:
         check_query(query, kind)
     named = [(key, value) for key, value in columns.items() if value is not None]
-    unknown = sorted({key for key, _ in named} - Columns.__annotations__.keys())
-    if unknown:
-        raise TypeError(f"there is no output {', '.join(map(repr, unknown))}")
+    refuse_unknown(dict(named), Columns, "a source", "output")
     casts = ", ".join(f"{key} => %s::text{'[]' * (key in _MANY)}" for key, _ in named)
     statement = _ATTACH.format(columns=f", {casts}" if casts else "")
     values = [
@@ -145,13 +142,13 @@ def attach(
     given = (name, kind, relation, relation, query)
     head = tuple(clean_text(each, "an argument of attach_source") for each in given)
     params = (*head, on_delete, write_retrievals, user, *values)
-    return Call(statement.encode(), params, lambda found: str(found[0][0]))
+    return Call(statement.encode(), params, first)
 
 
 def detach(name: str, memories: str) -> Call[int]:
     """``memoir.detach_source``: how many memories or events it had."""
     params = (clean_text(name, "the name"), clean_text(memories, "memories"))
-    return Call(_DETACH, params, lambda found: int(found[0][0]))
+    return Call(_DETACH, params, first)
 
 
 def listed() -> Call[list[Source]]:
@@ -306,7 +303,7 @@ def _first_column(found: list[Row]) -> list[Any]:
 
 def _run(conn: psycopg.Connection[Any], call: Call[T]) -> T:
     with _translated():
-        return call.parse(rows(conn, call.statement, call.params))
+        return answer(conn, call)
 
 
 def _run_for(conn: psycopg.Connection[Any], seconds: float, call: Call[T]) -> T:

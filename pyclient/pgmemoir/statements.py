@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 
-from .calls import Row
+from .calls import Call, Calls, Row, find_vector_type
 from .cursors import Cursor, Pipelined
+
+T = TypeVar("T")
 
 Statement = tuple[bytes, Row]
 """A statement and its parameters."""
@@ -17,6 +19,16 @@ Statement = tuple[bytes, Row]
 def rows(conn: psycopg.Connection[Any], statement: bytes, params: Row = ()) -> list[Row]:
     """The rows of one statement."""
     return _send(conn, (statement, params)).fetchall()
+
+
+def answer(conn: psycopg.Connection[Any], call: Call[T]) -> T:
+    """What a call answers."""
+    return call.parse(rows(conn, call.statement, call.params))
+
+
+def vector_calls(conn: psycopg.Connection[Any]) -> Calls:
+    """The calls that carry a vector, for the database of the connection."""
+    return Calls(*answer(conn, find_vector_type()))
 
 
 def together(conn: psycopg.Connection[Any], statements: Sequence[Statement]) -> list[list[Row]]:

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, Final, TypeVar, cast
 
 from . import calls, calls_memory, evaluation, sources
+from .batches import batches
 from .cache import QueryCache
 from .calls import (
     Call,
@@ -147,17 +148,14 @@ class Steps:
     def remember(self, memory: NewMemory) -> Plan[Remembered]:
         checked = calls.checked(memory)
         known = yield from self._known_calls()
-        vector = calls.given_vector(checked)
-        text = checked.get("content") or ""
-        if vector is None and text.strip():
-            (vector,) = yield from self._embed([text], writing=True)
+        vector = yield from self._vector_of(checked)
         return cast(Remembered, (yield known.remember(checked, vector, self._user)))
 
     def remember_many(
         self, memories: Iterable[NewMemory], progress: Callable[[int], None] | None
     ) -> Plan[list[Remembered]]:
         result: list[Remembered] = []
-        for batch in _memory_batches(memories):
+        for batch in batches(memories, MEMORIES, MEMORY_BYTES, _size):
             call = yield from self._remember_call(batch, len(result))
             try:
                 result += yield call
@@ -171,10 +169,7 @@ class Steps:
 
     def update(self, memory_id: Id, changes: Changes, reason: str | None, author: str) -> Plan[str]:
         known = yield from self._known_calls()
-        vector = calls.given_vector(changes)
-        text = changes.get("content") or ""
-        if vector is None and text.strip():
-            (vector,) = yield from self._embed([text], writing=True)
+        vector = yield from self._vector_of(changes)
         call = calls_memory.update(
             known.vector_type, memory_id, changes, vector, reason, author, self._user
         )
@@ -300,6 +295,14 @@ class Steps:
         yield from self._fill(vectors, [memory.get("content") or "" for memory in checked])
         return known.remember_many(checked, vectors, self._user)
 
+    def _vector_of(self, memory: Mapping[str, Any]) -> Plan[str | None]:
+        """The vector a memory brings, else that of its text."""
+        vector = calls.given_vector(memory)
+        text = memory.get("content") or ""
+        if vector is None and text.strip():
+            (vector,) = yield from self._embed([text], writing=True)
+        return vector
+
     def _fill(self, vectors: list[bytes | None], texts: list[str]) -> Plan[None]:
         """Put in the vectors of the texts that have none."""
         places = [i for i, text in enumerate(texts) if vectors[i] is None and text.strip()]
@@ -398,21 +401,6 @@ class Steps:
 def _batches(items: Iterable[T]) -> Iterator[list[T]]:
     source = iter(items)
     while batch := list(islice(source, BATCH)):
-        yield batch
-
-
-def _memory_batches(memories: Iterable[NewMemory]) -> Iterator[list[NewMemory]]:
-    """Batches of at most `MEMORIES`, and of `MEMORY_BYTES` where one memory alone is not more."""
-    batch: list[NewMemory] = []
-    size = 0
-    for memory in memories:
-        more = _size(memory)
-        if batch and (len(batch) == MEMORIES or size + more > MEMORY_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(memory)
-        size += more
-    if batch:
         yield batch
 
 

@@ -23,6 +23,7 @@ from .calls import Maintained
 from .connections import connect
 from .errors import MemoirError
 from .prerequisites import value, vector_schema
+from .statements import answer
 
 Cursor = psycopg.Cursor[Any]
 
@@ -82,7 +83,7 @@ def planned(dsn: str, user: str | None, everybody: bool) -> list[Maintained]:
         has_session = _has_session(cur)
         if has_session:
             _settle(cur)
-        rows = call.parse(cur.execute(call.statement, call.params).fetchall())
+        rows = answer(conn, call)
         half_empty = _half_empty(cur) if everybody and has_session else None
         return [half_empty, *rows] if half_empty else rows
 
@@ -101,7 +102,7 @@ def _upkeep(
         if has_session:
             _settle(cur)
         may_build = has_session and value(cur, _MAY_BUILD)
-        rows = call.parse(cur.execute(call.statement, call.params).fetchall())
+        rows = answer(conn, call)
         if may_build:
             yield from _indexes(cur, dsn, rows, everybody, watch)
             if everybody:

@@ -20,6 +20,7 @@ from ..calls_memory import Listed
 from ..checks import clean_text
 from ..errors import BadText, MemoirError
 from .document import EARLIEST, Document, Object, decode, to_time
+from .items import LARGEST_TEXT
 
 _TEXT = ("content", "text", "message")
 _SPEAKER = ("speaker", "role", "author", "name")
@@ -28,8 +29,6 @@ _SESSION = ("session", "session_id", "conversation_id")
 _NESTED = ("sessions", "messages", "turns", "conversations")
 # Keys under which a session object, unlike a message, may have its name.
 _SESSION_NAME = (*_SESSION, "id", "name", "title")
-
-_LARGEST_TEXT = 10 * 1024 * 1024
 
 
 class BadConversation(BadText):
@@ -248,7 +247,7 @@ class _Reader:
             clean_text(turn["speaker"], "the speaker")
         except MemoirError as error:
             raise self._fault(start, error.message) from error
-        if len(turn["content"].encode()) > _LARGEST_TEXT:
+        if len(turn["content"].encode()) > LARGEST_TEXT:
             raise self._fault(start, "the text is larger than 10 MB")
 
     def _fault(self, place: int, problem: str) -> MemoirError:
