@@ -82,18 +82,21 @@ DECLARE
     looks CONSTANT text := (
         SELECT string_agg(DISTINCT _look(coalesce(r.sign, ARRAY['(?i)' || r.pattern])), ' OR ')
         FROM redaction_rule AS r WHERE r.enabled AND r.matches = 'name');
-    close CONSTANT text := $$[\\"'`]{0,2}[ \t]{0,4}$$;
+    close CONSTANT text := $$[\\"'`”’」』]{0,2}[ \t]{0,4}$$;
     becomes CONSTANT text := $$(?:=>|:=|[=＝>]|[:：](?:[ \t]*str(?:ing)?[ \t]*=)?)[ \t]{0,4}$$;
-    is_said CONSTANT text := $$(?:[ \t]+(?:is|was|to)(?:[ \t]*[:：]|[ \t])$$
-        || $$|[ \t]*(?:设|改|换)?[是为成叫]了?[:：]?|(?<=[码碼令钥]))[ \t]{0,4}["'`]?$$;
-    -- A value is visible ASCII; , ; and & only where nothing else is assigned behind. It begins and
-    -- ends without brackets. An odd value has more than letters in it. That is no lookahead, which
-    -- would read to the end of the text at every name.
-    head CONSTANT text := '[!#-%*+\x2d-:=-Z^_a-z|~]';
-    body CONSTANT text := '(?:[!#-%(-+\x2d-:=-_a-~]|[,;&](?![\s\w.-]*[=:]|\s|$))*';
-    tail CONSTANT text := '(?:' || body || '[!#-%(*+\x2d/-:=-Z\\^_a-|~])?';
+    adverb CONSTANT text := '[ \t]*(?:已[经經]?|[现現]在?|就|[应應][该該]|被)?';
+    is_said CONSTANT text := $$(?:[ \t]+(?:is|was|to)(?:[ \t]*[:：]|[ \t])|$$ || adverb
+        || $$(?:[设設改换換])?[是为為成叫]了?[:：]?|(?<=[码碼令钥]))[ \t]{0,4}["'`“‘「『]?$$;
+    -- A value is visible ASCII, or letters and digits as wide as a Chinese character; , ; and & only
+    -- where nothing else is assigned behind. It begins and ends without brackets. An odd value has
+    -- more than letters in it. That is no lookahead, which would read to the end of the text at
+    -- every name.
+    head CONSTANT text := '[!#-%*+\x2d-:=-Z^_a-z|~０-９Ａ-Ｚａ-ｚ]';
+    body CONSTANT text :=
+        '(?:[!#-%(-+\x2d-:=-_a-~０-９Ａ-Ｚａ-ｚ]|[,;&](?![\s\w.-]*[=:]|\s|$))*';
+    tail CONSTANT text := '(?:' || body || '[!#-%(*+\x2d/-:=-Z\\^_a-|~０-９Ａ-Ｚａ-ｚ])?';
     value CONSTANT text := head || tail;
-    odd_value CONSTANT text := '(?:' || head || body || ')?[0-9@#$%^*+~=]' || tail;
+    odd_value CONSTANT text := '(?:' || head || body || ')?[0-9０-９@#$%^*+~=]' || tail;
 BEGIN
     RETURN QUERY
     SELECT _look(coalesce(t.sign, ARRAY[t.rule])), t.rule, t.kind, t.proof
@@ -106,12 +109,14 @@ BEGIN
     ) AS t;
     RETURN QUERY
     SELECT '(' || looks || ') AND ' || _look(ARRAY['(?i)' || names || '(?:' || close || '[:=：＝>]'
-               || '|[ \t]+(?:is|was|to)[ \t:：]|[ \t]*[是为成叫设改换]|(?<=[码碼令钥])[ \t]*[!-~])'
+               || '|[ \t]+(?:is|was|to)[ \t:：]|' || adverb || '[是为為成叫设設改换換]'
+               || '|(?<=[码碼令钥])[ \t]*[!-~“‘「『０-９Ａ-Ｚａ-ｚ])'
                || '|--[a-z0-9-]*' || names || '[ \t]']),
            _rule(form.context, form.pattern, true), NULL, 'value'
     FROM (VALUES
         (names || close || becomes || '\\?"', '(?:[^"\\\n]|\\[^"\n])+'),
-        (names || close || becomes || $$\\?'$$, $$(?:[^'\\\n]|\\[^'\n])+$$),
+        (names || close || becomes || $$(?:\\?'|[“‘「『])$$,
+         $$(?<=')(?:[^'\\\n]|\\[^'\n])+|(?<=[“‘「『])[^”’」』\n]+$$),
         ('(?:' || names || close || '(?:=>|:=|[=＝>])[ \t]{0,4}|--[a-z0-9-]*' || names
          || '[ \t]+["'']?)', value),
         (names || '(?:' || close || '[:：][ \t]{0,4}`?|' || is_said || ')', odd_value),
