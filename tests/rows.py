@@ -8,7 +8,7 @@ import random
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import psycopg
@@ -31,13 +31,18 @@ def ago(**units: float) -> datetime:
     return NOW - timedelta(**units)
 
 
+@cache
+def _calling(function: str, *names: str) -> str:
+    """The statement that calls a function of memoir with arguments of these names."""
+    given = ", ".join(f'"{name}" => %({name})s' for name in names)
+    return f'SELECT * FROM memoir."{function}"({given})'
+
+
 def call(conn: psycopg.Connection, function: str, **arguments: Any) -> list[Any]:
     """All rows of ``memoir.function(...)``, columns by name."""
-    names = SQL(", ").join(SQL("{} => {}").format(Identifier(n), Placeholder(n)) for n in arguments)
     values = {n: Jsonb(v) if isinstance(v, dict) else v for n, v in arguments.items()}
     cursor = conn.cursor(row_factory=namedtuple_row)
-    statement = SQL("SELECT * FROM memoir.{}({})").format(Identifier(function), names)
-    return cursor.execute(statement, values).fetchall()
+    return cursor.execute(_calling(function, *arguments), values).fetchall()
 
 
 def value(conn: psycopg.Connection, query: str, *parameters: Any) -> Any:
