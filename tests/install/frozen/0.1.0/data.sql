@@ -23,8 +23,8 @@ INSERT INTO memoir.file_head (user_id, name, written, read_at) VALUES
 INSERT INTO memoir.gold (user_id, gold_id, gold_set, query, query_hash, query_vec, model, created_at) VALUES
 ('ada', '1', 'first', 'Why did logins fail?', E'\\x80c50764dc50974b56d18e76aa4f8e086f6b516873025f26f49b17685d9f626f', '[1,0,0,0]', '1', '2026-04-01 00:00:27+00:00');
 
-INSERT INTO memoir.import (user_id, file_hash, vectors, counts, highest_id, shift, line, checksum, place, found, archive_job, begun_at, ended_at) VALUES
-('moved', E'\\xebd0629e792dc1aea604bea1314e14b145746bf75d92d32154b58b87535ea0a5', 'true', '{"user": 1, "memory": 1, "tool_call": 1}', '15', '17', '5', E'\\xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '14', '{"user": 1, "memory": 1, "tool_call": 1}', NULL, '2026-04-01 00:00:33+00:00', '2026-04-01 00:00:33+00:00');
+INSERT INTO memoir.import (user_id, file_hash, vectors, counts, highest_id, shift, line, checksum, place, found, archive_job, ended_at) VALUES
+('moved', E'\\xebd0629e792dc1aea604bea1314e14b145746bf75d92d32154b58b87535ea0a5', 'true', '{"user": 1, "memory": 1, "tool_call": 1}', '15', '17', '5', E'\\xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '14', '{"user": 1, "memory": 1, "tool_call": 1}', NULL, '2026-04-01 00:00:33+00:00');
 
 INSERT INTO memoir.job_kind (name, needs, payload_schema, description) VALUES
 ('report', 'nothing', '{"type": "object"}', 'A report.')
