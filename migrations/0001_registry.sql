@@ -324,7 +324,7 @@ CREATE TABLE redaction_rule (
     context text NOT NULL DEFAULT '',
     pattern text NOT NULL,
     any_case boolean NOT NULL DEFAULT false,
-    proof text CHECK (proof IN ('card', 'chinese_id', 'us_ssn', 'value', 'mixed')),
+    proof text CHECK (proof IN ('card', 'chinese_id', 'us_ssn', 'value', 'header')),
     sign text[] CHECK (sign <> '{}'),
     enabled boolean NOT NULL DEFAULT true,
     description text NOT NULL DEFAULT '',
@@ -350,7 +350,8 @@ COMMENT ON COLUMN redaction_rule.any_case IS 'Context and pattern match in any c
 COMMENT ON COLUMN redaction_rule.proof IS
     'What else must hold of the secret. card: the check digit by Luhn. chinese_id: '
     'date and check digit. us_ssn: no number that is never given out. value: no '
-    'placeholder, word or expression of a program. mixed: a digit, or capitals inside.';
+    'placeholder, word or expression of a program. header: long, with a digit, or user:password '
+    'in base64.';
 COMMENT ON COLUMN redaction_rule.sign IS
     'Simple regular expressions that every text with a match has, the cheapest first: only such '
     'texts are searched, and rules with the same sign share the look. They may begin with (?i). '

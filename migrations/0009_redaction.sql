@@ -11,17 +11,22 @@ SELECT r.name, 'api_key', r.pattern, ARRAY[
            '|r8_|gsk_|xai-|pplx|_v1_|[0-9a-f]{8}\.[0-9A-Za-z]{8}|Q~|dapi|shp[acps]|sq0|:AA'
            '|\.[A-Za-z0-9_-]{6}\.|AT(?:AT|CT|BB)|ntn_|lin_|figd|gls?[ac]_|NRAK|ntry|hv[bsr]\.|atlas'
            '|pul-|pscale|sb(?:p|_s)|AGE-S|eyJ|[Ss]ig|SIG|-Security|hook|tvly|lsv2|pcsk|nvapi|tgp_'
-           '|tskey|xkeys|CFPAT|PMAK|csk-|jina_|phx_|fm2_|LS0tLS'], r.description
+           '|tskey|xkeys|CFPAT|PMAK|csk-|jina_|phx_|fm2_|LS0tLS|AQ\.A|ABSK|-api-key-|JQQJ9|STS\.'
+           '|vc[aciprk]_|nf[bcopu]_|cf(?:k|at|ut)_|dp\.[a-z]|pat[A-Za-z0-9]{14}\.|pat-[a-z]|HRKU'
+           '|re_[A-Za-z0-9]{8}|ops_e|e2b_|fc-[0-9a-f]{16}|m0-'], r.description
 FROM (VALUES
-    ('openai', '(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]*[A-Za-z0-9]{20}[A-Za-z0-9_-]*',
-     'OpenAI, Anthropic (sk-ant-), DeepSeek, OpenRouter, Moonshot and others whose keys begin sk-'),
+    ('openai',
+     '(?<![A-Za-z0-9])sk-(?:[A-Za-z0-9_-]*[A-Za-z0-9]{20}[A-Za-z0-9_-]*|lf-[0-9a-f-]{36})',
+     'OpenAI, Anthropic (sk-ant-), DeepSeek, OpenRouter, Moonshot, Langfuse (sk-lf-) and others'),
     ('github', 'gh[opsur]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}', 'GitHub'),
-    ('gitlab', 'gl(?:pat|dt|rt|ft|agent|cbt|oas|ptt|soat)-[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]+)*',
-     'GitLab'),
-    ('aws', '(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])',
-     'Amazon Web Services; its secret key by the name secret'),
-    ('google', 'AIza[A-Za-z0-9_-]{16,}|ya29\.[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}',
-     'Google API key, OAuth token and client secret'),
+    ('gitlab', 'gl(?:pat|dt|rtr?|ft|agent|cbt|oas|ptt|soat|imt|ffct)-[A-Za-z0-9_-]{16,}'
+     '(?:\.[A-Za-z0-9_-]+)*', 'GitLab'),
+    ('aws', '(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])'
+     '|(?<![A-Za-z0-9+/])ABSK[A-Za-z0-9+/]{40,}=*|bedrock-api-key-[A-Za-z0-9+/]{16,}=*',
+     'Amazon Web Services, Bedrock; its secret key by the name secret'),
+    ('google', 'AIza[A-Za-z0-9_-]{16,}|ya29\.[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}'
+     '|(?<![A-Za-z0-9])AQ\.A[A-Za-z0-9_-]{40,}',
+     'Google API keys, OAuth token and client secret'),
     ('slack', 'xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{16,}', 'Slack'),
     ('stripe', '[rs]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/]{16,}', 'Stripe'),
     ('twilio', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio'),
@@ -37,13 +42,14 @@ FROM (VALUES
     ('xai', '(?<![A-Za-z0-9_])xai-[A-Za-z0-9]{16,}', 'xAI'),
     ('perplexity', '(?<![A-Za-z0-9_])pplx-[A-Za-z0-9]{16,}', 'Perplexity'),
     ('digitalocean', 'do[opr]_v1_[0-9a-f]{16,}', 'DigitalOcean'),
-    ('alibaba', '(?<![A-Za-z0-9])LTAI[A-Za-z0-9]{12,}', 'Alibaba Cloud'),
+    ('alibaba', '(?<![A-Za-z0-9])(?:LTAI[A-Za-z0-9]{12,}|STS\.[A-Za-z0-9]{20,})', 'Alibaba Cloud'),
     ('tencent', '(?<![A-Za-z0-9])AKID[A-Za-z0-9]{13,}', 'Tencent Cloud'),
     ('baidu', 'bce-v3/ALTAK-[A-Za-z0-9/]{16,}', 'Baidu Cloud'),
     ('volcengine', '(?<![A-Za-z0-9])AKLT[A-Za-z0-9]{16,}', 'Volcengine'),
     ('zhipu', '(?<![A-Za-z0-9])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])', 'Zhipu'),
-    ('azure', '(?<![A-Za-z0-9_])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{16,}[A-Za-z0-9_~-]',
-     'Microsoft Entra client secret; keys of services by the name AccountKey'),
+    ('azure', '(?<![A-Za-z0-9_])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{16,}[A-Za-z0-9_~-]'
+     '|(?<![A-Za-z0-9])[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{27,}=*',
+     'Microsoft Entra client secret, keys of Azure; of storage by the name AccountKey'),
     ('databricks', '(?<![A-Za-z0-9])dapi[0-9a-f]{32}', 'Databricks'),
     ('shopify', 'shp(?:at|ca|pa|ss)_[0-9a-fA-F]{16,}', 'Shopify'),
     ('square', 'sq0[a-z]{3}-[A-Za-z0-9_-]{16,}', 'Square'),
@@ -63,11 +69,22 @@ FROM (VALUES
     ('planetscale', 'pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_-]{16,}', 'PlanetScale'),
     ('supabase', 'sb(?:p_[0-9a-f]{16,}|_secret_[A-Za-z0-9_-]{16,})', 'Supabase'),
     ('age', 'AGE-SECRET-KEY-1[A-Z0-9]{16,}', 'age'),
+    ('vercel', '(?<![A-Za-z0-9_])vc[aciprk]_[A-Za-z0-9_-]{24,}', 'Vercel'),
+    ('netlify', '(?<![A-Za-z0-9_])nf[bcopu]_[A-Za-z0-9]{30,}', 'Netlify'),
+    ('cloudflare', '(?<![A-Za-z0-9_])cf(?:k|at|ut)_[A-Za-z0-9]{40,}', 'Cloudflare'),
+    ('doppler', '(?<![A-Za-z0-9])dp\.[a-z]{2,5}\.(?:[a-z0-9_-]+\.)?[A-Za-z0-9]{40,}', 'Doppler'),
+    ('airtable', '(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{64}', 'Airtable'),
+    ('hubspot', '(?<![A-Za-z0-9])pat-[a-z]{2}[0-9]-[0-9a-f-]{36}', 'HubSpot'),
+    ('heroku', 'HRKU-[A-Za-z0-9_-]{30,}', 'Heroku'),
+    ('resend', '(?<![A-Za-z0-9_])re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}', 'Resend'),
+    ('elevenlabs', '(?<![A-Za-z0-9_])sk_[0-9a-f]{48}', 'ElevenLabs'),
+    ('onepassword', 'ops_eyJ[A-Za-z0-9+/=_-]{40,}', 'Service account of 1Password'),
     ('services',
      '(?:tvly-|lsv2_|pcsk_|nvapi-|tgp_v1_|tskey-|xkeysib-|CFPAT-|PMAK-)[A-Za-z0-9_-]{16,}'
-     '|(?:csk-|jina_|phx_|fm2_)[A-Za-z0-9+/=]{24,}',
+     '|(?:csk-|jina_|phx_|fm2_)[A-Za-z0-9+/=]{24,}'
+     '|(?<![A-Za-z0-9])(?:e2b_[0-9a-f]{40}|fc-[0-9a-f]{32}|m0-[A-Za-z0-9]{40})',
      'Tavily, LangSmith, Pinecone, NVIDIA, Together, Tailscale, Brevo, Contentful, Postman; '
-     'Cerebras, Jina, PostHog, Fly.io'),
+     'Cerebras, Jina, PostHog, Fly.io; E2B, Firecrawl, Mem0'),
     ('private_key_base64',
      'LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUF|BFQyBQUk|BPUEVOU1)[A-Za-z0-9+/]*=*',
      'PEM once more in base64, as in the files of Kubernetes')
@@ -82,8 +99,9 @@ FROM (VALUES
     ('signed_url', '[?&](?:[Ss]ig|SIG|X-Amz-Signature|X-Amz-Security-Token)=',
      '[A-Za-z0-9%+/=_-]{20,}', 'Signatures of Azure and Amazon in an address'),
     ('web_hook',
-     'hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/[0-9]+/',
-     '[A-Za-z0-9_/-]{20,}', 'Addresses of Slack and Discord')
+     'hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/[0-9]+/'
+     '|(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/|/cgi-bin/webhook/send\?key=',
+     '[A-Za-z0-9_/-]{20,}', 'Addresses of Slack, Discord, Feishu and WeCom')
 ) AS r (name, context, pattern, description);
 
 INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
@@ -97,18 +115,19 @@ FROM (VALUES
      'PEM and PGP blocks, also where the end is missing'),
     ('url_password', 'password', '://[^\s:/@"''<>]*:', '[^\s/"''<>]+(?=@)', NULL,
      'postgres://user:password@host'),
-    ('login', 'password', '(?<![A-Za-z0-9-])(?:-u|--user)[ =]["'']?[\w.@-]+:', '[^\s"'']{4,}',
-     'value', 'curl -u user:password'),
+    ('login', 'password', '(?<![A-Za-z0-9-])(?:-u|--user)[ =]["'']?[0-9]*[^\W0-9][\w.@-]*:',
+     '[^\s"'']{4,}', 'value', 'curl -u user:password; not docker run -u 1000:1000'),
     ('authorization_header', 'authorization', '\m(?:[Bb]earer|BEARER|[Bb]asic)[ \t]+',
-     '[A-Za-z0-9._~+/-]{8,}=*', 'mixed', 'HTTP: Authorization: Bearer ..., Basic ...'),
+     '[A-Za-z0-9._~+/-]{8,}=*', 'header', 'HTTP: Authorization: Bearer ..., Basic ...'),
     ('card', 'card', '',
      '(?<![0-9A-Za-z_.])(?:'
      '(?:4[0-9]{3}|5[1-5][0-9]{2}|2(?:22[1-9]|2[3-9][0-9]|[3-6][0-9]{2}|7[01][0-9]|720)|35[0-9]{2}'
-     '|6[0-9]{3})(?:[0-9]{12}|(?:[ -][0-9]{4}){3})|4[0-9]{12}'
+     '|6[0-9]{3})(?:[0-9]{12}|(?:[ -][0-9]{4}){3})'
      '|3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}|3[0689][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{4}'
-     '|6[0-9]{16,18}|6[0-9]{3}(?:[ -][0-9]{4}){3}[ -][0-9]{3})(?![0-9A-Za-z_])', 'card',
+     '|(?:62|67)[0-9]{15,17}|6[0-9]{3}(?:[ -][0-9]{4}){3}[ -][0-9]{3})(?![0-9A-Za-z_])', 'card',
      'Visa 4, Mastercard 51 to 55 and 2221 to 2720, American Express 34 and 37, Diners Club 30, '
-     '36, 38, 39, JCB 35, Discover, UnionPay and Maestro 6; also in groups'),
+     '36, 38, 39, JCB 35, Discover, UnionPay and Maestro 6; also in groups. Of 17 to 19 digits in '
+     'one those of UnionPay (62) and Maestro (67): ids are as long'),
     ('chinese_id', 'id_number', '',
      '(?<![0-9A-Za-z])[1-9][0-9]{5}(?:19|20)[0-9]{2}[01][0-9][0-3][0-9]{4}[0-9Xx](?![0-9A-Za-z])',
      'chinese_id', 'Identity card of China (GB 11643)'),

@@ -12,7 +12,6 @@ CREATE TABLE import (
     place smallint NOT NULL DEFAULT 0,
     found jsonb NOT NULL DEFAULT '{}',
     archive_job bigint,
-    begun_at timestamptz NOT NULL DEFAULT now(),
     ended_at timestamptz,
     PRIMARY KEY (user_id, file_hash)
 );

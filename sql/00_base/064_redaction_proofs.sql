@@ -10,12 +10,13 @@ BEGIN ATOMIC
     FROM string_to_table(reverse(digits), NULL) WITH ORDINALITY AS t (d, place);
 END;
 
--- A security code may follow a number of 16 digits, which then looks like one of 19.
+-- A security code may follow a number in groups of 16 digits, which then looks like one of 19.
 CREATE OR REPLACE FUNCTION _is_card(secret text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT ltrim(d.digits, left(d.digits, 1)) <> ''
-       AND (_luhn(d.digits) OR length(d.digits) > 16 AND _luhn(left(d.digits, 16)))
+       AND (_luhn(d.digits)
+            OR length(d.digits) > 16 AND d.digits <> secret AND _luhn(left(d.digits, 16)))
     FROM translate(secret, ' -', '') AS d (digits);
 END;
 
@@ -44,7 +45,7 @@ CREATE OR REPLACE FUNCTION _is_secret_value(secret text) RETURNS boolean
             'expired|expires|wrong|correct|incorrect|strong|weak|unknown|default|example|'
             'placeholder|here|there|this|that|these|those|what|when|where|which|with|from|your|'
             'yours|must|should|shall|will|would|cannot|field|value|input|above|below|sent|stored|'
-            'saved|hashed|encrypted|plain|plaintext|same|only|also|then|please|flag|option|'
+            'saved|hashed|encrypted|plain|plaintext|same|only|also|then|please|flag|option|await|'
             '(?:[a-z0-9]+[_-])*(?:password|passwd|pwd|passphrase|passcode|token|secret|key|apikey))'
             '[].,:;!?)}]*$'
         AND secret !~ (
@@ -55,9 +56,14 @@ CREATE OR REPLACE FUNCTION _is_secret_value(secret text) RETURNS boolean
             '|^(?:~|[.]{1,2})?/(?:$|home|Users|usr|etc|var|tmp|opt|run|root|mnt|srv|app|data|work|'
             'secrets)|^(?:~|[.]{1,2})/');
 
-CREATE OR REPLACE FUNCTION _is_mixed(secret text) RETURNS boolean
+-- Behind Bearer or Basic: a long word with a digit, or user:password in base64, unlike "basic
+-- PostgreSQL" and "basic OAuth2.0".
+CREATE OR REPLACE FUNCTION _is_header(secret text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN secret ~ '[0-9]|[a-z][A-Z]';
+    RETURN CASE WHEN secret ~ '[0-9]' AND length(secret) >= 16 THEN true
+                WHEN secret ~ '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'
+                THEN position(':'::bytea IN decode(secret, 'base64')) > 0
+                ELSE false END;
 
 CREATE OR REPLACE FUNCTION _is_proven(proof text, secret text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -66,5 +72,5 @@ CREATE OR REPLACE FUNCTION _is_proven(proof text, secret text) RETURNS boolean
         WHEN 'chinese_id' THEN _is_chinese_id(secret)
         WHEN 'us_ssn' THEN _is_us_ssn(secret)
         WHEN 'value' THEN _is_secret_value(secret)
-        WHEN 'mixed' THEN _is_mixed(secret)
+        WHEN 'header' THEN _is_header(secret)
         ELSE true END;

@@ -12,6 +12,11 @@ BEGIN
     RETURN coalesce(kind, _named_kind(words), 'secret');
 END $$;
 
+-- A number that is called a token counts them, as in max_token=4096.
+CREATE OR REPLACE FUNCTION _is_count(kind text, secret text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN kind = 'token' AND secret ~ '^[0-9]{1,7}$';
+
 -- rule: two groups, what stays and what goes, or none, and all goes. kind NULL: it is called so in
 -- what stays.
 CREATE OR REPLACE FUNCTION _has_context(rule text) RETURNS boolean
@@ -33,8 +38,8 @@ BEGIN
     RETURN (
         SELECT string_agg(p.rest || CASE
                    WHEN p.secret IS NULL THEN ''
-                   WHEN _is_proven(proof, p.secret) THEN
-                       p.stays || '[redacted:' || _kind_of(kind, p.stays) || ']'
+                   WHEN _is_proven(proof, p.secret) AND NOT _is_count(k.kind, p.secret) THEN
+                       p.stays || '[redacted:' || k.kind || ']'
                    ELSE p.stays || p.secret END, '' ORDER BY p.place)
         FROM (
             SELECT r.rest, r.place, r.match[cardinality(r.match)] AS secret,
@@ -42,7 +47,8 @@ BEGIN
             FROM ROWS FROM (regexp_split_to_table(content, rule),
                             regexp_matches(content, rule, 'g')) WITH ORDINALITY
                  AS r (rest, match, place)
-        ) AS p);
+        ) AS p,
+        LATERAL (SELECT _kind_of(_redact_part.kind, p.stays) OFFSET 0) AS k (kind));
 END $$;
 
 CREATE OR REPLACE FUNCTION _redact_matches(content text, rule text, kind text, proof text)

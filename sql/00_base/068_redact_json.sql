@@ -37,7 +37,8 @@ BEGIN
         ELSIF token ~ '^["0-9-]' AND token <> '""' THEN
             said := token::jsonb #>> '{}';
             redacted := CASE WHEN kind IS NULL THEN _redact(said)
-                             WHEN said ~ '^\[redacted:[a-z][a-z0-9_]{0,39}\]$' THEN said
+                             WHEN said ~ '^\[redacted:[a-z][a-z0-9_]{0,39}\]$'
+                               OR _is_count(kind, said) THEN said
                              ELSE '[redacted:' || kind || ']' END;
             IF redacted <> said THEN
                 token := to_jsonb(redacted);

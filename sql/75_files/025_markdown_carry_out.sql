@@ -119,6 +119,9 @@ BEGIN
             SELECT jsonb_object_agg(r.memory_id, r.refused)
             FROM _revise_each(user_id, step.ids, step.new_values, step.action, step.reason,
                               run_id) AS r), '{}');
+        IF step.action = 'FORGET' THEN
+            PERFORM _renew_summary(user_id);
+        END IF;
     END LOOP;
     fresh := ARRAY(SELECT c FROM unnest(plan) AS c
                    WHERE c.changed = 'database' AND c.action = 'ADD');

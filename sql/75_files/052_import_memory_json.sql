@@ -170,6 +170,7 @@ BEGIN
     LOOP
         PERFORM _retire(user_id, changed.ids, 'forgotten', 'FORGET', 'file', changed.reason, now(),
                         run_id);
+        PERFORM _renew_summary(user_id);
     END LOOP;
     INSERT INTO access AS a (user_id, memory_id, count, last_at)
     SELECT DISTINCT ON (h.id) _carry_out.user_id, h.id, p.count, p.last_at

@@ -87,6 +87,27 @@ API_KEYS = {
     "brevo": "xk" + "eysib-" + HEX + "-" + MIXED[:16],
     "fly": "fm" + "2_" + MIXED,
     "contentful": "CF" + "PAT-" + MIXED[:43],
+    "google of 2025": "A" + "Q.Ab8RN6" + MIXED[:42],
+    "bedrock": "AB" + "SK" + MIXED + MIXED,
+    "bedrock for a day": "bedrock-" + "api-key-" + MIXED,
+    "azure service": MIXED + "aB3d" + "JQ" + "QJ99" + UPPER[:28],
+    "langfuse": "sk" + "-lf-123e4567-e89b-12d3-a456-426614174000",
+    "gitlab runner": "gl" + "rtr-" + MIXED[:20],
+    "alibaba for an hour": "ST" + "S." + MIXED[:24],
+    "vercel": "vc" + "p_" + MIXED,
+    "vercel gateway": "vc" + "k_" + MIXED,
+    "netlify": "nf" + "p_" + MIXED[:36],
+    "cloudflare": "cf" + "ut_" + MIXED,
+    "doppler": "dp" + ".st.dev." + MIXED[:43],
+    "airtable": "pa" + "t" + MIXED[:14] + "." + HEX,
+    "hubspot": "pa" + "t-na1-123e4567-e89b-12d3-a456-426614174000",
+    "heroku": "HR" + "KU-" + MIXED,
+    "resend": "r" + "e_" + MIXED[:8] + "_" + MIXED[:24],
+    "elevenlabs": "s" + "k_" + HEX[:48],
+    "1password": "op" + "s_ey" + "JzaWduSW5BZGRyZXNzIjoi" + MIXED,
+    "e2b": "e2" + "b_" + HEX[:40],
+    "firecrawl": "f" + "c-" + HEX[:32],
+    "mem0": "m" + "0-" + MIXED[:40],
 }
 JWT = "ey" + "JhbGciOiJIUzI1NiJ9.ey" + "JzdWIiOiIxMjM0In0." + MIXED[:43]
 
@@ -104,7 +125,7 @@ CARDS = [
     "6011111111111117",
     "6222021234567890128",
     "3530111333300000",
-    "4222222222222",
+    "6759649826438453128",
 ]
 
 SECRETS = {
@@ -153,6 +174,8 @@ SECRETS = {
     "AccountKey=" + MIXED + "==;Endpoint=x": "AccountKey=[redacted:api_key];Endpoint=x",
     "Authorization: Bearer " + MIXED[:20]: "Authorization: Bearer [redacted:authorization]",
     "Authorization: Basic dXNlcjpwYXNz": "Authorization: Basic [redacted:authorization]",
+    "curl -u 7bob:hunter2 https://x.org": "curl -u 7bob:[redacted:password] https://x.org",
+    "token=12345678": "token=[redacted:token]",
     "-H 'authorization: abc123def'": "-H 'authorization: [redacted:authorization]'",
     "curl -u bob:hunter2 https://x.org": "curl -u bob:[redacted:password] https://x.org",
     "postgres://bob:hunter2@db:5432/x": "postgres://bob:[redacted:password]@db:5432/x",
@@ -169,6 +192,12 @@ SECRETS = {
     f"client-key-data: {ENCODED}\nname: x": "client-key-data: [redacted:api_key]\nname: x",
     "https://hooks.slack." + "com/services/T0123/B0123/" + MIXED[:24]: (
         "https://hooks.slack.com/services/[redacted:token]"
+    ),
+    "https://open.feishu.cn/open-apis/bot/v2/hook/123e4567-e89b-12d3-a456-426614174000": (
+        "https://open.feishu.cn/open-apis/bot/v2/hook/[redacted:token]"
+    ),
+    "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=123e4567-e89b-12d3-a456-426614174000": (
+        "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=[redacted:token]"
     ),
     "https://x.blob.core.windows.net/c?sv=2020&" + "sig=" + MIXED: (
         "https://x.blob.core.windows.net/c?sv=2020&sig=[redacted:token]"
@@ -197,6 +226,14 @@ KEPT = [
     "the secret is to stay calm",
     "Our secret: never give up!",
     "basic understanding of internationalization",
+    "Ada has basic JavaScript knowledge; Basic PostgreSQL, basic OAuth2.0, Basic HTML5/CSS3",
+    "Bearer AuthenticationScheme",
+    "docker run -u 1000:1000 postgres, docker exec --user 1001:1001 db sh",
+    "max_token=4096, the context token is 128000",
+    "最大token是4096，上下文 token 为 128000，令牌是32000个",
+    "const token = await getToken()",
+    "Discord 648123456789012343, order 6481234567890123450",
+    "EAN 4006381333924, 4902778914336",
     "commit 3f786850e387550fdab836ed7e6dc881de23001b",
     "sha256:" + HEX,
     "id 123e4567-e89b-12d3-a456-426614174000",

@@ -183,6 +183,8 @@ def test_what_is_no_longer_in_the_file_is_forgotten_if_asked(tx):
     mine = remember(tx, "never in the file")
     fewer = {**MEMORY, "memories": MEMORY["memories"][:1]}
     assert actions(take(tx, fewer, delete_missing=True)) == ["NOOP", "FORGET"]
+    # The summary may tell of it.
+    assert value(tx, "SELECT array_agg(kind) FROM memoir.job") == ["rolling_summary"]
     assert contents(tx) == [MEMORY["memories"][0]["content"], "never in the file"]
     assert mine
 

@@ -82,6 +82,13 @@ def test_what_is_deleted_from_the_file_is_forgotten_and_can_be_restored(folder, 
     assert folder.sync() == [("ADD", "file")]
 
 
+def test_a_summary_that_may_tell_of_what_was_deleted_is_made_anew(folder, tx):
+    call(tx, "set_rolling_summary", summary="Ada likes green tea.")
+    folder.edit("tea is green ", "")
+    folder.sync()
+    assert value(tx, "SELECT array_agg(kind) FROM memoir.job") == ["rolling_summary"]
+
+
 def test_an_emptied_bullet_is_forgotten_and_goes(folder, tx):
     folder.edit("tea is green ", "")
     assert folder.sync() == [("FORGET", "database")]

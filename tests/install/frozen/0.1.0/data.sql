@@ -23,8 +23,8 @@ INSERT INTO memoir.file_head (user_id, name, written, read_at) VALUES
 INSERT INTO memoir.gold (user_id, gold_id, gold_set, query, query_hash, query_vec, model, created_at) VALUES
 ('ada', '1', 'first', 'Why did logins fail?', E'\\x80c50764dc50974b56d18e76aa4f8e086f6b516873025f26f49b17685d9f626f', '[1,0,0,0]', '1', '2026-04-01 00:00:27+00:00');
 
-INSERT INTO memoir.import (user_id, file_hash, vectors, counts, highest_id, shift, line, checksum, place, found, archive_job, begun_at, ended_at) VALUES
-('moved', E'\\xebd0629e792dc1aea604bea1314e14b145746bf75d92d32154b58b87535ea0a5', 'true', '{"user": 1, "memory": 1, "tool_call": 1}', '15', '17', '5', E'\\xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '14', '{"user": 1, "memory": 1, "tool_call": 1}', NULL, '2026-04-01 00:00:33+00:00', '2026-04-01 00:00:33+00:00');
+INSERT INTO memoir.import (user_id, file_hash, vectors, counts, highest_id, shift, line, checksum, place, found, archive_job, ended_at) VALUES
+('moved', E'\\xebd0629e792dc1aea604bea1314e14b145746bf75d92d32154b58b87535ea0a5', 'true', '{"user": 1, "memory": 1, "tool_call": 1}', '15', '17', '5', E'\\xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '14', '{"user": 1, "memory": 1, "tool_call": 1}', NULL, '2026-04-01 00:00:33+00:00');
 
 INSERT INTO memoir.job_kind (name, needs, payload_schema, description) VALUES
 ('report', 'nothing', '{"type": "object"}', 'A report.')
@@ -56,7 +56,7 @@ INSERT INTO memoir.query_expansion (user_id, query_hash, query, expansion, uses,
 
 INSERT INTO memoir.redaction_rule (name, kind, matches, context, pattern, any_case, proof, sign, enabled, description) VALUES
 ('badge', 'badge', 'text', '', 'BDG-[0-9]{6}', 'false', NULL, NULL, 'true', 'Badges of the canteen'),
-('discord', 'api_key', 'text', '', E'(?<![A-Za-z0-9])[MNO][A-Za-z0-9_-]{20,}\\.[A-Za-z0-9_-]{6}\\.[A-Za-z0-9_-]{16,}', 'false', NULL, E'{"[A-Za-z0-9_-]{16}","sk-|gh[opsur]_|github_pat|gl[a-z]{2,5}-|AKI[AD]|A[SB]IA|ACCA|AKLT|LTA[IK]|AIza|ya29|GOCSPX|xox|xapp|[rs]k_|whsec|SK[0-9a-f]{4}|SG\\\\.|key-|npm_|pypi|gems_|dckr|hf_|api_org|r8_|gsk_|xai-|pplx|_v1_|[0-9a-f]{8}\\\\.[0-9A-Za-z]{8}|Q~|dapi|shp[acps]|sq0|:AA|\\\\.[A-Za-z0-9_-]{6}\\\\.|AT(?:AT|CT|BB)|ntn_|lin_|figd|gls?[ac]_|NRAK|ntry|hv[bsr]\\\\.|atlas|pul-|pscale|sb(?:p|_s)|AGE-S|eyJ|[Ss]ig|SIG|-Security|hook|tvly|lsv2|pcsk|nvapi|tgp_|tskey|xkeys|CFPAT|PMAK|csk-|jina_|phx_|fm2_|LS0tLS"}', 'false', 'Discord bot')
+('discord', 'api_key', 'text', '', E'(?<![A-Za-z0-9])[MNO][A-Za-z0-9_-]{20,}\\.[A-Za-z0-9_-]{6}\\.[A-Za-z0-9_-]{16,}', 'false', NULL, E'{"[A-Za-z0-9_-]{16}","sk-|gh[opsur]_|github_pat|gl[a-z]{2,5}-|AKI[AD]|A[SB]IA|ACCA|AKLT|LTA[IK]|AIza|ya29|GOCSPX|xox|xapp|[rs]k_|whsec|SK[0-9a-f]{4}|SG\\\\.|key-|npm_|pypi|gems_|dckr|hf_|api_org|r8_|gsk_|xai-|pplx|_v1_|[0-9a-f]{8}\\\\.[0-9A-Za-z]{8}|Q~|dapi|shp[acps]|sq0|:AA|\\\\.[A-Za-z0-9_-]{6}\\\\.|AT(?:AT|CT|BB)|ntn_|lin_|figd|gls?[ac]_|NRAK|ntry|hv[bsr]\\\\.|atlas|pul-|pscale|sb(?:p|_s)|AGE-S|eyJ|[Ss]ig|SIG|-Security|hook|tvly|lsv2|pcsk|nvapi|tgp_|tskey|xkeys|CFPAT|PMAK|csk-|jina_|phx_|fm2_|LS0tLS|AQ\\\\.A|ABSK|-api-key-|JQQJ9|STS\\\\.|vc[aciprk]_|nf[bcopu]_|cf(?:k|at|ut)_|dp\\\\.[a-z]|pat[A-Za-z0-9]{14}\\\\.|pat-[a-z]|HRKU|re_[A-Za-z0-9]{8}|ops_e|e2b_|fc-[0-9a-f]{16}|m0-"}', 'false', 'Discord bot')
 ON CONFLICT (name) DO UPDATE SET name = excluded.name, kind = excluded.kind, matches = excluded.matches, context = excluded.context, pattern = excluded.pattern, any_case = excluded.any_case, proof = excluded.proof, sign = excluded.sign, enabled = excluded.enabled, description = excluded.description;
 
 INSERT INTO memoir.retrieval (user_id, retrieval_id, created_at, as_of, mode, query, ids, kinds, score, weights, chosen, token_used, token_budget, elapsed_ms, used_ids, counted) VALUES
