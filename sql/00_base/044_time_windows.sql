@@ -153,14 +153,15 @@ BEGIN
     RETURN spans;
 END $$;
 
--- Full-width digits count; of a long question the first 2,000 characters, and the first 20
+-- Full-width digits count, and traditional characters; of a long question the first 2,000 characters, and the first 20
 -- dates of each kind (_dates_written), bound the work.
 CREATE OR REPLACE FUNCTION _named_spans(question text, at timestamptz) RETURNS tstzmultirange
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    flat CONSTANT text := normalize(left(question, 2000), NFKC);
+    flat CONSTANT text := translate(normalize(left(question, 2000), NFKC),
+                                    '週個禮這兩幾時過號', '周个礼这两几时过号');
 BEGIN
     IF at >= '1910-01-01' AND at < '2190-01-01' THEN
         RETURN nullif(_calendar_spans(flat, at) + _relative_spans(flat, at), '{}');
@@ -173,8 +174,8 @@ END $$;
 CREATE OR REPLACE FUNCTION _time_windows(question text, at timestamptz) RETURNS tstzmultirange
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE
-        WHEN question ~ '[0-9０-９年月周昨今]|星期|礼拜|季度|前天|[天日时][以之前]|[春夏秋冬][天季]|'
-                        '[近去这的][一二两三四五六七八九十几]'
+        WHEN question ~ '[0-9０-９年月周週昨今]|星期|[礼禮]拜|季度|前天|[天日时時][以之前]|[春夏秋冬][天季]|'
+                        '[近去这這的][一二两兩三四五六七八九十几幾]'
              OR lower(question COLLATE "C") LIKE ANY (
                 '{%uary%,%march%,%april%,%may%,%june%,%july%,%august%,%tember%,%october%,%vember%,'
                 '%cember%,%summer%,%winter%,%spring%,%utumn%,%fall%,%last%,%past%,%this%,'

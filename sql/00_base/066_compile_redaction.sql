@@ -87,10 +87,10 @@ DECLARE
     adverb CONSTANT text := '[ \t]*(?:已[经經]?|[现現]在?|就|[应應][该該]|被)?';
     is_said CONSTANT text := $$(?:[ \t]+(?:is|was|to)(?:[ \t]*[:：]|[ \t])|$$ || adverb
         || $$(?:[设設改换換])?[是为為成叫]了?[:：]?|(?<=[码碼令钥]))[ \t]{0,4}["'`“‘「『]?$$;
-    -- A value is visible ASCII, or letters and digits as wide as a Chinese character; , ; and & only
-    -- where nothing else is assigned behind. It begins and ends without brackets. An odd value has
-    -- more than letters in it. That is no lookahead, which would read to the end of the text at
-    -- every name.
+    -- A value is visible ASCII, or letters and digits as wide as Chinese; , ; and & only where
+    -- nothing else is assigned behind. It begins and ends without brackets. An odd value has more
+    -- than letters in it. That is no lookahead, which would read to the end of the text at every
+    -- name.
     head CONSTANT text := '[!#-%*+\x2d-:=-Z^_a-z|~０-９Ａ-Ｚａ-ｚ]';
     body CONSTANT text :=
         '(?:[!#-%(-+\x2d-:=-_a-~０-９Ａ-Ｚａ-ｚ]|[,;&](?![\s\w.-]*[=:]|\s|$))*';

@@ -36,6 +36,13 @@ BEGIN
           IS NOT TRUE;
 END $$;
 
+-- in_progress and pending (D0 1.5), and what trackers of work call the same.
+CREATE OR REPLACE FUNCTION _is_open(status text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN translate(_lower(btrim(status)), ' -', '__') IN (
+        'in_progress', 'pending', 'open', 'active', 'started', 'doing', 'ongoing', 'todo', 'to_do',
+        'planned', '进行中', '待办', '待处理', '未开始');
+
 CREATE OR REPLACE FUNCTION _profile_snippet(user_id text, known_until timestamptz,
                                             OUT snippet text, OUT memory_ids bigint[])
     LANGUAGE plpgsql STABLE
@@ -56,7 +63,7 @@ BEGIN
                                    coalesce(_line(m.data ->> 'progress', 20), '0')), '') AS line
          FROM _profile_memories(_profile_snippet.user_id, known_until) AS m
          JOIN kind AS k ON k.name = m.kind
-         WHERE m.kind = 'okr' AND m.data ->> 'status' IN ('in_progress', 'pending')
+         WHERE m.kind = 'okr' AND _is_open(m.data ->> 'status')
          WINDOW goals AS (ORDER BY _priority(m.data -> 'priority') NULLS LAST,
                                    _number(m.data -> 'progress') DESC NULLS LAST,
                                    m.created_at, m.memory_id)

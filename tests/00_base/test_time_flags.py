@@ -26,6 +26,9 @@ ASKS_WHEN = [
     "会议是几号",
     "生日是哪个月",
     "多久以前的事",
+    "什麼時候開會",
+    "是哪個週末",
+    "幾個月前搬家的",
 ]
 ASKS_SOMETHING_ELSE = [
     "",
@@ -41,6 +44,7 @@ ASKS_SOMETHING_ELSE = [
     "哪里",
     "几年级",
     "几个人",
+    "幾年級",
 ]
 SAYS_WHEN = [
     "I went there yesterday.",
@@ -67,6 +71,9 @@ SAYS_WHEN = [
     "2023年",
     "周五见",
     "去年夏天",
+    "上個月去了",
+    "後天出發",
+    "三個小時後",
 ]
 SAYS_NO_TIME = [
     "",
@@ -80,6 +87,7 @@ SAYS_NO_TIME = [
     "我喜欢喝茶",
     "三个人",
     "五年级",
+    "五年級",
 ]
 TIMES = """yesterday today tonight tomorrow nowadays weekend ago monday tuesday wednesday thursday
     friday saturday sunday january february march april may june july august september october

@@ -67,7 +67,13 @@ def test_a_priority_in_words_stands_among_numbers(tx):
     assert [line.split()[0] for line in shown(tx)] == ["zero", "one", "two"]
 
 
-@pytest.mark.parametrize("status", ["done", "cancelled", None])
+@pytest.mark.parametrize("status", ["In Progress", "to-do", "OPEN", "进行中"])
+def test_a_goal_is_open_in_the_words_of_any_tracker(tx, status):
+    goal(tx, "Open the tea house", status=status)
+    assert shown(tx, "unrelated") == [f"Open the tea house ({status}, 0%)"]
+
+
+@pytest.mark.parametrize("status", ["done", "cancelled", "已完成", None])
 def test_a_goal_that_is_not_open_is_not_in_the_profile(tx, status):
     goal(tx, "Open the tea house", status=status)
     assert recall(tx, "unrelated").block == NOTHING
