@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from tests.rows import NOW, add_mode, ago, call, candidate_scores, explain, found, remember, say
 
+pytestmark = pytest.mark.usefixtures("planned_once")
+
 SPOKEN = datetime(2023, 5, 10, 12, tzinfo=UTC)
 
 

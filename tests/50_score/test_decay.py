@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.rows import MODES, NOW, add_event, ago, explain, lines, recall, remember
 
+pytestmark = pytest.mark.usefixtures("planned_once")
+
 EXACT = 1e-9
 WEIGHTS = {"task": 1.0, "learning": 0.8, "okr": 1.5, "capability": 1.0}
 

@@ -18,6 +18,8 @@ from tests.rows import (
     value,
 )
 
+pytestmark = pytest.mark.usefixtures("planned_once")
+
 ALL = MODES + OTHER_MODES
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests import oracle
 from tests.rows import MODES, NOW, OTHER_MODES, ago, explain, recall, sentences, store
 
-pytestmark = pytest.mark.usefixtures("side_by_side")
+pytestmark = pytest.mark.usefixtures("side_by_side", "planned_once")
 
 EXACT = 1e-9
 KINDS = ("task", "learning", "okr", "preference", "fact", "command_output", "general", "procedural")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.rows import MODES, NOW, add_event, ago, explain, remember
 
+pytestmark = pytest.mark.usefixtures("planned_once")
+
 WEIGHTS = {
     "task": (1.0, 1.2, 1.0, 0.8),
     "learning": (0.8, 1.0, 1.5, 0.6),

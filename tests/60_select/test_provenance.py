@@ -6,6 +6,8 @@ import pytest
 from psycopg.types.json import Jsonb
 from tests.rows import add_mode, call, explain, found, remember, say
 
+pytestmark = pytest.mark.usefixtures("planned_once")
+
 FACT = "Ann drinks green tea daily, with honey"
 
 

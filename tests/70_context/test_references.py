@@ -18,6 +18,8 @@ from tests.rows import (
     value,
 )
 
+pytestmark = pytest.mark.usefixtures("planned_once")
+
 
 @pytest.fixture
 def citing(tx):

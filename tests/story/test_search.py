@@ -9,6 +9,8 @@ import pytest
 from psycopg.types.json import Jsonb
 from tests.rows import call, store, value
 
+pytestmark = pytest.mark.usefixtures("planned_once")
+
 SET = json.loads(Path(__file__).with_name("bilingual.json").read_text(encoding="utf-8"))
 
 
