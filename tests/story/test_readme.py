@@ -15,21 +15,45 @@ EXAMPLE = re.compile(r"```sql\n(.*?)```\n```text\n(.*?)```", re.DOTALL)
 MODES = re.compile(r"^\| (`.*`) \| (?:D\d|measured) \|", re.MULTILINE)
 
 
-def printed(dsn: str, statements: str, version: int) -> str:
-    """What psql prints for them.
+# Between two examples, on both streams: each begins as in a session of its own, plans are kept.
+NEXT = "next example"
+BEGIN = f"""
+\\echo {NEXT}
+\\warn {NEXT}
+RESET ROLE; RESET SESSION AUTHORIZATION; RESET ALL;
+\\set ON_ERROR_STOP %s
+\\pset tuples_only %s
+\\pset format %s
+"""
 
-    A first line ``-- psql -At`` gives it options, ``-- refused`` says that they must fail.
+
+def script(statements: str) -> str:
+    """An example as psql is to run it.
+
+    A first line ``-- psql -At`` asks for bare rows, ``-- refused`` says that it must fail.
     """
     first = statements.split("\n", maxsplit=1)[0]
-    options = first.split()[2:] if first.startswith("-- psql") else []
-    variables = ["-v", "ON_ERROR_STOP=1", "-v", "SHOW_CONTEXT=never"]
-    command = [str(server.psql(version)), "-X", "-q", *options, *variables, "-d", dsn]
-    done = subprocess.run(command, check=False, input=statements, text=True, capture_output=True)
-    if first == "-- refused":
-        assert done.returncode != 0
-        return done.stderr
+    bare, refused = first == "-- psql -At", first == "-- refused"
+    assert bare or not first.startswith("-- psql")
+    begin = BEGIN % (
+        "off" if refused else "on",
+        "on" if bare else "off",
+        "unaligned" if bare else "aligned",
+    )
+    return begin + statements
+
+
+def printed(dsn: str, examples: list[str], version: int) -> list[str]:
+    """What psql prints for each; for one that is refused, the error."""
+    command = [str(server.psql(version)), "-X", "-q", "-v", "SHOW_CONTEXT=never", "-d", dsn]
+    text = "".join(map(script, examples))
+    done = subprocess.run(command, check=False, input=text, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    said, warned = (stream.split(f"{NEXT}\n")[1:] for stream in (done.stdout, done.stderr))
+    return [
+        error if example.startswith("-- refused") else output
+        for example, output, error in zip(examples, said, warned, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
@@ -37,9 +61,8 @@ def test_every_example_prints_what_the_page_says(dsn, db, page):
     text = page.read_text(encoding="utf-8")
     examples = EXAMPLE.findall(text)
     assert len(examples) == text.count("```sql\n") > 0
-    version = db.info.server_version // 10000
-    for statements, output in examples:
-        assert printed(dsn, statements, version) == output
+    statements, outputs = zip(*examples, strict=True)
+    assert printed(dsn, statements, db.info.server_version // 10000) == [*outputs]
 
 
 def test_the_readme_names_every_mode(tx):
