@@ -52,6 +52,10 @@ BEGIN
     PERFORM FROM memory AS m
     WHERE m.user_id = owner AND m.memory_id = ANY (ids) AND m.source IS NOT NULL
     FOR SHARE;
+    -- A transaction that does not see what was changed before it had the lock ends here (40001).
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        PERFORM FROM trace AS t WHERE t.user_id = owner AND t.memory_id = ANY (ids) FOR SHARE;
+    END IF;
     WITH added AS (
         INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance, session,
                            position, asks, derived, cost, brief_cost, term_count, terms, line,

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 from tests.rows import call, refused, remember, remember_all, sentences, until, value
 from writers import USER, faults, write_at_once
 
@@ -168,3 +169,17 @@ def test_what_another_did_unseen_is_a_serialization_failure(db, dsn, statement):
         call(db, "message_add", session_id="monday", role="user", content="hello")
         with pytest.raises(psycopg.errors.SerializationFailure):
             late.execute(f"SELECT memoir.{statement}")
+
+
+def test_of_two_that_do_not_see_each_other_one_takes_a_place_in_the_past(db, dsn):
+    # Given a fact, and two connections of REPEATABLE READ, one of which began to read
+    strict = make_conninfo(dsn, options="-c default_transaction_isolation=repeatable\\ read")
+    remember(db, "Rome", subject="home", valid_from="2025-06-01")
+    with psycopg.connect(strict) as early, psycopg.connect(strict) as late:
+        late.execute("SELECT FROM memoir.memory")
+        # When both learn what was before
+        remember(early, "Oslo", subject="home", valid_from="2025-03-01")
+        early.commit()
+        # Then the second, who would not end where the first begins, is to try again
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            remember(late, "Bern", subject="home", valid_from="2025-02-01")

@@ -424,6 +424,20 @@ def test_no_memory_is_lost_that_is_written_during_the_switch(db, dsn):
     assert recall(db, "tea milk", user_id="ada").memory_ids == [late, early]
 
 
+def test_a_trace_is_made_of_the_text_there_is_whatever_the_isolation(db, dsn):
+    # Given a model that knows nothing yet, and a transaction that began before a change
+    call(db, "use_model", name="small", dimensions=3)
+    tea = remember(db, "tea is green", user_id="ada")
+    call(db, "add_model", name="large", dimensions=4)
+    with psycopg.connect(dsn) as late:
+        late.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        late.execute("SELECT FROM memoir.trace")
+        call(db, "update_memory", memory_id=tea, content="tea is black", user_id="ada")
+        # When it makes the traces, then the old text gets none
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            make_traces(late)
+
+
 def test_writers_meet_a_switch(db, dsn):
     call(db, "use_model", name="small", dimensions=3)
     call(db, "add_model", name="large", dimensions=4)
