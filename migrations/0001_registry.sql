@@ -37,17 +37,21 @@ COMMENT ON COLUMN embedding_model.text_limit IS
     'names, so that a write reads one row. Do not write.';
 
 CREATE TABLE kind (
-    kind_id smallint PRIMARY KEY CHECK (kind_id BETWEEN 1 AND 62),
+    kind_id smallint PRIMARY KEY CONSTRAINT kind_id_is_1_to_62 CHECK (kind_id BETWEEN 1 AND 62),
     name text NOT NULL UNIQUE,
     aliases text[] NOT NULL DEFAULT '{}',
     layer text NOT NULL
+        CONSTRAINT layer_is_working_episodic_semantic_procedural_or_profile
         CHECK (layer IN ('working', 'episodic', 'semantic', 'procedural', 'profile')),
     half_life_days float8
         CONSTRAINT half_life_days_is_null_or_1e_4_to_1e6
         CHECK (half_life_days BETWEEN 1e-4 AND 1e6),
-    importance float8 NOT NULL DEFAULT 0.5 CHECK (importance BETWEEN 0 AND 1),
+    importance float8 NOT NULL DEFAULT 0.5
+        CONSTRAINT importance_is_0_to_1 CHECK (importance BETWEEN 0 AND 1),
     priority smallint NOT NULL DEFAULT 0,
-    lifetime text NOT NULL DEFAULT 'core' CHECK (lifetime IN ('core', 'working', 'temporary')),
+    lifetime text NOT NULL DEFAULT 'core'
+        CONSTRAINT lifetime_is_core_working_or_temporary
+        CHECK (lifetime IN ('core', 'working', 'temporary')),
     heading text NOT NULL,
     description text NOT NULL
 );
@@ -78,29 +82,41 @@ CREATE TABLE mode (
     base_weight float8 NOT NULL DEFAULT 1,
     interaction_weight float8 NOT NULL DEFAULT 0,
     priority_weight float8 NOT NULL DEFAULT 0,
-    importance_power float8 NOT NULL DEFAULT 0 CHECK (importance_power BETWEEN 0 AND 4),
-    recency_power float8 NOT NULL DEFAULT 0 CHECK (recency_power BETWEEN 0 AND 4),
-    recency_from text NOT NULL DEFAULT 'created' CHECK (recency_from IN ('created', 'accessed')),
-    recency_rate float8 NOT NULL DEFAULT 0 CHECK (recency_rate >= 0),
-    recency_floor float8 NOT NULL DEFAULT 0 CHECK (recency_floor BETWEEN 0 AND 1),
+    importance_power float8 NOT NULL DEFAULT 0
+        CONSTRAINT importance_power_is_0_to_4 CHECK (importance_power BETWEEN 0 AND 4),
+    recency_power float8 NOT NULL DEFAULT 0
+        CONSTRAINT recency_power_is_0_to_4 CHECK (recency_power BETWEEN 0 AND 4),
+    recency_from text NOT NULL DEFAULT 'created'
+        CONSTRAINT recency_from_is_created_or_accessed
+        CHECK (recency_from IN ('created', 'accessed')),
+    recency_rate float8 NOT NULL DEFAULT 0
+        CONSTRAINT recency_rate_is_0_to_1e6 CHECK (recency_rate BETWEEN 0 AND 1e6),
+    recency_floor float8 NOT NULL DEFAULT 0
+        CONSTRAINT recency_floor_is_0_to_1 CHECK (recency_floor BETWEEN 0 AND 1),
     whole_days boolean NOT NULL DEFAULT false,
     unaccessed_days float8 DEFAULT 365
         CONSTRAINT unaccessed_days_is_0_to_1e5 CHECK (unaccessed_days BETWEEN 0 AND 1e5),
     kind_decay boolean NOT NULL DEFAULT true,
-    minimum_relevance float8 NOT NULL DEFAULT 0 CHECK (minimum_relevance BETWEEN 0 AND 1),
+    minimum_relevance float8 NOT NULL DEFAULT 0
+        CONSTRAINT minimum_relevance_is_0_to_1 CHECK (minimum_relevance BETWEEN 0 AND 1),
     threshold float8 NOT NULL DEFAULT 0,
-    candidate_limit int NOT NULL DEFAULT 40 CHECK (candidate_limit BETWEEN 1 AND 1000),
+    candidate_limit int NOT NULL DEFAULT 40
+        CONSTRAINT candidate_limit_is_1_to_1000 CHECK (candidate_limit BETWEEN 1 AND 1000),
     line_limit int
         CONSTRAINT line_limit_is_1_to_1e6 CHECK (line_limit BETWEEN 1 AND 1000000),
     extra_lines int NOT NULL DEFAULT 0
         CONSTRAINT extra_lines_is_0_to_1e6 CHECK (extra_lines BETWEEN 0 AND 1000000),
-    mmr_lambda float8 NOT NULL DEFAULT 0.7 CHECK (mmr_lambda > 0 AND mmr_lambda <= 1),
-    mmr_lines int NOT NULL DEFAULT 5 CHECK (mmr_lines >= 0),
-    duplicate_at float8 NOT NULL DEFAULT 0.8 CHECK (duplicate_at > 0 AND duplicate_at <= 1),
+    mmr_lambda float8 NOT NULL DEFAULT 0.7
+        CONSTRAINT mmr_lambda_is_above_0_to_1 CHECK (mmr_lambda > 0 AND mmr_lambda <= 1),
+    mmr_lines int NOT NULL DEFAULT 5 CONSTRAINT mmr_lines_is_0_or_more CHECK (mmr_lines >= 0),
+    duplicate_at float8 NOT NULL DEFAULT 0.8
+        CONSTRAINT duplicate_at_is_above_0_to_1 CHECK (duplicate_at > 0 AND duplicate_at <= 1),
     event_hours float8 NOT NULL DEFAULT 24
         CONSTRAINT event_hours_is_0_to_1e6 CHECK (event_hours BETWEEN 0 AND 1e6),
-    event_limit int NOT NULL DEFAULT 10 CHECK (event_limit >= 0),
-    event_relevance float8 NOT NULL DEFAULT 0.5 CHECK (event_relevance BETWEEN 0 AND 1),
+    event_limit int NOT NULL DEFAULT 10
+        CONSTRAINT event_limit_is_0_or_more CHECK (event_limit >= 0),
+    event_relevance float8 NOT NULL DEFAULT 0.5
+        CONSTRAINT event_relevance_is_0_to_1 CHECK (event_relevance BETWEEN 0 AND 1),
     event_types text[] NOT NULL
         DEFAULT '{task_failed,task_completed,alert,layer2_health,escalation}',
     profile boolean NOT NULL DEFAULT true,
@@ -118,7 +134,7 @@ CREATE TABLE mode (
     second_neighbour_weight float8 NOT NULL DEFAULT 0,
     answer_weight float8 NOT NULL DEFAULT 0,
     session_weight float8 NOT NULL DEFAULT 0,
-    common_share float8 CHECK (common_share BETWEEN 0 AND 1),
+    common_share float8 CONSTRAINT common_share_is_0_to_1 CHECK (common_share BETWEEN 0 AND 1),
     turns boolean NOT NULL GENERATED ALWAYS AS (
         neighbour_weight > 0 OR second_neighbour_weight > 0 OR answer_weight > 0
         OR session_weight > 0 OR time_boost <> 0) STORED,
@@ -303,11 +319,13 @@ COMMENT ON TABLE mode_weight IS
     'Factor on the score of a kind in a mode; a pair without a row weighs 1.';
 
 CREATE TABLE synonym (
-    term text NOT NULL CHECK (term = lower(term COLLATE "C")),
-    synonym text NOT NULL CHECK (synonym = lower(synonym COLLATE "C")),
-    similarity float8 NOT NULL DEFAULT 0.7 CHECK (similarity BETWEEN 0 AND 1),
+    term text NOT NULL CONSTRAINT term_is_in_lower_case CHECK (term = lower(term COLLATE "C")),
+    synonym text NOT NULL
+        CONSTRAINT synonym_is_in_lower_case CHECK (synonym = lower(synonym COLLATE "C")),
+    similarity float8 NOT NULL DEFAULT 0.7
+        CONSTRAINT similarity_is_0_to_1 CHECK (similarity BETWEEN 0 AND 1),
     PRIMARY KEY (term, synonym),
-    CHECK (term <> synonym)
+    CONSTRAINT synonym_is_another_word CHECK (term <> synonym)
 );
 CREATE INDEX synonym_synonym ON synonym (synonym);
 COMMENT ON TABLE synonym IS

@@ -3,6 +3,7 @@
 -- a value of its row.
 
 ALTER TABLE kind ADD COLUMN file text DEFAULT 'memory'
+    CONSTRAINT file_is_up_to_40_small_letters_digits_and_hyphens
     CHECK (file ~ '^[a-z][a-z0-9_-]{0,39}$');
 COMMENT ON COLUMN kind.file IS
     'The Markdown file its memories are written to, without .md; NULL: to none. Where a person '

@@ -153,8 +153,8 @@ BEGIN
     RETURN spans;
 END $$;
 
--- Full-width digits count, and traditional characters; of a long question the first 2,000 characters, and the first 20
--- dates of each kind (_dates_written), bound the work.
+-- Full-width digits count, and traditional characters. Of a long question the first 2,000
+-- characters, and the first 20 dates of each kind (_dates_written), bound the work.
 CREATE OR REPLACE FUNCTION _named_spans(question text, at timestamptz) RETURNS tstzmultirange
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT

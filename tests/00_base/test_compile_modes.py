@@ -76,6 +76,10 @@ RANGES = {
     "unaccessed_days_is_0_to_1e5": (["unaccessed_days"], [-1, 1e9, *NO_NUMBERS], [0, 1e5]),
     "line_limit_is_1_to_1e6": (["line_limit"], [0, 2**31 - 1], [1, 1_000_000]),
     "extra_lines_is_0_to_1e6": (["extra_lines"], [-1, 2**31 - 1], [0, 1_000_000]),
+    "recency_rate_is_0_to_1e6": (["recency_rate"], [-1, *NO_NUMBERS], [0, 1e6]),
+    "mmr_lambda_is_above_0_to_1": (["mmr_lambda"], [0, 1.1, *NO_NUMBERS], [1e-6, 1]),
+    "duplicate_at_is_above_0_to_1": (["duplicate_at"], [0, 1.1, *NO_NUMBERS], [1e-6, 1]),
+    "candidate_limit_is_1_to_1000": (["candidate_limit"], [0, 1001], [1, 1000]),
 }
 
 
