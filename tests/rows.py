@@ -90,7 +90,7 @@ def add_mode(conn: psycopg.Connection, name: str = "mine", **settings: Any) -> s
 def set_to(conn: psycopg.Connection, **settings: Any) -> None:
     """Give rows of table setting these values."""
     for name, setting in settings.items():
-        conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (str(setting), name))
+        conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (Jsonb(setting), name))
 
 
 def say(
@@ -258,3 +258,8 @@ def until(condition: Callable[[], Any]) -> None:
             return
         time.sleep(0.02)
     pytest.fail("it never came")
+
+
+def until_blocked(conn: psycopg.Connection) -> None:
+    """Wait till somebody waits for a lock."""
+    until(lambda: value(conn, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))

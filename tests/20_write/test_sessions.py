@@ -8,7 +8,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import NOW, ago, call, refused, remember, row_counts, value
+from tests.rows import NOW, ago, call, refused, remember, row_counts, set_to, value
 
 
 def add(conn, content, role="user", session="s", **more):
@@ -193,7 +193,7 @@ def test_a_last_message_over_the_limit_is_cut_to_it(tx, text, limit):
 
 def test_the_size_of_the_window_is_a_setting(tx):
     talk(tx, "one", "two", "three")
-    tx.execute("UPDATE memoir.setting SET value = '2' WHERE name = 'extract_messages'")
+    set_to(tx, extract_messages=2)
     assert window(tx) == ["two", "three"]
 
 

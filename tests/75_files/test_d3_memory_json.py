@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from tests.d3_files import MEMORIES, MEMORY, Json, actions, printed, take, text
 from tests.examples import examples
-from tests.rows import call, recall, refused, remember, row_counts, value
+from tests.rows import call, recall, refused, remember, row_counts, set_to, value
 
 ENTRY: Json = {"id": "11111111", "category": "facts", "content": "The office is on floor 4"}
 
@@ -361,7 +361,7 @@ def test_nothing_of_a_document_is_taken_when_its_last_entry_is_bad(tx):
 
 
 def test_too_large_a_document_is_refused(tx):
-    tx.execute("UPDATE memoir.setting SET value = '100' WHERE name = 'file_limit'")
+    set_to(tx, file_limit=100)
     told = refused(tx, "import_memory_json", document=text(MEMORY))
     assert (told.sqlstate, told.message_primary) == (
         "ME017",

@@ -39,7 +39,7 @@ from tests.openai_server import (
     truncated,
     wrong_dimension,
 )
-from tests.rows import remember, remember_all, until, value, without_vector
+from tests.rows import remember, remember_all, set_to, until, until_blocked, value, without_vector
 
 from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, UnknownKind, migrations
 from pgmemoir import server as embedded
@@ -386,7 +386,7 @@ def test_an_idle_worker_is_told_of_a_job(
 def test_an_idle_worker_looks_by_itself(
     db: psycopg.Connection, dsn: str, api: OpenAIServer
 ) -> None:
-    db.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'job_notify'")
+    set_to(db, job_notify=False)
     with working(dsn, api) as (_, log):
         until(lambda: log)
         wants_keywords(db)
@@ -499,11 +499,10 @@ def test_an_answer_is_kept_whatever_isolation_the_database_is_set_to(
 ) -> None:
     strict = make_conninfo(dsn, options="-c default_transaction_isolation=serializable")
     wants_keywords(db)
-    waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
     with psycopg.connect(dsn) as writer:
         writer.execute("UPDATE memoir.profile SET updated_at = now()")
         with working(strict, api, kinds=["keywords"]) as (_, log):
-            until(lambda: value(db, waits))
+            until_blocked(db)
             writer.commit()
             until(lambda: outcomes(log))
     assert outcomes(log) == ["done"]
