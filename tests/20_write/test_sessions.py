@@ -18,10 +18,10 @@ def add(conn, content, role="user", session="s", **more):
     ].message_add
 
 
-def talk(conn, *contents, session="s", **more):
+def talk(conn, *contents, **more):
     """Messages of user and assistant in turn."""
     for place, content in enumerate(contents):
-        add(conn, content, ("user", "assistant")[place % 2], session, **more)
+        add(conn, content, ("user", "assistant")[place % 2], **more)
 
 
 def start(conn, session="s", **more):

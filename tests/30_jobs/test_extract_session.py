@@ -9,10 +9,10 @@ from tests.jobs import claim, enqueue
 from tests.rows import call, refused, set_to, value
 
 
-def talk(conn, *roles, session="s"):
+def talk(conn, *roles):
     """Messages of these roles."""
     for role in roles:
-        call(conn, "message_add", session_id=session, role=role, content=f"{role} says")
+        call(conn, "message_add", session_id="s", role=role, content=f"{role} says")
 
 
 def jobs(conn):

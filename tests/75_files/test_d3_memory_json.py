@@ -16,10 +16,10 @@ from tests.rows import call, recall, refused, remember, row_counts, set_to, valu
 ENTRY: Json = {"id": "11111111", "category": "facts", "content": "The office is on floor 4"}
 
 
-def edited(place: int = 0, **fields: Any) -> Json:
-    """D3's example with other values in one entry."""
+def edited(**fields: Any) -> Json:
+    """D3's example with other values in its first entry."""
     document = copy.deepcopy(MEMORY)
-    document["memories"][place].update(fields)
+    document["memories"][0].update(fields)
     return document
 
 

@@ -26,9 +26,9 @@ from tests.rows import (
 )
 
 
-def notes(conn, count, user="default", days=8):
-    """Store temporary memories that were made so many days ago."""
-    made = {"kind": "context", "created_at": ago(days=days)}
+def notes(conn, count, user="default"):
+    """Store temporary memories that were made eight days ago."""
+    made = {"kind": "context", "created_at": ago(days=8)}
     store(conn, ({"content": content, **made} for content in sentences(count, 8)), user)
 
 

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from email.utils import formatdate
 from typing import Any
 
@@ -37,10 +36,9 @@ SCHEMA = {"type": "object", "properties": {"keywords": {"type": "array"}}}
 
 
 @pytest.fixture
-def api() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as made:
-        made.answer = lambda _: {"keywords": ["cookie"]}
-        yield made
+def api(api: OpenAIServer) -> OpenAIServer:
+    api.answer = lambda _: {"keywords": ["cookie"]}
+    return api
 
 
 def model(api: OpenAIServer, **options: Any) -> OpenAIChat:

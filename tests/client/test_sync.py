@@ -30,8 +30,8 @@ def folder(db: psycopg.Connection, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def edit(folder: Path, old: str, new: str, name: str = "memory.md") -> None:
-    path = folder / name
+def edit(folder: Path, old: str, new: str) -> None:
+    path = folder / "memory.md"
     text = path.read_bytes().decode()
     assert text.count(old) == 1
     path.write_bytes(text.replace(old, new).encode())

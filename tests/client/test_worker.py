@@ -39,7 +39,15 @@ from tests.openai_server import (
     truncated,
     wrong_dimension,
 )
-from tests.rows import remember, remember_all, set_to, until, until_blocked, value, without_vector
+from tests.rows import (
+    notes,
+    remember,
+    set_to,
+    until,
+    until_blocked,
+    value,
+    without_vector,
+)
 
 from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, UnknownKind, migrations
 from pgmemoir import server as embedded
@@ -55,10 +63,9 @@ KEYWORDS = {"keywords": [{"word": "tea", "weight": 0.9}]}
 
 
 @pytest.fixture
-def api() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as made:
-        made.answer = lambda _: KEYWORDS
-        yield made
+def api(api: OpenAIServer) -> OpenAIServer:
+    api.answer = lambda _: KEYWORDS
+    return api
 
 
 def worker(
@@ -103,11 +110,6 @@ def working(dsn: str, api: OpenAIServer, **options: Any) -> Iterator[tuple[Worke
 
 def outcomes(log: Log) -> list[str]:
     return [entry["outcome"] for entry in log if entry["event"] == "job"]
-
-
-def notes(conn: psycopg.Connection, count: int, user: str = "ada") -> list[int]:
-    """Memories without vectors."""
-    return remember_all(conn, [f"{user} note {number}" for number in range(count)], user=user)
 
 
 def wants_keywords(conn: psycopg.Connection, content: str = "green tea", user: str = "ada") -> int:
