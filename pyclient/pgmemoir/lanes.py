@@ -222,7 +222,7 @@ class ChatLane:
             self.pause.begin()
             return Fail(job, f"{self._chat.name}: {type(error).__name__}")
         self.pause.end()
-        return Finish(job, answer.value)
+        return Finish(job, answer)
 
 
 def _pause(pause: Pause, error: EmbedderUnavailable | ModelUnavailable) -> float | None:
