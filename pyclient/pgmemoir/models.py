@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from .checks import check_json
 from .errors import BadText
-from .openai_api import Api, ApiFailure, Fault
+from .openai_api import Api, ApiFailure, Unavailable
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
@@ -31,15 +31,8 @@ _SCHEMA_IN_WORDS = """Answer with one JSON object and nothing else. It must fit 
 {schema}"""
 
 
-class ModelUnavailable(Exception):
-    """The model gives no answer now; ``retry_after``: seconds it asks to wait, or None."""
-
-    def __init__(
-        self, reason: str, fault: Fault = "unknown", retry_after: float | None = None
-    ) -> None:
-        super().__init__(reason)
-        self.fault = fault
-        self.retry_after = retry_after
+class ModelUnavailable(Unavailable):
+    """The chat model gives no answer now."""
 
 
 class BadAnswer(Exception):
