@@ -59,6 +59,25 @@ def answered(conn: psycopg.Connection, claimed: Any, answer: Any) -> str:
     return finish(conn, claimed.job_id, answer=Jsonb(answer), user_id=claimed.user_id, worker="w1")
 
 
+def extracted(content: str, kind: str = "fact", **more: Any) -> dict[str, Any]:
+    """A memory as an extraction names it."""
+    usual = {"subject": None, "data": [], "importance": 0.8, "confidence": 1}
+    return {"kind": kind, "content": content, **usual, **more}
+
+
+def decided(action: str, memory_id: Any, content: str | None = None, **more: Any) -> dict[str, Any]:
+    """A decision of a reflection."""
+    usual = {"kind": "fact", "subject": None, "data": [], "importance": 0.8, "reason": "said"}
+    said = {"action": action, "memory_id": memory_id and str(memory_id), "content": content}
+    return {**said, **usual, **more}
+
+
+def talk(conn: psycopg.Connection, *contents: str) -> None:
+    """What the user says in session "s"."""
+    for content in contents:
+        call(conn, "message_add", session_id="s", role="user", content=content)
+
+
 def soon() -> datetime:
     """A time when a lease of five minutes has ended, and one of an hour has not."""
     return datetime.now(UTC) + timedelta(minutes=6)

@@ -77,6 +77,11 @@ def remember_all(
     return store(conn, ({"content": content, "kind": kind} for content in contents), user)
 
 
+def notes(conn: psycopg.Connection, count: int, user: str = "ada") -> list[int]:
+    """Memories without vectors; their ids."""
+    return remember_all(conn, [f"{user} note {number}" for number in range(count)], user=user)
+
+
 def add_mode(conn: psycopg.Connection, name: str = "mine", **settings: Any) -> str:
     """A mode for conversations with these settings alone; its name."""
     row = {"name": name, "description": "of a test", "profile": False, **TURN_SETTINGS, **settings}
@@ -90,7 +95,7 @@ def add_mode(conn: psycopg.Connection, name: str = "mine", **settings: Any) -> s
 def set_to(conn: psycopg.Connection, **settings: Any) -> None:
     """Give rows of table setting these values."""
     for name, setting in settings.items():
-        conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (str(setting), name))
+        conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (Jsonb(setting), name))
 
 
 def say(
@@ -161,6 +166,16 @@ def refused(conn: psycopg.Connection, function: str, **arguments: Any) -> Any:
     with pytest.raises(psycopg.Error) as caught, conn.transaction():
         call(conn, function, **arguments)
     return caught.value.diag
+
+
+def status(conn: psycopg.Connection, memory_id: int) -> str:
+    """The status of a memory."""
+    return value(conn, "SELECT status FROM memoir.memory WHERE memory_id = %s", memory_id)
+
+
+def statuses(conn: psycopg.Connection) -> list[str]:
+    """The statuses of all memories, in the order of their ids."""
+    return [row[0] for row in conn.execute("SELECT status FROM memoir.memory ORDER BY memory_id")]
 
 
 def row_counts(conn: psycopg.Connection) -> dict[str, int]:
@@ -258,3 +273,8 @@ def until(condition: Callable[[], Any]) -> None:
             return
         time.sleep(0.02)
     pytest.fail("it never came")
+
+
+def until_blocked(conn: psycopg.Connection) -> None:
+    """Wait till somebody waits for a lock."""
+    until(lambda: value(conn, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))

@@ -548,10 +548,7 @@ def mark_used(retrieval_id: int, memory_ids: list[int], user: str | None) -> Cal
 
 
 def maintain(
-    user: str | None,
-    everybody: bool = False,
-    build_up_to: int | None = None,
-    dry_run: bool = False,
+    user: str | None, everybody: bool, build_up_to: int | None, dry_run: bool
 ) -> Call[list[Maintained]]:
     """``memoir.maintain``: what was done, and what is left to the command."""
     return Call(_MAINTAIN, (everybody, user, build_up_to, dry_run), each(Maintained))
@@ -562,7 +559,7 @@ def maintain_all(user: str | None, everybody: bool) -> Call[list[Maintained]]:
     return Call(_MAINTAIN_ALL, (everybody, user), _maintained_all)
 
 
-def tend_recall(user: str | None, build_up_to: int | None = None) -> Call[list[Maintained]]:
+def tend_recall(user: str | None, build_up_to: int | None) -> Call[list[Maintained]]:
     """The part of ``memoir.maintain`` that many new memories call for: words and indexes."""
     return Call(_TEND_RECALL, (False, user, build_up_to), each(Maintained))
 

@@ -17,6 +17,7 @@ from .embedders import Embedder
 from .errors import INSTALL_HINT, MemoirError, translate
 from .model import models
 from .models import ChatModel
+from .statements import rows
 
 State = Literal["ok", "warn", "fail", "skip"]
 
@@ -29,11 +30,11 @@ _NEEDED = ("server", "pgvector", "migrations", "objects", "version")
 # What memoir.health() says of the server is told before, and of the jobs with the chat model.
 _TOLD_HERE = {"server", "pgvector", "version", "jobs"}
 _STATES: dict[str, State] = {"ok": "ok", "warning": "warn", "error": "fail", "unseen": "skip"}
-_MAY_RECALL = """SELECT current_user, has_function_privilege(oid, 'EXECUTE') FROM pg_proc
+_MAY_RECALL = b"""SELECT current_user, has_function_privilege(oid, 'EXECUTE') FROM pg_proc
 WHERE pronamespace = 'memoir'::regnamespace AND proname = 'recall'"""
-_HEALTH = "SELECT name, status, value, advice FROM memoir.health()"
+_HEALTH = b"SELECT name, status, value, advice FROM memoir.health()"
 # The schema is known by a function, wherever it is; the right one first.
-_SCHEMA = """SELECT n.oid::regnamespace::text, n.nspname <> 'memoir' FROM pg_proc AS p
+_SCHEMA = b"""SELECT n.oid::regnamespace::text, n.nspname <> 'memoir' FROM pg_proc AS p
 JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.proname = 'pgmemoir_version'
 ORDER BY 2 LIMIT 1"""
 _RESTORE = "Restore the database, at least schema memoir, from a backup."
@@ -114,17 +115,17 @@ def _guarded(name: str, step: Callable[[], Check | list[Check]]) -> list[Check]:
 
 def _server(conn: psycopg.Connection[Any]) -> Check:
     info = conn.info
-    (version,) = _row(conn, "SHOW server_version")
+    ((version,),) = rows(conn, b"SHOW server_version")
     with psycopg.Cursor(conn) as cur:
         prerequisites.check_server(cur)
     return Check("server", "ok", f"PostgreSQL {version}, database {info.dbname}, user {info.user}")
 
 
 def _pgvector(conn: psycopg.Connection[Any]) -> Check:
-    found = _rows(
+    found = rows(
         conn,
-        "SELECT e.extversion, n.nspname FROM pg_catalog.pg_extension e"
-        " JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
+        b"SELECT e.extversion, n.nspname FROM pg_catalog.pg_extension e"
+        b" JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
     )
     if not found:
         hint = "Run CREATE EXTENSION vector; as a superuser, then: memoir migrate"
@@ -151,9 +152,9 @@ def _pgvector(conn: psycopg.Connection[Any]) -> Check:
 
 
 def _migrations(conn: psycopg.Connection[Any]) -> Check:
-    rows = migrations.status(conn)
+    files = migrations.status(conn)
     names = {
-        state: [row.name for row in rows if row.state == state]
+        state: [file.name for file in files if file.state == state]
         for state in ("pending", "edited", "unknown")
     }
     if names["unknown"]:
@@ -162,17 +163,17 @@ def _migrations(conn: psycopg.Connection[Any]) -> Check:
     if names["edited"]:
         hint = "Another text of them ran here. Run memoir migrate: it says what to do."
         return Check("migrations", "fail", f"edited: {', '.join(names['edited'])}", hint)
-    if len(names["pending"]) == len(rows):
+    if len(names["pending"]) == len(files):
         return Check("migrations", "fail", *_absence(conn))
     if names["pending"]:
         text = f"pending: {', '.join(names['pending'])}"
         return Check("migrations", "fail", text, ledger.update_hint(conn))
-    return Check("migrations", "ok", f"{len(rows) - 1} applied, by {ledger.road(conn)}")
+    return Check("migrations", "ok", f"{len(files) - 1} applied, by {ledger.road(conn)}")
 
 
 def _absence(conn: psycopg.Connection[Any]) -> tuple[str, str]:
     """What is here instead of the ledger, and what to do."""
-    found = _rows(conn, _SCHEMA)
+    found = rows(conn, _SCHEMA)
     if not found:
         return "pgmemoir is not installed here", INSTALL_HINT
     ((schema, is_renamed),) = found
@@ -182,7 +183,7 @@ def _absence(conn: psycopg.Connection[Any]) -> tuple[str, str]:
 
 
 def _version(conn: psycopg.Connection[Any]) -> Check:
-    (installed,) = _row(conn, "SELECT memoir.pgmemoir_version()")
+    ((installed,),) = rows(conn, b"SELECT memoir.pgmemoir_version()")
     if installed != __version__:
         text = f"the database has {installed}, the package is {__version__}"
         return Check("version", "warn", text, ledger.update_hint(conn))
@@ -224,7 +225,7 @@ def _embedder(embedder: Embedder | None) -> Check:
 
 
 def _model(conn: psycopg.Connection[Any], embedder: Embedder | None) -> Check:
-    found = _rows(conn, "SELECT name, dimensions FROM memoir.embedding_model WHERE active")
+    found = rows(conn, b"SELECT name, dimensions FROM memoir.embedding_model WHERE active")
     name, dimensions = found[0] if found else (None, None)
     if name is None:
         return Check("model", "ok", "no model has filled this database yet")
@@ -241,7 +242,7 @@ def _health(conn: psycopg.Connection[Any]) -> list[Check]:
     """What the database knows of itself: the same as ``SELECT * FROM memoir.health()``."""
     return [
         Check(name, _STATES[status], value, advice)
-        for name, status, value, advice in _rows(conn, _HEALTH)
+        for name, status, value, advice in rows(conn, _HEALTH)
         if name not in _TOLD_HERE
     ]
 
@@ -265,7 +266,7 @@ def _jobs(conn: psycopg.Connection[Any], chat: ChatModel | None) -> Check:
 
 
 def _recall(conn: psycopg.Connection[Any], user: str | None) -> Check:
-    (role, may_recall) = _row(conn, _MAY_RECALL)
+    ((role, may_recall),) = rows(conn, _MAY_RECALL)
     if not may_recall:
         return Check("recall", "skip", f"{role} does not recall")
     client = Memoir(conn, user=user, embedder=None)
@@ -278,12 +279,3 @@ def _recall(conn: psycopg.Connection[Any], user: str | None) -> Check:
         hint = f"Expected under {SLOW_RECALL_MS:.0f} ms: is the server far away or overloaded?"
         return Check("recall", "warn", text, hint)
     return Check("recall", "ok", text)
-
-
-def _rows(conn: psycopg.Connection[Any], query: str) -> list[tuple[Any, ...]]:
-    with psycopg.Cursor(conn, row_factory=tuple_row) as cursor:
-        return cursor.execute(query.encode()).fetchall()
-
-
-def _row(conn: psycopg.Connection[Any], query: str) -> tuple[Any, ...]:
-    return _rows(conn, query)[0]

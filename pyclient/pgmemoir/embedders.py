@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from .batches import batches
 from .errors import DimensionMismatch, MemoirError
-from .openai_api import Api, ApiFailure, Fault
+from .openai_api import Api, ApiFailure, Unavailable
 
 # What of a text is embedded. 4000 characters are at most about 8000 tokens, the limit of OpenAI's
 # models, in any language; the rest of a longer text is still found by its words.
@@ -35,18 +35,8 @@ _OPENAI_DIMENSIONS = {
 }
 
 
-class EmbedderUnavailable(UserWarning):
-    """The embedder gives no vectors now: raised by embedders, shown once by a client.
-
-    ``retry_after``: seconds it asks to wait, or None.
-    """
-
-    def __init__(
-        self, reason: str, fault: Fault = "unknown", retry_after: float | None = None
-    ) -> None:
-        super().__init__(reason)
-        self.fault = fault
-        self.retry_after = retry_after
+class EmbedderUnavailable(Unavailable, UserWarning):
+    """The embedder gives no vectors now: raised by embedders, shown once by a client."""
 
 
 class Embedder(Protocol):

@@ -19,6 +19,7 @@ from .embedders import OPENAI_BATCH, Embedder, EmbedderUnavailable, embedded
 from .errors import MemoirError, UnusableVector
 from .jobs import Fail, Finish, Job, Result
 from .models import BadAnswer, ChatModel, ModelUnavailable
+from .openai_api import Unavailable
 
 # Two requests to the embedder are under way: while the model works on one, the answer of the other
 # is stored and the next is made ready, which hides that time.
@@ -222,10 +223,10 @@ class ChatLane:
             self.pause.begin()
             return Fail(job, f"{self._chat.name}: {type(error).__name__}")
         self.pause.end()
-        return Finish(job, answer.value)
+        return Finish(job, answer)
 
 
-def _pause(pause: Pause, error: EmbedderUnavailable | ModelUnavailable) -> float | None:
+def _pause(pause: Pause, error: Unavailable) -> float | None:
     """Leave the model alone; the seconds, when the jobs are not what it failed at."""
     if error.fault == "request":
         return None

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from .checks import check_json
 from .errors import BadText
-from .openai_api import Api, ApiFailure, Fault
+from .openai_api import Api, ApiFailure, Unavailable
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
@@ -33,28 +31,12 @@ _SCHEMA_IN_WORDS = """Answer with one JSON object and nothing else. It must fit 
 {schema}"""
 
 
-class ModelUnavailable(Exception):
-    """The model gives no answer now; ``retry_after``: seconds it asks to wait, or None."""
-
-    def __init__(
-        self, reason: str, fault: Fault = "unknown", retry_after: float | None = None
-    ) -> None:
-        super().__init__(reason)
-        self.fault = fault
-        self.retry_after = retry_after
+class ModelUnavailable(Unavailable):
+    """The chat model gives no answer now."""
 
 
 class BadAnswer(Exception):
     """The model answered this question with what is no use, or not at all; others may do."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a model said, as a JSON value, and the tokens it counted (0: it did not say)."""
-
-    value: Any
-    input_tokens: int
-    output_tokens: int
 
 
 class ChatModel(Protocol):
@@ -63,8 +45,8 @@ class ChatModel(Protocol):
     @property
     def name(self) -> str: ...
 
-    def answer(self, messages: Sequence[Message], schema: Schema | None, kind: str) -> Answer:
-        """The answer to the messages.
+    def answer(self, messages: Sequence[Message], schema: Schema | None, kind: str) -> Any:
+        """The answer to the messages, a JSON value.
 
         Args:
             messages: with role and content, as OpenAI's.
@@ -101,22 +83,13 @@ class OpenAIChat:
         self.model = model
         self._api = Api(base_url, api_key, timeout, retries)
         self._knows_schemas = True
-        self._lock = threading.Lock()
-        self._input_tokens = 0
-        self._output_tokens = 0
 
     @property
     def name(self) -> str:
         """``openai/<model>``."""
         return f"openai/{self.model}"
 
-    @property
-    def tokens(self) -> tuple[int, int]:
-        """How many the server counted so far, of all questions and of all answers."""
-        with self._lock:
-            return self._input_tokens, self._output_tokens
-
-    def answer(self, messages: Sequence[Message], schema: Schema | None, kind: str) -> Answer:
+    def answer(self, messages: Sequence[Message], schema: Schema | None, kind: str) -> Any:
         """See `ChatModel.answer`."""
         try:
             completion = self._ask(messages, schema, kind)
@@ -125,9 +98,8 @@ class OpenAIChat:
             if error.fault == "request":
                 raise BadAnswer(reason) from None
             raise ModelUnavailable(reason, error.fault, error.retry_after) from None
-        asked, given = self._count(completion)
         try:
-            return Answer(_json(_content(completion)), asked, given)
+            return _json(_content(completion))
         except BadAnswer as error:
             raise BadAnswer(f"{self.name}: {error}") from None
 
@@ -154,15 +126,6 @@ class OpenAIChat:
             lambda client: client.chat.completions.create(model=self.model, **sent)
         )
         return completion
-
-    def _count(self, completion: ChatCompletion) -> tuple[int, int]:
-        usage = getattr(completion, "usage", None)
-        asked = getattr(usage, "prompt_tokens", None) or 0
-        given = getattr(usage, "completion_tokens", None) or 0
-        with self._lock:
-            self._input_tokens += asked
-            self._output_tokens += given
-        return asked, given
 
 
 def default_chat_model(model: str | None = None) -> ChatModel | None:

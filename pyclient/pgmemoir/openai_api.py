@@ -50,11 +50,19 @@ _PAUSE = 0.5
 _LONGEST_PAUSE = 2.0
 
 
-class ApiFailure(Exception):
-    """A request without an answer.
+class Unavailable(Exception):
+    """A model gives no answer now; ``retry_after``: seconds it asks to wait, or None."""
 
-    ``retry_after``: seconds the server asks to wait, or None; ``passes``: it may be over at once.
-    """
+    def __init__(
+        self, reason: str, fault: Fault = "unknown", retry_after: float | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.fault = fault
+        self.retry_after = retry_after
+
+
+class ApiFailure(Unavailable):
+    """A request without an answer; ``passes``: it may be over at once."""
 
     def __init__(
         self,
@@ -63,9 +71,7 @@ class ApiFailure(Exception):
         retry_after: float | None = None,
         passes: bool = False,
     ) -> None:
-        super().__init__(reason)
-        self.fault = fault
-        self.retry_after = retry_after
+        super().__init__(reason, fault, retry_after)
         self.passes = passes
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 from statistics import median
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import click
 import numpy as np
@@ -29,6 +29,28 @@ from pgmemoir import migrations, server
 # The one setting a production server of any size would change. Durability (fsync,
 # synchronous_commit, full_page_writes) stays as it is.
 PRODUCTION = {"shared_buffers": "512MB"}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Options that several measurements have.
+SEED = click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+PG = click.option(
+    "--pg",
+    "version",
+    type=click.Choice(["18", "16"]),
+    default="18",
+    show_default=True,
+    callback=lambda _context, _option, version: int(version),
+    help="Version of that server.",
+)
+DSN = click.option("--dsn", help="An empty database of yours; default: a server of its own.")
+
+
+def placed(command: F) -> F:
+    """The options of where it is measured and how it is told: --dsn, --pg and --json."""
+    return DSN(PG(AS_JSON(command)))
+
 
 # How often a question is run; its time is the median.
 ROUNDS = 5

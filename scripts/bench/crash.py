@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import click
 import psycopg
-from common import PRODUCTION, Database, opened, scalar
+from common import AS_JSON, PG, PRODUCTION, Database, opened, scalar
 from workers import COUNTED, ENQUEUE, KIND, work
 from writers import REFUSALS, USER, Writer, faults
 
@@ -543,19 +543,19 @@ def _quiet(_entry: dict[str, Any]) -> None:
 @click.option("--rounds", default=20, show_default=True, help="How often something is killed.")
 @click.option("--seconds", default=2.0, show_default=True, help="Between two kills, on average.")
 @click.option("--seed", default=1, show_default=True, help="Another seed, other things happen.")
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
+@PG
 @click.option("--forgetful", is_flag=True, help="synchronous_commit off: losses must be found.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@AS_JSON
 def main(
-    rounds: int, seconds: float, seed: int, version: str, forgetful: bool, as_json: bool
+    rounds: int, seconds: float, seed: int, version: int, forgetful: bool, as_json: bool
 ) -> None:
     """Kill the server under load, and see what is left; exit 1 when something is wrong."""
     settings = {**PRODUCTION, **({"synchronous_commit": "off"} if forgetful else {})}
-    with opened(None, int(version), settings=settings) as place:
+    with opened(None, version, settings=settings) as place:
         crashes = Crashes(place, seed)
         crashes.prepare()
         crashes.run(rounds, seconds)
-        result = {"version": int(version), "rounds": rounds, "seed": seed, **crashes.result()}
+        result = {"version": version, "rounds": rounds, "seed": seed, **crashes.result()}
     click.echo(json.dumps(result) if as_json else report(result))
     if result["problems"]:
         raise SystemExit(1)

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import click
 import psycopg
 from arguments import Arguments, Call, Function, functions
-from common import opened
+from common import opened, placed
 
 # D0 promises a recall under 0.5 s always; nothing may keep a caller waiting for longer than this.
 SLOWEST_MS = 2_000
@@ -269,14 +269,12 @@ def defects(every: Iterable[Outcome]) -> list[str]:
 @click.option("--calls", "total", default=10_000, show_default=True, help="How many in all.")
 @click.option("--seed", default=1, show_default=True, help="Another seed, other arguments.")
 @click.option("--only", multiple=True, help="Only this function; may be repeated.")
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
-@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@placed
 def main(
-    total: int, seed: int, only: tuple[str, ...], version: str, dsn: str | None, as_json: bool
+    total: int, seed: int, only: tuple[str, ...], version: int, dsn: str | None, as_json: bool
 ) -> None:
     """Call every public function with generated arguments; exit code 1 on a defect."""
-    with opened(dsn, int(version)) as place, place.connect() as conn:
+    with opened(dsn, version) as place, place.connect() as conn:
         build_world(conn)
         found = [f for f in functions(conn) if not only or f.name in only]
         made = drawn(conn, found, total, seed)

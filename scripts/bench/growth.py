@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 import numpy as np
-from common import opened, scalar
+from common import AS_JSON, PG, SEED, opened, scalar
 from filled import AT_LEAST_1, Amount, Filled, settings_for
 from latency import Case
 
@@ -32,11 +32,11 @@ ROWS_A_USER = 120
 )
 @click.option("--mode", default="execute", show_default=True)
 @click.option("--questions", type=AT_LEAST_1, default=100, show_default=True, help="At each size.")
-@click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
+@SEED
 @click.option("--shared-buffers", help="Default: enough for all the data.")
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
+@PG
 @click.option("--png", type=click.Path(path_type=Path), help="Draw it into this file.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@AS_JSON
 def main(
     most: int,
     series: str,
@@ -45,7 +45,7 @@ def main(
     questions: int,
     seed: int,
     shared_buffers: str | None,
-    version: str,
+    version: int,
     png: Path | None,
     as_json: bool,
 ) -> None:
@@ -64,7 +64,7 @@ def main(
     for name, amounts in sizes.items():
         if series in (name, "both"):
             settings = settings_for(amounts[-1], shared_buffers)
-            with opened(None, int(version), settings=settings) as place:
+            with opened(None, version, settings=settings) as place:
                 filled = Filled(place, seed, dims)
                 filled.check(mode)
                 result["server_version"] = scalar(filled.conn, "SHOW server_version")

@@ -17,6 +17,7 @@ from typing import Any
 import click
 from common import (
     ROUNDS,
+    SEED,
     Floor,
     Statement,
     at_once,
@@ -25,6 +26,7 @@ from common import (
     milliseconds,
     opened,
     percentile,
+    placed,
     scalar,
     vector_schema,
 )
@@ -219,13 +221,11 @@ def _times(ours: Sequence[float], floor: Sequence[float]) -> dict[str, float]:
 @click.option("--cold", is_flag=True, help="Restart with empty caches; every question once.")
 @click.option("--exact", is_flag=True, help="How much of the exact best 20 is found.")
 @click.option("--exact-questions", type=AT_LEAST_1, default=30, show_default=True)
-@click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
+@SEED
 @click.option("--shared-buffers", help="Default: enough for all the data.")
 @click.option("--data", type=click.Path(path_type=Path), help="Keep the server's data here.")
 @click.option("--tidy", is_flag=True, help="Maintain and vacuum kept data again.")
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
-@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@placed
 def main(
     users: int,
     rows: int,
@@ -241,7 +241,7 @@ def main(
     shared_buffers: str | None,
     data: Path | None,
     tidy: bool,
-    version: str,
+    version: int,
     dsn: str | None,
     as_json: bool,
 ) -> None:
@@ -249,7 +249,7 @@ def main(
     amount = Amount(users=users, rows=rows, dims=dims, giant=giant, seed=seed)
     settings = settings_for(amount, shared_buffers)
     result = {**asdict(amount), "mode": mode, "questions": questions, "connections": connections}
-    with opened(dsn, int(version), data, settings) as place:
+    with opened(dsn, version, data, settings) as place:
         filled = Filled(place, amount.seed, amount.dims)
         filled.check(mode, cold=cold)
         result["server_version"] = scalar(filled.conn, "SHOW server_version")

@@ -22,7 +22,7 @@ import click
 import numpy as np
 import psutil
 import psycopg
-from common import Database, opened, percentile, processes, scalar, vector_schema
+from common import Database, opened, percentile, placed, processes, scalar, vector_schema
 from filled import BUDGET, Amount, Filled, name_of, settings_for
 
 from pgmemoir.calls import vector_text
@@ -322,9 +322,7 @@ def _summed(results: Sequence[Results], seconds: float) -> dict[str, Any]:
 @click.option("--seconds", default=300.0, show_default=True, help="For how long.")
 @click.option("--maintain", is_flag=True, help="maintain runs meanwhile, again and again.")
 @click.option("--worker", is_flag=True, help="Half of the new memories wait for a worker's vector.")
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
-@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@placed
 def main(
     number: int,
     users: int,
@@ -333,13 +331,13 @@ def main(
     seconds: float,
     maintain: bool,
     worker: bool,
-    version: str,
+    version: int,
     dsn: str | None,
     as_json: bool,
 ) -> None:
     """Put a database under load for minutes; exit 1 when a call failed."""
     amount = Amount(users, rows, dims)
-    with opened(dsn, int(version), settings=settings_for(amount, None)) as place:
+    with opened(dsn, version, settings=settings_for(amount, None)) as place:
         filled = Filled(place, amount.seed, dims)
         filled.conn.execute("SELECT memoir.use_model('synthetic', %s)", (dims,))
         loaded = filled.fill(amount)

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 import psycopg
-from common import Database, opened, percentile, scalar
+from common import SEED, Database, opened, percentile, placed, scalar
 from filled import Amount, Filled, name_of, settings_for, sized
 from psycopg.types.json import Jsonb
 
@@ -117,16 +117,14 @@ def run(conn: psycopg.Connection[Any]) -> tuple[dict[str, float], float, list[di
 
 @click.command()
 @sized(100_000)
-@click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
-@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@SEED
+@placed
 def main(
-    users: int, rows: int, dims: int, seed: int, version: str, dsn: str | None, as_json: bool
+    users: int, rows: int, dims: int, seed: int, version: int, dsn: str | None, as_json: bool
 ) -> None:
     """Time the upkeep of synthetic memories, beside a writer."""
     amount = Amount(users, rows, dims, seed=seed)
-    with opened(dsn, int(version), settings=settings_for(amount, None)) as place:
+    with opened(dsn, version, settings=settings_for(amount, None)) as place:
         filled = Filled(place, seed, dims)
         filled.fill(amount)
         filled.conn.execute(_AGED)

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 import psycopg
-from common import Floor, opened, scalar
+from common import SEED, Floor, opened, placed, scalar
 from filled import Amount, Filled, name_of, settings_for, sized
 
 # Bytes a memory may take, by dimensions.
@@ -68,16 +68,14 @@ def measured(conn: psycopg.Connection[Any], memories: int) -> dict[str, Any]:
 
 @click.command()
 @sized(20_000)
-@click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
-@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@SEED
+@placed
 def main(
-    users: int, rows: int, dims: int, seed: int, version: str, dsn: str | None, as_json: bool
+    users: int, rows: int, dims: int, seed: int, version: int, dsn: str | None, as_json: bool
 ) -> None:
     """Count the bytes of synthetic memories."""
     amount = Amount(users=users, rows=rows, dims=dims, seed=seed)
-    with opened(dsn, int(version), settings=settings_for(amount, None)) as place:
+    with opened(dsn, version, settings=settings_for(amount, None)) as place:
         filled = Filled(place, seed, dims)
         filled.fill(amount)
         filled.tidy()

@@ -17,7 +17,7 @@ from typing import Any
 import click
 import numpy as np
 import psycopg
-from common import opened, scalar
+from common import DSN, PG, opened, scalar
 
 from pgmemoir import Memoir
 from pgmemoir.move import export_lines, import_lines, read_lines
@@ -102,14 +102,14 @@ def timed(dsn: str, what: str, rows: int, act: Act, per: float = 0.0) -> float:
 @click.command()
 @click.option("--rows", default=10_000, show_default=True, help="Memories of the user.")
 @click.option("--dims", default=384, show_default=True, help="Dimensions; 0: no vectors.")
-@click.option("--pg", default=18, show_default=True, help="Version of the server.")
-@click.option("--dsn", help="A scratch database instead of a server of our own.")
-def main(rows: int, dims: int, pg: int, dsn: str | None) -> None:
+@DSN
+@PG
+def main(rows: int, dims: int, dsn: str | None, version: int) -> None:
     """Store a user, export him, and import him as others."""
-    with opened(dsn, pg) as database, TemporaryDirectory() as folder:
+    with opened(dsn, version) as database, TemporaryDirectory() as folder:
         plain, full = Path(folder) / "plain.jsonl", Path(folder) / "full.jsonl"
         contents = sentences(rows)
-        click.echo(f"PostgreSQL {pg}, {rows:,} memories, {dims} dimensions")
+        click.echo(f"PostgreSQL {version}, {rows:,} memories, {dims} dimensions")
         click.echo(f"{'':<22}{'elapsed':>21}{'processor of server':>21}   remember_many / it")
         at = database.dsn
         stored = timed(at, "remember_many", rows, lambda conn: store(conn, contents, dims))

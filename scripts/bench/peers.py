@@ -23,7 +23,7 @@ from typing import Any
 import click
 import numpy as np
 import psycopg
-from common import ROUNDS, database, percentile, scalar, vector_schema
+from common import ROUNDS, database, percentile, placed, scalar, vector_schema
 from conversations import (
     Asked,
     Data,
@@ -100,9 +100,7 @@ class Known:
 @click.option("--pool", is_flag=True, help="One user has all the conversations.")
 @click.option("--copies", type=click.IntRange(1), help="Every turn so many times.")
 @click.option("--rows", type=click.IntRange(1), help="The same, by the number of rows in all.")
-@click.option("--dsn", help="A scratch database. Default: a server that is deleted afterwards.")
-@click.option("--pg", type=click.Choice(["18", "16"]), default="18", help="Version of that server.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@placed
 def main(
     data: Path,
     vectors: Path | None,
@@ -112,7 +110,7 @@ def main(
     copies: int | None,
     rows: int | None,
     dsn: str | None,
-    pg: str,
+    version: int,
     as_json: bool,
 ) -> None:
     """Compare pgmemoir with mem0 and LangGraph on the conversations of DATA, a JSON file.
@@ -127,7 +125,7 @@ def main(
         held, given = _held(read(data), vectors, pool=pool, copies=copies, rows=rows)
         places = chosen(held.questions, numbers(categories), limit)
         try:
-            conn = stack.enter_context(database(dsn, int(pg)))
+            conn = stack.enter_context(database(dsn, version))
             comparison = Comparison(stack, conn, dsn or conn.info.dsn, held, given, places)
             result = comparison.about()
             # Several copies of a turn in one memory: which of them is the evidence?

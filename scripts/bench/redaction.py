@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 import psycopg
-from common import ServerTime, Statement, measuring, milliseconds, opened, scalar
+from common import ServerTime, Statement, measuring, milliseconds, opened, placed, scalar
 from conversations import Turn, read
 from tokens import chunks, lines
 
@@ -71,13 +71,13 @@ TEXTS = {
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder of Chinese documents (*.txt): each line is a text.",
 )
-@click.option("--dsn", help="A scratch database. Default: a server that is deleted afterwards.")
-@click.option("--pg", type=click.Choice(["18", "16"]), default="18", help="Version of that server.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def main(data: Path | None, chinese: Path | None, dsn: str | None, pg: str, as_json: bool) -> None:
+@placed
+def main(
+    data: Path | None, chinese: Path | None, dsn: str | None, version: int, as_json: bool
+) -> None:
     """Measure redaction on the turns of DATA, a JSON file as locomo.py reads it."""
     turns = read(data).turns if data else []
-    with opened(dsn, int(pg)) as place, place.connect() as conn:
+    with opened(dsn, version) as place, place.connect() as conn:
         result: dict[str, Any] = {
             "server_version": scalar(conn, "SHOW server_version"),
             "texts": [changed(conn, *of) for of in sources(data, chinese).items()],

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 import psycopg
-from common import ServerTime, opened, vector_schema
+from common import AS_JSON, PG, ServerTime, opened, vector_schema
 from filled import AT_LEAST_1, BUDGET, Amount, Filled, name_of, settings_for
 from psycopg.conninfo import make_conninfo
 from synthetic import Question
@@ -78,13 +78,13 @@ def costs(
 @click.option("--giant", type=AT_LEAST_1, default=30_000, show_default=True)
 @click.option("--questions", type=AT_LEAST_1, default=20, show_default=True)
 @click.option("--mode", default="execute", show_default=True)
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def main(users: int, giant: int, questions: int, mode: str, version: str, as_json: bool) -> None:
+@PG
+@AS_JSON
+def main(users: int, giant: int, questions: int, mode: str, version: int, as_json: bool) -> None:
     """Time recalls by the owner, memoir_admin and memoir_agent."""
     amount = Amount(users=users, rows=120, dims=384, giant=giant, seed=1)
     result: dict[str, dict[str, float]] = {}
-    with opened(None, int(version), None, settings_for(amount, None)) as place:
+    with opened(None, version, None, settings_for(amount, None)) as place:
         filled = Filled(place, amount.seed, amount.dims)
         filled.check(mode)
         filled.fill(amount)

@@ -17,7 +17,7 @@ from typing import Any
 import click
 import numpy as np
 import psycopg
-from common import Database, ServerTime, Statement, milliseconds, opened, percentile
+from common import Database, ServerTime, Statement, milliseconds, opened, percentile, placed
 
 BAR_MS = 0.2
 BAR_ROWS = 5000
@@ -187,14 +187,12 @@ def locks(place: Database, conn: psycopg.Connection[Any], rows: int) -> dict[str
 @click.option("--rows", default=1000, show_default=True, help="Writes that are timed.")
 @click.option("--fill", "fill_rows", default=100_000, show_default=True, help="Rows to fill.")
 @click.option("--large", default=1_000_000, show_default=True, help="Rows of the large table.")
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
-@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@placed
 def main(
-    rows: int, fill_rows: int, large: int, version: str, dsn: str | None, as_json: bool
+    rows: int, fill_rows: int, large: int, version: int, dsn: str | None, as_json: bool
 ) -> None:
     """Time an attached table."""
-    with opened(dsn, int(version)) as place, place.connect() as conn:
+    with opened(dsn, version) as place, place.connect() as conn:
         server = ServerTime(conn, place)
         result = trigger(conn, server, rows)
         if fill_rows:

@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 import psycopg
-from common import Database, ServerTime, opened
+from common import DSN, PG, Database, ServerTime, opened
 
 from pgmemoir import Memoir
 from pgmemoir.calls import NewMemory
@@ -35,12 +35,12 @@ _KINDS = ("fact", "preference", "lesson", "learning")
 
 
 @click.command()
-@click.option("--dsn", help="A database to use; default: a server that is thrown away.")
-@click.option("--pg", "version", type=click.Choice(["16", "18"]), default="18", show_default=True)
-def main(dsn: str | None, version: str) -> None:
+@DSN
+@PG
+def main(dsn: str | None, version: int) -> None:
     """Print seconds by number of memories; exit code 1 when a bar is missed."""
     print("memories  command  cpu    sql    cpu    edit one  export  edit half  import all")
-    with opened(dsn, int(version)) as place, psycopg.connect(place.dsn, autocommit=True) as conn:
+    with opened(dsn, version) as place, psycopg.connect(place.dsn, autocommit=True) as conn:
         figures = [_measure(conn, place, size) for size in SIZES]
     for size, row in zip(SIZES, figures, strict=True):
         command, command_cpu, sql, sql_cpu, one, export, half, everything = row

@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 import psycopg
-from common import database, percentile, scalar
+from common import database, percentile, placed, scalar
 from conversations import numbers, read
 
 from pgmemoir import Memoir
@@ -93,9 +93,7 @@ class Block:
 @click.option("--mode", default="execute", show_default=True, help="How a recall is weighted.")
 @click.option("--budgets", default="400,800,1600", show_default=True, help="Tokens.")
 @click.option("--questions", type=click.IntRange(1), default=150, show_default=True)
-@click.option("--dsn", help="A scratch database. Default: a server that is deleted afterwards.")
-@click.option("--pg", type=click.Choice(["18", "16"]), default="18", help="Version of that server.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@placed
 def main(
     chat: Path | None,
     chinese: Path | None,
@@ -104,13 +102,13 @@ def main(
     budgets: str,
     questions: int,
     dsn: str | None,
-    pg: str,
+    version: int,
     as_json: bool,
 ) -> None:
     """Count the real tokens of blocks of chat, Chinese, code, Markdown, JSON and mixtures."""
     try:
         real_tokens(["ready"], tokenizer)
-        with database(dsn, int(pg)) as conn:
+        with database(dsn, version) as conn:
             sources = texts(conn, chat, chinese)
             asked = {name: some(own, questions) for name, own in sources.items()}
             blocks = ask(conn, sources, asked, mode, numbers(budgets), tokenizer)

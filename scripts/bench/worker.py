@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 import psycopg
-from common import opened, scalar
+from common import opened, placed, scalar
 
 from pgmemoir import OpenAIEmbedder
 from pgmemoir.worker import Options, Worker
@@ -84,21 +84,19 @@ def measure(dsn: str, url: str, dims: int) -> dict[str, Any]:
 @click.option("--length", default=200, show_default=True, help="Characters of a memory, about.")
 @click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
 @click.option("--seconds", default=0.5, show_default=True, help="Of the model for a request.")
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
-@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@placed
 def main(
     memories: int,
     users: int,
     length: int,
     dims: int,
     seconds: float,
-    version: str,
+    version: int,
     dsn: str | None,
     as_json: bool,
 ) -> None:
     """Time a worker beside its model."""
-    with opened(dsn, int(version)) as place, model(dims, seconds) as url:
+    with opened(dsn, version) as place, model(dims, seconds) as url:
         with place.connect() as conn:
             fill(conn, memories, users, length)
             server = str(scalar(conn, "SHOW server_version"))

@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 import psycopg
-from common import Database, Statement, milliseconds, opened, percentile, processes, scalar
+from common import Database, Statement, milliseconds, opened, percentile, placed, processes, scalar
 
 from pgmemoir.cli.output import progress_bar
 
@@ -225,9 +225,7 @@ def _open_jobs(place: Database) -> bool:
 @click.option("--workers", default=4, show_default=True, help="Workers, a process each.")
 @click.option("--rounds", default=3, show_default=True, help="Rounds; the median counts.")
 @click.option("--kill", is_flag=True, help="Kill workers and the server instead, and count.")
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
-@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@placed
 def main(
     jobs: int,
     users: int,
@@ -235,12 +233,12 @@ def main(
     workers: int,
     rounds: int,
     kill: bool,
-    version: str,
+    version: int,
     dsn: str | None,
     as_json: bool,
 ) -> None:
     """Time jobs that have nothing to do, or kill who does them."""
-    with opened(dsn, int(version)) as place, place.connect() as conn:
+    with opened(dsn, version) as place, place.connect() as conn:
         conn.execute(KIND.encode())
         result: dict[str, Any] = {"server_version": scalar(conn, "SHOW server_version")}
         if kill:

@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 import psycopg
-from common import PRODUCTION, opened, percentile, scalar
+from common import PRODUCTION, opened, percentile, placed, scalar
 
 USER = "shared"
 
@@ -285,14 +285,12 @@ def write_at_once(dsn: str, writers: int, seconds: float, seed: int) -> list[Wri
 @click.option("--writers", default=16, show_default=True, help="How many write at once.")
 @click.option("--seconds", default=60.0, show_default=True, help="For how long.")
 @click.option("--seed", default=1, show_default=True, help="Another seed, other things they do.")
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
-@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@placed
 def main(
-    writers: int, seconds: float, seed: int, version: str, dsn: str | None, as_json: bool
+    writers: int, seconds: float, seed: int, version: int, dsn: str | None, as_json: bool
 ) -> None:
     """Let writers loose on one user's memory and see what they left; exit 1 if it is not right."""
-    with opened(dsn, int(version), settings=PRODUCTION) as place:
+    with opened(dsn, version, settings=PRODUCTION) as place:
         crowd = write_at_once(place.dsn, writers, seconds, seed)
         with place.connect() as conn:
             texts = sorted(set().union(*(writer.texts for writer in crowd)))

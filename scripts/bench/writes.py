@@ -19,12 +19,14 @@ import click
 import numpy as np
 import psycopg
 from common import (
+    SEED,
     Database,
     ServerTime,
     Statement,
     milliseconds,
     opened,
     percentile,
+    placed,
     scalar,
     vector_schema,
 )
@@ -278,10 +280,8 @@ def against_same_rows(
 )
 @click.option("--promoted", default=0, help="Also store for a user who holds so many.")
 @click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
-@click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
-@click.option("--pg", "version", type=click.Choice(["18", "16"]), default="18", show_default=True)
-@click.option("--dsn", help="An empty database of yours; default: a server of its own.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@SEED
+@placed
 def main(
     rows: int,
     batches: int,
@@ -290,12 +290,12 @@ def main(
     promoted: int,
     dims: int,
     seed: int,
-    version: str,
+    version: int,
     dsn: str | None,
     as_json: bool,
 ) -> None:
     """Time the storing of synthetic memories."""
-    with opened(dsn, int(version)) as place, place.connect() as conn:
+    with opened(dsn, version) as place, place.connect() as conn:
         writes, server = Writes(conn, seed, dims), ServerTime(conn, place)
         result: dict[str, Any] = {
             "rows": rows,

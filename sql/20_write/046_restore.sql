@@ -40,7 +40,7 @@ END $$;
 
 COMMENT ON FUNCTION restore(bigint, text, text, boolean, text) IS
     'Brings back a forgotten or archived memory, as it was before: active, or part of the history '
-    'of its subject. Returns its first 200 characters and its status before and after. dry_run: '
-    'only says what would happen. Errors: ME006 user, ME008 author, ME012 no such memory of this '
-    'user, ME014 it is neither forgotten nor archived, or another memory says the same or fills '
-    'its subject. Source: D4 6.3.';
+    'of its subject. Returns its first 200 characters and its status before and after. reason, '
+    'author (up to 200 characters): kept in the revision. dry_run: only says what would happen. '
+    'Errors: ME006 user, ME008 author, ME012 no such memory of this user, ME014 it is neither '
+    'forgotten nor archived, or another memory says the same or fills its subject. Source: D4 6.3.';

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from tests.application import attach, make_tables
-from tests.rows import call, value
+from tests.rows import call, set_to, value
 
 LINE = "SELECT line FROM memoir.trace ORDER BY memory_id DESC LIMIT 1"
 KIND = "SELECT kind || ' ' || importance FROM memoir.memory ORDER BY memory_id DESC LIMIT 1"
@@ -87,7 +87,7 @@ def test_a_new_kind_is_known_at_once(tx):
 
 def test_an_admin_who_owns_no_function_may_change_them(tasks):
     tasks.execute("SET LOCAL ROLE memoir_admin")
-    tasks.execute("UPDATE memoir.setting SET value = '10' WHERE name = 'line_length'")
+    set_to(tasks, line_length=10)
     tasks.execute("RESET ROLE")
     add(tasks)
     assert value(tasks, LINE) == "tea is gr…"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import call, recall, refused, remember, value
+from tests.rows import call, recall, refused, remember, set_to, value
 
 KEPT = "SELECT {} FROM memoir.embedding_model WHERE active"
 
@@ -20,15 +20,15 @@ def test_a_setting_is_kept_and_follows_its_changes(tx, name, default):
 
 def test_what_is_not_a_number_follows_too(tx):
     assert value(tx, KEPT.format("notify"))
-    tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'notify'")
+    set_to(tx, notify=False)
     assert not value(tx, KEPT.format("notify"))
 
 
 def test_a_write_goes_by_the_changed_settings(tx):
-    tx.execute("UPDATE memoir.setting SET value = '10' WHERE name = 'line_length'")
+    set_to(tx, line_length=10)
     remember(tx, "tea is green and hot")
     assert value(tx, "SELECT line FROM memoir.trace") == "tea is gr…"
-    tx.execute("UPDATE memoir.setting SET value = '10' WHERE name = 'text_limit'")
+    set_to(tx, text_limit=10)
     assert refused(tx, "remember", content="tea is black").sqlstate == "ME007"
 
 

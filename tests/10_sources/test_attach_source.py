@@ -61,62 +61,40 @@ def test_debug_reads_three_days_of_their_events_and_execute_one(app):
 
 
 @pytest.mark.parametrize(
-    ("made", "arguments", "message"),
+    ("changes", "message"),
     [
-        ("", {"relation": "tasks", "content": ["title"]}, "tasks: which column is user_id?"),
-        ("", {"relation": "tasks", "user_id": "u"}, "tasks: which column is content?"),
+        ({"user_id": None}, "tasks: which column is user_id?"),
+        ({"content": None}, "tasks: which column is content?"),
+        ({"content": ["titel"]}, 'tasks has no column "titel" for content'),
         (
-            "",
-            {"relation": "tasks", "content": ["titel"], "user_id": "u"},
-            'tasks has no column "titel" for content',
-        ),
-        (
-            "",
-            {"relation": "tasks", "content": ["title"], "importance": "status", "user_id": "u"},
+            {"importance": "status"},
             'column "status" of tasks is text, importance wants a number',
         ),
+        ({"created_at": "id"}, 'column "id" of tasks is uuid, created_at wants a time'),
+        ({"relation": "bare", "content": ["note"]}, "bare: which column is source_id?"),
         (
-            "",
-            {"relation": "tasks", "content": ["title"], "created_at": "id", "user_id": "u"},
-            'column "id" of tasks is uuid, created_at wants a time',
-        ),
-        (
-            "CREATE TABLE bare (note text)",
-            {"relation": "bare", "content": ["note"], "user_id": "u"},
-            "bare: which column is source_id?",
-        ),
-        (
-            "",
-            {"relation": "memoir.memory", "user_id": "u"},
+            {"relation": "memoir.memory"},
             "memory cannot be attached: it is no table of an application",
         ),
+        ({"relation": "passing"}, "passing cannot be attached: it is temporary"),
+        ({"relation": None}, "give either a relation or a query"),
         (
-            "CREATE TEMP TABLE t (id int PRIMARY KEY, content text)",
-            {"relation": "t", "user_id": "u"},
-            "t cannot be attached: it is temporary",
-        ),
-        ("", {"user_id": "u"}, "give either a relation or a query"),
-        (
-            "",
-            {"relation": "tasks", "content": ["title"], "user_id": "u", "user_column": "title"},
+            {"user_column": "title"},
             "user_id and user_column are given, one of them decides",
         ),
+        ({"on_delete": "x"}, 'on_delete is "x"'),
         (
-            "",
-            {"relation": "tasks", "content": ["title"], "user_id": "u", "on_delete": "x"},
-            'on_delete is "x"',
-        ),
-        (
-            "",
-            {"relation": "tasks", "content": ["title"], "user_id": "u", "write_retrievals": True},
+            {"write_retrievals": True},
             "retrievals can be written only into a table of kind event",
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_and_leaves_nothing(app, made, arguments, message):
-    app.execute(made or "SELECT")
+def test_what_does_not_fit_is_refused_and_leaves_nothing(app, changes, message):
+    app.execute("CREATE TABLE bare (note text)")
+    app.execute("CREATE TEMP TABLE passing (id int PRIMARY KEY, title text)")
     before = row_counts(app)
-    said = refused(app, "attach_source", name="x", kind="task", **arguments)
+    fitting = {"relation": "tasks", "content": ["title"], "user_id": "u"}
+    said = refused(app, "attach_source", name="x", kind="task", **(fitting | changes))
     assert (said.sqlstate, said.message_primary) == ("ME016", message)
     assert said.message_hint
     assert row_counts(app) == before

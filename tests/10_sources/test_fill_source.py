@@ -7,7 +7,7 @@ import threading
 import psycopg
 import pytest
 from tests.application import USER, attach, fill, memories, state, waiting
-from tests.rows import call, refused, remember, value
+from tests.rows import call, refused, remember, set_to, value
 
 QUERY = "SELECT id AS source_id, title AS content, created_at, changed_at FROM ticket"
 
@@ -228,7 +228,7 @@ def test_a_pull_has_no_more_rights_than_who_attached(tickets):
 def test_read_source_commits_between_batches_and_finds_keywords(db):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
     db.execute("INSERT INTO t SELECT n, 'task number ' || n FROM generate_series(1, 25) AS n")
-    db.execute("UPDATE memoir.setting SET value = '10' WHERE name = 'source_batch'")
+    set_to(db, source_batch=10)
     call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
     db.execute("CALL memoir.read_source('t')")
     assert (len(memories(db, "t")), state(db, "t")) == (25, "following")

@@ -7,12 +7,7 @@ from datetime import timedelta
 
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import NOW, ago, call, found, recall, refused, remember, value
-
-
-def status(conn, memory_id):
-    """Status of a memory."""
-    return value(conn, "SELECT status FROM memoir.memory WHERE memory_id = %s", memory_id)
+from tests.rows import NOW, ago, call, found, recall, refused, remember, status, value
 
 
 def steps(conn, memory_id):

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
-from tests.rows import call, refused, remember, remember_all, sentences, until, value
+from tests.rows import call, refused, remember, remember_all, sentences, until_blocked, value
 from writers import USER, faults, write_at_once
 
 WRITERS = 16
@@ -101,7 +101,7 @@ def test_a_text_that_was_changed_a_moment_before_is_not_written_over(db, dsn):
         other.execute("SELECT pg_advisory_xact_lock(7)")
         with ThreadPoolExecutor(1) as pool:
             said = pool.submit(call, writer, "remember", content=f"{text} today", kind="fact")
-            until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+            until_blocked(other)
             call(other, "update_memory", memory_id=id_, content="the office is closed")
             other.commit()
             assert said.result()[0].action == "ADD"
@@ -114,7 +114,7 @@ def test_the_vector_of_a_text_that_was_changed_a_moment_before_is_dropped(db, ds
     with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
         call(other, "forget", memory_id=ids[1])
         said = pool.submit(remember, db, "drinks tea", embedding="[1,0,0]")
-        until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        until_blocked(other)
         call(other, "update_memory", memory_id=ids[0], content="the office is closed")
         other.commit()
         assert said.result() == ids[0]
@@ -136,7 +136,7 @@ def test_a_memory_that_is_just_being_purged_is_missing(db, dsn, function, argume
     with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
         call(other, "purge", memory_id=2)
         said = pool.submit(refused, db, function, **arguments)
-        until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        until_blocked(other)
         other.commit()
         assert said.result().sqlstate == "ME012"
 

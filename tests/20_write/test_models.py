@@ -16,6 +16,7 @@ from tests.rows import (
     remember,
     remember_all,
     rows_read,
+    set_to,
     value,
     wave,
 )
@@ -389,7 +390,7 @@ OWN = "SELECT ann FROM memoir.profile WHERE user_id = 'ada'"
 
 
 def test_a_user_with_indexes_of_his_own_gets_new_ones(db):
-    db.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    set_to(db, ann_gain=0.22)
     fill(db, 30, "ada")
     call(db, "maintain", only_user="ada")
     assert value(db, OWN) > 0

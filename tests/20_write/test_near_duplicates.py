@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import call, found, recall, refused, remember, remember_all, value
+from tests.rows import call, found, recall, refused, remember, remember_all, set_to, value
 
 LONG = "the gateway deploy needs the office VPN and a fresh token every Monday morning"
 NEAR, FAR = "[0.99,0.1,0.1]", "[0,1,0]"
@@ -141,7 +141,7 @@ def test_a_duplicate_is_found_behind_many_memories_of_the_same_word(tx):
 
 
 def test_with_consolidate_off_near_duplicates_stand_side_by_side(tx):
-    tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
+    set_to(tx, consolidate=False)
     remember(tx, "tea is green")
     assert said(tx, "Tea is green!").action == "ADD"
     assert said(tx, "tea is green").action == "NOOP"

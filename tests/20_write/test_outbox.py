@@ -5,12 +5,11 @@ from __future__ import annotations
 from tests.listener import listening
 from tests.rows import add_event, ago, call, remember, value
 
-EVENTS = "SELECT event, memory_id FROM memoir.outbox WHERE user_id = %s ORDER BY event_id"
 
-
-def outbox(conn, user="default"):
-    """Event and memory of every row of a user."""
-    return conn.execute(EVENTS, (user,)).fetchall()
+def outbox(conn):
+    """Event and memory of every row."""
+    events = "SELECT event, memory_id FROM memoir.outbox ORDER BY event_id"
+    return conn.execute(events).fetchall()
 
 
 def test_a_memory_is_created_when_it_is_stored_not_when_it_was_said(tx):

@@ -17,7 +17,9 @@ from tests.rows import (
     remember,
     row_counts,
     say,
+    set_to,
     until,
+    until_blocked,
     value,
 )
 
@@ -136,7 +138,7 @@ def test_no_trace_is_made_anew_for_a_mention_that_goes_with_its_user(tx):
 
 
 def test_the_indexes_of_a_large_user_go_too(tx):
-    tx.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    set_to(tx, ann_gain=0.22)
     fill(tx, 30, "Zanzibar")
     call(tx, "maintain")
     assert len(traces_of(tx, "Zanzibar")) > 5
@@ -146,7 +148,7 @@ def test_the_indexes_of_a_large_user_go_too(tx):
 
 
 def test_indexes_of_a_busy_table_are_left_to_maintain(db, dsn):
-    db.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    set_to(db, ann_gain=0.22)
     fill(db, 30, "Zanzibar")
     call(db, "maintain")
     with psycopg.connect(dsn) as reader:
@@ -282,7 +284,7 @@ def test_what_a_worker_writes_at_this_moment_goes_too(db, dsn, function, argumen
         call(worker, "claim", user_id="Zanzibar", n=1, worker="w")
         call(worker, "set_embedding", memory_id=1, embedding="[1,0,0]", user_id="Zanzibar")
         purged = pool.submit(call, db, function, user_id="Zanzibar", **arguments)
-        until(lambda: value(worker, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        until_blocked(worker)
         worker.commit()
         purged.result()
     assert value(db, "SELECT count(*) FROM memoir.uncompared") == 0

@@ -8,7 +8,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import NOW, ago, call, refused, remember, row_counts, value
+from tests.rows import NOW, ago, call, refused, remember, row_counts, set_to, value
 
 
 def add(conn, content, role="user", session="s", **more):
@@ -18,10 +18,10 @@ def add(conn, content, role="user", session="s", **more):
     ].message_add
 
 
-def talk(conn, *contents, session="s", **more):
+def talk(conn, *contents, **more):
     """Messages of user and assistant in turn."""
     for place, content in enumerate(contents):
-        add(conn, content, ("user", "assistant")[place % 2], session, **more)
+        add(conn, content, ("user", "assistant")[place % 2], **more)
 
 
 def start(conn, session="s", **more):
@@ -193,7 +193,7 @@ def test_a_last_message_over_the_limit_is_cut_to_it(tx, text, limit):
 
 def test_the_size_of_the_window_is_a_setting(tx):
     talk(tx, "one", "two", "three")
-    tx.execute("UPDATE memoir.setting SET value = '2' WHERE name = 'extract_messages'")
+    set_to(tx, extract_messages=2)
     assert window(tx) == ["two", "three"]
 
 

@@ -6,9 +6,9 @@ import pytest
 from tests.rows import call, explain, found, recall, remember, say, value
 
 
-def turn(conn, content, speaker="Ken", **more):
-    """Store one turn of a session; its id."""
-    return remember(conn, content, "turn", session_id="s", turn=0, speaker=speaker, **more)
+def turn(conn, content, **more):
+    """Store one turn of Ken's; its id."""
+    return remember(conn, content, "turn", session_id="s", turn=0, speaker="Ken", **more)
 
 
 def test_the_line_of_a_turn_begins_with_its_speaker(tx):

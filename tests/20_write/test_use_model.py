@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
-from tests.rows import call, refused, remember, until, value
+from tests.rows import call, refused, remember, until_blocked, value
 
 MODEL = "SELECT coalesce(name, '?') || '/' || coalesce(dimensions::text, '?')" + (
     " FROM memoir.embedding_model WHERE active"
@@ -99,15 +99,11 @@ def test_without_an_active_model_the_way_back_is_told(tx, statement):
 
 
 def test_of_two_clients_that_name_the_model_at_once_one_is_refused(db, dsn):
-    waiting = (
-        "SELECT count(*) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    )
     with psycopg.connect(dsn) as first, psycopg.connect(dsn) as second:
         call(first, "use_model", name="small", dimensions=3)
         with ThreadPoolExecutor() as pool:
             late = pool.submit(refused, second, "use_model", name="large", dimensions=3)
-            until(lambda: value(db, waiting))
+            until_blocked(db)
             first.commit()
             assert late.result().sqlstate == "ME009"
     assert value(db, MODEL) == "small/3"

@@ -6,13 +6,13 @@ import json
 
 import pytest
 from tests.jobs import claim, enqueue
-from tests.rows import call, refused, value
+from tests.rows import call, refused, set_to, value
 
 
-def talk(conn, *roles, session="s"):
+def talk(conn, *roles):
     """Messages of these roles."""
     for role in roles:
-        call(conn, "message_add", session_id=session, role=role, content=f"{role} says")
+        call(conn, "message_add", session_id="s", role=role, content=f"{role} says")
 
 
 def jobs(conn):
@@ -93,7 +93,7 @@ def test_the_end_of_a_session_is_reflected_on_once(tx):
 
 
 def test_after_no_number_of_messages_means_never(tx):
-    tx.execute("UPDATE memoir.setting SET value = '0' WHERE name = 'extract_every'")
+    set_to(tx, extract_every=0)
     talk(tx, *["user"] * 6)
     assert jobs(tx) == []
 

@@ -18,7 +18,7 @@ from tests.rows import (
     say,
     sentences,
     set_to,
-    until,
+    until_blocked,
     value,
 )
 
@@ -113,7 +113,7 @@ def test_a_pair_of_which_one_is_purged_at_this_moment_is_no_job(db, dsn):
     with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
         call(other, "purge", memory_id=ids[0])
         found = pool.submit(nightly, db)
-        until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        until_blocked(other)
         other.commit()
         assert found.result() == []
 
@@ -223,7 +223,7 @@ def test_a_summary_is_made_anew_when_what_it_may_tell_has_ended(tx):
 
 
 def test_who_wants_none_of_it_has_none(tx):
-    set_to(tx, nightly_jobs=0, keyword_jobs="true")
+    set_to(tx, nightly_jobs=0, keyword_jobs=True)
     facts(tx, 10)
     ages(tx, 91)
     assert nightly(tx) == []
@@ -232,7 +232,7 @@ def test_who_wants_none_of_it_has_none(tx):
 def test_keywords_are_asked_for_only_where_somebody_wants_that(tx):
     facts(tx, 2)
     assert nightly(tx) == []
-    set_to(tx, keyword_jobs="true")
+    set_to(tx, keyword_jobs=True)
     assert nightly(tx) == [("keywords", 2)]
     assert nightly(tx) == []
     for claimed in claim(tx, kinds=["keywords"]):

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.jobs import answered, claim, job
-from tests.rows import add_event, call, found, remember, sentences, value
+from tests.jobs import answered, claim, decided, extracted, job, talk
+from tests.rows import add_event, call, found, remember, sentences, status, value
 
 
-def status(conn, *ids):
-    """The statuses of memories, in this order."""
-    return [value(conn, "SELECT status FROM memoir.memory WHERE memory_id = %s", i) for i in ids]
-
-
-def grow_old(conn, days=91):
-    """Everything was stored and done so many days ago."""
-    past = f"- interval '{days} days'"
+def grow_old(conn):
+    """Everything was stored and done 91 days ago."""
+    past = "- interval '91 days'"
     conn.execute(
         f"UPDATE memoir.memory SET created_at = created_at {past}, recorded_at = recorded_at {past}"
     )
@@ -34,41 +29,21 @@ def undone(conn, claimed):
     return {row.undone_id: row.action for row in call(conn, "undo_run", run_id=run_id)}
 
 
-def talk(conn, *said):
-    """A session of the user."""
-    for content in said:
-        call(conn, "message_add", session_id="monday", role="user", content=content)
-
-
-def note(content, **more):
-    """A memory as an extraction names it."""
-    return {
-        "kind": "fact", "content": content, "subject": None, "data": [], "importance": 0.8,
-        "confidence": 0.9, **more,
-    }  # fmt: skip
-
-
-def decision(action, content, **more):
-    """A decision as a reflection names it."""
-    usual = {"kind": "fact", "subject": None, "data": [], "importance": 0.8, "reason": "said so"}
-    return {"action": action, "memory_id": None, "content": content, **usual, **more}
-
-
 def test_a_conversation_is_extracted_recalled_and_taken_back(tx):
     old = remember(tx, "Ada lives in Rome", subject="user.city")
     talk(tx, *["I moved to Oslo and I like skiing"] * 6)
-    moved = note("Ada lives in Oslo", subject="user.city")
-    done = given(tx, "extract", {"memories": [moved, note("Ada likes skiing")]})
+    moved = extracted("Ada lives in Oslo", subject="user.city")
+    done = given(tx, "extract", {"memories": [moved, extracted("Ada likes skiing")]})
     assert found(tx, "Oslo skiing") == ["Ada lives in Oslo", "Ada likes skiing"]
-    assert status(tx, old) == ["superseded"]
+    assert status(tx, old) == "superseded"
     assert list(undone(tx, done).values()).count("undone") == 3
     assert found(tx, "Oslo skiing Rome") == ["Ada lives in Rome"]
 
 
 def test_what_corrects_itself_within_one_answer_is_taken_back_whole(tx):
     talk(tx, *["I moved to Oslo"] * 6)
-    cities = [note(f"Ada lives in {city}", subject="user.city") for city in ("Rome", "Oslo")]
-    said = [note("Ada skis"), note("Ada skis every Sunday with Ben")]
+    cities = [extracted(f"Ada lives in {city}", subject="user.city") for city in ("Rome", "Oslo")]
+    said = [extracted("Ada skis"), extracted("Ada skis every Sunday with Ben")]
     done = given(tx, "extract", {"memories": cities + said})
     undone(tx, done)
     assert value(tx, "SELECT count(*) FROM memoir.memory WHERE status = 'active'") == 0
@@ -77,9 +52,9 @@ def test_what_corrects_itself_within_one_answer_is_taken_back_whole(tx):
 def test_a_session_is_reflected_on_and_taken_back(tx):
     tea = remember(tx, "Ada likes green tea")
     talk(tx, "fetch_url failed again, and I take my green tea with milk")
-    call(tx, "session_end", session_id="monday")
-    rule = decision("ADD", "fetch_url finds nothing on React pages", kind="procedural")
-    more = decision("UPDATE", "Ada likes green tea with milk", memory_id=str(tea))
+    call(tx, "session_end", session_id="s")
+    rule = decided("ADD", None, "fetch_url finds nothing on React pages", kind="procedural")
+    more = decided("UPDATE", tea, "Ada likes green tea with milk")
     done = given(tx, "reflect", {"decisions": [rule, more]})
     assert found(tx, "fetch_url") == ["fetch_url finds nothing on React pages"]
     assert found(tx, "green tea") == ["Ada likes green tea with milk"]
@@ -113,12 +88,14 @@ def test_old_memories_become_one_keep_their_importance_and_come_back(tx):
     assert [row.kind for row in call(tx, "enqueue_nightly")] == ["compress"]
     core = {"content": "a core", "importance": 0.2, "source_ids": [str(i) for i in ids[:3]]}
     done = given(tx, "compress", {"memories": [core]})
-    assert (found(tx, "core"), status(tx, *ids)) == (["a core"], ["archived"] * 3 + ["active"])
+    assert found(tx, "core") == ["a core"]
+    assert [status(tx, i) for i in ids] == ["archived"] * 3 + ["active"]
     assert value(tx, "SELECT importance FROM memoir.memory WHERE content = 'a core'") == 0.3
     sources = "SELECT array_agg(to_id ORDER BY to_id) FROM memoir.relation WHERE type = %s"
     assert value(tx, sources, "derived_from") == ids[:3]
     undone(tx, done)
-    assert (found(tx, "core"), status(tx, *ids)) == ([], ["active"] * 4)
+    assert found(tx, "core") == []
+    assert [status(tx, i) for i in ids] == ["active"] * 4
 
 
 def test_what_a_compression_leaves_out_is_asked_about_again_only_after_as_long(tx):
@@ -146,6 +123,6 @@ def test_old_events_become_memories_and_are_taken_back(tx):
 def test_an_answer_that_runs_away_stores_nothing(tx):
     talk(tx, *["I like tea"] * 6)
     (claimed,) = claim(tx, kinds=["extract"])
-    answer = {"memories": [note(f"thought {n}") for n in range(1000)]}
+    answer = {"memories": [extracted(f"thought {n}") for n in range(1000)]}
     assert answered(tx, claimed, answer) == "failed"
     assert job(tx, claimed.job_id, "error") == "the answer has 1000 items, the limit is 50"

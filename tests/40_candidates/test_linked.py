@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from tests.rows import call, remember_all, value
+from tests.rows import call, remember_all, set_to, value
 
 
 def relate(conn, from_id, to_id, type="related", strength=0.5):
@@ -82,7 +82,7 @@ def test_a_seed_gains_from_another_seed_and_never_from_itself(tx):
 
 
 def test_an_entity_above_the_limit_links_nothing(tx):
-    tx.execute("UPDATE memoir.setting SET value = '3' WHERE name = 'link_hub_limit'")
+    set_to(tx, link_hub_limit=3)
     ids = remember_all(tx, ["tea", "coffee", "milk", "sugar"])
     mention_all(tx, "Redis", ids[:3])
     assert set(linked(tx, {ids[0]: 1})) == set(ids[1:3])

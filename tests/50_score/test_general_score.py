@@ -34,7 +34,7 @@ def set_mode(conn, mode="chat", **settings):
         conn.execute(f"UPDATE memoir.mode SET {name} = %s WHERE name = %s", (setting, mode))
 
 
-def accessed(conn, memory_id, count=1, at=NOW):
+def accessed(conn, memory_id, count, at):
     """Record when a memory was recalled."""
     use = (memory_id, count, at)
     conn.execute("INSERT INTO memoir.access VALUES ('default', %s, %s, %s)", use)

@@ -25,7 +25,7 @@ def as_text(vector):
 
 def fill(conn, count=300, seed=1):
     """Memories of random kind, age, importance, vector, words, use and links; what is known."""
-    dice = random.Random(seed)
+    dice = random.Random(2)
     given, known, tags, uses = [], [], [], []
     for number, content in enumerate(sentences(count, 5, seed)):
         vector = [dice.randint(-3, 6) for _ in VECTOR] if dice.random() < 0.8 else None
@@ -79,9 +79,9 @@ def cosine(one, other):
     return dot / math.sqrt(sum(a * a for a in one) * sum(b * b for b in other))
 
 
-def add_links(conn, known, seed=2):
+def add_links(conn, known):
     """Relations of random strength between random memories; the strengths by pair."""
-    dice = random.Random(seed)
+    dice = random.Random(2)
     pairs = [(one, other) for one in known for other in dice.sample(sorted(known), 2)]
     links = {pair: round(dice.random(), 3) for pair in pairs if len(set(pair)) == 2}
     conn.cursor().executemany(

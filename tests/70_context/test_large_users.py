@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 from tests.file_database import file_database
-from tests.rows import NOW, call, fill, remember, remember_all, value, wave
+from tests.rows import NOW, call, fill, remember, remember_all, set_to, value, wave
 
 ASKED = {"query_vec": wave(7), "query_text": "note7 word7", "budget": 400}
 SEARCHED = {"query_vec": wave(7), "query": "note7 word7", "min_relevance_score": 0}
@@ -28,7 +28,7 @@ def filled(installed):
                 created_at=NOW - timedelta(days=n),
                 keywords=["lesson", f"day{n}"],
             )
-        conn.execute("UPDATE memoir.setting SET value = '0.01' WHERE name = 'ann_gain'")
+        set_to(conn, ann_gain=0.01)
         conn.execute("SELECT memoir.maintain()")
         assert value(conn, "SELECT max(ann) FROM memoir.profile") == 1
         yield conn
@@ -83,7 +83,7 @@ def test_the_quick_search_finds_the_same(large):
 @pytest.mark.parametrize("days", [0.5, 2.5])
 def test_the_past_is_what_was_known_then(large, mode, days):
     asked = {**ASKED, "mode": mode, "as_of": NOW - timedelta(days=days)}
-    large.execute("UPDATE memoir.setting SET value = '0' WHERE name = 'log_recalls'")
+    set_to(large, log_recalls=0)
     own, exact = both(large, "recall", "memory_ids", **asked)
     assert [sorted(ids) for (ids,) in own] == [sorted(ids) for (ids,) in exact]
 

@@ -19,6 +19,7 @@ from tests.rows import (
     remember_all,
     row_counts,
     sentences,
+    set_to,
     store,
 )
 
@@ -34,7 +35,7 @@ def reasons(conn, query_text=None, **more):
 def filled_once(installed):
     """A hundred memories of three kinds and ages, half with vectors, events, and a goal."""
     with file_database(installed, "explained") as conn:
-        conn.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
+        set_to(conn, consolidate=False)
         fill(conn)
         yield conn
 

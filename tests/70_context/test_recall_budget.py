@@ -22,7 +22,7 @@ from tests.rows import (
     sentences,
     set_to,
     store,
-    until,
+    until_blocked,
     value,
 )
 
@@ -49,7 +49,7 @@ FROM generate_series(%(first)s, 3000, 60) AS b (budget),
 @pytest.fixture
 def unlogged(tx):
     """Recalls leave no row in the log, which is a quarter of the time of a small one."""
-    set_to(tx, log_recalls="false")
+    set_to(tx, log_recalls=False)
     return tx
 
 
@@ -134,7 +134,7 @@ def test_a_memory_that_loses_its_short_line_meanwhile_is_left_out(db, dsn, funct
         # Recall reads which memory was made from which after it has read the candidates.
         other.execute("LOCK TABLE memoir.relation IN ACCESS EXCLUSIVE MODE")
         made = pool.submit(recall, db, "samovar", budget=20)
-        until(lambda: value(other, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        until_blocked(other)
         call(other, function, memory_id=note, **arguments)
         other.commit()
         assert (made.result().block, made.result().memory_ids) == (NOTHING, [])

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from tests.file_database import file_database
-from tests.rows import NOW, ago, recall, say, sentences, store, value
+from tests.rows import NOW, ago, recall, say, sentences, set_to, store, value
 
 USERS, EACH = 50, 100
 
@@ -57,7 +57,7 @@ def test_the_scan_of_a_conversation_is_an_index_only_scan_without_a_sort(db):
 
 
 def test_a_recall_of_the_past_reads_few_rows_of_what_nobody_rewrote(db):
-    db.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
+    set_to(db, consolidate=False)
     read = "SELECT sum(idx_tup_fetch) FROM pg_stat_xact_user_tables WHERE relname = 'memory'"
     with db.transaction():
         store(db, ({"content": each, "created_at": ago(days=9)} for each in sentences(300, 6)))

@@ -17,6 +17,7 @@ from tests.rows import (
     remember_all,
     rows_read,
     sentences,
+    set_to,
     value,
 )
 
@@ -137,7 +138,7 @@ def test_a_recall_in_a_read_only_transaction_works_and_leaves_no_row(tx):
 
 
 def test_a_setting_turns_the_log_off(tx):
-    tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'log_recalls'")
+    set_to(tx, log_recalls=False)
     assert recall(tx, "tea").retrieval_id is None
     assert value(tx, "SELECT count(*) FROM memoir.retrieval") == 0
 

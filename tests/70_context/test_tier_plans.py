@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 from tests.file_database import file_database
-from tests.rows import call, fill, recall, wave
+from tests.rows import call, fill, recall, set_to, wave
 
 SIZES = (0, 1, 200, 5_000, 10_000)
 # The numbers of their indexes: who has more memories comes first.
@@ -48,7 +48,7 @@ def users(installed):
         for size in SIZES:
             fill(conn, size, name(size))
         fill(conn, 4_000, "not yet")
-        conn.execute("UPDATE memoir.setting SET value = '2' WHERE name = 'ann_limit'")
+        set_to(conn, ann_limit=2)
         call(conn, "maintain", build_up_to=100_000)
         conn.execute("SET synchronous_commit = on")
         conn.execute("VACUUM memoir.trace")

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from tests.d3_files import MEMORIES, MEMORY, Json, actions, printed, take, text
 from tests.examples import examples
-from tests.rows import call, recall, refused, remember, row_counts, value
+from tests.rows import call, recall, refused, remember, row_counts, set_to, value
 
 ENTRY: Json = {"id": "11111111", "category": "facts", "content": "The office is on floor 4"}
 
 
-def edited(place: int = 0, **fields: Any) -> Json:
-    """D3's example with other values in one entry."""
+def edited(**fields: Any) -> Json:
+    """D3's example with other values in its first entry."""
     document = copy.deepcopy(MEMORY)
-    document["memories"][place].update(fields)
+    document["memories"][0].update(fields)
     return document
 
 
@@ -361,7 +361,7 @@ def test_nothing_of_a_document_is_taken_when_its_last_entry_is_bad(tx):
 
 
 def test_too_large_a_document_is_refused(tx):
-    tx.execute("UPDATE memoir.setting SET value = '100' WHERE name = 'file_limit'")
+    set_to(tx, file_limit=100)
     told = refused(tx, "import_memory_json", document=text(MEMORY))
     assert (told.sqlstate, told.message_primary) == (
         "ME017",

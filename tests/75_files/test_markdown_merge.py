@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.markdown_folder import Folder
-from tests.rows import call, remember, store
+from tests.rows import call, remember, set_to, store
 
 KINDS = {"fact": "Known facts", "goal": "Plans", "preference": "User preferences"}
 NUMBERS = range(6)
@@ -81,7 +81,7 @@ def _put(folder: Folder, kind: str, line: str) -> None:
 @examples(40)
 def test_both_sides_agree_after_a_sync(tx, in_file, in_database, strategy):
     with tx.transaction(force_rollback=True):
-        tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
+        set_to(tx, consolidate=False)
         kinds = sorted(KINDS)
         ids = store(tx, ({"content": f"number {n}", "kind": kinds[n % 3]} for n in NUMBERS))
         folder = Folder(tx, files={"memory": None})

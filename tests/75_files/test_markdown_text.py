@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.markdown_folder import Folder
-from tests.rows import call, remember, store, value
+from tests.rows import call, remember, set_to, store, value
 
 AWKWARD = [
     "",
@@ -78,7 +78,7 @@ def test_an_item_says_what_the_memory_says(tx: psycopg.Connection, content: str)
 @examples(20)
 def test_export_import_export_is_the_same(tx, contents):
     with tx.transaction(force_rollback=True):
-        tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
+        set_to(tx, consolidate=False)
         kinds = ("fact", "task")
         ids = store(tx, ({"content": c, "kind": kind} for c in contents for kind in kinds))
         text = value(tx, "SELECT memoir.export_markdown()")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import NOW, call, remember, row_counts, say
+from tests.rows import NOW, call, remember, row_counts, say, set_to
 
 
 def contradictions(conn, **more):
@@ -13,7 +13,7 @@ def contradictions(conn, **more):
 @pytest.fixture
 def alone(tx):
     """A connection whose memories are stored without comparing them."""
-    tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
+    set_to(tx, consolidate=False)
     return tx
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import NOW, ago, call, found, remember, row_counts, value
+from tests.rows import NOW, ago, call, found, remember, row_counts, status, value
 
 
 def noted(conn, content, days, kind="context", **more):
@@ -35,7 +35,7 @@ def test_what_has_had_its_time_is_forgotten(tx):
     old, new = noted(tx, "the blue lamp", 8), noted(tx, "five green apples", 6)
     assert maintain(tx) == [("forgotten", [old])]
     assert found(tx, "blue lamp apples", as_of=None) == ["five green apples"]
-    assert value(tx, "SELECT status FROM memoir.memory WHERE memory_id = %s", new) == "active"
+    assert status(tx, new) == "active"
 
 
 def test_what_is_forgotten_keeps_its_row_and_a_revision(tx):

@@ -23,7 +23,7 @@ from tests.rows import (
 
 ODD = ["O'Neil", "中文", '"x"; $branch$ $body$', "back\\slash", "%s %1$L {}", "tab\there"]
 # With this gain 26 memories earn an index, and 0 keep it.
-LITTLE = "0.22"
+LITTLE = 0.22
 
 
 @pytest.fixture

@@ -21,13 +21,14 @@ from tests.rows import (
     sentences,
     set_to,
     store,
+    until_blocked,
     value,
 )
 
 
-def notes(conn, count, user="default", days=8):
-    """Store temporary memories that were made so many days ago."""
-    made = {"kind": "context", "created_at": ago(days=days)}
+def notes(conn, count, user="default"):
+    """Store temporary memories that were made eight days ago."""
+    made = {"kind": "context", "created_at": ago(days=8)}
     store(conn, ({"content": content, **made} for content in sentences(count, 8)), user)
 
 
@@ -132,8 +133,7 @@ def test_each_batch_is_committed(db, dsn):
         writer.execute("SELECT FROM memoir.memory WHERE memory_id = %s FOR UPDATE", (ids[12],))
         thread = threading.Thread(target=run, args=(psycopg.connect(dsn, autocommit=True),))
         thread.start()
-        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        until(lambda: value(db, waiting) == 1)
+        until_blocked(db)
         assert forgotten(db) == 10
     thread.join()
     assert forgotten(db) == 20
@@ -147,8 +147,7 @@ def test_what_was_changed_beside_it_does_not_stop_it_whatever_isolation_is_the_d
     with psycopg.connect(dsn) as writer, ThreadPoolExecutor(1) as pool:
         writer.execute("UPDATE memoir.memory SET data = '{}' WHERE memory_id = %s", (last,))
         done = pool.submit(run, psycopg.connect(strict, autocommit=True))
-        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        until(lambda: value(db, waiting) == 1)
+        until_blocked(db)
         writer.commit()
         assert ("default", "forgotten", 20) in done.result()
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 from tests.documents import D4_FORGETTING, D4_LIFETIMES, number, table
-from tests.rows import NOW, ago, call, remember, value
+from tests.rows import NOW, ago, call, remember, set_to, value
 
 
 def given(conn, days=0, **more):
@@ -74,7 +74,7 @@ def test_what_was_restored_counts_as_used(tx):
 
 def test_a_very_old_memory_is_no_error(tx):
     memory_id = given(tx, 20_000)
-    tx.execute("UPDATE memoir.setting SET value = '10' WHERE name = 'forget_rate'")
+    set_to(tx, forget_rate=10)
     assert told(tx, memory_id).relevance == pytest.approx(0)
 
 

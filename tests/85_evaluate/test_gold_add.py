@@ -14,9 +14,9 @@ def add(conn, query, relevant_ids=None, **more):
     return call(conn, "gold_add", **arguments)[0].gold_add
 
 
-def gold(conn, gold_set="tea", user="default"):
-    """The questions of a set."""
-    return conn.execute(GOLD, (gold_set, user)).fetchall()
+def gold(conn, user="default"):
+    """The questions of the set "tea"."""
+    return conn.execute(GOLD, ("tea", user)).fetchall()
 
 
 def test_a_question_is_kept_with_its_memories(tx):

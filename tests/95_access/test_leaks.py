@@ -15,7 +15,7 @@ from psycopg import sql
 from psycopg.rows import namedtuple_row
 from psycopg.types.json import Jsonb
 from tests.jobs import claim, enqueue, fail
-from tests.rows import add_event, call, explain, fill, recall, remember, say, value, wave
+from tests.rows import add_event, call, explain, fill, recall, remember, say, set_to, value, wave
 
 SECRET = "quuxbob"
 NOBODYS = 999_999_999
@@ -406,7 +406,7 @@ def test_a_function_of_hers_does_not_see_rows_before_the_policy(become, ids):
 
 
 def test_the_word_search_of_large_users_answers_for_her_alone(tx, become, ids):
-    tx.execute("UPDATE memoir.setting SET value = '0.01' WHERE name = 'ann_gain'")
+    set_to(tx, ann_gain=0.01)
     fill(tx, 60, "bob")
     call(tx, "maintain")
     assert value(tx, "SELECT max(ann) FROM memoir.profile WHERE user_id = 'bob'") == 1

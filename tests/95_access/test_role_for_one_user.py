@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.rows import call, fill, found, remember, value
+from tests.rows import call, fill, found, remember, set_to, value
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 ROLE = "ada_alone"
@@ -30,7 +30,7 @@ def alone(db: psycopg.Connection, dsn: str) -> Iterator[psycopg.Connection]:
     """A connection as the role for Ada, that has set Bob's name; both have indexes of their own."""
     for user in ("ada", "bob"):
         fill(db, 60, user)
-    db.execute("UPDATE memoir.setting SET value = '0.01' WHERE name = 'ann_gain'")
+    set_to(db, ann_gain=0.01)
     call(db, "maintain")
     assert value(db, "SELECT count(*) FROM memoir.profile WHERE ann > 0") == 2
     db.execute(set_up())

@@ -111,16 +111,6 @@ def test_nor_objects_beside_the_vectors(ada):
     assert answers(ada) == before
 
 
-def test_functions_that_pin_no_path_are_bound_when_they_are_made(tx):
-    # BEGIN ATOMIC and RETURN are kept as parsed; a string would be read by the caller's path.
-    loose = tx.execute(
-        "SELECT proname FROM pg_proc WHERE pronamespace = 'memoir'::regnamespace"
-        " AND prosqlbody IS NULL AND coalesce(proconfig::text, '') NOT LIKE '%search_path=memoir%'"
-        " AND prokind <> 'p'"  # one that commits cannot: it names the schema
-    )
-    assert loose.fetchall() == []
-
-
 def test_who_runs_as_the_owner_pins_a_path_that_ends_with_temporary_objects(tx):
     paths = tx.execute(
         "SELECT setting FROM pg_proc, unnest(proconfig) AS setting"

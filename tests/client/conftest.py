@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.databases import Lender
+from tests.openai_server import OpenAIServer
 
 from pgmemoir import AsyncMemoir, Memoir, cli
 
@@ -84,6 +85,13 @@ def letters() -> Letters:
 @pytest.fixture
 def unreachable() -> Unreachable:
     return Unreachable()
+
+
+@pytest.fixture
+def api() -> Iterator[OpenAIServer]:
+    """A server that speaks OpenAI's protocol."""
+    with OpenAIServer() as made:
+        yield made
 
 
 @contextmanager

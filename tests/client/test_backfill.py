@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from tests.openai_server import Fault, OpenAIServer, Reply, reset, status, wrong_dimension
-from tests.rows import call, remember_all, until, value, without_vector
+from tests.rows import call, notes, remember_all, until, value, without_vector
 
 from pgmemoir import DimensionMismatch, ModelMismatch, OpenAIEmbedder, cli
 from pgmemoir.backfill import Backlog, Batch, EmbedderGone, backfill, backlog
@@ -19,12 +19,6 @@ from pgmemoir.backfill import Backlog, Batch, EmbedderGone, backfill, backlog
 pytestmark = pytest.mark.once
 
 Run = Callable[..., list[Batch]]
-
-
-@pytest.fixture
-def api() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as made:
-        yield made
 
 
 @pytest.fixture
@@ -55,11 +49,6 @@ def openai_settings(api: OpenAIServer) -> dict[str, str]:
         "OPENAI_API_KEY": "none",
         "OPENAI_BASE_URL": api.url,
     }
-
-
-def notes(conn: psycopg.Connection, count: int, user: str = "ada") -> list[int]:
-    """Memories without vectors."""
-    return remember_all(conn, [f"{user} note {number}" for number in range(count)], user=user)
 
 
 def test_every_memory_gets_its_vector(db: psycopg.Connection, run: Run) -> None:

@@ -50,7 +50,9 @@ def test_threads_count_every_call_of_one_cache() -> None:
     assert (info.hits + info.misses, info.size) == (2000, 3)
 
 
-def test_a_client_tells_how_often_it_had_the_vector(open_client: Open, letters: Letters) -> None:
+def test_a_question_is_embedded_once_and_a_client_tells_how_often_it_had_the_vector(
+    open_client: Open, letters: Letters
+) -> None:
     memory = open_client(embedder=letters)
     for mode in ("plan", "execute", "debug", "chat"):
         memory.context("where is the invoice?", mode)

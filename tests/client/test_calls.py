@@ -83,15 +83,12 @@ def test_a_nul_deep_in_the_data_is_refused_and_its_place_named() -> None:
         calls.checked({"content": "x", "data": {"steps": [{}, {"log": "\0"}]}})
 
 
-@pytest.mark.parametrize("data", [{"a": float("nan")}, {"a": object()}, {"a": {1, 2}}])
+CIRCLE: dict[str, Any] = {}
+CIRCLE["self"] = CIRCLE
+
+
+@pytest.mark.parametrize("data", [{"a": float("nan")}, {"a": object()}, {"a": {1, 2}}, CIRCLE])
 def test_data_that_is_not_json_is_refused(data: dict[str, Any]) -> None:
-    with pytest.raises(BadText, match="data cannot be written as JSON"):
-        calls.checked({"content": "x", "data": data})
-
-
-def test_data_that_contains_itself_is_refused() -> None:
-    data: dict[str, Any] = {}
-    data["self"] = data
     with pytest.raises(BadText, match="data cannot be written as JSON"):
         calls.checked({"content": "x", "data": data})
 

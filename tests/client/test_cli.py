@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 from psycopg.conninfo import make_conninfo
 from tests.conftest import folder_of_a_server
+from tests.rows import set_to
 
 from pgmemoir import Memoir, cli, embedders
 from pgmemoir.cli.database import psql_call
@@ -191,7 +192,7 @@ def test_a_changed_file_adds_only_what_is_new(
 def test_a_message_the_database_refuses_is_told_with_its_line(
     memoir: Call, chat: Path, db: psycopg.Connection
 ) -> None:
-    db.execute("UPDATE memoir.setting SET value = '100000' WHERE name = 'text_limit'")
+    set_to(db, text_limit=100000)
     chat.write_text("\n".join(json.dumps({"text": text}) for text in ("a", "", "x" * 100_001)))
     done = memoir("import", str(chat))
     assert done.stderr.startswith("error: line 3: the memory has 100001 bytes, the limit is 100000")

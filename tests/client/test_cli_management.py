@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
+from tests.rows import statuses
 
 from pgmemoir import Memoir, cli
 from pgmemoir.cli import purge as purge_module
@@ -44,10 +45,6 @@ def kept_texts(kept_dsn: str) -> str:
 def columns(printed: str, *places: int) -> list[list[str]]:
     """Words of each row below the heads."""
     return [[line.split()[place] for place in places] for line in printed.splitlines()[2:]]
-
-
-def statuses(db: psycopg.Connection) -> list[str]:
-    return [row[0] for row in db.execute("SELECT status FROM memoir.memory ORDER BY memory_id")]
 
 
 def test_list_prints_a_line_a_memory(memoir: Call) -> None:

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.client.test_importers import ITEM, MEM0
 from tests.moving import export, live
-from tests.rows import row_counts
+from tests.rows import row_counts, set_to
 
 from pgmemoir import cli
 from pgmemoir.errors import BadFile
@@ -212,7 +212,7 @@ def test_several_users_are_kept_or_one_is_named(
 def test_a_memory_the_database_refuses_is_told_with_its_line(
     memoir: Call, db: psycopg.Connection, tmp_path: Path
 ) -> None:
-    db.execute("UPDATE memoir.setting SET value = '100000' WHERE name = 'text_limit'")
+    set_to(db, text_limit=100000)
     file = write(tmp_path, "rows.csv", f'content,kind\n"a\nb",fact\n{"x" * 100_001},fact\n')
     done = memoir("import", file)
     assert done.stderr.startswith("error: line 4: the memory has 100001 bytes, the limit is 100000")

@@ -74,13 +74,6 @@ def test_a_memory_may_bring_its_vector(
     assert db.execute("SELECT count(embedding) FROM memoir.trace").fetchone() == (2,)
 
 
-def test_a_question_is_embedded_once(open_client: OpenClient, letters: Any) -> None:
-    memory = open_client(embedder=letters)
-    for mode in ("plan", "debug"):
-        memory.context("where is the log?", mode)
-    assert letters.texts == ["where is the log?"]
-
-
 def test_many_memories_are_stored_in_order(
     open_client: OpenClient, letters: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,12 +51,6 @@ ORDER = (
 )
 
 
-@pytest.fixture
-def api() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as made:
-        yield made
-
-
 class Kept(psycopg.Connection[Any]):
     """A connection that a worker leaves to the next one: with another it makes all plans anew."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.rows import statuses
 
 from pgmemoir import (
     AsyncMemoir,
@@ -36,10 +37,6 @@ def stored(memory: Any, texts: list[str] = TEXTS) -> list[int]:
         for day, text in enumerate(texts, 1)
     ]
     return [done.memory_id for done in memory.remember_many(made)]
-
-
-def statuses(db: psycopg.Connection) -> list[str]:
-    return [row[0] for row in db.execute("SELECT status FROM memoir.memory ORDER BY memory_id")]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -23,12 +23,6 @@ OLD, NEW = ("old", 8), ("new", 12)
 TEXTS = ["tea is green", "milk is white", "the house is old", "bread is brown"]
 FILLED = """SELECT count(*) FROM memoir.trace AS t JOIN memoir.embedding_model AS e
 ON e.model_id = t.model WHERE e.name = 'openai/new' AND t.embedding IS NOT NULL"""
-
-
-@pytest.fixture
-def api() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as made:
-        yield made
 
 
 @pytest.fixture

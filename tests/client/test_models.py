@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from email.utils import formatdate
 from typing import Any
 
@@ -37,10 +36,9 @@ SCHEMA = {"type": "object", "properties": {"keywords": {"type": "array"}}}
 
 
 @pytest.fixture
-def api() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as made:
-        made.answer = lambda _: {"keywords": ["cookie"]}
-        yield made
+def api(api: OpenAIServer) -> OpenAIServer:
+    api.answer = lambda _: {"keywords": ["cookie"]}
+    return api
 
 
 def model(api: OpenAIServer, **options: Any) -> OpenAIChat:
@@ -48,7 +46,7 @@ def model(api: OpenAIServer, **options: Any) -> OpenAIChat:
 
 
 def test_a_model_is_asked_with_the_schema(api: OpenAIServer) -> None:
-    assert model(api).answer(ASKED, SCHEMA, "keywords").value == {"keywords": ["cookie"]}
+    assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["cookie"]}
     (asked,) = api.chats
     assert (asked["model"], asked["messages"]) == ("m", ASKED)
     wanted = {"name": "keywords", "schema": SCHEMA, "strict": False}
@@ -70,7 +68,7 @@ def test_a_model_is_held_to_a_schema_that_lists_everything(
 def test_a_server_without_schemas_is_told_in_words(api: OpenAIServer) -> None:
     api.knows_schemas = False
     asks = model(api)
-    assert asks.answer(ASKED, SCHEMA, "keywords").value == {"keywords": ["cookie"]}
+    assert asks.answer(ASKED, SCHEMA, "keywords") == {"keywords": ["cookie"]}
     asks.answer(ASKED, SCHEMA, "keywords")
     formats = [chat["response_format"]["type"] for chat in api.chats]
     assert formats == ["json_schema", "json_object", "json_object"]
@@ -84,14 +82,6 @@ def test_a_request_refused_either_way_leaves_the_schema_on(api: OpenAIServer) ->
         asks.answer(ASKED, SCHEMA, "keywords")
     asks.answer(ASKED, SCHEMA, "keywords")
     assert api.chats[-1]["response_format"]["type"] == "json_schema"
-
-
-def test_tokens_are_counted(api: OpenAIServer) -> None:
-    asks = model(api)
-    one = asks.answer(ASKED, SCHEMA, "keywords")
-    asks.answer(ASKED, SCHEMA, "keywords")
-    assert one.input_tokens > 0
-    assert asks.tokens == (2 * one.input_tokens, 2 * one.output_tokens)
 
 
 @pytest.mark.parametrize("fault", [status(500), status(429), status(401), reset, truncated, empty])
@@ -144,12 +134,12 @@ def test_an_answer_may_stand_in_a_fence_in_parts_and_behind_thoughts(
     api: OpenAIServer, content: Any
 ) -> None:
     api.fail(lambda reply: spoken(reply, content=content))
-    assert model(api).answer(ASKED, SCHEMA, "keywords").value == {"keywords": ["```"]}
+    assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["```"]}
 
 
 def test_a_sign_of_thoughts_within_an_answer_is_part_of_it(api: OpenAIServer) -> None:
     api.fail(says({"keywords": ["</think>"]}))
-    assert model(api).answer(ASKED, SCHEMA, "keywords").value == {"keywords": ["</think>"]}
+    assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["</think>"]}
 
 
 def test_an_error_quotes_neither_key_nor_text(api: OpenAIServer) -> None:
@@ -188,7 +178,7 @@ def test_the_environment_names_the_model(
     chosen = default_chat_model()
     assert chosen is not None
     assert chosen.name == "openai/from-environment"
-    assert chosen.answer(ASKED, None, "keywords").value == {"keywords": ["cookie"]}
+    assert chosen.answer(ASKED, None, "keywords") == {"keywords": ["cookie"]}
 
 
 def test_without_a_key_the_model_is_unavailable(api: OpenAIServer) -> None:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 from tests.client.conftest import BOTH, clients
 from tests.pooler import pooled
-from tests.rows import fill, value
+from tests.rows import fill, set_to, value
 
 from pgmemoir import Memoir
 
@@ -56,7 +56,7 @@ def test_upkeep_leaves_nothing_in_a_session_of_others(
 def test_upkeep_says_which_indexes_it_leaves_there(
     memoir: Call, db: psycopg.Connection, through: str
 ) -> None:
-    db.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    set_to(db, ann_gain=0.22)
     fill(db, 30)
     left = memoir("--dsn", through, "maintain")
     assert left.exit_code == 1

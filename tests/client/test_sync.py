@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from click.testing import Result
-from tests.rows import call, remember, until, value
+from tests.rows import call, remember, set_to, until, value
 
 from pgmemoir import sync as module
 from pgmemoir.errors import BadFile, NotPossible
@@ -30,8 +30,8 @@ def folder(db: psycopg.Connection, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def edit(folder: Path, old: str, new: str, name: str = "memory.md") -> None:
-    path = folder / name
+def edit(folder: Path, old: str, new: str) -> None:
+    path = folder / "memory.md"
     text = path.read_bytes().decode()
     assert text.count(old) == 1
     path.write_bytes(text.replace(old, new).encode())
@@ -173,8 +173,8 @@ def test_a_linked_file_stays_a_link(db, folder, tmp_path_factory):
     ids=["latin1", "nul", "git", "memory", "size"],
 )
 def test_what_is_no_file_of_memories_is_refused_and_nothing_changed(db, folder, data, said):
-    db.execute("UPDATE memoir.setting SET value = '2000' WHERE name = 'text_limit'")
-    db.execute("UPDATE memoir.setting SET value = '9000' WHERE name = 'markdown_limit'")
+    set_to(db, text_limit=2000)
+    set_to(db, markdown_limit=9000)
     (folder / "memory.md").write_bytes(data)
     with pytest.raises(BadFile, match=said):
         sync(db, folder)

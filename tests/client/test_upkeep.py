@@ -18,13 +18,12 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from psycopg.conninfo import make_conninfo
-from tests.rows import fill, found, remember, set_to, until, value, wave
+from tests.rows import fill, found, remember, set_to, until_blocked, value, wave
 
 from pgmemoir import Maintained, Memoir, cli, upkeep
 
 Call = Callable[..., Result]
 
-WAITS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 GRANTS = """
 CREATE ROLE app LOGIN;
 GRANT memoir_admin TO app;
@@ -61,9 +60,7 @@ def test_writers_do_not_stop_it_whatever_isolation_the_database_is_set_to(
     with psycopg.connect(dsn) as writer:
         writer.execute("UPDATE memoir.profile SET updated_at = now()")
         with ThreadPoolExecutor() as pool:
-            pool.submit(until, lambda: value(db, WAITS)).add_done_callback(
-                lambda _: writer.commit()
-            )
+            pool.submit(until_blocked, db).add_done_callback(lambda _: writer.commit())
             assert memoir("--dsn", strict, "maintain").exit_code == 0
 
 

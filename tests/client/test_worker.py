@@ -39,7 +39,15 @@ from tests.openai_server import (
     truncated,
     wrong_dimension,
 )
-from tests.rows import remember, remember_all, until, value, without_vector
+from tests.rows import (
+    notes,
+    remember,
+    set_to,
+    until,
+    until_blocked,
+    value,
+    without_vector,
+)
 
 from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, UnknownKind, migrations
 from pgmemoir import server as embedded
@@ -55,10 +63,9 @@ KEYWORDS = {"keywords": [{"word": "tea", "weight": 0.9}]}
 
 
 @pytest.fixture
-def api() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as made:
-        made.answer = lambda _: KEYWORDS
-        yield made
+def api(api: OpenAIServer) -> OpenAIServer:
+    api.answer = lambda _: KEYWORDS
+    return api
 
 
 def worker(
@@ -103,11 +110,6 @@ def working(dsn: str, api: OpenAIServer, **options: Any) -> Iterator[tuple[Worke
 
 def outcomes(log: Log) -> list[str]:
     return [entry["outcome"] for entry in log if entry["event"] == "job"]
-
-
-def notes(conn: psycopg.Connection, count: int, user: str = "ada") -> list[int]:
-    """Memories without vectors."""
-    return remember_all(conn, [f"{user} note {number}" for number in range(count)], user=user)
 
 
 def wants_keywords(conn: psycopg.Connection, content: str = "green tea", user: str = "ada") -> int:
@@ -386,7 +388,7 @@ def test_an_idle_worker_is_told_of_a_job(
 def test_an_idle_worker_looks_by_itself(
     db: psycopg.Connection, dsn: str, api: OpenAIServer
 ) -> None:
-    db.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'job_notify'")
+    set_to(db, job_notify=False)
     with working(dsn, api) as (_, log):
         until(lambda: log)
         wants_keywords(db)
@@ -499,11 +501,10 @@ def test_an_answer_is_kept_whatever_isolation_the_database_is_set_to(
 ) -> None:
     strict = make_conninfo(dsn, options="-c default_transaction_isolation=serializable")
     wants_keywords(db)
-    waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
     with psycopg.connect(dsn) as writer:
         writer.execute("UPDATE memoir.profile SET updated_at = now()")
         with working(strict, api, kinds=["keywords"]) as (_, log):
-            until(lambda: value(db, waits))
+            until_blocked(db)
             writer.commit()
             until(lambda: outcomes(log))
     assert outcomes(log) == ["done"]

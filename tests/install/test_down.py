@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import fill
+from tests.rows import fill, set_to
 
 from pgmemoir import migrations, paths
 from pgmemoir.migrations import MigrationError
@@ -40,7 +40,7 @@ def test_every_migration_alone_is_undone_exactly(empty_db, catalogue):
 
 
 def test_the_indexes_of_single_users_go_with_the_code_and_can_be_built_again(db):
-    db.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    set_to(db, ann_gain=0.22)
     fill(db, 30)
     upkeep = "SELECT action FROM memoir.maintain() WHERE action ~ 'index'"
     assert db.execute(upkeep).fetchall() == [("index built",)]

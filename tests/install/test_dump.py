@@ -15,7 +15,7 @@ from psycopg import errors
 from psycopg.conninfo import make_conninfo
 from tests import frozen_data
 from tests.databases import CREATE
-from tests.rows import call, fill, remember
+from tests.rows import call, fill, remember, set_to
 
 from pgmemoir import migrations
 from pgmemoir import server as embedded
@@ -181,7 +181,7 @@ def test_a_dump_of_data_alone_goes_into_a_fresh_installation(db, load, migrate_r
 def test_a_user_with_indexes_of_his_own_is_recalled_alike(road, copy):
     source, restored = road.database(road.installed), road.database()
     with _both(source, restored) as (one, other):
-        one.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+        set_to(one, ann_gain=0.22)
         fill(one, 30)
         assert ("index built",) in one.execute("SELECT action FROM memoir.maintain()").fetchall()
         copy(source, restored)

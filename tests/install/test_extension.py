@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 from psycopg import errors
-from tests.rows import fill, remember
+from tests.rows import fill, remember, set_to
 
 from pgmemoir import cli, doctor, ledger, migrations, paths
 from pgmemoir.migrations import MigrationError
@@ -128,7 +128,7 @@ def test_an_owner_without_other_rights_can_install_and_keep_it(extension_db):
 
 def test_what_it_made_later_goes_with_it_and_it_can_come_back(extended_db, catalogue):
     empty = "DROP EXTENSION pgmemoir; DROP SCHEMA memoir"
-    extended_db.execute("UPDATE memoir.setting SET value = '0.22' WHERE name = 'ann_gain'")
+    set_to(extended_db, ann_gain=0.22)
     fill(extended_db, 30)
     built = extended_db.execute("SELECT action FROM memoir.maintain()").fetchall()
     extended_db.execute("CALL memoir.maintain_all()")

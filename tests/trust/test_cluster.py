@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.rows import call, found, remember, value
+from tests.rows import call, found, remember, set_to, value
 from tests.trust.statements import Function, functions, uses
 
 from pgmemoir import server
@@ -276,7 +276,7 @@ def test_what_triggers_keep_can_be_made_without_them(tx):
     before = tx.execute("SELECT * FROM memoir.mode ORDER BY name").fetchall()
     tx.execute("SET LOCAL session_replication_role = replica")
     tx.execute("UPDATE memoir.mode SET kind_weights = '{}', dimensions = 7")
-    tx.execute("UPDATE memoir.setting SET value = '77' WHERE name = 'text_limit'")
+    set_to(tx, text_limit=77)
     tx.execute("DELETE FROM memoir.expansion")
     call(tx, "compile_configuration")
     assert tx.execute("SELECT * FROM memoir.mode ORDER BY name").fetchall() == before

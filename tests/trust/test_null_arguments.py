@@ -6,7 +6,7 @@ import json
 
 import psycopg
 import pytest
-from tests.rows import call, refused, remember, value
+from tests.rows import call, refused, remember, set_to, value
 
 
 def log(*contents: str) -> str:
@@ -50,7 +50,7 @@ def test_a_shorter_log_deletes_nothing(tx):
 
 
 def test_a_file_that_lost_its_lines_is_refused(tx):
-    tx.execute("UPDATE memoir.setting SET value = '0' WHERE name = 'deletions_at_once'")
+    set_to(tx, deletions_at_once=0)
     remember(tx, "drinks tea")
     remember(tx, "has a piano")
     file = value(tx, "SELECT memoir.export_markdown()")

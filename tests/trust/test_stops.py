@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier, Literal
 from tests.everything import OTHERS, READS, WRITES, make_world, public_functions
-from tests.rows import refused, value
+from tests.rows import refused, set_to, value
 
 CANCELLED, DISK_FULL = "57014", "53100"
 
@@ -142,7 +142,7 @@ def left(conn):
 @pytest.mark.parametrize("code", [CANCELLED, DISK_FULL], ids=["timeout", "disk full"])
 def test_upkeep_stopped_between_any_two_commits_goes_on_from_there(db, code):
     make_world(db)
-    db.execute("UPDATE memoir.setting SET value = '1' WHERE name = 'maintain_batch'")
+    set_to(db, maintain_batch=1)
     for _ in range(3):
         db.execute(READS["recall"])
     db.execute("UPDATE memoir.retrieval SET created_at = now() - interval '10 days' WHERE"

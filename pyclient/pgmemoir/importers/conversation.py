@@ -99,18 +99,17 @@ def _places(given: list[int], known: dict[int, int]) -> Iterator[int]:
         yield max(place, 0)
 
 
-def parse(data: bytes, name: str, now: datetime | None = None) -> Conversation:
+def parse(data: bytes, name: str) -> Conversation:
     """Read a conversation.
 
     Args:
         data: JSON or JSONL in UTF-8.
         name: the session of messages that name none, for example the file's name.
-        now: times more than a day after it are refused; default the clock's.
 
     Raises:
         BadConversation: with the line of the first fault.
     """
-    reader = _Reader(decode(data, BadConversation), name, now or datetime.now(UTC))
+    reader = _Reader(decode(data, BadConversation), name)
     reader.read()
     if not reader.result.turns and not reader.result.skipped:
         raise BadConversation(f"{name} holds no messages", hint=_SHAPES)
@@ -126,11 +125,11 @@ _SHAPES = (
 class _Reader:
     """Walks one document; positions count from 0 within each session."""
 
-    def __init__(self, text: str, name: str, now: datetime) -> None:
+    def __init__(self, text: str, name: str) -> None:
         self.result = Conversation()
         self._document = Document(text, name, BadConversation, _SHAPES)
         self._name = name
-        self._latest = now + timedelta(days=1)
+        self._latest = datetime.now(UTC) + timedelta(days=1)
         self._positions: dict[str, int] = {}
 
     def read(self) -> None:
