@@ -40,10 +40,11 @@ QUESTIONS = [
 
 
 def seed(conn, pairs=PAIRS):
-    """These pairs alone are synonyms."""
+    """These pairs alone are synonyms; each statement compiles all of them."""
     conn.execute("DELETE FROM memoir.synonym")
-    with conn.cursor() as cursor:
-        cursor.executemany("INSERT INTO memoir.synonym VALUES (%s, %s, %s)", pairs)
+    columns = [[*column] for column in zip(*pairs, strict=True)] or [[], [], []]
+    every = "SELECT * FROM unnest(%s::text[], %s::text[], %s::float8[])"
+    conn.execute(f"INSERT INTO memoir.synonym {every}", columns)
 
 
 def expected(conn, contents, question):
