@@ -81,6 +81,7 @@ LOCK = f"DO $lock$ BEGIN PERFORM pg_advisory_xact_lock({ledger.LOCK}); END $lock
 # As memoir migrate does: what an earlier text of sql/ made and this one does not is dropped, never
 # what others have built on it.
 FINISH = """\
+SET LOCAL quote_all_identifiers = off;
 DO $finish$
 DECLARE
     made CONSTANT text[] := ARRAY({made_now});

@@ -39,6 +39,9 @@ Connection = psycopg.Connection[Any]
 _WITHOUT_LIMITS = """SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings
 WHERE name IN ('statement_timeout', 'transaction_timeout')"""
 
+# The names of objects as the ledger has them.
+_PLAIN_NAMES = "SET LOCAL quote_all_identifiers = off"
+
 _OWN_INDEXES = """
 SELECT c.oid::regclass::text
 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
@@ -226,6 +229,7 @@ def differences(conn: Connection, *, source: Source | None = None) -> Difference
     text = "".join(file.text for file in sqlfiles.code(source))
     bodies = [sqlfiles.sha256(body) for _, body in _BODY.findall(text)]
     with conn.transaction(), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
+        cur.execute(_PLAIN_NAMES)
         return Differences(
             _names(cur, _GONE_TABLES, tables),
             _names(cur, ledger.GONE, _OBJECT.findall(text)),
@@ -296,6 +300,7 @@ def _transaction(conn: Connection, keep: bool) -> Iterator[Cursor]:
                 cur.execute("SET LOCAL client_encoding = 'UTF8'")
                 cur.execute("SET LOCAL client_min_messages = warning")
                 cur.execute("SET LOCAL standard_conforming_strings = on")
+                cur.execute(_PLAIN_NAMES)
                 cur.execute(_WITHOUT_LIMITS)
                 # Ends with the transaction, also behind a pooler that shares sessions.
                 cur.execute("SELECT pg_advisory_xact_lock(%s)", (ledger.LOCK,))

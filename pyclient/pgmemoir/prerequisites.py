@@ -65,7 +65,9 @@ def left_schema(cur: Cursor) -> str | None:
         " FROM pg_proc, unnest(proconfig) AS setting WHERE oid = to_regproc('memoir._recall')"
         " AND setting LIKE 'search_path=%'",
     )
-    return None if path in (None, vector_schema(cur)) else str(path)
+    # With quote_all_identifiers the one that is there comes in quotes.
+    present = str(vector_schema(cur)).strip('"')
+    return None if path is None or path.strip('"') == present else str(path)
 
 
 def extension_version(cur: Cursor) -> str | None:

@@ -37,6 +37,13 @@ _INSTALLS = {16: "pginstall", 18: "pginstall18"}
 _WAIT_SECONDS = 60
 _SOCKET_PATH_LIMIT = 103  # bytes; macOS allows 103, Linux 107
 _ROOT_RUNS_AS = "pgserver"
+# What the environment may say of other servers: PGHOSTADDR, PGTARGETSESSIONATTRS and so on.
+_ITS_OWN = {
+    "hostaddr": "",
+    "target_session_attrs": "any",
+    "channel_binding": "disable",
+    "gssencmode": "disable",
+}
 
 
 class ServerError(MemoirError):
@@ -285,7 +292,7 @@ def _socket_dir(cluster: Path) -> Path:
 def _dsn(cluster: Path, database: str) -> str:
     """Address of a server, read from its pid file: TMPDIR may have changed since it started."""
     socket_dir = (cluster / "postmaster.pid").read_text().splitlines()[4]
-    return make_conninfo(host=socket_dir, port=_PORT, user=_ADMIN, dbname=database)
+    return make_conninfo(host=socket_dir, port=_PORT, user=_ADMIN, dbname=database, **_ITS_OWN)
 
 
 def _answers(cluster: Path, database: str) -> bool:

@@ -99,6 +99,16 @@ def test_what_another_server_named_otherwise_is_not_dropped(extension_server, pu
         assert conn.execute("SELECT memoir.body(1)").fetchone() == ("第一",)
 
 
+def test_what_a_session_quotes_is_not_dropped(extension_server, published, tree):
+    published(tree, lambda tree: tree.write("sql/30_more/two.sql", TWO))
+    with psycopg.connect(extension_server.database(), autocommit=True) as conn:
+        conn.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
+        conn.execute("SET quote_all_identifiers = on")
+        conn.execute("ALTER EXTENSION pgmemoir UPDATE")
+        assert conn.execute("SELECT * FROM memoir.bodies").fetchone() == ("第一",)
+        assert conn.execute("SHOW quote_all_identifiers").fetchone() == ("on",)
+
+
 def test_an_upgrade_of_all_the_sql_keeps_what_is_remembered(
     extension_server, published, tree, db, catalogue
 ):

@@ -63,6 +63,22 @@ def test_a_running_server_is_used_again(home, version):
     assert _pid(home, version) == before
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("PGHOSTADDR", "127.0.0.1"),
+        ("PGTARGETSESSIONATTRS", "read-only"),
+        ("PGCHANNELBINDING", "require"),
+        ("PGGSSENCMODE", "require"),
+    ],
+)
+def test_what_the_environment_says_of_another_server_is_not_for_it(
+    home, version, monkeypatch, variable, value
+):
+    monkeypatch.setenv(variable, value)
+    assert _name(embedded.start(home, version)) == "memoir"
+
+
 def test_stop_stops_it_and_the_data_stays(home, version):
     with psycopg.connect(embedded.start(home, version)) as conn:
         conn.execute("CREATE TABLE IF NOT EXISTS kept AS SELECT 7 AS seven")

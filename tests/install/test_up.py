@@ -92,6 +92,16 @@ def test_what_another_server_named_otherwise_is_not_dropped(empty_db, tree):
     assert empty_db.execute("SELECT memoir.body(1)").fetchone() == ("第一",)
 
 
+def test_what_a_session_quotes_is_not_dropped(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("SET quote_all_identifiers = on")
+    assert migrations.up(empty_db, source=tree) == []
+    assert migrations.differences(empty_db, source=tree) == ([], [], [])
+    tree.write("sql/30_more/two.sql", "CREATE OR REPLACE VIEW two AS SELECT 2 AS two;\n")
+    migrations.up(empty_db, source=tree)
+    assert empty_db.execute("SELECT * FROM memoir.bodies").fetchone() == ("第一",)
+
+
 def test_an_old_view_that_others_use_stops_the_upgrade(empty_db, tree):
     migrations.up(empty_db, source=tree)
     empty_db.execute("CREATE VIEW public.mine AS SELECT * FROM memoir.bodies")
