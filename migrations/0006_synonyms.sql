@@ -122,6 +122,25 @@ FROM (VALUES
 WHERE a.place < b.place
 ON CONFLICT DO NOTHING;
 
+-- Chinese everyday words that say the same.
+INSERT INTO synonym (term, synonym, similarity)
+SELECT least(a.word, b.word COLLATE "C"), greatest(a.word, b.word COLLATE "C"), 0.7
+FROM (VALUES
+    ('{妻子,老婆,太太}'::text[]), ('{丈夫,老公}'), ('{妈妈,母亲}'), ('{爸爸,父亲}'), ('{孩子,小孩}'),
+    ('{女朋友,女友}'), ('{男朋友,男友}'), ('{名字,姓名}'), ('{地址,住址}'), ('{住在,居住}'),
+    ('{电话,手机}'), ('{电脑,计算机}'), ('{屏幕,显示器}'), ('{图片,照片}'), ('{早餐,早饭}'),
+    ('{午餐,午饭}'), ('{晚餐,晚饭}'), ('{餐厅,餐馆,饭店}'), ('{酒店,宾馆}'), ('{旅行,旅游}'),
+    ('{偏好,喜好}'), ('{喜欢,喜爱}'), ('{讨厌,不喜欢}'), ('{锻炼,健身}'), ('{睡觉,睡眠}'),
+    ('{工资,薪水}'), ('{职位,岗位}'), ('{假期,休假}'), ('{会议,开会}'), ('{周会,例会}'),
+    ('{回答,答复}'), ('{简洁,简短}'), ('{小狗,狗狗}'), ('{小猫,猫咪}'), ('{房租,租金}'),
+    ('{中文,汉语}'), ('{英文,英语}'), ('{每天,每日}'), ('{星期一,周一,礼拜一}'),
+    ('{星期二,周二,礼拜二}'), ('{星期三,周三,礼拜三}'), ('{星期四,周四,礼拜四}'),
+    ('{星期五,周五,礼拜五}'), ('{星期六,周六,礼拜六}'), ('{星期日,星期天,周日,礼拜天}')
+) AS alike (words), unnest(words) WITH ORDINALITY AS a (word, place),
+     unnest(words) WITH ORDINALITY AS b (word, place)
+WHERE a.place < b.place
+ON CONFLICT DO NOTHING;
+
 -- Everyday words across the languages only: among themselves the English ones differ too much.
 INSERT INTO synonym (term, synonym, similarity)
 SELECT least(chinese, english COLLATE "C"), greatest(chinese, english COLLATE "C"), 0.7

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.once
 
 Open = Callable[..., Any]
 Cli = Callable[..., Result]
+TOOLS_PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
 
 
 class Model(OpenAIServer):
@@ -78,21 +80,12 @@ def model() -> Iterator[Model]:
 
 
 def converse(model: Model, memory: Memoir, question: str) -> str:
-    """An agent's turn: ask the model, carry out its tool call, give it the answer."""
-    messages: list[Any] = [
-        {"role": "system", "content": memory.system_prompt()},
-        {"role": "user", "content": question},
-    ]
-    tools: Any = memory.tools()
-    first = model.client.chat.completions.create(model="m", messages=messages, tools=tools)
-    said = first.choices[0].message
-    messages.append(said.model_dump(exclude_none=True))
-    for call in said.tool_calls or []:
-        answer = memory.call_tool(call.function.name, call.function.arguments)
-        content = json.dumps(answer, ensure_ascii=False)
-        messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
-    last = model.client.chat.completions.create(model="m", messages=messages, tools=tools)
-    return last.choices[0].message.content or ""
+    """An agent's turn, by the example of docs/tools.md."""
+    example = re.search(r"```python\n(.*?)llm, MODEL = .*?\n(.*?)```", TOOLS_PAGE, re.DOTALL)
+    assert example
+    names: dict[str, Any] = {"llm": model.client, "MODEL": "m"}
+    exec(example[1] + example[2], names)
+    return str(names["answer"](memory, "s", question))
 
 
 def test_a_model_searches_over_http(model: Model, dsn: str) -> None:
@@ -102,6 +95,15 @@ def test_a_model_searches_over_http(model: Model, dsn: str) -> None:
         answer = converse(model, memory, "what was the name of our cookie?")
     assert "harbor_sid" in answer
     assert "search_memories" in model.chats[0]["messages"][0]["content"]
+
+
+def test_a_model_is_told_of_its_wrong_call(model: Model, dsn: str) -> None:
+    model.wants = ("search_memories", '{"query": "cookie", "limit": 3}')
+    with Memoir(dsn, embedder=None) as memory:
+        assert 'no argument \\"limit\\"' in converse(model, memory, "our cookie?")
+        said = [(message.role, message.content) for message in memory.messages("s")]
+    assert said[0] == ("user", "our cookie?")
+    assert said[1][0] == "assistant"
 
 
 def test_a_model_writes_over_http_and_the_call_is_counted(

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.rows import call, recall, store
+from tests.rows import call, recall, remember, store
 
 SET = json.loads(Path(__file__).with_name("bilingual.json").read_text(encoding="utf-8"))
 
@@ -48,3 +48,17 @@ def test_80_of_100_questions_find_their_memory_among_the_first_three(tx, mode):
     across = [each for each in missed if each[0]]
     assert len(missed) <= 20, missed
     assert len(across) <= 12, across
+
+
+@pytest.mark.parametrize(
+    ("question", "content"),
+    [
+        ("我妻子叫什么？", "老婆叫赵六"),
+        ("礼拜三几点开例会", "每周三十点是周会"),
+        ("他住哪个宾馆", "订的酒店在静安寺"),
+        ("母亲的电话号码", "妈妈的手机尾号是四四三二"),
+    ],
+)
+def test_everyday_words_of_chinese_find_each_other(tx, question, content):
+    memory = remember(tx, content)
+    assert recall(tx, question).memory_ids == [memory]
