@@ -30,13 +30,13 @@ def test_down_to_0_undoes_all_of_pgmemoir_exactly_and_up_makes_it_as_new(db, emp
 
 def test_every_migration_alone_is_undone_exactly(empty_db, catalogue):
     names = sorted(path.name for path in paths.installed().migrations.glob("*.sql"))
+    before = []
     for number in range(1, len(names) + 1):
-        before = catalogue(empty_db)
+        before.append(catalogue(empty_db))
         migrations.up(empty_db, target=number)
-        if number > 1:
-            migrations.down(empty_db, number - 1)
-            assert catalogue(empty_db) == before, names[number - 1]
-            migrations.up(empty_db, target=number)
+    for number in range(len(names), 1, -1):
+        migrations.down(empty_db, number - 1)
+        assert catalogue(empty_db) == before[number - 1], names[number - 1]
 
 
 def test_the_indexes_of_single_users_go_with_the_code_and_can_be_built_again(db):
