@@ -300,6 +300,7 @@ def _transaction(conn: Connection, keep: bool) -> Iterator[Cursor]:
                 cur.execute("SET LOCAL client_encoding = 'UTF8'")
                 cur.execute("SET LOCAL client_min_messages = warning")
                 cur.execute("SET LOCAL standard_conforming_strings = on")
+                cur.execute("SET LOCAL plpgsql.extra_errors = ''")
                 cur.execute(_PLAIN_NAMES)
                 cur.execute(_WITHOUT_LIMITS)
                 # Ends with the transaction, also behind a pooler that shares sessions.

@@ -39,6 +39,11 @@ FILES = {
     "sql/20_view/bodies.sql": "CREATE OR REPLACE VIEW bodies AS SELECT body(id) FROM note;\n",
 }
 
+# Refused with plpgsql.extra_errors.
+SHADOWS = """CREATE OR REPLACE FUNCTION shadow(a int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE a int := 2; BEGIN RETURN a; END $$;
+"""
+
 # The ledger as a server of another version wrote it: PostgreSQL 16 names json pg_catalog.json.
 NAMED_OTHERWISE = """UPDATE memoir.migration SET objects = array_replace(
     objects, 'function memoir.body(integer)', 'function memoir.body(pg_catalog.int4)')"""

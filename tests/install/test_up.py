@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 from psycopg.rows import dict_row
-from tests.install.conftest import NAMED_OTHERWISE
+from tests.install.conftest import NAMED_OTHERWISE, SHADOWS
 
 from pgmemoir import MemoirError, migrations, paths
 
@@ -100,6 +100,13 @@ def test_what_a_session_quotes_is_not_dropped(empty_db, tree):
     tree.write("sql/30_more/two.sql", "CREATE OR REPLACE VIEW two AS SELECT 2 AS two;\n")
     migrations.up(empty_db, source=tree)
     assert empty_db.execute("SELECT * FROM memoir.bodies").fetchone() == ("第一",)
+
+
+def test_what_a_session_checks_in_its_own_functions_is_not_asked_of_these(empty_db, tree):
+    empty_db.execute("SET plpgsql.extra_errors = 'all'")
+    tree.write("sql/30_more/shadow.sql", SHADOWS)
+    assert "sql/30_more/shadow.sql" in migrations.up(empty_db, source=tree)
+    assert empty_db.execute("SHOW plpgsql.extra_errors").fetchone() == ("all",)
 
 
 def test_an_old_view_that_others_use_stops_the_upgrade(empty_db, tree):
