@@ -112,7 +112,10 @@ BEGIN
             OFFSET 0) AS m ON true
     -- What is new or edited may be what another memory says.
     ), told AS MATERIALIZED (
-        SELECT k.*, t.memory_id AS told_id
+        SELECT k.*, t.memory_id AS told_id,
+               -- Of entries with one memory one keeps it, first of all one that was not edited.
+               row_number() OVER (PARTITION BY k.own_id
+                                  ORDER BY k.edited, t.memory_id IS NOT NULL, k.place) AS turn
         FROM known AS k
         LEFT JOIN LATERAL (
             SELECT m.memory_id FROM memory AS m
@@ -125,7 +128,7 @@ BEGIN
         SELECT t.*, CASE
                    WHEN NOT t.edited THEN t.own_id
                    WHEN t.told_id IS NOT NULL THEN t.told_id
-                   WHEN t.own_status = 'active'
+                   WHEN t.own_status = 'active' AND t.turn = 1
                         AND NOT EXISTS (SELECT FROM told AS o WHERE o.told_id = t.own_id)
                    THEN t.own_id END AS target_id,
                CASE WHEN t.edited IS NOT FALSE

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from tests.d3_files import MEMORIES, MEMORY, Json, actions, printed, take, text
 from tests.examples import examples
-from tests.rows import call, recall, refused, remember, row_counts, set_to, value
+from tests.rows import call, lines, recall, refused, remember, row_counts, set_to, value
 
 ENTRY: Json = {"id": "11111111", "category": "facts", "content": "The office is on floor 4"}
 
@@ -132,6 +132,15 @@ def test_equal_entries_are_one_memory_and_come_out_as_two(tx):
         {**ENTRY, "salience": 0.2}, {**ENTRY, "id": "2", "salience": 0.9}, ENTRY | {"id": "3"}
     )
     assert actions(take(tx, document)) == ["ADD", "NOOP", "NOOP"]
+    assert printed(tx) == text(document)
+
+
+@pytest.mark.parametrize("others", [ENTRY["content"], "milk"])
+def test_each_of_equal_entries_is_edited_for_itself(tx, others):
+    take(tx, of(ENTRY, {**ENTRY, "id": "2"}))
+    document = of({**ENTRY, "content": "tea"}, {**ENTRY, "id": "2", "content": others})
+    take(tx, document)
+    assert {*lines(recall(tx).block)} == {"tea", others}
     assert printed(tx) == text(document)
 
 
