@@ -56,7 +56,8 @@ BEGIN
     snippet := '';
     memory_ids := '{}';
     FOR entry IN
-        (SELECT m.memory_id, 1 AS part, 'Current ' || _lower(k.heading) AS heading,
+        (SELECT m.memory_id, 1 AS part,
+                CASE k.heading WHEN 'Goals' THEN 'Current goals' ELSE k.heading END AS heading,
                 row_number() OVER goals AS place,
                 _line(coalesce(m.data ->> 'title', m.summary, m.content), 200)
                 || coalesce(format(' (%s, %s%%)', m.data ->> 'status',
@@ -69,7 +70,8 @@ BEGIN
                                    m.created_at, m.memory_id)
          ORDER BY place LIMIT goal_limit)
         UNION ALL
-        (SELECT m.memory_id, 2, 'Main ' || _lower(k.heading),
+        (SELECT m.memory_id, 2,
+                CASE k.heading WHEN 'Capabilities' THEN 'Main capabilities' ELSE k.heading END,
                 row_number() OVER (ORDER BY m.importance DESC, m.created_at DESC, m.memory_id),
                 _line(coalesce(m.summary, m.data ->> 'title', m.content), 80)
          FROM _profile_memories(_profile_snippet.user_id, known_until) AS m

@@ -79,6 +79,12 @@ def test_a_goal_that_is_not_open_is_not_in_the_profile(tx, status):
     assert recall(tx, "unrelated").block == NOTHING
 
 
+def test_a_heading_of_ones_own_stands_as_it_is(tx):
+    tx.execute("UPDATE memoir.kind SET heading = '目标' WHERE name = 'okr'")
+    goal(tx, "Open the tea house")
+    assert headings(recall(tx, "unrelated").block) == ["目标"]
+
+
 def test_a_pending_goal_is_in_the_profile(tx):
     goal(tx, "Open the tea house", status="pending")
     assert shown(tx, "unrelated") == ["Open the tea house (pending, 0%)"]
