@@ -134,6 +134,7 @@ CREATE TABLE mode (
     second_neighbour_weight float8 NOT NULL DEFAULT 0,
     answer_weight float8 NOT NULL DEFAULT 0,
     session_weight float8 NOT NULL DEFAULT 0,
+    squared boolean NOT NULL DEFAULT false,
     common_share float8 CONSTRAINT common_share_is_0_to_1 CHECK (common_share BETWEEN 0 AND 1),
     turns boolean NOT NULL GENERATED ALWAYS AS (
         neighbour_weight > 0 OR second_neighbour_weight > 0 OR answer_weight > 0
@@ -280,6 +281,9 @@ COMMENT ON COLUMN mode.answer_weight IS
     'Share of the score of the turn before that a turn gains besides, where that one asks.';
 COMMENT ON COLUMN mode.session_weight IS
     'Share of the best score of its session that a turn gains.';
+COMMENT ON COLUMN mode.squared IS
+    'Whether scores are squared before turns lend to each other: one good turn then lends more '
+    'than two fair ones. The score of a turn that gains nothing is the square, too.';
 COMMENT ON COLUMN mode.common_share IS
     'Words in more than this share of the user''s memories, and names he knows, are left out of '
     'the text to embed (query_terms); NULL: nothing is left out.';

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import psycopg
@@ -285,6 +285,7 @@ class TurnRules:
     beyond: float = 0
     answer: float = 0
     session: float = 0
+    squared: bool = False
 
 
 @dataclass
@@ -340,6 +341,8 @@ def with_neighbours(turn: Turn, memory: Sequence[Turn], rules: TurnRules) -> flo
 
 def turn_scores(memory: Sequence[Turn], rules: TurnRules) -> dict[int, float]:
     """Scores by key of a memory small enough to be preselected whole."""
+    if rules.squared:
+        memory = [replace(turn, own=turn.own * abs(turn.own)) for turn in memory]
     scores = {turn.key: with_neighbours(turn, memory, rules) for turn in memory}
     best: dict[str | None, float] = {None: 0}
     for turn in memory:

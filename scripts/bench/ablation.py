@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-Settings = Mapping[str, float | None]
+Settings = Mapping[str, float | bool | None]
 
 NAMES = {"name_boost": 0.0}
 TIMES = {"time_boost": 0.0}
@@ -19,6 +19,7 @@ NEIGHBOURS = {"neighbour_weight": 0.0}
 SECOND = {"second_neighbour_weight": 0.0}
 ANSWER = {"answer_weight": 0.0}
 SESSION = {"session_weight": 0.0}
+SQUARED = {"squared": False}
 STRIPPED: dict[str, float | None] = {"common_share": None}
 WORDS = {"word_weight": 0.0}
 VECTOR = {"vector_weight": 0.0}
@@ -35,6 +36,7 @@ WITHOUT: dict[str, Settings] = {
     "without either neighbours": NEIGHBOURS | SECOND,
     "without answer": ANSWER,
     "without session": SESSION,
+    "without squares": SQUARED,
     "without the word signal": WORDS,
     "without the vector signal": VECTOR,
     "question not stripped": STRIPPED,
@@ -49,6 +51,7 @@ _STEPS: dict[str, Settings] = {
     "+ times": TIMES,
     "+ neighbours": NEIGHBOURS | SECOND,
     "+ session": SESSION,
+    "+ squares": SQUARED,
     "+ answer, question, when": ANSWER | QUESTION | WHEN,
 }
 

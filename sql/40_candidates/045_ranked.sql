@@ -33,7 +33,7 @@ BEGIN
     RETURN QUERY
     WITH own AS MATERIALIZED (
         -- As exact as the fast form: that one keeps scores as float4.
-        SELECT s.*, coalesce(s.score, 0)::real::float8 AS own,
+        SELECT s.*, _lent(coalesce(s.score, 0)::real, settings.squared)::float8 AS own,
                row_number() OVER (ORDER BY s.session, s.position, s.id) AS place
         FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,
                      plain_question, times, pool) AS s

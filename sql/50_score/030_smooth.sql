@@ -2,7 +2,13 @@
 -- so that the order of the index carries all that neighbours need.
 CREATE OR REPLACE FUNCTION _place(session bigint, "position" int, asks boolean) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN 4 * session + CASE WHEN "position" >= 0 THEN 2 ELSE 0 END + asks::int;
+    RETURN 4 * session + CASE WHEN "position" >= 0 THEN CASE WHEN asks THEN 3 ELSE 2 END
+                              WHEN asks THEN 1 ELSE 0 END;
+
+-- A score as turns lend it. What is added keeps the smallest square from being an underflow error.
+CREATE OR REPLACE FUNCTION _lent(score real, squared boolean) RETURNS real
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN squared THEN score * (abs(score) + 1e-9::real) ELSE score END;
 
 -- What a turn gains from the turns one and two before and after it, of its own session; the one
 -- before gives more where it asks. The first turns of a session, which bring the news, have none

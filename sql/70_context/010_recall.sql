@@ -80,7 +80,7 @@ BEGIN
            m.name_boost, m.asks_feature, m.when_feature,
            m.time_boost, m.time_before, m.time_after, m.time_after_day,
            m.turns, m.neighbour_weight AS near, m.second_neighbour_weight AS beyond,
-           m.answer_weight AS answer, m.session_weight,
+           m.answer_weight AS answer, m.session_weight, m.squared,
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings AS headings,
            m.heading_costs, m.day_headings,
            m.model_id, m.dimensions, m.log_recalls, m.fast AND as_of = 'infinity' AS fast,
@@ -240,14 +240,17 @@ BEGIN
         END IF;
     END IF;
     -- A conversation: every memory is scored where it lies in the index, in the order of its turns.
-    -- Rows out of the index cost a sort, so they are looked for only where there are some.
+    -- Rows out of the index cost a sort, so they are looked for only where there are some. Settings
+    -- that every row needs are read once, by a SELECT.
     IF setup.turns AND setup.fast THEN
         IF setup.none_wide AND uncounted IS NOT TRUE THEN
-            SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
+            SELECT array_agg(s.id), array_agg(s.place),
+                   array_agg(_lent(s.score, (SELECT setup.squared)))
             INTO all_ids, places, own_scores
             FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
-                         coalesce(_kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
-                                               setup.kind_rates, at_epoch, t.created_at)
+                         coalesce(_kind_factor((SELECT setup.plain_kinds), t.kind,
+                                               setup.kind_weights, setup.kind_rates, at_epoch,
+                                               t.created_at)
                                 * (_relevance(t.embedding, query, vector_share, t.terms, question,
                                               CASE WHEN by_importance THEN t.importance END)
                                    + CASE WHEN t.created_at <@ times
@@ -259,11 +262,13 @@ BEGIN
                     AND t.active AND NOT t.wide
                   ORDER BY t.session, t.position, t.memory_id) AS s;
         ELSE
-            SELECT array_agg(s.id), array_agg(s.place), array_agg(s.score)
+            SELECT array_agg(s.id), array_agg(s.place),
+                   array_agg(_lent(s.score, (SELECT setup.squared)))
             INTO all_ids, places, own_scores
             FROM (SELECT t.memory_id AS id, _place(t.session, t.position, t.asks) AS place,
-                         coalesce(_kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
-                                               setup.kind_rates, at_epoch, t.created_at)
+                         coalesce(_kind_factor((SELECT setup.plain_kinds), t.kind,
+                                               setup.kind_weights, setup.kind_rates, at_epoch,
+                                               t.created_at)
                                 * (_relevance(t.embedding, query, vector_share, t.terms, question,
                                               CASE WHEN by_importance THEN t.importance END)
                                    + CASE WHEN t.created_at <@ times

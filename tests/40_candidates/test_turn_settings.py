@@ -205,6 +205,26 @@ def test_a_turn_gains_a_share_of_the_best_of_its_session(tx):
     assert gain == {"tea": 0.2, "milk": 0.2, "sugar": 0.2}
 
 
+def test_a_squared_score_lends_its_square(tx):
+    say(tx, "a", "tea", "fine")
+    say(tx, "b", "milk", "good")
+    half = {"tea": 0.25, "fine": 0.05, "milk": 0.25, "good": 0.05}
+    assert scores(tx, "tea milk", neighbour_weight=0.2, squared=True) == pytest.approx(half)
+
+
+def test_a_squared_score_below_zero_stays_there(tx):
+    remember(tx, "tea", embedding="[1,0]")
+    remember(tx, "milk", embedding="[-1,0]")
+    mode = add_mode(tx, session_weight=0.2, squared=True)
+    assert found(tx, None, mode=mode, query_vec="[1,0]") == ["tea"]
+
+
+def test_the_smallest_score_can_be_squared(tx):
+    remember(tx, "tea", "event", created_at=ago(days=400))
+    mode = add_mode(tx, session_weight=0.2, squared=True)
+    assert found(tx, "tea " + " ".join(f"word{n}" for n in range(30)), mode=mode) == ["tea"]
+
+
 def test_explain_names_the_turn_that_lent(tx):
     asks, answers, after = say(tx, "a", "who wants tea?", "me", "sure")
     rows = {row.memory_id: row for row in explain(tx, "tea", mode="conversation")}

@@ -149,7 +149,7 @@ def expected_scores(conn, vector):
     )
     features = Features(*of_words.fetchone(), names=sum(known))
     of_turns = conn.execute(
-        "SELECT neighbour_weight, second_neighbour_weight, answer_weight, session_weight"
+        "SELECT neighbour_weight, second_neighbour_weight, answer_weight, session_weight, squared"
         " FROM memoir.mode WHERE name = 'conversation'"
     )
     plain = {row.memory_id: row for row in explain(conn, ASKED, query_vec=vector)}
