@@ -87,16 +87,21 @@ def start(data_dir: Path, version: int = 18, settings: Mapping[str, str] | None 
     return _dsn(cluster, DATABASE)
 
 
-def stop(data_dir: Path) -> None:
-    """Stop the servers of this folder and wait until they are gone. Open connections are ended."""
-    for cluster in _clusters(data_dir):
-        if _processes(cluster):
-            socket_dir = _socket_dir(cluster)
-            pg_ctl = _bin(_version(cluster)) / "pg_ctl"
-            command = [pg_ctl, "stop", "-D", cluster, "-m", "fast", "-w", "-t", _WAIT_SECONDS]
-            _run(command, f"the server in {cluster} does not stop", cluster)
-            if socket_dir != cluster:
-                shutil.rmtree(socket_dir, ignore_errors=True)
+def stop(data_dir: Path) -> bool:
+    """Stop the servers of this folder and wait until they are gone. Open connections are ended.
+
+    Returns:
+        whether there was one, though it may have accepted no connections.
+    """
+    running = [cluster for cluster in _clusters(data_dir) if _processes(cluster)]
+    for cluster in running:
+        socket_dir = _socket_dir(cluster)
+        pg_ctl = _bin(_version(cluster)) / "pg_ctl"
+        command = [pg_ctl, "stop", "-D", cluster, "-m", "fast", "-w", "-t", _WAIT_SECONDS]
+        _run(command, f"the server in {cluster} does not stop", cluster)
+        if socket_dir != cluster:
+            shutil.rmtree(socket_dir, ignore_errors=True)
+    return bool(running)
 
 
 def running(data_dir: Path) -> bool:
@@ -248,6 +253,7 @@ def _launch(cluster: Path, tools: Path, settings: Mapping[str, str]) -> None:
             raise ServerError(
                 f"the server in {cluster} runs but does not answer after {_WAIT_SECONDS} s",
                 detail=_last_words(cluster),
+                hint="It may be at work after a crash: wait. If not: memoir server stop",
             )
         time.sleep(0.1)
     else:

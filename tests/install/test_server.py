@@ -11,8 +11,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 from tests.conftest import folder_of_a_server
 
+from pgmemoir import cli
 from pgmemoir import server as embedded
 
 START = (
@@ -96,6 +98,14 @@ def test_stop_without_a_server_does_nothing(tmp_path):
 def test_it_starts_again_after_kill_9(home, version):
     embedded.start(home, version)
     os.kill(_pid(home, version), signal.SIGKILL)
+    assert _name(embedded.start(home, version)) == "memoir"
+
+
+def test_a_server_whose_socket_somebody_deleted_can_be_stopped(home, version):
+    embedded.start(home, version)
+    (home / f"pg{version}/.s.PGSQL.5432").unlink()
+    said = CliRunner().invoke(cli.main, ["--data", str(home), "server", "stop"])
+    assert said.stdout == f"stopped: {home}\n"
     assert _name(embedded.start(home, version)) == "memoir"
 
 

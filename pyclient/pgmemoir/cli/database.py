@@ -168,8 +168,5 @@ def server_status(app: App) -> None:
 @click.pass_obj
 def server_stop(app: App) -> None:
     """Stop it; its data stays."""
-    if not server.running(app.data_dir):
-        click.echo(f"not running: {app.data_dir}")
-        return
-    server.stop(app.data_dir)
-    click.echo(f"stopped: {app.data_dir}")
+    stopped = server.stop(app.data_dir)
+    click.echo(f"{'stopped' if stopped else 'not running'}: {app.data_dir}")
