@@ -302,9 +302,11 @@ CREATE TABLE entity (
         GENERATED ALWAYS AS (lower(lower(name COLLATE "C") COLLATE "default")) STORED,
     type text NOT NULL DEFAULT 'thing',
     created_at timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (user_id, entity_id),
-    UNIQUE (user_id, name_key, type)
+    PRIMARY KEY (user_id, entity_id)
 );
+-- The condition always holds: it keeps the foreign key of mention to the primary key. Where users
+-- have hardly an entity each, it was checked by this index, and read all of the user's.
+CREATE UNIQUE INDEX entity_name ON entity (user_id, name_key, type) WHERE name_key IS NOT NULL;
 COMMENT ON TABLE entity IS 'People, products, places that memories mention.';
 
 CREATE TABLE mention (

@@ -186,7 +186,7 @@ WRITES = {
     "sync_markdown": "SELECT memoir.sync_markdown("
     '\'{"memory": {"content": "## Known facts\\n\\n- has a cello\\n"}}\')',
     "undo": "SELECT * FROM memoir.undo(1)",
-    "undo_run": "SELECT * FROM memoir.undo_run((SELECT max(run_id) FROM memoir.revision))",
+    "undo_run": "SELECT * FROM memoir.undo_run(1)",
     "unmention": "SELECT memoir.unmention(3, 'Oslo', 'place')",
     "unrelate": "SELECT memoir.unrelate(3, 4)",
     "update_memory": "SELECT * FROM memoir.update_memory(3, content => 'lives in Bergen')",

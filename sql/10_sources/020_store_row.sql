@@ -53,8 +53,10 @@ BEGIN
     RETURN coalesce((
         SELECT r.author = 'source' FROM revision AS r
         WHERE r.user_id = _status_is_the_sources.user_id
-          AND r.memory_id = _status_is_the_sources.memory_id AND r.old_values ? 'status'
-        ORDER BY r.revision_id DESC LIMIT 1), true);
+          AND r.memory_id BETWEEN _status_is_the_sources.memory_id
+                              AND _status_is_the_sources.memory_id
+          AND r.old_values ? 'status'
+        ORDER BY r.memory_id DESC, r.revision_id DESC LIMIT 1), true);
 END $$;
 
 -- Takes over a row, which may be a memory already. adding: makes one where there is none; without

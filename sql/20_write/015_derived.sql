@@ -5,38 +5,47 @@
 -- ids first: two batches never wait for each other.
 CREATE OR REPLACE FUNCTION _mark_derived(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
+DECLARE
+    lowest CONSTANT bigint := (SELECT min(i) FROM unnest(memory_ids) AS i);
+    highest CONSTANT bigint := (SELECT max(i) FROM unnest(memory_ids) AS i);
 BEGIN
     PERFORM FROM trace AS t
     WHERE t.user_id = _mark_derived.user_id AND t.memory_id = ANY (memory_ids)
+      AND t.memory_id BETWEEN lowest AND highest
     ORDER BY t.memory_id FOR NO KEY UPDATE;
     UPDATE trace AS t
     SET derived = s.derived, session = s.session, position = s.position
     FROM (
-        SELECT p.memory_id, p.derived, coalesce(n.number, 0) AS session, p.position
-        FROM (
-            SELECT m.memory_id, count(r.to_id) > 0 AS derived,
-                   CASE WHEN m.session_id IS NOT NULL THEN m.session_id
-                        WHEN count(DISTINCT o.session_id) = 1 THEN min(o.session_id)
-                   END AS session_id,
-                   coalesce(CASE WHEN m.session_id IS NOT NULL AND m.position IS NOT NULL
-                                 THEN m.position
-                                 WHEN min(o.session_id) = coalesce(m.session_id, max(o.session_id))
-                                      AND max(o.session_id) = min(o.session_id)
-                                 THEN min(o.position)
-                            END, -1) AS position
-            FROM memory AS m
-            LEFT JOIN relation AS r ON r.user_id = m.user_id AND r.from_id = m.memory_id
-                                   AND r.type = 'derived_from'
-            LEFT JOIN memory AS o ON o.user_id = m.user_id AND o.memory_id = r.to_id
-            WHERE m.user_id = _mark_derived.user_id
-              AND m.memory_id = ANY (_mark_derived.memory_ids)
-            GROUP BY m.user_id, m.memory_id
-        ) AS p
-        LEFT JOIN session AS n ON n.user_id = _mark_derived.user_id AND n.session_id = p.session_id
+        SELECT m.memory_id, o.derived,
+               coalesce((SELECT n.number FROM session AS n
+                         WHERE n.user_id = _mark_derived.user_id
+                           AND n.session_id = coalesce(m.session_id, o.session_id)), 0) AS session,
+               coalesce(CASE WHEN m.session_id IS NOT NULL AND m.position IS NOT NULL
+                             THEN m.position
+                             WHEN o.session_id = coalesce(m.session_id, o.session_id)
+                             THEN o.position
+                        END, -1) AS position
+        FROM memory AS m
+        CROSS JOIN LATERAL (
+            SELECT count(*) > 0 AS derived, min(s.position) AS position,
+                   CASE WHEN min(s.session_id) = max(s.session_id)
+                        THEN min(s.session_id) END AS session_id
+            FROM (SELECT r.to_id FROM relation AS r
+                  WHERE r.user_id = _mark_derived.user_id AND r.from_id = m.memory_id
+                    AND r.type = 'derived_from'
+                  ORDER BY r.to_id OFFSET 0) AS r
+            CROSS JOIN LATERAL (
+                SELECT o.session_id, o.position FROM memory AS o
+                WHERE o.user_id = _mark_derived.user_id AND o.memory_id = r.to_id OFFSET 0) AS s
+        ) AS o
+        WHERE m.user_id = _mark_derived.user_id
+          AND m.memory_id = ANY (_mark_derived.memory_ids)
+          AND m.memory_id BETWEEN lowest AND highest
     ) AS s
     WHERE t.user_id = _mark_derived.user_id AND t.memory_id = s.memory_id
+      AND t.memory_id = ANY (memory_ids) AND t.memory_id BETWEEN lowest AND highest
       AND (t.derived, t.session, t.position) <> (s.derived, s.session, s.position);
 END $$;
 
@@ -49,13 +58,15 @@ BEGIN
     RETURN (
         SELECT r.change_id
         FROM revision AS r
-        WHERE r.user_id = _change_of_text.user_id AND r.memory_id = _change_of_text.memory_id
+        WHERE r.user_id = _change_of_text.user_id
+          AND r.memory_id BETWEEN _change_of_text.memory_id AND _change_of_text.memory_id
           AND r.old_values ? 'content' AND r.action <> 'UNDO'
           AND NOT EXISTS (
               SELECT FROM revision AS u
               WHERE u.user_id = _change_of_text.user_id
-                AND u.memory_id = _change_of_text.memory_id AND u.undoes = r.change_id)
-        ORDER BY r.revision_id DESC LIMIT 1);
+                AND u.memory_id BETWEEN _change_of_text.memory_id AND _change_of_text.memory_id
+                AND u.undoes = r.change_id)
+        ORDER BY r.memory_id DESC, r.revision_id DESC LIMIT 1);
 END $$;
 
 -- Says that memories were made from others; the arrays go side by side. change_ids: the changes

@@ -104,6 +104,8 @@ CREATE OR REPLACE FUNCTION _store_vectors(
     SET search_path FROM CURRENT
 AS $$
 DECLARE
+    lowest CONSTANT bigint := (SELECT min(i) FROM unnest(memory_ids) AS i);
+    highest CONSTANT bigint := (SELECT max(i) FROM unnest(memory_ids) AS i);
     locked bigint[];
     stored bigint[];
 BEGIN
@@ -111,12 +113,14 @@ BEGIN
         locked := ARRAY(
             SELECT t.memory_id FROM trace AS t
             WHERE t.user_id = _store_vectors.user_id AND t.memory_id = ANY (memory_ids)
+              AND t.memory_id BETWEEN lowest AND highest
               AND t.model = _store_vectors.model
             ORDER BY t.memory_id FOR NO KEY UPDATE);
     ELSE
         locked := ARRAY(
             SELECT t.memory_id FROM trace AS t
             WHERE t.user_id = _store_vectors.user_id AND t.memory_id = ANY (memory_ids)
+              AND t.memory_id BETWEEN lowest AND highest
               AND t.model = _store_vectors.model
             ORDER BY t.memory_id FOR NO KEY UPDATE SKIP LOCKED);
     END IF;
@@ -136,6 +140,7 @@ BEGIN
             ORDER BY g.memory_id, g.place
         ) AS v
         WHERE t.user_id = _store_vectors.user_id AND t.memory_id = v.memory_id
+          AND t.memory_id = ANY (locked) AND t.memory_id BETWEEN lowest AND highest
           AND t.model = _store_vectors.model AND (overwrite OR t.embedding IS NULL)
         RETURNING t.memory_id
     )
@@ -144,9 +149,10 @@ BEGIN
     SELECT _store_vectors.user_id, s.id
     FROM unnest(stored) AS s (id), LATERAL (
         SELECT FROM memory AS m
-        WHERE m.user_id = _store_vectors.user_id AND m.memory_id = s.id AND m.status = 'active'
+        WHERE m.user_id = _store_vectors.user_id AND m.memory_id BETWEEN s.id AND s.id
+          AND m.status = 'active'
           AND m.subject IS NULL AND m.position IS NULL AND m.source IS NULL
-        OFFSET 0) AS m
+        ORDER BY m.memory_id OFFSET 0) AS m
     WHERE (SELECT e.active AND e.consolidate FROM embedding_model AS e
            WHERE e.model_id = _store_vectors.model)
     ORDER BY s.id

@@ -2,28 +2,37 @@
 -- with the values before, together. Whoever calls holds _lock_user, but for the rows of attached
 -- tables: there the application's own transaction calls, which must not keep a user's other
 -- changes waiting, so every memory is locked by itself, too.
+-- Rows are asked for so that one plan is left, with statistics or without. What is only read is
+-- fetched by key, behind OFFSET 0. What is locked or changed has its ids in a range as well: where
+-- most users have a few rows, PostgreSQL 16 takes "= ANY" for a filter of all that a user has.
 
 -- The names of the entities a memory mentions.
 CREATE OR REPLACE FUNCTION _mentioned(user_id text, memory_id bigint) RETURNS text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     RETURN (
-        SELECT string_agg(n.name, ' ' ORDER BY n.entity_id)
+        SELECT string_agg(n.name, ' ' ORDER BY o.entity_id)
         FROM mention AS o
-        JOIN entity AS n ON n.user_id = o.user_id AND n.entity_id = o.entity_id
+        CROSS JOIN LATERAL (
+            SELECT e.name FROM entity AS e
+            WHERE e.user_id = _mentioned.user_id
+              AND e.entity_id BETWEEN o.entity_id AND o.entity_id
+            ORDER BY e.entity_id OFFSET 0) AS n
         WHERE o.user_id = _mentioned.user_id AND o.memory_id = _mentioned.memory_id);
 END $$;
 
 -- The traces of memories whose text or names are others now, with all that is made from them.
 CREATE OR REPLACE FUNCTION _reproject(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
     -- Before the UPDATE: on a cluster a statement on rows calls no function that reads rows.
     mentioned CONSTANT text[] := ARRAY(SELECT _mentioned(user_id, i) FROM unnest(memory_ids) AS i);
+    lowest CONSTANT bigint := (SELECT min(i) FROM unnest(memory_ids) AS i);
+    highest CONSTANT bigint := (SELECT max(i) FROM unnest(memory_ids) AS i);
 BEGIN
     UPDATE trace AS t
     SET line = p.line, brief = p.brief, asks = w.asks, terms = w.terms, term_count = w.term_count,
@@ -42,7 +51,9 @@ BEGIN
         _names(m.speaker, m.subject, mentioned[array_position(memory_ids, m.memory_id)]),
         e.term_limit) AS w
     WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (memory_ids)
-      AND t.user_id = m.user_id AND t.memory_id = m.memory_id AND e.model_id = t.model;
+      AND m.memory_id BETWEEN lowest AND highest
+      AND t.user_id = m.user_id AND t.memory_id = m.memory_id AND e.model_id = t.model
+      AND t.memory_id = ANY (memory_ids) AND t.memory_id BETWEEN lowest AND highest;
 END $$;
 
 -- The keywords of memories whose text is another now; what the user tagged stays.
@@ -50,14 +61,18 @@ CREATE OR REPLACE FUNCTION _find_keywords(user_id text, memory_ids bigint[]) RET
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
+DECLARE
+    lowest CONSTANT bigint := (SELECT min(i) FROM unnest(memory_ids) AS i);
+    highest CONSTANT bigint := (SELECT max(i) FROM unnest(memory_ids) AS i);
 BEGIN
     DELETE FROM keyword AS k
     WHERE k.user_id = _find_keywords.user_id AND k.memory_id = ANY (memory_ids)
-      AND k.origin <> 'user_tag';
+      AND k.memory_id BETWEEN lowest AND highest AND k.origin <> 'user_tag';
     INSERT INTO keyword (user_id, keyword, memory_id, weight, origin)
     SELECT m.user_id, k.keyword, m.memory_id, k.weight, 'system'
     FROM memory AS m, LATERAL _keywords(m.content) AS k
     WHERE m.user_id = _find_keywords.user_id AND m.memory_id = ANY (memory_ids)
+      AND m.memory_id BETWEEN lowest AND highest
     ORDER BY m.memory_id, k.keyword COLLATE "C"
     ON CONFLICT DO NOTHING;
 END $$;
@@ -135,10 +150,12 @@ CREATE OR REPLACE FUNCTION _show_changes(
     user_id text, model smallint, memory_ids bigint[], olds jsonb[], embeddings halfvec[])
     RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
+    lowest CONSTANT bigint := (SELECT min(i) FROM unnest(memory_ids) AS i);
+    highest CONSTANT bigint := (SELECT max(i) FROM unnest(memory_ids) AS i);
     retold CONSTANT bigint[] := ARRAY(
         SELECT c.id FROM unnest(memory_ids, olds) AS c (id, old) WHERE c.old ? 'content');
     renamed CONSTANT bigint[] := ARRAY(
@@ -151,9 +168,12 @@ BEGIN
                                     c.embedding),
         wide = _is_wide(_changed_vector(t.embedding, t.model = _show_changes.model, c.old,
                                         c.embedding), t.term_count, t.line, t.user_id)
-    FROM unnest(memory_ids, olds, embeddings) AS c (id, old, embedding), memory AS m, kind AS k
-    WHERE m.user_id = _show_changes.user_id AND m.memory_id = c.id AND k.name = m.kind
-      AND t.user_id = m.user_id AND t.memory_id = m.memory_id;
+    FROM unnest(memory_ids, olds, embeddings) AS c (id, old, embedding), LATERAL (
+        SELECT m.status, m.importance, m.kind FROM memory AS m
+        WHERE m.user_id = _show_changes.user_id AND m.memory_id = c.id OFFSET 0) AS m, kind AS k
+    WHERE k.name = m.kind
+      AND t.user_id = _show_changes.user_id AND t.memory_id = c.id
+      AND t.memory_id = ANY (memory_ids) AND t.memory_id BETWEEN lowest AND highest;
     IF retold <> '{}' THEN
         PERFORM _reproject(user_id, retold);
         PERFORM _find_keywords(user_id, retold);
@@ -161,9 +181,11 @@ BEGIN
     IF renamed <> '{}' THEN
         PERFORM _reproject(user_id, renamed);
     END IF;
-    IF EXISTS (SELECT FROM memory AS m
-               JOIN kind AS k ON k.name = m.kind AND k.layer = 'profile'
-               WHERE m.user_id = _show_changes.user_id AND m.memory_id = ANY (memory_ids))
+    IF EXISTS (SELECT FROM unnest(memory_ids) AS i (id)
+               CROSS JOIN LATERAL (
+                   SELECT m.kind FROM memory AS m
+                   WHERE m.user_id = _show_changes.user_id AND m.memory_id = i.id OFFSET 0) AS m
+               JOIN kind AS k ON k.name = m.kind AND k.layer = 'profile')
        OR EXISTS (SELECT FROM unnest(olds) AS o (old)
                   JOIN kind AS k ON k.name = o.old ->> 'kind' AND k.layer = 'profile')
     THEN
@@ -188,47 +210,55 @@ CREATE OR REPLACE FUNCTION _revise(
     user_id text, memory_ids bigint[], new_values jsonb[], action text, author text, reason text,
     run_id bigint, change_id bigint, undoes bigint DEFAULT NULL) RETURNS bigint[]
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET extra_float_digits = 1
+    SET search_path FROM CURRENT SET extra_float_digits = 1 SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
     in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     who CONSTANT text := coalesce(_check_author(author), 'user');
     why CONSTANT text := _redact(reason);
+    lowest CONSTANT bigint := (SELECT min(i) FROM unnest(memory_ids) AS i);
+    highest CONSTANT bigint := (SELECT max(i) FROM unnest(memory_ids) AS i);
     changed memory[];
     olds jsonb[];
     ids bigint[];
 BEGIN
     PERFORM FROM memory AS m
     WHERE m.user_id = _revise.user_id AND m.memory_id = ANY (memory_ids)
+      AND m.memory_id BETWEEN lowest AND highest
     ORDER BY m.memory_id FOR NO KEY UPDATE;
     SELECT array_agg(w.row), array_agg(w.old), array_agg(w.memory_id)
     INTO changed, olds, ids
     FROM (
-        SELECT m.memory_id, g.old, jsonb_populate_record(
+        SELECT n.memory_id, g.old, jsonb_populate_record(
                    p.row, jsonb_build_object('content_hash', CASE
                        WHEN (p.row).source IS NULL
                        THEN _content_hash((p.row).kind, (p.row).subject, (p.row).session_id,
                                           (p.row).position, (p.row).content)
                        ELSE _row_hash((p.row).source, (p.row).source_key) END)) AS row
         FROM unnest(memory_ids, new_values) AS n (memory_id, asked)
-        JOIN memory AS m ON m.user_id = _revise.user_id AND m.memory_id = n.memory_id
-        LEFT JOIN trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
-                            AND t.model = in_model
         CROSS JOIN LATERAL (
-            SELECT CASE WHEN n.asked ->> 'content' <> m.content AND NOT n.asked ? 'embedding'
+            SELECT m AS row FROM memory AS m
+            WHERE m.user_id = _revise.user_id AND m.memory_id = n.memory_id OFFSET 0) AS s
+        LEFT JOIN LATERAL (
+            SELECT t.embedding FROM trace AS t
+            WHERE t.user_id = _revise.user_id AND t.memory_id = n.memory_id
+              AND t.model = in_model OFFSET 0) AS t ON true
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN n.asked ->> 'content' <> (s.row).content AND NOT n.asked ? 'embedding'
                         THEN n.asked || '{"embedding": null}' ELSE n.asked END AS new,
-                   to_jsonb(m) || jsonb_build_object('embedding', t.embedding::text) AS stored
+                   to_jsonb(s.row) || jsonb_build_object('embedding', t.embedding::text) AS stored
             OFFSET 0) AS v
         CROSS JOIN LATERAL (
             SELECT jsonb_object_agg(e.key, v.stored -> e.key) AS old
             FROM jsonb_each(v.new) AS e
             WHERE v.stored -> e.key IS DISTINCT FROM e.value
-               OR e.key = 'embedding' AND e.value <> 'null' AND v.new ->> 'content' <> m.content
+               OR e.key = 'embedding' AND e.value <> 'null'
+                  AND v.new ->> 'content' <> (s.row).content
         ) AS g
-        CROSS JOIN LATERAL (SELECT jsonb_populate_record(m, v.new) AS row OFFSET 0) AS p
+        CROSS JOIN LATERAL (SELECT jsonb_populate_record(s.row, v.new) AS row OFFSET 0) AS p
         WHERE g.old IS NOT NULL
-        ORDER BY m.memory_id
+        ORDER BY n.memory_id
     ) AS w;
     IF ids IS NULL THEN
         RETURN '{}';
@@ -242,7 +272,8 @@ BEGIN
             status = c.status, retired_at = c.retired_at, content_hash = c.content_hash,
             updated_at = now()
         FROM unnest(changed) AS c
-        WHERE m.user_id = _revise.user_id AND m.memory_id = c.memory_id;
+        WHERE m.user_id = _revise.user_id AND m.memory_id = c.memory_id
+          AND m.memory_id = ANY (ids) AND m.memory_id BETWEEN lowest AND highest;
     EXCEPTION WHEN unique_violation THEN
         RAISE EXCEPTION 'another connection stored the same memory at this moment'
             USING ERRCODE = 'serialization_failure', HINT = 'Nothing was changed: try again.';
@@ -287,10 +318,12 @@ DECLARE
         WHEN 'archived' THEN '{active,pending,superseded}'
         ELSE '{active,pending,superseded,archived}' END;
     ids CONSTANT bigint[] := ARRAY(
-        SELECT m.memory_id FROM memory AS m
-        WHERE m.user_id = _retire.user_id AND m.memory_id = ANY (memory_ids)
-          AND m.status = ANY (leaving)
-        ORDER BY m.memory_id);
+        SELECT DISTINCT i.id FROM unnest(memory_ids) AS i (id)
+        CROSS JOIN LATERAL (
+            SELECT m.status FROM memory AS m
+            WHERE m.user_id = _retire.user_id AND m.memory_id = i.id OFFSET 0) AS m
+        WHERE m.status = ANY (leaving)
+        ORDER BY i.id);
 BEGIN
     RETURN _revise(user_id, ids, array_fill(_retired(status, at), ARRAY[cardinality(ids)]),
                    action, author, reason, run_id, change_id);

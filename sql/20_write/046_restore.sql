@@ -20,9 +20,9 @@ BEGIN
     -- One that was archived, forgotten and restored is archived again, and goes back from there.
     SELECT r.old_values INTO before
     FROM revision AS r
-    WHERE r.user_id = owner AND r.memory_id = memory_id
+    WHERE r.user_id = owner AND r.memory_id BETWEEN memory_id AND memory_id
       AND r.old_values ->> 'status' NOT IN ('forgotten', stored.status)
-    ORDER BY r.revision_id DESC LIMIT 1;
+    ORDER BY r.memory_id DESC, r.revision_id DESC LIMIT 1;
     -- What kept its value is not among the old ones.
     before := (SELECT jsonb_object_agg(o.key, o.value)
                FROM jsonb_each(before) AS o WHERE o.key IN ('status', 'retired_at'));

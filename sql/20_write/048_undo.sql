@@ -1,56 +1,61 @@
 -- Takes back the last change of a memory, with all that was changed by the same decision: a memory
 -- that was superseded is active again, and the one that superseded it forgotten. Nothing is lost by
 -- it: what an undo takes away is in the history, too.
+-- Revisions are asked for by a range of one and in the order of the one index that begins with it:
+-- where most users have no more than one, "=" may read all of a user who has thousands.
 
 -- The last change of a memory that was not taken back; 0: that it was added; NULL: none.
 CREATE OR REPLACE FUNCTION _open_change(user_id text, memory_id bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     RETURN (
+        WITH of_memory AS MATERIALIZED (
+            SELECT r.revision_id, r.change_id, r.action, r.undoes FROM revision AS r
+            WHERE r.user_id = _open_change.user_id
+              AND r.memory_id BETWEEN _open_change.memory_id AND _open_change.memory_id
+            ORDER BY r.memory_id, r.revision_id
+        )
         SELECT c.change_id
         FROM (
-            SELECT r.change_id, r.revision_id FROM revision AS r
-            WHERE r.user_id = _open_change.user_id AND r.memory_id = _open_change.memory_id
-              AND r.action NOT IN ('UNDO', 'NOOP')
+            SELECT r.change_id, r.revision_id FROM of_memory AS r
+            WHERE r.action NOT IN ('UNDO', 'NOOP')
             UNION ALL
-            SELECT 0, 0
-            WHERE NOT EXISTS (
-                SELECT FROM revision AS r
-                WHERE r.user_id = _open_change.user_id AND r.memory_id = _open_change.memory_id
-                  AND r.action = 'ADD')
+            SELECT 0, 0 WHERE NOT EXISTS (SELECT FROM of_memory AS r WHERE r.action = 'ADD')
         ) AS c
-        WHERE NOT EXISTS (
-            SELECT FROM revision AS u
-            WHERE u.user_id = _open_change.user_id AND u.memory_id = _open_change.memory_id
-              AND u.undoes = c.change_id)
+        WHERE c.change_id NOT IN (
+            SELECT u.undoes FROM of_memory AS u WHERE u.undoes IS NOT NULL)
         ORDER BY c.revision_id DESC LIMIT 1);
 END $$;
 
 -- A memory of a change that was changed again since; NULL: none, the change can be taken back.
 CREATE OR REPLACE FUNCTION _changed_since(user_id text, change_id bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     RETURN (
         SELECT r.memory_id FROM revision AS r
-        WHERE r.user_id = _changed_since.user_id AND r.change_id = _changed_since.change_id
+        WHERE r.user_id = _changed_since.user_id
+          AND r.change_id BETWEEN _changed_since.change_id AND _changed_since.change_id
           AND _open_change(r.user_id, r.memory_id) IS DISTINCT FROM r.change_id
+        ORDER BY r.change_id
         LIMIT 1);
 END $$;
 
 CREATE OR REPLACE FUNCTION _undo_change(
     user_id text, change_id bigint, author text, run_id bigint) RETURNS bigint[]
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
     in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     step record;
     ids bigint[] := '{}';
+    lowest bigint;
+    highest bigint;
     unsourced bigint[];
 BEGIN
     FOR step IN
@@ -59,21 +64,31 @@ BEGIN
                r.old_values - CASE WHEN r.model <> in_model THEN 'embedding' ELSE '' END
                    AS old_values
         FROM revision AS r
-        WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
-        ORDER BY r.revision_id DESC
+        WHERE r.user_id = _undo_change.user_id
+          AND r.change_id BETWEEN _undo_change.change_id AND _undo_change.change_id
+        ORDER BY r.change_id, r.revision_id DESC
     LOOP
         ids := ids || _revise(
             user_id, ARRAY[step.memory_id],
             ARRAY[coalesce(step.old_values, _retired('forgotten', now()))],
             'UNDO', author, 'undone: ' || step.action, run_id, NULL, change_id);
     END LOOP;
+    lowest := (SELECT min(i) FROM unnest(ids) AS i);
+    highest := (SELECT max(i) FROM unnest(ids) AS i);
     WITH gone AS (
         DELETE FROM relation AS r
         WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
-          AND (r.from_id = ANY (ids) OR r.to_id = ANY (ids))
+          AND r.from_id = ANY (ids) AND r.from_id BETWEEN lowest AND highest
+        RETURNING r.from_id, r.type
+    ), came AS (
+        DELETE FROM relation AS r
+        WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
+          AND r.to_id = ANY (ids) AND r.to_id BETWEEN lowest AND highest
+          AND r.from_id <> ALL (ids)
         RETURNING r.from_id, r.type
     )
-    SELECT array_agg(g.from_id) INTO unsourced FROM gone AS g WHERE g.type = 'derived_from';
+    SELECT array_agg(g.from_id) INTO unsourced
+    FROM (SELECT * FROM gone UNION ALL SELECT * FROM came) AS g WHERE g.type = 'derived_from';
     IF unsourced IS NOT NULL THEN
         PERFORM _mark_derived(user_id, unsourced);
     END IF;
@@ -84,7 +99,7 @@ CREATE OR REPLACE FUNCTION undo(
     memory_id bigint, user_id text DEFAULT NULL, author text DEFAULT 'user')
     RETURNS TABLE (undone_id bigint, action text, line text, status text)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -118,10 +133,12 @@ BEGIN
     RETURN QUERY
     SELECT m.memory_id, r.reason, _line(m.content, 200), m.status
     FROM unnest(ids) WITH ORDINALITY AS i (id, place)
-    JOIN memory AS m ON m.user_id = owner AND m.memory_id = i.id
+    CROSS JOIN LATERAL (
+        SELECT m.* FROM memory AS m
+        WHERE m.user_id = owner AND m.memory_id = i.id OFFSET 0) AS m
     CROSS JOIN LATERAL (SELECT r.reason FROM revision AS r
-                        WHERE r.user_id = owner AND r.memory_id = i.id
-                        ORDER BY r.revision_id DESC LIMIT 1) AS r
+                        WHERE r.user_id = owner AND r.memory_id BETWEEN i.id AND i.id
+                        ORDER BY r.memory_id DESC, r.revision_id DESC LIMIT 1) AS r
     ORDER BY i.place;
 END $$;
 

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION undo_run(
     run_id bigint, user_id text DEFAULT NULL, author text DEFAULT 'user')
     RETURNS TABLE (undone_id bigint, action text, line text, status text)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -16,15 +16,20 @@ DECLARE
 BEGIN
     PERFORM _lock_user(owner);
     IF NOT EXISTS (SELECT FROM revision AS r
-                   WHERE r.user_id = owner AND r.run_id = undo_run.run_id) THEN
+                   WHERE r.user_id = owner
+                     AND r.run_id BETWEEN undo_run.run_id AND undo_run.run_id
+                   ORDER BY r.run_id OFFSET 0) THEN
         RAISE EXCEPTION 'user "%" has no run %', owner, coalesce(undo_run.run_id::text, 'NULL')
             USING ERRCODE = 'ME012',
                   HINT = 'maintain() and apply_decisions() return the run_id; history() shows it.';
     END IF;
     FOR change IN
-        SELECT r.change_id FROM revision AS r
-        WHERE r.user_id = owner AND r.run_id = undo_run.run_id AND r.action <> 'UNDO'
-        GROUP BY r.change_id ORDER BY max(r.revision_id) DESC
+        SELECT o.change_id
+        FROM (SELECT r.change_id, r.revision_id FROM revision AS r
+              WHERE r.user_id = owner AND r.action <> 'UNDO'
+                AND r.run_id BETWEEN undo_run.run_id AND undo_run.run_id
+              ORDER BY r.run_id OFFSET 0) AS o
+        GROUP BY o.change_id ORDER BY max(o.revision_id) DESC
     LOOP
         since := _changed_since(owner, change);
         ids := CASE WHEN since IS NULL THEN _undo_change(owner, change, author, own_run)
@@ -33,7 +38,9 @@ BEGIN
         SELECT m.memory_id, CASE WHEN since IS NULL THEN 'undone' ELSE 'left: changed since' END,
                _line(m.content, 200), m.status
         FROM unnest(ids) WITH ORDINALITY AS i (id, place)
-        JOIN memory AS m ON m.user_id = owner AND m.memory_id = i.id
+        CROSS JOIN LATERAL (
+            SELECT m.* FROM memory AS m
+            WHERE m.user_id = owner AND m.memory_id = i.id OFFSET 0) AS m
         ORDER BY i.place;
     END LOOP;
 END $$;

@@ -34,7 +34,7 @@ BEGIN
       AND (whose IS NULL OR m.user_id = whose)
       AND NOT EXISTS (SELECT FROM trace AS t
                       WHERE t.user_id = m.user_id AND t.memory_id = m.memory_id
-                        AND t.model = filled.model_id)
+                        AND t.model = filled.model_id OFFSET 0)
     ORDER BY m.user_id, m.memory_id LIMIT 1;
     IF NOT FOUND THEN
         RETURN;
@@ -47,7 +47,7 @@ BEGIN
           AND m.memory_id > CASE WHEN owner = after_user THEN after_id ELSE 0 END
           AND NOT EXISTS (SELECT FROM trace AS t
                           WHERE t.user_id = owner AND t.memory_id = m.memory_id
-                            AND t.model = filled.model_id)
+                            AND t.model = filled.model_id OFFSET 0)
         ORDER BY m.memory_id LIMIT n);
     PERFORM FROM memory AS m
     WHERE m.user_id = owner AND m.memory_id = ANY (ids) AND m.source IS NOT NULL

@@ -51,12 +51,14 @@ BEGIN
     PERFORM _check_memory(owner, mention.memory_id);
     INSERT INTO entity AS e (user_id, name, type)
     VALUES (owner, given_name, of_type)
-    ON CONFLICT (user_id, name_key, type) DO NOTHING
+    ON CONFLICT (user_id, name_key, type) WHERE name_key IS NOT NULL DO NOTHING
     RETURNING e.entity_id INTO mentioned;
     IF mentioned IS NULL THEN
         SELECT e.entity_id INTO STRICT mentioned
         FROM entity AS e
-        WHERE e.user_id = owner AND e.name_key = _lower(given_name) AND e.type = of_type;
+        WHERE e.user_id = owner AND e.type = of_type
+          AND e.name_key BETWEEN _lower(given_name) AND _lower(given_name)
+        ORDER BY e.name_key;
     END IF;
     INSERT INTO mention (user_id, entity_id, memory_id)
     VALUES (owner, mentioned, mention.memory_id)

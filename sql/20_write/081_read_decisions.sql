@@ -122,7 +122,9 @@ BEGIN
         FROM _named_memories(decisions) AS a
         WINDOW same AS (PARTITION BY a.memory_id)
     ) AS n
-    LEFT JOIN memory AS m ON m.user_id = _check_named.user_id AND m.memory_id = n.memory_id
+    LEFT JOIN LATERAL (
+        SELECT m.memory_id FROM memory AS m
+        WHERE m.user_id = _check_named.user_id AND m.memory_id = n.memory_id OFFSET 0) AS m ON true
     WHERE n.twice OR m.memory_id IS NULL
     ORDER BY n.place
     LIMIT 1;

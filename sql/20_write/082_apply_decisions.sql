@@ -29,8 +29,9 @@ BEGIN
     IF cardinality(memory_ids) > 1 THEN
         SELECT max(m.importance), avg(m.confidence), coalesce(stored.subject, min(m.subject))
         INTO stored.importance, stored.confidence, stored.subject
-        FROM memory AS m
-        WHERE m.user_id = _followed.user_id AND m.memory_id = ANY (memory_ids);
+        FROM unnest(memory_ids) AS i (id), LATERAL (
+            SELECT m.* FROM memory AS m
+            WHERE m.user_id = _followed.user_id AND m.memory_id = i.id OFFSET 0) AS m;
     END IF;
     RETURN stored;
 END $$;
@@ -104,9 +105,10 @@ BEGIN
     IF newer.status <> 'active' THEN
         RETURN _outcome('ADD', by_id, 'what is true now is newer', memory_ids);
     END IF;
-    PERFORM _supersede(m.user_id, m, newer, author, reason, run_id, change_id)
-    FROM memory AS m
-    WHERE m.user_id = _supersede_all.user_id AND m.memory_id = ANY (memory_ids);
+    PERFORM _supersede(user_id, o.older, newer, author, reason, run_id, change_id)
+    FROM unnest(memory_ids) AS i (id), LATERAL (
+        SELECT m AS older FROM memory AS m
+        WHERE m.user_id = _supersede_all.user_id AND m.memory_id = i.id OFFSET 0) AS o;
     RETURN _outcome('SUPERSEDE', by_id, coalesce(reason, 'it was decided'), memory_ids);
 END $$;
 
@@ -366,14 +368,18 @@ BEGIN
     END LOOP;
     place := NULL;
     IF EXISTS (SELECT FROM unnest(results) AS r
-               JOIN memory AS m ON m.user_id = owner AND m.memory_id = r.memory_id
+               CROSS JOIN LATERAL (
+                   SELECT m.kind FROM memory AS m
+                   WHERE m.user_id = owner AND m.memory_id = r.memory_id OFFSET 0) AS m
                JOIN kind AS k ON k.name = m.kind AND k.layer = 'profile') THEN
         PERFORM _refresh_profile(owner);
     END IF;
     PERFORM _notify(owner, 'created', ARRAY(
-        SELECT DISTINCT r.memory_id
-        FROM revision AS r
-        WHERE r.user_id = owner AND r.run_id = apply_decisions.run_id AND r.action = 'ADD'));
+        SELECT DISTINCT a.memory_id
+        FROM (SELECT r.memory_id FROM revision AS r
+              WHERE r.user_id = owner AND r.action = 'ADD'
+                AND r.run_id BETWEEN apply_decisions.run_id AND apply_decisions.run_id
+              ORDER BY r.run_id OFFSET 0) AS a));
     RETURN QUERY
     SELECT r.place::int, r.action, r.memory_id, r.other_ids, r.reason, apply_decisions.run_id
     FROM unnest(results) WITH ORDINALITY AS r (action, memory_id, reason, other_ids, place);

@@ -22,14 +22,17 @@ BEGIN
          'WHERE t.user_id = $1 AND t.memory_id = $2 '
          'AND (t.memory_id <= p.counted_up_to OR p.counted_up_to = 0))'),
         ('message', false,
-         'EXISTS (SELECT FROM memory AS m WHERE m.user_id = $1 AND m.memory_id = $2 '
-         'AND m.session_id = x.session_id AND m.position = x.position AND m.content = x.content)'),
+         'x.session_id = (SELECT m.session_id FROM memory AS m '
+         'WHERE m.user_id = $1 AND m.memory_id = $2) '
+         'AND (x.position, x.content) = (SELECT m.position, m.content FROM memory AS m '
+         'WHERE m.user_id = $1 AND m.memory_id = $2)'),
         ('tool_call', false, 'x.tool = ''memory_write'' AND $2 = ANY (x.memory_ids)'),
         ('uncompared', false, 'x.memory_id = $2'),
         ('entity', false,
-         'EXISTS (SELECT FROM mention AS n WHERE n.user_id = $1 AND n.entity_id = x.entity_id '
-         'AND n.memory_id = $2) AND NOT EXISTS (SELECT FROM mention AS n WHERE n.user_id = $1 '
-         'AND n.entity_id = x.entity_id AND n.memory_id <> $2)'),
+         'x.entity_id = ANY (ARRAY(SELECT n.entity_id FROM mention AS n '
+         'WHERE n.user_id = $1 AND n.memory_id = $2)) '
+         'AND (SELECT n.memory_id FROM mention AS n WHERE n.user_id = $1 '
+         'AND n.entity_id = x.entity_id AND n.memory_id <> $2 LIMIT 1) IS NULL'),
         ('memory', true, 'x.memory_id = $2');
     RETURN QUERY
     SELECT f.conrelid::regclass::text, true,

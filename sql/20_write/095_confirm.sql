@@ -12,14 +12,16 @@ DECLARE
     newer CONSTANT memory := _check_status(user_id, memory_id, '{active,superseded}', 'confirmed');
     ids CONSTANT bigint[] := ARRAY(
         SELECT m.memory_id
-        FROM relation AS r
-        JOIN memory AS m ON m.user_id = r.user_id AND m.memory_id = r.to_id
+        FROM relation AS r, LATERAL (
+            SELECT m.* FROM memory AS m
+            WHERE m.user_id = _supersede_proposed.user_id AND m.memory_id = r.to_id OFFSET 0) AS m
         WHERE r.user_id = _supersede_proposed.user_id AND r.from_id = newer.memory_id
           AND r.type = 'supersedes' AND m.status = 'active' AND newer.status = 'active');
 BEGIN
-    PERFORM _supersede(m.user_id, m, newer, 'user', NULL, NULL, change_id)
-    FROM memory AS m
-    WHERE m.user_id = _supersede_proposed.user_id AND m.memory_id = ANY (ids);
+    PERFORM _supersede(user_id, o.older, newer, 'user', NULL, NULL, change_id)
+    FROM unnest(ids) AS i (id), LATERAL (
+        SELECT m AS older FROM memory AS m
+        WHERE m.user_id = _supersede_proposed.user_id AND m.memory_id = i.id OFFSET 0) AS o;
     RETURN ids;
 END $$;
 

@@ -25,7 +25,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _fail_job(
     failed job, error text, at timestamptz, pause interval DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
     counted CONSTANT int := failed.attempts - (pause IS NOT NULL)::int;

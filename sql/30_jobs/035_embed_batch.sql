@@ -67,11 +67,12 @@ BEGIN
     INTO known, vectors, hashes
     FROM _contents(user_id, memory_ids) AS m, LATERAL (
         SELECT t.embedding
-        FROM memory AS o
-        JOIN trace AS t ON t.user_id = o.user_id AND t.memory_id = o.memory_id
+        FROM memory AS o, LATERAL (
+            SELECT t.embedding FROM trace AS t
+            WHERE t.user_id = _copy_known_vectors.user_id AND t.memory_id = o.memory_id
+              AND t.model = _copy_known_vectors.model AND t.embedding IS NOT NULL OFFSET 0) AS t
         WHERE o.user_id = _copy_known_vectors.user_id AND o.content = m.content
           AND _text_hash(o.user_id, o.content) = m.hash
-          AND t.model = _copy_known_vectors.model AND t.embedding IS NOT NULL
         LIMIT 1) AS k;
     RETURN CASE WHEN known IS NULL THEN 0
                 ELSE _store_vectors(user_id, model, known, vectors, false, hashes) END;

@@ -57,8 +57,9 @@ BEGIN
           AND CASE m.status
                   WHEN 'forgotten' THEN (
                       SELECT r.action IN ('FORGET', 'REJECT') FROM revision AS r
-                      WHERE r.user_id = m.user_id AND r.memory_id = m.memory_id
-                      ORDER BY r.revision_id DESC LIMIT 1)
+                      WHERE r.user_id = m.user_id
+                        AND r.memory_id BETWEEN m.memory_id AND m.memory_id
+                      ORDER BY r.memory_id DESC, r.revision_id DESC LIMIT 1)
                   WHEN 'superseded' THEN (m.subject = slot) IS NOT TRUE
                   ELSE m.status = 'archived' END
           AND (_decide(m.content, _taken_back.content)).action = 'NOOP'
@@ -121,9 +122,10 @@ BEGIN
     SELECT finished.user_id, n.number, n.memory_id, 'ADD', 'model', _next_change(), run
     FROM unnest(added, numbers) AS n (memory_id, number)
     WHERE n.memory_id IS NOT NULL
-      AND NOT EXISTS (SELECT FROM revision AS r
-                      WHERE r.user_id = finished.user_id AND r.memory_id = n.memory_id
-                        AND r.action = 'ADD');
+      AND 'ADD' NOT IN (
+          SELECT r.action FROM revision AS r
+          WHERE r.user_id = finished.user_id AND r.memory_id BETWEEN n.memory_id AND n.memory_id
+          ORDER BY r.memory_id OFFSET 0);
     PERFORM _note_run(finished, run);
 END $$;
 

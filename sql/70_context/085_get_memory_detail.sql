@@ -29,7 +29,7 @@ CREATE OR REPLACE FUNCTION get_memory_detail(
     OUT updated_at timestamptz, OUT valid_from timestamptz, OUT valid_until timestamptz,
     OUT access_count int, OUT last_access timestamptz)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -66,7 +66,10 @@ BEGIN
                               ORDER BY e.name_key, e.type), '[]')
     INTO entities
     FROM mention AS n
-    JOIN entity AS e ON e.user_id = owner AND e.entity_id = n.entity_id
+    CROSS JOIN LATERAL (
+        SELECT e.* FROM entity AS e
+        WHERE e.user_id = owner AND e.entity_id BETWEEN n.entity_id AND n.entity_id
+        ORDER BY e.entity_id OFFSET 0) AS e
     WHERE n.user_id = owner AND n.memory_id = id;
 END $$;
 

@@ -77,7 +77,9 @@ BEGIN
         ORDER BY 2 DESC, 1
         LIMIT wanted
     ) AS w
-    JOIN memory AS m ON m.user_id = owner AND m.memory_id = w.memory_id
+    CROSS JOIN LATERAL (
+        SELECT m.* FROM memory AS m
+        WHERE m.user_id = owner AND m.memory_id = w.memory_id OFFSET 0) AS m
     ORDER BY w.strength DESC, m.memory_id;
 END $$;
 

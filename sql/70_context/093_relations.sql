@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION relations(memory_id bigint, user_id text DEFAULT NULL
         related_id bigint, direction text, type text, strength float8, kind text, content text,
         status text, created_at timestamptz)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -17,13 +17,19 @@ BEGIN
     SELECT b.other_id, b.direction, b.type, b.strength, m.kind, _line(m.content, 200), m.status,
            b.created_at
     FROM (
-        SELECT r.to_id AS other_id, 'to' AS direction, r.type, r.strength, r.created_at
-        FROM relation AS r WHERE r.user_id = owner AND r.from_id = relations.memory_id
+        (SELECT r.to_id AS other_id, 'to' AS direction, r.type, r.strength, r.created_at
+         FROM relation AS r
+         WHERE r.user_id = owner AND r.from_id = relations.memory_id
+         ORDER BY r.to_id, r.type OFFSET 0)
         UNION ALL
-        SELECT r.from_id, 'from', r.type, r.strength, r.created_at
-        FROM relation AS r WHERE r.user_id = owner AND r.to_id = relations.memory_id
+        (SELECT r.from_id, 'from', r.type, r.strength, r.created_at
+         FROM relation AS r
+         WHERE r.user_id = owner AND r.to_id = relations.memory_id
+         ORDER BY r.strength DESC, r.from_id OFFSET 0)
     ) AS b
-    JOIN memory AS m ON m.user_id = owner AND m.memory_id = b.other_id
+    CROSS JOIN LATERAL (
+        SELECT m.* FROM memory AS m
+        WHERE m.user_id = owner AND m.memory_id = b.other_id OFFSET 0) AS m
     ORDER BY b.strength DESC, b.other_id, b.type, b.direction;
 END $$;
 

@@ -19,14 +19,17 @@ BEGIN
     SELECT c.name, c.type, c.mentions, c.newest, c.entity_id,
            _cursor('entities', c.mentions, c.entity_id)
     FROM (
-        SELECT e.name, e.type, count(m.memory_id) AS mentions, max(m.created_at) AS newest,
-               e.entity_id
+        SELECT e.name, e.type, o.mentions, o.newest, e.entity_id
         FROM entity AS e
-        LEFT JOIN mention AS n ON n.user_id = owner AND n.entity_id = e.entity_id
-        LEFT JOIN memory AS m ON m.user_id = owner AND m.memory_id = n.memory_id
-                             AND m.status = 'active'
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS mentions, max(m.created_at) AS newest
+            FROM mention AS n
+            CROSS JOIN LATERAL (
+                SELECT m.created_at FROM memory AS m
+                WHERE m.user_id = owner AND m.memory_id = n.memory_id AND m.status = 'active'
+                OFFSET 0) AS m
+            WHERE n.user_id = owner AND n.entity_id = e.entity_id) AS o
         WHERE e.user_id = owner AND e.name ILIKE ALL (patterns)
-        GROUP BY e.entity_id, e.name, e.type
     ) AS c
     WHERE after IS NULL OR (c.mentions::float8, c.entity_id) < (came.key, came.id)
     ORDER BY c.mentions DESC, c.entity_id DESC

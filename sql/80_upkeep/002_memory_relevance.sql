@@ -74,8 +74,10 @@ BEGIN
                 SELECT max(r.created_at) FILTER (WHERE r.action = 'LOWER') AS lowered_at,
                        max(r.created_at) FILTER (WHERE r.action IN (
                            'UPDATE', 'MERGE', 'RESTORE', 'CONFIRM', 'NOOP', 'UNDO')) AS changed_at
-                FROM revision AS r
-                WHERE r.user_id = m.user_id AND r.memory_id = m.memory_id) AS v
+                FROM (SELECT r.action, r.created_at FROM revision AS r
+                      WHERE r.user_id = m.user_id
+                        AND r.memory_id BETWEEN m.memory_id AND m.memory_id
+                      ORDER BY r.memory_id OFFSET 0) AS r) AS v
             CROSS JOIN LATERAL (
                 SELECT greatest(coalesce(a.last_at, m.created_at), v.changed_at) AS last_use) AS g
             CROSS JOIN LATERAL (

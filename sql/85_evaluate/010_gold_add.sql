@@ -84,7 +84,10 @@ BEGIN
     END IF;
     SELECT string_agg(coalesce(u.id::text, 'NULL'), ', ' ORDER BY u.place) INTO missing
     FROM unnest(relevant) WITH ORDINALITY AS u (id, place)
-    WHERE NOT EXISTS (SELECT FROM memory AS m WHERE m.user_id = owner AND m.memory_id = u.id);
+    LEFT JOIN LATERAL (
+        SELECT m.memory_id FROM memory AS m
+        WHERE m.user_id = owner AND m.memory_id = u.id OFFSET 0) AS m ON true
+    WHERE m.memory_id IS NULL;
     IF missing IS NOT NULL THEN
         RAISE EXCEPTION 'user "%" has no memory %', owner, missing
             USING ERRCODE = 'ME012',
