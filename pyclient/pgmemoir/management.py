@@ -1,16 +1,9 @@
-"""What `Memoir` and `AsyncMemoir` do besides recalling and remembering: one SQL call a method.
-
-`Management` and `AsyncManagement` have the same methods; a test compares their signatures.
-"""
+"""What `Memoir` and `AsyncMemoir` do besides recalling and remembering: one SQL call a method."""
 
 from __future__ import annotations
 
-import asyncio
-import time
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
-from typing import Any, TypeVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 from . import calls, calls_memory, calls_replica, calls_session, sources
 from .cache import CacheInfo
@@ -27,32 +20,34 @@ from .calls_memory import (
     Undone,
 )
 from .calls_session import ListedSession, Message, Session, SessionEnd
+from .methods import Method
 from .sources import Columns, Source
-
-T = TypeVar("T")
-
-# Memories a page that is read only to give them one by one.
-_PAGE = 500
+from .steps import Steps
 
 
-class Management(ABC):
+class Management:
     """Methods to look through, change and delete what is stored, and for sessions."""
 
+    _is_async: ClassVar[bool] = False
     _user: str | None
+    _steps: Steps
 
-    @abstractmethod
-    def _do(self, call: Call[T]) -> T: ...
+    def cache_info(self) -> CacheInfo:
+        """How many questions found their vector kept: ``hit_rate`` is to be above 0.7 (D2 6).
 
-    @abstractmethod
-    def cache_info(self) -> CacheInfo: ...
+        Not to be awaited.
+        """
+        return self._steps.query_vectors.info()
 
-    def memory_detail(self, key: Id) -> Detail:
+    @Method
+    def memory_detail(self, key: Id) -> Call[Detail]:
         """One memory, whole; `NotFound` when the user has none of that id."""
-        return self._do(calls.memory_detail(key, self._user))
+        return calls.memory_detail(key, self._user)
 
+    @Method
     def list_memories(
         self, *, page_size: int = 50, after: str | None = None, **filters: Unpack[Filters]
-    ) -> list[Listed]:
+    ) -> Call[list[Listed]]:
         """One page of a list of memories, the newest first.
 
         Args:
@@ -60,26 +55,21 @@ class Management(ABC):
             after: ``next`` of the last row of the page before, with the same filters.
             filters: see `calls_memory.Filters`.
         """
-        return self._do(calls_memory.list_memories(filters, page_size, after, self._user))
+        return calls_memory.list_memories(filters, page_size, after, self._user)
 
-    def memories(self, **filters: Unpack[Filters]) -> Iterator[Listed]:
-        """All memories of a list, one by one, as `list_memories` has them; read page by page."""
-        page = self.list_memories(page_size=_PAGE, **filters)
-        while page:
-            yield from page
-            page = self.list_memories(page_size=_PAGE, after=page[-1].next, **filters)
-
-    def history(self, memory_id: Id) -> list[Revision]:
+    @Method
+    def history(self, memory_id: Id) -> Call[list[Revision]]:
         """What happened to a memory, oldest first, with its text at each time."""
-        return self._do(calls_memory.history(memory_id, self._user))
+        return calls_memory.history(memory_id, self._user)
 
+    @Method
     def forget(
         self,
         *memory_ids: Id,
         reason: str | None = None,
         dry_run: bool = False,
         author: str = "user",
-    ) -> list[Changed]:
+    ) -> Call[list[Changed]]:
         """Take memories out of recall, all of them or none; `restore` brings them back.
 
         Args:
@@ -87,55 +77,61 @@ class Management(ABC):
             reason, author: why and by whom, for their history.
             dry_run: only tell what would happen.
         """
-        call = calls_memory.forget(memory_ids, reason, dry_run, author, self._user)
-        return self._do(call)
+        return calls_memory.forget(memory_ids, reason, dry_run, author, self._user)
 
+    @Method
     def restore(
         self,
         *memory_ids: Id,
         reason: str | None = None,
         dry_run: bool = False,
         author: str = "user",
-    ) -> list[Changed]:
+    ) -> Call[list[Changed]]:
         """Bring back forgotten or archived memories, all of them or none; as `forget`."""
-        call = calls_memory.restore(memory_ids, reason, dry_run, author, self._user)
-        return self._do(call)
+        return calls_memory.restore(memory_ids, reason, dry_run, author, self._user)
 
-    def undo(self, memory_id: Id, *, author: str = "user") -> list[Undone]:
+    @Method
+    def undo(self, memory_id: Id, *, author: str = "user") -> Call[list[Undone]]:
         """Take back the last change of a memory, with all that the same decision changed.
 
         Again, it takes back the one before; at last that the memory was added.
         """
-        return self._do(calls_memory.undo(memory_id, author, self._user))
+        return calls_memory.undo(memory_id, author, self._user)
 
-    def undo_run(self, run_id: Id, *, author: str = "user") -> list[Undone]:
+    @Method
+    def undo_run(self, run_id: Id, *, author: str = "user") -> Call[list[Undone]]:
         """Take back all that one upkeep, or one call of `Memoir.apply_decisions`, changed."""
-        return self._do(calls_memory.undo_run(run_id, author, self._user))
+        return calls_memory.undo_run(run_id, author, self._user)
 
+    @Method
     def supersede(
         self, memory_id: Id, by_id: Id, *, reason: str | None = None, author: str = "user"
-    ) -> None:
+    ) -> Call[None]:
         """Say that memory ``by_id`` takes the place of ``memory_id``, which ends there."""
-        return self._do(calls_memory.supersede(memory_id, by_id, reason, author, self._user))
+        return calls_memory.supersede(memory_id, by_id, reason, author, self._user)
 
-    def confirm(self, *memory_ids: Id) -> list[Remembered]:
+    @Method
+    def confirm(self, *memory_ids: Id) -> Call[list[Remembered]]:
         """Take up pending memories, all of them or none; decided about as by `remember`."""
-        return self._do(calls_memory.confirm(memory_ids, self._user))
+        return calls_memory.confirm(memory_ids, self._user)
 
-    def reject(self, *memory_ids: Id, reason: str | None = None) -> None:
+    @Method
+    def reject(self, *memory_ids: Id, reason: str | None = None) -> Call[None]:
         """Forget pending memories, all of them or none."""
-        return self._do(calls_memory.reject(memory_ids, reason, self._user))
+        return calls_memory.reject(memory_ids, reason, self._user)
 
-    def purge(self, *memory_ids: Id, dry_run: bool = False) -> list[Deleted]:
+    @Method
+    def purge(self, *memory_ids: Id, dry_run: bool = False) -> Call[list[Deleted]]:
         """Delete memories for good, all of them or none, with everything that hangs on them.
 
         Args:
             memory_ids: memories of any status.
             dry_run: delete nothing, tell the same.
         """
-        return self._do(calls_memory.purge(memory_ids, dry_run, self._user))
+        return calls_memory.purge(memory_ids, dry_run, self._user)
 
-    def purge_user(self, *, dry_run: bool = False) -> list[Deleted]:
+    @Method
+    def purge_user(self, *, dry_run: bool = False) -> Call[list[Deleted]]:
         """Delete everything of this client's user for good.
 
         Args:
@@ -144,15 +140,17 @@ class Management(ABC):
         Raises:
             MissingUser: the client was made without ``user``: there is no default for this.
         """
-        return self._do(calls_memory.purge_user(dry_run, self._user))
+        return calls_memory.purge_user(dry_run, self._user)
 
-    def relations(self, memory_id: Id) -> list[Related]:
+    @Method
+    def relations(self, memory_id: Id) -> Call[list[Related]]:
         """The relations of a memory, the strongest first."""
-        return self._do(calls_memory.relations(memory_id, self._user))
+        return calls_memory.relations(memory_id, self._user)
 
+    @Method
     def entities(
         self, search: str | None = None, *, page_size: int = 50, after: str | None = None
-    ) -> list[Entity]:
+    ) -> Call[list[Entity]]:
         """One page of who and what the memories mention, the most mentioned first.
 
         Args:
@@ -160,47 +158,36 @@ class Management(ABC):
             page_size: 1..1000.
             after: ``next`` of the last row of the page before.
         """
-        return self._do(calls_memory.entities(search, page_size, after, self._user))
+        return calls_memory.entities(search, page_size, after, self._user)
 
-    def stats(self) -> dict[str, Any]:
+    @Method
+    def stats(self) -> Call[dict[str, Any]]:
         """The numbers of the memory by name, see ``memoir.stats``; None is not measured yet.
 
         Its ``caches`` have one more, ``queries``: the vectors of questions this client keeps.
         """
-        return self._do(calls_memory.stats(self.cache_info(), self._user))
+        return calls_memory.stats(self.cache_info(), self._user)
 
-    def written_at(self) -> str:
+    @Method
+    def written_at(self) -> Call[str]:
         """A token of all that is committed so far; ask on the primary, after the commit."""
-        return self._do(calls_replica.written_at())
+        return calls_replica.written_at()
 
-    def wait_for(self, token: str, timeout: float = 1.0) -> bool:
-        """On a replica: wait until what a token speaks of can be read here.
-
-        Args:
-            token: of `written_at`, on the primary.
-            timeout: seconds, 0..3600.
-
-        Returns:
-            False when it is not here in time: read on the primary instead.
-        """
-        for pause in calls_replica.pauses(timeout):
-            time.sleep(pause)
-            if self._do(calls_replica.has(token)):
-                return True
-        return False
-
-    def settings(self) -> dict[str, bool]:
+    @Method
+    def settings(self) -> Call[dict[str, bool]]:
         """What the user decided: memory, auto_extract, confirm, show_references."""
-        return self._do(calls_memory.settings(self._user))
+        return calls_memory.settings(self._user)
 
-    def set_settings(self, **settings: bool) -> dict[str, bool]:
+    @Method
+    def set_settings(self, /, **settings: bool) -> Call[dict[str, bool]]:
         """Change some of the `settings`; returns all of them.
 
         Args:
             settings: for example ``memory=False``.
         """
-        return self._do(calls_memory.set_settings(settings, self._user))
+        return calls_memory.set_settings(settings, self._user)
 
+    @Method
     def start_session(
         self,
         session: str | None = None,
@@ -208,7 +195,7 @@ class Management(ABC):
         temporary: bool | None = None,
         data: dict[str, Any] | None = None,
         at: datetime | None = None,
-    ) -> Session:
+    ) -> Call[Session]:
         """Open a session, or go on with one; `add_message` opens what is not there, too.
 
         Args:
@@ -218,8 +205,9 @@ class Management(ABC):
             data: an object of your own; default as it was.
             at: when it began, without a time zone UTC; default now.
         """
-        return self._do(calls_session.start(session, temporary, data, at, self._user))
+        return calls_session.start(session, temporary, data, at, self._user)
 
+    @Method
     def add_message(
         self,
         session: str,
@@ -229,7 +217,7 @@ class Management(ABC):
         speaker: str | None = None,
         data: dict[str, Any] | None = None,
         at: datetime | None = None,
-    ) -> int:
+    ) -> Call[int]:
         """Add a message to the end of a session; returns its turn, from 0.
 
         Args:
@@ -240,37 +228,41 @@ class Management(ABC):
             data: what else a turn was: tool, arguments, success, error.
             at: when it was said, without a time zone UTC; default now.
         """
-        call = calls_session.add_message(session, role, content, speaker, data, at, self._user)
-        return self._do(call)
+        return calls_session.add_message(session, role, content, speaker, data, at, self._user)
 
-    def end_session(self, session: str, *, at: datetime | None = None) -> SessionEnd:
+    @Method
+    def end_session(self, session: str, *, at: datetime | None = None) -> Call[SessionEnd]:
         """Close a session; the messages of a temporary one are deleted."""
-        return self._do(calls_session.end(session, at, self._user))
+        return calls_session.end(session, at, self._user)
 
+    @Method
     def session_window(
         self, session: str, *, max_messages: int | None = None, max_tokens: int | None = None
-    ) -> list[Message]:
+    ) -> Call[list[Message]]:
         """The newest messages of a session, oldest first: by default 10, of 4000 tokens."""
-        return self._do(calls_session.window(session, max_messages, max_tokens, self._user))
+        return calls_session.window(session, max_messages, max_tokens, self._user)
 
+    @Method
     def messages(
         self, session: str, *, page_size: int = 100, after_turn: int | None = None
-    ) -> list[Message]:
+    ) -> Call[list[Message]]:
         """One page of all messages of a session, oldest first; 1..1000 a page."""
-        return self._do(calls_session.messages(session, page_size, after_turn, self._user))
+        return calls_session.messages(session, page_size, after_turn, self._user)
 
-    def recall_query(self, session: str, message: str | None = None) -> str:
+    @Method
+    def recall_query(self, session: str, message: str | None = None) -> Call[str]:
         """The question to `recall` for a message: itself, and the 3 messages before it.
 
         Args:
             session: its id.
             message: the current message; default the last one of user or assistant.
         """
-        return self._do(calls_session.recall_query(session, message, self._user))
+        return calls_session.recall_query(session, message, self._user)
 
+    @Method
     def sessions(
         self, *, is_open: bool | None = None, page_size: int = 50, after: str | None = None
-    ) -> list[ListedSession]:
+    ) -> Call[list[ListedSession]]:
         """One page of the sessions, the latest begun first.
 
         Args:
@@ -278,8 +270,9 @@ class Management(ABC):
             page_size: 1..1000.
             after: ``next`` of the last row of the page before.
         """
-        return self._do(calls_session.sessions(is_open, page_size, after, self._user))
+        return calls_session.sessions(is_open, page_size, after, self._user)
 
+    @Method
     def attach_source(
         self,
         name: str,
@@ -291,7 +284,7 @@ class Management(ABC):
         write_retrievals: bool = False,
         user_id: str | None = None,
         **columns: Unpack[Columns],
-    ) -> str:
+    ) -> Call[str]:
         """Make the rows of a table, view or query memories; its state.
 
         Args:
@@ -308,212 +301,16 @@ class Management(ABC):
             BadSource: relation, query or columns do not fit.
             NotPossible: the table is busy.
         """
-        call = sources.attach(
+        return sources.attach(
             name, kind, relation, query, on_delete, write_retrievals, user_id, columns
         )
-        return self._do(call)
 
-    def detach_source(self, name: str, memories: str = "keep") -> int:
+    @Method
+    def detach_source(self, name: str, memories: str = "keep") -> Call[int]:
         """End an attachment: keep, forget or purge its memories; how many there were."""
-        return self._do(sources.detach(name, memories))
+        return sources.detach(name, memories)
 
-    def sources(self) -> list[Source]:
+    @Method
+    def sources(self) -> Call[list[Source]]:
         """What is attached, and whether it works."""
-        return self._do(sources.listed())
-
-
-class AsyncManagement(ABC):
-    """`Management` for asyncio."""
-
-    _user: str | None
-
-    @abstractmethod
-    async def _do(self, call: Call[T]) -> T: ...
-
-    @abstractmethod
-    def cache_info(self) -> CacheInfo: ...
-
-    async def memory_detail(self, key: Id) -> Detail:
-        """See `Memoir.memory_detail`."""
-        return await self._do(calls.memory_detail(key, self._user))
-
-    async def list_memories(
-        self, *, page_size: int = 50, after: str | None = None, **filters: Unpack[Filters]
-    ) -> list[Listed]:
-        """See `Memoir.list_memories`."""
-        return await self._do(calls_memory.list_memories(filters, page_size, after, self._user))
-
-    async def memories(self, **filters: Unpack[Filters]) -> AsyncIterator[Listed]:
-        """See `Memoir.memories`; for ``async for``."""
-        page = await self.list_memories(page_size=_PAGE, **filters)
-        while page:
-            for memory in page:
-                yield memory
-            page = await self.list_memories(page_size=_PAGE, after=page[-1].next, **filters)
-
-    async def history(self, memory_id: Id) -> list[Revision]:
-        """See `Memoir.history`."""
-        return await self._do(calls_memory.history(memory_id, self._user))
-
-    async def forget(
-        self,
-        *memory_ids: Id,
-        reason: str | None = None,
-        dry_run: bool = False,
-        author: str = "user",
-    ) -> list[Changed]:
-        """See `Memoir.forget`."""
-        call = calls_memory.forget(memory_ids, reason, dry_run, author, self._user)
-        return await self._do(call)
-
-    async def restore(
-        self,
-        *memory_ids: Id,
-        reason: str | None = None,
-        dry_run: bool = False,
-        author: str = "user",
-    ) -> list[Changed]:
-        """See `Memoir.restore`."""
-        call = calls_memory.restore(memory_ids, reason, dry_run, author, self._user)
-        return await self._do(call)
-
-    async def undo(self, memory_id: Id, *, author: str = "user") -> list[Undone]:
-        """See `Memoir.undo`."""
-        return await self._do(calls_memory.undo(memory_id, author, self._user))
-
-    async def undo_run(self, run_id: Id, *, author: str = "user") -> list[Undone]:
-        """See `Memoir.undo_run`."""
-        return await self._do(calls_memory.undo_run(run_id, author, self._user))
-
-    async def supersede(
-        self, memory_id: Id, by_id: Id, *, reason: str | None = None, author: str = "user"
-    ) -> None:
-        """See `Memoir.supersede`."""
-        return await self._do(calls_memory.supersede(memory_id, by_id, reason, author, self._user))
-
-    async def confirm(self, *memory_ids: Id) -> list[Remembered]:
-        """See `Memoir.confirm`."""
-        return await self._do(calls_memory.confirm(memory_ids, self._user))
-
-    async def reject(self, *memory_ids: Id, reason: str | None = None) -> None:
-        """See `Memoir.reject`."""
-        return await self._do(calls_memory.reject(memory_ids, reason, self._user))
-
-    async def purge(self, *memory_ids: Id, dry_run: bool = False) -> list[Deleted]:
-        """See `Memoir.purge`."""
-        return await self._do(calls_memory.purge(memory_ids, dry_run, self._user))
-
-    async def purge_user(self, *, dry_run: bool = False) -> list[Deleted]:
-        """See `Memoir.purge_user`."""
-        return await self._do(calls_memory.purge_user(dry_run, self._user))
-
-    async def relations(self, memory_id: Id) -> list[Related]:
-        """See `Memoir.relations`."""
-        return await self._do(calls_memory.relations(memory_id, self._user))
-
-    async def entities(
-        self, search: str | None = None, *, page_size: int = 50, after: str | None = None
-    ) -> list[Entity]:
-        """See `Memoir.entities`."""
-        return await self._do(calls_memory.entities(search, page_size, after, self._user))
-
-    async def stats(self) -> dict[str, Any]:
-        """See `Memoir.stats`."""
-        return await self._do(calls_memory.stats(self.cache_info(), self._user))
-
-    async def written_at(self) -> str:
-        """See `Memoir.written_at`."""
-        return await self._do(calls_replica.written_at())
-
-    async def wait_for(self, token: str, timeout: float = 1.0) -> bool:
-        """See `Memoir.wait_for`."""
-        for pause in calls_replica.pauses(timeout):
-            await asyncio.sleep(pause)
-            if await self._do(calls_replica.has(token)):
-                return True
-        return False
-
-    async def settings(self) -> dict[str, bool]:
-        """See `Memoir.settings`."""
-        return await self._do(calls_memory.settings(self._user))
-
-    async def set_settings(self, **settings: bool) -> dict[str, bool]:
-        """See `Memoir.set_settings`."""
-        return await self._do(calls_memory.set_settings(settings, self._user))
-
-    async def start_session(
-        self,
-        session: str | None = None,
-        *,
-        temporary: bool | None = None,
-        data: dict[str, Any] | None = None,
-        at: datetime | None = None,
-    ) -> Session:
-        """See `Memoir.start_session`."""
-        return await self._do(calls_session.start(session, temporary, data, at, self._user))
-
-    async def add_message(
-        self,
-        session: str,
-        role: str,
-        content: str,
-        *,
-        speaker: str | None = None,
-        data: dict[str, Any] | None = None,
-        at: datetime | None = None,
-    ) -> int:
-        """See `Memoir.add_message`."""
-        call = calls_session.add_message(session, role, content, speaker, data, at, self._user)
-        return await self._do(call)
-
-    async def end_session(self, session: str, *, at: datetime | None = None) -> SessionEnd:
-        """See `Memoir.end_session`."""
-        return await self._do(calls_session.end(session, at, self._user))
-
-    async def session_window(
-        self, session: str, *, max_messages: int | None = None, max_tokens: int | None = None
-    ) -> list[Message]:
-        """See `Memoir.session_window`."""
-        return await self._do(calls_session.window(session, max_messages, max_tokens, self._user))
-
-    async def messages(
-        self, session: str, *, page_size: int = 100, after_turn: int | None = None
-    ) -> list[Message]:
-        """See `Memoir.messages`."""
-        return await self._do(calls_session.messages(session, page_size, after_turn, self._user))
-
-    async def recall_query(self, session: str, message: str | None = None) -> str:
-        """See `Memoir.recall_query`."""
-        return await self._do(calls_session.recall_query(session, message, self._user))
-
-    async def sessions(
-        self, *, is_open: bool | None = None, page_size: int = 50, after: str | None = None
-    ) -> list[ListedSession]:
-        """See `Memoir.sessions`."""
-        return await self._do(calls_session.sessions(is_open, page_size, after, self._user))
-
-    async def attach_source(
-        self,
-        name: str,
-        kind: str,
-        relation: str | None = None,
-        *,
-        query: str | None = None,
-        on_delete: str = "forget",
-        write_retrievals: bool = False,
-        user_id: str | None = None,
-        **columns: Unpack[Columns],
-    ) -> str:
-        """See `Memoir.attach_source`."""
-        call = sources.attach(
-            name, kind, relation, query, on_delete, write_retrievals, user_id, columns
-        )
-        return await self._do(call)
-
-    async def detach_source(self, name: str, memories: str = "keep") -> int:
-        """See `Memoir.detach_source`."""
-        return await self._do(sources.detach(name, memories))
-
-    async def sources(self) -> list[Source]:
-        """See `Memoir.sources`."""
-        return await self._do(sources.listed())
+        return sources.listed()

@@ -23,7 +23,6 @@ from .calls import (
     Explained,
     Form,
     Found,
-    Maintained,
     NewMemory,
     Question,
     Recall,
@@ -40,7 +39,7 @@ from .embedders import (
     wanted_embedder,
 )
 from .errors import MemoirError, UnusableVector
-from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
+from .evaluation import Asked, Evaluation, GoldQuestion
 from .sources import Filled
 
 T = TypeVar("T")
@@ -125,12 +124,6 @@ class Steps:
             search = replace(search, vector=(yield from self._query_vector(search.query)))
         return cast(list[Found], (yield known.search(search, self._user)))
 
-    def tools(self, language: str) -> Plan[list[dict[str, Any]]]:
-        return cast(list[dict[str, Any]], (yield calls.tools(language)))
-
-    def system_prompt(self, language: str) -> Plan[str]:
-        return cast(str, (yield calls.system_prompt(language)))
-
     def call_tool(
         self, name: str, arguments: dict[str, Any] | str | None, session: str | None
     ) -> Plan[dict[str, Any]]:
@@ -191,17 +184,6 @@ class Steps:
         )
         return cast(list[Applied], (yield call))
 
-    def maintain(
-        self, everybody: bool, build_up_to: int | None, dry_run: bool
-    ) -> Plan[list[Maintained]]:
-        call = calls.maintain(self._user, everybody, build_up_to, dry_run)
-        return cast(list[Maintained], (yield call))
-
-    def add_event(
-        self, type: str, payload: dict[str, Any], at: datetime | None
-    ) -> Plan[int | None]:
-        return cast(int | None, (yield calls.add_event(type, payload, at, self._user)))
-
     def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> Plan[int]:
         retrieval = recall.retrieval_id if isinstance(recall, Recall) else recall
         if retrieval is None:
@@ -250,11 +232,6 @@ class Steps:
                 ]
             )
         return result
-
-    def replay(
-        self, since: datetime | None, settings: dict[str, Any], mode: str | None
-    ) -> Plan[list[Replayed]]:
-        return cast(list[Replayed], (yield evaluation.replay(since, settings, mode, self._user)))
 
     def _gold_vectors(
         self, asked: list[Asked], mode: str, made: dict[str, str | None]

@@ -80,7 +80,7 @@ def test_a_list_goes_on_behind_its_last_row(open_client: Open) -> None:
 
 
 def test_all_pages_are_given_one_by_one(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pgmemoir.management._PAGE", 2)
+    monkeypatch.setattr("pgmemoir.client._PAGE", 2)
 
     async def contents() -> list[str]:
         async with AsyncMemoir(dsn, embedder=None) as memory:
