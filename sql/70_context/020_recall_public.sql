@@ -24,7 +24,7 @@ COMMENT ON FUNCTION recall(halfvec, text, int, text, text, text, timestamptz) IS
     'though it was confirmed or restored later, since it counts from when it was told; and what '
     'was superseded, archived or rewritten since, as it was, but for keywords, relations, '
     'entities, how often it was used and the end of a row of a source, which are those of now. '
-    'Returns the block, the ids of the memories in it (best first; goals and capabilities of the profile are '
-    'not among them), tokens used, how many candidates went to selection, and the id of the log '
-    'row (NULL when read only or not logged). Errors: ME001 mode, ME003 and ME004 vector, ME005 '
-    'budget, ME006 user, ME011 time.';
+    'Returns the block, the ids of the memories in it (best first; goals and capabilities of the '
+    'profile are not among them), tokens used, how many candidates went to selection, and the id '
+    'of the log row (NULL when read only or not logged). Errors: ME001 mode, ME003 and ME004 '
+    'vector, ME005 budget, ME006 user, ME011 time.';
