@@ -186,7 +186,12 @@ BEGIN
                       FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
                       WHERE c.oid = relation), 'query'),
             query, follows, mapping, on_delete, coalesce(write_retrievals, false))
+    ON CONFLICT ON CONSTRAINT source_pkey DO NOTHING
     RETURNING s.* INTO made;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'another connection has just attached source "%"', name
+            USING ERRCODE = 'serialization_failure', HINT = 'SELECT * FROM memoir.sources;';
+    END IF;
     -- Rights are lent to no table: its owner reads it. A superuser lends his to no query either.
     reads_as := coalesce(reads_as, CASE WHEN _is_superuser(current_user) THEN _memoir_owner()
                                         ELSE current_user END);

@@ -121,3 +121,12 @@ def test_what_is_over_is_not_recalled_though_it_was_not_there_to_be_counted(db, 
         remember(db, "the new router", user_id=USER)
         call(db, "refresh_statistics", user_id=USER)
     assert found(db, "router", user_id=USER) == ["the new router"]
+
+
+def test_who_attaches_a_source_that_another_is_attaching_is_told_so(db, dsn):
+    db.execute("CREATE TABLE u (id int PRIMARY KEY, content text)")
+    u = {"name": "u", "kind": "fact", "relation": "u", "user_id": USER}
+    with psycopg.connect(dsn) as application:
+        call(application, "attach_source", **u)
+        with pytest.raises(psycopg.errors.SerializationFailure, match="has just attached"):
+            in_between(application, call, db, "attach_source", **u)
