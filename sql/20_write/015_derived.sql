@@ -6,6 +6,7 @@
 CREATE OR REPLACE FUNCTION _mark_derived(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     lowest CONSTANT bigint := (SELECT min(i) FROM unnest(memory_ids) AS i);

@@ -140,7 +140,8 @@ BEGIN
             ORDER BY g.memory_id, g.place
         ) AS v
         WHERE t.user_id = _store_vectors.user_id AND t.memory_id = v.memory_id
-          AND t.memory_id = ANY (locked) AND t.memory_id BETWEEN lowest AND highest
+          AND t.memory_id = ANY (locked)
+          AND t.memory_id BETWEEN locked[1] AND locked[cardinality(locked)]
           AND t.model = _store_vectors.model AND (overwrite OR t.embedding IS NULL)
         RETURNING t.memory_id
     )

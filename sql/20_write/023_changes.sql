@@ -4,7 +4,8 @@
 -- changes waiting, so every memory is locked by itself, too.
 -- Rows are asked for so that one plan is left, with statistics or without. What is only read is
 -- fetched by key, behind OFFSET 0. What is locked or changed has its ids in a range as well: where
--- most users have a few rows, PostgreSQL 16 takes "= ANY" for a filter of all that a user has.
+-- most users have a few rows, PostgreSQL 16 takes "= ANY" for a filter of all that a user has. So
+-- the arrays of ids go in their order.
 
 -- The names of the entities a memory mentions.
 CREATE OR REPLACE FUNCTION _mentioned(user_id text, memory_id bigint) RETURNS text
@@ -27,12 +28,11 @@ END $$;
 CREATE OR REPLACE FUNCTION _reproject(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     -- Before the UPDATE: on a cluster a statement on rows calls no function that reads rows.
     mentioned CONSTANT text[] := ARRAY(SELECT _mentioned(user_id, i) FROM unnest(memory_ids) AS i);
-    lowest CONSTANT bigint := (SELECT min(i) FROM unnest(memory_ids) AS i);
-    highest CONSTANT bigint := (SELECT max(i) FROM unnest(memory_ids) AS i);
 BEGIN
     UPDATE trace AS t
     SET line = p.line, brief = p.brief, asks = w.asks, terms = w.terms, term_count = w.term_count,
@@ -51,28 +51,28 @@ BEGIN
         _names(m.speaker, m.subject, mentioned[array_position(memory_ids, m.memory_id)]),
         e.term_limit) AS w
     WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (memory_ids)
-      AND m.memory_id BETWEEN lowest AND highest
+      AND m.memory_id BETWEEN memory_ids[1] AND memory_ids[cardinality(memory_ids)]
       AND t.user_id = m.user_id AND t.memory_id = m.memory_id AND e.model_id = t.model
-      AND t.memory_id = ANY (memory_ids) AND t.memory_id BETWEEN lowest AND highest;
+      AND t.memory_id = ANY (memory_ids)
+      AND t.memory_id BETWEEN memory_ids[1] AND memory_ids[cardinality(memory_ids)];
 END $$;
 
 -- The keywords of memories whose text is another now; what the user tagged stays.
 CREATE OR REPLACE FUNCTION _find_keywords(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan
 AS $$
-DECLARE
-    lowest CONSTANT bigint := (SELECT min(i) FROM unnest(memory_ids) AS i);
-    highest CONSTANT bigint := (SELECT max(i) FROM unnest(memory_ids) AS i);
 BEGIN
     DELETE FROM keyword AS k
     WHERE k.user_id = _find_keywords.user_id AND k.memory_id = ANY (memory_ids)
-      AND k.memory_id BETWEEN lowest AND highest AND k.origin <> 'user_tag';
+      AND k.memory_id BETWEEN memory_ids[1] AND memory_ids[cardinality(memory_ids)]
+      AND k.origin <> 'user_tag';
     INSERT INTO keyword (user_id, keyword, memory_id, weight, origin)
     SELECT m.user_id, k.keyword, m.memory_id, k.weight, 'system'
     FROM memory AS m, LATERAL _keywords(m.content) AS k
     WHERE m.user_id = _find_keywords.user_id AND m.memory_id = ANY (memory_ids)
-      AND m.memory_id BETWEEN lowest AND highest
+      AND m.memory_id BETWEEN memory_ids[1] AND memory_ids[cardinality(memory_ids)]
     ORDER BY m.memory_id, k.keyword COLLATE "C"
     ON CONFLICT DO NOTHING;
 END $$;
@@ -151,11 +151,10 @@ CREATE OR REPLACE FUNCTION _show_changes(
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
-    lowest CONSTANT bigint := (SELECT min(i) FROM unnest(memory_ids) AS i);
-    highest CONSTANT bigint := (SELECT max(i) FROM unnest(memory_ids) AS i);
     retold CONSTANT bigint[] := ARRAY(
         SELECT c.id FROM unnest(memory_ids, olds) AS c (id, old) WHERE c.old ? 'content');
     renamed CONSTANT bigint[] := ARRAY(
@@ -173,7 +172,8 @@ BEGIN
         WHERE m.user_id = _show_changes.user_id AND m.memory_id = c.id OFFSET 0) AS m, kind AS k
     WHERE k.name = m.kind
       AND t.user_id = _show_changes.user_id AND t.memory_id = c.id
-      AND t.memory_id = ANY (memory_ids) AND t.memory_id BETWEEN lowest AND highest;
+      AND t.memory_id = ANY (memory_ids)
+      AND t.memory_id BETWEEN memory_ids[1] AND memory_ids[cardinality(memory_ids)];
     IF retold <> '{}' THEN
         PERFORM _reproject(user_id, retold);
         PERFORM _find_keywords(user_id, retold);
@@ -211,22 +211,20 @@ CREATE OR REPLACE FUNCTION _revise(
     run_id bigint, change_id bigint, undoes bigint DEFAULT NULL) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET extra_float_digits = 1 SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
     in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     who CONSTANT text := coalesce(_check_author(author), 'user');
     why CONSTANT text := _redact(reason);
-    lowest CONSTANT bigint := (SELECT min(i) FROM unnest(memory_ids) AS i);
-    highest CONSTANT bigint := (SELECT max(i) FROM unnest(memory_ids) AS i);
     changed memory[];
     olds jsonb[];
     ids bigint[];
 BEGIN
-    PERFORM FROM memory AS m
-    WHERE m.user_id = _revise.user_id AND m.memory_id = ANY (memory_ids)
-      AND m.memory_id BETWEEN lowest AND highest
-    ORDER BY m.memory_id FOR NO KEY UPDATE;
+    PERFORM FROM (SELECT i FROM unnest(memory_ids) AS i ORDER BY i) AS i (id), LATERAL (
+        SELECT FROM memory AS m
+        WHERE m.user_id = _revise.user_id AND m.memory_id = i.id FOR NO KEY UPDATE) AS m;
     SELECT array_agg(w.row), array_agg(w.old), array_agg(w.memory_id)
     INTO changed, olds, ids
     FROM (
@@ -273,7 +271,7 @@ BEGIN
             updated_at = now()
         FROM unnest(changed) AS c
         WHERE m.user_id = _revise.user_id AND m.memory_id = c.memory_id
-          AND m.memory_id = ANY (ids) AND m.memory_id BETWEEN lowest AND highest;
+          AND m.memory_id = ANY (ids) AND m.memory_id BETWEEN ids[1] AND ids[cardinality(ids)];
     EXCEPTION WHEN unique_violation THEN
         RAISE EXCEPTION 'another connection stored the same memory at this moment'
             USING ERRCODE = 'serialization_failure', HINT = 'Nothing was changed: try again.';

@@ -8,6 +8,7 @@
 CREATE OR REPLACE FUNCTION _open_change(user_id text, memory_id bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
     RETURN (
@@ -33,6 +34,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _changed_since(user_id text, change_id bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
     RETURN (
@@ -48,14 +50,13 @@ CREATE OR REPLACE FUNCTION _undo_change(
     user_id text, change_id bigint, author text, run_id bigint) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
     in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     step record;
     ids bigint[] := '{}';
-    lowest bigint;
-    highest bigint;
     unsourced bigint[];
 BEGIN
     FOR step IN
@@ -73,18 +74,19 @@ BEGIN
             ARRAY[coalesce(step.old_values, _retired('forgotten', now()))],
             'UNDO', author, 'undone: ' || step.action, run_id, NULL, change_id);
     END LOOP;
-    lowest := (SELECT min(i) FROM unnest(ids) AS i);
-    highest := (SELECT max(i) FROM unnest(ids) AS i);
     WITH gone AS (
         DELETE FROM relation AS r
         WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
-          AND r.from_id = ANY (ids) AND r.from_id BETWEEN lowest AND highest
+          AND r.from_id = ANY (ids)
+          AND r.from_id BETWEEN (SELECT min(i) FROM unnest(ids) AS i)
+                            AND (SELECT max(i) FROM unnest(ids) AS i)
         RETURNING r.from_id, r.type
     ), came AS (
         DELETE FROM relation AS r
         WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
-          AND r.to_id = ANY (ids) AND r.to_id BETWEEN lowest AND highest
-          AND r.from_id <> ALL (ids)
+          AND r.to_id = ANY (ids) AND r.from_id <> ALL (ids)
+          AND r.to_id BETWEEN (SELECT min(i) FROM unnest(ids) AS i)
+                          AND (SELECT max(i) FROM unnest(ids) AS i)
         RETURNING r.from_id, r.type
     )
     SELECT array_agg(g.from_id) INTO unsourced
@@ -100,6 +102,7 @@ CREATE OR REPLACE FUNCTION undo(
     RETURNS TABLE (undone_id bigint, action text, line text, status text)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
