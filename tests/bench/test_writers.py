@@ -39,3 +39,21 @@ def test_a_text_is_lost_when_neither_memory_nor_revision_has_it(
     decision = json.dumps([{"action": "NOOP", "memory_id": id_, "content": "said again"}])
     db.execute("SELECT memoir.apply_decisions(%s)", (decision,))
     assert writers.faults(db, "default", [text, "unheard of"]) == ["lost: unheard of"]
+
+
+def test_a_word_is_counted_once_its_memory_was_there_at_the_count(
+    dsn: str, db: psycopg.Connection
+) -> None:
+    # Given a memory whose transaction was open during the count
+    db.execute("SELECT memoir.remember('drinks water')")
+    with psycopg.connect(dsn) as open_transaction:
+        open_transaction.execute("SELECT memoir.remember('drinks tea')")
+        db.execute("SELECT memoir.remember('drinks milk')")
+        db.execute("SELECT memoir.refresh_statistics()")
+    # Then the next count has it
+    assert writers.faults(db, "default") == []
+    # When a word is miscounted, then that is a fault
+    db.execute("SELECT memoir.refresh_statistics()")
+    db.execute("UPDATE memoir.term SET df = 2 WHERE df = 3")
+    fault = "a word that is not in as many memories as are counted: 1"
+    assert writers.faults(db, "default") == [fault]
