@@ -25,6 +25,7 @@ BEGIN
 END $$;
 
 -- The traces of memories whose text or names are others now, with all that is made from them.
+-- memory_ids: in their order.
 CREATE OR REPLACE FUNCTION _reproject(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -57,7 +58,8 @@ BEGIN
       AND t.memory_id BETWEEN memory_ids[1] AND memory_ids[cardinality(memory_ids)];
 END $$;
 
--- The keywords of memories whose text is another now; what the user tagged stays.
+-- The keywords of memories whose text is another now; what the user tagged stays. memory_ids: in
+-- their order.
 CREATE OR REPLACE FUNCTION _find_keywords(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -78,7 +80,8 @@ BEGIN
 END $$;
 
 -- A memory may become active, or get another text or time, only where no other stands in its way:
--- one with the same text, or one of its slot that is active, too, or true at the same time.
+-- one with the same text, or one of its slot that is active, too, or true at the same time. Each of
+-- the three is looked for by an index of its own: memory_content, memory_subject, memory_slot.
 CREATE OR REPLACE FUNCTION _check_free(user_id text, changed memory[]) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
