@@ -70,13 +70,13 @@ CREATE OR REPLACE FUNCTION _check_time(at timestamptz, what text) RETURNS timest
                 THEN _refuse_time(at, what) ELSE at END;
 
 -- A time to look from: what changes nothing may look ahead, a hundred years.
-CREATE OR REPLACE FUNCTION _check_moment(at timestamptz, what text) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION _check_moment(at timestamptz) RETURNS timestamptz
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
     IF at < '1970-01-01 00:00:00+00' OR at > now() + interval '100 years' THEN
-        RAISE EXCEPTION '% % is out of range', what, at
+        RAISE EXCEPTION 'at % is out of range', at
             USING ERRCODE = 'ME011',
                   HINT = 'Use a time between 1970 and a hundred years from now.';
     END IF;
@@ -182,26 +182,26 @@ CREATE OR REPLACE FUNCTION _check_until(valid_until timestamptz, valid_from time
     RETURN CASE WHEN valid_until <= valid_from THEN _refuse_until(valid_until, valid_from)
                 ELSE nullif(valid_until, 'infinity') END;
 
-CREATE OR REPLACE FUNCTION _check_number(value int, what text, lowest int, highest int) RETURNS int
+CREATE OR REPLACE FUNCTION _check_number(value int, what text, highest int) RETURNS int
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF value BETWEEN lowest AND highest THEN
+    IF value BETWEEN 1 AND highest THEN
         RETURN value;
     END IF;
-    RAISE EXCEPTION '% must be between % and %, not %', what, lowest, highest, value
+    RAISE EXCEPTION '% must be between 1 and %, not %', what, highest, value
         USING ERRCODE = 'ME008', HINT = 'Leave it out for the default.';
 END $$;
 
-CREATE OR REPLACE FUNCTION _check_object(value jsonb, what text) RETURNS jsonb
+CREATE OR REPLACE FUNCTION _check_data(data jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF jsonb_typeof(value) <> 'object' THEN
-        RAISE EXCEPTION '% must be a JSON object, not %', what, left(value::text, 100)
+    IF jsonb_typeof(data) <> 'object' THEN
+        RAISE EXCEPTION 'data must be a JSON object, not %', left(data::text, 100)
             USING ERRCODE = 'ME008', HINT = 'Pass ''{"name": "value"}'', or leave it out.';
     END IF;
-    RETURN value;
+    RETURN data;
 END $$;

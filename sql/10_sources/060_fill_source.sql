@@ -9,8 +9,8 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     s source := _known_source(name, true);
-    batch CONSTANT int := _check_number(coalesce(most, _config('source_batch')::int), 'most', 1,
-                                        100000);
+    batch CONSTANT int := _check_number(
+        coalesce(most, _config('source_batch')::int), 'most', 100000);
     step record;
 BEGIN
     read_rows := 0;

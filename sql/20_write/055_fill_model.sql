@@ -20,11 +20,7 @@ DECLARE
     filled CONSTANT embedding_model := _lasting_model(name);
     ids bigint[];
 BEGIN
-    IF n IS NULL OR n NOT BETWEEN 1 AND 10000 THEN
-        RAISE EXCEPTION 'n must be 1 to 10000 memories, not %', n
-            USING ERRCODE = 'ME008',
-                  HINT = format('SELECT * FROM memoir.fill_model(%L, 1000);', name);
-    END IF;
+    PERFORM _check_number(n, 'n', 10000);
     IF whose IS NOT NULL THEN
         PERFORM _resolve_user(whose);
     END IF;

@@ -25,10 +25,7 @@ DECLARE
     dropped CONSTANT embedding_model := _known_model(coalesce(name, ''));
     number int;
 BEGIN
-    IF n IS NULL OR n NOT BETWEEN 1 AND 100000 THEN
-        RAISE EXCEPTION 'n must be 1 to 100000 memories, not %', n
-            USING ERRCODE = 'ME008', HINT = format('SELECT memoir.drop_model(%L);', name);
-    END IF;
+    PERFORM _check_number(n, 'n', 100000);
     UPDATE embedding_model AS m SET dropping = true
     WHERE m.model_id = dropped.model_id AND NOT m.active;
     IF NOT FOUND THEN

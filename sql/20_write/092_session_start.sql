@@ -12,7 +12,7 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
 BEGIN
-    PERFORM _check_session(session_id), _check_object(data, 'data'), _check_time(at, 'at');
+    PERFORM _check_session(session_id), _check_data(data), _check_time(at, 'at');
     INSERT INTO session AS s (user_id, session_id, temporary, data, started_at)
     VALUES (owner, coalesce(session_start.session_id, gen_random_uuid()::text),
             coalesce(session_start.temporary, _writing_refused(owner, NULL) IS NOT NULL),

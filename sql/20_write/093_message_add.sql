@@ -49,7 +49,7 @@ DECLARE
     turn int;
 BEGIN
     session_id := _check_session(coalesce(session_id, ''));
-    PERFORM _check_role(role), _check_object(data, 'data');
+    PERFORM _check_role(role), _check_data(data);
     -- Most messages have none, and to set the rules up takes 30 µs.
     IF speaker IS NOT NULL THEN
         speaker := _check_speaker(_redact(speaker));

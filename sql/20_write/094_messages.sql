@@ -12,7 +12,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    row_limit CONSTANT int := _check_number(coalesce(page_size, 100), 'page_size', 1, 1000);
+    row_limit CONSTANT int := _check_number(coalesce(page_size, 100), 'page_size', 1000);
 BEGIN
     RETURN QUERY
     SELECT m.position, m.role, m.speaker, m.content, m.data, m.tokens, m.created_at

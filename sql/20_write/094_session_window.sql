@@ -27,9 +27,9 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     message_limit CONSTANT int := _check_number(
-        coalesce(max_messages, _config('extract_messages')::int), 'max_messages', 1, 1000);
+        coalesce(max_messages, _config('extract_messages')::int), 'max_messages', 1000);
     token_limit CONSTANT int := _check_number(
-        coalesce(max_tokens, _config('extract_tokens')::int), 'max_tokens', 1, 1000000);
+        coalesce(max_tokens, _config('extract_tokens')::int), 'max_tokens', 1000000);
 BEGIN
     RETURN QUERY
     SELECT w.position, w.role, w.speaker,

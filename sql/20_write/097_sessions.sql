@@ -13,7 +13,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    row_limit CONSTANT int := _check_number(coalesce(page_size, 50), 'page_size', 1, 1000);
+    row_limit CONSTANT int := _check_number(coalesce(page_size, 50), 'page_size', 1000);
     came CONSTANT record := _read_cursor(after, 'sessions');
 BEGIN
     RETURN QUERY

@@ -17,10 +17,7 @@ DECLARE
     whose CONSTANT text := user_id;
     wanted CONSTANT smallint := (_known_model(model)).model_id;
 BEGIN
-    IF n IS NULL OR n NOT BETWEEN 1 AND 1000 THEN
-        RAISE EXCEPTION 'n must be 1 to 1000 memories, not %', n
-            USING ERRCODE = 'ME008', HINT = 'SELECT * FROM memoir.memories_without_vector(50);';
-    END IF;
+    PERFORM _check_number(n, 'n', 1000);
     IF whose IS NOT NULL THEN
         PERFORM _resolve_user(whose);
     END IF;

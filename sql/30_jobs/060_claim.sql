@@ -135,7 +135,7 @@ CREATE OR REPLACE FUNCTION claim(
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    moment CONSTANT timestamptz := coalesce(_check_moment(at, 'at'), now());
+    moment CONSTANT timestamptz := coalesce(_check_moment(at), now());
     until timestamptz;
     needs CONSTANT jsonb := (SELECT jsonb_object_agg(k.name, k.needs) FROM job_kind AS k);
     taken job[];

@@ -17,7 +17,7 @@ BEGIN
     END IF;
     failed := _lock_job(owner, job_id);
     RETURN coalesce(_not_his(failed, worker),
-                    _fail_job(failed, error, coalesce(_check_moment(at, 'at'), now()),
+                    _fail_job(failed, error, coalesce(_check_moment(at), now()),
                               retry_after));
 END $$;
 

@@ -16,7 +16,7 @@ BEGIN
     IF _not_his(kept, worker) IS NOT NULL THEN
         RETURN false;
     END IF;
-    UPDATE job AS j SET run_at = coalesce(_check_moment(at, 'at'), now()) + lease
+    UPDATE job AS j SET run_at = coalesce(_check_moment(at), now()) + lease
     WHERE j.user_id = owner AND j.job_id = extend_lease.job_id;
     RETURN true;
 END $$;

@@ -10,17 +10,13 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    wanted CONSTANT int := coalesce(max_results, 10);
+    wanted CONSTANT int := _check_number(coalesce(max_results, 10), 'max_results', 20);
     in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     given memory;
     large boolean;
     query halfvec;
     question sparsevec;
 BEGIN
-    IF NOT wanted BETWEEN 1 AND 20 THEN
-        RAISE EXCEPTION 'max_results must be between 1 and 20, not %', wanted
-            USING ERRCODE = 'ME008', HINT = 'memoir.related(1, max_results => 10).';
-    END IF;
     PERFORM _check_memory(owner, related.memory_id);
     SELECT m.* INTO given
     FROM memory AS m WHERE m.user_id = owner AND m.memory_id = related.memory_id;

@@ -54,7 +54,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    row_limit CONSTANT int := _check_number(coalesce(page_size, 50), 'page_size', 1, 1000);
+    row_limit CONSTANT int := _check_number(coalesce(page_size, 50), 'page_size', 1000);
     sorted_by CONSTANT text := _check_sort(coalesce(sort, 'created'));
     came CONSTANT record := _read_cursor(after, sorted_by);
     after_time CONSTANT timestamptz := _time_of(CASE WHEN sorted_by <> 'importance'

@@ -104,7 +104,7 @@ BEGIN
     RETURN QUERY
     SELECT r.memory_id, r.kind, r.lifetime, r.importance, r.accesses, r.last_use, r.relevance,
            r.state
-    FROM _relevances(owner, coalesce(_check_moment(at, 'at'), now())) AS r
+    FROM _relevances(owner, coalesce(_check_moment(at), now())) AS r
     ORDER BY r.relevance DESC, r.memory_id;
 END $$;
 

@@ -112,7 +112,7 @@ BEGIN
     run.at := coalesce(at, now());
     run.dry_run := coalesce(dry_run, false);
     IF run.dry_run THEN
-        PERFORM _check_moment(run.at, 'at');
+        PERFORM _check_moment(run.at);
     ELSE
         PERFORM _check_time(run.at, 'at');
         run.run_id := _next_run();

@@ -20,11 +20,7 @@ DECLARE
     answer record;
     started timestamptz;
 BEGIN
-    IF k IS NULL OR k NOT BETWEEN 1 AND 1000 THEN
-        RAISE EXCEPTION 'k must be 1 to 1000, not %', coalesce(k::text, 'NULL')
-            USING ERRCODE = 'ME008', HINT = 'Leave it out for 10.';
-    END IF;
-    PERFORM _check_gold_set(owner, gold_set);
+    PERFORM _check_number(k, 'k', 1000), _check_gold_set(owner, gold_set);
     IF query_vecs IS NOT NULL AND cardinality(query_vecs) <> (
         SELECT count(*) FROM gold AS g
         WHERE g.user_id = owner AND g.gold_set = evaluate_queries.gold_set)
