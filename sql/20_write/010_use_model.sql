@@ -147,11 +147,3 @@ BEGIN
     embedding := _check_vector(embedding, current.dimensions);
     RETURN current;
 END $$;
-
-CREATE OR REPLACE FUNCTION _admit_vector(embedding halfvec) RETURNS smallint
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN (_admitting_model(embedding)).model_id;
-END $$;

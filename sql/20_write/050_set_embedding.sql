@@ -22,8 +22,8 @@ BEGIN
     THEN
         RETURN false;
     END IF;
-    RETURN _store_vectors(owner, _admit_vector(embedding), ARRAY[memory_id], ARRAY[embedding],
-                          true) > 0;
+    RETURN _store_vectors(owner, (_admitting_model(embedding)).model_id, ARRAY[memory_id],
+                          ARRAY[embedding], true) > 0;
 END $$;
 
 COMMENT ON FUNCTION set_embedding(bigint, halfvec, text) IS

@@ -129,14 +129,10 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    done outcome;
 BEGIN
     PERFORM _lock_user(owner);
-    done := _confirm(owner, memory_id);
-    memory_id := done.memory_id;
-    action := done.action;
-    reason := done.reason;
-    other_ids := done.other_ids;
+    SELECT d.memory_id, d.action, d.reason, d.other_ids INTO memory_id, action, reason, other_ids
+    FROM _confirm(owner, memory_id) AS d;
 END $$;
 
 COMMENT ON FUNCTION confirm(bigint, text) IS

@@ -57,7 +57,7 @@ BEGIN
     END IF;
     IF (SELECT e.active AND e.dimensions IS NULL FROM embedding_model AS e
         WHERE e.model_id = model) THEN
-        PERFORM _admit_vector(first_vector);
+        PERFORM _admitting_model(first_vector);
     END IF;
     SELECT array_agg(h.memory_id),
            array_agg(_check_vector(v.embedding, (SELECT e.dimensions FROM embedding_model AS e

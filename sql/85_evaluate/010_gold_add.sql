@@ -30,7 +30,7 @@ BEGIN
     WHERE g.user_id = owner AND g.gold_set = gold_add.gold_set AND g.query_hash = hash;
     PERFORM _check_relevant(owner, relevant, grades, new_id IS NOT NULL);
     IF query_vec IS NOT NULL THEN
-        in_model := _admit_vector(query_vec);
+        in_model := (_admitting_model(query_vec)).model_id;
     END IF;
 
     INSERT INTO gold AS g (user_id, gold_set, query, query_hash, query_vec, model)
