@@ -349,6 +349,7 @@ BEGIN
     model := _admitting_model((SELECT e FROM unnest(embeddings) AS e WHERE e IS NOT NULL LIMIT 1));
     PERFORM _lock_user(owner);
     PERFORM _check_named(owner, said);
+    PERFORM _hold_memory(owner, n.memory_id) FROM _named_memories(said) AS n;
     refusal := _writing_refused(owner, session_id);
     IF refusal IS NOT NULL THEN
         RETURN QUERY
