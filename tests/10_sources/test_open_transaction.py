@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 from tests.application import USER, waiting
-from tests.rows import call, found, remember, until, value
+from tests.rows import call, found, refused, remember, until, value
 
 CHANGE = "UPDATE t SET content = 'the printer is fast'"
 TRACE = "SELECT t.line, t.embedding::text FROM memoir.trace AS t ORDER BY t.model"
@@ -156,3 +156,11 @@ def test_what_is_to_hang_on_a_memory_that_is_just_purged_is_told_so(db, dsn, fun
         with pytest.raises(psycopg.Error, match="has no memory 1") as caught:
             in_between(application, call, db, function, **arguments, user_id=USER)
     assert caught.value.sqlstate == "ME012"
+
+
+@pytest.mark.usefixtures("memory_id")
+def test_a_table_whose_memories_are_held_is_too_busy_to_be_detached(db, dsn):
+    db.execute("SET statement_timeout = '3s'")
+    with psycopg.connect(dsn) as application:
+        application.execute(CHANGE)
+        assert refused(db, "detach_source", name="t", memories="forget").sqlstate == "ME014"
