@@ -16,3 +16,19 @@ BEGIN
                          '=> ''alice'' where it is not the default user''s.';
     END IF;
 END $$;
+
+-- The same where something is to hang on the memory: held, it stays until this transaction ends.
+-- The user's lock keeps purge() away, not an application that deletes a row of its own and with it
+-- the memory (attach_source, on_delete => 'purge').
+CREATE OR REPLACE FUNCTION _hold_memory(user_id text, memory_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET enable_seqscan = off
+AS $$
+BEGIN
+    PERFORM FROM memory AS m
+    WHERE m.user_id = _hold_memory.user_id AND m.memory_id = _hold_memory.memory_id
+    FOR KEY SHARE;
+    IF NOT FOUND THEN
+        PERFORM _check_memory(user_id, memory_id);
+    END IF;
+END $$;

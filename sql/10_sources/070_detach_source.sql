@@ -1,26 +1,31 @@
 -- Takes a source away: its table is again as it was. What becomes of the memories is said by the
 -- caller. They go while the triggers still follow the table, so that dropping those, which writers
 -- wait for, comes last and takes a moment.
-CREATE OR REPLACE FUNCTION _drop_triggers(source_id int) RETURNS void
+-- Whoever writes the table may hold memories of it that are waited for, and wait for others of it:
+-- no wait lasts until PostgreSQL looks for a deadlock.
+CREATE OR REPLACE FUNCTION _leave_table(s source, memories text) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET lock_timeout = '500ms'
 AS $$
 DECLARE
-    followed CONSTANT regclass := _followed_table(source_id);
+    followed CONSTANT regclass := _followed_table(s.source_id);
+    is_event CONSTANT boolean := s.kind = 'event';
+    reason CONSTANT text := s.name || ' was detached';
+    number bigint := _leave_memories(s.name, memories, is_event, reason);
     made name;
 BEGIN
     IF followed IS NOT NULL THEN
         FOR made IN
             SELECT t.tgname FROM pg_trigger AS t
-            WHERE t.tgrelid = followed AND t.tgname ~ format('^memoir_source_%s(_|$)', source_id)
+            WHERE t.tgrelid = followed AND t.tgname ~ format('^memoir_source_%s(_|$)', s.source_id)
         LOOP
             EXECUTE format('DROP TRIGGER %I ON %s', made, followed);
         END LOOP;
     END IF;
-EXCEPTION WHEN lock_not_available THEN
-    RAISE EXCEPTION '% is busy: its triggers could not be dropped within half a second', followed
-        USING ERRCODE = 'ME014',
-              HINT = 'Nothing was changed. Try again when no long transaction uses it.';
+    IF memories <> 'keep' THEN
+        number := number + _leave_memories(s.name, memories, is_event, reason);
+    END IF;
+    RETURN number;
 END $$;
 
 CREATE OR REPLACE FUNCTION detach_source(name text, memories text DEFAULT 'keep') RETURNS bigint
@@ -39,13 +44,14 @@ BEGIN
             'keep: they stay. forget: they can be restored. purge: they are deleted.');
     END IF;
     PERFORM _check_attacher(_followed_table(s.source_id));
-    number := _leave_memories(name, memories, s.kind = 'event',
-                              name || ' was detached');
-    PERFORM _drop_triggers(s.source_id);
-    IF memories <> 'keep' THEN
-        number := number + _leave_memories(name, memories, s.kind = 'event',
-                                           name || ' was detached');
-    END IF;
+    BEGIN
+        number := _leave_table(s, memories);
+    EXCEPTION WHEN lock_not_available THEN
+        RAISE EXCEPTION '% is busy: it could not be detached within half a second',
+                coalesce(_followed_table(s.source_id)::text, s.relation)
+            USING ERRCODE = 'ME014',
+                  HINT = 'Nothing was changed. Try again when no long transaction uses it.';
+    END;
     FOR made IN
         SELECT p.oid FROM pg_proc AS p
         WHERE p.pronamespace = current_schema()::regnamespace

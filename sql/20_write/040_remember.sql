@@ -75,7 +75,7 @@ BEGIN
         PERFORM _lock_user(owner);
     END IF;
     IF sources IS NOT NULL THEN
-        PERFORM _check_memory(owner, s.id) FROM unnest(sources) AS s (id);
+        PERFORM _hold_memory(owner, s.id) FROM unnest(sources) AS s (id);
     END IF;
     became := (_remember(owner, model, ARRAY[given]))[1];
     action := became.action;

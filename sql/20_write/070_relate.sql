@@ -37,10 +37,9 @@ BEGIN
             USING ERRCODE = 'ME008',
                   HINT = 'Pass two memories: memoir.relate(from_id, to_id).';
     END IF;
-    -- With the lock nobody purges one of them meanwhile.
     PERFORM _lock_user(owner);
-    PERFORM _check_memory(owner, from_id);
-    PERFORM _check_memory(owner, to_id);
+    PERFORM _hold_memory(owner, from_id);
+    PERFORM _hold_memory(owner, to_id);
 
     INSERT INTO relation AS r (user_id, from_id, to_id, type, strength)
     VALUES (owner, relate.from_id, relate.to_id, relate.type, relate.strength)

@@ -199,6 +199,7 @@ AS $$
 DECLARE
     action CONSTANT text := decision ->> 'action';
     reason CONSTANT text := decision ->> 'reason';
+    changes CONSTANT bigint[] := array_fill(change_id, ARRAY[cardinality(targets)]);
     result outcome;
 BEGIN
     IF action = 'MERGE' THEN
@@ -211,11 +212,11 @@ BEGIN
             NULL;
         WHEN 'KEEP_BOTH' THEN
             PERFORM _link(user_id, array_fill(result.memory_id, ARRAY[cardinality(targets)]),
-                          targets, 'related', 0.9);
+                          targets, 'related', 0.9, changes);
             result.other_ids := targets;
         WHEN 'MERGE' THEN
             PERFORM _derive(user_id, array_fill(result.memory_id, ARRAY[cardinality(targets)]),
-                            targets);
+                            targets, changes);
             result := _outcome('MERGE', result.memory_id, coalesce(reason, 'merged'), targets);
         ELSE
             result := _supersede_all(user_id, targets, result.memory_id, given.origin, reason,
@@ -348,6 +349,7 @@ BEGIN
     model := _admitting_model((SELECT e FROM unnest(embeddings) AS e WHERE e IS NOT NULL LIMIT 1));
     PERFORM _lock_user(owner);
     PERFORM _check_named(owner, said);
+    PERFORM _hold_memory(owner, n.memory_id) FROM _named_memories(said) AS n;
     refusal := _writing_refused(owner, session_id);
     IF refusal IS NOT NULL THEN
         RETURN QUERY

@@ -239,8 +239,9 @@ BEGIN
     END IF;
 END $$;
 
--- The whole plan. Missing is what the file had and has no more; lost, what no entry says any more
--- since its own says something else.
+-- The whole plan. Missing is what the file had and has no more, unless it was brought back after
+-- the file was written (to the second): it could not stand there. Lost is what no entry says any
+-- more since its own says something else.
 CREATE OR REPLACE FUNCTION _plan_memory_json(
     user_id text, document json, zone text, delete_missing boolean) RETURNS file_change[]
     LANGUAGE plpgsql STABLE
@@ -252,6 +253,8 @@ DECLARE
         SELECT _redact_written(e.entry)
         FROM json_array_elements(document -> 'memories') WITH ORDINALITY AS e (entry, place)
         ORDER BY e.place);
+    later CONSTANT timestamptz :=
+        _file_time(document ->> 'last_updated', zone) + interval '1 second';
     plan file_change[];
     gone file_change[];
 BEGIN
@@ -267,7 +270,11 @@ BEGIN
         LEFT JOIN unnest(plan) AS s ON s.entry_id = f.entry_id
         LEFT JOIN unnest(plan) AS p ON p.memory_id = f.memory_id
         WHERE f.user_id = _plan_memory_json.user_id AND m.status = 'active'
-          AND p.memory_id IS NULL AND (delete_missing OR s.entry_id IS NOT NULL)
+          AND p.memory_id IS NULL
+          AND (s.entry_id IS NOT NULL OR delete_missing AND NOT EXISTS (
+              SELECT FROM revision AS r
+              WHERE r.user_id = f.user_id AND r.memory_id BETWEEN f.memory_id AND f.memory_id
+                AND r.old_values ? 'status' AND r.created_at >= later))
         ORDER BY f.place);
     RETURN plan || gone;
 END $$;

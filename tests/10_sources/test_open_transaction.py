@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 from tests.application import USER, waiting
-from tests.rows import call, found, remember, until, value
+from tests.rows import call, found, refused, remember, until, value
 
 CHANGE = "UPDATE t SET content = 'the printer is fast'"
 TRACE = "SELECT t.line, t.embedding::text FROM memoir.trace AS t ORDER BY t.model"
@@ -130,3 +131,36 @@ def test_who_attaches_a_source_that_another_is_attaching_is_told_so(db, dsn):
         call(application, "attach_source", **u)
         with pytest.raises(psycopg.errors.SerializationFailure, match="has just attached"):
             in_between(application, call, db, "attach_source", **u)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        ("remember", {"content": "a note", "sources": [1]}),
+        ("remember_many", {"memories": Jsonb([{"content": "a note", "sources": [1]}])}),
+        ("relate", {"from_id": 2, "to_id": 1}),
+        ("set_keywords", {"memory_id": 1, "keywords": ["gateway"]}),
+        (
+            "apply_decisions",
+            {"decisions": Jsonb([{"action": "KEEP_BOTH", "memory_id": 1, "content": "a note"}])},
+        ),
+    ],
+)
+def test_what_is_to_hang_on_a_memory_that_is_just_purged_is_told_so(db, dsn, function, arguments):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    t = {"name": "t", "kind": "fact", "relation": "t", "user_id": USER}
+    call(db, "attach_source", **t, on_delete="purge")
+    db.execute("INSERT INTO t VALUES (1, 'the gateway is slow'), (2, 'the printer is fast')")
+    with psycopg.connect(dsn) as application:
+        application.execute("DELETE FROM t WHERE id = 1")
+        with pytest.raises(psycopg.Error, match="has no memory 1") as caught:
+            in_between(application, call, db, function, **arguments, user_id=USER)
+    assert caught.value.sqlstate == "ME012"
+
+
+@pytest.mark.usefixtures("memory_id")
+def test_a_table_whose_memories_are_held_is_too_busy_to_be_detached(db, dsn):
+    db.execute("SET statement_timeout = '3s'")
+    with psycopg.connect(dsn) as application:
+        application.execute(CHANGE)
+        assert refused(db, "detach_source", name="t", memories="forget").sqlstate == "ME014"

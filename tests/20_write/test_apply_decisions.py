@@ -413,6 +413,16 @@ def test_undo_of_a_decision_about_several_brings_all_of_them_back(tx, action):
     ]
 
 
+@pytest.mark.parametrize("action", ["KEEP_BOTH", "MERGE"])
+def test_undo_of_a_decision_takes_its_relations_back(tx, action):
+    ids = [remember(tx, "drinks tea"), remember(tx, "likes espresso")]
+    decision = {"action": action, "memory_ids": ids, "content": "drinks tea and espresso"}
+    (row,) = apply(tx, decision)
+    assert [to_id for _, to_id in related(tx, row.memory_id)] == ids
+    call(tx, "undo", memory_id=row.memory_id)
+    assert related(tx, row.memory_id) == []
+
+
 @pytest.mark.parametrize("subject", [None, "user.drink"])
 @pytest.mark.parametrize("action", ["UPDATE", "REPLACE", "SUPERSEDE", "DELETE", "MERGE"])
 def test_what_waits_takes_the_place_of_what_it_was_about_once_confirmed(tx, action, subject):

@@ -198,6 +198,17 @@ def test_what_is_no_longer_in_the_file_is_forgotten_if_asked(tx):
     assert mine
 
 
+def test_what_was_brought_back_after_the_file_was_written_is_not_missing_from_it(tx):
+    first, *_ = take(tx, MEMORY)
+    call(tx, "forget", memory_id=first.memory_id)
+    without = {**MEMORY, "memories": MEMORY["memories"][1:]}
+    call(tx, "restore", memory_id=first.memory_id)
+    assert actions(take(tx, without, delete_missing=True)) == ["NOOP"]
+    # Written by somebody who had it before him, the file says that it was deleted.
+    without["last_updated"] = value(tx, "SELECT memoir._utc_text(now())")
+    assert actions(take(tx, without, delete_missing=True)) == ["NOOP", "FORGET"]
+
+
 def test_what_comes_back_into_the_file_comes_back(tx):
     take(tx, MEMORY)
     take(tx, {**MEMORY, "memories": []}, delete_missing=True)

@@ -47,6 +47,11 @@ def test_he_attaches_a_table_of_his_own_with_names_that_need_quotes(empty_db, ow
     assert owner_db.execute(rows).fetchall() == [("ann", "刷漆"), ("tom", "blue")]
 
 
+def test_the_tablespace_of_the_database_may_be_the_default_one(empty_db):
+    empty_db.execute("SET default_tablespace = pg_default")
+    assert migrations.up(empty_db)
+
+
 def test_without_the_right_to_create_pgvector_the_command_is_named(owner_db, tree):
     error = _refusal(owner_db, tree)
     assert "plain may not create it" in error.message
