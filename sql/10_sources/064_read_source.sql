@@ -1,14 +1,6 @@
 -- fill_source() until nothing is left, with a commit after each batch: from psql, pg_cron or any
 -- client. A procedure with a SET clause cannot commit, so this one names its schema, as
 -- maintain_all() does.
-CREATE OR REPLACE FUNCTION _read_batch_of(name text, anew boolean) RETURNS boolean
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN (SELECT f.complete FROM fill_source(name, NULL, anew) AS f);
-END $$;
-
 DO $install$
 BEGIN
     EXECUTE format($format$
@@ -24,7 +16,7 @@ BEGIN
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     WHILE NOT complete LOOP
-        complete := %1$I._read_batch_of(name, first);
+        complete := (SELECT f.complete FROM %1$I.fill_source(name, NULL, first) AS f);
         first := false;
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;

@@ -20,30 +20,6 @@ BEGIN
     RETURN found_kind;
 END $$;
 
-CREATE OR REPLACE FUNCTION _check_run_at(run_at timestamptz) RETURNS timestamptz
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    IF NOT isfinite(run_at) THEN
-        RAISE EXCEPTION 'a job cannot wait until %', run_at
-            USING ERRCODE = 'ME011', HINT = 'Pass a time, or NULL for now.';
-    END IF;
-    RETURN coalesce(run_at, now());
-END $$;
-
-CREATE OR REPLACE FUNCTION _check_dedup_key(dedup_key text) RETURNS text
-    LANGUAGE plpgsql IMMUTABLE
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    IF length(dedup_key) NOT BETWEEN 1 AND 500 THEN
-        RAISE EXCEPTION 'dedup_key has % characters, not 1 to 500', length(dedup_key)
-            USING ERRCODE = 'ME008', HINT = 'Pass the name of what the job is about, or NULL.';
-    END IF;
-    RETURN dedup_key;
-END $$;
-
 CREATE OR REPLACE FUNCTION enqueue(
     kind text, payload jsonb DEFAULT '{}', user_id text DEFAULT NULL, dedup_key text DEFAULT NULL,
     run_at timestamptz DEFAULT NULL, priority int DEFAULT 0)
@@ -58,9 +34,16 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     of_kind CONSTANT job_kind := _check_job_kind(kind);
     given CONSTANT jsonb := coalesce(payload, '{}');
-    key CONSTANT text := _check_dedup_key(dedup_key);
+    key CONSTANT text := dedup_key;
     id bigint;
 BEGIN
+    IF length(key) NOT BETWEEN 1 AND 500 THEN
+        RAISE EXCEPTION 'dedup_key has % characters, not 1 to 500', length(key)
+            USING ERRCODE = 'ME008', HINT = 'Pass the name of what the job is about, or NULL.';
+    ELSIF NOT isfinite(run_at) THEN
+        RAISE EXCEPTION 'a job cannot wait until %', run_at
+            USING ERRCODE = 'ME011', HINT = 'Pass a time, or NULL for now.';
+    END IF;
     PERFORM _check_json(given, of_kind.payload_schema, 'the payload');
     IF key IS NOT NULL THEN
         SELECT j.job_id INTO id
@@ -73,7 +56,8 @@ BEGIN
         END IF;
     END IF;
     INSERT INTO job AS j (user_id, kind, payload, dedup_key, run_at, priority)
-    VALUES (owner, of_kind.name, given, key, _check_run_at(run_at), coalesce(priority, 0))
+    VALUES (owner, of_kind.name, given, key, coalesce(run_at, now()),
+            coalesce(priority, 0))
     RETURNING j.job_id INTO id;
     IF (SELECT s.value = 'true' FROM setting AS s WHERE s.name = 'job_notify') THEN
         PERFORM pg_notify('memoir_jobs', of_kind.name);

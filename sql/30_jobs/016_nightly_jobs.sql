@@ -131,18 +131,6 @@ BEGIN
     LIMIT room;
 END $$;
 
--- The next memories that got their vector after they were stored, as many as are looked at in one
--- transaction.
-CREATE OR REPLACE FUNCTION _next_uncompared(user_id text, most int) RETURNS bigint[]
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN ARRAY(SELECT u.memory_id FROM uncompared AS u
-                 WHERE u.user_id = _next_uncompared.user_id
-                 ORDER BY u.memory_id LIMIT most);
-END $$;
-
 -- Pairs to be asked about: those of memory_ids that are like another, and memories that seem to
 -- contradict each other. Joined by a relation are those that were asked about already, and those of
 -- which somebody knows better.

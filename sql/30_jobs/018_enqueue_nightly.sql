@@ -12,7 +12,10 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     room CONSTANT int := _job_room(user_id, 'consolidate');
-    ids CONSTANT bigint[] := CASE WHEN room > 0 THEN _next_uncompared(user_id, run.most) END;
+    -- The next that got their vector after they were stored.
+    ids CONSTANT bigint[] := CASE WHEN room > 0 THEN ARRAY(
+        SELECT u.memory_id FROM uncompared AS u
+        WHERE u.user_id = user_id ORDER BY u.memory_id LIMIT run.most) END;
     compared bigint := ids[cardinality(ids)];
     older bigint[];
     newer bigint[];

@@ -50,9 +50,6 @@ AS $$
 DECLARE
     most CONSTANT int := coalesce(max_tokens, _config('extract_tokens')::int);
 BEGIN
-    IF _writing_refused(user_id, payload ->> 'session_id') IS NOT NULL THEN
-        RETURN NULL;
-    END IF;
     RETURN (
         SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
                    'role', w.role, 'speaker', w.speaker,
@@ -96,8 +93,7 @@ BEGIN
                    'language', _language_of(m.content))
         FROM memory AS m
         WHERE m.user_id = _keywords_values.user_id
-          AND m.memory_id = (payload ->> 'memory_id')::bigint AND m.status = 'active'
-          AND _writing_refused(_keywords_values.user_id, NULL) IS NULL);
+          AND m.memory_id = (payload ->> 'memory_id')::bigint AND m.status = 'active');
 END $$;
 
 -- Ten messages are five rounds: what tools were asked and said between them comes with them and is
@@ -177,7 +173,7 @@ AS $$
 DECLARE
     told CONSTANT jsonb := _memories_told(user_id, _payload_ids(payload));
 BEGIN
-    RETURN CASE WHEN jsonb_array_length(told) = 2 AND _writing_refused(user_id, NULL) IS NULL THEN
+    RETURN CASE WHEN jsonb_array_length(told) = 2 THEN
         jsonb_build_object('older', _material(told -> 0), 'newer', _material(told -> 1),
                            'listed', jsonb_path_query_array(told, '$[*].id'),
                            'language', _language_told(told)) END;
@@ -190,8 +186,7 @@ AS $$
 DECLARE
     told CONSTANT jsonb := _memories_told(user_id, _payload_ids(payload));
 BEGIN
-    RETURN CASE WHEN jsonb_array_length(told) >= _config('compress_least')
-                     AND _writing_refused(user_id, NULL) IS NULL THEN
+    RETURN CASE WHEN jsonb_array_length(told) >= _config('compress_least') THEN
         jsonb_build_object('memories', _material_lines(told),
                            'listed', jsonb_path_query_array(told, '$[*].id'),
                            'language', _language_told(told)) END;
@@ -225,7 +220,7 @@ DECLARE
         FROM (SELECT a.*, count(*) OVER () AS number
               FROM _archived_events(user_id, _archive_values.payload) AS a) AS e);
 BEGIN
-    RETURN CASE WHEN told IS NOT NULL AND _writing_refused(user_id, NULL) IS NULL THEN
+    RETURN CASE WHEN told IS NOT NULL THEN
         jsonb_build_object('events', _material_lines(told),
                            'language', _language_of(told::text)) END;
 END $$;
@@ -294,8 +289,7 @@ DECLARE
     before CONSTANT text := coalesce((SELECT p.rolling_summary FROM profile AS p
                                       WHERE p.user_id = _rolling_summary_values.user_id), '');
 BEGIN
-    RETURN CASE WHEN (told IS NOT NULL OR gone <> '[]')
-                     AND _writing_refused(user_id, NULL) IS NULL THEN
+    RETURN CASE WHEN told IS NOT NULL OR gone <> '[]' THEN
         jsonb_build_object(
             'memories', _material_lines(told), 'no_longer', _material_lines(gone),
             'language', _language_told(told), 'listed',
@@ -308,6 +302,11 @@ CREATE OR REPLACE FUNCTION _job_values(claimed job) RETURNS jsonb
     SET search_path FROM CURRENT
 AS $$
 BEGIN
+    IF claimed.kind <> 'expand'
+       AND _writing_refused(claimed.user_id, claimed.payload ->> 'session_id') IS NOT NULL
+    THEN
+        RETURN NULL;
+    END IF;
     RETURN CASE claimed.kind
         WHEN 'keywords' THEN _keywords_values(claimed.user_id, claimed.payload)
         WHEN 'extract' THEN _extract_values(claimed.user_id, claimed.payload)

@@ -181,18 +181,6 @@ BEGIN
     PERFORM _check_parts(parts);
 END $$;
 
-CREATE OR REPLACE FUNCTION _check_memory_on(user_id text) RETURNS void
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    IF _writing_refused(user_id, NULL) IS NOT NULL THEN
-        RAISE EXCEPTION 'memory of user "%" is off: its files cannot change it', user_id
-            USING ERRCODE = 'ME014',
-                  HINT = 'SELECT memoir.set_settings(''{"memory": true}'') switches it on.';
-    END IF;
-END $$;
-
 CREATE OR REPLACE FUNCTION _check_sync(files jsonb, strategy text) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -242,7 +230,11 @@ BEGIN
     END IF;
     IF dry_run IS NOT TRUE THEN
         IF EXISTS (SELECT FROM unnest(plan) AS c WHERE c.changed = 'database') THEN
-            PERFORM _check_memory_on(owner);
+            IF _writing_refused(owner, NULL) IS NOT NULL THEN
+                RAISE EXCEPTION 'memory of user "%" is off: its files cannot change it', owner
+                    USING ERRCODE = 'ME014',
+                          HINT = 'SELECT memoir.set_settings(''{"memory": true}'') switches it on.';
+            END IF;
             run := _next_run();
             plan := _carry_out_files(owner, plan, run, coalesce(at, now()));
         END IF;

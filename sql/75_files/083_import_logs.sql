@@ -24,17 +24,6 @@ BEGIN
         name text, written text, read_at timestamptz);
 END $$;
 
--- What recall reads of an event: of a folded recall nothing but what it is (_fold_log).
-CREATE OR REPLACE FUNCTION _imported_line(type text, payload jsonb) RETURNS text
-    LANGUAGE sql STABLE
-    RETURN CASE WHEN type = 'memory_retrieval' AND payload ? 'retrieval_id'
-                THEN '[memory_retrieval]' ELSE _event_line(type, payload) END;
-
-CREATE OR REPLACE FUNCTION _imported_terms(type text, payload jsonb, line text) RETURNS int[]
-    LANGUAGE sql STABLE
-    RETURN CASE WHEN type = 'memory_retrieval' AND payload ? 'retrieval_id' THEN '{}'::int[]
-                ELSE _terms(line) END;
-
 -- An object with another id under a name; without one it stays.
 CREATE OR REPLACE FUNCTION _with_new_id(shift bigint, object jsonb, name text) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
@@ -86,6 +75,7 @@ BEGIN
     RETURN made;
 END $$;
 
+-- Of a folded recall (_fold_log) recall reads nothing but what it is.
 CREATE OR REPLACE FUNCTION _import_events(reading import, bodies jsonb[]) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -104,14 +94,17 @@ BEGIN
     FROM unnest(bodies) AS b (body),
          LATERAL (
              SELECT r.event_id, r.type, _redact_json(r.payload) AS payload, r.created_at,
-                    r.archived, r.log_entry, r.log_place, r.source, r.source_key
+                    r.archived, r.log_entry, r.log_place, r.source, r.source_key,
+                    r.type = 'memory_retrieval' AND r.payload ? 'retrieval_id' AS folded
              FROM jsonb_to_record(b.body) AS r (
                  event_id bigint, type text, payload jsonb, created_at timestamptz,
                  archived boolean, log_entry text, log_place int, source text,
                  source_key text)
              OFFSET 0) AS e,
-         LATERAL (SELECT _imported_line(e.type, e.payload) AS line OFFSET 0) AS l,
-         LATERAL (SELECT _imported_terms(e.type, e.payload, l.line) AS terms OFFSET 0) AS t;
+         LATERAL (SELECT CASE WHEN e.folded THEN '[memory_retrieval]'
+                              ELSE _event_line(e.type, e.payload) END AS line OFFSET 0) AS l,
+         LATERAL (SELECT CASE WHEN e.folded THEN '{}' ELSE _terms(l.line) END AS terms
+                  OFFSET 0) AS t;
     RETURN archived_by;
 END $$;
 

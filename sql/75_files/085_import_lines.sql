@@ -72,18 +72,6 @@ BEGIN
     END IF;
 END $$;
 
--- What is made of all memories together, once all of them are there.
-CREATE OR REPLACE FUNCTION _end_import(reading import, body jsonb) RETURNS import
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM _check_end(reading, body);
-    PERFORM _refresh_profile(reading.user_id);
-    reading.ended_at := now();
-    RETURN reading;
-END $$;
-
 CREATE OR REPLACE FUNCTION _import_part(reading import, record text, bodies jsonb[]) RETURNS import
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -139,7 +127,9 @@ BEGIN
             SELECT r.* INTO known FROM _records() AS r WHERE r.record = part;
         END IF;
         IF part = 'end' THEN
-            reading := _end_import(reading, said.body);
+            PERFORM _check_end(reading, said.body);
+            PERFORM _refresh_profile(reading.user_id);  -- of all memories, which are there now
+            reading.ended_at := now();
         ELSE
             PERFORM _check_record(reading, known, said.body, part);
             reading.place := known.place;

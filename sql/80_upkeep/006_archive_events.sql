@@ -65,8 +65,8 @@ BEGIN
 END $$;
 
 -- Deletes old events, tool calls, expansions of queries (asked again, a model says what it says by
--- then) and jobs. A job that archived events stays while one of them does:
--- it is what says that they are archived.
+-- then) and jobs. A job that archived events stays while one of them does: it is what says that
+-- they are archived.
 CREATE OR REPLACE FUNCTION _delete_old(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -76,21 +76,29 @@ AS $$
 DECLARE
     until CONSTANT timestamptz := run.at - _days('delete_days');
     jobs_until CONSTANT timestamptz := run.at - _days('job_days');
-    ids bigint[] := '{}';
-    queries bytea[];
+    events bigint[] := '{}';
+    calls CONSTANT bigint[] := ARRAY(
+        SELECT c.tool_call_id FROM tool_call AS c
+        WHERE c.user_id = user_id AND c.created_at < until AND (c.counted OR run.dry_run)
+        LIMIT run.most);
+    queries CONSTANT bytea[] := ARRAY(
+        SELECT q.query_hash FROM query_expansion AS q
+        WHERE q.user_id = user_id AND q.created_at < until LIMIT run.most);
+    jobs bigint[];
 BEGIN
     -- All that must stay is looked through for what may go: not again while the rest is deleted.
     IF after = 0 THEN
-        ids := ARRAY(SELECT e.event_id FROM event AS e
-                     WHERE e.user_id = user_id AND e.created_at < until
-                       AND (_is_log(e.type)
-                            OR e.archive_job IN (SELECT j.job_id FROM job AS j
-                                                 WHERE j.user_id = user_id AND j.status = 'done'))
-                     ORDER BY e.created_at, e.event_id LIMIT run.most);
+        events := ARRAY(SELECT e.event_id FROM event AS e
+                        WHERE e.user_id = user_id AND e.created_at < until
+                          AND (_is_log(e.type)
+                               OR e.archive_job IN (
+                                   SELECT j.job_id FROM job AS j
+                                   WHERE j.user_id = user_id AND j.status = 'done'))
+                        ORDER BY e.created_at, e.event_id LIMIT run.most);
     END IF;
     IF NOT run.dry_run THEN
         DELETE FROM event AS e
-        WHERE e.user_id = user_id AND e.event_id = ANY (ids) AND e.created_at < until;
+        WHERE e.user_id = user_id AND e.event_id = ANY (events) AND e.created_at < until;
         -- With the last event of a day goes what its log said besides (D3 2.2).
         DELETE FROM file_head AS h
         WHERE h.user_id = user_id
@@ -99,42 +107,24 @@ BEGIN
                                       WHERE e.user_id = user_id AND e.created_at >= d.day - 1
                                         AND e.created_at < d.day + 2)
                FROM (SELECT substring(h.name FROM '^logs/(.{10})')::date AS day) AS d);
-    END IF;
-    details := jsonb_build_object('events', cardinality(ids));
-    next := CASE WHEN cardinality(ids) = run.most THEN 0 END;
-
-    ids := ARRAY(SELECT c.tool_call_id FROM tool_call AS c
-                 WHERE c.user_id = user_id AND c.created_at < until
-                   AND (c.counted OR run.dry_run) LIMIT run.most);
-    IF NOT run.dry_run THEN
-        DELETE FROM tool_call AS c WHERE c.user_id = user_id AND c.tool_call_id = ANY (ids);
-    END IF;
-    details := details || jsonb_build_object('tool_calls', cardinality(ids));
-    next := coalesce(next, CASE WHEN cardinality(ids) = run.most THEN 1 END);
-
-    queries := ARRAY(SELECT q.query_hash FROM query_expansion AS q
-                     WHERE q.user_id = user_id AND q.created_at < until LIMIT run.most);
-    IF NOT run.dry_run THEN
+        DELETE FROM tool_call AS c WHERE c.user_id = user_id AND c.tool_call_id = ANY (calls);
         DELETE FROM query_expansion AS q
         WHERE q.user_id = user_id AND q.query_hash = ANY (queries) AND q.created_at < until;
     END IF;
-    details := details || jsonb_build_object('expansions', cardinality(queries));
-    next := coalesce(next, CASE WHEN cardinality(queries) = run.most THEN 1 END);
-
-    ids := ARRAY(SELECT j.job_id FROM job AS j
-                 WHERE j.user_id = user_id AND j.status = 'done'
-                   AND j.finished_at < jobs_until
-                   AND NOT EXISTS (SELECT FROM event AS e
-                                   WHERE e.user_id = user_id AND e.archive_job = j.job_id)
-                 LIMIT run.most);
+    jobs := ARRAY(SELECT j.job_id FROM job AS j
+                  WHERE j.user_id = user_id AND j.status = 'done' AND j.finished_at < jobs_until
+                    AND NOT EXISTS (SELECT FROM event AS e
+                                    WHERE e.user_id = user_id AND e.archive_job = j.job_id)
+                  LIMIT run.most);
     IF NOT run.dry_run THEN
-        DELETE FROM job AS j WHERE j.user_id = user_id AND j.job_id = ANY (ids);
+        DELETE FROM job AS j WHERE j.user_id = user_id AND j.job_id = ANY (jobs);
     END IF;
-    details := details || jsonb_build_object('jobs', cardinality(ids));
-    next := coalesce(next, CASE WHEN cardinality(ids) = run.most THEN 1 END);
-
-    SELECT jsonb_object_agg(d.key, d.value) INTO details
-    FROM jsonb_each(details) AS d WHERE d.value <> '0';
+    SELECT jsonb_object_agg(d.name, d.number) FILTER (WHERE d.number > 0),
+           min(d.again_after) FILTER (WHERE d.number = run.most)
+    INTO details, next
+    FROM (VALUES ('events', cardinality(events), 0), ('tool_calls', cardinality(calls), 1),
+                 ('expansions', cardinality(queries), 1), ('jobs', cardinality(jobs), 1))
+         AS d (name, number, again_after);
     IF details IS NOT NULL THEN
         action := 'old rows deleted';
         RETURN NEXT;

@@ -1,6 +1,7 @@
--- The figures of the quality report (D4 6.2) of one user, or of all together.
--- Read in one go at the end of upkeep, and without changing anything.
-CREATE OR REPLACE FUNCTION _quality(only_user text, at timestamptz) RETURNS jsonb
+-- The last step of upkeep, when everything else is done: the figures of the quality report (D4 6.2)
+-- of one user, or (NULL) of all together. It changes nothing.
+CREATE OR REPLACE FUNCTION _report_quality(only_user text, run upkeep_run, after bigint)
+    RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -10,7 +11,7 @@ DECLARE
     shares jsonb;
 BEGIN
     SELECT coalesce(jsonb_object_agg(s.state, s.number), '{}') INTO by_state
-    FROM (SELECT r.state, count(*) AS number FROM _relevances(only_user, at) AS r
+    FROM (SELECT r.state, count(*) AS number FROM _relevances(only_user, run.at) AS r
           GROUP BY r.state) AS s;
     SELECT coalesce(jsonb_object_agg(s.status, s.number), '{}') INTO by_status
     FROM (SELECT m.status, count(*) AS number FROM memory AS m
@@ -27,5 +28,8 @@ BEGIN
                        WHERE w.user_id = t.user_id AND w.memory_id = t.memory_id
                        LIMIT 1) AS k ON true
     WHERE e.active AND (only_user IS NULL OR t.user_id = only_user);
-    RETURN jsonb_build_object('relevance', by_state, 'status', by_status) || shares;
+    action := 'report';
+    memories := coalesce((by_status ->> 'active')::bigint, 0);
+    details := jsonb_build_object('relevance', by_state, 'status', by_status) || shares;
+    RETURN NEXT;
 END $$;

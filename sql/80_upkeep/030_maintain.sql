@@ -82,19 +82,6 @@ BEGIN
     END IF;
 END $$;
 
--- The last step. It runs when everything else is done, for one user or (NULL) all.
-CREATE OR REPLACE FUNCTION _report_quality(user_id text, run upkeep_run, after bigint)
-    RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    details := _quality(user_id, run.at);
-    action := 'report';
-    memories := coalesce((details #>> '{status,active}')::bigint, 0);
-    RETURN NEXT;
-END $$;
-
 -- Checks the arguments of a run and gives it a number. Only what changes nothing may look ahead.
 CREATE OR REPLACE FUNCTION _new_run(
     only_user text, at timestamptz, dry_run boolean, most int, build_up_to bigint)
