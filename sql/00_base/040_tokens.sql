@@ -50,12 +50,13 @@ BEGIN
           AND NOT (p.part LIKE '_._' AND translate(p.part, '0123456789', '') = p.part));
 END $$;
 
--- The parts of camelCase, PascalCase and HTTPServer as separate words.
+-- The parts of camelCase, PascalCase and HTTPServer as separate words; one of two letters is a part
+-- between others (getById, OutOfMemoryError), not at the head of a name (MySQLConnection).
 CREATE OR REPLACE FUNCTION _camel_parts(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
 BEGIN ATOMIC
     SELECT string_agg(regexp_replace(regexp_replace(
-               m[1], '([a-z]{2})(?=[A-Z][A-Za-z])', '\1 ', 'g'),
+               m[1], '(?<=([a-z]{2}|[a-z][A-Z][a-z])[0-9]?)(?=[A-Z][A-Za-z])', ' ', 'g'),
                '([A-Z])(?=[A-Z][a-z]{2})', '\1 ', 'g'), ' ')
     FROM regexp_matches(
         content, '[A-Za-z0-9]*(?:[a-z]{2}[A-Z][A-Za-z]|[A-Z]{2}[a-z]{2})[A-Za-z0-9]*', 'g')
