@@ -1,15 +1,23 @@
 -- The words of a question that are to match keywords: those that the rule finds in it that finds
--- the keywords of a memory, if some memory has one that is, begins with or means the same; and any
--- other word that is a keyword as it stands, such as a short tag. A word that no memory has says
--- nothing about this one or that; nor, in a recall of the past (known_until), does one of later.
+-- the keywords of a memory, and shorter ones that have a synonym (db, k8s), if some memory has one
+-- that is, begins with or means the same; and any other word that is a keyword as it stands, such
+-- as a short tag. A word that no memory has says nothing about this one or that; nor, in a recall
+-- of the past (known_until), does one of later.
 CREATE OR REPLACE FUNCTION _asked_keywords(user_id text, query_text text, known_until timestamptz)
     RETURNS text[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    short CONSTANT text[] := ARRAY(
+        SELECT t FROM unnest(tokens(query_text)) AS t
+        WHERE octet_length(t) <= 3 AND EXISTS (SELECT FROM expansion AS e WHERE e.lead = _term(t)));
 BEGIN
     RETURN ARRAY(
-        SELECT k.keyword FROM _keywords(query_text) AS k
+        SELECT k.keyword
+        FROM (SELECT f.keyword FROM _keywords(query_text) AS f
+              UNION ALL
+              SELECT unnest(short)) AS k
         WHERE EXISTS (
             SELECT FROM _keyword_forms(ARRAY[k.keyword]) AS f, LATERAL (
                 -- One probe of the index for each form, however many memories have it.

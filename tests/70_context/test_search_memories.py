@@ -225,6 +225,17 @@ def test_a_synonym_is_searched_besides_and_named(tx):
     assert (row.preview, row.expanded_keywords) == ("green leaves", ["tea"])
 
 
+@pytest.mark.parametrize(
+    ("short", "long"), [("db", "database"), ("k8s", "kubernetes"), ("vm", "virtual machine")]
+)
+def test_a_synonym_of_a_short_word_is_a_keyword_match_in_a_question_too(tx, short, long):
+    tx.execute("INSERT INTO memoir.synonym VALUES (%s, %s) ON CONFLICT DO NOTHING", (short, long))
+    remember(tx, f"The {long} is restarted on Sundays", keywords=[long])
+    (row,) = search(tx, f"How is the {short} doing?")
+    # Keywords x 0.7, words x the similarity of the pair (0.7 or 0.9), recency.
+    assert row.relevance >= 0.4 * 0.7 + 0.4 * 0.7 + 0.2 - 1e-6
+
+
 def test_statistics_do_not_change_the_result(tx):
     remember_all(tx, sentences(40, 6))
     query = sentences(1, 8, seed=2)[0]
