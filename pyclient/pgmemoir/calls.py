@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, cast
@@ -28,7 +29,7 @@ from .checks import (
     utc,
     whole_number,
 )
-from .errors import BadText, BudgetOutOfRange, NotInstalled, OutOfRange, UnusableVector
+from .errors import BudgetOutOfRange, NotInstalled, OutOfRange, UnusableVector
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -603,11 +604,7 @@ def checked(memory: NewMemory) -> NewMemory:
         if name in _TEXTS:
             clean_text(cast(str, value), f"the {name}")
     check_json(memory.get("data"), "data")
-    keywords = memory.get("keywords")
-    if isinstance(keywords, str):
-        raise BadText("keywords is text, not a list of texts", hint='keywords=["deploy"]')
-    for keyword in keywords or []:
-        clean_text(keyword, "a keyword")
+    result["keywords"] = texts(memory.get("keywords"), "keywords")
     result["created_at"] = utc(memory.get("created_at"), "created_at")
     result["valid_from"] = utc(memory.get("valid_from"), "valid_from")
     result["valid_until"] = utc(memory.get("valid_until"), "valid_until")
@@ -709,11 +706,14 @@ def _numbers(vector: VectorLike) -> list[float]:
     else:
         values = vector
     try:
-        if isinstance(values, str | bytes):
+        if isinstance(values, str | bytes | bytearray | Mapping | Set):
             raise TypeError
         return [float(value) for value in values]
     except (TypeError, ValueError, OverflowError) as error:
-        raise UnusableVector("a vector is one list of numbers") from error
+        raise UnusableVector(
+            f"the vector is {reprlib.repr(values)}, not one list of numbers",
+            hint="Pass a list, a numpy array or a pgvector Vector; json.loads() reads its text.",
+        ) from error
 
 
 def _fits_half(number: float) -> bool:

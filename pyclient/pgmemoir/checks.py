@@ -70,7 +70,10 @@ def utc(time: datetime | None, where: str) -> datetime | None:
     if time is None or (isinstance(time, datetime) and time.tzinfo):
         return time
     if not isinstance(time, datetime):
-        raise BadTimestamp(f"{where} is {time!r}, not a datetime")
+        raise BadTimestamp(
+            f"{where} is {time!r}, not a datetime",
+            hint="datetime.fromisoformat() makes one of a text; without a time zone it is UTC.",
+        )
     return time.replace(tzinfo=UTC)
 
 
@@ -94,8 +97,10 @@ def texts(values: Iterable[str] | None, where: str) -> list[str] | None:
     if values is None:
         return None
     if isinstance(values, str):
-        raise BadText(f"{where} is one text, not a list of them")
-    return [cast(str, clean_text(value, where)) for value in values]
+        raise BadText(f"{where} is one text, not a list of them", hint=f"{where}=[{values!r}]")
+    if not isinstance(values, Iterable):
+        raise BadText(f"{where} is {type(values).__name__}, not a list of texts")
+    return [cast(str, clean_text(value, f"{where}[{place}]")) for place, value in enumerate(values)]
 
 
 def finite_number(value: float | None, where: str) -> float | None:

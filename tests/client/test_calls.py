@@ -98,7 +98,7 @@ def test_a_time_without_a_zone_is_utc() -> None:
 
 
 def test_a_time_that_is_no_datetime_is_refused() -> None:
-    with pytest.raises(BadTimestamp, match="created_at is '2025-01-02'"):
+    with pytest.raises(BadTimestamp, match=r"created_at is '2025-01-02'.*\n.*fromisoformat"):
         calls.checked({"content": "x", "created_at": "2025-01-02"})  # type: ignore[typeddict-item]
 
 
@@ -113,10 +113,40 @@ def test_a_number_that_is_none_is_refused() -> None:
         calls.checked({"content": "x", "importance": "high"})  # type: ignore[typeddict-item]
 
 
-@pytest.mark.parametrize("keywords", ["deploy", ["a\0"], [7]])
-def test_keywords_are_a_list_of_texts(keywords: Any) -> None:
-    with pytest.raises(BadText):
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        ("deploy", r"keywords is one text, not a list of them\nhint: keywords=\['deploy'\]"),
+        (["a\0"], r"keywords\[0\] holds a NUL character"),
+        (["tea", 7], r"keywords\[1\] is int, not text"),
+        (7, "keywords is int, not a list of texts"),
+    ],
+)
+def test_keywords_are_a_list_of_texts(keywords: Any, said: str) -> None:
+    with pytest.raises(BadText, match=said):
         calls.checked({"content": "x", "keywords": keywords})
+
+
+@pytest.mark.parametrize("keywords", [("tea", "cup"), iter(["tea", "cup"]), {"tea": 1, "cup": 2}])
+def test_keywords_may_be_anything_that_gives_texts(keywords: Any) -> None:
+    assert calls.checked({"content": "x", "keywords": keywords})["keywords"] == ["tea", "cup"]
+
+
+@pytest.mark.parametrize(
+    ("vector", "shown"),
+    [
+        ("[1,2,3]", "'[1,2,3]'"),
+        ([None, 1, 2], "[None, 1, 2]"),
+        ([[1, 2, 3]], "[[1, 2, 3]]"),
+        ({0: 0.5, 1: 0.5}, "{0: 0.5, 1: 0.5}"),
+        (bytearray(b"abc"), "bytearray(b'abc')"),
+    ],
+)
+def test_what_is_no_vector_is_shown(vector: Any, shown: str) -> None:
+    with pytest.raises(UnusableVector) as refused:
+        calls.vector_text(vector)
+    assert f"the vector is {shown}, not one list of numbers" in str(refused.value)
+    assert refused.value.hint
 
 
 def test_a_field_nobody_knows_is_refused() -> None:
