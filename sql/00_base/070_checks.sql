@@ -25,12 +25,18 @@ BEGIN
     RETURN found_kind;
 END $$;
 
+-- Whether a text has a character that is seen: not one of no width, a sign of direction, a tag.
+CREATE OR REPLACE FUNCTION _is_visible(content text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN content ~ '[^[:space:][:cntrl:]\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f'
+        '\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]';
+
 CREATE OR REPLACE FUNCTION _refuse_text(content text, what text, text_limit int) RETURNS text
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF content ~ '[^[:space:][:cntrl:]]' THEN
+    IF _is_visible(content) THEN
         RAISE EXCEPTION '% has % bytes, the limit is %', what, octet_length(content), text_limit
             USING ERRCODE = 'ME007',
                   HINT = 'Store a summary and keep the document elsewhere, '
@@ -42,7 +48,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION _check_text(content text, what text, text_limit int) RETURNS text
     LANGUAGE sql VOLATILE
-    RETURN CASE WHEN content ~ '[^[:space:][:cntrl:]]'
+    RETURN CASE WHEN _is_visible(content)
                      AND (octet_length(content) > text_limit) IS NOT TRUE
                 THEN content ELSE _refuse_text(content, what, text_limit) END;
 

@@ -35,7 +35,7 @@ CREATE OR REPLACE FUNCTION _check_row(user_id text, source_key text, status text
 -- Whether there is something to remember: a row without a text is no memory, and no mistake.
 CREATE OR REPLACE FUNCTION _says_something(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN coalesce(content ~ '[^[:space:][:cntrl:]]', false);
+    RETURN coalesce(_is_visible(content), false);
 
 -- What ended before it began is over from the start.
 CREATE OR REPLACE FUNCTION _row_until(valid_until timestamptz, made_at timestamptz)

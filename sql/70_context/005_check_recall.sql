@@ -8,8 +8,10 @@ CREATE OR REPLACE FUNCTION _check_recall(
 AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM mode AS m WHERE m.name = _check_recall.mode) THEN
-        RAISE EXCEPTION 'unknown mode "%"', mode
-            USING ERRCODE = 'ME001',
+        RAISE EXCEPTION USING
+                  ERRCODE = 'ME001',
+                  MESSAGE = coalesce('unknown mode "' || nullif(mode, '') || '"',
+                                     'the mode is NULL or empty'),
                   DETAIL = (SELECT 'Modes: ' || string_agg(m.name, ', ' ORDER BY m.name)
                             FROM mode AS m),
                   HINT = 'SELECT name, description FROM memoir.mode lists them.';

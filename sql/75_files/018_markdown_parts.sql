@@ -63,7 +63,7 @@ BEGIN
     JOIN section AS s ON s.path = b.path
     CROSS JOIN LATERAL (SELECT _item_said(b.inside, b.comment) AS said OFFSET 0) AS w
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN w.said ~ '[^[:space:][:cntrl:]]' THEN w.said END AS said OFFSET 0) AS i
+        SELECT CASE WHEN _is_visible(w.said) THEN w.said END AS said OFFSET 0) AS i
     -- A mark without a text is a memory that somebody has emptied: its bullet goes.
     WHERE b.comment IS NULL OR i.said IS NOT NULL;
     RETURN coalesce(parts, '{}');

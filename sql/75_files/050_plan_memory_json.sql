@@ -21,7 +21,7 @@ BEGIN
             WHEN s.first_place < s.place THEN
                 format('.id "%s" stands at [%s] already', left(s.entry ->> 'id', 40), s.first_place)
             WHEN s.entry ->> 'id' !~ '[^[:space:]]' THEN '.id is empty'
-            WHEN s.entry ->> 'content' !~ '[^[:space:][:cntrl:]]' THEN '.content is empty'
+            WHEN NOT _is_visible(s.entry ->> 'content') THEN '.content is empty'
             WHEN octet_length(s.entry ->> 'content') > text_limit THEN
                 format('.content has %s bytes, the limit is %s (setting text_limit)',
                        octet_length(s.entry ->> 'content'), text_limit)

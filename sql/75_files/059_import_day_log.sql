@@ -28,7 +28,7 @@ BEGIN
                          format('.time "%s" is none of that day, such as 14:30:00',
                                 left(e.entry ->> 'time', 40))
                      WHEN e.entry ->> 'type' !~ '[^[:space:]]' THEN '.type is empty'
-                     WHEN e.entry ->> 'content' !~ '[^[:space:][:cntrl:]]' THEN '.content is empty'
+                     WHEN NOT _is_visible(e.entry ->> 'content') THEN '.content is empty'
                      WHEN _is_log(e.entry ->> 'type') THEN
                          format('.type "%s" is one of pgmemoir''s own', e.entry ->> 'type')
                      END AS fault) AS f

@@ -27,6 +27,7 @@ BAD = {
     "empty text": ("ME007", "remember", {"content": ""}),
     "whitespace": ("ME007", "remember", {"content": " \t\r\n "}),
     "control characters only": ("ME007", "remember", {"content": "\x01\x02\x1b"}),
+    "characters of no width only": ("ME007", "remember", {"content": "\u200b\ufeff\U000e0041"}),
     "20 MB": ("ME007", "remember", {"content": "tea " * 5_000_000}),
     "importance above 1": ("ME008", "remember", TEA | {"importance": 1.01}),
     "importance below 0": ("ME008", "remember", TEA | {"importance": -0.01}),

@@ -48,6 +48,12 @@ def test_an_unknown_mode_is_answered_with_the_modes(tx):
     assert said.message_detail.startswith("Modes: assistant, balanced, chat, ")
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("mode", ["", None])
+def test_a_missing_mode_is_not_called_unknown(tx, form, mode):
+    assert refused(tx, form, mode=mode).message_primary == "the mode is NULL or empty"
+
+
 def test_a_wrong_dimension_is_answered_with_both_numbers(tx):
     remember(tx, "tea", embedding="[1,0,0]")
     said = refused(tx, "memory_context", query_vec="[1,0]")
