@@ -1,8 +1,10 @@
-"""What the benchmarks share: a server to throw away, the raw floor, and interleaved timing."""
+"""What the benchmarks share: a command and its server, the raw floor, timing in turn, tables."""
 
 from __future__ import annotations
 
+import functools
 import gc
+import json
 import multiprocessing
 import os
 import shutil
@@ -12,48 +14,54 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 from statistics import median
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import click
 import numpy as np
 import psycopg
+from numpy.typing import NDArray
 from psycopg import sql
 
 from pgmemoir import migrations, server
+from pgmemoir.errors import MemoirError
 
 # The one setting a production server of any size would change. Durability (fsync,
 # synchronous_commit, full_page_writes) stays as it is.
 PRODUCTION = {"shared_buffers": "512MB"}
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-# Options that several measurements have.
-SEED = click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-PG = click.option(
-    "--pg",
-    "version",
-    type=click.Choice(["18", "16"]),
-    default="18",
-    show_default=True,
-    callback=lambda _context, _option, version: int(version),
-    help="Version of that server.",
-)
-DSN = click.option("--dsn", help="An empty database of yours; default: a server of its own.")
-
-
-def placed(command: F) -> F:
-    """The options of where it is measured and how it is told: --dsn, --pg and --json."""
-    return DSN(PG(AS_JSON(command)))
-
-
+# Whether a commit waits for the disk, by what names of figures end with.
+DURABLE = {"": "on", "_async": "off"}
 # How often a question is run; its time is the median.
 ROUNDS = 5
+
+Figures = dict[str, Any]
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+# Types and options that several measurements have.
+COUNT = click.IntRange(1)
+SECONDS = click.FloatRange(0, min_open=True)
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+def count(name: str, default: int, meaning: str, *more: str) -> Option:
+    """An option that counts something."""
+    return click.option(name, *more, type=COUNT, default=default, show_default=True, help=meaning)
+
+
+SEED = count("--seed", 1, "Another seed, other data.")
+DIMS = click.option(
+    "--dims",
+    type=click.IntRange(1, 4000),
+    default=384,
+    show_default=True,
+    help="Dimensions of the vectors.",
+)
+MODE = click.option("--mode", default="execute", show_default=True, help="How recall weighs.")
 
 # The raw search: a bare table of the same rows with the index everybody makes. PLAIN keeps long
 # vectors in the row: out of line, where they go by default, the search is 2 to 7 times slower.
@@ -93,6 +101,7 @@ class Database:
     """A database with memoir in it.
 
     Attributes:
+        version: of PostgreSQL, the major one.
         folder: of a server of our own; None for the caller's, which cannot be restarted.
     """
 
@@ -101,15 +110,26 @@ class Database:
     folder: Path | None
     settings: Mapping[str, str]
 
+    @property
+    def server(self) -> str:
+        """The version of PostgreSQL, as it says it."""
+        with self.connect() as conn:
+            return str(scalar(conn, "SHOW server_version")).split()[0]
+
+    @property
+    def postmaster(self) -> int:
+        """The process of a server of our own."""
+        assert self.folder is not None
+        pid_file = self.folder / f"pg{self.version}" / "postmaster.pid"
+        return int(pid_file.read_text().split()[0])
+
     def connect(self) -> psycopg.Connection[Any]:
         """A new connection in autocommit."""
         return psycopg.connect(self.dsn, autocommit=True)
 
     def kill(self) -> None:
         """Kill the server where it stands; only one of our own."""
-        assert self.folder is not None
-        pid_file = self.folder / f"pg{self.version}" / "postmaster.pid"
-        os.kill(int(pid_file.read_text().split()[0]), signal.SIGKILL)
+        os.kill(self.postmaster, signal.SIGKILL)
 
     def start(self) -> None:
         """Start the server again, and wait until it has recovered."""
@@ -143,6 +163,83 @@ def _forget_files(folder: Path) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Where:
+    """Where something is measured: what --dsn and --pg say."""
+
+    dsn: str | None
+    version: int
+
+    def opened(
+        self, settings: Mapping[str, str] = PRODUCTION, data: Path | None = None
+    ) -> AbstractContextManager[Database]:
+        """A database with memoir in it, as the function `opened`."""
+        return opened(self.dsn, self.version, data, settings)
+
+
+def benchmark(
+    report: Callable[[Figures], str], *, own: bool = False
+) -> Callable[[Callable[..., Figures]], click.Command]:
+    """Make a command of a function that measures, with --dsn, --pg and --json.
+
+    Its first argument says where. What it returns is printed; with ``failed`` in it the command
+    ends with 1.
+
+    Args:
+        report: the figures for people.
+        own: it kills or restarts its servers, or takes several: no --dsn.
+    """
+
+    def made(measure: Callable[..., Figures]) -> click.Command:
+        @click.command()
+        @functools.wraps(measure)
+        def run(pg: str, as_json: bool, dsn: str | None = None, **options: Any) -> None:
+            try:
+                with ended_in_order():
+                    figures = measure(Where(dsn, int(pg)), **options)
+            except (MemoirError, psycopg.OperationalError) as error:
+                raise click.ClickException(str(error)) from error
+            click.echo(json.dumps(figures, ensure_ascii=False) if as_json else report(figures))
+            if figures.get("failed"):
+                raise SystemExit(1)
+
+        run.params += _PLACE[1:] if own else _PLACE
+        return run
+
+    return made
+
+
+_PLACE = [
+    click.Option(["--dsn"], help="An empty database of yours; default: a server of its own."),
+    click.Option(
+        ["--pg"],
+        type=click.Choice(["18", "16"]),
+        default="18",
+        show_default=True,
+        help="Version of that server.",
+    ),
+    click.Option(["--json", "as_json"], is_flag=True, help="One JSON object."),
+]
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Who is told to end takes his servers, folders and processes with him, told once or twice."""
+    told = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def end(number: int, _frame: object) -> None:
+        for each in told:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+
+    before = [signal.signal(each, end) for each in told]
+    try:
+        yield
+    finally:
+        for each, handler in zip(told, before, strict=True):
+            signal.signal(each, handler)
+
+
 @contextmanager
 def opened(
     dsn: str | None,
@@ -168,14 +265,7 @@ def opened(
     finally:
         server.stop(folder)
         if data is None:
-            shutil.rmtree(folder)
-
-
-@contextmanager
-def database(dsn: str | None, version: int) -> Iterator[psycopg.Connection[Any]]:
-    """An autocommit connection to a database as of `opened`, with nothing kept."""
-    with opened(dsn, version) as place, place.connect() as conn:
-        yield conn
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _migrated(place: Database) -> Database:
@@ -268,53 +358,152 @@ class Floor:
 def measuring(conn: psycopg.Connection[Any]) -> Iterator[None]:
     """Plans made once, no JIT (it makes the floor slower) and no garbage collection meanwhile."""
     conn.execute("SET plan_cache_mode = force_generic_plan; SET jit = off")
+    with unmoved():
+        yield
+    conn.execute("RESET plan_cache_mode; RESET jit")
+
+
+@contextmanager
+def unmoved() -> Iterator[None]:
+    """No garbage collection meanwhile."""
+    was = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
-        conn.execute("RESET plan_cache_mode; RESET jit")
+        if was:
+            gc.enable()
+
+
+@contextmanager
+def setting(conn: psycopg.Connection[Any], name: str, value: str) -> Iterator[None]:
+    """A setting of the session, meanwhile."""
+    conn.execute(f"SET {name} = {value}".encode())
+    yield
+    conn.execute(f"RESET {name}".encode())
+
+
+def first_call(place: Database, statements: Sequence[Statement]) -> dict[str, float]:
+    """Connecting, and what a first call on a connection takes beyond a SELECT 1; medians."""
+    connects: list[float] = []
+    times: tuple[list[float], list[float]] = ([], [])
+    for statement in statements:
+        for which, each in enumerate((Statement(b"SELECT 1", ()), statement)):
+            start = time.perf_counter()
+            with place.connect() as conn:
+                connects.append((time.perf_counter() - start) * 1000)
+                times[which].append(milliseconds(conn, each))
+    return {
+        "connect_ms": median(connects),
+        "first_call_ms": median(times[1]) - median(times[0]),
+    }
+
+
+def in_turn(
+    calls: Sequence[Callable[[int], Any]],
+    places: Sequence[int],
+    rounds: int = ROUNDS,
+    progress: Callable[[int], object] = lambda _: None,
+) -> list[list[float]]:
+    """Time calls against each other, question by question, in an order drawn anew for each.
+
+    One round before the first warms everything up and is not counted.
+
+    Args:
+        calls: each asks the question of a place.
+        progress: called with the number of questions asked since the last call.
+
+    Returns:
+        for each call, the median over the rounds of every question, in milliseconds.
+    """
+    times = np.zeros((len(calls), rounds + 1, len(places)))
+    order = np.random.default_rng(1)
+    with unmoved():
+        for turn in range(rounds + 1):
+            for number, place in enumerate(places):
+                for which in order.permutation(len(calls)).tolist():
+                    start = time.perf_counter()
+                    calls[which](place)
+                    times[which, turn, number] = (time.perf_counter() - start) * 1000
+            gc.collect()
+            progress(len(places))
+    return [[median(each) for each in kind[1:].T.tolist()] for kind in times]
 
 
 def interleaved(
     conn: psycopg.Connection[Any],
     rivals: Sequence[tuple[Statement, ...]],
-    rounds: int,
-    progress: Callable[[int], None],
+    rounds: int = ROUNDS,
+    progress: Callable[[int], object] = lambda _: None,
 ) -> list[list[float]]:
-    """Time statements against each other, question by question, on one connection.
+    """`in_turn` for statements on one connection: for each question, those to compare.
 
     All are prepared, with generic plans: left to itself the server plans the floor anew for its
-    first hundred questions, which makes it look 0.3 ms slower than it is. Which of them goes first
-    changes from question to question and from round to round. One round before the first warms the
-    connection up and is not counted.
+    first hundred questions, which makes it look 0.3 ms slower than it is.
+    """
 
-    Args:
-        rivals: for each question, the statements to compare.
-        rounds: how often every question is run.
-        progress: called with the number of questions run since the last call.
+    def call(which: int) -> Callable[[int], Any]:
+        return lambda place: _run(conn, rivals[place][which])
+
+    with measuring(conn):
+        return in_turn([*map(call, range(len(rivals[0])))], range(len(rivals)), rounds, progress)
+
+
+def pairs_once(
+    conn: psycopg.Connection[Any],
+    clock: ServerTime,
+    pairs: Sequence[tuple[Statement, Statement]],
+    warm: int,
+) -> NDArray[np.float64]:
+    """Run both statements of each pair once, in turn, each with a commit of its own.
 
     Returns:
-        for each statement, the median over the rounds of every question, in milliseconds.
+        of the first ones and of the second, milliseconds that passed and those of the server's
+        processor: 2 x 2 x pairs, without those that warm up.
     """
-    number = len(rivals[0])
-    times = np.zeros((number, rounds + 1, len(rivals)))
-    with measuring(conn):
-        for turn in range(rounds + 1):
-            for place, statements in enumerate(rivals):
-                for step in range(number):
-                    which = (turn + place + step) % number
-                    times[which, turn, place] = milliseconds(conn, statements[which])
-            progress(len(rivals))
-    return [[median(each) for each in kind[1:].T.tolist()] for kind in times]
+    times = np.zeros((2, 2, len(pairs)))
+    with unmoved():
+        for place, pair in enumerate(pairs):
+            for which in (0, 1) if place % 2 else (1, 0):
+                before = clock.milliseconds()
+                times[which, 0, place] = milliseconds(conn, pair[which])
+                times[which, 1, place] = clock.milliseconds() - before
+    return times[:, :, warm:]
+
+
+def against_floor(ours: Sequence[float], floor: Sequence[float]) -> dict[str, float]:
+    """Percentiles of both, and their ratios."""
+    found = {
+        f"{name}p{percent}_ms": percentile(times, percent)
+        for name, times in (("", ours), ("floor_", floor))
+        for percent in (50, 95)
+    }
+    ratios = {f"ratio_p{p}": found[f"p{p}_ms"] / found[f"floor_p{p}_ms"] for p in (50, 95)}
+    return {**found, **ratios}
 
 
 @contextmanager
-def processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """So many processes, which have started."""
-    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(_nothing, range(count)))
-        yield pool
+def processes(count: int, *start: Any) -> Iterator[ProcessPoolExecutor]:
+    """So many processes, which have started; they end with an error or Ctrl-C.
+
+    Args:
+        start: what each does first, and its arguments.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(count, context, _begin, start) as pool:
+        try:
+            list(pool.map(_nothing, range(count)))
+            yield pool
+        except BaseException:
+            for child in multiprocessing.active_children():
+                child.kill()
+            raise
+
+
+def _begin(*start: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for who started this one
+    if start:
+        start[0](*start[1:])
 
 
 def _nothing(_: int) -> None:
@@ -332,13 +521,12 @@ def at_once(
     Returns:
         as `interleaved`; every question counts once a connection.
     """
-    context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(connections)
+    barrier = multiprocessing.get_context("spawn").Barrier(connections)
     turns = [
         [*rivals[start:], *rivals[:start]]
         for start in (len(rivals) * each // connections for each in range(connections))
     ]
-    with ProcessPoolExecutor(connections, context, _Waiting.begin, (barrier,)) as pool:
+    with processes(connections, _Waiting.begin, barrier) as pool:
         parts = pool.map(_one_of_many, [place.dsn] * connections, turns, [rounds] * connections)
         return [[time for part in kind for time in part] for kind in zip(*parts, strict=True)]
 
@@ -356,16 +544,41 @@ class _Waiting:
 def _one_of_many(dsn: str, rivals: list[tuple[Statement, ...]], rounds: int) -> list[list[float]]:
     with psycopg.connect(dsn, autocommit=True) as conn:
         _Waiting.barrier.wait()
-        return interleaved(conn, rivals, rounds, lambda _: None)
+        return interleaved(conn, rivals, rounds)
 
 
 def milliseconds(conn: psycopg.Connection[Any], statement: Statement) -> float:
     """The time of one call, prepared, with fetching its rows."""
     start = time.perf_counter()
-    conn.execute(statement.text, statement.params, prepare=True).fetchall()
+    _run(conn, statement)
     return (time.perf_counter() - start) * 1000
+
+
+def _run(conn: psycopg.Connection[Any], statement: Statement) -> None:
+    cursor = conn.execute(statement.text, statement.params, prepare=True)
+    if cursor.description:
+        cursor.fetchall()
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
     """The value that this share of them does not exceed, interpolated."""
     return float(np.percentile(np.asarray(values), percent))
+
+
+def table(*rows: Sequence[object]) -> str:
+    """Rows in columns, the first to the left and the others to the right."""
+    cells = [[*map(str, row)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    )
+
+
+def verdict(what: str, value: float, bar: float, *, at_least: bool = False) -> str:
+    """Whether a bar is kept, as a line."""
+    kept = value >= bar if at_least else value <= bar
+    return f"bar for {what}: {bar:g}, {'kept' if kept else 'NOT kept'} ({value:.3g})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -13,8 +13,32 @@ from typing import Any
 
 import click
 import numpy as np
+from common import COUNT, FILE
 
 from pgmemoir.embedders import WordLlamaEmbedder
+
+# How far the copies of a vector lie from it: a cosine of about 0.9.
+NOISE = 0.5
+
+
+def asked_of_conversations(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The argument DATA, and the options that say what of it is asked."""
+    for option in (
+        click.option("--copies", type=COUNT, default=1, help="Every turn so many times."),
+        click.option("--pool", is_flag=True, help="One user has all the conversations."),
+        click.option("--limit", type=COUNT, help="Only so many questions, evenly spread."),
+        click.option(
+            "--categories", default="1-4", show_default=True, help="Such as 2, 1-4 or 1,3-5."
+        ),
+        click.option(
+            "--vectors",
+            type=FILE,
+            help="An .npz with the arrays turns and questions, as DATA. Default: wordllama.",
+        ),
+        click.argument("data", type=FILE),
+    ):
+        command = option(command)
+    return command
 
 
 @dataclass(frozen=True)
@@ -170,40 +194,73 @@ def pooled(data: Data) -> Data:
     )
 
 
-def copied(data: Data, copies: int) -> Data:
-    """Every turn ``copies`` times, the copies in sessions of their own and in other words.
+def copied(data: Data, given: Given | Made, copies: int) -> tuple[Data, Given | Made]:
+    """Every turn ``copies`` times, in other words, with a vector beside the original's.
 
     A word becomes another one that is about as frequent: with the same words the copies would be
-    left out of a block as near-duplicates, and recall would look for more. Vectors stay.
+    left out of a block as near-duplicates, and recall would look for more. In the memory of one
+    user they are in sessions of their own, else other users'.
     """
     words = Counter(word for turn in data.turns for word in turn.text.split())
     ranked = [word for word, _ in words.most_common()]
     ranks = {word: rank for rank, word in enumerate(ranked)}
+    pooled = len({turn.user for turn in data.turns}) == 1
 
-    def text(turn: Turn, copy: int) -> str:
-        return " ".join(ranked[(ranks[word] ^ copy) % len(ranked)] for word in turn.text.split())
+    def made(turn: Turn, copy: int) -> Turn:
+        if not copy:
+            return turn
+        text = " ".join(ranked[(ranks[word] ^ copy) % len(ranked)] for word in turn.text.split())
+        user = turn.user if pooled else f"{turn.user} copy {copy}"
+        return replace(turn, user=user, session=f"{turn.session} copy {copy}", text=text)
 
-    turns = [
-        replace(turn, session=f"{turn.session} copy {copy}", text=text(turn, copy))
-        for copy in range(copies)
-        for turn in data.turns
-    ]
-    return Data(turns, data.questions, data.facts)
+    turns = [made(turn, copy) for copy in range(copies) for turn in data.turns]
+    # An embedder gives equal texts equal vectors.
+    noisy = _noisy(np.asarray(given.turns), copies).tolist()
+    of_text = dict(zip((turn.text for turn in turns), noisy, strict=True))
+    return (
+        Data(turns, data.questions, []),
+        replace(given, turns=[of_text[turn.text] for turn in turns]),
+    )
+
+
+def _noisy(vectors: np.ndarray[Any, Any], copies: int) -> np.ndarray[Any, Any]:
+    """The vectors, and after them copies of each a little beside it, all of length 1."""
+    noise = np.random.default_rng(1).normal(
+        scale=NOISE / np.sqrt(vectors.shape[1]), size=(copies - 1, *vectors.shape)
+    )
+    moved = np.concatenate([vectors, (vectors + noise).reshape(-1, vectors.shape[1])])
+    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+    return np.asarray(moved / np.where(lengths == 0, 1, lengths))
+
+
+def held(
+    path: Path, vectors: Path | None, *, pool: bool, facts: bool, copies: int
+) -> tuple[Data, Given | Made]:
+    """What is stored of a file, with its vectors or wordllama's."""
+    data = read(path)
+    if facts and not data.facts:
+        raise click.UsageError("the data has no facts")
+    given = embed(data, facts) if vectors is None else read_vectors(vectors, data, facts)
+    if pool:
+        data = pooled(data)
+    return copied(data, given, copies) if copies > 1 else (data, given)
 
 
 def read_vectors(path: Path, data: Data, facts: bool) -> Given:
     """The vectors of a file, as lists of numbers; it must have one for each entry of the data."""
-    with np.load(path) as arrays:
-        questions = arrays["questions"].tolist()
-        given = Given(
-            name=path.name,
-            turns=arrays["turns"].tolist(),
-            facts=arrays["facts"].tolist() if facts and "facts" in arrays else [],
-            questions=questions,
-            stripped=arrays["questions_stripped"].tolist()
-            if "questions_stripped" in arrays
-            else questions,
-        )
+    try:
+        with np.load(path) as arrays:
+            names = ("turns", "facts", "questions", "questions_stripped")
+            found = {name: arrays[name].tolist() for name in names if name in arrays}
+    except (OSError, ValueError, AttributeError) as error:
+        raise click.UsageError(f"{path} is no .npz of numpy's: {error}") from error
+    given = Given(
+        name=path.name,
+        turns=found.get("turns", []),
+        facts=found.get("facts", []) if facts else [],
+        questions=found.get("questions", []),
+        stripped=found.get("questions_stripped", found.get("questions", [])),
+    )
     wanted = (len(data.turns), len(data.questions), len(data.facts) if facts else 0)
     if (len(given.turns), len(given.questions), len(given.facts)) != wanted:
         raise click.UsageError(f"{path} does not have a vector for each entry of the data")

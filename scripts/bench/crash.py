@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import click
 import psycopg
-from common import AS_JSON, PG, PRODUCTION, Database, opened, scalar
+from common import PRODUCTION, SECONDS, Database, Figures, Where, benchmark, count, scalar, table
 from workers import COUNTED, ENQUEUE, KIND, work
 from writers import REFUSALS, USER, Writer, faults
 
@@ -523,15 +523,15 @@ class Crashes:
 def _differing_indexes(conn: psycopg.Connection[Any]) -> list[str]:
     """Tables whose indexes have other rows than their pages, as one snapshot sees them."""
     found = []
-    for table in ("memory", "trace", "keyword", "revision", "job"):
+    for name in ("memory", "trace", "keyword", "revision", "job"):
         seen = set()
         with conn.transaction():
             conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             for way in (_BY_INDEX, _BY_PAGE):
                 conn.execute(way.encode())
-                seen.add(tuple(conn.execute(_HASH.format(table).encode()).fetchall()[0]))
+                seen.add(tuple(conn.execute(_HASH.format(name).encode()).fetchall()[0]))
         if len(seen) > 1:
-            found.append(f"{table}: its indexes have other rows than its pages")
+            found.append(f"{name}: its indexes have other rows than its pages")
     return found
 
 
@@ -539,45 +539,42 @@ def _quiet(_entry: dict[str, Any]) -> None:
     """No log."""
 
 
-@click.command()
-@click.option("--rounds", default=20, show_default=True, help="How often something is killed.")
-@click.option("--seconds", default=2.0, show_default=True, help="Between two kills, on average.")
-@click.option("--seed", default=1, show_default=True, help="Another seed, other things happen.")
-@PG
-@click.option("--forgetful", is_flag=True, help="synchronous_commit off: losses must be found.")
-@AS_JSON
-def main(
-    rounds: int, seconds: float, seed: int, version: int, forgetful: bool, as_json: bool
-) -> None:
-    """Kill the server under load, and see what is left; exit 1 when something is wrong."""
-    settings = {**PRODUCTION, **({"synchronous_commit": "off"} if forgetful else {})}
-    with opened(None, version, settings=settings) as place:
-        crashes = Crashes(place, seed)
-        crashes.prepare()
-        crashes.run(rounds, seconds)
-        result = {"version": version, "rounds": rounds, "seed": seed, **crashes.result()}
-    click.echo(json.dumps(result) if as_json else report(result))
-    if result["problems"]:
-        raise SystemExit(1)
-
-
 def report(result: Mapping[str, Any]) -> str:
     """The figures for people."""
     killed = ", ".join(f"{number} x {kind}" for kind, number in sorted(result["killed"].items()))
-    lines = [
-        f"PostgreSQL {result['version']}, seed {result['seed']}: killed {killed}",
-        f"{'':<10}{'done':>8}{'lost':>8}{'refused':>9}",
-    ]
-    for name, did in result["did"].items():
-        counts = [did.get(what, 0) for what in ("done", "lost", "refused")]
-        lines.append(f"{name:<10}{counts[0]:>8}{counts[1]:>8}{counts[2]:>9}")
-    lines += [
-        f"left: {result['memories']} memories, {result['jobs_done']} jobs done,"
-        f" {result['own_indexes']} users with indexes of their own",
-        f"problems: {len(result['problems'])}",
-        *dict.fromkeys(result["problems"][:20]),
-    ]
-    return "\n".join(lines)
+    what = ("done", "lost", "refused")
+    did = ((name, *(each.get(w, 0) for w in what)) for name, each in result["did"].items())
+    return "\n".join(
+        (
+            f"PostgreSQL {result['server_version']}, seed {result['seed']}: killed {killed}",
+            table(("", *what), *did),
+            f"left: {result['memories']} memories, {result['jobs_done']} jobs done,"
+            f" {result['own_indexes']} users with indexes of their own",
+            f"problems: {len(result['problems'])}",
+            *dict.fromkeys(result["problems"][:20]),
+        )
+    )
+
+
+@benchmark(report, own=True)
+@count("--rounds", 20, "How often something is killed.")
+@click.option("--seconds", type=SECONDS, default=2.0, show_default=True, help="Between two kills.")
+@count("--seed", 1, "Another seed, other things happen.")
+@click.option("--forgetful", is_flag=True, help="synchronous_commit off: losses must be found.")
+def main(where: Where, rounds: int, seconds: float, seed: int, forgetful: bool) -> Figures:
+    """Kill the server under load, and see what is left; exit 1 when something is wrong.
+
+    Takes 2 minutes.
+    """
+    forgetting = {"synchronous_commit": "off"} if forgetful else {}
+    with where.opened({**PRODUCTION, **forgetting}) as place:
+        crashes = Crashes(place, seed)
+        crashes.prepare()
+        crashes.run(rounds, seconds)
+        result = crashes.result()
+        server = place.server
+    about = {"server_version": server, "rounds": rounds, "seed": seed}
+    return {**about, **result, "failed": bool(result["problems"])}
 
 
 if __name__ == "__main__":

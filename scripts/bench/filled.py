@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, cast
 
 import click
 import numpy as np
 import psycopg
-from common import Database, Floor, Statement, scalar, vector_schema
+from common import (
+    DIMS,
+    Database,
+    Figures,
+    Floor,
+    Option,
+    Statement,
+    Where,
+    count,
+    scalar,
+    vector_schema,
+)
 from psycopg.types.json import Jsonb
 from synthetic import ASIDE, BLOCK, Corpus, Memories, Question
 
@@ -27,6 +40,9 @@ from pgmemoir.calls import (
     vector_text,
 )
 from pgmemoir.cli.output import progress_bar
+
+# As the client sends them, on every connection.
+psycopg.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
 
 # Rows of a transaction, about.
 BATCH = 1000
@@ -48,29 +64,20 @@ _EVENTS = b"""SELECT count(memoir.event_add(
 FROM unnest(%s::text[]) AS u, generate_series(1, 3) AS n
 WHERE NOT EXISTS (SELECT FROM memoir.event AS e
                   WHERE e.user_id = u AND e.created_at > now() - interval '12 hours')"""
+_REMEMBER = """SELECT action, memory_id, reason FROM memoir.remember(%s::text, %s::text, %s::text,
+    importance => %s::float8, created_at => %s::timestamptz, session_id => %s::text,
+    turn => %s::int, speaker => %s::text, embedding => %s::{schema}.halfvec)"""
 _MANIFEST = """CREATE TABLE IF NOT EXISTS memoir_bench (manifest jsonb NOT NULL)"""
 
 BUDGET = 800
 
-# The type of options that count something.
-AT_LEAST_1 = click.IntRange(1)
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def sized(rows: int) -> Callable[[F], F]:
+def sized(rows: int) -> Option:
     """The options that say how much is stored: --users, --rows with this default, --dims."""
 
-    def add(command: F) -> F:
-        for name, default, meaning in (
-            ("--dims", 384, "Dimensions of the vectors."),
-            ("--rows", rows, "Memories PER USER."),
-            ("--users", 1, "Users with --rows memories each."),
-        ):
-            command = click.option(
-                name, type=AT_LEAST_1, default=default, show_default=True, help=meaning
-            )(command)
-        return command
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        every = count("--rows", rows, "Memories PER USER.")(DIMS(command))
+        return count("--users", 1, "Users with --rows memories each.")(every)
 
     return add
 
@@ -119,6 +126,33 @@ def settings_for(amount: Amount, shared_buffers: str | None) -> dict[str, str]:
         # Only loading feels it: fewer checkpoints.
         "max_wal_size": "8GB",
     }
+
+
+@contextmanager
+def synthetic(
+    where: Where, amount: Amount, shared_buffers: str | None = None, data: Path | None = None
+) -> Iterator[Filled]:
+    """A database for so many memories, still empty unless its ``data`` was kept."""
+    with where.opened(settings_for(amount, shared_buffers), data) as place:
+        filled = Filled(place, amount.seed, amount.dims)
+        try:
+            yield filled
+        finally:
+            filled.close()
+
+
+def about(filled: Filled, amount: Amount) -> Figures:
+    """What every figure of synthetic memories goes with."""
+    return {**asdict(amount), "server_version": filled.place.server}
+
+
+def told(result: Mapping[str, Any]) -> str:
+    """The same for people."""
+    giant = f" and one of {result['giant']:,}" if result["giant"] else ""
+    return (
+        f"PostgreSQL {result['server_version']}, {result['users']:,} users of"
+        f" {result['rows']:,} memories{giant}, {result['dims']} dimensions"
+    )
 
 
 class Filled:
@@ -218,14 +252,10 @@ class Filled:
 
 
 class Batches:
-    """The calls that store many memories at once, as the client sends them.
-
-    Args:
-        conn: it learns to send vectors as the client does.
-    """
+    """The calls that store memories, many at once, as the client sends them, or one."""
 
     def __init__(self, conn: psycopg.Connection[Any]) -> None:
-        conn.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
+        self._single = _REMEMBER.format(schema=vector_schema(conn)).encode()
         found = find_vector_type()
         self._calls = Calls(*found.parse(conn.execute(found.statement).fetchall()))
 
@@ -235,6 +265,15 @@ class Batches:
         given = [row["vector"] for row in rows]
         vectors = [None if vector is None else half_vector(vector) for vector in given]
         return self._calls.remember_many(rows, vectors, user)
+
+    def single(self, user: str, row: NewMemory) -> Statement:
+        """``memoir.remember``, which returns action, memory_id and reason."""
+        vector = row["vector"]
+        times = (row["importance"], row["created_at"], row["session"], row["turn"])
+        given = None if vector is None else vector_text(cast(Any, vector))
+        return Statement(
+            self._single, (row["content"], row["kind"], user, *times, row["speaker"], given)
+        )
 
 
 class Loader:

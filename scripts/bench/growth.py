@@ -6,15 +6,14 @@ See the README beside this file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
-from common import AS_JSON, PG, SEED, opened, scalar
-from filled import AT_LEAST_1, Amount, Filled, settings_for
+from common import DIMS, MODE, SEED, Figures, Where, benchmark, count, table
+from filled import Amount, Filled, synthetic
 from latency import Case
 
 from pgmemoir.cli import plot
@@ -22,60 +21,6 @@ from pgmemoir.cli import plot
 ROWS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 USERS = (1, 10, 100, 1_000, 10_000)
 ROWS_A_USER = 120
-
-
-@click.command()
-@click.option("--max", "most", default=1_200_000, show_default=True, help="Memories at most.")
-@click.option("--series", type=click.Choice(["rows", "users", "both"]), default="both")
-@click.option(
-    "--dims", type=AT_LEAST_1, default=384, show_default=True, help="Dimensions of the vectors."
-)
-@click.option("--mode", default="execute", show_default=True)
-@click.option("--questions", type=AT_LEAST_1, default=100, show_default=True, help="At each size.")
-@SEED
-@click.option("--shared-buffers", help="Default: enough for all the data.")
-@PG
-@click.option("--png", type=click.Path(path_type=Path), help="Draw it into this file.")
-@AS_JSON
-def main(
-    most: int,
-    series: str,
-    dims: int,
-    mode: str,
-    questions: int,
-    seed: int,
-    shared_buffers: str | None,
-    version: int,
-    png: Path | None,
-    as_json: bool,
-) -> None:
-    """Time memory_context at growing sizes, in turn with the raw vector search."""
-    if png:
-        plot.check()
-    sizes = {
-        "rows": [Amount(1, rows, dims, seed=seed) for rows in ROWS if rows <= most],
-        "users": [
-            Amount(users, ROWS_A_USER, dims, seed=seed)
-            for users in USERS
-            if users * ROWS_A_USER <= most
-        ],
-    }
-    result: dict[str, Any] = {"dims": dims, "mode": mode, "questions": questions}
-    for name, amounts in sizes.items():
-        if series in (name, "both"):
-            settings = settings_for(amounts[-1], shared_buffers)
-            with opened(None, version, settings=settings) as place:
-                filled = Filled(place, seed, dims)
-                filled.check(mode)
-                result["server_version"] = scalar(filled.conn, "SHOW server_version")
-                points = [_point(filled, amount, mode, questions) for amount in amounts]
-                filled.close()
-            result[name] = points
-            for prefix in ("", "floor_"):
-                result[f"{prefix}exponent_{name}"] = exponent(points, name, f"{prefix}p50_ms")
-    if png:
-        draw(result, png)
-    click.echo(json.dumps(result) if as_json else report(result))
 
 
 def _point(filled: Filled, amount: Amount, mode: str, questions: int) -> dict[str, Any]:
@@ -102,22 +47,23 @@ def exponent(points: Sequence[Mapping[str, Any]], size: str, time: str) -> float
 def report(result: Mapping[str, Any]) -> str:
     """The figures for people."""
     lines = [
-        f"{result['dims']} dimensions, mode {result['mode']}, {result['questions']} questions,"
-        f" PostgreSQL {result['server_version'].split()[0]}"
+        f"PostgreSQL {result['server_version']}, {result['dims']} dimensions, mode"
+        f" {result['mode']}, {result['questions']} questions"
     ]
+    times = ("p50_ms", "floor_p50_ms", "p95_ms", "floor_p95_ms")
     for name in ("rows", "users"):
         if name in result:
-            lines += [
-                "",
-                f"{'users':>9}{'rows each':>11}{'p50, ms':>10}{'floor':>9}{'ratio':>7}"
-                f"{'p95, ms':>10}{'floor':>9}  floor is",
-                *(
-                    f"{point['users']:>9}{point['rows']:>11}{point['p50_ms']:>10.3f}"
-                    f"{point['floor_p50_ms']:>9.3f}{point['ratio_p50']:>7.2f}"
-                    f"{point['p95_ms']:>10.3f}{point['floor_p95_ms']:>9.3f}  {point['floor']}"
-                    for point in result[name]
-                ),
-            ]
+            head = ("users", "rows each", "p50, ms", "floor", "p95, ms", "floor", "ratio", "floor")
+            cells = (
+                (
+                    *(point[size] for size in ("users", "rows")),
+                    *(f"{point[time]:.3f}" for time in times),
+                    f"{point['ratio_p50']:.2f}",
+                    point["floor"],
+                )
+                for point in result[name]
+            )
+            lines += ["", table(head, *cells)]
             slopes = (result[f"exponent_{name}"], result[f"floor_exponent_{name}"])
             if None not in slopes:
                 lines.append(
@@ -150,6 +96,55 @@ def draw(result: Mapping[str, Any], path: Path) -> None:
         axes.legend(frameon=False)
     panels[0].set_ylabel("p50, ms")
     figure.savefig(path, format="png", dpi=150)
+
+
+@benchmark(report, own=True)
+@count("--max", 1_200_000, "Memories at most.", "most")
+@click.option("--series", type=click.Choice(["rows", "users", "both"]), default="both")
+@DIMS
+@MODE
+@count("--questions", 100, "At each size.")
+@SEED
+@click.option("--png", type=click.Path(path_type=Path), help="Draw it into this file.")
+def main(
+    where: Where,
+    most: int,
+    series: str,
+    dims: int,
+    mode: str,
+    questions: int,
+    seed: int,
+    png: Path | None,
+) -> Figures:
+    """Time memory_context at growing sizes, in turn with the raw vector search.
+
+    Takes 5 minutes with --max 100000, more than an hour as it is.
+    """
+    if png:
+        plot.check()
+    sizes = {
+        "rows": [Amount(1, rows, dims, seed=seed) for rows in ROWS if rows <= most],
+        "users": [
+            Amount(users, ROWS_A_USER, dims, seed=seed)
+            for users in USERS
+            if users * ROWS_A_USER <= most
+        ],
+    }
+    result: Figures = {"dims": dims, "mode": mode, "questions": questions}
+    for name, amounts in sizes.items():
+        if series in (name, "both") and amounts:
+            with synthetic(where, amounts[-1]) as filled:
+                filled.check(mode)
+                result["server_version"] = filled.place.server
+                points = [_point(filled, amount, mode, questions) for amount in amounts]
+            result[name] = points
+            for prefix in ("", "floor_"):
+                result[f"{prefix}exponent_{name}"] = exponent(points, name, f"{prefix}p50_ms")
+    if "server_version" not in result:
+        raise click.UsageError(f"--max {most} is less than the smallest size")
+    if png:
+        draw(result, png)
+    return result
 
 
 if __name__ == "__main__":

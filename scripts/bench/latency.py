@@ -6,31 +6,33 @@ See the README beside this file: what is compared, and what it came to.
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
 import click
 from common import (
+    MODE,
     ROUNDS,
     SEED,
+    Figures,
     Floor,
     Statement,
+    Where,
+    against_floor,
     at_once,
+    benchmark,
+    count,
+    first_call,
     interleaved,
     measuring,
     milliseconds,
-    opened,
-    percentile,
-    placed,
     scalar,
+    table,
     vector_schema,
 )
-from filled import AT_LEAST_1, BUDGET, Amount, Filled, name_of, settings_for, sized
+from filled import BUDGET, Amount, Filled, about, name_of, sized, synthetic, told
 from synthetic import Question
 
 from pgmemoir.calls import vector_text
@@ -97,7 +99,7 @@ class Case:
                 ours, floor = interleaved(self._filled.conn, rivals, ROUNDS, bar.update)
         else:
             ours, floor = at_once(self._filled.place, rivals, ROUNDS, connections)
-        return _times(ours, floor)
+        return against_floor(ours, floor)
 
     def cold(self) -> dict[str, Any]:
         """Times of the first call of every question after a restart with empty caches."""
@@ -110,24 +112,14 @@ class Case:
                 for which in (place % 2, 1 - place % 2):
                     times[which].append(milliseconds(conn, statements[which]))
                 bar.update(1)
-        return {**_times(*times), "system_cache_emptied": emptied}
+        return {**against_floor(*times), "system_cache_emptied": emptied}
 
     def first_call(self) -> dict[str, float]:
-        """Connecting, and what the first recall on a connection takes beyond a SELECT 1."""
-        connects: list[float] = []
-        recalls: list[float] = []
-        nothings: list[float] = []
-        for question in self._questions[:_CONNECTIONS]:
-            recall = self._filled.context(self._mode, question)
-            for statement, times in ((Statement(b"SELECT 1", ()), nothings), (recall, recalls)):
-                start = time.perf_counter()
-                with self._filled.place.connect() as conn:
-                    connects.append((time.perf_counter() - start) * 1000)
-                    times.append(milliseconds(conn, statement))
-        return {
-            "connect_ms": median(connects),
-            "first_call_ms": median(recalls) - median(nothings),
-        }
+        """Of the first questions, each on a connection of its own."""
+        asked = self._questions[:_CONNECTIONS]
+        return first_call(
+            self._filled.place, [self._filled.context(self._mode, question) for question in asked]
+        )
 
     def top20_share(self, number: int) -> dict[str, float]:
         """How much of the exact best 20 is among the first 20 candidates, by final score.
@@ -188,45 +180,71 @@ class Case:
             tuple(self._search(question, name) for name in names)
             for question in self._questions[:_TRIED]
         ]
-        times = interleaved(self._filled.conn, rivals, 3, lambda _: None)
+        times = interleaved(self._filled.conn, rivals, 3)
         return names[median(times[1]) < median(times[0])]
 
 
-def _times(ours: Sequence[float], floor: Sequence[float]) -> dict[str, float]:
-    result = {
-        "p50_ms": percentile(ours, 50),
-        "p95_ms": percentile(ours, 95),
-        "floor_p50_ms": percentile(floor, 50),
-        "floor_p95_ms": percentile(floor, 95),
-    }
-    result["ratio_p50"] = result["p50_ms"] / result["floor_p50_ms"]
-    result["ratio_p95"] = result["p95_ms"] / result["floor_p95_ms"]
-    return result
+def report(result: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    loaded = result["load_seconds"]
+    stored = (
+        "stored before"
+        if loaded is None
+        else f"loaded in {loaded:.0f} s, tidied in {result['tidy_seconds']:.0f} s"
+    )
+    lines = [
+        f"{told(result)}, mode {result['mode']}",
+        f"{result['questions']} questions, {result['connections']} connections,"
+        f" shared_buffers {result['shared_buffers']}; {stored}",
+    ]
+    for prefix in ("", "giant_") if result["giant"] else ("",):
+        lines += ["", *_case(prefix, result)]
+    return "\n".join(lines)
 
 
-@click.command()
+def _case(prefix: str, result: Mapping[str, Any]) -> list[str]:
+    case = {name.removeprefix(prefix): result[name] for name in result if name.startswith(prefix)}
+    emptied = case.get("system_cache_emptied")
+    how = "first call after a restart" + ("" if emptied else ", system cache NOT emptied")
+    lines = [
+        table(
+            ("the giant, ms" if prefix else "SQL call, ms", "p50", "p95"),
+            *(
+                (title, *(f"{case[f'{key}{end}']:.{digits}f}" for end in ends))
+                for title, key, ends, digits in (
+                    (f"recall at {BUDGET} tokens", "", ("p50_ms", "p95_ms"), 3),
+                    (f"floor: 20 nearest, {case['floor']}", "floor_", ("p50_ms", "p95_ms"), 3),
+                    ("  ratio", "ratio_", ("p50", "p95"), 2),
+                )
+            ),
+        ),
+        f"({how if emptied is not None else f'median of {ROUNDS} rounds a question'})",
+        f"first call on a connection: {case['first_call_ms']:.2f} ms beyond a SELECT 1;"
+        f" connecting takes {case['connect_ms']:.2f} ms",
+    ]
+    for key, what in (("top20_share", "score"), ("floor_top20_share", "cosine the floor")):
+        if key in case:
+            lines.append(f"of the exact best 20 by {what} found: {case[key]:.3f}")
+    return lines
+
+
+@benchmark(report)
 @sized(10_000)
 @click.option(
     "--giant", type=click.IntRange(0), default=0, help="One user more, with so many memories."
 )
-@click.option("--mode", default="execute", show_default=True)
-@click.option(
-    "--questions",
-    type=AT_LEAST_1,
-    default=100,
-    show_default=True,
-    help="To users picked at random.",
-)
+@MODE
+@count("--questions", 100, "To users picked at random.")
 @click.option("--connections", type=click.IntRange(1, 8), default=1, show_default=True)
 @click.option("--cold", is_flag=True, help="Restart with empty caches; every question once.")
 @click.option("--exact", is_flag=True, help="How much of the exact best 20 is found.")
-@click.option("--exact-questions", type=AT_LEAST_1, default=30, show_default=True)
+@count("--exact-questions", 30, "Asked for that.")
 @SEED
-@click.option("--shared-buffers", help="Default: enough for all the data.")
+@click.option("--shared-buffers", help="Such as 4GB. Default: enough for all the data.")
 @click.option("--data", type=click.Path(path_type=Path), help="Keep the server's data here.")
 @click.option("--tidy", is_flag=True, help="Maintain and vacuum kept data again.")
-@placed
 def main(
+    where: Where,
     users: int,
     rows: int,
     dims: int,
@@ -241,20 +259,23 @@ def main(
     shared_buffers: str | None,
     data: Path | None,
     tidy: bool,
-    version: int,
-    dsn: str | None,
-    as_json: bool,
-) -> None:
-    """Time memory_context on synthetic memories, in turn with the raw vector search."""
+) -> Figures:
+    """Time memory_context on synthetic memories, in turn with the raw vector search.
+
+    Takes half a minute for 10,000 memories, 5 minutes for 120,000 and half an hour for 1,000,000,
+    of which loading is the most.
+    """
     amount = Amount(users=users, rows=rows, dims=dims, giant=giant, seed=seed)
-    settings = settings_for(amount, shared_buffers)
-    result = {**asdict(amount), "mode": mode, "questions": questions, "connections": connections}
-    with opened(dsn, version, data, settings) as place:
-        filled = Filled(place, amount.seed, amount.dims)
+    with synthetic(where, amount, shared_buffers, data) as filled:
         filled.check(mode, cold=cold)
-        result["server_version"] = scalar(filled.conn, "SHOW server_version")
-        result["shared_buffers"] = scalar(filled.conn, "SHOW shared_buffers")
-        result["load_seconds"] = filled.fill(amount)
+        result = {
+            **about(filled, amount),
+            "mode": mode,
+            "questions": questions,
+            "connections": connections,
+            "shared_buffers": scalar(filled.conn, "SHOW shared_buffers"),
+            "load_seconds": filled.fill(amount),
+        }
         if tidy or result["load_seconds"] is not None:
             result["tidy_seconds"] = filled.tidy()
         cases = {"": range(users)} | ({"giant_": range(users, users + 1)} if giant else {})
@@ -265,53 +286,7 @@ def main(
             if exact:
                 found |= case.top20_share(exact_questions)
             result |= {f"{prefix}{name}": value for name, value in found.items()}
-        filled.close()
-    click.echo(json.dumps(result) if as_json else report(result))
-
-
-def report(result: Mapping[str, Any]) -> str:
-    """The figures for people."""
-    giant = f" and one of {result['giant']}" if result["giant"] else ""
-    loaded = result["load_seconds"]
-    stored = (
-        "stored before"
-        if loaded is None
-        else f"loaded in {loaded:.0f} s, tidied in {result['tidy_seconds']:.0f} s"
-    )
-    lines = [
-        f"{result['users']} users of {result['rows']} memories{giant}, {result['dims']} dimensions,"
-        f" mode {result['mode']}, {result['questions']} questions,"
-        f" {result['connections']} connections",
-        f"PostgreSQL {result['server_version'].split()[0]},"
-        f" shared_buffers {result['shared_buffers']}; {stored}",
-    ]
-    for prefix in ("", "giant_") if result["giant"] else ("",):
-        lines += ["", *_case(prefix, result)]
-    return "\n".join(lines)
-
-
-def _case(prefix: str, result: Mapping[str, Any]) -> list[str]:
-    case = {name.removeprefix(prefix): result[name] for name in result if name.startswith(prefix)}
-    title = "the giant, ms" if prefix else "SQL call, ms"
-    floor = f"floor: 20 nearest, {case['floor']}"
-    emptied = case.get("system_cache_emptied")
-    how = "first call after a restart" + ("" if emptied else ", system cache NOT emptied")
-    lines = [
-        f"{title:<38}{'p50':>9}{'p95':>9}",
-        f"{f'recall at {BUDGET} tokens':<38}{case['p50_ms']:>9.3f}{case['p95_ms']:>9.3f}",
-        f"{floor:<38}{case['floor_p50_ms']:>9.3f}{case['floor_p95_ms']:>9.3f}",
-        f"{'  ratio':<38}{case['ratio_p50']:>9.2f}{case['ratio_p95']:>9.2f}",
-        f"({how if emptied is not None else f'median of {ROUNDS} rounds a question'})",
-        f"first call on a connection: {case['first_call_ms']:.2f} ms beyond a SELECT 1;"
-        f" connecting takes {case['connect_ms']:.2f} ms",
-    ]
-    if "top20_share" in case:
-        lines.append(f"of the exact best 20 by score found: {case['top20_share']:.3f}")
-    if "floor_top20_share" in case:
-        lines.append(
-            f"of the exact best 20 by cosine the floor finds {case['floor_top20_share']:.3f}"
-        )
-    return lines
+    return result
 
 
 if __name__ == "__main__":

@@ -22,8 +22,21 @@ import click
 import numpy as np
 import psutil
 import psycopg
-from common import Database, opened, percentile, placed, processes, scalar, vector_schema
-from filled import BUDGET, Amount, Filled, name_of, settings_for
+from common import (
+    DIMS,
+    SECONDS,
+    Database,
+    Figures,
+    Where,
+    benchmark,
+    count,
+    percentile,
+    processes,
+    scalar,
+    table,
+    vector_schema,
+)
+from filled import BUDGET, Amount, Filled, about, name_of, synthetic
 
 from pgmemoir.calls import vector_text
 from pgmemoir.cli.output import progress_bar
@@ -38,6 +51,7 @@ _THREADS = 8
 # Seconds from the end of one maintain to the next: in 5 minutes it runs some 20 times instead of
 # once a day.
 _PAUSE = 10.0
+_PERCENTILES = (50, 95, 99, 100)
 
 _RECALL = """SELECT memoir.memory_context(%s::{schema}.halfvec, 'execute', {budget}, %s, %s)"""
 _REMEMBER = """SELECT action FROM memoir.remember(%s, %s, %s, embedding => %s::{schema}.halfvec)"""
@@ -138,8 +152,7 @@ class Memory:
         self._start = time.monotonic()
         self._server: psutil.Process | None = None
         if place.folder is not None and Path("/proc/self/smaps_rollup").exists():
-            pid_file = place.folder / f"pg{place.version}" / "postmaster.pid"
-            self._server = psutil.Process(int(pid_file.read_text().split()[0]))
+            self._server = psutil.Process(place.postmaster)
 
     def look(self) -> None:
         """Take a sample."""
@@ -225,7 +238,8 @@ def beside(
     upkeep, over = Upkeep(place.dsn), threading.Event()
     serves = Worker(place.dsn, _Vectors(made, dims), None, Options(), lambda _: None)
     runs: list[Callable[[], Any]] = [lambda: upkeep.run(over)] if maintain else []
-    threads = [threading.Thread(target=run) for run in [*runs, *([serves.run] if worker else [])]]
+    runs += [serves.run] if worker else []
+    threads = [threading.Thread(target=run, daemon=True) for run in runs]
     for thread in threads:
         thread.start()
     try:
@@ -233,8 +247,8 @@ def beside(
     finally:
         over.set()
         serves.stop()
-        for thread in threads:
-            thread.join()
+    for thread in threads:  # not after Ctrl-C: maintain may take minutes
+        thread.join()
 
 
 def make(filled: Filled, amount: Amount, unembedded: float) -> Made:
@@ -309,21 +323,60 @@ def _summed(results: Sequence[Results], seconds: float) -> dict[str, Any]:
         times = [one for each in results for one in each[0][name]]
         found[f"{name}s"] = len(times)
         found[f"{name}s_per_second"] = len(times) / seconds
-        for percent in (50, 95, 99, 100):
+        for percent in _PERCENTILES:
             found[f"{name}_p{percent}_ms"] = percentile(times or [0.0], percent)
     return found
 
 
-@click.command()
-@click.option("--clients", "number", default=32, show_default=True, help="Connections at once.")
-@click.option("--users", default=10_000, show_default=True, help="Users, picked at random.")
-@click.option("--rows", default=10, show_default=True, help="Memories of each at the start.")
-@click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
-@click.option("--seconds", default=300.0, show_default=True, help="For how long.")
+def report(result: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    calls = (
+        (
+            name,
+            result[f"{name}s"],
+            f"{result[f'{name}s_per_second']:.0f}",
+            *(f"{result[f'{name}_p{p}_ms']:.1f}" for p in _PERCENTILES),
+        )
+        for name in ("recall", "remember")
+    )
+    stored = ", ".join(f"{action} {count}" for action, count in sorted(result["actions"].items()))
+    lines = [
+        f"PostgreSQL {result['server_version']}, {result['clients']} clients,"
+        f" {result['users']} users of {result['rows']} memories, {result['seconds']:g} s",
+        table(("", "calls", "a second", "p50 ms", "p95 ms", "p99 ms", "most"), *calls),
+        f"stored: {stored}; {result['without_vector']} wait for a vector",
+    ]
+    if result["maintain_runs"]:
+        lines.append(
+            f"maintain ran {result['maintain_runs']} times, {result['maintain_s']:.1f} s at most"
+        )
+    lines += [
+        f"{what}: {result[f'{key}_mb']:.0f} MB, {result[f'{key}_mb_a_minute']:+.1f} MB a minute"
+        " in the second half"
+        for what, key in (("all processes", "server"), ("backends alone", "backends"))
+        if f"{key}_mb" in result
+    ]
+    return "\n".join(
+        (
+            *lines,
+            f"database: {result['database_mb']:.0f} MB,"
+            f" {result['database_grew_mb']:+.0f} MB meanwhile",
+            f"errors: {sum(result['errors'].values())}",
+            *(f"{count} x {each}" for each, count in result["errors"].items()),
+        )
+    )
+
+
+@benchmark(report)
+@count("--clients", 32, "Connections at once.", "number")
+@count("--users", 10_000, "Users, picked at random.")
+@count("--rows", 10, "Memories of each at the start.")
+@DIMS
+@click.option("--seconds", type=SECONDS, default=300.0, show_default=True, help="For how long.")
 @click.option("--maintain", is_flag=True, help="maintain runs meanwhile, again and again.")
 @click.option("--worker", is_flag=True, help="Half of the new memories wait for a worker's vector.")
-@placed
 def main(
+    where: Where,
     number: int,
     users: int,
     rows: int,
@@ -331,62 +384,26 @@ def main(
     seconds: float,
     maintain: bool,
     worker: bool,
-    version: int,
-    dsn: str | None,
-    as_json: bool,
-) -> None:
-    """Put a database under load for minutes; exit 1 when a call failed."""
+) -> Figures:
+    """Put a database under load for minutes; exit 1 when a call failed.
+
+    Takes as long as --seconds says, and 3 minutes to load 100,000 memories.
+    """
     amount = Amount(users, rows, dims)
-    with opened(dsn, version, settings=settings_for(amount, None)) as place:
-        filled = Filled(place, amount.seed, dims)
+    with synthetic(where, amount) as filled:
         filled.conn.execute("SELECT memoir.use_model('synthetic', %s)", (dims,))
         loaded = filled.fill(amount)
         filled.conn.execute("CALL memoir.maintain_all()")
         filled.conn.execute("VACUUM (ANALYZE)")
         made = make(filled, amount, 0.5 if worker else 0.0)
         result = {
-            "server_version": scalar(filled.conn, "SHOW server_version"),
+            **about(filled, amount),
             "clients": number,
-            "users": users,
-            "rows": rows,
             "seconds": seconds,
             "load_s": loaded,
-            **load(place, made, dims, number, seconds, maintain, worker),
+            **load(filled.place, made, dims, number, seconds, maintain, worker),
         }
-        filled.close()
-    click.echo(json.dumps(result) if as_json else report(result))
-    if result["errors"]:
-        raise SystemExit(1)
-
-
-def report(result: Mapping[str, Any]) -> str:
-    """The figures for people."""
-    lines = [
-        f"PostgreSQL {result['server_version'].split()[0]}, {result['clients']} clients,"
-        f" {result['users']} users of {result['rows']} memories, {result['seconds']:g} s",
-        f"{'':<9}{'calls':>9}{'a second':>10}{'p50 ms':>9}{'p95 ms':>9}{'p99 ms':>9}{'most':>9}",
-    ]
-    for name in ("recall", "remember"):
-        times = "".join(f"{result[f'{name}_p{p}_ms']:>9.1f}" for p in (50, 95, 99, 100))
-        rate = result[f"{name}s_per_second"]
-        lines.append(f"{name:<9}{result[f'{name}s']:>9}{rate:>10.0f}{times}")
-    stored = ", ".join(f"{action} {count}" for action, count in sorted(result["actions"].items()))
-    lines.append(f"stored: {stored}; {result['without_vector']} wait for a vector")
-    if result["maintain_runs"]:
-        lines.append(
-            f"maintain ran {result['maintain_runs']} times, {result['maintain_s']:.1f} s at most"
-        )
-    if "server_mb" in result:
-        lines += [
-            f"{what}: {result[f'{key}_mb']:.0f} MB, {result[f'{key}_mb_a_minute']:+.1f} MB a minute"
-            f" in the second half"
-            for what, key in (("all processes", "server"), ("backends alone", "backends"))
-        ]
-    lines.append(
-        f"database: {result['database_mb']:.0f} MB, {result['database_grew_mb']:+.0f} MB meanwhile"
-    )
-    lines.append(f"errors: {sum(result['errors'].values())}")
-    return "\n".join([*lines, *(f"{count} x {each}" for each, count in result["errors"].items())])
+    return {**result, "failed": bool(result["errors"])}
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from typing import Any, cast
 import psycopg
 from common import ROUNDS, Floor, Statement, interleaved, scalar, vector_schema
 from conversations import Data, Given, Made
-from plan import candidate_plan
 
 from pgmemoir import Memoir
 from pgmemoir.calls import Calls, NewMemory, Question, Recall, Remembered, vector_text
@@ -207,20 +205,6 @@ class Loaded:
         question = Question.of(asked.text, given, mode, TIMED_BUDGET, None, None)
         call = calls.recall(question, asked.user)
         return Statement(call.statement, call.params)
-
-    def plans(self, mode: str, place: int) -> str:
-        """The plan of the candidates of one question, and that of the floor."""
-        asked = self._data.questions[place]
-        vector = self.question_vectors(mode, [place])[place]
-        recall = self._call(Calls(vector_schema(self._conn)), mode, place, vector)
-        floor = Floor(self._conn).bare(asked.user, vector_text(vector))
-        lines = self._conn.execute(b"EXPLAIN (ANALYZE, BUFFERS) " + floor.text, floor.params)
-        found = "\n".join(re.sub(r"'\[[^]]*\]'", "'[...]'", line) for (line,) in lines)
-        plan = candidate_plan(self._conn, recall, mode)
-        return (
-            f"\nquestion: {asked.text}"
-            f"\n\ncandidates of _recall, generic plan:\n{plan}\n\nfloor:\n{found}"
-        )
 
     def wide_rows(self) -> int:
         """Rows too long for the index: recall reads them from the table, the floor not at all."""

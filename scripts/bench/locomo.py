@@ -8,34 +8,17 @@ The README beside this file says what is measured and shows the figures.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import click
-import psycopg
 from ablation import Row, ablation, ablation_table
-from common import ROUNDS, database, percentile, scalar
-from conversations import (
-    Asked,
-    Data,
-    Given,
-    Made,
-    chosen,
-    copied,
-    embed,
-    numbers,
-    pooled,
-    read,
-    read_vectors,
-)
+from common import MODE, ROUNDS, Figures, Where, against_floor, benchmark, percentile, table
+from conversations import Asked, Given, Made, asked_of_conversations, chosen, held, numbers
 from loaded import TIMED_BUDGET, Answer, Loaded, Untraceable
-
-from pgmemoir.errors import MemoirError
 
 CATEGORIES = {
     1: "multi-hop",
@@ -45,120 +28,6 @@ CATEGORIES = {
     5: "adversarial",
 }
 ADVERSARIAL = 5
-
-# Setting ann_gain that puts every user into a tier, and who is in another.
-GAINS = {"exact": "1000000", "own": "0.01"}
-_GAIN = b"UPDATE memoir.setting SET value = %s::text::jsonb WHERE name = 'ann_gain'"
-_OF_OTHER_TIER = {
-    "exact": "SELECT count(*) FROM memoir.profile WHERE ann > 0",
-    "own": "SELECT count(DISTINCT m.user_id) FROM memoir.memory AS m"
-    " WHERE NOT EXISTS (SELECT FROM memoir.profile AS p WHERE p.user_id = m.user_id AND p.ann > 0)",
-}
-
-
-@click.command()
-@click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--vectors",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="An .npz with the arrays turns and questions, in the order of DATA. Default: wordllama.",
-)
-@click.option("--mode", default="execute", show_default=True, help="How a recall is weighted.")
-@click.option("--budgets", default="400,800,1600", show_default=True, help="Tokens.")
-@click.option("--categories", default="1-4", show_default=True, help="Such as 2, 1-4 or 1,3-5.")
-@click.option("--limit", type=click.IntRange(1), help="Ask this many questions, evenly spread.")
-@click.option("--pool", is_flag=True, help="One user has all the conversations.")
-@click.option(
-    "--tier",
-    type=click.Choice(["exact", "own"]),
-    help="All memories compared, or indexes of his own for every user. Default: as maintain says.",
-)
-@click.option("--facts", is_flag=True, help="Store the facts of DATA too, beside their turns.")
-@click.option("--words-only", is_flag=True, help="Recall is given no vector of the question.")
-@click.option("--copies", type=click.IntRange(1), help="With --pool: only time, so many copies.")
-@click.option("--ablation", "ablate", is_flag=True, help="Also what each feature of a mode adds.")
-@click.option("--no-times", is_flag=True, help="Leave out the timing.")
-@click.option("--dsn", help="A scratch database. Default: a server that is deleted afterwards.")
-@click.option("--pg", type=click.Choice(["18", "16"]), default="18", help="Version of that server.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--explain", is_flag=True, help="Print the plan of one recall, and of the floor.")
-def main(
-    data: Path,
-    vectors: Path | None,
-    mode: str,
-    budgets: str,
-    categories: str,
-    limit: int | None,
-    pool: bool,
-    tier: str | None,
-    facts: bool,
-    words_only: bool,
-    copies: int | None,
-    ablate: bool,
-    no_times: bool,
-    dsn: str | None,
-    pg: str,
-    as_json: bool,
-    explain: bool,
-) -> None:
-    """Measure recall on the conversations of DATA, a JSON file with turns and questions."""
-    if copies and (not pool or facts or ablate or no_times):
-        raise click.UsageError("--copies goes with --pool, and only times")
-    held, given = _held(read(data), vectors, pool=pool, facts=facts, copies=copies)
-    places = chosen(held.questions, numbers(categories), limit)
-    wanted = numbers(budgets)
-    try:
-        with database(dsn, int(pg)) as conn:
-            if tier:
-                conn.execute(_GAIN, (GAINS[tier],))
-            loaded = Loaded(conn, held, given, facts=facts, words_only=words_only)
-            if tier and (users := scalar(conn, _OF_OTHER_TIER[tier])):
-                raise click.ClickException(f"{users} users are not of tier {tier}")
-            result = {"mode": mode, **_about(conn, held, loaded, facts), "questions": len(places)}
-            if not copies:
-                answers = loaded.answers(mode, places, sorted({*wanted, TIMED_BUDGET}))
-                result |= _evidence(held.questions, places, answers, wanted)
-            if not no_times:
-                result |= _timing(loaded, mode, places)
-            result |= {"vectors": _vectors_name(given, words_only), **_embedding(given)}
-            if ablate:
-                adversarial = chosen(held.questions, [ADVERSARIAL], limit)
-                result["ablation"] = ablation(
-                    conn, mode, lambda variant: _row(loaded, variant, places, adversarial, wanted)
-                )
-            plans = loaded.plans(mode, places[0]) if explain else ""
-    except (MemoirError, psycopg.OperationalError, Untraceable) as error:
-        raise click.ClickException(str(error)) from error
-    click.echo(json.dumps(result, ensure_ascii=False) if as_json else report(result))
-    if plans:
-        click.echo(plans, err=as_json)
-
-
-def _held(
-    data: Data, path: Path | None, *, pool: bool, facts: bool, copies: int | None
-) -> tuple[Data, Given | Made]:
-    """The data as it is to be stored, with its vectors."""
-    if facts and not data.facts:
-        raise click.UsageError("the data has no facts")
-    given = None if path is None else read_vectors(path, data, facts)
-    if pool:
-        data = pooled(data)
-    if copies:
-        data = copied(data, copies)
-        given = given and replace(given, turns=[*given.turns] * copies)
-    return data, given or embed(data, facts)
-
-
-def _about(
-    conn: psycopg.Connection[Any], data: Data, loaded: Loaded, facts: bool
-) -> dict[str, Any]:
-    return {
-        "turns": len(data.turns),
-        "facts": len(data.facts) if facts else 0,
-        "users": loaded.users,
-        "server_version": scalar(conn, "SHOW server_version"),
-        "load_seconds": round(loaded.load_seconds, 2),
-    }
 
 
 def _vectors_name(given: Given | Made, words_only: bool) -> str:
@@ -210,17 +79,13 @@ def _by_category(
     return result
 
 
-def _timing(loaded: Loaded, mode: str, places: Sequence[int]) -> dict[str, Any]:
+def _timing(loaded: Loaded, mode: str, places: Sequence[int]) -> Figures:
     ours, floor, index_only = loaded.times(mode, places)
-    p50, floor_p50 = percentile(ours, 50), percentile(floor, 50)
+    index_p50 = percentile(index_only, 50)
     return {
-        "p50_ms": round(p50, 3),
-        "p95_ms": round(percentile(ours, 95), 3),
-        "floor_p50_ms": round(floor_p50, 3),
-        "floor_p95_ms": round(percentile(floor, 95), 3),
-        "ratio_p50": round(p50 / floor_p50, 2),
-        "index_only_p50_ms": round(percentile(index_only, 50), 3),
-        "index_only_ratio_p50": round(p50 / percentile(index_only, 50), 2),
+        **against_floor(ours, floor),
+        "index_only_p50_ms": index_p50,
+        "index_only_ratio_p50": percentile(ours, 50) / index_p50,
         "rows_out_of_index": loaded.wide_rows(),
     }
 
@@ -251,7 +116,7 @@ def report(result: Mapping[str, Any]) -> str:
     parts = [
         f"{result['turns']} turns{facts} of {result['users']} users, "
         f"{result['questions']} questions, mode {result['mode']}, vectors {result['vectors']}, "
-        f"PostgreSQL {result['server_version'].split()[0]}\n"
+        f"PostgreSQL {result['server_version']}\n"
         f"loaded in {result['load_seconds']:.1f} s" + _spent(result)
     ]
     if "by_category" in result:
@@ -274,34 +139,106 @@ def _spent(result: Mapping[str, Any]) -> str:
 
 def _evidence_table(result: Mapping[str, Any]) -> str:
     budgets = [key for key in result if key.startswith("evidence_at_")]
-    heads = "".join(f"{key.removeprefix('evidence_at_'):>8}" for key in budgets)
-    rows = [("all", result["questions"], result)]
-    rows += [(name, each["questions"], each) for name, each in result["by_category"].items()]
-    lines = [
-        f"{'evidence in the block, %':<26}{'questions':>9}{heads}   tokens",
-        *(
-            f"{name:<26}{count:>9}" + "".join(f"{each[key]:>8.2f}" for key in budgets)
-            for name, count, each in rows
-        ),
-        "",
-        f"a block of {TIMED_BUDGET} has {result['tokens_used_mean']:.0f} estimated tokens on "
-        f"average; {result['shortened_lines']} lines were shortened",
-    ]
-    return "\n".join(lines)
+    rows = {"all": result, **result["by_category"]}
+    return "\n".join(
+        (
+            table(
+                (
+                    "evidence in the block, %",
+                    "questions",
+                    *(key.removeprefix("evidence_at_") for key in budgets),
+                ),
+                *(
+                    (name, each["questions"], *(f"{each[key]:.2f}" for key in budgets))
+                    for name, each in rows.items()
+                ),
+            ),
+            "",
+            f"a block of {TIMED_BUDGET} has {result['tokens_used_mean']:.0f} estimated tokens on "
+            f"average; {result['shortened_lines']} lines were shortened",
+        )
+    )
 
 
 def _time_table(result: Mapping[str, Any]) -> str:
-    lines = [
-        f"{'SQL call, ms':<26}{'p50':>9}{'p95':>8}",
-        f"{f'recall at {TIMED_BUDGET} tokens':<26}{result['p50_ms']:>9.3f}{result['p95_ms']:>8.3f}",
-        f"{'floor: 20 nearest':<26}{result['floor_p50_ms']:>9.3f}{result['floor_p95_ms']:>8.3f}",
-        f"{'  ratio':<26}{result['ratio_p50']:>9.2f}",
-        f"{'floor, index-only':<26}{result['index_only_p50_ms']:>9.3f}",
-        f"{'  ratio':<26}{result['index_only_ratio_p50']:>9.2f}",
-        f"(median of {ROUNDS} rounds a question, percentiles over questions; "
-        f"{result['rows_out_of_index']} rows lie outside the index)",
-    ]
-    return "\n".join(lines)
+    times = {
+        f"recall at {TIMED_BUDGET} tokens": ("p50_ms", "p95_ms"),
+        "floor: 20 nearest": ("floor_p50_ms", "floor_p95_ms"),
+    }
+    return "\n".join(
+        (
+            table(
+                ("SQL call, ms", "p50", "p95"),
+                *((name, *(f"{result[key]:.3f}" for key in keys)) for name, keys in times.items()),
+                ("  ratio", f"{result['ratio_p50']:.2f}", f"{result['ratio_p95']:.2f}"),
+                ("floor, index-only", f"{result['index_only_p50_ms']:.3f}", ""),
+                ("  ratio", f"{result['index_only_ratio_p50']:.2f}", ""),
+            ),
+            f"(median of {ROUNDS} rounds a question, percentiles over questions; "
+            f"{result['rows_out_of_index']} rows lie outside the index)",
+        )
+    )
+
+
+@benchmark(report)
+@asked_of_conversations
+@MODE
+@click.option("--budgets", default="400,800,1600", show_default=True, help="Tokens.")
+@click.option("--facts", is_flag=True, help="Store the facts of DATA too, beside their turns.")
+@click.option("--words-only", is_flag=True, help="Recall is given no vector of the question.")
+@click.option("--ablation", "ablate", is_flag=True, help="Also what each feature of a mode adds.")
+@click.option("--no-times", is_flag=True, help="Leave out the timing.")
+def main(
+    where: Where,
+    data: Path,
+    vectors: Path | None,
+    categories: str,
+    limit: int | None,
+    pool: bool,
+    copies: int,
+    mode: str,
+    budgets: str,
+    facts: bool,
+    words_only: bool,
+    ablate: bool,
+    no_times: bool,
+) -> Figures:
+    """Measure recall on the conversations of DATA, a JSON file with turns and questions.
+
+    Takes a minute for 760 questions, with --ablation three. --copies goes with --pool, and only
+    times.
+    """
+    if copies > 1 and (not pool or facts or ablate or no_times):
+        raise click.UsageError("--copies goes with --pool, and only times")
+    wanted, kinds = numbers(budgets), numbers(categories)
+    stored, given = held(data, vectors, pool=pool, facts=facts, copies=copies)
+    places = chosen(stored.questions, kinds, limit)
+    try:
+        with where.opened() as place, place.connect() as conn:
+            loaded = Loaded(conn, stored, given, facts=facts, words_only=words_only)
+            result: Figures = {
+                "mode": mode,
+                "turns": len(stored.turns),
+                "facts": len(stored.facts) if facts else 0,
+                "users": loaded.users,
+                "server_version": place.server,
+                "load_seconds": round(loaded.load_seconds, 2),
+                "questions": len(places),
+            }
+            if copies == 1:
+                answers = loaded.answers(mode, places, sorted({*wanted, TIMED_BUDGET}))
+                result |= _evidence(stored.questions, places, answers, wanted)
+            if not no_times:
+                result |= _timing(loaded, mode, places)
+            result |= {"vectors": _vectors_name(given, words_only), **_embedding(given)}
+            if ablate:
+                adversarial = chosen(stored.questions, [ADVERSARIAL], limit)
+                result["ablation"] = ablation(
+                    conn, mode, lambda variant: _row(loaded, variant, places, adversarial, wanted)
+                )
+    except Untraceable as error:
+        raise click.ClickException(str(error)) from error
+    return result
 
 
 if __name__ == "__main__":

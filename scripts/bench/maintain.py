@@ -6,17 +6,25 @@ See the README beside this file: what is stored, and what it came to.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import click
 import psycopg
-from common import SEED, Database, opened, percentile, placed, scalar
-from filled import Amount, Filled, name_of, settings_for, sized
+from common import (
+    SEED,
+    Database,
+    Figures,
+    Where,
+    benchmark,
+    percentile,
+    scalar,
+    table,
+    verdict,
+)
+from filled import Amount, about, name_of, sized, synthetic, told
 from psycopg.types.json import Jsonb
 
 # Seconds for everything, and for what waits meanwhile.
@@ -115,44 +123,6 @@ def run(conn: psycopg.Connection[Any]) -> tuple[dict[str, float], float, list[di
     return steps, longest, report
 
 
-@click.command()
-@sized(100_000)
-@SEED
-@placed
-def main(
-    users: int, rows: int, dims: int, seed: int, version: int, dsn: str | None, as_json: bool
-) -> None:
-    """Time the upkeep of synthetic memories, beside a writer."""
-    amount = Amount(users, rows, dims, seed=seed)
-    with opened(dsn, version, settings=settings_for(amount, None)) as place:
-        filled = Filled(place, seed, dims)
-        filled.fill(amount)
-        filled.conn.execute(_AGED)
-        writer = Writer(place, name_of(0))
-        with writer.writing():
-            start = time.perf_counter()
-            steps, longest, report = run(filled.conn)
-            total = time.perf_counter() - start
-        again = time.perf_counter()
-        run(filled.conn)
-        result: dict[str, Any] = {
-            "users": users,
-            "rows": rows,
-            "dims": dims,
-            "server_version": scalar(filled.conn, "SHOW server_version"),
-            "total_s": total,
-            "longest_batch_s": longest,
-            "longest_wait_s": max(writer.seconds),
-            "median_write_s": percentile(writer.seconds, 50),
-            "writes": len(writer.seconds),
-            "second_run_s": time.perf_counter() - again,
-            "steps": {name.strip("_"): seconds for name, seconds in steps.items()},
-            "done": summed(report),
-        }
-        filled.close()
-    click.echo(json.dumps(result) if as_json else told(result))
-
-
 def summed(report: list[dict[str, Any]]) -> dict[str, int]:
     """How many memories each action was about, over all users."""
     done: dict[str, int] = {}
@@ -163,28 +133,58 @@ def summed(report: list[dict[str, Any]]) -> dict[str, int]:
     return done
 
 
-def told(result: Mapping[str, Any]) -> str:
+def report(result: Mapping[str, Any]) -> str:
     """The figures for people."""
-    lines = [
-        f"PostgreSQL {result['server_version'].split()[0]}, {result['users']} users of"
-        f" {result['rows']:,} memories, {result['dims']} dimensions",
-        "",
-        f"{'step':<24}{'seconds':>9}",
-    ]
-    lines += [f"{name:<24}{seconds:>9.2f}" for name, seconds in result["steps"].items()]
-    lines += [
-        f"{'total':<24}{result['total_s']:>9.2f}",
-        f"{'again, nothing to do':<24}{result['second_run_s']:>9.2f}",
-        "",
-        ", ".join(f"{count:,} {action}" for action, count in result["done"].items() if count),
-        f"longest batch {result['longest_batch_s']:.2f} s; a writer of the same user"
-        f" waited {result['longest_wait_s']:.2f} s at most,"
-        f" {1000 * result['median_write_s']:.1f} ms as a rule",
-    ]
-    for name, bar in BARS.items():
-        verdict = "kept" if result[name] <= bar else "NOT kept"
-        lines.append(f"bar for {name}: {bar:g}, {verdict}")
-    return "\n".join(lines)
+    seconds = {
+        **result["steps"],
+        "total": result["total_s"],
+        "again, nothing to do": result["second_run_s"],
+    }
+    return "\n".join(
+        (
+            told(result),
+            "",
+            table(("step", "seconds"), *((name, f"{each:.2f}") for name, each in seconds.items())),
+            "",
+            ", ".join(f"{count:,} {action}" for action, count in result["done"].items() if count),
+            f"longest batch {result['longest_batch_s']:.2f} s; a writer of the same user"
+            f" waited {result['longest_wait_s']:.2f} s at most,"
+            f" {1000 * result['median_write_s']:.1f} ms as a rule",
+            *(verdict(name, result[name], bar) for name, bar in BARS.items()),
+        )
+    )
+
+
+@benchmark(report)
+@sized(100_000)
+@SEED
+def main(where: Where, users: int, rows: int, dims: int, seed: int) -> Figures:
+    """Time the upkeep of synthetic memories, step by step, beside a writer.
+
+    Takes 3 minutes, of which loading is the most.
+    """
+    amount = Amount(users, rows, dims, seed=seed)
+    with synthetic(where, amount) as filled:
+        filled.fill(amount)
+        filled.conn.execute(_AGED)
+        writer = Writer(filled.place, name_of(0))
+        with writer.writing():
+            start = time.perf_counter()
+            steps, longest, told_by_upkeep = run(filled.conn)
+            total = time.perf_counter() - start
+        again = time.perf_counter()
+        run(filled.conn)
+        return {
+            **about(filled, amount),
+            "total_s": total,
+            "longest_batch_s": longest,
+            "longest_wait_s": max(writer.seconds),
+            "median_write_s": percentile(writer.seconds, 50),
+            "writes": len(writer.seconds),
+            "second_run_s": time.perf_counter() - again,
+            "steps": {name.strip("_"): seconds for name, seconds in steps.items()},
+            "done": summed(told_by_upkeep),
+        }
 
 
 if __name__ == "__main__":

@@ -6,14 +6,12 @@ See the README beside this file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-import click
 import psycopg
-from common import SEED, Floor, opened, placed, scalar
-from filled import Amount, Filled, name_of, settings_for, sized
+from common import SEED, Figures, Floor, Where, benchmark, table, verdict
+from filled import Amount, about, name_of, sized, synthetic, told
 
 # Bytes a memory may take, by dimensions.
 BARS = {384: 5000, 1536: 12000}
@@ -45,9 +43,9 @@ def measured(conn: psycopg.Connection[Any], memories: int) -> dict[str, Any]:
     """
     tables: dict[str, float] = {}
     exact = approximate = floor = floor_hnsw = small = 0.0
-    for table, index, is_approximate, size in conn.execute(_SIZES):
+    for name, index, is_approximate, size in conn.execute(_SIZES):
         each = size / memories
-        if table == _FLOOR:
+        if name == _FLOOR:
             floor += 0 if is_approximate else each
             floor_hnsw += each
             continue
@@ -56,7 +54,7 @@ def measured(conn: psycopg.Connection[Any], memories: int) -> dict[str, Any]:
         if each < _LEAST:
             small += each
         else:
-            tables[f"{table}: {index}" if index else table] = each
+            tables[f"{name}: {index}" if index else name] = each
     return {
         "tables": {**tables, "others": small},
         "bytes_per_memory": exact,
@@ -66,56 +64,43 @@ def measured(conn: psycopg.Connection[Any], memories: int) -> dict[str, Any]:
     }
 
 
-@click.command()
-@sized(20_000)
-@SEED
-@placed
-def main(
-    users: int, rows: int, dims: int, seed: int, version: int, dsn: str | None, as_json: bool
-) -> None:
-    """Count the bytes of synthetic memories."""
-    amount = Amount(users=users, rows=rows, dims=dims, seed=seed)
-    with opened(dsn, version, settings=settings_for(amount, None)) as place:
-        filled = Filled(place, seed, dims)
-        filled.fill(amount)
-        filled.tidy()
-        if users == 1:
-            Floor(filled.conn).build_approximate(name_of(0))
-        result = {
-            "users": users,
-            "rows": rows,
-            "dims": dims,
-            "server_version": scalar(filled.conn, "SHOW server_version"),
-            **measured(filled.conn, amount.total),
-            "bar": BARS.get(dims),
-        }
-        filled.close()
-    click.echo(json.dumps(result) if as_json else report(result))
-
-
 def report(result: Mapping[str, Any]) -> str:
     """The figures for people."""
     exact, whole = (
         result[name] for name in ("bytes_per_memory", "bytes_per_memory_with_approximate")
     )
-    lines = [
-        f"{result['users']} users of {result['rows']} memories, {result['dims']} dimensions,"
-        f" PostgreSQL {result['server_version'].split()[0]}",
-        "",
-        f"{'bytes a memory':<44}{'':>9}",
-        *(f"{name:<44}{size:>9.0f}" for name, size in result["tables"].items()),
-        f"{'all but the approximate index':<44}{exact:>9.0f}",
-        f"{'all':<44}{whole:>9.0f}",
-        f"{'a bare table with btree (user_id)':<44}{result['floor_bytes']:>9.0f}",
-    ]
+    sums = {
+        "all but the approximate index": exact,
+        "all": whole,
+        "a bare table with btree (user_id)": result["floor_bytes"],
+    }
     if result["floor_bytes_with_hnsw"] > result["floor_bytes"]:
-        lines.append(f"{'and an HNSW index':<44}{result['floor_bytes_with_hnsw']:>9.0f}")
+        sums["and an HNSW index"] = result["floor_bytes_with_hnsw"]
+    sizes = {**result["tables"], **sums}
+    lines = [
+        told(result),
+        "",
+        table(("bytes a memory", ""), *((name, f"{size:.0f}") for name, size in sizes.items())),
+    ]
     if whole == exact:
         lines.append("no memory of these is in an approximate index")
-    if result["bar"]:
-        verdict = "kept" if whole <= result["bar"] else "NOT kept"
-        lines.append(f"bar: {result['bar']}, {verdict}")
+    if result["dims"] in BARS:
+        lines.append(verdict("the bytes", whole, BARS[result["dims"]]))
     return "\n".join(lines)
+
+
+@benchmark(report)
+@sized(20_000)
+@SEED
+def main(where: Where, users: int, rows: int, dims: int, seed: int) -> Figures:
+    """Count the bytes of synthetic memories, by table and index. Takes about a minute."""
+    amount = Amount(users=users, rows=rows, dims=dims, seed=seed)
+    with synthetic(where, amount) as filled:
+        filled.fill(amount)
+        filled.tidy()
+        if users == 1:
+            Floor(filled.conn).build_approximate(name_of(0))
+        return {**about(filled, amount), **measured(filled.conn, amount.total)}
 
 
 if __name__ == "__main__":

@@ -6,10 +6,9 @@ See the README beside this file: what is stored, and what it came to.
 
 from __future__ import annotations
 
-import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import click
 import numpy as np
 import psycopg
-from common import DSN, PG, opened, scalar
+from common import Database, Figures, ServerTime, Where, benchmark, count, table
 
 from pgmemoir import Memoir
 from pgmemoir.move import export_lines, import_lines, read_lines
@@ -71,59 +70,70 @@ def move_in(conn: psycopg.Connection[Any], file: Path, user: str) -> None:
         import_lines(conn, read_lines(source), user)
 
 
-def processor_seconds(pid: int) -> float:
-    """What a server process on this machine has used; 0 where that cannot be seen."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-Act = Callable[[psycopg.Connection[Any]], None]
-
-
-def timed(dsn: str, what: str, rows: int, act: Act, per: float = 0.0) -> float:
-    """Say how long it takes, and the server's processor; the seconds of that."""
-    with psycopg.connect(dsn) as conn:
-        begun = time.perf_counter()
+def timed(
+    place: Database, rows: int, act: Callable[[psycopg.Connection[Any]], None]
+) -> dict[str, float]:
+    """Seconds that passed, those of the server's processor, and memories in a second of either."""
+    with psycopg.connect(place.dsn) as conn:
+        clock, begun = ServerTime(conn, place), time.perf_counter()
+        before = clock.milliseconds()
         act(conn)
         conn.commit()
         seconds = time.perf_counter() - begun
-        used = processor_seconds(conn.info.backend_pid)
-    beside = f"{per / used:>8.1f} x" if per and used else ""
-    click.echo(
-        f"{what:<22}{seconds:>8.1f} s{rows / seconds:>9,.0f}/s"
-        f"{used:>10.1f} s{rows / max(used, 0.01):>9,.0f}/s{beside}"
+        cpu = (clock.milliseconds() - before) / 1000
+    return {"s": seconds, "rows/s": rows / seconds, "CPU, s": cpu, "rows/CPU s": rows / cpu}
+
+
+def report(result: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    done = result["done"]
+    rows = (
+        (what, *(f"{each:,.1f}" if key.endswith("s") and "/" not in key else f"{each:,.0f}"
+                 for key, each in row.items()))
+        for what, row in done.items()
+    )  # fmt: skip
+    sizes = (f"{name}: {size:,.0f} bytes a memory" for name, size in result["bytes"].items())
+    return "\n".join(
+        (
+            f"PostgreSQL {result['server_version']}, {result['rows']:,} memories,"
+            f" {result['dims']} dimensions",
+            table(("", *done["export"]), *rows),
+            *sizes,
+        )
     )
-    return used
 
 
-@click.command()
-@click.option("--rows", default=10_000, show_default=True, help="Memories of the user.")
-@click.option("--dims", default=384, show_default=True, help="Dimensions; 0: no vectors.")
-@DSN
-@PG
-def main(rows: int, dims: int, dsn: str | None, version: int) -> None:
-    """Store a user, export him, and import him as others."""
-    with opened(dsn, version) as database, TemporaryDirectory() as folder:
+@benchmark(report)
+@count("--rows", 10_000, "Memories of the user.")
+@click.option(
+    "--dims",
+    type=click.IntRange(0, 4000),
+    default=384,
+    show_default=True,
+    help="Dimensions of the vectors; 0: none.",
+)
+def main(where: Where, rows: int, dims: int) -> Figures:
+    """Store a user, export him, and import him as others. Takes a minute."""
+    with where.opened() as place, TemporaryDirectory() as folder:
         plain, full = Path(folder) / "plain.jsonl", Path(folder) / "full.jsonl"
         contents = sentences(rows)
-        click.echo(f"PostgreSQL {version}, {rows:,} memories, {dims} dimensions")
-        click.echo(f"{'':<22}{'elapsed':>21}{'processor of server':>21}   remember_many / it")
-        at = database.dsn
-        stored = timed(at, "remember_many", rows, lambda conn: store(conn, contents, dims))
-        timed(at, "export", rows, lambda conn: export(conn, plain, False), stored)
-        timed(at, "import", rows, lambda conn: move_in(conn, plain, "bob"), stored)
+        acts: dict[str, Callable[[psycopg.Connection[Any]], None]] = {
+            "remember_many": lambda conn: store(conn, contents, dims),
+            "export": lambda conn: export(conn, plain, False),
+            "import": lambda conn: move_in(conn, plain, "bob"),
+        }
         if dims:
-            timed(at, "export with vectors", rows, lambda conn: export(conn, full, True), stored)
-            timed(at, "import with vectors", rows, lambda conn: move_in(conn, full, "eve"), stored)
-        for file in (plain, full):
-            if file.exists():
-                click.echo(f"{file.name}: {file.stat().st_size / rows:,.0f} bytes a memory")
-        with database.connect() as conn:
-            count = scalar(conn, "SELECT count(*) FROM memoir.memory WHERE user_id = 'bob'")
-            assert count == rows, count
+            acts["export with vectors"] = lambda conn: export(conn, full, True)
+            acts["import with vectors"] = lambda conn: move_in(conn, full, "eve")
+        return {
+            "server_version": place.server,
+            "rows": rows,
+            "dims": dims,
+            "done": {what: timed(place, rows, act) for what, act in acts.items()},
+            "bytes": {
+                file.stem: file.stat().st_size / rows for file in (plain, full) if file.exists()
+            },
+        }
 
 
 if __name__ == "__main__":

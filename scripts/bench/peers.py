@@ -8,49 +8,42 @@ measured and shows the figures.
 
 from __future__ import annotations
 
-import gc
-import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
 import click
-import numpy as np
 import psycopg
-from common import ROUNDS, database, percentile, placed, scalar, vector_schema
-from conversations import (
-    Asked,
-    Data,
-    Given,
-    Made,
-    chosen,
-    copied,
-    embed,
-    numbers,
-    pooled,
-    read,
-    read_vectors,
+from common import (
+    ROUNDS,
+    Database,
+    Figures,
+    Where,
+    benchmark,
+    in_turn,
+    percentile,
+    scalar,
+    table,
+    vector_schema,
 )
+from conversations import Asked, Data, Given, Made, asked_of_conversations, chosen, held, numbers
 from loaded import TIMED_BUDGET, Loaded, Untraceable
 from rivals import Rival, Rows, Vector, lemmatizes, prepare, rivals, versions
 
 from pgmemoir import Memoir
 from pgmemoir.cli.output import progress_bar
-from pgmemoir.errors import MemoirError
 
 # Rows asked of a store for the block of a budget: enough to fill it.
 ROWS = {400: 60, 800: 60, 1600: 120}
 BUDGETS = tuple(ROWS)
 FOR_A_BLOCK = ROWS[TIMED_BUDGET]
 MODES = ("conversation", "execute")
-# How far the copies of a vector lie from it: a cosine of about 0.9.
-NOISE = 0.5
 
 _COSTS = b"""SELECT memoir._token_cost('- ' || memoir._line(t.text, s.value::int) || E'\n')
 FROM unnest(%s::text[]) WITH ORDINALITY AS t (text, place)
@@ -88,90 +81,6 @@ class Known:
         return [list(self._vectors[text]) for text in texts]
 
 
-@click.command()
-@click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--vectors",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="An .npz with the arrays turns and questions, in the order of DATA. Default: wordllama.",
-)
-@click.option("--categories", default="1-4", show_default=True, help="Such as 2, 1-4 or 1,3-5.")
-@click.option("--limit", type=click.IntRange(1), help="Ask this many questions, evenly spread.")
-@click.option("--pool", is_flag=True, help="One user has all the conversations.")
-@click.option("--copies", type=click.IntRange(1), help="Every turn so many times.")
-@click.option("--rows", type=click.IntRange(1), help="The same, by the number of rows in all.")
-@placed
-def main(
-    data: Path,
-    vectors: Path | None,
-    categories: str,
-    limit: int | None,
-    pool: bool,
-    copies: int | None,
-    rows: int | None,
-    dsn: str | None,
-    version: int,
-    as_json: bool,
-) -> None:
-    """Compare pgmemoir with mem0 and LangGraph on the conversations of DATA, a JSON file.
-
-    Copies are other users' memories, made of other words, with vectors beside the original's; with
-    --pool they are the one user's own, and only times are measured.
-    """
-    if copies and rows:
-        raise click.UsageError("--copies and --rows say the same: give one")
-    with ExitStack() as stack:
-        prepare(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pgmemoir-bench-"))))
-        held, given = _held(read(data), vectors, pool=pool, copies=copies, rows=rows)
-        places = chosen(held.questions, numbers(categories), limit)
-        try:
-            conn = stack.enter_context(database(dsn, version))
-            comparison = Comparison(stack, conn, dsn or conn.info.dsn, held, given, places)
-            result = comparison.about()
-            # Several copies of a turn in one memory: which of them is the evidence?
-            result["stores"] = comparison.stores(evidence=not pool or not (copies or rows))
-        except (MemoirError, psycopg.OperationalError, Untraceable) as error:
-            raise click.ClickException(str(error)) from error
-    click.echo(json.dumps(result, ensure_ascii=False) if as_json else report(result))
-
-
-def _held(
-    data: Data, path: Path | None, *, pool: bool, copies: int | None, rows: int | None
-) -> tuple[Data, Given | Made]:
-    """The data as it is to be stored, with its vectors."""
-    given = embed(data, False) if path is None else read_vectors(path, data, False)
-    own = len(data.turns)
-    if rows and rows < own:
-        raise click.UsageError(f"--rows: the data alone has {own}")
-    number = copies or -(-(rows or own) // own)
-    if pool:
-        data = pooled(data)
-    if number == 1:
-        return data, given
-    data = copied(data, number)
-    turns = [
-        turn if pool or place < own else replace(turn, user=f"{turn.user} copy {place // own}")
-        for place, turn in enumerate(data.turns)
-    ][: rows or None]
-    noisy = _noisy(np.asarray(given.turns), number)[: len(turns)].tolist()
-    # An embedder gives equal texts equal vectors.
-    of_text = dict(zip((turn.text for turn in turns), noisy, strict=True))
-    return (
-        Data(turns, data.questions, []),
-        replace(given, turns=[of_text[turn.text] for turn in turns]),
-    )
-
-
-def _noisy(vectors: np.ndarray[Any, Any], copies: int) -> np.ndarray[Any, Any]:
-    """The vectors, and after them copies of each a little beside it, all of length 1."""
-    noise = np.random.default_rng(1).normal(
-        scale=NOISE / np.sqrt(vectors.shape[1]), size=(copies - 1, *vectors.shape)
-    )
-    moved = np.concatenate([vectors, (vectors + noise).reshape(-1, vectors.shape[1])])
-    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
-    return np.asarray(moved / np.where(lengths == 0, 1, lengths))
-
-
 class Comparison:
     """All stores filled, in one database, and the questions to them.
 
@@ -183,14 +92,14 @@ class Comparison:
     def __init__(
         self,
         stack: ExitStack,
-        conn: psycopg.Connection[Any],
-        dsn: str,
+        place: Database,
         data: Data,
         vectors: Given | Made,
         places: Sequence[int],
     ) -> None:
-        self._conn = conn
-        self._data = data
+        self._place, self._data = place, data
+        self._conn = conn = stack.enter_context(place.connect())
+        dsn = place.dsn
         self._places = places
         self._loaded = Loaded(conn, data, vectors, facts=False, words_only=False)
         self._vectors_name = vectors.name
@@ -217,7 +126,7 @@ class Comparison:
             "users": self._loaded.users,
             "questions": len(self._places),
             "vectors": self._vectors_name,
-            "server_version": scalar(self._conn, "SHOW server_version"),
+            "server_version": self._place.server,
             "vector_version": scalar(
                 self._conn, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
             ),
@@ -344,7 +253,7 @@ class Comparison:
     def _times(self, calls: Sequence[Call]) -> list[list[float]]:
         """For each call, the milliseconds of every question, by turns."""
         with progress_bar(len(self._places) * (ROUNDS + 1), "timing") as bar:
-            return interleaved([call.ask for call in calls], self._places, bar.update)
+            return in_turn([call.ask for call in calls], self._places, progress=bar.update)
 
 
 def filled(found: Sequence[int], costs: Sequence[float], budget: float) -> list[int]:
@@ -355,34 +264,6 @@ def filled(found: Sequence[int], costs: Sequence[float], budget: float) -> list[
             budget -= costs[turn]
             lines.append(turn)
     return lines
-
-
-def interleaved(
-    asks: Sequence[Callable[[int], Any]], places: Sequence[int], progress: Callable[[int], None]
-) -> list[list[float]]:
-    """Time calls against each other, question by question, each on its own connection.
-
-    Their order is drawn anew for each question and round. One round before the first warms
-    everything up and is not counted.
-
-    Returns:
-        for each call, the median over the rounds of every question, in milliseconds.
-    """
-    times = np.zeros((len(asks), ROUNDS + 1, len(places)))
-    order = np.random.default_rng(1)
-    gc.disable()
-    try:
-        for turn in range(ROUNDS + 1):
-            for number, place in enumerate(places):
-                for which in order.permutation(len(asks)).tolist():
-                    start = time.perf_counter()
-                    asks[which](place)
-                    times[which, turn, number] = (time.perf_counter() - start) * 1000
-            gc.collect()
-            progress(len(places))
-    finally:
-        gc.enable()
-    return [[median(each) for each in kind[1:].T.tolist()] for kind in times]
 
 
 def _percent(shares: Sequence[float]) -> float:
@@ -396,7 +277,7 @@ def report(result: Mapping[str, Any]) -> str:
     parts = [
         f"{result['turns']} turns of {result['users']} users, {result['questions']} questions, "
         f"vectors {result['vectors']}\n"
-        f"PostgreSQL {result['server_version'].split()[0]}, pgvector {result['vector_version']}, "
+        f"PostgreSQL {result['server_version']}, pgvector {result['vector_version']}, "
         f"{packages}\n"
         f"mem0 {'lemmatises with spaCy' if result['lemmatized'] else 'has no spaCy: no lemmas'}; "
         f"loaded in {result['load_seconds']:.1f} s, theirs in {result['rivals_load_seconds']:.1f} s"
@@ -408,40 +289,73 @@ def report(result: Mapping[str, Any]) -> str:
 
 
 def _evidence_table(stores: Mapping[str, Mapping[str, Any]]) -> str:
-    heads = "".join(f"{budget:>8}" for budget in BUDGETS)
-    lines = [f"{'evidence in the block, %':<34}{heads}   not filled, %{heads}"]
-    for name, store in stores.items():
-        if "evidence_at_800" in store:
-            shares = "".join(f"{store[f'evidence_at_{budget}']:>8.2f}" for budget in BUDGETS)
-            line = f"{name:<34}{shares}"
-            if "unfilled_at_800" in store:
-                line += " " * 16
-                line += "".join(f"{store[f'unfilled_at_{budget}']:>8.1f}" for budget in BUDGETS)
-            lines.append(line)
+    rows = (
+        (
+            name,
+            *(f"{store[f'evidence_at_{budget}']:.2f}" for budget in BUDGETS),
+            *(f"{store.get(f'unfilled_at_{budget}', 0):.1f}" for budget in BUDGETS),
+        )
+        for name, store in stores.items()
+        if "evidence_at_800" in store
+    )
+    head = ("evidence in the block, %", *BUDGETS, *(f"not filled, {b}" for b in BUDGETS))
     asked = ", ".join(f"{rows} for {budget}" for budget, rows in ROWS.items())
-    lines.append(f"not filled: blocks with room for more than came of the rows asked for ({asked})")
-    return "\n".join(lines)
+    return (
+        f"{table(head, *rows)}\n"
+        f"not filled: % of blocks with room for more than came of the rows asked for ({asked})"
+    )
 
 
 def _time_table(stores: Mapping[str, Mapping[str, Any]]) -> str:
-    lines = [f"{'call, ms':<34}{'rows':>6}{'come: p50':>11}{'min':>5}{'p50':>9}{'p95':>9}"]
+    rows = []
     for name, store in stores.items():
-        if "limit" not in store:
-            asked = [("block", "")]
-        else:
-            asked = [(str(store["limit"]), ""), (str(FOR_A_BLOCK), "_for_a_block")]
-        for rows, ending in asked:
-            lines.append(
-                f"{name if not ending else '':<34}{rows:>6}"
-                f"{store[f'returned_p50{ending}']:>11}{store[f'returned_min{ending}']:>5}"
-                f"{store[f'p50_ms{ending}']:>9.2f}{store[f'p95_ms{ending}']:>9.2f}"
-            )
-    lines += [
-        f"rows: asked for, by default and for a block; come: returned; block: of {TIMED_BUDGET} "
-        "tokens, its memories",
-        f"(median of {ROUNDS} rounds a question, percentiles over questions)",
-    ]
-    return "\n".join(lines)
+        asked = {"block": ""}
+        if "limit" in store:
+            asked = {str(store["limit"]): "", str(FOR_A_BLOCK): "_for_a_block"}
+        for number, ending in asked.items():
+            come = (store[f"returned_p50{ending}"], store[f"returned_min{ending}"])
+            times = (f"{store[f'{p}_ms{ending}']:.2f}" for p in ("p50", "p95"))
+            rows.append(("" if ending else name, number, *come, *times))
+    return "\n".join(
+        (
+            table(("call, ms", "rows", "come: p50", "min", "p50", "p95"), *rows),
+            "rows: asked for, by default and for a block; come: returned; block: of"
+            f" {TIMED_BUDGET} tokens, its memories",
+            f"(median of {ROUNDS} rounds a question, percentiles over questions)",
+        )
+    )
+
+
+@benchmark(report)
+@asked_of_conversations
+def main(
+    where: Where,
+    data: Path,
+    vectors: Path | None,
+    categories: str,
+    limit: int | None,
+    pool: bool,
+    copies: int,
+) -> Figures:
+    """Compare pgmemoir with mem0 and LangGraph on the conversations of DATA, a JSON file.
+
+    Copies are other users' memories, made of other words, with vectors beside the original's; with
+    --pool they are the one user's own, and only times are measured. Takes 3 minutes, with --copies
+    10 --limit 60 five.
+    """
+    kinds = numbers(categories)
+    with ExitStack() as stack:
+        prepare(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pgmemoir-bench-"))))
+        stored, given = held(data, vectors, pool=pool, facts=False, copies=copies)
+        places = chosen(stored.questions, kinds, limit)
+        try:
+            database = stack.enter_context(where.opened())
+            comparison = Comparison(stack, database, stored, given, places)
+            # Several copies of a turn in one memory: which of them is the evidence?
+            stores = comparison.stores(evidence=not pool or copies == 1)
+            return {**comparison.about(), "stores": stores}
+        except Untraceable as error:
+            raise click.ClickException(str(error)) from error
 
 
 if __name__ == "__main__":

@@ -6,15 +6,14 @@ Processor time of the server process, so that other programs do not count.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from statistics import median
 from typing import Any
 
-import click
 import psycopg
-from common import AS_JSON, PG, ServerTime, opened, vector_schema
-from filled import AT_LEAST_1, BUDGET, Amount, Filled, name_of, settings_for
+from common import MODE, Figures, ServerTime, Where, benchmark, count, table, vector_schema
+from filled import BUDGET, Amount, about, name_of, synthetic, told
 from psycopg.conninfo import make_conninfo
 from synthetic import Question
 
@@ -73,19 +72,27 @@ def costs(
     return {way: median(times[1:]) for way, times in spent.items()}
 
 
-@click.command()
-@click.option("--users", type=AT_LEAST_1, default=50, show_default=True, help="Of 120 memories.")
-@click.option("--giant", type=AT_LEAST_1, default=30_000, show_default=True)
-@click.option("--questions", type=AT_LEAST_1, default=20, show_default=True)
-@click.option("--mode", default="execute", show_default=True)
-@PG
-@AS_JSON
-def main(users: int, giant: int, questions: int, mode: str, version: int, as_json: bool) -> None:
-    """Time recalls by the owner, memoir_admin and memoir_agent."""
+def report(result: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    rows = (
+        (case, *(f"{ms:.2f} ({ms / times['owner']:.2f}x)" for ms in times.values()))
+        for case, times in result["cpu_ms"].items()
+    )
+    return f"{told(result)}\n\n{table(('CPU of a recall, ms', *WAYS), *rows)}"
+
+
+@benchmark(report, own=True)
+@count("--users", 50, "Of 120 memories.")
+@count("--giant", 30_000, "Memories of one user more.")
+@count("--questions", 20, "Asked in each round, by each role.")
+@MODE
+def main(where: Where, users: int, giant: int, questions: int, mode: str) -> Figures:
+    """Processor time of recalls by the owner, memoir_admin and memoir_agent, in turn.
+
+    Takes 3 minutes.
+    """
     amount = Amount(users=users, rows=120, dims=384, giant=giant, seed=1)
-    result: dict[str, dict[str, float]] = {}
-    with opened(None, version, None, settings_for(amount, None)) as place:
-        filled = Filled(place, amount.seed, amount.dims)
+    with synthetic(where, amount) as filled, ExitStack() as stack:
         filled.check(mode)
         filled.fill(amount)
         filled.tidy()
@@ -95,27 +102,16 @@ def main(users: int, giant: int, questions: int, mode: str, version: int, as_jso
             '{mode}', {BUDGET}, %s, %s)"""
         conns = {}
         for way, (role, _) in WAYS.items():
-            dsn = make_conninfo(place.dsn, user=f"bench_{role}") if role else place.dsn
-            conn = psycopg.connect(dsn, autocommit=True)
-            conns[way] = conn, ServerTime(conn, place)
+            dsn = filled.place.dsn
+            own = make_conninfo(dsn, user=f"bench_{role}") if role else dsn
+            conn = stack.enter_context(psycopg.connect(own, autocommit=True))
+            conns[way] = conn, ServerTime(conn, filled.place)
+        found = {}
         for title, who in (("of 120", range(users)), (f"of {giant}", range(users, users + 1))):
             asked = filled.questions(amount, who, questions)
             for signals, vectors in (("vector and words", True), ("words", False)):
-                result[f"{title}, {signals}"] = costs(conns, call, asked, vectors)
-        for conn, _ in conns.values():
-            conn.close()
-        filled.close()
-    click.echo(json.dumps(result) if as_json else report(result))
-
-
-def report(result: dict[str, dict[str, float]]) -> str:
-    """The figures for people."""
-    lines = [f"{'CPU of a recall, ms':<32}" + "".join(f"{way:>18}" for way in WAYS)]
-    for case, times in result.items():
-        own = times["owner"]
-        cells = [f"{ms:.2f} ({ms / own:.2f}x)" for ms in times.values()]
-        lines.append(f"{case:<32}" + "".join(f"{cell:>18}" for cell in cells))
-    return "\n".join(lines)
+                found[f"{title}, {signals}"] = costs(conns, call, asked, vectors)
+        return {**about(filled, amount), "cpu_ms": found}
 
 
 if __name__ == "__main__":

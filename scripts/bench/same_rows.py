@@ -6,21 +6,19 @@ the users' earlier rows are too: in one statement and one commit, every value a 
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import nan
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import psycopg
-from common import ServerTime, Statement, vector_schema
+from common import ServerTime, Statement, unmoved
 from filled import BATCH, Batches
 from numpy.typing import NDArray
 from synthetic import Corpus
 
-from pgmemoir.calls import NewMemory, vector_text
+from pgmemoir.calls import NewMemory
 
 # Where the rows of a memory go; into the last any number of them.
 _TABLES = ("memory", "trace", "keyword")
@@ -43,10 +41,6 @@ _AGAIN = """WITH memory AS (
     INSERT INTO memoir_again_keyword ({keyword}) SELECT * FROM unnest({keyword_values})
 )
 SELECT 1"""
-_REMEMBER = """SELECT action, memory_id FROM memoir.remember(
-    %s::text, %s::text, %s::text, %s::text, %s::float8, created_at => %s::timestamptz,
-    session_id => %s::text, turn => %s::int, speaker => %s::text,
-    embedding => %s::{schema}.halfvec)"""
 
 
 @dataclass(frozen=True)
@@ -54,8 +48,7 @@ class Case:
     """What is stored, one a commit.
 
     Attributes:
-        kind: fact: near-duplicates are looked for; turn: of a conversation; slot: a fact that
-            supersedes the one before it; again: a fact that is stored already.
+        kind: fact: near-duplicates are looked for; turn: of a conversation.
         held: memories that a user has; a third as many are then stored one by one.
     """
 
@@ -71,15 +64,7 @@ class Case:
     @property
     def title(self) -> str:
         """The case for people."""
-        what = {"slot": "a fact for a slot", "again": "a fact said again"}.get(
-            self.kind, f"a {self.kind}"
-        )
-        return f"{what}, {self.held} held" + ("" if self.vectors else ", no vector")
-
-    @property
-    def action(self) -> str:
-        """What remember() does, but for a near-duplicate now and then."""
-        return {"slot": "SUPERSEDE", "again": "NOOP"}.get(self.kind, "ADD")
+        return f"a {self.kind}, {self.held} held" + ("" if self.vectors else ", no vector")
 
     def shaped(self, row: NewMemory, place: int) -> NewMemory:
         """A synthetic memory as one of this kind."""
@@ -113,30 +98,23 @@ class SameRows:
             read = ", ".join(f"{f'array_agg({name})' if many else name}::text" for name, _ in found)
             self._rows[table] = _ROWS.format(table=table, values=read).encode()
         self._again = _AGAIN.format(**self._columns, **values).encode()
-        self._remember = _REMEMBER.format(schema=vector_schema(conn)).encode()
 
-    def timed(self, case: Case, server: ServerTime, number: int, warm: int) -> NDArray[np.float64]:
+    def timed(self, case: Case, clock: ServerTime, number: int, warm: int) -> NDArray[np.float64]:
         """Times of remember() and of its rows alone, in turn.
 
         Returns:
             ours and the floor's, in milliseconds and in those of the processor, of ``number``
-            memories: 2 x 2 x number. What does not only add has no floor: NaN.
+            memories: 2 x 2 x number.
         """
         times: list[list[list[float]]] = []
-        gc.disable()
-        try:
+        with unmoved():
             for user, call in self._calls(case):
-                *ours, (action, memory) = self._time(server, call)
-                if action != case.action:
-                    continue
-                floor = [nan, nan]
-                if case.action == "ADD":
-                    *floor, _ = self._time(server, self._same(user, memory))
-                times.append([ours, floor])
+                *ours, (action, memory, _) = self._time(clock, call)
+                if action == "ADD":  # not a near-duplicate, now and then
+                    *floor, _ = self._time(clock, self._same(user, memory))
+                    times.append([ours, floor])
                 if len(times) == number + warm:
                     break
-        finally:
-            gc.enable()
         return np.array(times[warm:]).transpose(1, 2, 0)
 
     def _calls(self, case: Case) -> Iterator[tuple[str, Statement]]:
@@ -152,8 +130,8 @@ class SameRows:
                 )
             ]
             self._fill(user, rows[: case.held])
-            for row in rows[:more] if case.kind == "again" else rows[case.held :]:
-                yield user, self._call(case, user, row)
+            for row in rows[case.held :]:
+                yield user, self._batches.single(user, row)
 
     def _fill(self, user: str, rows: list[NewMemory]) -> None:
         for start in range(0, len(rows), BATCH):
@@ -162,24 +140,6 @@ class SameRows:
         for table, columns in self._columns.items():
             copy = _COPY.format(table=table, columns=columns)
             self._conn.execute(copy.encode(), (user,))
-
-    def _call(self, case: Case, user: str, row: NewMemory) -> Statement:
-        slot = case.kind == "slot"
-        vector = row["vector"]
-        params = (
-            row["content"],
-            row["kind"],
-            user,
-            "user.city" if slot else None,
-            row["importance"],
-            # What is said later supersedes.
-            None if slot else row["created_at"],
-            row["session"],
-            row["turn"],
-            row["speaker"],
-            None if vector is None else vector_text(cast(Any, vector)),
-        )
-        return Statement(self._remember, params)
 
     def _same(self, user: str, memory: int) -> Statement:
         """The statement that inserts the rows of a memory."""
@@ -190,9 +150,9 @@ class SameRows:
             values += row
         return Statement(self._again, tuple(values))
 
-    def _time(self, server: ServerTime, statement: Statement) -> tuple[float, float, Any]:
+    def _time(self, clock: ServerTime, statement: Statement) -> tuple[float, float, Any]:
         """Milliseconds, those of the processor, and the row that came back."""
-        before, start = server.milliseconds(), time.perf_counter()
+        before, start = clock.milliseconds(), time.perf_counter()
         row = self._conn.execute(statement.text, statement.params, prepare=True).fetchone()
         elapsed = (time.perf_counter() - start) * 1000
-        return elapsed, server.milliseconds() - before, row
+        return elapsed, clock.milliseconds() - before, row

@@ -6,8 +6,6 @@ See the README beside this file: what is compared, and what it came to.
 
 from __future__ import annotations
 
-import gc
-import json
 import threading
 import time
 from collections.abc import Mapping
@@ -17,7 +15,22 @@ from typing import Any
 import click
 import numpy as np
 import psycopg
-from common import Database, ServerTime, Statement, milliseconds, opened, percentile, placed
+from common import (
+    Database,
+    Figures,
+    ServerTime,
+    Statement,
+    Where,
+    against_floor,
+    benchmark,
+    count,
+    milliseconds,
+    pairs_once,
+    setting,
+    table,
+    verdict,
+)
+from numpy.typing import NDArray
 
 BAR_MS = 0.2
 BAR_ROWS = 5000
@@ -72,76 +85,53 @@ def _statements(what: str, number: int) -> list[tuple[Statement, Statement]]:
     return made
 
 
-def _timed(
-    conn: psycopg.Connection[Any], server: ServerTime, pairs: list[tuple[Statement, Statement]]
-) -> dict[str, float]:
-    """Times and processor times of both, in turn, each with a commit of its own."""
-    times = np.zeros((2, 2, len(pairs)))
-    gc.disable()
-    try:
-        for place, pair in enumerate(pairs):
-            for which in (0, 1) if place % 2 else (1, 0):
-                before = server.milliseconds()
-                start = time.perf_counter()
-                conn.execute(pair[which].text, pair[which].params, prepare=True)
-                times[which, 0, place] = (time.perf_counter() - start) * 1000
-                times[which, 1, place] = server.milliseconds() - before
-    finally:
-        gc.enable()
-    (ours, cpu), (bare, bare_cpu) = times[:, :, _WARM:].tolist()
+def _added(times: NDArray[np.float64]) -> dict[str, float]:
+    """What the first of two writes takes beyond the second."""
+    (ours, cpu), (bare, bare_cpu) = times.tolist()
+    found = against_floor(ours, bare)
     return {
-        "p50_ms": median(ours),
-        "bare_p50_ms": median(bare),
-        "added_p50_ms": median(ours) - median(bare),
-        "ratio_p50": median(ours) / median(bare),
-        "added_p95_ms": percentile(ours, 95) - percentile(bare, 95),
+        **found,
+        "added_p50_ms": found["p50_ms"] - found["floor_p50_ms"],
+        "added_p95_ms": found["p95_ms"] - found["floor_p95_ms"],
         "added_cpu_ms": median(cpu) - median(bare_cpu),
     }
 
 
-def trigger(conn: psycopg.Connection[Any], server: ServerTime, rows: int) -> dict[str, Any]:
+def trigger(conn: psycopg.Connection[Any], clock: ServerTime, rows: int) -> Figures:
     """What the trigger adds to INSERT, to UPDATE of a column not mapped and of one, to DELETE."""
-    for name in _PAIR:
-        _table(conn, name)
-    _attach(conn, _PAIR[0])
-    found: dict[str, Any] = {}
-    for what in ("insert", "beat", "edit", "delete"):
-        for ending, durable in {"": "on", "_async": "off"}.items():
-            if what != "insert" and not ending:
-                continue
-            conn.execute(f"SET synchronous_commit = {durable}".encode())
-            figures = _timed(conn, server, _statements(what, rows + _WARM))
-            found |= {f"{what}{ending}_{key}": value for key, value in figures.items()}
-            if what == "insert" and not ending:
-                conn.execute("SELECT memoir.detach_source('bench_followed', 'purge')")
-                for name in _PAIR:
-                    _table(conn, name)
-                _attach(conn, _PAIR[0])
-        conn.execute("RESET synchronous_commit")
-    conn.execute("SELECT memoir.detach_source('bench_followed', 'purge')")
+    found: Figures = {}
+    for durable, kinds in (("on", ("insert",)), ("off", ("insert", "beat", "edit", "delete"))):
+        for name in _PAIR:
+            _table(conn, name)
+        _attach(conn, _PAIR[0])
+        ending = "_async" if durable == "off" else ""
+        with setting(conn, "synchronous_commit", durable):
+            for what in kinds:
+                times = pairs_once(conn, clock, _statements(what, rows + _WARM), _WARM)
+                found |= {f"{what}{ending}_{key}": each for key, each in _added(times).items()}
+        conn.execute("SELECT memoir.detach_source('bench_followed', 'purge')")
     return found
 
 
-def fill(conn: psycopg.Connection[Any], server: ServerTime, rows: int) -> dict[str, Any]:
+def fill(conn: psycopg.Connection[Any], clock: ServerTime, rows: int) -> dict[str, Any]:
     """Attach and fill of a table, and the keywords of its memories, which may come later."""
     _table(conn, "bench_filled")
     conn.execute(_FILL.replace("{name}", "bench_filled").encode(), (rows,))
-    before, start = server.milliseconds(), time.perf_counter()
+    before, start = clock.milliseconds(), time.perf_counter()
     _attach(conn, "bench_filled")
     complete = False
     while not complete:
         row = conn.execute("SELECT complete FROM memoir.fill_source('bench_filled')").fetchone()
         complete = row is not None and row[0]
-    seconds, cpu = time.perf_counter() - start, server.milliseconds() - before
-    before = server.milliseconds()
+    seconds, cpu = time.perf_counter() - start, clock.milliseconds() - before
+    before = clock.milliseconds()
     conn.execute("SELECT memoir._source_keywords('cecelia', 0, 1000)")
-    words = server.milliseconds() - before
+    words = clock.milliseconds() - before
     conn.execute("SELECT memoir.detach_source('bench_filled', 'purge')")
     return {
         "fill_rows": rows,
         "fill_rows_per_second": rows / seconds,
         "fill_cpu_ms_per_row": cpu / rows,
-        "fill_rows_per_cpu_second": rows / cpu * 1000,
         "keywords_cpu_ms_per_row": words / 1000,
     }
 
@@ -157,49 +147,27 @@ def locks(place: Database, conn: psycopg.Connection[Any], rows: int) -> dict[str
         statement = Statement(_INSERT.format(name="bench_large").encode(), ("new", "row"))
         with place.connect() as other:
             while not stop.is_set():
-                start = time.perf_counter()
-                other.execute(statement.text, statement.params)
-                waits.append((time.perf_counter() - start) * 1000)
+                waits.append(milliseconds(other, statement))
 
     writer = threading.Thread(target=write)
     writer.start()
-    time.sleep(1)
-    before = max(waits)
-    waits.clear()
-    attached = milliseconds(
-        conn,
-        Statement(_ATTACH, ("bench_large",) * 2),
-    )
-    for _ in range(5):
-        conn.execute("SELECT * FROM memoir.fill_source('bench_large')")
-    conn.execute("SELECT memoir.detach_source('bench_large', 'keep')")
-    stop.set()
-    writer.join()
+    try:
+        time.sleep(1)
+        before = max(waits)
+        waits.clear()
+        attached = milliseconds(conn, Statement(_ATTACH, ("bench_large",) * 2))
+        for _ in range(5):
+            conn.execute("SELECT * FROM memoir.fill_source('bench_large')")
+        conn.execute("SELECT memoir.detach_source('bench_large', 'keep')")
+    finally:
+        stop.set()
+        writer.join()
     return {
         "large_rows": rows,
         "attach_ms": attached,
         "longest_write_ms": max(waits),
         "longest_write_before_ms": before,
     }
-
-
-@click.command()
-@click.option("--rows", default=1000, show_default=True, help="Writes that are timed.")
-@click.option("--fill", "fill_rows", default=100_000, show_default=True, help="Rows to fill.")
-@click.option("--large", default=1_000_000, show_default=True, help="Rows of the large table.")
-@placed
-def main(
-    rows: int, fill_rows: int, large: int, version: int, dsn: str | None, as_json: bool
-) -> None:
-    """Time an attached table."""
-    with opened(dsn, version) as place, place.connect() as conn:
-        server = ServerTime(conn, place)
-        result = trigger(conn, server, rows)
-        if fill_rows:
-            result |= fill(conn, server, fill_rows)
-        if large:
-            result |= locks(place, conn, large)
-    click.echo(json.dumps(result) if as_json else report(result))
 
 
 def report(result: Mapping[str, Any]) -> str:
@@ -211,23 +179,28 @@ def report(result: Mapping[str, Any]) -> str:
         "edit_async": "UPDATE of a mapped column, off",
         "delete_async": "DELETE, off",
     }
-    lines = [f"{'what the trigger adds, ms':<38}{'p50':>8}{'p95':>8}{'CPU':>8}{'ratio':>8}"]
-    for key, title in names.items():
-        figures = (
-            f"{result[f'{key}_{each}']:8.3f}"
-            for each in ("added_p50_ms", "added_p95_ms", "added_cpu_ms")
-        )
-        lines.append(f"{title:<38}{''.join(figures)}{result[f'{key}_ratio_p50']:8.2f}")
-    worst = result["insert_added_p50_ms"]
-    lines.append(f"bar for an INSERT: {BAR_MS} ms, {'kept' if worst < BAR_MS else 'NOT kept'}")
+    columns = {"p50": "added_p50_ms", "p95": "added_p95_ms", "CPU": "added_cpu_ms"}
+    lines = [
+        table(
+            ("what the trigger adds, ms", *columns, "ratio"),
+            *(
+                (
+                    title,
+                    *(f"{result[f'{key}_{each}']:.3f}" for each in columns.values()),
+                    f"{result[f'{key}_ratio_p50']:.2f}",
+                )
+                for key, title in names.items()
+            ),
+        ),
+        verdict("an INSERT, ms", result["insert_added_p50_ms"], BAR_MS),
+    ]
     if "fill_rows" in result:
         rate = result["fill_rows_per_second"]
         lines += [
             "",
             f"attached and filled {result['fill_rows']:,} rows: {rate:,.0f} a second"
-            f" ({result['fill_cpu_ms_per_row']:.3f} ms of CPU a row, that is"
-            f" {result['fill_rows_per_cpu_second']:,.0f} a second of a core)",
-            f"bar: {BAR_ROWS}, {'kept' if rate >= BAR_ROWS else 'NOT kept'}",
+            f" ({result['fill_cpu_ms_per_row']:.3f} ms of CPU a row)",
+            verdict("rows a second", rate, BAR_ROWS, at_least=True),
             f"keywords, afterwards: {result['keywords_cpu_ms_per_row']:.3f} ms of CPU a row",
         ]
     if "large_rows" in result:
@@ -238,6 +211,38 @@ def report(result: Mapping[str, Any]) -> str:
             f" (before: {result['longest_write_before_ms']:.0f})",
         ]
     return "\n".join(lines)
+
+
+@benchmark(report)
+@count("--rows", 1000, "Writes that are timed.")
+@click.option(
+    "--fill",
+    "fill_rows",
+    type=click.IntRange(0),
+    default=100_000,
+    show_default=True,
+    help="Rows to fill.",
+)
+@click.option(
+    "--large",
+    type=click.IntRange(0),
+    default=1_000_000,
+    show_default=True,
+    help="Rows of the large table.",
+)
+def main(where: Where, rows: int, fill_rows: int, large: int) -> Figures:
+    """Time writes of an attached table against those of a bare one, and its first reading.
+
+    Takes 2 minutes.
+    """
+    with where.opened() as place, place.connect() as conn:
+        clock = ServerTime(conn, place)
+        result = {"server_version": place.server, **trigger(conn, clock, rows)}
+        if fill_rows:
+            result |= fill(conn, clock, fill_rows)
+        if large:
+            result |= locks(place, conn, large)
+    return result
 
 
 if __name__ == "__main__":

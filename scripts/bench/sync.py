@@ -13,14 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import click
 import psycopg
-from common import DSN, PG, Database, ServerTime, opened
+from common import Database, Figures, ServerTime, Where, benchmark, table, verdict
 
 from pgmemoir import Memoir
 from pgmemoir.calls import NewMemory
@@ -34,51 +33,40 @@ _ROUNDS = 5
 _KINDS = ("fact", "preference", "lesson", "learning")
 
 
-@click.command()
-@DSN
-@PG
-def main(dsn: str | None, version: int) -> None:
-    """Print seconds by number of memories; exit code 1 when a bar is missed."""
-    print("memories  command  cpu    sql    cpu    edit one  export  edit half  import all")
-    with opened(dsn, version) as place, psycopg.connect(place.dsn, autocommit=True) as conn:
-        figures = [_measure(conn, place, size) for size in SIZES]
-    for size, row in zip(SIZES, figures, strict=True):
-        command, command_cpu, sql, sql_cpu, one, export, half, everything = row
-        print(
-            f"{size:8,}  {command:7.2f}  {command_cpu:4.2f}  {sql:5.2f}  {sql_cpu:5.2f}  {one:8.2f}"
-            f"  {export:6.2f}  {half:9.2f}  {everything:10.2f}"
-        )
-    growth = figures[1][3] / figures[0][3]
-    print(f"SQL of {SIZES[1]:,} against {SIZES[0]:,}: {growth:.1f} times")
-    sys.exit(figures[0][1] > BAR_SECONDS or growth > BAR_GROWTH)
-
-
-def _measure(conn: psycopg.Connection[Any], place: Database, size: int) -> tuple[float, ...]:
-    """Seconds: the command, and SQL alone, with nothing changed, each with its processor time; one
-    edit, the first export, half of all memories edited, and all of them new."""
-    server = ServerTime(conn, place)
+def measured(conn: psycopg.Connection[Any], place: Database, size: int) -> dict[str, float]:
+    """Seconds by what is done, and processor time where nothing changed."""
+    clock = ServerTime(conn, place)
     user = f"user-{size}"
     with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as other:
         folder = Path(name)
         _fill(conn, user, size)
         export = _seconds(lambda: _synced(conn, folder, user))
         conn.execute("ANALYZE")
-        before = server.milliseconds()
+        before = clock.milliseconds()
         sql = median(_seconds(lambda: _synced(conn, folder, user)) for _ in range(_ROUNDS))
-        sql_cpu = (server.milliseconds() - before) / 1000 / _ROUNDS
+        sql_cpu = (clock.milliseconds() - before) / 1000 / _ROUNDS
         spent = _children()
         command = median(
             _seconds(lambda: _command(place.dsn, folder, user)) for _ in range(_ROUNDS)
         )
         command_cpu = (_children() - spent) / _ROUNDS + sql_cpu
         _edit(folder, "answers after 4 ms", "answers soon")
-        one = _seconds(lambda: _synced(conn, folder, user))
+        edit_one = _seconds(lambda: _synced(conn, folder, user))
         _edit(folder, "answers after", "replies after")
-        half = _seconds(lambda: _synced(conn, folder, user))
+        edit_half = _seconds(lambda: _synced(conn, folder, user))
         for path in folder.glob("*.md"):
             (Path(other) / path.name).write_bytes(path.read_bytes())
-        everything = _seconds(lambda: _synced(conn, Path(other), f"{user}-anew"))
-    return command, command_cpu, sql, sql_cpu, one, export, half, everything
+        import_all = _seconds(lambda: _synced(conn, Path(other), f"{user}-anew"))
+    return {
+        "command": command,
+        "command, CPU": command_cpu,
+        "SQL": sql,
+        "SQL, CPU": sql_cpu,
+        "edit one": edit_one,
+        "export": export,
+        "edit half": edit_half,
+        "import all": import_all,
+    }
 
 
 def _fill(conn: psycopg.Connection[Any], user: str, size: int) -> None:
@@ -117,6 +105,41 @@ def _seconds(call: Callable[[], None]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
+
+
+def report(result: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    sizes = result["seconds"]
+    head = ("seconds", *next(iter(sizes.values())))
+    rows = ((size, *(f"{each:.2f}" for each in row.values())) for size, row in sizes.items())
+    return "\n".join(
+        (
+            f"PostgreSQL {result['server_version']}",
+            table(head, *rows),
+            verdict(f"the command's CPU, {SIZES[0]}", result["command_cpu_s"], BAR_SECONDS),
+            verdict(f"SQL of {SIZES[1]} against {SIZES[0]}, CPU", result["growth"], BAR_GROWTH),
+        )
+    )
+
+
+@benchmark(report)
+def main(where: Where) -> Figures:
+    """Time a sync of Markdown files by number of memories; exit 1 when a bar is missed.
+
+    Takes 2 minutes.
+    """
+    with where.opened() as place, place.connect() as conn:
+        found = {f"{size:,}": measured(conn, place, size) for size in SIZES}
+        server = place.server
+    small, large = found.values()
+    growth = large["SQL, CPU"] / small["SQL, CPU"]
+    return {
+        "server_version": server,
+        "seconds": found,
+        "command_cpu_s": small["command, CPU"],
+        "growth": growth,
+        "failed": small["command, CPU"] > BAR_SECONDS or growth > BAR_GROWTH,
+    }
 
 
 if __name__ == "__main__":

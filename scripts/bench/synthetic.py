@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Synthetic memories and questions: seeded, fast, any number of users, for measuring speed.
 
 Memory i of user u is the same whatever else is asked for: rows come in blocks of 1,024 with random
@@ -26,22 +25,16 @@ Not like real memories: there is no grammar and no meaning, words of a topic occ
 each other, every user's topics are drawn from the same 2,000, and times are not in the order of
 insertion (a session has an age of its own, so that a corpus can grow). So the numbers say how fast
 a recall is and whether it finds what scores best, not whether it helps: locomo.py says that.
-
-Run as a script it prints samples and statistics.
 """
 
 from __future__ import annotations
 
-import json
-import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-import click
 import numpy as np
 from lexicon import (
     CAPITAL,
@@ -586,156 +579,3 @@ def _join(parts: list[Memories]) -> Memories:
             else np.concatenate(columns)
         )
     return Memories(**joined)
-
-
-class Statistics:
-    """What a reader needs to judge the generator, of the memories of one user.
-
-    Args:
-        rows, questions: how many of them to look at.
-    """
-
-    def __init__(self, corpus: Corpus, rows: int, questions: int) -> None:
-        start = time.perf_counter()
-        self._memories = corpus.memories(0, 0, rows)
-        self.seconds = time.perf_counter() - start
-        self._questions = corpus.questions(0, rows, 0, questions)
-        self._words = [_content_words(text) for text in self._memories.contents]
-        self._counts = Counter(word for words in self._words for word in words)
-
-    def result(self) -> dict[str, Any]:
-        """All figures, as JSON."""
-        memories, rows = self._memories, len(self._memories)
-        counts = np.sort(np.array(list(self._counts.values())))[::-1]
-        ranks = [10**place for place in range(6) if 10**place <= len(counts)]
-        repeated = np.flatnonzero(memories.duplicate_of >= 0)
-        return {
-            "rows": rows,
-            "seconds": round(self.seconds, 2),
-            "words_per_memory": _spread([len(text.split()) for text in self._english()]),
-            "distinct_words": len(counts),
-            "memories_with_word_of_rank": {rank: int(counts[rank - 1]) for rank in ranks},
-            "cosine": self._cosines(),
-            "cosine_of_near_duplicates": _spread(
-                np.einsum(
-                    "ij,ij->i",
-                    memories.vectors[repeated],
-                    memories.vectors[memories.duplicate_of[repeated]],
-                ).tolist()
-            ),
-            "near_duplicates": len(repeated) / rows,
-            "chinese": float(memories.chinese.mean()),
-            "kinds": {kind: n / rows for kind, n in Counter(memories.kinds).most_common()},
-            "age_days": _spread([(self._newest() - at).days for at in memories.created_at]),
-            "questions": self._found(),
-        }
-
-    def samples(self, number: int) -> str:
-        """Some memories in their order, and questions with what they ask for."""
-        memories = self._memories
-        shown = [
-            f"{memories.kinds[row]:<10} {text}"
-            for row, text in enumerate(memories.contents[:number])
-        ]
-        asked = [
-            f"{each.text}\n    {memories.contents[each.memory]}"
-            for each in self._questions[: number // 2]
-        ]
-        return "\n".join([*shown, "", *asked])
-
-    def _english(self) -> list[str]:
-        memories = self._memories
-        return [text for row, text in enumerate(memories.contents) if not memories.chinese[row]]
-
-    def _newest(self) -> datetime:
-        return max(self._memories.created_at)
-
-    def _cosines(self) -> dict[str, list[float]]:
-        """Of pairs of memories with nothing in common, of a domain, of a first topic."""
-        vectors, topic = self._memories.vectors, self._memories.topics[:, 0]
-        left, right = np.random.default_rng(0).integers(0, len(topic), (2, 200_000))
-        cosine = np.einsum("ij,ij->i", vectors[left], vectors[right])
-        domain = topic * DOMAINS // TOPICS
-        same_topic, same_domain = topic[left] == topic[right], domain[left] == domain[right]
-        return {
-            "unrelated": _spread(cosine[~same_domain].tolist()),
-            "same domain": _spread(cosine[same_domain & ~same_topic].tolist()),
-            "same topic": _spread(cosine[same_topic & (left != right)].tolist()),
-        }
-
-    def _found(self) -> dict[str, Any]:
-        """How the memory asked for ranks by the vector, by words, and by both."""
-        vectors = self._memories.vectors
-        ranks: dict[str, list[int]] = {"vector": [], "words": [], "both": []}
-        cosines, best = [], []
-        for question in self._questions:
-            cosine = vectors @ question.vector
-            cover = self._coverage(question.text)
-            for name, score in (("vector", cosine), ("words", cover), ("both", cosine + cover)):
-                ranks[name].append(int((score > score[question.memory]).sum()))
-            cosines.append(float(cosine[question.memory]))
-            best.append(float(np.sort(cosine)[-20]))
-        return {
-            "number": len(self._questions),
-            "chinese": float(np.mean([question.chinese for question in self._questions])),
-            "cosine_to_its_memory": _spread(cosines),
-            "cosine_to_20th_best": _spread(best),
-            "memory_in_best_20_by": {
-                name: float(np.mean([rank < 20 for rank in found])) for name, found in ranks.items()
-            },
-        }
-
-    def _coverage(self, text: str) -> Floats:
-        """Which part of the question's words, by idf, each memory has."""
-        number = len(self._words)
-        idf = {
-            word: float(np.log(1 + (number - n + 0.5) / (n + 0.5)))
-            for word in _content_words(text)
-            for n in [self._counts[word]]
-        }
-        whole = sum(idf.values()) or 1
-        return np.array(
-            [sum(idf[word] for word in idf.keys() & words) / whole for words in self._words],
-            np.float32,
-        )
-
-
-def _content_words(text: str) -> set[str]:
-    """Words as recall compares them, roughly: no function words, no plural, Chinese pairs."""
-    function = {word.lower() for word in english().strings[: english().function_words]}
-    words = {word.strip(".,?").lower() for word in text.split() if word.isascii()} - function
-    runs = "".join(
-        each if each > "\u2fff" and each not in "，。？" else " " for each in text
-    ).split()
-    pairs = {run[i : i + 2] for run in runs for i in range(len(run) - 1)}
-    return {word.removesuffix("s") for word in words} | pairs
-
-
-def _spread(values: Sequence[float]) -> list[float]:
-    """The 5th, 25th, 50th, 75th and 95th percentile."""
-    return [round(float(each), 3) for each in np.percentile(values, (5, 25, 50, 75, 95))]
-
-
-@click.command()
-@click.option("--rows", default=20_000, show_default=True, help="Memories of one user to look at.")
-@click.option("--questions", default=200, show_default=True, help="Questions to look at.")
-@click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
-@click.option("--seed", default=1, show_default=True, help="Another seed, other memories.")
-@click.option("--samples", default=10, show_default=True, help="Memories to print.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def main(rows: int, questions: int, dims: int, seed: int, samples: int, as_json: bool) -> None:
-    """Print samples and statistics of synthetic memories."""
-    statistics = Statistics(Corpus(seed, dims), rows, questions)
-    result = statistics.result()
-    if as_json:
-        click.echo(json.dumps(result, ensure_ascii=False))
-        return
-    click.echo(statistics.samples(samples) + "\n")
-    click.echo("spreads: 5th, 25th, 50th, 75th, 95th percentile")
-    for name, value in result.items():
-        for part, figure in value.items() if isinstance(value, dict) else [("", value)]:
-            click.echo(f"{f'{name} {part}'.strip():<46} {figure}")
-
-
-if __name__ == "__main__":
-    main()

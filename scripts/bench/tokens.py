@@ -19,13 +19,12 @@ from typing import Any
 
 import click
 import psycopg
-from common import database, percentile, placed, scalar
+from common import FILE, FOLDER, MODE, Figures, Where, benchmark, count, percentile, table
 from conversations import numbers, read
 
 from pgmemoir import Memoir
 from pgmemoir.calls import NewMemory, Recall
 from pgmemoir.cli.output import progress_bar
-from pgmemoir.errors import MemoirError
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -71,56 +70,6 @@ class Block:
     def unused(self) -> float:
         """Tokens of the budget that no line took, as a share of it."""
         return max(0.0, 1 - self.real / self.budget)
-
-
-@click.command()
-@click.option(
-    "--chat",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A JSON file of conversations, as locomo.py reads it: English chat.",
-)
-@click.option(
-    "--chinese",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder of Chinese documents (*.txt): each line is a memory.",
-)
-@click.option(
-    "--tokenizer",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=HERE / "data",
-    help="The folder in which npm installed gpt-tokenizer. Default: scripts/bench/data.",
-)
-@click.option("--mode", default="execute", show_default=True, help="How a recall is weighted.")
-@click.option("--budgets", default="400,800,1600", show_default=True, help="Tokens.")
-@click.option("--questions", type=click.IntRange(1), default=150, show_default=True)
-@placed
-def main(
-    chat: Path | None,
-    chinese: Path | None,
-    tokenizer: Path,
-    mode: str,
-    budgets: str,
-    questions: int,
-    dsn: str | None,
-    version: int,
-    as_json: bool,
-) -> None:
-    """Count the real tokens of blocks of chat, Chinese, code, Markdown, JSON and mixtures."""
-    try:
-        real_tokens(["ready"], tokenizer)
-        with database(dsn, version) as conn:
-            sources = texts(conn, chat, chinese)
-            asked = {name: some(own, questions) for name, own in sources.items()}
-            blocks = ask(conn, sources, asked, mode, numbers(budgets), tokenizer)
-            result = {
-                "mode": mode,
-                "server_version": scalar(conn, "SHOW server_version"),
-                "memories": {name: len(own) for name, own in sources.items()},
-                "blocks": [figures(*of) for of in grouped(blocks)],
-            }
-    except (MemoirError, psycopg.OperationalError, NoTokenizer) as error:
-        raise click.ClickException(str(error)) from error
-    click.echo(json.dumps(result, ensure_ascii=False) if as_json else table(result))
 
 
 def real_tokens(strings: Sequence[str], folder: Path) -> list[int]:
@@ -267,27 +216,75 @@ def figures(name: str, budget: int | None, blocks: Sequence[Block]) -> dict[str,
     }
 
 
-def table(result: Mapping[str, Any]) -> str:
+def report(result: Mapping[str, Any]) -> str:
     """The figures for people."""
     memories = ", ".join(f"{name} {count}" for name, count in result["memories"].items())
+    rows = (
+        (
+            row["source"],
+            row["budget"] or "",
+            row["blocks"],
+            f"{row['over']:.2f}",
+            f"{row['worst_over']:.1f}",
+            f"{row['unused_median']:.1f}",
+            f"{row['unused_p90']:.1f}",
+            f"{row['estimate_above_real']:+.1f}",
+        )
+        for row in result["blocks"]
+    )
+    head = ("budget", "blocks", "over, %", "worst, %", "unused: median", "p90, %", "estimate")
     return "\n".join(
-        [
+        (
+            f"PostgreSQL {result['server_version']}, mode {result['mode']}, tokens: o200k_base",
             f"memories: {memories}",
-            f"mode {result['mode']}, PostgreSQL {result['server_version'].split()[0]}, "
-            "real tokens: o200k_base",
             "",
-            f"{'':<14}{'budget':>7}{'blocks':>8}{'over, %':>9}{'worst, %':>10}"
-            f"{'unused: median':>16}{'p90, %':>8}{'estimate':>10}",
-            *(
-                f"{row['source']:<14}{row['budget'] or '':>7}{row['blocks']:>8}{row['over']:>9.2f}"
-                f"{row['worst_over']:>10.1f}{row['unused_median']:>16.1f}{row['unused_p90']:>8.1f}"
-                f"{row['estimate_above_real']:>+10.1f}"
-                for row in result["blocks"]
-            ),
+            table(("", *head), *rows),
             "",
             "unused: in blocks that left a candidate out; estimate: above the real tokens, %",
-        ]
+        )
     )
+
+
+@benchmark(report)
+@click.option("--chat", type=FILE, help="A file as locomo.py reads it: English chat.")
+@click.option("--chinese", type=FOLDER, help="A folder of Chinese *.txt: each line is a memory.")
+@click.option(
+    "--tokenizer",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=HERE / "data",
+    help="The folder in which npm installed gpt-tokenizer. Default: scripts/bench/data.",
+)
+@MODE
+@click.option("--budgets", default="400,800,1600", show_default=True, help="Tokens.")
+@count("--questions", 150, "Of each sort of text.")
+def main(
+    where: Where,
+    chat: Path | None,
+    chinese: Path | None,
+    tokenizer: Path,
+    mode: str,
+    budgets: str,
+    questions: int,
+) -> Figures:
+    """Count the real tokens of blocks of chat, Chinese, code, Markdown, JSON and mixtures.
+
+    Takes 2 minutes, and Node.js 18 or newer.
+    """
+    wanted = numbers(budgets)
+    try:
+        real_tokens(["ready"], tokenizer)
+        with where.opened() as place, place.connect() as conn:
+            sources = texts(conn, chat, chinese)
+            asked = {name: some(own, questions) for name, own in sources.items()}
+            blocks = ask(conn, sources, asked, mode, wanted, tokenizer)
+            return {
+                "mode": mode,
+                "server_version": place.server,
+                "memories": {name: len(own) for name, own in sources.items()},
+                "blocks": [figures(*of) for of in grouped(blocks)],
+            }
+    except NoTokenizer as error:
+        raise click.ClickException(str(error)) from error
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 import psycopg
-from common import opened, placed, scalar
+from common import DIMS, SECONDS, Figures, Where, benchmark, count, verdict
 
 from pgmemoir import OpenAIEmbedder
 from pgmemoir.worker import Options, Worker
@@ -78,38 +78,6 @@ def measure(dsn: str, url: str, dims: int) -> dict[str, Any]:
     }
 
 
-@click.command()
-@click.option("--memories", default=10_000, show_default=True, help="Memories without a vector.")
-@click.option("--users", default=100, show_default=True, help="Users they belong to.")
-@click.option("--length", default=200, show_default=True, help="Characters of a memory, about.")
-@click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
-@click.option("--seconds", default=0.5, show_default=True, help="Of the model for a request.")
-@placed
-def main(
-    memories: int,
-    users: int,
-    length: int,
-    dims: int,
-    seconds: float,
-    version: int,
-    dsn: str | None,
-    as_json: bool,
-) -> None:
-    """Time a worker beside its model."""
-    with opened(dsn, version) as place, model(dims, seconds) as url:
-        with place.connect() as conn:
-            fill(conn, memories, users, length)
-            server = str(scalar(conn, "SHOW server_version"))
-        result = {
-            "memories": memories,
-            "users": users,
-            "dims": dims,
-            "server_version": server,
-            **measure(place.dsn, url, dims),
-        }
-    click.echo(json.dumps(result) if as_json else report(result))
-
-
 def fill(conn: psycopg.Connection[Any], memories: int, users: int, length: int) -> None:
     """Memories without vectors, the same number for each user."""
     each = {"each": memories // users, "users": users, "length": length}
@@ -118,18 +86,42 @@ def fill(conn: psycopg.Connection[Any], memories: int, users: int, length: int) 
 
 def report(result: Mapping[str, Any]) -> str:
     """The figures for people."""
-    verdict = "kept" if result["overhead"] <= BAR else "NOT kept"
     return "\n".join(
         (
-            f"{result['memories']} memories of {result['users']} users, {result['dims']}"
-            f" dimensions, PostgreSQL {result['server_version'].split()[0]}",
+            f"PostgreSQL {result['server_version']}, {result['memories']:,} memories of"
+            f" {result['users']:,} users, {result['dims']} dimensions",
             f"{result['requests']} requests: the model worked {result['model_s']:.2f} s,"
             f" everything took {result['wall_s']:.2f} s",
             f"overhead of the worker {result['overhead']:.1%},"
             f" its own CPU time {result['worker_cpu_s']:.2f} s",
-            f"bar for the overhead: {BAR:.0%}, {verdict}",
+            verdict("the overhead", result["overhead"], BAR),
         )
     )
+
+
+@benchmark(report)
+@count("--memories", 10_000, "Memories without a vector.")
+@count("--users", 100, "Users they belong to.")
+@count("--length", 200, "Characters of a memory, about.")
+@DIMS
+@click.option("--seconds", type=SECONDS, default=0.5, show_default=True, help="Of a request.")
+def main(
+    where: Where, memories: int, users: int, length: int, dims: int, seconds: float
+) -> Figures:
+    """Time a worker that embeds memories, beside its model.
+
+    Takes a minute; 256 memories are a request to the model.
+    """
+    with where.opened() as place, model(dims, seconds) as url:
+        with place.connect() as conn:
+            fill(conn, memories, users, length)
+        return {
+            "server_version": place.server,
+            "memories": memories,
+            "users": users,
+            "dims": dims,
+            **measure(place.dsn, url, dims),
+        }
 
 
 if __name__ == "__main__":

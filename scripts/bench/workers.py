@@ -6,7 +6,6 @@ See the README beside this file: what is compared, and what it came to.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import random
@@ -21,7 +20,22 @@ from typing import Any
 
 import click
 import psycopg
-from common import Database, Statement, milliseconds, opened, percentile, placed, processes, scalar
+from common import (
+    DURABLE,
+    Database,
+    Figures,
+    Statement,
+    Where,
+    benchmark,
+    count,
+    milliseconds,
+    percentile,
+    processes,
+    scalar,
+    setting,
+    table,
+    verdict,
+)
 
 from pgmemoir.cli.output import progress_bar
 
@@ -118,7 +132,7 @@ def throughput(
     conn.execute(_BARE.encode())
     found: dict[str, float] = {}
     with progress_bar(4 * rounds * jobs, "working") as bar, processes(workers) as pool:
-        for durable in ("on", "off"):
+        for suffix, durable in DURABLE.items():
             rates: dict[str, list[float]] = {"": [], "floor_": []}
             for _ in range(rounds):
                 for name, fill, values, worker in (
@@ -130,7 +144,6 @@ def throughput(
                     conn.execute("VACUUM ANALYZE memoir.job, memoir_floor_job")
                     rates[name].append(per_second(pool, place, worker, workers, durable))
                     bar.update(jobs)
-            suffix = "" if durable == "on" else "_async"
             for name, each in rates.items():
                 found[f"{name}jobs_per_second{suffix}"] = median(each)
             ratios = [ours / bare for ours, bare in zip(rates[""], rates["floor_"], strict=True)]
@@ -142,16 +155,16 @@ def calls(conn: psycopg.Connection[Any], users: int) -> dict[str, float]:
     """Milliseconds of single calls: to enqueue, and to ask who waits when everybody does."""
     times: dict[str, list[float]] = {"enqueue": [], "floor_enqueue": [], "ready_users": []}
     conn.execute("TRUNCATE memoir.job, memoir_floor_job")
-    conn.execute("SET synchronous_commit = off")
-    for number in range(300):
-        ours = Statement(ENQUEUE, ('{"n": 1}', f"user {number}"))
-        times["enqueue"].append(milliseconds(conn, ours))
-        times["floor_enqueue"].append(milliseconds(conn, Statement(_BARE_ENQUEUE, ('{"n": 1}',))))
-    conn.execute(_FILL.encode(), (users, 10 * users))
-    conn.execute("VACUUM ANALYZE memoir.job")
-    for _ in range(5):
-        times["ready_users"].append(milliseconds(conn, Statement(_READY, (10,))))
-    conn.execute("RESET synchronous_commit")
+    with setting(conn, "synchronous_commit", "off"):
+        for number in range(300):
+            ours = Statement(ENQUEUE, ('{"n": 1}', f"user {number}"))
+            bare = Statement(_BARE_ENQUEUE, ('{"n": 1}',))
+            times["enqueue"].append(milliseconds(conn, ours))
+            times["floor_enqueue"].append(milliseconds(conn, bare))
+        conn.execute(_FILL.encode(), (users, 10 * users))
+        conn.execute("VACUUM ANALYZE memoir.job")
+        for _ in range(5):
+            times["ready_users"].append(milliseconds(conn, Statement(_READY, (10,))))
     return {f"{name}_ms": percentile(each, 50) for name, each in times.items()}
 
 
@@ -189,7 +202,6 @@ def killed(
             crashes += 1
     with place.connect() as conn:
         return {
-            "jobs": jobs,
             "done": scalar(conn, "SELECT count(DISTINCT job_id) FROM memoir_bench_done"),
             "twice": scalar(
                 conn, "SELECT count(*) - count(DISTINCT job_id) FROM memoir_bench_done"
@@ -216,67 +228,70 @@ def _open_jobs(place: Database) -> bool:
         return bool(scalar(conn, "SELECT count(*) FROM memoir.job WHERE status <> 'done'"))
 
 
-@click.command()
-@click.option("--jobs", default=10_000, show_default=True, help="Jobs of a round.")
-@click.option("--users", default=100, show_default=True, help="Users they belong to.")
-@click.option(
-    "--waiting", default=10_000, show_default=True, help="Users who wait for ready_users."
-)
-@click.option("--workers", default=4, show_default=True, help="Workers, a process each.")
-@click.option("--rounds", default=3, show_default=True, help="Rounds; the median counts.")
-@click.option("--kill", is_flag=True, help="Kill workers and the server instead, and count.")
-@placed
-def main(
-    jobs: int,
-    users: int,
-    waiting: int,
-    workers: int,
-    rounds: int,
-    kill: bool,
-    version: int,
-    dsn: str | None,
-    as_json: bool,
-) -> None:
-    """Time jobs that have nothing to do, or kill who does them."""
-    with opened(dsn, version) as place, place.connect() as conn:
-        conn.execute(KIND.encode())
-        result: dict[str, Any] = {"server_version": scalar(conn, "SHOW server_version")}
-        if kill:
-            conn.close()
-            result |= killed(place, jobs, users, workers, place.folder is not None)
-        else:
-            result |= {"jobs": jobs, "users": users, "workers": workers}
-            result |= throughput(place, conn, jobs, users, workers, rounds)
-            result |= {"waiting": waiting, **calls(conn, waiting)}
-    click.echo(json.dumps(result) if as_json else report(result))
-
-
 def report(result: Mapping[str, Any]) -> str:
     """The figures for people."""
-    lines = [f"PostgreSQL {result['server_version'].split()[0]}, {result['jobs']} jobs"]
+    head = f"PostgreSQL {result['server_version']}, {result['jobs']} jobs"
     if "twice" in result:
         return "\n".join(
-            [
-                *lines,
+            (
+                head,
                 f"killed: {result['workers_killed']} workers, {result['servers_killed']} servers",
                 f"done: {result['done']}, of them claimed more than once: {result['again']}",
                 f"done twice: {result['twice']}",
-            ]
+            )
         )
-    lines.append(f"{'jobs a second':<36}{'memoir':>9}{'floor':>9}{'ratio':>7}")
-    for suffix, title in (("", ""), ("_async", ", synchronous_commit off")):
-        lines.append(
-            f"{str(result['workers']) + ' workers' + title:<36}"
-            f"{result[f'jobs_per_second{suffix}']:>9.0f}"
-            f"{result[f'floor_jobs_per_second{suffix}']:>9.0f}{result[f'ratio{suffix}']:>7.2f}"
+    rates = (
+        (
+            f"{result['workers']} workers{title}",
+            f"{result[f'jobs_per_second{suffix}']:.0f}",
+            f"{result[f'floor_jobs_per_second{suffix}']:.0f}",
+            f"{result[f'ratio{suffix}']:.2f}",
         )
+        for suffix, title in (("", ""), ("_async", ", synchronous_commit off"))
+    )
     worst = min(result["ratio"], result["ratio_async"])
-    lines += [
-        f"bar for the ratio: {BAR}, {'kept' if worst >= BAR else 'NOT kept'}",
-        f"enqueue: {result['enqueue_ms']:.3f} ms, a bare INSERT {result['floor_enqueue_ms']:.3f}",
-        f"ready_users of {result['waiting']:,} users who wait: {result['ready_users_ms']:.1f} ms",
-    ]
-    return "\n".join(lines)
+    return "\n".join(
+        (
+            head,
+            table(("jobs a second", "memoir", "floor", "ratio"), *rates),
+            verdict("the ratio", worst, BAR, at_least=True),
+            f"enqueue: {result['enqueue_ms']:.3f} ms,"
+            f" a bare INSERT {result['floor_enqueue_ms']:.3f}",
+            f"ready_users of {result['waiting']:,} users who wait:"
+            f" {result['ready_users_ms']:.1f} ms",
+        )
+    )
+
+
+@benchmark(report)
+@count("--jobs", 10_000, "Jobs of a round.")
+@count("--users", 100, "Users they belong to.")
+@count("--waiting", 10_000, "Users who wait for ready_users.")
+@count("--workers", 4, "Workers, a process each.")
+@count("--rounds", 3, "Rounds; the median counts.")
+@click.option("--kill", is_flag=True, help="Kill workers and the server instead, and count.")
+def main(
+    where: Where, jobs: int, users: int, waiting: int, workers: int, rounds: int, kill: bool
+) -> Figures:
+    """Time jobs that have nothing to do, against a bare table, or kill who does them.
+
+    Takes about a minute a round, with --kill 2 minutes.
+    """
+    with where.opened() as place, place.connect() as conn:
+        conn.execute(KIND.encode())
+        result: Figures = {"server_version": place.server, "jobs": jobs}
+        if kill:
+            conn.close()
+            found = killed(place, jobs, users, workers, place.folder is not None)
+            return {**result, **found, "failed": found["twice"] or found["done"] < jobs}
+        return {
+            **result,
+            "users": users,
+            "workers": workers,
+            **throughput(place, conn, jobs, users, workers, rounds),
+            "waiting": waiting,
+            **calls(conn, waiting),
+        }
 
 
 if __name__ == "__main__":

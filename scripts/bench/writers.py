@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 import psycopg
-from common import PRODUCTION, opened, percentile, placed, scalar
+from common import SECONDS, SEED, Figures, Where, benchmark, count, percentile, scalar
 
 USER = "shared"
 
@@ -271,44 +271,20 @@ def write_at_once(dsn: str, writers: int, seconds: float, seed: int) -> list[Wri
         Writer(psycopg.connect(dsn, autocommit=True), random.Random(seed * 1000 + number))
         for number in range(writers)
     ]
-    barrier = threading.Barrier(writers)
+    barrier, over = threading.Barrier(writers), threading.Event()
 
     def work(writer: Writer) -> None:
         barrier.wait()
         end = time.monotonic() + seconds
         with writer.conn:
-            writer.run(lambda: time.monotonic() > end)
+            writer.run(lambda: over.is_set() or time.monotonic() > end)
 
     with ThreadPoolExecutor(writers) as pool:
-        list(pool.map(work, crowd))
+        try:
+            list(pool.map(work, crowd))
+        finally:
+            over.set()  # after Ctrl-C before it is time
     return crowd
-
-
-@click.command()
-@click.option("--writers", default=16, show_default=True, help="How many write at once.")
-@click.option("--seconds", default=60.0, show_default=True, help="For how long.")
-@click.option("--seed", default=1, show_default=True, help="Another seed, other things they do.")
-@placed
-def main(
-    writers: int, seconds: float, seed: int, version: int, dsn: str | None, as_json: bool
-) -> None:
-    """Let writers loose on one user's memory and see what they left; exit 1 if it is not right."""
-    with opened(dsn, version, settings=PRODUCTION) as place:
-        crowd = write_at_once(place.dsn, writers, seconds, seed)
-        with place.connect() as conn:
-            texts = sorted(set().union(*(writer.texts for writer in crowd)))
-            result = {
-                "server_version": scalar(conn, "SHOW server_version"),
-                "writers": writers,
-                "seconds": seconds,
-                "memories": scalar(conn, "SELECT count(*) FROM memoir.memory"),
-                "revisions": scalar(conn, "SELECT count(*) FROM memoir.revision"),
-                **summed(crowd, seconds),
-                "faults": faults(conn, USER, texts),
-            }
-    click.echo(json.dumps(result) if as_json else report(result))
-    if result["faults"] or result["errors"]:
-        raise SystemExit(1)
 
 
 def summed(crowd: Sequence[Writer], seconds: float) -> dict[str, Any]:
@@ -332,7 +308,7 @@ def report(result: Mapping[str, Any]) -> str:
     wrong = [*dict.fromkeys(result["errors"]), *result["faults"]]
     return "\n".join(
         (
-            f"PostgreSQL {result['server_version'].split()[0]}, {result['writers']} writers of one"
+            f"PostgreSQL {result['server_version']}, {result['writers']} writers of one"
             f" user's memory, {result['seconds']:g} s",
             f"{result['calls']} calls, {result['calls_per_second']:.0f} a second:"
             f" p50 {result['p50_ms']:.1f} ms, p95 {result['p95_ms']:.1f},"
@@ -343,6 +319,31 @@ def report(result: Mapping[str, Any]) -> str:
             *wrong[:20],
         )
     )
+
+
+@benchmark(report)
+@count("--writers", 16, "How many write at once.")
+@click.option("--seconds", type=SECONDS, default=60.0, show_default=True, help="For how long.")
+@SEED
+def main(where: Where, writers: int, seconds: float, seed: int) -> Figures:
+    """Let writers loose on one user's memory and see what they left; exit 1 if it is not right.
+
+    Takes as long as --seconds says, and a few more.
+    """
+    with where.opened() as place:
+        crowd = write_at_once(place.dsn, writers, seconds, seed)
+        with place.connect() as conn:
+            texts = sorted(set().union(*(writer.texts for writer in crowd)))
+            result = {
+                "server_version": place.server,
+                "writers": writers,
+                "seconds": seconds,
+                "memories": scalar(conn, "SELECT count(*) FROM memoir.memory"),
+                "revisions": scalar(conn, "SELECT count(*) FROM memoir.revision"),
+                **summed(crowd, seconds),
+                "faults": faults(conn, USER, texts),
+            }
+    return {**result, "failed": bool(result["faults"] or result["errors"])}
 
 
 if __name__ == "__main__":

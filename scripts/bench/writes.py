@@ -6,43 +6,42 @@ See the README beside this file: what is compared, and what it came to.
 
 from __future__ import annotations
 
-import gc
-import json
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
 from statistics import median
-from typing import Any, cast
+from typing import Any
 
 import click
 import numpy as np
 import psycopg
 from common import (
+    COUNT,
+    DIMS,
+    DURABLE,
     SEED,
-    Database,
+    Figures,
     ServerTime,
     Statement,
-    milliseconds,
-    opened,
-    percentile,
-    placed,
-    scalar,
+    Where,
+    against_floor,
+    benchmark,
+    count,
+    first_call,
+    pairs_once,
+    setting,
+    table,
     vector_schema,
+    verdict,
 )
-from filled import BATCH, Batches, name_of
+from filled import Batches, name_of
 from numpy.typing import NDArray
-from psycopg import sql
 from same_rows import Case, SameRows
 from synthetic import Corpus, Memories
 
-from pgmemoir.calls import HalfVectors, HalfVectorsDumper, vector_text
 from pgmemoir.cli.output import progress_bar
 
 # Of the same rows the worst case counts.
 BARS = {"single": 2.0, "batch": 1.5, "same": 3.0, "same_async": 3.0}
-# Whether a commit waits for the disk: what the figures' names end with.
-_DURABLE = {"": "on", "_async": "off"}
 
 # Memories of a user whose memories come one by one.
 _EACH = 120
@@ -71,18 +70,9 @@ CREATE INDEX ON memoir_floor_written (user_id, id)
     INCLUDE (kind, created_at, importance, {covered}content);
 CREATE INDEX memoir_floor_written_ann ON memoir_floor_written
     USING hnsw (embedding {schema}.halfvec_cosine_ops) WHERE ann"""
-# The rows of a large user go into the approximate index, all at once: one by one takes minutes.
-_FLOOR_ANN = """DROP INDEX memoir_floor_written_ann;
-UPDATE memoir_floor_written SET ann = true WHERE user_id = {user};
-CREATE INDEX memoir_floor_written_ann ON memoir_floor_written
-    USING hnsw (embedding {schema}.halfvec_cosine_ops) WHERE ann;
-VACUUM memoir_floor_written"""
-_ONE = """SELECT action, memory_id, reason FROM memoir.remember(%s::text, %s::text, %s::text,
-    importance => %s::float8, created_at => %s::timestamptz, session_id => %s::text,
-    turn => %s::int, speaker => %s::text, embedding => %s::{schema}.halfvec)"""
 _FLOOR_ONE = """INSERT INTO memoir_floor_written
-    (content, kind, user_id, importance, created_at, session_id, turn, speaker, embedding, ann)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::{schema}.halfvec, {ann}) RETURNING id"""
+    (content, kind, user_id, importance, created_at, session_id, turn, speaker, embedding)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s::{schema}.halfvec) RETURNING id"""
 _FLOOR_MANY = """INSERT INTO memoir_floor_written
     (content, kind, user_id, importance, created_at, session_id, turn, speaker, embedding)
 SELECT m.content, m.kind, %s::text, m.importance, m.created_at, m.session_id, m.turn, m.speaker,
@@ -108,16 +98,9 @@ class Writes:
         # An index entry has room for about 768 dimensions beside the text.
         covered = "embedding, " if dims <= 768 else ""
         conn.execute(_FLOOR.format(schema=schema, dims=dims, covered=covered).encode())
-        self._statements = {
-            name: text.format(schema=schema, ann=name == "floor_ann").encode()
-            for name, text in (
-                ("one", _ONE),
-                ("floor_one", _FLOOR_ONE),
-                ("floor_ann", _FLOOR_ONE),
-                ("floor_many", _FLOOR_MANY),
-            )
-        }
-        self._conn, self._schema = conn, schema
+        self._floor_one, self._floor_many = (
+            text.format(schema=schema).encode() for text in (_FLOOR_ONE, _FLOOR_MANY)
+        )
         self._batches = Batches(conn)
         self._corpus = Corpus(seed, dims)
         self._users = 0
@@ -126,48 +109,18 @@ class Writes:
         """So many memories of small users, each as memoir's statement and the floor's."""
         for start in range(0, number, _EACH):
             user, rows = self._user(min(_EACH, number - start))
-            yield from self._pairs(user, rows, "floor_one")
-
-    def _pairs(
-        self, user: str, rows: Memories, floor: str
-    ) -> Iterator[tuple[Statement, Statement]]:
-        for row in rows.rows():
-            fields = (row["importance"], row["created_at"], row["session"], row["turn"])
-            vector = vector_text(cast(Any, row["vector"]))
-            params = (row["content"], row["kind"], user, *fields, row["speaker"], vector)
-            yield (
-                Statement(self._statements["one"], params),
-                Statement(self._statements[floor], params),
-            )
-
-    def promoted(self, held: int, number: int) -> list[tuple[Statement, Statement]]:
-        """So many memories of a user who holds many, and has an approximate index in both.
-
-        Raises:
-            click.UsageError: maintain() gives a user of this size no index.
-        """
-        conn, (user, rows) = self._conn, self._user(held + number)
-        for start in range(0, held, BATCH):
-            for statement in self._batch(user, rows.part(start, min(start + BATCH, held))):
-                conn.execute(statement.text, statement.params)
-        conn.execute("SELECT memoir.maintain(%s)", (user,))
-        if not scalar(conn, f"SELECT ann FROM memoir.profile WHERE user_id = '{user}'"):
-            raise click.UsageError(f"a user of {held} memories gets no approximate index")
-        literal = sql.Literal(user).as_string()
-        for each in _FLOOR_ANN.format(schema=self._schema, user=literal).split(";"):
-            conn.execute(each.encode())
-        return list(self._pairs(user, rows.part(held, held + number), "floor_ann"))
+            for row in rows.rows():
+                ours = self._batches.single(user, row)
+                yield ours, Statement(self._floor_one, ours.params)
 
     def batch(self, size: int) -> tuple[Statement, Statement]:
         """So many memories of a user in one statement."""
-        return self._batch(*self._user(size))
-
-    def _batch(self, user: str, rows: Memories) -> tuple[Statement, Statement]:
+        user, rows = self._user(size)
         call = self._batches.call(user, rows.rows())
         memories, vectors, _ = call.params
         return (
             Statement(call.statement, call.params),
-            Statement(self._statements["floor_many"], (user, memories, vectors)),
+            Statement(self._floor_many, (user, memories, vectors)),
         )
 
     def _user(self, rows: int) -> tuple[str, Memories]:
@@ -176,75 +129,27 @@ class Writes:
         return name_of(self._users), self._corpus.memories(self._users, 0, rows)
 
 
-def timed(
-    conn: psycopg.Connection[Any],
-    server: ServerTime,
-    rivals: Sequence[tuple[Statement, Statement]],
-    warm: int,
-) -> dict[str, float | None]:
-    """Time both statements of every pair, in turn, each with a commit of its own."""
-    times = np.zeros((2, 2, len(rivals)))
-    gc.disable()
-    try:
-        for place, pair in enumerate(rivals):
-            for which in (0, 1) if place % 2 else (1, 0):
-                before = server.milliseconds()
-                times[which, 0, place] = milliseconds(conn, pair[which])
-                times[which, 1, place] = server.milliseconds() - before
-    finally:
-        gc.enable()
-    return figures(times[:, :, warm:])
-
-
 def figures(times: NDArray[np.float64]) -> dict[str, float | None]:
     """Of ours and the floor's times and processor times; None for what was not measured."""
     (ours, our_cpu), (floor, floor_cpu) = times.tolist()
-    found = {
-        "p50_ms": median(ours),
-        "p95_ms": percentile(ours, 95),
-        "floor_p50_ms": median(floor),
-        "floor_p95_ms": percentile(floor, 95),
-        "ratio_p50": median(ours) / median(floor),
-        "cpu_p50_ms": median(our_cpu),
-        "floor_cpu_p50_ms": median(floor_cpu),
-    }
-    return {name: None if isnan(value) else value for name, value in found.items()}
-
-
-@contextmanager
-def _set(conn: psycopg.Connection[Any], name: str, value: str) -> Iterator[None]:
-    conn.execute(f"SET {name} = {value}".encode())
-    yield
-    conn.execute(f"RESET {name}".encode())
-
-
-def first_call(place: Database, call: Callable[[], tuple[Statement, Statement]]) -> float:
-    """Milliseconds of a first call on a new connection, less those of a first SELECT 1."""
-    found = []
-    for _ in range(_CONNECTIONS):
-        with place.connect() as conn:
-            conn.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
-            start = time.perf_counter()
-            conn.execute("SELECT 1").fetchall()
-            simple = (time.perf_counter() - start) * 1000
-            found.append(milliseconds(conn, call()[0]) - simple)
-    return median(found)
+    cpu = {"cpu_p50_ms": median(our_cpu), "floor_cpu_p50_ms": median(floor_cpu)}
+    known = {name: None if isnan(value) else value for name, value in cpu.items()}
+    return {**against_floor(ours, floor), **known}
 
 
 def cases(held: Sequence[int]) -> list[Case]:
-    """What is measured against the same rows; of the last two nothing is demanded."""
-    plain = [
+    """What is measured against the same rows."""
+    return [
         Case(kind, number, vectors)
         for kind in ("fact", "turn")
         for number in held
         for vectors in (True, False)
     ]
-    return [*plain, Case("slot", held[0], True), Case("again", held[0], True)]
 
 
 def against_same_rows(
     conn: psycopg.Connection[Any],
-    server: ServerTime,
+    clock: ServerTime,
     seed: int,
     dims: int,
     rows: int,
@@ -253,110 +158,47 @@ def against_same_rows(
     """The figures of every case, and the worst ratio of those that only add."""
     same, every = SameRows(conn, seed, dims), cases(held)
     result: dict[str, Any] = {"held": list(held)}
-    with progress_bar(len(every) * len(_DURABLE) * rows, "storing, and the same rows") as bar:
+    with progress_bar(len(every) * len(DURABLE) * rows, "storing, and the same rows") as bar:
         for case in every:
-            for ending, durable in _DURABLE.items():
-                with _set(conn, "synchronous_commit", durable):
-                    found = figures(same.timed(case, server, rows, _WARM))
+            for ending, durable in DURABLE.items():
+                with setting(conn, "synchronous_commit", durable):
+                    found = figures(same.timed(case, clock, rows, _WARM))
                 result |= {f"{case.name}{ending}_{key}": each for key, each in found.items()}
                 bar.update(rows)
-    for ending in _DURABLE:
-        adding = [case.name for case in every if case.action == "ADD"]
-        worst = max(result[f"{name}{ending}_ratio_p50"] for name in adding)
-        result[f"same{ending}_ratio_p50"] = worst
+    for ending in DURABLE:
+        ratios = [result[f"{case.name}{ending}_ratio_p50"] for case in every]
+        result[f"same{ending}_ratio_p50"] = max(ratios)
     return result
-
-
-@click.command()
-@click.option("--rows", default=2000, show_default=True, help="Memories stored one by one.")
-@click.option("--batches", default=10, show_default=True, help="Batches.")
-@click.option("--batch-size", default=1000, show_default=True, help="Memories of a batch.")
-@click.option(
-    "--held",
-    default=(120, 2000),
-    show_default=True,
-    multiple=True,
-    help="Memories of a user who is given others, against the same rows alone.",
-)
-@click.option("--promoted", default=0, help="Also store for a user who holds so many.")
-@click.option("--dims", default=384, show_default=True, help="Dimensions of the vectors.")
-@SEED
-@placed
-def main(
-    rows: int,
-    batches: int,
-    batch_size: int,
-    held: tuple[int, ...],
-    promoted: int,
-    dims: int,
-    seed: int,
-    version: int,
-    dsn: str | None,
-    as_json: bool,
-) -> None:
-    """Time the storing of synthetic memories."""
-    with opened(dsn, version) as place, place.connect() as conn:
-        writes, server = Writes(conn, seed, dims), ServerTime(conn, place)
-        result: dict[str, Any] = {
-            "rows": rows,
-            "batch_size": batch_size,
-            "dims": dims,
-            "server_version": scalar(conn, "SHOW server_version"),
-        }
-        with progress_bar(2 * rows + batches * batch_size, "storing") as bar:
-            for ending, durable in _DURABLE.items():
-                with _set(conn, "synchronous_commit", durable):
-                    found = timed(conn, server, list(writes.singles(rows + _WARM)), _WARM)
-                result |= {f"single{ending}_{key}": value for key, value in found.items()}
-                bar.update(rows)
-            pairs = []
-            for _ in range(batches + 1):
-                pairs.append(writes.batch(batch_size))
-                bar.update(batch_size if len(pairs) > 1 else 0)
-            found = timed(conn, server, pairs, 1)
-            result |= {f"batch_{key}": value for key, value in found.items()}
-            if promoted:
-                found = timed(conn, server, writes.promoted(promoted, rows + _WARM), _WARM)
-                result |= {f"promoted_{key}": value for key, value in found.items()}
-        result |= against_same_rows(conn, server, seed, dims, rows, held)
-        result["first_call_ms"] = first_call(place, lambda: next(writes.singles(1)))
-        result["first_batch_call_ms"] = first_call(place, lambda: writes.batch(1))
-    click.echo(json.dumps(result) if as_json else report(result))
 
 
 def report(result: Mapping[str, Any]) -> str:
     """The figures for people."""
-    rows = [
-        ("single", "one memory a commit"),
-        ("single_async", "the same, synchronous_commit off"),
-        ("batch", f"{result['batch_size']} memories a commit"),
-        ("promoted", "one of a user with an own index"),
-    ]
-    same = [
-        (f"{case.name}{ending}", f"{case.title}{', not durable' if ending else ''}")
+    rows = {
+        "single": "one memory a commit",
+        "single_async": "the same, synchronous_commit off",
+        "batch": f"{result['batch_size']} memories a commit",
+    }
+    same = {
+        f"{case.name}{ending}": f"{case.title}{', not durable' if ending else ''}"
         for case in cases(result["held"])
-        for ending in _DURABLE
-    ]
-    lines = [
-        f"PostgreSQL {result['server_version'].split()[0]}, {result['dims']} dimensions",
-        "",
-        *_table("against a bare table, ms", rows, result),
-        "",
-        *_table("against the same rows alone, ms", same, result),
-        "",
-    ]
-    for name, bar in BARS.items():
-        ratio = result[f"{name}_ratio_p50"]
-        verdict = "kept" if ratio <= bar else "NOT kept"
-        lines.append(f"bar for the ratio, {name}: {bar}, {verdict} ({ratio:.2f})")
-    lines.append(
-        f"first call on a new connection: {result['first_call_ms']:.1f},"
-        f" first batch: {result['first_batch_call_ms']:.1f}"
+        for ending in DURABLE
+    }
+    return "\n".join(
+        (
+            f"PostgreSQL {result['server_version']}, {result['dims']} dimensions",
+            "",
+            _table("against a bare table, ms", rows, result),
+            "",
+            _table("against the same rows alone, ms", same, result),
+            "",
+            *(verdict(f"{n}, ratio", result[f"{n}_ratio_p50"], bar) for n, bar in BARS.items()),
+            f"first call on a new connection: {result['first_call_ms']:.1f},"
+            f" first batch: {result['first_batch_call_ms']:.1f}",
+        )
     )
-    return "\n".join(lines)
 
 
-def _table(title: str, rows: Sequence[tuple[str, str]], result: Mapping[str, Any]) -> Iterator[str]:
+def _table(title: str, rows: Mapping[str, str], result: Mapping[str, Any]) -> str:
     columns = {
         "p50": ("p50_ms", 3),
         "p95": ("p95_ms", 3),
@@ -365,15 +207,73 @@ def _table(title: str, rows: Sequence[tuple[str, str]], result: Mapping[str, Any
         "CPU": ("cpu_p50_ms", 3),
         "floor": ("floor_cpu_p50_ms", 3),
     }
-    yield f"{title:<40}" + "".join(f"{name:>10}" for name in columns)
-    for name, meaning in rows:
-        if f"{name}_p50_ms" in result:
-            yield f"{meaning:<40}" + "".join(
-                f"{'-':>10}"
-                if (value := result[f"{name}_{key}"]) is None
-                else f"{value:>10.{digits}f}"
-                for key, digits in columns.values()
-            )
+
+    def cell(name: str, digits: int) -> str:
+        return "-" if result[name] is None else f"{result[name]:.{digits}f}"
+
+    return table(
+        (title, *columns),
+        *(
+            (meaning, *(cell(f"{name}_{key}", digits) for key, digits in columns.values()))
+            for name, meaning in rows.items()
+        ),
+    )
+
+
+@benchmark(report)
+@count("--rows", 2000, "Memories stored one by one.")
+@count("--batches", 10, "Batches.")
+@count("--batch-size", 1000, "Memories of a batch.")
+@click.option(
+    "--held",
+    type=COUNT,
+    default=(120, 2000),
+    show_default=True,
+    multiple=True,
+    help="Memories of a user who is given others, against the same rows alone.",
+)
+@DIMS
+@SEED
+def main(
+    where: Where,
+    rows: int,
+    batches: int,
+    batch_size: int,
+    held: tuple[int, ...],
+    dims: int,
+    seed: int,
+) -> Figures:
+    """Time the storing of synthetic memories, one a commit and many at once.
+
+    Takes 20 minutes, with --rows 200 --batches 5 three.
+    """
+    with where.opened() as place, place.connect() as conn:
+        writes, clock = Writes(conn, seed, dims), ServerTime(conn, place)
+        result: Figures = {
+            "server_version": place.server,
+            "rows": rows,
+            "batch_size": batch_size,
+            "dims": dims,
+        }
+        with progress_bar(2 * rows + batches * batch_size, "storing") as bar:
+            for ending, durable in DURABLE.items():
+                pairs = list(writes.singles(rows + _WARM))
+                with setting(conn, "synchronous_commit", durable):
+                    found = figures(pairs_once(conn, clock, pairs, _WARM))
+                result |= {f"single{ending}_{key}": value for key, value in found.items()}
+                bar.update(rows)
+            pairs = [writes.batch(batch_size) for _ in range(batches + 1)]
+            found = figures(pairs_once(conn, clock, pairs, 1))
+            result |= {f"batch_{key}": value for key, value in found.items()}
+            bar.update(batches * batch_size)
+        result |= against_same_rows(conn, clock, seed, dims, rows, held)
+        for name, pairs in (
+            ("", [*writes.singles(_CONNECTIONS)]),
+            ("batch_", [writes.batch(1) for _ in range(_CONNECTIONS)]),
+        ):
+            calls = first_call(place, [ours for ours, _ in pairs])
+            result[f"first_{name}call_ms"] = calls["first_call_ms"]
+    return result
 
 
 if __name__ == "__main__":

@@ -39,7 +39,6 @@ def test_writes_prints_times_of_single_memories_and_of_batches(
     )
     assert found["same_ratio_p50"] >= found["turn_9_words_ratio_p50"] > 0
     assert found["same_async_ratio_p50"] >= found["fact_9_async_ratio_p50"] > 0
-    assert found["slot_9_ratio_p50"] is None
     assert found["first_call_ms"] > 0
     # Both tables were given the same: but for the first calls, which are memoir's alone.
     (stored,) = db.execute(

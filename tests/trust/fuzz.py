@@ -1,9 +1,10 @@
-#!/usr/bin/env python3
 """Every public function with arguments nobody should pass: what it answers, and how fast.
 
-See the README beside this file. A call ends with rows, with an error of class ME that the comment
-of the function names, or because PostgreSQL cannot read an argument as its type. Anything else is a
-defect.
+A call has good arguments by the names of its parameters. None to two are exchanged for NULL, empty,
+very long, signs of every script, SQL and patterns, NaN, infinity, the first and last of all dates,
+vectors of other lengths, deep documents, or exports with a part exchanged. It ends with rows, with
+an error of class ME that the comment of the function names, or because PostgreSQL cannot read an
+argument as its type. Anything else is a defect, and so is a call of more than 2 s.
 """
 
 from __future__ import annotations
@@ -12,15 +13,13 @@ import json
 import random
 import re
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
-import click
 import psycopg
-from arguments import Arguments, Call, Function, functions
-from common import opened, placed
+from tests.trust.arguments import Arguments, Call, Function
 
 # D0 promises a recall under 0.5 s always; nothing may keep a caller waiting for longer than this.
 SLOWEST_MS = 2_000
@@ -50,24 +49,6 @@ class Outcome:
     message: str
     milliseconds: float
     context: str = ""
-
-
-@dataclass
-class Tally:
-    """What became of the calls of one function."""
-
-    outcomes: list[Outcome] = field(default_factory=list)
-
-    def count(self, ending: Ending) -> int:
-        return sum(outcome.ending == ending for outcome in self.outcomes)
-
-    @property
-    def codes(self) -> Counter[str]:
-        return Counter(o.code for o in self.outcomes if o.code != "00000")
-
-    @property
-    def slowest(self) -> float:
-        return max((outcome.milliseconds for outcome in self.outcomes), default=0.0)
 
 
 def build_world(conn: psycopg.Connection[Any]) -> None:
@@ -154,15 +135,13 @@ class Fuzz:
         conn.execute(f"SET statement_timeout = {SLOWEST_MS}")
         conn.execute("SET client_min_messages = error")
 
-    def run(self, made: Iterable[Call]) -> dict[str, Tally]:
+    def run(self, made: Sequence[Call]) -> list[Outcome]:
         """The calls in rounds; nothing of them stays."""
-        tallies: dict[str, Tally] = defaultdict(Tally)
-        queue = list(made)
-        for start in range(0, len(queue), _ROUND):
+        outcomes = []
+        for start in range(0, len(made), _ROUND):
             with self._conn.transaction(force_rollback=True):
-                for call in queue[start : start + _ROUND]:
-                    tallies[call.function.name].outcomes.append(self.ended(call))
-        return dict(sorted(tallies.items()))
+                outcomes += [self.ended(call) for call in made[start : start + _ROUND]]
+        return outcomes
 
     def ended(self, call: Call) -> Outcome:
         """One call, within the transaction there is."""
@@ -229,27 +208,6 @@ def drawn(
     return made
 
 
-def report(tallies: Mapping[str, Tally], seconds: float) -> str:
-    """A line a function, then what is wrong."""
-    head = f"{'function':<26}{'calls':>6}{'results':>9}{'refused':>9}{'unread':>8}{'defects':>9}"
-    lines = [f"{head}{'slowest ms':>12}  errors"]
-    for name, tally in tallies.items():
-        counts = [tally.count(e) for e in ("result", "refused", "unreadable", "defect")]
-        codes = ", ".join(f"{code} {count}" for code, count in sorted(tally.codes.items()))
-        lines.append(
-            f"{name:<26}{len(tally.outcomes):>6}{counts[0]:>9}{counts[1]:>9}{counts[2]:>8}"
-            f"{counts[3]:>9}{tally.slowest:>12.1f}  {codes}"
-        )
-    every = [outcome for tally in tallies.values() for outcome in tally.outcomes]
-    ends = Counter(outcome.ending for outcome in every)
-    lines.append(
-        f"\n{len(every)} calls of {len(tallies)} functions in {seconds:.0f} s: {ends['result']}"
-        f" results, {ends['refused']} refused, {ends['unreadable']} unreadable arguments,"
-        f" {ends['defect']} defects"
-    )
-    return "\n".join([*lines, *defects(every)])
-
-
 def defects(every: Iterable[Outcome]) -> list[str]:
     """Defects of one kind together, with examples."""
     kinds: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
@@ -263,32 +221,3 @@ def defects(every: Iterable[Outcome]) -> list[str]:
         lines += [f"    {one.call}" for one in found[:_EXAMPLES]]
         lines += [f"    at {line}" for line in found[0].context.splitlines()[:3]]
     return lines
-
-
-@click.command()
-@click.option("--calls", "total", default=10_000, show_default=True, help="How many in all.")
-@click.option("--seed", default=1, show_default=True, help="Another seed, other arguments.")
-@click.option("--only", multiple=True, help="Only this function; may be repeated.")
-@placed
-def main(
-    total: int, seed: int, only: tuple[str, ...], version: int, dsn: str | None, as_json: bool
-) -> None:
-    """Call every public function with generated arguments; exit code 1 on a defect."""
-    with opened(dsn, version) as place, place.connect() as conn:
-        build_world(conn)
-        found = [f for f in functions(conn) if not only or f.name in only]
-        made = drawn(conn, found, total, seed)
-        start = time.perf_counter()
-        tallies = Fuzz(conn).run(made)
-        seconds = time.perf_counter() - start
-    wrong = sum(tally.count("defect") for tally in tallies.values())
-    if as_json:
-        names = {name: dict(tally.codes) for name, tally in tallies.items()}
-        click.echo(json.dumps({"calls": len(made), "defects": wrong, "errors": names}))
-    else:
-        click.echo(report(tallies, seconds))
-    raise SystemExit(bool(wrong))
-
-
-if __name__ == "__main__":
-    main()
