@@ -11,6 +11,7 @@ numbers until its strings are joined.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -171,7 +172,7 @@ def _english_words(rng: np.random.Generator) -> Iterator[str]:
         return parts[rng.integers(len(parts))]
 
     while True:
-        syllables = int(rng.choice(3, p=(0.06, 0.74, 0.2)))
+        syllables = bisect((0.06, 0.8), rng.random())
         inner = "".join(pick(_VOWELS) + pick(_MIDDLES) for _ in range(syllables))
         word = pick(_ONSETS) + inner + pick(_LAST_VOWELS) + pick(_ENDS)
         if len(word) > 2 and word not in seen:

@@ -6,7 +6,8 @@
 -- Roles are of the whole cluster: another database may have made them, and who installs may not be
 -- allowed to. Rights are set by difference from what is, each time sql/ runs and by grant_access():
 -- a row of the catalogue that is as it should be is not written again (the migration runner tells
--- functions that are gone from sql/ by rows that were not).
+-- functions that are gone from sql/ by rows that were not). One statement has all objects that get
+-- the same right for the same roles.
 
 CREATE OR REPLACE FUNCTION _role_names() RETURNS text[]
     LANGUAGE sql IMMUTABLE
@@ -312,14 +313,20 @@ DECLARE
 BEGIN
     PERFORM _secure_tables();
     FOR statement IN
-        SELECT format('REVOKE %s ON %s FROM %s', g."right", g.object, string_agg(g.role, ', '))
-        FROM (SELECT * FROM _rights_given() EXCEPT SELECT * FROM _rights_due()) AS g
-        GROUP BY g.object, g."right"
-        UNION ALL
-        SELECT format('GRANT %s ON %s TO %s', d."right", d.object,
-                      string_agg(d.role, ', ' ORDER BY d.role))
-        FROM (SELECT * FROM _rights_due() EXCEPT SELECT * FROM _rights_given()) AS d
-        GROUP BY d.object, d."right"
+        SELECT format(CASE WHEN s.due THEN 'GRANT %s ON %s %s TO %s'
+                           ELSE 'REVOKE %s ON %s %s FROM %s' END,
+                      s."right", s.type, string_agg(s.name, ', '), s.roles)
+        FROM (
+            SELECT r.due, r."right", split_part(r.object, ' ', 1) AS type,
+                   substr(r.object, strpos(r.object, ' ') + 1) AS name,
+                   string_agg(r.role, ', ' ORDER BY r.role) AS roles
+            FROM (SELECT object, "right", role, d IS NOT NULL AS due
+                  FROM _rights_due() AS d
+                  FULL JOIN _rights_given() AS g USING (object, "right", role)
+                  WHERE d IS NULL OR g IS NULL) AS r
+            GROUP BY r.object, r."right", r.due
+        ) AS s
+        GROUP BY s.due, s."right", s.type, s.roles
         ORDER BY 1 DESC
     LOOP
         EXECUTE statement;

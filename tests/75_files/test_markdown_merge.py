@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 import psycopg
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.markdown_folder import Folder
-from tests.rows import call, remember, set_to, store
+from tests.rows import call, remember, store
 
 KINDS = {"fact": "Known facts", "goal": "Plans", "preference": "User preferences"}
 NUMBERS = range(6)
@@ -77,11 +78,11 @@ def _put(folder: Folder, kind: str, line: str) -> None:
     folder.edit(f"## {KINDS[kind]}\n\n", f"## {KINDS[kind]}\n\n{line}")
 
 
+@pytest.mark.usefixtures("side_by_side", "planned_once")
 @given(CHANGES, CHANGES, st.sampled_from(["report", "ours", "theirs"]))
 @examples(40)
 def test_both_sides_agree_after_a_sync(tx, in_file, in_database, strategy):
     with tx.transaction(force_rollback=True):
-        set_to(tx, consolidate=False)
         kinds = sorted(KINDS)
         ids = store(tx, ({"content": f"number {n}", "kind": kinds[n % 3]} for n in NUMBERS))
         folder = Folder(tx, files={"memory": None})

@@ -13,7 +13,10 @@ pytestmark = pytest.mark.once
 FEW = ("--clients", "2", "--users", "3", "--rows", "2", "--dims", "8", "--seconds", "0.2")
 
 
-def test_load_prints_times_and_that_nothing_failed(dsn: str) -> None:
+def test_load_prints_times_and_that_nothing_failed(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load, "_MADE", 20)
     options = ["--dsn", dsn, *FEW, "--maintain", "--worker"]
     done = CliRunner().invoke(load.main, [*options, "--json"], catch_exceptions=False)
     found = json.loads(done.stdout)
