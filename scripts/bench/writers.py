@@ -88,7 +88,7 @@ _FAULTS = {
           AND k.keyword NOT IN (SELECT f.keyword FROM memoir._keywords(m.content) AS f)""",
     "a profile part that is not of its goals": """
         SELECT s.memory_ids[1]
-        FROM memoir.profile AS p, memoir._profile_snippet(p.user_id, 'infinity') AS s
+        FROM memoir.profile AS p, memoir._profile_snippet(p.user_id, 'infinity', 2147483647) AS s
         WHERE p.user_id = %(user)s AND (p.snippet, p.snippet_ids) <> (s.snippet, s.memory_ids)""",
     # But for memories of a transaction that was open during the count: the next one has them.
     "a word that is not in as many memories as are counted": """

@@ -43,7 +43,8 @@ CREATE OR REPLACE FUNCTION _is_open(status text) RETURNS boolean
         'in_progress', 'pending', 'open', 'active', 'started', 'doing', 'ongoing', 'todo', 'to_do',
         'planned', '进行中', '待办', '待处理', '未开始');
 
-CREATE OR REPLACE FUNCTION _profile_snippet(user_id text, known_until timestamptz,
+-- A goal or a capability that does not fit the budget is left out, the next may fit.
+CREATE OR REPLACE FUNCTION _profile_snippet(user_id text, known_until timestamptz, budget int,
                                             OUT snippet text, OUT memory_ids bigint[])
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -52,6 +53,7 @@ DECLARE
     goal_limit CONSTANT int := (SELECT value::int FROM setting WHERE name = 'profile_goals');
     token_limit CONSTANT int := (SELECT value::int FROM setting WHERE name = 'profile_tokens');
     entry record;
+    added text;
 BEGIN
     snippet := '';
     memory_ids := '{}';
@@ -81,10 +83,11 @@ BEGIN
     LOOP
         CONTINUE WHEN entry.part = 2
             AND estimate_tokens(snippet || entry.heading || entry.line) + 8 > token_limit;
-        IF strpos(snippet, '## ' || entry.heading || E'\n') = 0 THEN
-            snippet := snippet || '## ' || entry.heading || E'\n';
-        END IF;
-        snippet := snippet || '- ' || entry.line || E'\n';
+        added := CASE WHEN strpos(snippet, '## ' || entry.heading || E'\n') = 0
+                      THEN '## ' || entry.heading || E'\n' ELSE '' END
+            || '- ' || entry.line || E'\n';
+        CONTINUE WHEN _token_cost(snippet || added) > budget;
+        snippet := snippet || added;
         memory_ids := memory_ids || entry.memory_id;
     END LOOP;
 END $$;
@@ -118,15 +121,15 @@ BEGIN
     INSERT INTO profile AS p (user_id) VALUES (_refresh_profile.user_id)
     ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
     PERFORM 1 FROM profile AS p WHERE p.user_id = _refresh_profile.user_id FOR UPDATE;
-    made := _profile_snippet(user_id, 'infinity');
+    made := _profile_snippet(user_id, 'infinity', 2147483647);
     UPDATE profile AS p
     SET snippet = made.snippet, snippet_cost = _token_cost(made.snippet),
         snippet_ids = made.memory_ids, updated_at = now()
     WHERE p.user_id = _refresh_profile.user_id;
 END $$;
 
--- The profile part as a recall of the past would have had it; nothing where the mode has none or
--- it does not fit the budget.
+-- The profile part as a recall of the past would have had it, or so much of it as fits the budget;
+-- nothing where the mode has none.
 CREATE OR REPLACE FUNCTION _profile_as_of(
     user_id text, mode text, budget int, as_of timestamptz,
     OUT snippet text, OUT cost float8, OUT memory_ids bigint[])
@@ -140,11 +143,9 @@ BEGIN
     cost := 0;
     memory_ids := '{}';
     IF EXISTS (SELECT FROM mode AS m WHERE m.name = _profile_as_of.mode AND m.profile) THEN
-        made := _profile_snippet(user_id, as_of);
-        IF _token_cost(made.snippet) <= budget THEN
-            snippet := made.snippet;
-            cost := _token_cost(made.snippet);
-            memory_ids := made.memory_ids;
-        END IF;
+        made := _profile_snippet(user_id, as_of, budget);
+        snippet := made.snippet;
+        cost := _token_cost(made.snippet);
+        memory_ids := made.memory_ids;
     END IF;
 END $$;

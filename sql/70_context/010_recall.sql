@@ -90,12 +90,13 @@ BEGIN
            coalesce(p.counted, 0) AS counted, coalesce(p.counted_up_to, 0) AS counted_up_to,
            p.ann = 0 AND p.narrow_for = coalesce(m.dimensions, 0) AS none_wide,
            p.ann = 0 AND NOT p.some_expire AS none_expires,
-           (as_of = 'infinity' AND m.fast AND p.ann = 0 AND NOT p.some_expire) IS TRUE AS usual,
-           CASE WHEN m.profile AND p.snippet_cost <= budget::float8 THEN p.snippet ELSE '' END
+           (as_of = 'infinity' AND m.fast AND p.ann = 0 AND NOT p.some_expire
+            AND (p.snippet_cost <= budget::float8 OR NOT m.profile)) IS TRUE AS usual,
+           CASE WHEN m.profile AND p.snippet_cost > 0::float8 THEN p.snippet ELSE '' END
                AS profile_text,
-           CASE WHEN m.profile AND p.snippet_cost <= budget::float8 THEN p.snippet_cost
+           CASE WHEN m.profile AND p.snippet_cost > 0::float8 THEN p.snippet_cost
                 ELSE 0::float8 END AS profile_cost,
-           CASE WHEN m.profile AND p.snippet_cost <= budget::float8 THEN p.snippet_ids ELSE '{}' END
+           CASE WHEN m.profile AND p.snippet_cost > 0::float8 THEN p.snippet_ids ELSE '{}' END
                AS except_ids,
            CASE WHEN as_of = 'infinity' AND p.counted_up_to > 0 AND p.expansions = m.expansions
                      AND (p.ann > 0 OR NOT EXISTS (SELECT FROM trace AS t
@@ -208,7 +209,7 @@ BEGIN
     END IF;
     -- Profile, what may not become a line, and the slower roads.
     IF uncounted OR NOT setup.usual THEN
-        IF as_of <> 'infinity' THEN
+        IF as_of <> 'infinity' OR setup.profile_cost > budget::float8 THEN
             SELECT f.* INTO setup.profile_text, setup.profile_cost, setup.except_ids
             FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
         END IF;

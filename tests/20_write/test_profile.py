@@ -139,6 +139,22 @@ def test_a_capability_is_shown_by_its_summary(tx):
     assert shown(tx) == ["Brews tea"]
 
 
+@pytest.mark.parametrize("as_of", [None, "infinity", NOW])
+def test_of_a_profile_over_the_budget_stands_what_fits(tx, as_of):
+    goal(tx, "Open the tea house", priority=0, created_at="2025-01-01")
+    goal(tx, "Publish a history of tea in seven volumes " * 4, priority=1, created_at="2025-01-01")
+    goal(tx, "Sell the van", priority=2, created_at="2025-01-01")
+    remember(tx, "Can brew", "capability", created_at="2025-01-01")
+    remember(tx, "Tea", "fact", created_at="2025-01-01")
+    found = recall(tx, "tea", mode="plan", budget=50, as_of=as_of)
+    assert found.block == (
+        "## Current goals\n- Open the tea house (in_progress, 0%)\n"
+        "- Sell the van (in_progress, 0%)\n"
+        "## Main capabilities\n- Can brew\n## Known facts\n- Tea\n"
+    )
+    assert found.tokens <= 50
+
+
 def test_a_profile_over_the_budget_is_left_out(tx):
     goal(tx, "Open the tea house on the corner")
     remember(tx, "Tea", "fact")
