@@ -49,7 +49,9 @@ INSERT INTO setting VALUES
     ('keyword_jobs', 'false',
      'Whether a model is asked for the keywords of each new memory, besides those found by rule: '
      'a question a memory, for keywords that only search_memories() and the search for '
-     'near-duplicates read.');
+     'near-duplicates read.'),
+    ('keyword_weight_least', '0.3',
+     'A keyword to which a model gives less weight is not stored (D2 5.2).');
 
 -- Memories without a vector; those that come with one leave no entry. 16 µs of the 507 that storing
 -- one takes.

@@ -18,5 +18,5 @@ DELETE FROM setting WHERE name IN (
     'similar_memories', 'summary_memories', 'summary_length', 'answer_limit',
     'nightly_jobs', 'compress_days',
     'compress_accesses', 'compress_least', 'compress_most', 'compress_tokens', 'summary_changes',
-    'keyword_jobs');
+    'keyword_jobs', 'keyword_weight_least');
 DROP TYPE claimed_job;

@@ -164,6 +164,7 @@ BEGIN
     PERFORM set_keywords((finished.payload ->> 'memory_id')::bigint, array_agg(k.word), 'llm',
                          finished.user_id, array_agg(k.weight))
     FROM jsonb_to_recordset(answer -> 'keywords') AS k (word text, weight float8)
+    WHERE k.weight >= _config('keyword_weight_least')
     HAVING count(*) > 0;
 END $$;
 

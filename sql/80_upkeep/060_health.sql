@@ -133,7 +133,8 @@ CREATE OR REPLACE FUNCTION _settings_health()
 AS $$
 DECLARE
     switches CONSTANT text[] := '{consolidate,job_notify,keyword_jobs,log_recalls,notify}';
-    shares CONSTANT text[] := '{active_above,fade_below,forget_below,lower_by,lower_to}';
+    shares CONSTANT text[] := '{active_above,fade_below,forget_below,keyword_weight_least,'
+                              'lower_by,lower_to}';
     -- At 0 nothing is done, for ever, or divided by it.
     from_one CONSTANT text[] := '{archive_events,compress_most,compress_tokens,embed_batch,'
                                 'extract_messages,extract_tokens,job_attempts,maintain_batch,'

@@ -41,6 +41,13 @@ def test_keywords_of_a_model_are_stored(tx):
     assert keywords(tx, memory_id) == [("word0", 0.9), ("word1", 0.5)]
 
 
+def test_keywords_that_a_model_gives_little_weight_are_not_stored(tx):
+    memory_id = remember(tx, "Ada likes green tea")
+    claimed = chat_job(tx, "keywords", {"memory_id": str(memory_id)})
+    assert answered(tx, claimed, words(0.3, 0.29)) == "done"
+    assert keywords(tx, memory_id) == [("word0", 0.3)]
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
