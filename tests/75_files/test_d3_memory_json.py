@@ -276,6 +276,13 @@ def test_only_what_is_active_and_true_now_is_exported(tx):
     assert contents(tx) == ["Zig"]
 
 
+def test_an_entry_about_what_had_ended_is_true_again(tx):
+    remember(tx, ENTRY["content"], created_at="2025-01-01", valid_until="2025-02-01")
+    document = of({**ENTRY, "created_at": "2025-03-01T00:00:00Z"})
+    assert actions(take(tx, document)) == ["ADD"]
+    assert contents(tx) == [ENTRY["content"]]
+
+
 def test_an_access_is_told_and_the_rest_stays_as_written(tx):
     document = edited(created_at="2026-02-21T18:30:00.250+08:00", tags=["机票"])
     take(tx, document)
