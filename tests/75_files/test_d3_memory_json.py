@@ -265,6 +265,15 @@ def test_every_kind_has_one_of_the_six_categories(tx, kind, category):
     assert value(tx, "SELECT kind FROM memoir.memory WHERE memory_id = %s", memory_id) == kind
 
 
+@pytest.mark.parametrize(
+    ("author", "source"),
+    [("user", "user_explicit"), ("model", "auto_reflection"), ("agent", "agent")],
+)
+def test_who_made_it_is_told_in_the_words_of_d3(tx, author, source):
+    remember(tx, "喝茶", source=author)
+    assert [entry["source"] for entry in entries(tx)] == [source]
+
+
 def test_only_what_is_active_and_true_now_is_exported(tx):
     remember(tx, "a turn", "turn", session_id="s", turn=0)
     remember(tx, "Rust", subject="user.language", created_at="2025-01-01")
