@@ -10,7 +10,8 @@ COMMENT ON COLUMN kind.category IS
     'Under which category memory.json has it (D3 3); NULL: it has no place there. A category is an '
     'alias or the name of the kind it is read as.';
 
--- The words of headings in the older MEMORY.md are aliases, too: memory_write takes them as well.
+-- The words of headings in the older MEMORY.md are aliases, too, and what D1 and D4 call their
+-- kinds: memory_write takes them as well.
 UPDATE kind AS k
 SET category = w.category, aliases = k.aliases || w.words
 FROM (VALUES
@@ -22,11 +23,11 @@ FROM (VALUES
     ('turn', NULL, '{}'),
     ('preference', 'preferences', '{偏好,用户偏好,习惯}'),
     ('fact', 'facts', '{事实,重要事实}'),
-    ('pattern', 'preferences', '{}'),
-    ('skill', 'procedural', '{}'),
-    ('lesson', 'reflections', '{}'),
-    ('goal', 'tasks', '{}'),
-    ('context', 'general', '{}'),
+    ('pattern', 'preferences', '{行为模式}'),
+    ('skill', 'procedural', '{技能}'),
+    ('lesson', 'reflections', '{教训}'),
+    ('goal', 'tasks', '{目标}'),
+    ('context', 'general', '{情境}'),
     ('reflection', 'reflections', '{反思,反思日志,反思总结,经验教训}'),
     ('procedural', 'procedural', '{程序,程序经验,程序性记忆,工具经验}'),
     ('command_output', 'general', '{}'),

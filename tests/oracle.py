@@ -405,11 +405,14 @@ def timeline(said: Sequence[Period]) -> list[Period]:
 
     Each ends what was true when it begins, and ends itself where what was known already begins. Of
     two that begin at once the one told later begins a microsecond later. What is true already at
-    that time is not told anew.
+    that time is not told anew; the last one takes an end that is told.
     """
     slot: list[Period] = []
     for new in said:
-        if any(each.text == new.text and _holds(each, new.begins) for each in slot):
+        same = [each for each in slot if each.text == new.text and _holds(each, new.begins)]
+        if same:
+            if new.ends and same == slot[-1:]:
+                same[0].ends = new.ends
             continue
         begins = new.begins
         while any(each.begins == begins for each in slot):

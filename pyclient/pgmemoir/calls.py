@@ -23,6 +23,7 @@ from .checks import (
     dumps,
     finite_number,
     jsonb,
+    memory_id,
     memory_ids,
     refuse_unknown,
     texts,
@@ -543,9 +544,9 @@ def add_event(
     return Call(_ADD_EVENT, params, first)
 
 
-def mark_used(retrieval_id: int, memory_ids: list[int], user: str | None) -> Call[int]:
+def mark_used(retrieval_id: int, ids: Iterable[int], user: str | None) -> Call[int]:
     """``memoir.mark_used``: how many of them were in that retrieval."""
-    return Call(_MARK_USED, (retrieval_id, memory_ids, user), first)
+    return Call(_MARK_USED, (memory_id(retrieval_id), memory_ids(ids), user), first)
 
 
 def maintain(

@@ -31,6 +31,7 @@ from .calls import (
     VectorLike,
 )
 from .calls_memory import Applied, Changes, Id
+from .checks import clean_text
 from .embedders import (
     Embedder,
     EmbedderUnavailable,
@@ -188,7 +189,7 @@ class Steps:
         retrieval = recall.retrieval_id if isinstance(recall, Recall) else recall
         if retrieval is None:
             return 0
-        return cast(int, (yield calls.mark_used(retrieval, list(memory_ids), self._user)))
+        return cast(int, (yield calls.mark_used(retrieval, memory_ids, self._user)))
 
     def read_source(self, call: Call[Filled]) -> Plan[Filled]:
         _, filled, _ = yield Batch(sources.limited(call, sources.QUERY_SECONDS))
@@ -275,7 +276,7 @@ class Steps:
     def _vector_of(self, memory: Mapping[str, Any]) -> Plan[str | None]:
         """The vector a memory brings, else that of its text."""
         vector = calls.given_vector(memory)
-        text = memory.get("content") or ""
+        text = clean_text(memory.get("content"), "the content") or ""
         if vector is None and text.strip():
             (vector,) = yield from self._embed([text], writing=True)
         return vector
@@ -294,9 +295,9 @@ class Steps:
         text = yield from self._text_to_embed(question.query, question.mode)
         return replace(question, vector=(yield from self._query_vector(text)))
 
-    def _query_vector(self, text: str) -> Plan[str | None]:
+    def _query_vector(self, text: str | None) -> Plan[str | None]:
         """The vector of a question in text form, None when it is blank or none can be had."""
-        if not text.strip() or self._chosen_embedder() is None:
+        if text is None or not text.strip() or self._chosen_embedder() is None:
             return None
         vector = self.query_vectors.get(text)
         if vector is not None:

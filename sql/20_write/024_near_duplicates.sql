@@ -4,7 +4,8 @@
 -- with a keyword in common, newest first: the cost does not grow with the number of memories. Of
 -- the pairs of LoCoMo facts and turns with a cosine of 0.95 all have one, with 0.9 91 of 94.
 -- Of several the same text comes first: of two that differ by a sign the words are the same.
--- Turns are not looked at: what was said twice was said twice. Nor are rows of attached tables.
+-- Turns are not looked at: what was said twice was said twice. Nor are rows of attached tables, nor
+-- what has ended: it does not say what is true now.
 -- Written so that there is one plan, with statistics or without: traces are fetched by key, behind
 -- OFFSET 0 (joined, all of the user's may be read), keywords in an order that only the primary key
 -- has (with "=" the latest of all keywords may be read). Before the first ANALYZE those two took 10
@@ -58,7 +59,8 @@ BEGIN
               AND t.model = _near_duplicates.model AND t.active AND t.kind = n.kind
             OFFSET 0) AS o
         WHERE _is_near(n.embedding, o.embedding, n.terms, o.terms, n.term_count, o.term_count)
-          AND (SELECT m.position IS NULL AND m.source IS NULL FROM memory AS m
+          AND (SELECT m.position IS NULL AND m.source IS NULL
+                      AND (m.valid_until > now()) IS NOT FALSE FROM memory AS m
                WHERE m.user_id = _near_duplicates.user_id AND m.memory_id = o.memory_id)
         ORDER BY o.line <> n.line, n.embedding <=> o.embedding, n.terms <#> o.terms, o.memory_id
         LIMIT 1

@@ -1,6 +1,7 @@
 -- Stores checked memories of one user with all that recall needs. Returns NULL when all of them are
 -- new, else an array with an element for each: NULL where it is new, the id of the stored one where
--- the same is stored already or stands before it. One statement a table, whatever their number.
+-- the same is stored already or stands before it. What has ended is no longer the same when it is
+-- said again. One statement a table, whatever their number.
 -- Rows that another connection may be writing too go in a fixed order, sessions, then memories by
 -- hash, then vectors: two batches never wait for each other.
 
@@ -12,6 +13,40 @@ AS $$
 BEGIN
     UPDATE profile AS p SET some_expire = true
     WHERE p.user_id = _note_end.user_id AND NOT p.some_expire;
+END $$;
+
+-- What is true again: the memory with that text had ended before. It makes way, with its time, and
+-- what is said now is stored beside it. Returns known without what made way.
+CREATE OR REPLACE FUNCTION _store_anew(
+    user_id text, model embedding_model, given new_memory[], known bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    ended record;
+    anew new_memory;
+    change bigint;
+BEGIN
+    FOR ended IN
+        SELECT u.place, m.memory_id
+        FROM unnest(known) WITH ORDINALITY AS u (known, place), LATERAL (
+            SELECT m.* FROM memory AS m
+            WHERE m.user_id = _store_anew.user_id AND m.memory_id = u.known OFFSET 0) AS m
+        WHERE m.status = 'active' AND m.position IS NULL
+          AND m.valid_until <= (given[u.place]).valid_from
+        ORDER BY u.place
+    LOOP
+        anew := given[ended.place];
+        change := _next_change();
+        PERFORM _lock_user(user_id);
+        PERFORM _end_at(user_id, ended.memory_id, anew.valid_from, anew.created_at, anew.origin,
+                        format('memory %s follows', anew.memory_id), NULL, change);
+        known[ended.place] := (_store(user_id, model, ARRAY[anew]))[1];
+        PERFORM _link(user_id, ARRAY[coalesce(known[ended.place], anew.memory_id)],
+                      ARRAY[ended.memory_id], 'supersedes', 1, ARRAY[change]);
+    END LOOP;
+    RETURN CASE WHEN array_remove(known, NULL) <> '{}' THEN known END;
 END $$;
 
 CREATE OR REPLACE FUNCTION _store(user_id text, model embedding_model, given new_memory[])
@@ -77,6 +112,7 @@ BEGIN
             WHERE u.embedding IS NOT NULL;
             PERFORM _store_vectors(user_id, model.model_id, bare.ids, bare.embeddings, false);
         END IF;
+        known := _store_anew(user_id, model, given, known);
     END IF;
     RETURN known;
 END $$;

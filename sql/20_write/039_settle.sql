@@ -25,7 +25,7 @@ BEGIN
                       OFFSET 0) AS m
         WHERE m.status IN ('active', 'pending') AND m.position IS NULL AND m.source IS NULL
           AND m.kind = given.kind AND m.subject IS NOT DISTINCT FROM given.subject
-          AND given.position IS NULL
+          AND given.position IS NULL AND (m.valid_until > given.valid_from) IS NOT FALSE
           AND _word_sequence(m.content) = (SELECT _word_sequence(given.content))  -- once
         ORDER BY m.status, m.memory_id LIMIT 1);
 END $$;
@@ -38,14 +38,21 @@ CREATE OR REPLACE FUNCTION _said_again(user_id text, known bigint, given new_mem
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    said CONSTANT jsonb := jsonb_strip_nulls(jsonb_build_object(
+    stored memory;
+    said jsonb := jsonb_strip_nulls(jsonb_build_object(
         'data', nullif(given.data, '{}'), 'summary', given.summary));
     waits boolean;
     confirmed outcome;
 BEGIN
     IF given.position IS NULL THEN
-        waits := 'pending' = (SELECT m.status FROM memory AS m
-                              WHERE m.user_id = _said_again.user_id AND m.memory_id = known);
+        SELECT m.* INTO stored FROM memory AS m
+        WHERE m.user_id = _said_again.user_id AND m.memory_id = known;
+        waits := stored.status = 'pending';
+        IF stored.status = 'active' AND given.valid_until > stored.valid_from
+           AND stored.valid_from <= given.valid_from + interval '1 millisecond'
+        THEN
+            said := said || jsonb_build_object('valid_until', given.valid_until);
+        END IF;
     END IF;
     IF waits AND given.status = 'active' THEN
         PERFORM _lock_user(user_id);

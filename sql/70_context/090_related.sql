@@ -27,6 +27,10 @@ BEGIN
     large := EXISTS (SELECT FROM profile AS p WHERE p.user_id = owner AND p.ann > 0);
 
     RETURN QUERY
+    WITH ended AS MATERIALIZED (
+        SELECT v.memory_id FROM memory AS v
+        WHERE v.user_id = owner AND v.valid_until <= now() AND v.status = 'active'
+    )
     -- A memory that has words and their synonyms would be above 1.
     SELECT m.memory_id, m.kind, _line(_said(m.content, m.speaker, m.position), 200),
            least(w.strength, 1::float8), w.via
@@ -66,9 +70,11 @@ BEGIN
                  WHERE large
              ) AS s
              WHERE s.alike > 0.25 AND s.memory_id <> given.memory_id
+               AND s.memory_id NOT IN (SELECT e.memory_id FROM ended AS e)
              ORDER BY s.alike DESC, s.memory_id
              LIMIT wanted)
         ) AS r
+        WHERE r.memory_id NOT IN (SELECT e.memory_id FROM ended AS e)
         GROUP BY r.memory_id
         ORDER BY 2 DESC, 1
         LIMIT wanted
@@ -80,9 +86,10 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION related(bigint, text, int) IS
-    'Active memories related to one memory, strongest first: related_id, kind, the first 200 '
-    'characters of content, of a turn with its speaker, strength (0 to 1) and via, why: a '
-    'relation as seen from the other (supports, superseded by, ...), "entity" and its name, '
-    '"previous turn" or "next turn" of the session (0.5), "similar" by vector and words (above '
-    '0.25); several are joined by commas, the strongest counts and stands first. max_results: 1'
-    ' to 20. Errors: ME006 user, ME008 max_results, ME012 no such memory of this user.';
+    'Active memories related to one memory, without those that have ended, strongest first: '
+    'related_id, kind, the first 200 characters of content, of a turn with its speaker, strength '
+    '(0 to 1) and via, why: a relation as seen from the other (supports, superseded by, ...), '
+    '"entity" and its name, "previous turn" or "next turn" of the session (0.5), "similar" by '
+    'vector and words (above 0.25); several are joined by commas, the strongest counts and stands '
+    'first. max_results: 1 to 20. Errors: ME006 user, ME008 max_results, ME012 no such memory of '
+    'this user.';

@@ -60,7 +60,8 @@ CREATE OR REPLACE FUNCTION _entry_hash(memory_id bigint, recorded_at timestamptz
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN left(md5(memory_id || ':' || _micros(recorded_at)::bigint), 16);
 
--- An entry in the form of D3: a share is a number with a point there.
+-- An entry in the form of D3: a share is a number with a point there, and what the user said or a
+-- model found has a source of its own.
 CREATE OR REPLACE FUNCTION _entry_of(
     entry_id text, category text, content text, importance float8, created_at timestamptz,
     last_at timestamptz, count int, origin text, context jsonb) RETURNS json
@@ -72,7 +73,8 @@ CREATE OR REPLACE FUNCTION _entry_of(
         to_json(entry_id), to_json(category), to_json(content),
         importance || CASE WHEN importance IN (0, 1) THEN '.0' ELSE '' END,
         _utc_text(created_at), _utc_text(coalesce(last_at, created_at)), coalesce(count, 0),
-        to_json(origin), ', "context": ' || nullif(context, '{}')::text)::json;
+        to_json(CASE origin WHEN 'user' THEN 'user_explicit' WHEN 'model' THEN 'auto_reflection'
+                            ELSE origin END), ', "context": ' || nullif(context, '{}')::text)::json;
 
 -- An entry as it was written, but for the fields that are others now; what it lacked comes at its
 -- end. When something was made, and by whom, does not change.

@@ -109,6 +109,7 @@ COMMENT ON FUNCTION export_memory_json(text, text, timestamptz) IS
     'order, except for what has changed since; others get an id of 8 (rarely 16) hex characters, '
     'always the same. In it are active memories that are true now: not pending, forgotten, '
     'superseded, archived or expired ones, no turns, and none of attached tables. Kinds are put '
-    'under the six categories by kind.category; source is the origin, context the data of a '
-    'procedural memory. zone: of times without an offset in the file. at: what is true now; '
-    'default the clock. Changes nothing. Errors: ME006 user, ME008 zone. Source: D3 2.1.';
+    'under the six categories by kind.category; source is the origin, with user_explicit for user '
+    'and auto_reflection for model, context the data of a procedural memory. zone: of times '
+    'without an offset in the file. at: what is true now; default the clock. Changes nothing. '
+    'Errors: ME006 user, ME008 zone. Source: D3 2.1, 13.';

@@ -121,6 +121,7 @@ BEGIN
             SELECT m.memory_id FROM memory AS m
             WHERE m.user_id = _plan_entries.user_id AND m.content_hash = k.hash
               AND m.status IN ('active', 'pending') AND m.source IS NULL
+              AND (m.valid_until > coalesce(k.created_at, now())) IS NOT FALSE
               AND k.edited IS NOT FALSE
             OFFSET 0) AS t ON true
     -- An edited entry keeps its memory, unless another entry says now what that one says.

@@ -21,7 +21,7 @@ from tests.documents import (
     number,
     table,
 )
-from tests.rows import MODES, value
+from tests.rows import MODES, remember, value
 
 OF_D0 = list(MODES)
 
@@ -71,6 +71,12 @@ def test_importances_are_those_of_the_document(tx, kind):
     by_name = {row[0]: float(row[-1]) for row in table(D4_IMPORTANCES)[1:]}
     stored = value(tx, "SELECT importance FROM memoir.kind WHERE name = %s", kind)
     assert stored == by_name[D4_KINDS[kind]]
+
+
+@pytest.mark.parametrize(("kind", "name"), [*D4_KINDS.items(), ("pattern", "行为模式")])
+def test_a_kind_has_the_names_of_the_documents(tx, kind, name):
+    memory_id = remember(tx, "喜欢 TypeScript", name)
+    assert value(tx, "SELECT kind FROM memoir.memory WHERE memory_id = %s", memory_id) == kind
 
 
 def test_events_are_recalled_for_24_hours_and_72_in_debug(tx):

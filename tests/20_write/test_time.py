@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from psycopg.types.json import Jsonb
 from tests.rows import (
     ago,
     call,
@@ -12,6 +13,7 @@ from tests.rows import (
     headings,
     recall,
     remember,
+    status,
     store,
     value,
 )
@@ -178,6 +180,60 @@ def test_a_memory_ends_when_it_was_said_to(tx):
     assert explain(tx, "build")[0].reason == "expired"
     remember(tx, "the deploy is frozen", valid_until="2999-01-01")
     assert found(tx, "deploy") == ["the deploy is frozen"]
+
+
+SHIFT = "Ada works the night shift at the harbour office"
+
+
+@pytest.fixture
+def ended(tx):
+    """Ada worked the night shift until three days ago."""
+    return remember(tx, SHIFT, created_at=ago(days=9), valid_until=ago(days=3))
+
+
+@pytest.mark.parametrize("again", [SHIFT, SHIFT + "."])
+@pytest.mark.parametrize("source", ["user", "agent"])
+@pytest.mark.usefixtures("ended")
+def test_what_has_ended_is_true_again_when_it_is_said_again(tx, again, source):
+    call(tx, "set_settings", settings='{"confirm": true}')
+    done = call(tx, "remember", content=again, kind="fact", source=source)[0]
+    if source == "agent":
+        assert done.action == "PENDING"
+        call(tx, "confirm", memory_id=done.memory_id)
+    assert found(tx, "shift") == [again]
+    assert found(tx, "shift", as_of=ago(days=5)) == [SHIFT]
+    assert found(tx, "shift", as_of=ago(days=2)) == []
+
+
+def test_what_made_way_for_its_text_keeps_its_time_and_can_come_back(tx, ended):
+    again = remember(tx, SHIFT)
+    old = call(tx, "history", memory_id=ended)[-1]
+    assert (old.action, old.reason) == ("SUPERSEDE", f"memory {again} follows")
+    call(tx, "undo", memory_id=again)
+    call(tx, "undo", memory_id=ended)
+    assert (status(tx, again), status(tx, ended)) == ("forgotten", "active")
+
+
+@pytest.mark.usefixtures("ended")
+def test_what_has_ended_is_said_again_twice_in_a_batch(tx):
+    twice = Jsonb([{"content": SHIFT, "kind": "fact"}] * 2)
+    done = call(tx, "remember_many", memories=twice)
+    assert [row.action for row in done] == ["ADD", "NOOP"]
+    assert found(tx, "shift") == [SHIFT]
+
+
+def test_what_was_said_before_it_ended_is_known(tx, ended):
+    done = call(tx, "remember", content=SHIFT, kind="fact", created_at=ago(days=5))[0]
+    assert (done.action, done.memory_id) == ("NOOP", ended)
+
+
+@pytest.mark.parametrize("subject", [None, "ada.shift"])
+def test_an_end_that_is_said_later_is_taken(tx, subject):
+    first = remember(tx, SHIFT, subject=subject, created_at=ago(days=9))
+    said = {"content": SHIFT, "kind": "fact", "subject": subject, "valid_until": "2999-01-01Z"}
+    done = call(tx, "remember", **said)[0]
+    assert (done.action, done.memory_id) == ("UPDATE", first)
+    assert value(tx, "SELECT valid_until = '2999-01-01Z' FROM memoir.memory")
 
 
 def test_what_is_rewritten_is_recalled_as_of_then_as_it_was(tx):

@@ -55,6 +55,16 @@ def test_a_forgotten_turn_is_passed_over(tx):
     assert via(tx, turns[0]) == {turns[2]: "next turn"}
 
 
+@pytest.mark.parametrize("type", ["supports", None])
+def test_what_has_ended_is_related_to_nothing(tx, type):
+    given, _ = remember_all(tx, ["the index of Postgres is slow", "tea with milk"])
+    past = {"created_at": "2025-01-01", "valid_until": "2025-02-01"}
+    ended = remember(tx, "a slow index in Postgres", **past)
+    if type:
+        call(tx, "relate", from_id=ended, to_id=given, type=type)
+    assert via(tx, given) == {}
+
+
 def test_memories_with_the_same_rare_words_are_similar(tx):
     given, other, _ = remember_all(
         tx, ["the index of Postgres is slow", "a slow index in Postgres", "tea with milk"]

@@ -265,6 +265,15 @@ def test_every_kind_has_one_of_the_six_categories(tx, kind, category):
     assert value(tx, "SELECT kind FROM memoir.memory WHERE memory_id = %s", memory_id) == kind
 
 
+@pytest.mark.parametrize(
+    ("author", "source"),
+    [("user", "user_explicit"), ("model", "auto_reflection"), ("agent", "agent")],
+)
+def test_who_made_it_is_told_in_the_words_of_d3(tx, author, source):
+    remember(tx, "喝茶", source=author)
+    assert [entry["source"] for entry in entries(tx)] == [source]
+
+
 def test_only_what_is_active_and_true_now_is_exported(tx):
     remember(tx, "a turn", "turn", session_id="s", turn=0)
     remember(tx, "Rust", subject="user.language", created_at="2025-01-01")
@@ -274,6 +283,13 @@ def test_only_what_is_active_and_true_now_is_exported(tx):
     call(tx, "set_settings", settings='{"confirm": true}')
     remember(tx, "pending", source="agent")
     assert contents(tx) == ["Zig"]
+
+
+def test_an_entry_about_what_had_ended_is_true_again(tx):
+    remember(tx, ENTRY["content"], created_at="2025-01-01", valid_until="2025-02-01")
+    document = of({**ENTRY, "created_at": "2025-03-01T00:00:00Z"})
+    assert actions(take(tx, document)) == ["ADD"]
+    assert contents(tx) == [ENTRY["content"]]
 
 
 def test_an_access_is_told_and_the_rest_stays_as_written(tx):

@@ -58,6 +58,13 @@ def test_an_edit_in_the_file_is_a_revision_by_author_file(folder, tx):
     )
 
 
+def test_a_bullet_about_what_had_ended_is_true_again(folder, tx):
+    remember(tx, "milk is white", created_at="2025-01-01", valid_until="2025-02-01")
+    folder.files["memory"] += "- milk is white\n"
+    folder.sync()
+    assert (folder.sync(), folder.files["memory"].count("- milk is white <!-- m:")) == ([], 1)
+
+
 def test_an_edit_takes_the_summary_of_the_old_text_away(folder, tx):
     tx.execute("UPDATE memoir.memory SET summary = 'green' WHERE content = 'tea is green'")
     folder.edit("tea is green", "tea is black")

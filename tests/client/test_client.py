@@ -217,6 +217,22 @@ def test_use_of_a_recall_can_be_marked(open_client: OpenClient, letters: Any) ->
     assert memory.mark_used(found, found.memory_ids) == 1
 
 
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda memory: memory.search(None), BadText, "the query is empty"),
+        (lambda memory: memory.update(1, content=5), BadText, "the content is int, not text"),
+        (lambda memory: memory.mark_used("x", []), OutOfRange, "'x' is no id"),
+        (lambda memory: memory.mark_used(1, ["x"]), OutOfRange, "'x' is no id"),
+    ],
+)
+def test_what_has_the_wrong_type_is_told_in_words(
+    open_client: OpenClient, letters: Any, call: Any, error: Any, said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        call(open_client(embedder=letters))
+
+
 def test_without_an_embedder_words_decide(open_client: OpenClient) -> None:
     memory = open_client(embedder=None)
     memory.remember("认证失败时先看 JWKS 缓存")

@@ -214,6 +214,16 @@ def test_wrong_names_and_numbers_are_errors_with_a_hint(
 
 
 @pytest.mark.usefixtures("filled")
+def test_filling_with_the_embedder_of_the_old_model_is_refused(
+    memoir: Callable[..., Result],
+) -> None:
+    add(memoir)
+    done = memoir("model", "fill", model=OLD)
+    assert done.exit_code == 1
+    assert 'the embedder is "openai/old", not "openai/new"' in done.stderr
+
+
+@pytest.mark.usefixtures("filled")
 def test_dropping_asks_first(memoir: Callable[..., Result]) -> None:
     add(memoir)
     assert memoir("model", "drop", "openai/new").exit_code == 1

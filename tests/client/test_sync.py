@@ -316,6 +316,7 @@ def test_half_a_file_is_refused_until_it_is_meant(memoir: Call, db, folder):
     [
         (["nowhere"], 1, "nowhere is no folder"),
         ([".", "--watch", "--dry-run"], 2, "leave --dry-run out"),
+        ([".", "--ours", "--theirs"], 2, "not both"),
         ([], 2, "Missing argument 'DIR'"),
     ],
 )

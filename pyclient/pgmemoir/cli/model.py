@@ -92,6 +92,8 @@ def fill(
     """
     embedder = _embedder_of(name)
     with app.connect() as conn:
+        if name is None:
+            _check_waits(conn, embedder.name)
         if not dry_run:
             _prepare(conn, embedder.name, app.user)
         memories = show_backlog(conn, app.user, price, embedder.name)
@@ -152,8 +154,20 @@ def _embedder_of(name: str | None) -> Embedder:
     """The embedder of this environment, which has to be of that name."""
     embedder = needed_embedder()
     if name not in (None, embedder.name):
-        raise ModelMismatch(
-            f'the embedder is "{embedder.name}", not "{name}"',
-            hint="Choose it: MEMOIR_EMBEDDER, MEMOIR_EMBED_MODEL, MEMOIR_EMBED_DIMENSIONS.",
-        )
+        raise _other_embedder(embedder.name, f'"{name}"')
     return embedder
+
+
+def _check_waits(conn: psycopg.Connection[Any], name: str) -> None:
+    """Refuse to fill this model where it is not the one that waits to be filled."""
+    states = {one.name: one.state for one in model.models(conn)}
+    waiting = [each for each, state in states.items() if state == "to be filled"]
+    if waiting and name in states and name not in waiting:
+        raise _other_embedder(name, " or ".join(f'"{each}"' for each in waiting))
+
+
+def _other_embedder(name: str, wanted: str) -> ModelMismatch:
+    return ModelMismatch(
+        f'the embedder is "{name}", not {wanted}',
+        hint="Choose it: MEMOIR_EMBEDDER, MEMOIR_EMBED_MODEL, MEMOIR_EMBED_DIMENSIONS.",
+    )

@@ -22,10 +22,8 @@ _LONGEST_LIST = 40
 
 @main.command("sync")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--ours", "strategy", flag_value="ours", help="Of a conflict take the file's side.")
-@click.option(
-    "--theirs", "strategy", flag_value="theirs", help="Of a conflict take the database's side."
-)
+@click.option("--ours", is_flag=True, help="Of a conflict take the file's side.")
+@click.option("--theirs", is_flag=True, help="Of a conflict take the database's side.")
 @DRY_RUN
 @click.option(
     "--allow-deletions",
@@ -39,7 +37,8 @@ _LONGEST_LIST = 40
 def sync_command(
     app: App,
     folder: Path,
-    strategy: str | None,
+    ours: bool,
+    theirs: bool,
     dry_run: bool,
     allow_deletions: bool,
     watched: bool,
@@ -58,7 +57,10 @@ def sync_command(
     """
     if watched and dry_run:
         raise click.UsageError("--watch changes files and memories: leave --dry-run out")
-    options = Options(strategy or "report", dry_run, allow_deletions, app.user)
+    if ours and theirs:
+        raise click.UsageError("--ours or --theirs: not both")
+    strategy = "ours" if ours else "theirs" if theirs else "report"
+    options = Options(strategy, dry_run, allow_deletions, app.user)
     if watched:
         _watch(app, folder, options)
         return
