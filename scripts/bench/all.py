@@ -67,6 +67,7 @@ def run(command: str) -> bool:
             return process.wait() == 0
         except BaseException:
             process.terminate()
+            process.wait()  # Popen does not, after Ctrl-C
             raise
 
 

@@ -112,6 +112,8 @@ def main(
 
     Takes a minute; 256 memories are a request to the model.
     """
+    if memories < users:
+        raise click.UsageError(f"{memories} memories are less than one for each of {users} users")
     with where.opened() as place, model(dims, seconds) as url:
         with place.connect() as conn:
             fill(conn, memories, users, length)

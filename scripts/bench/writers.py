@@ -289,7 +289,7 @@ def write_at_once(dsn: str, writers: int, seconds: float, seed: int) -> list[Wri
 
 def summed(crowd: Sequence[Writer], seconds: float) -> dict[str, Any]:
     """What all writers did together."""
-    times = [time for writer in crowd for time in writer.times]
+    times = [time for writer in crowd for time in writer.times] or [0.0]
     actions = sum((writer.actions for writer in crowd), Counter[str]())
     return {
         "calls": len(times),
