@@ -13,9 +13,9 @@ import pytest
 from tests.file_database import file_database
 from tests.rows import call, fill, recall, set_to, wave
 
-SIZES = (0, 1, 200, 5_000, 10_000)
+SIZES = (0, 1, 200, 2_000, 4_000)
 # The numbers of their indexes: who has more memories comes first.
-OWN = {5_000: 2, 10_000: 1}
+OWN = {2_000: 2, 4_000: 1}
 STATISTICS = {
     "of 300 rows of one user": "SELECT",
     "missing": "DELETE FROM pg_statistic WHERE starelid = 'memoir.trace'::regclass",
@@ -47,8 +47,8 @@ def users(installed):
         conn.execute("ANALYZE memoir.trace")
         for size in SIZES:
             fill(conn, size, name(size))
-        fill(conn, 4_000, "not yet")
-        set_to(conn, ann_limit=2)
+        fill(conn, 1_500, "not yet")
+        set_to(conn, ann_limit=2, ann_gain=1)
         call(conn, "maintain", build_up_to=100_000)
         conn.execute("SET synchronous_commit = on")
         conn.execute("VACUUM memoir.trace")
@@ -169,7 +169,7 @@ def test_a_prepared_statement_keeps_its_path(users, statistics, way):
         "PREPARE ask (text) AS SELECT memory_ids FROM memoir.recall("
         f"query_text => 'note7 word7', user_id => $1, query_vec => '{wave(7)}', budget => 100)"
     )
-    for size, index in ((200, "trace_scan"), (5_000, "trace_near_2"), (10_000, "trace_near_1")):
+    for size, index in ((200, "trace_scan"), (2_000, "trace_near_2"), (4_000, "trace_near_1")):
         again = f"EXECUTE ask ('{name(size)}')"
         read = scans(users, lambda again=again: [users.execute(again) for _ in range(7)])
         assert (read[index], read["the table"]) == (7, 0)
@@ -178,13 +178,13 @@ def test_a_prepared_statement_keeps_its_path(users, statistics, way):
 
 
 def test_only_so_many_memories_with_a_word_are_read(users):
-    # "word7" is in 103 memories of the largest user.
+    # "word7" is in 41 memories of the largest user.
     counted = "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'trace_words_1'"
     users.execute("SELECT pg_stat_force_next_flush()")
     (before,) = users.execute(counted).fetchone()
-    assert recall(users, "word7", user_id=name(10_000), budget=100).memory_ids
+    assert recall(users, "word7", user_id=name(4_000), budget=100).memory_ids
     users.execute("SELECT pg_stat_force_next_flush()")
-    assert 100 < users.execute(counted).fetchone()[0] - before < 200
+    assert 40 < users.execute(counted).fetchone()[0] - before < 80
 
 
 @pytest.mark.parametrize("user", [*map(name, SIZES), "not yet"])
@@ -196,6 +196,6 @@ def test_in_a_table_never_vacuumed_nobody_elses_rows_are_read(users, user):
         index for _, number in OWN.items() for _, index in own(number)
     }
     assert ("trace_near_1" in read, "trace_near_2" in read) == (
-        user == name(10_000),
-        user == name(5_000),
+        user == name(4_000),
+        user == name(2_000),
     )
