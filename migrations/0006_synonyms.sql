@@ -198,3 +198,34 @@ FROM (VALUES
 ) AS translated (chinese_words, english_words),
      unnest(chinese_words) AS chinese, unnest(english_words) AS english
 ON CONFLICT DO NOTHING;
+
+-- Words of Taiwan and Hong Kong: each means what the word of the mainland means. Characters alone
+-- need no row: 認證 is 认证 (00_base/038_simplified).
+WITH named (here, there) AS (
+    VALUES
+    ('資料庫', '数据库'), ('伺服器', '服务器'), ('程式', '程序'), ('程式碼', '代码'), ('原始碼', '源码'),
+    ('網路', '网络'), ('網絡', '网络'), ('網際網路', '互联网'), ('記憶體', '内存'), ('硬碟', '硬盘'),
+    ('磁碟', '磁盘'), ('軟體', '软件'), ('硬體', '硬件'), ('預設', '默认'), ('設定', '设置'),
+    ('資訊', '信息'), ('訊息', '消息'), ('檔案', '文件'), ('資料夾', '文件夹'),
+    ('使用者', '用户'), ('帳號', '账号'), ('帳戶', '账户'), ('帳單', '账单'), ('登入', '登录'),
+    ('逾時', '超时'), ('連線', '连接'), ('快取', '缓存'), ('佇列', '队列'), ('叢集', '集群'),
+    ('執行緒', '线程'), ('函式', '函数'), ('變數', '变量'), ('字串', '字符串'), ('陣列', '数组'),
+    ('迴圈', '循环'), ('介面', '接口'), ('映像檔', '镜像'), ('虛擬機器', '虚拟机'),
+    ('佈署', '部署'), ('搜尋', '搜索'), ('支援', '支持'), ('除錯', '调试'), ('頻寬', '带宽'),
+    ('專案', '项目'), ('品質', '质量'), ('人工智慧', '人工智能'), ('滑鼠', '鼠标'), ('螢幕', '屏幕'),
+    ('列印', '打印'), ('簡訊', '短信'), ('電郵', '邮件'), ('影片', '视频'), ('部落格', '博客'),
+    ('行事曆', '日历'), ('捷運', '地铁'), ('計程車', '出租车'), ('公車', '公交车'),
+    ('腳踏車', '自行车'), ('單車', '自行车'), ('冷氣', '空调'), ('鳳梨', '菠萝'), ('馬鈴薯', '土豆'),
+    ('番茄', '西红柿'), ('優格', '酸奶'), ('禮拜', '星期')
+)
+INSERT INTO synonym (term, synonym, similarity)
+SELECT least(p.word, p.other COLLATE "C"), greatest(p.word, p.other COLLATE "C"),
+       max(p.similarity)
+FROM (
+    SELECT n.here AS word, n.there AS other, 0.9 AS similarity FROM named AS n
+    UNION ALL
+    SELECT n.here, CASE WHEN s.term = n.there THEN s.synonym ELSE s.term END, s.similarity
+    FROM named AS n JOIN synonym AS s ON n.there IN (s.term, s.synonym)
+) AS p
+GROUP BY 1, 2
+ON CONFLICT DO NOTHING;

@@ -253,7 +253,7 @@ def build(source: Source, project: dict[str, object], folder: Path) -> list[Path
         f"{NAME}--{version}.sql": made.install,
         **{f"{NAME}--{old}--{version}.sql": text for old, text in made.updates.items()},
     }
-    for name in ("LICENSE", "README.md"):
+    for name in ("LICENSE", "NOTICE", "README.md"):
         files[name] = (ROOT / name).read_text(encoding="utf-8")
     home = folder / "extension"
     shutil.rmtree(home, ignore_errors=True)

@@ -88,8 +88,7 @@ CREATE OR REPLACE FUNCTION _spaced_words(content text) RETURNS text
 
 -- Pairs of characters are words, but for those with a character that is never more than grammar:
 -- they are the 是什 and 的数 of a question, and would outweigh its words.
--- English with dashes and curly quotes, as models and telephones write it, is read as ASCII.
-CREATE OR REPLACE FUNCTION _tokens_unicode(content text) RETURNS text[]
+CREATE OR REPLACE FUNCTION _character_pairs(content text) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT
     SET search_path FROM CURRENT
 AS $$
@@ -98,25 +97,37 @@ DECLARE
     content_words CONSTANT text[] := '{目的,自我,刹那,完了,終了,终了}';
     stop_words CONSTANT text[] := '{如何,为何,多少,几个,一个,一些,一下,可以,已经,因为,所以,但,以及,'
         '或者,并且,而且,还有,时候,之前,之后,关于,对于,请问}';
+BEGIN
+    RETURN ARRAY(
+        SELECT DISTINCT pair
+        FROM regexp_matches(content, _cjk_run(), 'g') AS run,
+             string_to_array(run[1], NULL) AS chars,
+             unnest(chars, chars[2:]) AS p (first, second),
+             LATERAL (SELECT p.first || coalesce(p.second, '')) AS c (pair)
+        WHERE (p.second IS NOT NULL OR cardinality(chars) = 1)
+          AND (pair !~ grammar OR pair = ANY (content_words)) AND pair <> ALL (stop_words));
+END $$;
+
+-- English with dashes and curly quotes, as models and telephones write it, is read as ASCII.
+CREATE OR REPLACE FUNCTION _tokens_unicode(content text) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
     head text := left(content, 20000);
     blanked CONSTANT text := translate(head, '–—‘’“”…•', '        ');
-    plain text;
+    words text[];
 BEGIN
     IF octet_length(blanked) = length(blanked) THEN
         RETURN tokens(blanked);
     END IF;
     head := normalize(head, NFKC);
-    plain := _spaced_words(head);
-    RETURN CASE WHEN _has_identifier(head) THEN _tokens_identifiers(head, plain)
-                ELSE _stems(plain) END
-        || ARRAY(
-               SELECT DISTINCT pair
-               FROM regexp_matches(head, _cjk_run(), 'g') AS run,
-                    string_to_array(run[1], NULL) AS chars,
-                    unnest(chars, chars[2:]) AS p (first, second),
-                    LATERAL (SELECT p.first || coalesce(p.second, '')) AS c (pair)
-               WHERE (p.second IS NOT NULL OR cardinality(chars) = 1)
-                 AND (pair !~ grammar OR pair = ANY (content_words)) AND pair <> ALL (stop_words));
+    words := CASE WHEN _has_identifier(head) THEN _tokens_identifiers(head, _spaced_words(head))
+                  ELSE _stems(_spaced_words(head)) END;
+    IF head ~ _cjk_run() THEN
+        words := words || _character_pairs(_simplified(head));
+    END IF;
+    RETURN words;
 END $$;
 
 -- ASCII prose, of any lines, without identifiers and without signs that the parser of to_tsvector
@@ -153,3 +164,10 @@ COMMENT ON FUNCTION tokens(text) IS
     'paths and error codes whole (lower case) besides their parts; character bigrams of Chinese, '
     'Japanese and Korean. Full-width forms equal plain ones. Array of text, each once; empty for '
     'a text without words. Source: SPEC 2.5.';
+
+-- What of a text may be a keyword, which stands as it was written.
+CREATE OR REPLACE FUNCTION _written_tokens(content text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN octet_length(content) > length(content)
+                THEN tokens(content) || _character_pairs(left(content, 20000))
+                ELSE tokens(content) END;

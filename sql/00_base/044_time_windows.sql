@@ -160,8 +160,7 @@ CREATE OR REPLACE FUNCTION _named_spans(question text, at timestamptz) RETURNS t
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    flat CONSTANT text := translate(normalize(left(question, 2000), NFKC),
-                                    '週個禮這兩幾時過號', '周个礼这两几时过号');
+    flat CONSTANT text := _simplified(normalize(left(question, 2000), NFKC));
 BEGIN
     IF at >= '1910-01-01' AND at < '2190-01-01' THEN
         RETURN nullif(_calendar_spans(flat, at) + _relative_spans(flat, at), '{}');

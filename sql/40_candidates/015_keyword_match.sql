@@ -17,9 +17,9 @@ BEGIN ATOMIC
     GROUP BY s.synonym;
 END;
 
--- The ranges of keywords that a word matches: match is 1.0 for the word itself, 0.8 for a keyword
--- that begins with it or with its stem (3 characters or more, 2 of Chinese, Japanese or Korean),
--- 0.7 for a synonym.
+-- The ranges of keywords that a word matches: match is 1.0 for the word itself, also in simplified
+-- characters, 0.8 for a keyword that begins with it or with its stem (3 characters or more, 2 of
+-- Chinese, Japanese or Korean), 0.7 for a synonym.
 CREATE OR REPLACE FUNCTION _keyword_forms(words text[])
     RETURNS TABLE (word text, low text, high text, match float8)
     LANGUAGE plpgsql STABLE
@@ -31,9 +31,14 @@ BEGIN
     SELECT w, w, w, 1.0::float8
     FROM unnest(words) AS w
     UNION ALL
+    SELECT w, s, s, 1.0::float8
+    FROM unnest(words) AS w, _simplified(w) AS s
+    WHERE octet_length(w) > length(w) AND s <> w
+    UNION ALL
     SELECT w, p.prefix, p.prefix || U&'\+10FFFF', 0.8::float8
     FROM unnest(words) AS w,
-         LATERAL (SELECT w UNION SELECT t FROM unnest(tokens(w)) AS t
+         LATERAL (SELECT w UNION SELECT _simplified(w) WHERE octet_length(w) > length(w)
+                  UNION SELECT t FROM unnest(_written_tokens(w)) AS t
                   WHERE w ~ '^[[:alpha:]]+$' AND starts_with(w, t)) AS p (prefix)
     WHERE length(p.prefix) >= CASE WHEN octet_length(p.prefix) > length(p.prefix)
                                    THEN 2 ELSE 3 END

@@ -33,7 +33,7 @@ BEGIN
         SELECT w.word
         FROM (SELECT regexp_split_to_table(_lower(query_text), '[^[:alnum:]]+')
               UNION
-              SELECT unnest(tokens(query_text))
+              SELECT unnest(_written_tokens(query_text))
               LIMIT 400) AS w (word)
         WHERE EXISTS (SELECT FROM keyword AS k
                       WHERE k.user_id = _asked_keywords.user_id AND k.keyword = w.word

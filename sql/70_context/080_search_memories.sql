@@ -94,13 +94,13 @@ DECLARE
         SELECT k.keyword FROM _keywords(query) AS k WHERE k.keyword <> ALL (carried));
 BEGIN
     IF chosen = '{}' THEN
-        chosen := tokens(query);
+        chosen := _written_tokens(query);
     END IF;
     -- One probe of the index for each form; _keyword_match would gather all memories of each word.
     RETURN ARRAY(
         SELECT w.word FROM unnest(chosen[:50]) AS w (word)
         WHERE EXISTS (
-            SELECT FROM (SELECT w.word UNION ALL SELECT unnest(tokens(w.word))
+            SELECT FROM (SELECT w.word UNION ALL SELECT unnest(_written_tokens(w.word))
                          UNION ALL SELECT s.synonym FROM _synonyms(w.word) AS s) AS f (form),
                  LATERAL (SELECT FROM keyword AS k
                           WHERE k.user_id = _query_keywords.user_id

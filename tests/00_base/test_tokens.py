@@ -117,6 +117,37 @@ def test_pairs_of_chinese_grammar_are_stop_words(tx, text, words):
     assert tokens(tx, text) == words
 
 
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("認證失敗", "认证失败"),
+        ("臺北", "台北"),
+        ("衞生説明", "卫生说明"),
+        ("発行", "发行"),
+        ("理髮", "理发"),
+        ("渡邉", "渡辺"),
+        ("髙橋", "高桥"),
+        ("這是什麼", ""),
+        ("我們的規範", "规范"),
+        ("部署ＡＰＩ閘道器", "部署API闸道器"),
+    ],
+)
+def test_traditional_and_japanese_characters_are_those_of_simplified_chinese(tx, text, same):
+    assert tokens(tx, text) == tokens(tx, same)
+
+
+def test_a_simplified_character_is_that_of_no_other(tx):
+    forms = value(tx, "SELECT memoir._simplified_forms()")
+    assert len(forms) > 2800
+    assert not forms.keys() & set(forms.values())
+
+
+def test_a_text_keeps_its_length_in_simplified_characters(tx):
+    text = "用 Docker 佈署資料庫：渡邊さん😀"
+    simplified = "用 Docker 布署资料库：渡边さん😀"
+    assert value(tx, "SELECT memoir._simplified(%s)", text) == simplified
+
+
 def test_letters_with_accents_are_letters(tx):
     assert tokens(tx, "café Привет") == {"café", "привет"}
 

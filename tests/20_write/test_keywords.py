@@ -26,6 +26,7 @@ def keywords(conn, memory_id, origin=None):
         ("认证服务失败了", ["失败", "服务", "认证"]),
         ("数据库的备份", ["数据库", "备份", "数据"]),
         ("苹果和香蕉", ["苹果", "香蕉"]),
+        ("這個伺服器認證失敗了", ["伺服器", "失敗", "認證"]),
         ("部署到k8s集群 ERR_42", ["err_42", "部署", "集群"]),
         ("Café in Zürich, École", ["zürich", "café", "école"]),
         ("e\u0301cole franc\u0327aise", ["française", "école"]),

@@ -29,6 +29,15 @@ def only_keywords(conn, key=None, *keywords):
     tag(conn, key, *keywords)
 
 
+@pytest.mark.parametrize("query", ["用戶認證失敗", "認證"])
+@pytest.mark.parametrize("word", ["認證", "认证"])
+def test_a_query_in_traditional_characters_finds_a_keyword_of_either_kind(tx, query, word):
+    key = remember(tx, "tea")
+    only_keywords(tx, key, word)
+    (row,) = search(tx, query, search_mode="keyword")
+    assert row.relevance > 0
+
+
 def test_a_row_says_what_the_document_asks(tx):
     text = "green tea " * 50
     key = remember(tx, text, "fact", data={"a": 1}, summary="tea", created_at=ago(days=1))

@@ -62,3 +62,21 @@ def test_80_of_100_questions_find_their_memory_among_the_first_three(tx, mode):
 def test_everyday_words_of_chinese_find_each_other(tx, question, content):
     memory = remember(tx, content)
     assert recall(tx, question).memory_ids == [memory]
+
+
+@pytest.mark.parametrize(
+    ("question", "content"),
+    [
+        ("辦公室的地址", "办公室的地址是望京街 10 号"),
+        ("办公室的地址", "辦公室的地址是信義路五段"),
+        ("資料庫在哪台伺服器上", "数据库部署在三号服务器"),
+        ("默认浏览器", "預設的瀏覽器是 Firefox"),
+        ("伺服器逾時", "the server timeout is 30 s"),
+        ("搭捷運上班", "他每天坐地铁去公司"),
+    ],
+)
+def test_words_of_taiwan_find_those_of_the_mainland_and_english(tx, question, content):
+    memory = remember(tx, content)
+    remember(tx, "周末去爬山，带上相机和水")
+    remember(tx, "She paints in the evening")
+    assert recall(tx, question).memory_ids[0] == memory
