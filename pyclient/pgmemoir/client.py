@@ -365,7 +365,8 @@ class Memoir(Client):
             `embedders.default_embedder`.
 
     Every method raises the classes of `errors` for what the database refuses, and psycopg's own
-    for what is not memoir's (a lost connection). Threads may share a client; they take turns.
+    for what is not memoir's (a connection lost during the call; an own one that the server ended
+    before is opened anew). Threads may share a client; they take turns.
 
     A call may be interrupted, by Ctrl-C or as a cancelled task: nothing of it is half done. Where
     it sent several statements at once (as a role that is shown one user, or for gold sets and
@@ -480,7 +481,7 @@ class Memoir(Client):
 
     def _is_usable(self, conn: psycopg.Connection[Any]) -> bool:
         """Whether an own connection takes a statement, and was not inherited by a fork."""
-        return is_free(conn) and self._process == os.getpid()
+        return self._process == os.getpid() and is_free(conn)
 
 
 class AsyncMemoir(Client):

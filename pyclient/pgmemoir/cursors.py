@@ -8,6 +8,7 @@ results come in binary: so neither DateStyle nor extra_float_digits matters.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any, Self
 
 import psycopg
@@ -80,9 +81,21 @@ def is_free(conn: AnyConnection | None) -> bool:
     """
     return (
         conn is not None
+        and not _was_ended(conn)
         and conn.info.transaction_status == TransactionStatus.IDLE
         and conn.pgconn.pipeline_status == PipelineStatus.OFF
     )
+
+
+def _was_ended(conn: AnyConnection) -> bool:
+    """Whether the server ended it since the last call: by a restart, or idle_session_timeout.
+
+    libpq knows once it has read the server's last words, and then the end behind them (2 us each).
+    """
+    with suppress(psycopg.OperationalError):
+        conn.pgconn.consume_input()
+        conn.pgconn.consume_input()
+    return conn.closed
 
 
 class Pipelined:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +15,11 @@ from typing import BinaryIO
 from .errors import BadFile
 
 LARGEST = 50 * 1024 * 1024
+
+# How the name of a file ends that is being written, and after how many seconds without a byte more
+# nobody is writing it.
+_NEW = ".memoir-new"
+_SECONDS_UNTIL_LEFT = 3600
 
 
 def read_text(path: Path, largest: int = LARGEST) -> str:
@@ -106,7 +113,8 @@ def _replace(target: Path, data: bytes, like: Path) -> None:
 @contextmanager
 def _beside(target: Path, like: Path) -> Iterator[BinaryIO]:
     """A new file beside the target, which gets its name once it is on disk."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    _sweep(target)
+    handle, name = tempfile.mkstemp(_NEW, f".{target.name}.", target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -122,6 +130,14 @@ def _beside(target: Path, like: Path) -> Iterator[BinaryIO]:
             Path(name).unlink()
         raise
     _sync_folder(target.parent)
+
+
+def _sweep(target: Path) -> None:
+    """Remove what a writer who was killed left beside the target: it holds what memory said."""
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*{_NEW}"):
+        with suppress(OSError):
+            if left.stat().st_mtime < time.time() - _SECONDS_UNTIL_LEFT:
+                left.unlink()
 
 
 def _umask() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,17 @@ def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
     assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_what_a_killed_writer_left_beside_a_file_goes_with_the_next(tmp_path: Path) -> None:
+    left, being_written = (tmp_path / f".memory.md.{name}.memoir-new" for name in ("one", "two"))
+    mine = tmp_path / ".memory.md.backup12"
+    for path in (left, being_written, mine):
+        path.write_bytes(b"- likes tea")
+    for path in (left, mine):
+        os.utime(path, (0, 0))
+    write_atomically(tmp_path / "memory.md", b"new")
+    assert {*tmp_path.iterdir()} == {tmp_path / "memory.md", being_written, mine}
 
 
 def test_a_failure_leaves_the_file_as_it_was_and_nothing_beside_it(
