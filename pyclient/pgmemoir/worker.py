@@ -24,12 +24,12 @@ from typing import Any
 
 import psycopg
 
+from .chat_models import ChatModel
 from .connections import connect
 from .embedders import Embedder, OpenAIEmbedder
 from .errors import MemoirError, NotFound, UnknownKind, translate
 from .jobs import Fail, Job, Jobs, Result
 from .lanes import ChatLane, EmbedLane, Lane
-from .models import ChatModel
 
 Log = Callable[[dict[str, Any]], None]
 """Takes one entry of the log. None holds a text, a name or a secret."""
