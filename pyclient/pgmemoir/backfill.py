@@ -16,7 +16,7 @@ import psycopg
 
 from .calls import VectorLike, formed, half_vector, use_model
 from .embedders import MAX_CHARACTERS, Embedder, EmbedderUnavailable, embedded
-from .errors import MemoirError, UnusableVector, translate
+from .errors import MemoirError, UnusableVector, translated
 from .openai_api import Fault
 from .statements import answer, rows, together, vector_calls
 
@@ -111,7 +111,7 @@ def backfill(
         EmbedderGone: the embedder gives no vectors.
         MemoirError: another model filled this database.
     """
-    try:
+    with translated():
         run = _Run(conn, embedder, model is not None, sleep)
         after: tuple[str | None, int | None] = (None, None)
         while bare := [_Bare(*row) for row in rows(conn, _NEXT, (batch, *after, user, model))]:
@@ -119,8 +119,6 @@ def backfill(
                 sleep(pause)
             yield run.fill(bare)
             after = (bare[-1].owner, bare[-1].memory_id)
-    except psycopg.Error as error:
-        raise translate(error) from error
 
 
 class _Run:

@@ -1,7 +1,7 @@
 """`Memoir` and `AsyncMemoir`: memory for an agent, in its PostgreSQL.
 
-Their methods are written once, in `Client` and `Management`; what takes several steps is in
-`steps`. The two differ only in how they carry a step out.
+Their methods are written once, in `Recalling` and `Management`. The two differ only in how they
+carry a step out.
 """
 
 from __future__ import annotations
@@ -10,43 +10,27 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, cast
 
 import psycopg
 from psycopg.pq import PipelineStatus, TransactionStatus
 
-from . import calls, calls_replica, evaluation, sources
+from . import calls_replica
 from .calls import (
     SEES_ONE_USER,
     SESSION,
     UNNAME_USER,
     Call,
-    Explained,
-    Fields,
-    Found,
-    Maintained,
-    NewMemory,
-    Question,
-    Recall,
-    Remembered,
-    Search,
-    VectorLike,
     name_user,
 )
-from .calls_memory import Applied, Changes, Filters, Id, Listed
-from .checks import clean_text
+from .calls_memory import Filters, Listed
 from .cursors import AsyncCursor, Cursor, Pipelined, is_free
 from .errors import MemoirError, translate
-from .evaluation import Evaluation, GoldQuestion, Replayed
-from .management import Management
-from .methods import Method
-from .sources import Filled
-from .steps import DEFAULT, Batch, Embed, EmbedderChoice, Plan, Steps
+from .recalling import Recalling
+from .steps import DEFAULT, Batch, Embed, EmbedderChoice, Plan
 
 T = TypeVar("T")
 
@@ -56,301 +40,7 @@ _PAGE = 500
 Given = TypeVar("Given", psycopg.Connection[Any], psycopg.AsyncConnection[Any])
 
 
-class Client(Management):
-    """What both clients do, each method written once: see `Method`."""
-
-    @Method
-    def context(
-        self,
-        query: str | None = None,
-        mode: str = "execute",
-        budget: int = 800,
-        *,
-        vector: VectorLike | None = None,
-        session: str | None = None,
-        as_of: datetime | None = None,
-    ) -> Plan[str]:
-        """The block of memory for a prompt, at most ``budget`` tokens; arguments as `recall`."""
-        question = Question.of(query, vector, mode, budget, session, as_of)
-        return (yield from self._steps.recall(question)).block
-
-    @Method
-    def recall(
-        self,
-        query: str | None = None,
-        mode: str = "execute",
-        budget: int = 800,
-        *,
-        vector: VectorLike | None = None,
-        session: str | None = None,
-        as_of: datetime | None = None,
-    ) -> Plan[Recall]:
-        """The block and what is known about it.
-
-        Args:
-            query: the question; it is embedded unless ``vector`` is given.
-            mode: how it is weighted: a name in ``memoir.mode`` (plan, execute, debug, chat).
-            budget: tokens, 1..100000.
-            vector: the question as a vector, in the model that filled the database.
-            session: the conversation it belongs to.
-            as_of: recall as it was then, without a time zone UTC; default now.
-        """
-        question = Question.of(query, vector, mode, budget, session, as_of)
-        return self._steps.recall(question)
-
-    @Method
-    def explain(
-        self,
-        query: str | None = None,
-        mode: str = "execute",
-        budget: int = 800,
-        *,
-        vector: VectorLike | None = None,
-        session: str | None = None,
-        as_of: datetime | None = None,
-    ) -> Plan[list[Explained]]:
-        """Every candidate of that recall with the parts of its score, the block's first."""
-        question = Question.of(query, vector, mode, budget, session, as_of)
-        return self._steps.explain(question)
-
-    @Method
-    def search(
-        self,
-        query: str,
-        search_mode: str = "hybrid",
-        *,
-        keywords: Iterable[str] | None = None,
-        memory_types: Iterable[str] | None = None,
-        time_from: datetime | None = None,
-        time_until: datetime | None = None,
-        max_results: int = 5,
-        min_relevance_score: float = 0.6,
-        vector: VectorLike | None = None,
-    ) -> Plan[list[Found]]:
-        """The best memories for a query, one by one, without a budget.
-
-        Args:
-            query: what to look for; may be "" when ``keywords`` are given.
-            search_mode: semantic, keyword or hybrid.
-            keywords: exact filter: a memory must carry one of them.
-            memory_types: only these kinds.
-            time_from, time_until: only memories of this time, without a time zone UTC.
-            max_results: 1..20.
-            min_relevance_score: 0..1.
-            vector: the query as a vector; it is embedded unless given.
-        """
-        search = Search.of(
-            query,
-            vector,
-            search_mode,
-            keywords,
-            memory_types,
-            time_from,
-            time_until,
-            max_results,
-            min_relevance_score,
-        )
-        return self._steps.search(search)
-
-    @Method
-    def tools(self, language: str = "en") -> Call[list[dict[str, Any]]]:
-        """The tools of an agent, as ``tools`` of OpenAI's chat completions; en or zh."""
-        return calls.tools(language)
-
-    @Method
-    def system_prompt(self, language: str = "en") -> Call[str]:
-        """Instructions for an agent that has the `tools`; en or zh."""
-        return calls.system_prompt(language)
-
-    @Method
-    def call_tool(
-        self, name: str, arguments: dict[str, Any] | str | None = None, session: str | None = None
-    ) -> Plan[dict[str, Any]]:
-        """Carry out a tool call of a model and return the answer, which is JSON.
-
-        Args:
-            name: one of `tools`.
-            arguments: a dictionary, or the JSON text as the model wrote it. The text in it
-                (``query`` or ``content``) is embedded.
-            session: the conversation; in a temporary one the answer is empty.
-        """
-        return self._steps.call_tool(name, arguments, session)
-
-    @Method
-    def remember(
-        self, content: str, kind: str = "general", **fields: Unpack[Fields]
-    ) -> Plan[Remembered]:
-        """Store one memory and decide what it means for those stored before: see `Remembered`.
-
-        Args:
-            content: the text, at most 10 MB; its first 4000 characters are embedded.
-            kind: a name in ``memoir.kind`` (task, learning, preference, fact, turn, ...).
-            fields: see `calls.Fields`.
-        """
-        memory = cast(NewMemory, {"content": content, "kind": kind, **fields})
-        return self._steps.remember(memory)
-
-    @Method
-    def remember_many(
-        self,
-        memories: Iterable[NewMemory],
-        progress: Callable[[int], None] | None = None,
-    ) -> Plan[list[Remembered]]:
-        """Store many memories, up to 1000 in a batch; a batch is stored whole or not at all.
-
-        When more than a few are new, the word statistics of recall are counted anew.
-
-        Args:
-            memories: dictionaries with ``content``, ``kind`` and any of `calls.Fields`.
-            progress: called after each batch with the number stored so far.
-        """
-        return self._steps.remember_many(memories, progress)
-
-    @Method
-    def update(
-        self,
-        memory_id: Id,
-        *,
-        reason: str | None = None,
-        author: str = "user",
-        **changes: Unpack[Changes],
-    ) -> Plan[str]:
-        """Change a stored memory in place; a new text is embedded.
-
-        Args:
-            memory_id: an active or pending memory; its id stays.
-            reason, author: why and by whom, for its history.
-            changes: see `calls_memory.Changes`.
-
-        Returns:
-            UPDATE, or NOOP when it was so already.
-        """
-        return self._steps.update(memory_id, changes, reason, author)
-
-    @Method
-    def apply_decisions(
-        self,
-        decisions: Iterable[Mapping[str, Any]] | str,
-        *,
-        author: str = "model",
-        session: str | None = None,
-        at: datetime | None = None,
-    ) -> Plan[list[Applied]]:
-        """Carry out decisions about memories, all of them or none; texts are embedded.
-
-        Args:
-            decisions: dictionaries that satisfy ``memoir.decision_schema()``, or the JSON text a
-                model wrote.
-            author: who decided. Where the user confirms first, what agent and model decide waits.
-            session: the conversation they are from.
-            at: when that became known, without a time zone UTC; default now.
-        """
-        return self._steps.apply_decisions(decisions, author, session, at)
-
-    @Method
-    def maintain(
-        self, everybody: bool = False, build_up_to: int | None = None, dry_run: bool = False
-    ) -> Call[list[Maintained]]:
-        """The daily upkeep: forget what has had its time, tidy logs, keep recall fast, report.
-
-        It is one transaction: with very many memories use the command ``memoir maintain``.
-
-        Args:
-            everybody: every user of the database; default this one.
-            build_up_to: builds indexes of up to so many memories at once, during which writers
-                wait; default the setting ``ann_inline``. The command ``memoir maintain`` makes
-                nobody wait.
-            dry_run: only tell what would be done.
-
-        Returns:
-            what was done, and what is left to the command.
-        """
-        return calls.maintain(self._user, everybody, build_up_to, dry_run)
-
-    @Method
-    def add_event(
-        self, type: str, payload: dict[str, Any], at: datetime | None = None
-    ) -> Call[int | None]:
-        """Append an event and return its id; None while memory is off.
-
-        Args:
-            type: for example task_failed, task_completed, alert: recalled while recent.
-            payload: what happened.
-            at: when, without a time zone UTC; default now.
-        """
-        return calls.add_event(type, payload, at, self._user)
-
-    @Method
-    def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> Plan[int]:
-        """Tell which memories of a recall were of use; returns how many were in it."""
-        return self._steps.mark_used(recall, memory_ids)
-
-    @Method
-    def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> Plan[int]:
-        """Put questions into a gold set; returns how many.
-
-        A question that is in the set gets the new answers. Questions without a vector are embedded.
-
-        Args:
-            gold_set: its name.
-            questions: see `evaluation.GoldQuestion`.
-        """
-        return self._steps.add_gold(gold_set, questions)
-
-    @Method
-    def evaluate(
-        self,
-        gold_set: str,
-        modes: Sequence[str] = ("execute",),
-        budgets: Sequence[int] = (800,),
-        k: int = 10,
-    ) -> Plan[list[Evaluation]]:
-        """Measure recall on a gold set, once for each mode and budget; nothing is logged.
-
-        A question is asked with its stored vector; without one, or in a mode that leaves words out
-        of what is embedded, with one of the embedder.
-        """
-        return self._steps.evaluate(gold_set, modes, budgets, k)
-
-    @Method
-    def replay(
-        self,
-        since: datetime | None = None,
-        settings: dict[str, Any] | None = None,
-        mode: str | None = None,
-    ) -> Call[list[Replayed]]:
-        """Choose the blocks of logged recalls again, under other settings; writes nothing.
-
-        Args:
-            since: the oldest recall; default all that are in the log.
-            settings: for example ``{"mmr_lambda": 0.9, "weights": {"task": 1.5}}``.
-            mode: only recalls of that mode.
-        """
-        return evaluation.replay(since, settings or {}, mode, self._user)
-
-    @Method
-    def fill_source(
-        self, name: str, *, most: int | None = None, anew: bool = False
-    ) -> Plan[Filled]:
-        """Take over one batch of the rows a source has already; call it until it is complete.
-
-        A query that takes 60 seconds is stopped; earlier, where the session's own
-        ``statement_timeout`` is shorter.
-
-        Args:
-            name: of the source.
-            most: rows; default the setting source_batch.
-            anew: begin with the first row again, and forget at last what is gone.
-        """
-        return self._steps.read_source(sources.fill(name, most, anew))
-
-    @Method
-    def pull_source(self, name: str, *, most: int | None = None) -> Plan[Filled]:
-        """Take over one batch of what changed in a view or query, as `fill_source`."""
-        return self._steps.read_source(sources.pull(name, most))
-
-
-class Memoir(Client):
+class Memoir(Recalling):
     """The memory of one user in one database.
 
     Args:
@@ -386,18 +76,12 @@ class Memoir(Client):
         self._process = os.getpid()
         self._lock = threading.RLock()
         self._names_user: bool | None = None
-        self._user = clean_text(user, "the user")
-        self._steps = Steps(self._user, embedder, lambda: _keeps_writes(given))
+        super().__init__(user, embedder, lambda: _keeps_writes(given))
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -484,7 +168,7 @@ class Memoir(Client):
         return self._process == os.getpid() and is_free(conn)
 
 
-class AsyncMemoir(Client):
+class AsyncMemoir(Recalling):
     """`Memoir` for asyncio: the same arguments and methods, to be awaited.
 
     The embedder runs in a thread. Tasks may share a client; they take turns at the database.
@@ -505,18 +189,12 @@ class AsyncMemoir(Client):
         self._lock = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._names_user: bool | None = None
-        self._user = clean_text(user, "the user")
-        self._steps = Steps(self._user, embedder, lambda: _keeps_writes(given))
+        super().__init__(user, embedder, lambda: _keeps_writes(given))
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

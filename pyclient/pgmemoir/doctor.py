@@ -12,11 +12,11 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from . import __version__, jobs, ledger, migrations, prerequisites
+from .chat_models import ChatModel
 from .client import Memoir
 from .embedders import Embedder
+from .embedding_models import models
 from .errors import INSTALL_HINT, MemoirError, translate
-from .model import models
-from .models import ChatModel
 from .statements import rows
 
 State = Literal["ok", "warn", "fail", "skip"]

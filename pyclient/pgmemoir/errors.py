@@ -7,6 +7,8 @@ anything is sent, so that a caller needs one ``except`` for both.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar, Self
 
 import psycopg
@@ -190,3 +192,12 @@ def translate(error: psycopg.Error) -> Exception:
         return error
     kind = _BY_SQLSTATE.get(code, MemoirError)
     return kind(message, detail=error.diag.message_detail, hint=error.diag.message_hint)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Within it a database error is raised as `translate` has it."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise translate(error) from error

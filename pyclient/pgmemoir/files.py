@@ -22,6 +22,24 @@ _NEW = ".memoir-new"
 _SECONDS_UNTIL_LEFT = 3600
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Within it what the system refuses is a `BadFile` that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise BadFile(f"cannot read {path}: {error.strerror}") from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """As `reading`."""
+    try:
+        yield
+    except OSError as error:
+        raise BadFile(f"cannot write {path}: {error.strerror}") from error
+
+
 def read_text(path: Path, largest: int = LARGEST) -> str:
     """The text of a file, its line ends and its byte order mark as they are.
 
@@ -32,11 +50,8 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
     Raises:
         BadFile: it is missing, no file, too large, not readable, or not UTF-8 (with the line).
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(largest + 1)  # a device has no size, and no end
-    except OSError as error:
-        raise BadFile(f"cannot read {path}: {error.strerror}") from error
+    with reading(path), path.open("rb") as file:
+        data = file.read(largest + 1)  # a device has no size, and no end
     if len(data) > largest:
         raise BadFile(
             f"{path} is too large",
@@ -76,15 +91,13 @@ def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
         BadFile: the folder or the disk does not allow it; nothing is changed then.
     """
     target = path.resolve()
-    try:
+    with writing(path):
         before = target.read_bytes() if target.exists() else None
         if before == data:
             return False
         if keep and before is not None:
             _replace(target.with_name(f"{target.name}.bak"), before, like=target)
         _replace(target, data, like=target)
-    except OSError as error:
-        raise BadFile(f"cannot write {path}: {error.strerror}") from error
     return True
 
 
@@ -97,11 +110,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Raises:
         BadFile: the folder or the disk does not allow it.
     """
-    try:
-        with _beside(path.resolve(), like=path.resolve()) as file:
-            yield file
-    except OSError as error:
-        raise BadFile(f"cannot write {path}: {error.strerror}") from error
+    with writing(path), _beside(path.resolve(), like=path.resolve()) as file:
+        yield file
 
 
 def _replace(target: Path, data: bytes, like: Path) -> None:

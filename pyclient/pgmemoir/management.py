@@ -25,19 +25,17 @@ from .sources import Columns, Source
 from .steps import Steps
 
 
-class Management:
+class Management(Steps):
     """Methods to look through, change and delete what is stored, and for sessions."""
 
     _is_async: ClassVar[bool] = False
-    _user: str | None
-    _steps: Steps
 
     def cache_info(self) -> CacheInfo:
         """How many questions found their vector kept: ``hit_rate`` is to be above 0.7 (D2 6).
 
         Not to be awaited.
         """
-        return self._steps.query_vectors.info()
+        return self._query_vectors.info()
 
     @Method
     def memory_detail(self, key: Id) -> Call[Detail]:

@@ -23,8 +23,8 @@ from psycopg.pq import TransactionStatus
 
 from .calls import Row
 from .checks import clean_text
-from .errors import BadFile, MemoirError, NotPossible, translate
-from .files import read_text, write_atomically
+from .errors import BadFile, MemoirError, NotPossible, translate, translated
+from .files import read_text, reading, write_atomically, writing
 from .statements import rows
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -158,11 +158,11 @@ class MemoryFolder:
         return done
 
     def _existing(self, name: str) -> list[Path]:
-        with _reading(self._path):
+        with reading(self._path):
             return [path for path in self._path.iterdir() if path.name == name and path.is_file()]
 
     def _logs_like(self, pattern: str) -> list[Path]:
-        with _reading(self._logs):
+        with reading(self._logs):
             found = self._logs.glob(pattern) if self._logs.is_dir() else []
             return sorted(path for path in found if _DAY.fullmatch(path.stem))
 
@@ -218,7 +218,7 @@ class MemoryFolder:
     def _write(self, changed: dict[Path, str]) -> None:
         """Replace files; memory notes what they say now, by which it knows a later edit."""
         ((read_only,),) = rows(self._conn, _READ_ONLY)
-        with _writing(self._logs):
+        with writing(self._logs):
             if any(path.parent == self._logs for path in changed):
                 self._logs.mkdir(exist_ok=True)
         for folder in {path.parent for path in changed}:
@@ -234,11 +234,8 @@ class MemoryFolder:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        try:
-            with self._conn.transaction():
-                yield
-        except psycopg.Error as error:
-            raise translate(error) from error
+        with translated(), self._conn.transaction():
+            yield
 
 
 def read_json(path: Path) -> str:
@@ -296,21 +293,5 @@ def _rename(path: Path) -> None:
     """Give a file its name with ``.migrated``, or with a number where there is one already."""
     names = [f"{path.name}.migrated", *(f"{path.name}.migrated.{n}" for n in range(1, 1000))]
     target = next(path.with_name(name) for name in names if not path.with_name(name).exists())
-    with _writing(path):
+    with writing(path):
         path.rename(target)
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise BadFile(f"cannot read {path}: {error.strerror}") from error
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise BadFile(f"cannot write {path}: {error.strerror}") from error

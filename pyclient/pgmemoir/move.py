@@ -16,7 +16,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from .batches import batches
-from .errors import BadFile, translate
+from .errors import BadFile, translated
 from .statements import rows
 
 # Lines of one statement, and about how many bytes.
@@ -53,14 +53,11 @@ def export_lines(
         user: None for the default.
         vectors: with the vectors of the model in use.
     """
-    try:
-        with conn.cursor(name="memoir_export", row_factory=tuple_row) as cursor:
-            cursor.itersize = _LINES
-            cursor.execute(_EXPORT, (user, vectors))
-            for (line,) in cursor:
-                yield line
-    except psycopg.Error as error:
-        raise translate(error) from error
+    with translated(), conn.cursor(name="memoir_export", row_factory=tuple_row) as cursor:
+        cursor.itersize = _LINES
+        cursor.execute(_EXPORT, (user, vectors))
+        for (line,) in cursor:
+            yield line
 
 
 def header_of(line: str) -> dict[str, Any]:
@@ -119,15 +116,13 @@ def import_lines(
         ModelMismatch: its vectors are by another model.
     """
     state = None
-    try:
+    with translated():
         for batch in batches(lines, _LINES, _BYTES, len):
             ((state, line, records),) = rows(conn, _IMPORT, (batch, user, new_ids, vectors))
             if progress:
                 progress(line)
             if state == "known":
                 return Imported(True, records)
-    except psycopg.Error as error:
-        raise translate(error) from error
     if state is None:
         raise BadFile("the file is empty", hint=_NOT_OURS)
     if state != "imported":

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict, TypeVar
@@ -17,7 +16,7 @@ import psycopg
 
 from .calls import Call, Row, columns, each, first, one
 from .checks import clean_text, refuse_unknown, texts, whole_number
-from .errors import BadSource, NotPossible, translate
+from .errors import BadSource, NotPossible, translated
 from .statements import answer, together
 
 T = TypeVar("T")
@@ -302,21 +301,13 @@ def _first_column(found: list[Row]) -> list[Any]:
 
 
 def _run(conn: psycopg.Connection[Any], call: Call[T]) -> T:
-    with _translated():
+    with translated():
         return answer(conn, call)
 
 
 def _run_for(conn: psycopg.Connection[Any], seconds: float, call: Call[T]) -> T:
     """As `_run`, for so many seconds at most."""
     batch = [(each.statement, each.params) for each in limited(call, seconds)]
-    with _translated():
+    with translated():
         _, found, _ = together(conn, batch)
     return call.parse(found)
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except psycopg.Error as error:
-        raise translate(error) from error

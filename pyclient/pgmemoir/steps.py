@@ -1,56 +1,26 @@
-"""What both clients do, each thing once: a generator that asks for a step and gets its answer.
+"""Steps, as the methods of both clients ask for them, and those by which all of them get vectors.
 
-A step is a database call, a batch of calls or an embedding. `client` carries steps out, with or
-without asyncio; nothing here waits.
+A step is a database call, a batch of calls or an embedding; a plan is a generator that asks for one
+and gets its answer. `client` carries steps out, with or without asyncio; nothing here waits.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
-from itertools import islice
 from typing import Any, Final, TypeVar, cast
 
-from . import calls, calls_memory, evaluation, sources
-from .batches import batches
+from . import calls
 from .cache import QueryCache
-from .calls import (
-    Call,
-    Calls,
-    Explained,
-    Form,
-    Found,
-    NewMemory,
-    Question,
-    Recall,
-    Remembered,
-    Search,
-    VectorLike,
-)
-from .calls_memory import Applied, Changes, Id
+from .calls import Call, Calls, Form, Question, VectorLike
 from .checks import clean_text
-from .embedders import (
-    Embedder,
-    EmbedderUnavailable,
-    default_embedder,
-    one_each,
-    wanted_embedder,
-)
+from .embedders import Embedder, EmbedderUnavailable, default_embedder, one_each, wanted_embedder
 from .errors import MemoirError, UnusableVector
-from .evaluation import Asked, Evaluation, GoldQuestion
-from .sources import Filled
 
 T = TypeVar("T")
 
-BATCH = 256
-# Memories of one statement, and about how many bytes of text and vectors.
-MEMORIES = 1000
-MEMORY_BYTES = 8 * 2**20
-# New memories in one call from which counting words anew is worth its time.
-COUNT_FROM = 32
 # Seconds without another attempt after the embedder failed: a dead server must not cost every
 # recall its timeout.
 EMBEDDER_PAUSE = 30.0
@@ -89,7 +59,7 @@ Plan = Generator[Call[Any] | Batch | Embed, Any, T]
 
 
 class Steps:
-    """What both clients do.
+    """How the methods of both clients come to vectors.
 
     Args:
         keeps_writes: False while the caller may still roll back what is written now.
@@ -98,180 +68,22 @@ class Steps:
     def __init__(
         self, user: str | None, embedder: EmbedderChoice, keeps_writes: Callable[[], bool]
     ) -> None:
-        self._user = user
+        self._user = clean_text(user, "the user")
         self._embedder = embedder
         self._keeps_writes = keeps_writes
         self._calls: Calls | None = None
         self._name_model_at = 0.0
         self._model_is_kept = False
-        self.query_vectors = QueryCache(QUERY_CACHE)
+        self._query_vectors = QueryCache(QUERY_CACHE)
         self._selective_modes: frozenset[str] | None = None
         self._warned = False
         self._paused_until = 0.0
-
-    def recall(self, question: Question) -> Plan[Recall]:
-        known = yield from self._known_calls()
-        question = yield from self._with_vector(question)
-        return cast(Recall, (yield known.recall(question, self._user)))
-
-    def explain(self, question: Question) -> Plan[list[Explained]]:
-        known = yield from self._known_calls()
-        question = yield from self._with_vector(question)
-        return cast(list[Explained], (yield known.explain(question, self._user)))
-
-    def search(self, search: Search) -> Plan[list[Found]]:
-        known = yield from self._known_calls()
-        if search.vector is None and search.search_mode != "keyword":
-            search = replace(search, vector=(yield from self._query_vector(search.query)))
-        return cast(list[Found], (yield known.search(search, self._user)))
-
-    def call_tool(
-        self, name: str, arguments: dict[str, Any] | str | None, session: str | None
-    ) -> Plan[dict[str, Any]]:
-        given = calls.tool_arguments(arguments)
-        known = yield from self._known_calls()
-        text = calls.tool_text(given)
-        vector = None
-        if text is not None and text == given.get("query"):
-            vector = yield from self._query_vector(text)
-        elif text is not None:
-            (vector,) = yield from self._embed([text], writing=True)
-        answer = yield known.call_tool(name, given, vector, self._user, session)
-        return cast(dict[str, Any], answer)
-
-    def remember(self, memory: NewMemory) -> Plan[Remembered]:
-        checked = calls.checked(memory)
-        known = yield from self._known_calls()
-        vector = yield from self._vector_of(checked)
-        return cast(Remembered, (yield known.remember(checked, vector, self._user)))
-
-    def remember_many(
-        self, memories: Iterable[NewMemory], progress: Callable[[int], None] | None
-    ) -> Plan[list[Remembered]]:
-        result: list[Remembered] = []
-        for batch in batches(memories, MEMORIES, MEMORY_BYTES, _size):
-            call = yield from self._remember_call(batch, len(result))
-            try:
-                result += yield call
-            except MemoirError as error:
-                raise error.of_memory(len(result)) from error
-            if progress:
-                progress(len(result))
-        if sum(done.action == "ADD" for done in result) >= COUNT_FROM:
-            yield calls.tend_recall(self._user, None if self._keeps_writes() else 0)
-        return result
-
-    def update(self, memory_id: Id, changes: Changes, reason: str | None, author: str) -> Plan[str]:
-        known = yield from self._known_calls()
-        vector = yield from self._vector_of(changes)
-        call = calls_memory.update(
-            known.vector_type, memory_id, changes, vector, reason, author, self._user
-        )
-        return cast(str, (yield call))
-
-    def apply_decisions(
-        self,
-        decisions: Iterable[Mapping[str, Any]] | str,
-        author: str,
-        session: str | None,
-        at: datetime | None,
-    ) -> Plan[list[Applied]]:
-        decided = calls_memory.decisions(decisions)
-        known = yield from self._known_calls()
-        vectors: list[bytes | None] = [None] * len(decided)
-        yield from self._fill(vectors, [calls_memory.decided_text(each) for each in decided])
-        call = calls_memory.apply_decisions(
-            known.vector_type, decided, known.array(vectors), author, session, at, self._user
-        )
-        return cast(list[Applied], (yield call))
-
-    def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> Plan[int]:
-        retrieval = recall.retrieval_id if isinstance(recall, Recall) else recall
-        if retrieval is None:
-            return 0
-        return cast(int, (yield calls.mark_used(retrieval, memory_ids, self._user)))
-
-    def read_source(self, call: Call[Filled]) -> Plan[Filled]:
-        _, filled, _ = yield Batch(sources.limited(call, sources.QUERY_SECONDS))
-        return cast(Filled, filled)
-
-    def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> Plan[int]:
-        known = yield from self._known_calls()
-        count = 0
-        for batch in _batches(questions):
-            vectors = [calls.given_vector(question) for question in batch]
-            missing = [i for i, vector in enumerate(vectors) if vector is None]
-            texts = [batch[i].get("query") or "" for i in missing]
-            made = yield from self._embed(texts, writing=True)
-            for place, vector in zip(missing, made, strict=True):
-                vectors[place] = vector
-            ready = zip(batch, vectors, strict=True)
-            yield Batch(
-                [
-                    evaluation.gold_add(known.vector_type, gold_set, question, vector, self._user)
-                    for question, vector in ready
-                ]
-            )
-            count += len(batch)
-        return count
-
-    def evaluate(
-        self, gold_set: str, modes: Sequence[str], budgets: Sequence[int], k: int
-    ) -> Plan[list[Evaluation]]:
-        known = yield from self._known_calls()
-        asked = cast(list[Asked], (yield evaluation.gold_queries(gold_set, self._user)))
-        made: dict[str, str | None] = {}
-        result: list[Evaluation] = []
-        for mode in modes:
-            vectors = yield from self._gold_vectors(asked, mode, made)
-            result += yield Batch(
-                [
-                    evaluation.evaluate(
-                        known.vector_type, gold_set, mode, budget, k, vectors, self._user
-                    )
-                    for budget in budgets
-                ]
-            )
-        return result
-
-    def _gold_vectors(
-        self, asked: list[Asked], mode: str, made: dict[str, str | None]
-    ) -> Plan[list[str | None] | None]:
-        """Vectors for the questions that have none stored, or not the one that the mode wants.
-
-        Args:
-            made: vectors by text, to be filled, so that no text is embedded twice.
-        """
-        if self._chosen_embedder() is None:
-            return None
-        texts: list[str | None] = []
-        for question in asked:
-            text = yield from self._text_to_embed(question.query, mode)
-            texts.append(None if question.has_vector and text == question.query else text)
-        missing = sorted({text for text in texts if text is not None and text not in made})
-        made |= zip(missing, (yield from self._embed(missing, writing=False)), strict=True)
-        return [None if text is None else made[text] for text in texts]
 
     def _known_calls(self) -> Plan[Calls]:
         """The calls that carry vectors, once it is known where the type halfvec lives."""
         if self._calls is None:
             self._calls = Calls(*(yield calls.find_vector_type()))
         return self._calls
-
-    def _remember_call(self, memories: list[NewMemory], done: int) -> Plan[Call[list[Remembered]]]:
-        """One call for a batch, each memory with its own vector or else the one of its text."""
-        checked: list[NewMemory] = []
-        vectors: list[bytes | None] = []
-        for place, memory in enumerate(memories, 1):
-            try:
-                checked.append(calls.checked(memory))
-                given = memory.get("vector")
-                vectors.append(None if given is None else calls.half_vector(given))
-            except MemoirError as error:
-                raise error.of_memory(done, place) from error
-        known = yield from self._known_calls()
-        yield from self._fill(vectors, [memory.get("content") or "" for memory in checked])
-        return known.remember_many(checked, vectors, self._user)
 
     def _vector_of(self, memory: Mapping[str, Any]) -> Plan[str | None]:
         """The vector a memory brings, else that of its text."""
@@ -299,13 +111,13 @@ class Steps:
         """The vector of a question in text form, None when it is blank or none can be had."""
         if text is None or not text.strip() or self._chosen_embedder() is None:
             return None
-        vector = self.query_vectors.get(text)
+        vector = self._query_vectors.get(text)
         if vector is not None:
             yield from self._name_model(writing=False)
         else:
             (vector,) = yield from self._embed([text], writing=False)
             if vector is not None:
-                self.query_vectors.put(text, vector)
+                self._query_vectors.put(text, vector)
         return vector
 
     def _text_to_embed(self, query: str, mode: str | None) -> Plan[str]:
@@ -374,16 +186,3 @@ class Steps:
         if not self._warned:
             self._warned = True
             warnings.warn(message, EmbedderUnavailable, stacklevel=2)
-
-
-def _batches(items: Iterable[T]) -> Iterator[list[T]]:
-    source = iter(items)
-    while batch := list(islice(source, BATCH)):
-        yield batch
-
-
-def _size(memory: NewMemory) -> int:
-    """About how many bytes a memory takes on its way, without its `data`."""
-    content, vector = memory.get("content"), memory.get("vector")
-    dimensions = len(vector) if isinstance(vector, Sized) else 1000
-    return (3 * len(content) if isinstance(content, str) else 0) + 2 * dimensions

@@ -20,8 +20,8 @@ from typing import Any
 import psycopg
 
 from .connections import connect
-from .errors import BadFile, MemoirError, translate
-from .files import read_text, write_atomically
+from .errors import BadFile, MemoirError, translated
+from .files import read_text, write_atomically, writing
 from .statements import rows
 
 BASES = ".memoir-sync"
@@ -121,7 +121,7 @@ def sync(conn: psycopg.Connection[Any], folder: Path, options: Options | None = 
         MemoirError: what else the database refuses.
     """
     options = options or Options()
-    try:
+    with translated():
         names = [name for (name,) in rows(conn, _FILES)]
         _check_folder(folder, names, options)
         done = Synced()
@@ -132,8 +132,6 @@ def sync(conn: psycopg.Connection[Any], folder: Path, options: Options | None = 
             done.run_id = int(answer["run_id"]) if answer["run_id"] else done.run_id
             if options.dry_run or _write(folder, texts, answer["files"], done):
                 return done
-    except psycopg.Error as error:
-        raise translate(error) from error
     raise BadFile(
         f"the files of {folder} are edited all the time",
         hint="The database has what they said. Sync again when they are quiet.",
@@ -266,12 +264,10 @@ def _check_folder(folder: Path, names: list[str], options: Options) -> None:
     for path in (folder, bases, *(_file(folder, name) for name in names)):
         if path.exists() and not os.access(path, os.W_OK):
             raise BadFile(f"cannot write {path}: it is read-only", hint=f"chmod u+w {path}")
-    try:
+    with writing(bases):
         if not bases.exists():
             bases.mkdir()
             write_atomically(bases / ".gitignore", b"*\n")
-    except OSError as error:
-        raise BadFile(f"cannot write {bases}: {error.strerror}") from error
 
 
 def _ask(

@@ -24,12 +24,12 @@ from typing import Any
 
 import psycopg
 
+from .chat_models import ChatModel
 from .connections import connect
 from .embedders import Embedder, OpenAIEmbedder
-from .errors import MemoirError, NotFound, UnknownKind, translate
+from .errors import MemoirError, NotFound, UnknownKind, translate, translated
 from .jobs import Fail, Job, Jobs, Result
 from .lanes import ChatLane, EmbedLane, Lane
-from .models import ChatModel
 
 Log = Callable[[dict[str, Any]], None]
 """Takes one entry of the log. None holds a text, a name or a secret."""
@@ -133,11 +133,9 @@ class Worker:
                 this database, or no model is there for a kind that was asked for.
             psycopg.Error: the database cannot be reached at the start, or with ``once``.
         """
-        try:
+        with translated():
             self._connect()
             self._lanes = self._make_lanes()
-        except psycopg.Error as error:
-            raise translate(error) from error
         try:
             self._work(once)
         finally:

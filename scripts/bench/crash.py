@@ -26,7 +26,7 @@ from workers import COUNTED, ENQUEUE, KIND, work
 from writers import REFUSALS, USER, Writer, faults
 
 from pgmemoir import doctor, upkeep
-from pgmemoir.models import ChatModel
+from pgmemoir.chat_models import ChatModel
 from pgmemoir.worker import Options, Worker
 
 # 20 memories earn indexes of their own here, but of three users at most; nothing is enqueued for a

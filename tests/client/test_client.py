@@ -30,6 +30,7 @@ from pgmemoir import (
     UnknownMode,
     UnusableVector,
     embedders,
+    recalling,
     steps,
 )
 
@@ -77,7 +78,7 @@ def test_a_memory_may_bring_its_vector(
 def test_many_memories_are_stored_in_order(
     open_client: OpenClient, letters: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "MEMORIES", 256)
+    monkeypatch.setattr(recalling, "MEMORIES", 256)
     memory = open_client(embedder=letters)
     counts: list[int] = []
     done = memory.remember_many(
@@ -119,7 +120,7 @@ def test_a_batch_is_stored_whole_or_not_at_all(
 def test_an_error_names_the_memory_among_all(
     open_client: OpenClient, monkeypatch: pytest.MonkeyPatch, bad: Any, error: type
 ) -> None:
-    monkeypatch.setattr(steps, "MEMORIES", 2)
+    monkeypatch.setattr(recalling, "MEMORIES", 2)
     many = [{"content": f"good {i}", "vector": [1.0, 0.0]} for i in range(3)]
     with pytest.raises(error, match=r"^memory 4: "):
         open_client(embedder=None).remember_many([*many, bad])
@@ -128,7 +129,7 @@ def test_an_error_names_the_memory_among_all(
 def test_a_batch_of_large_memories_is_small(
     open_client: OpenClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "MEMORY_BYTES", 100_000)
+    monkeypatch.setattr(recalling, "MEMORY_BYTES", 100_000)
     counts: list[int] = []
     large = ({"content": f"{i} " + "tea " * 5000} for i in range(3))
     open_client(embedder=None).remember_many(large, counts.append)

@@ -31,8 +31,8 @@ from tests.openai_server import (
 )
 from tests.rows import add_event, call, remember, remember_all, value
 
+from pgmemoir.chat_models import OpenAIChat
 from pgmemoir.embedders import OpenAIEmbedder
-from pgmemoir.models import OpenAIChat
 from pgmemoir.worker import Options, Summary, Worker
 
 pytestmark = pytest.mark.once

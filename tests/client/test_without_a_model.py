@@ -10,8 +10,8 @@ from click.testing import Result
 from tests.openai_server import Body, OpenAIServer
 from tests.rows import call, found, remember, value
 
+from pgmemoir.chat_models import OpenAIChat
 from pgmemoir.embedders import OpenAIEmbedder
-from pgmemoir.models import OpenAIChat
 from pgmemoir.worker import Options, Summary, Worker
 
 pytestmark = pytest.mark.once

@@ -51,9 +51,9 @@ from tests.rows import (
 
 from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, UnknownKind, migrations
 from pgmemoir import server as embedded
+from pgmemoir.chat_models import OpenAIChat
 from pgmemoir.jobs import Finish, Jobs
 from pgmemoir.lanes import Pause
-from pgmemoir.models import OpenAIChat
 from pgmemoir.worker import Options, Worker
 
 Log = list[dict[str, Any]]

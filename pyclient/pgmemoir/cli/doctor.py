@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import click
 
+from ..chat_models import default_chat_model
 from ..connections import connect
 from ..doctor import Check, examine
 from ..embedders import default_embedder
-from ..models import default_chat_model
 from .app import FAILED, App, explain_error, main
 from .options import AS_JSON
 from .output import one_line, print_json

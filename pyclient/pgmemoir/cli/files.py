@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ..memory_folder import Done, MemoryFolder
-from ..steps import COUNT_FROM
+from ..recalling import COUNT_FROM
 from .app import App, main
 from .options import AS_JSON, DRY_RUN
 from .output import one_line, print_json

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import psycopg
 
-from .. import model
+from .. import embedding_models
 from ..embedders import Embedder
 from ..errors import ModelMismatch
 from .app import App, main
@@ -39,7 +39,7 @@ def group() -> None:
 def list_models(app: App, as_json: bool) -> None:
     """Show the models of this database, the one in use first."""
     with app.connect() as conn:
-        found = model.models(conn)
+        found = embedding_models.models(conn)
     if as_json:
         print_json(found)
         return
@@ -61,8 +61,8 @@ def add(app: App, name: str, dimensions: int) -> None:
     NAME is what its embedder calls it, such as openai/text-embedding-3-large.
     """
     with app.connect() as conn:
-        model.add(conn, name, dimensions)
-        state = next(one.state for one in model.models(conn) if one.name == name)
+        embedding_models.add(conn, name, dimensions)
+        state = next(one.state for one in embedding_models.models(conn) if one.name == name)
     said = {
         "in use": "{} is in use",
         "ready": "{0}, {1} dimensions, has all vectors; next: memoir model switch {0}",
@@ -113,7 +113,7 @@ def switch(app: App, name: str, force: bool) -> None:
         if force:
             _prepare(conn, name, None)
         ((indexed,),) = conn.execute(_INDEXED).fetchall()
-        model.switch(conn, name, force=force)
+        embedding_models.switch(conn, name, force=force)
         click.echo(f"in use: {one_line(name)}")
         if indexed and not conn.execute(_INDEXED).fetchall()[0][0]:
             click.echo(
@@ -133,10 +133,10 @@ def drop(app: App, name: str) -> None:
     Memories stay. In small steps, so that nobody waits. Stopped or killed, the next run goes on.
     """
     with app.connect() as conn:
-        total = next((one.vectors for one in model.models(conn) if one.name == name), 0)
+        total = next((one.vectors for one in embedding_models.models(conn) if one.name == name), 0)
         deleted = 0
         with progress_bar(total, "deleting") as bar:
-            for number in model.drop(conn, name):
+            for number in embedding_models.drop(conn, name):
                 deleted += number
                 bar.update(number)
     click.echo(f"dropped {one_line(name)}, vectors of {counted(deleted, 'memory')}")
@@ -144,9 +144,9 @@ def drop(app: App, name: str) -> None:
 
 def _prepare(conn: psycopg.Connection[Any], name: str, user: str | None) -> None:
     """Make the traces the vectors go into."""
-    missing = next((one.missing for one in model.models(conn) if one.name == name), 0)
+    missing = next((one.missing for one in embedding_models.models(conn) if one.name == name), 0)
     with progress_bar(missing, "preparing") as bar:
-        for number in model.make_traces(conn, name, user):
+        for number in embedding_models.make_traces(conn, name, user):
             bar.update(number)
 
 
@@ -160,7 +160,7 @@ def _embedder_of(name: str | None) -> Embedder:
 
 def _check_waits(conn: psycopg.Connection[Any], name: str) -> None:
     """Refuse to fill this model where it is not the one that waits to be filled."""
-    states = {one.name: one.state for one in model.models(conn)}
+    states = {one.name: one.state for one in embedding_models.models(conn)}
     waiting = [each for each, state in states.items() if state == "to be filled"]
     if waiting and name in states and name not in waiting:
         raise _other_embedder(name, " or ".join(f'"{each}"' for each in waiting))

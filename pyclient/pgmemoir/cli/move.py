@@ -23,7 +23,7 @@ from ..files import replacing
 from ..importers import FORMATS, Items, check_mapping, detect, read
 from ..importers.conversation import parse
 from ..move import Imported, export_lines, header_of, import_lines, read_lines
-from ..steps import COUNT_FROM
+from ..recalling import COUNT_FROM
 from .app import App, main
 from .options import DRY_RUN, USER
 from .output import counted, one_line, progress_bar

@@ -8,8 +8,8 @@ from types import FrameType
 
 import click
 
+from ..chat_models import default_chat_model
 from ..embedders import default_embedder
-from ..models import default_chat_model
 from ..worker import Options, Worker
 from .app import FAILED, App, main
 

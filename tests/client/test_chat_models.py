@@ -26,7 +26,7 @@ from tests.openai_server import (
     truncated,
 )
 
-from pgmemoir.models import BadAnswer, ModelUnavailable, OpenAIChat, default_chat_model
+from pgmemoir.chat_models import BadAnswer, ModelUnavailable, OpenAIChat, default_chat_model
 from pgmemoir.openai_api import seconds_to_wait
 
 pytestmark = pytest.mark.once
@@ -187,5 +187,7 @@ def test_without_a_key_the_model_is_unavailable(api: OpenAIServer) -> None:
 
 
 def test_openai_is_imported_when_it_is_used() -> None:
-    code = "import sys, pgmemoir.models, pgmemoir.embedders; assert 'openai' not in sys.modules"
+    code = (
+        "import sys, pgmemoir.chat_models, pgmemoir.embedders; assert 'openai' not in sys.modules"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

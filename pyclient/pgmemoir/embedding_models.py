@@ -15,7 +15,7 @@ import psycopg
 
 from .calls import columns
 from .checks import whole_number
-from .errors import translate
+from .errors import translated
 from .statements import Statement, rows
 
 _ADD = b"SELECT memoir.add_model(%s::text, %s::int)"
@@ -108,7 +108,5 @@ def drop(conn: psycopg.Connection[Any], name: str) -> Iterator[int]:
 
 
 def _run(conn: psycopg.Connection[Any], statement: Statement) -> list[Any]:
-    try:
+    with translated():
         return rows(conn, *statement)
-    except psycopg.Error as error:
-        raise translate(error) from error

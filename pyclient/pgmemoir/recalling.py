@@ -1,0 +1,457 @@
+"""What `Memoir` and `AsyncMemoir` do for an agent: recall, remember, measure, read sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Unpack, cast
+
+from . import calls, calls_memory, evaluation, sources
+from .batches import batches
+from .calls import (
+    Call,
+    Explained,
+    Fields,
+    Found,
+    Maintained,
+    NewMemory,
+    Question,
+    Recall,
+    Remembered,
+    Search,
+    VectorLike,
+)
+from .calls_memory import Applied, Changes, Id
+from .errors import MemoirError
+from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
+from .management import Management
+from .methods import Method
+from .sources import Filled
+from .steps import Batch, Plan
+
+# Questions of a gold set that are embedded and sent together.
+BATCH = 256
+# Memories of one statement, and about how many bytes of text and vectors.
+MEMORIES = 1000
+MEMORY_BYTES = 8 * 2**20
+# New memories in one call from which counting words anew is worth its time.
+COUNT_FROM = 32
+
+
+class Recalling(Management):
+    """Methods to recall, remember, measure what is recalled, and take over rows of tables."""
+
+    @Method
+    def context(
+        self,
+        query: str | None = None,
+        mode: str = "execute",
+        budget: int = 800,
+        *,
+        vector: VectorLike | None = None,
+        session: str | None = None,
+        as_of: datetime | None = None,
+    ) -> Plan[str]:
+        """The block of memory for a prompt, at most ``budget`` tokens; arguments as `recall`."""
+        question = Question.of(query, vector, mode, budget, session, as_of)
+        return (yield from self._recall(question)).block
+
+    @Method
+    def recall(
+        self,
+        query: str | None = None,
+        mode: str = "execute",
+        budget: int = 800,
+        *,
+        vector: VectorLike | None = None,
+        session: str | None = None,
+        as_of: datetime | None = None,
+    ) -> Plan[Recall]:
+        """The block and what is known about it.
+
+        Args:
+            query: the question; it is embedded unless ``vector`` is given.
+            mode: how it is weighted: a name in ``memoir.mode`` (plan, execute, debug, chat).
+            budget: tokens, 1..100000.
+            vector: the question as a vector, in the model that filled the database.
+            session: the conversation it belongs to.
+            as_of: recall as it was then, without a time zone UTC; default now.
+        """
+        question = Question.of(query, vector, mode, budget, session, as_of)
+        return self._recall(question)
+
+    @Method
+    def explain(
+        self,
+        query: str | None = None,
+        mode: str = "execute",
+        budget: int = 800,
+        *,
+        vector: VectorLike | None = None,
+        session: str | None = None,
+        as_of: datetime | None = None,
+    ) -> Plan[list[Explained]]:
+        """Every candidate of that recall with the parts of its score, the block's first."""
+        question = Question.of(query, vector, mode, budget, session, as_of)
+        known = yield from self._known_calls()
+        question = yield from self._with_vector(question)
+        return cast(list[Explained], (yield known.explain(question, self._user)))
+
+    @Method
+    def search(
+        self,
+        query: str,
+        search_mode: str = "hybrid",
+        *,
+        keywords: Iterable[str] | None = None,
+        memory_types: Iterable[str] | None = None,
+        time_from: datetime | None = None,
+        time_until: datetime | None = None,
+        max_results: int = 5,
+        min_relevance_score: float = 0.6,
+        vector: VectorLike | None = None,
+    ) -> Plan[list[Found]]:
+        """The best memories for a query, one by one, without a budget.
+
+        Args:
+            query: what to look for; may be "" when ``keywords`` are given.
+            search_mode: semantic, keyword or hybrid.
+            keywords: exact filter: a memory must carry one of them.
+            memory_types: only these kinds.
+            time_from, time_until: only memories of this time, without a time zone UTC.
+            max_results: 1..20.
+            min_relevance_score: 0..1.
+            vector: the query as a vector; it is embedded unless given.
+        """
+        search = Search.of(
+            query,
+            vector,
+            search_mode,
+            keywords,
+            memory_types,
+            time_from,
+            time_until,
+            max_results,
+            min_relevance_score,
+        )
+        known = yield from self._known_calls()
+        if search.vector is None and search.search_mode != "keyword":
+            search = replace(search, vector=(yield from self._query_vector(search.query)))
+        return cast(list[Found], (yield known.search(search, self._user)))
+
+    @Method
+    def tools(self, language: str = "en") -> Call[list[dict[str, Any]]]:
+        """The tools of an agent, as ``tools`` of OpenAI's chat completions; en or zh."""
+        return calls.tools(language)
+
+    @Method
+    def system_prompt(self, language: str = "en") -> Call[str]:
+        """Instructions for an agent that has the `tools`; en or zh."""
+        return calls.system_prompt(language)
+
+    @Method
+    def call_tool(
+        self, name: str, arguments: dict[str, Any] | str | None = None, session: str | None = None
+    ) -> Plan[dict[str, Any]]:
+        """Carry out a tool call of a model and return the answer, which is JSON.
+
+        Args:
+            name: one of `tools`.
+            arguments: a dictionary, or the JSON text as the model wrote it. The text in it
+                (``query`` or ``content``) is embedded.
+            session: the conversation; in a temporary one the answer is empty.
+        """
+        given = calls.tool_arguments(arguments)
+        known = yield from self._known_calls()
+        text = calls.tool_text(given)
+        vector = None
+        if text is not None and text == given.get("query"):
+            vector = yield from self._query_vector(text)
+        elif text is not None:
+            (vector,) = yield from self._embed([text], writing=True)
+        answer = yield known.call_tool(name, given, vector, self._user, session)
+        return cast(dict[str, Any], answer)
+
+    @Method
+    def remember(
+        self, content: str, kind: str = "general", **fields: Unpack[Fields]
+    ) -> Plan[Remembered]:
+        """Store one memory and decide what it means for those stored before: see `Remembered`.
+
+        Args:
+            content: the text, at most 10 MB; its first 4000 characters are embedded.
+            kind: a name in ``memoir.kind`` (task, learning, preference, fact, turn, ...).
+            fields: see `calls.Fields`.
+        """
+        memory = cast(NewMemory, {"content": content, "kind": kind, **fields})
+        checked = calls.checked(memory)
+        known = yield from self._known_calls()
+        vector = yield from self._vector_of(checked)
+        return cast(Remembered, (yield known.remember(checked, vector, self._user)))
+
+    @Method
+    def remember_many(
+        self,
+        memories: Iterable[NewMemory],
+        progress: Callable[[int], None] | None = None,
+    ) -> Plan[list[Remembered]]:
+        """Store many memories, up to 1000 in a batch; a batch is stored whole or not at all.
+
+        When more than a few are new, the word statistics of recall are counted anew.
+
+        Args:
+            memories: dictionaries with ``content``, ``kind`` and any of `calls.Fields`.
+            progress: called after each batch with the number stored so far.
+        """
+        result: list[Remembered] = []
+        for batch in batches(memories, MEMORIES, MEMORY_BYTES, _size):
+            call = yield from self._remember_call(batch, len(result))
+            try:
+                result += yield call
+            except MemoirError as error:
+                raise error.of_memory(len(result)) from error
+            if progress:
+                progress(len(result))
+        if sum(done.action == "ADD" for done in result) >= COUNT_FROM:
+            yield calls.tend_recall(self._user, None if self._keeps_writes() else 0)
+        return result
+
+    @Method
+    def update(
+        self,
+        memory_id: Id,
+        *,
+        reason: str | None = None,
+        author: str = "user",
+        **changes: Unpack[Changes],
+    ) -> Plan[str]:
+        """Change a stored memory in place; a new text is embedded.
+
+        Args:
+            memory_id: an active or pending memory; its id stays.
+            reason, author: why and by whom, for its history.
+            changes: see `calls_memory.Changes`.
+
+        Returns:
+            UPDATE, or NOOP when it was so already.
+        """
+        known = yield from self._known_calls()
+        vector = yield from self._vector_of(changes)
+        call = calls_memory.update(
+            known.vector_type, memory_id, changes, vector, reason, author, self._user
+        )
+        return cast(str, (yield call))
+
+    @Method
+    def apply_decisions(
+        self,
+        decisions: Iterable[Mapping[str, Any]] | str,
+        *,
+        author: str = "model",
+        session: str | None = None,
+        at: datetime | None = None,
+    ) -> Plan[list[Applied]]:
+        """Carry out decisions about memories, all of them or none; texts are embedded.
+
+        Args:
+            decisions: dictionaries that satisfy ``memoir.decision_schema()``, or the JSON text a
+                model wrote.
+            author: who decided. Where the user confirms first, what agent and model decide waits.
+            session: the conversation they are from.
+            at: when that became known, without a time zone UTC; default now.
+        """
+        decided = calls_memory.decisions(decisions)
+        known = yield from self._known_calls()
+        vectors: list[bytes | None] = [None] * len(decided)
+        yield from self._fill(vectors, [calls_memory.decided_text(each) for each in decided])
+        call = calls_memory.apply_decisions(
+            known.vector_type, decided, known.array(vectors), author, session, at, self._user
+        )
+        return cast(list[Applied], (yield call))
+
+    @Method
+    def maintain(
+        self, everybody: bool = False, build_up_to: int | None = None, dry_run: bool = False
+    ) -> Call[list[Maintained]]:
+        """The daily upkeep: forget what has had its time, tidy logs, keep recall fast, report.
+
+        It is one transaction: with very many memories use the command ``memoir maintain``.
+
+        Args:
+            everybody: every user of the database; default this one.
+            build_up_to: builds indexes of up to so many memories at once, during which writers
+                wait; default the setting ``ann_inline``. The command ``memoir maintain`` makes
+                nobody wait.
+            dry_run: only tell what would be done.
+
+        Returns:
+            what was done, and what is left to the command.
+        """
+        return calls.maintain(self._user, everybody, build_up_to, dry_run)
+
+    @Method
+    def add_event(
+        self, type: str, payload: dict[str, Any], at: datetime | None = None
+    ) -> Call[int | None]:
+        """Append an event and return its id; None while memory is off.
+
+        Args:
+            type: for example task_failed, task_completed, alert: recalled while recent.
+            payload: what happened.
+            at: when, without a time zone UTC; default now.
+        """
+        return calls.add_event(type, payload, at, self._user)
+
+    @Method
+    def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> Plan[int]:
+        """Tell which memories of a recall were of use; returns how many were in it."""
+        retrieval = recall.retrieval_id if isinstance(recall, Recall) else recall
+        if retrieval is None:
+            return 0
+        return cast(int, (yield calls.mark_used(retrieval, memory_ids, self._user)))
+
+    @Method
+    def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> Plan[int]:
+        """Put questions into a gold set; returns how many.
+
+        A question that is in the set gets the new answers. Questions without a vector are embedded.
+
+        Args:
+            gold_set: its name.
+            questions: see `evaluation.GoldQuestion`.
+        """
+        known = yield from self._known_calls()
+        count = 0
+        for batch in batches(questions, BATCH, BATCH, lambda _: 1):
+            vectors = [calls.given_vector(question) for question in batch]
+            missing = [i for i, vector in enumerate(vectors) if vector is None]
+            texts = [batch[i].get("query") or "" for i in missing]
+            made = yield from self._embed(texts, writing=True)
+            for place, vector in zip(missing, made, strict=True):
+                vectors[place] = vector
+            ready = zip(batch, vectors, strict=True)
+            yield Batch(
+                [
+                    evaluation.gold_add(known.vector_type, gold_set, question, vector, self._user)
+                    for question, vector in ready
+                ]
+            )
+            count += len(batch)
+        return count
+
+    @Method
+    def evaluate(
+        self,
+        gold_set: str,
+        modes: Sequence[str] = ("execute",),
+        budgets: Sequence[int] = (800,),
+        k: int = 10,
+    ) -> Plan[list[Evaluation]]:
+        """Measure recall on a gold set, once for each mode and budget; nothing is logged.
+
+        A question is asked with its stored vector; without one, or in a mode that leaves words out
+        of what is embedded, with one of the embedder.
+        """
+        known = yield from self._known_calls()
+        asked = cast(list[Asked], (yield evaluation.gold_queries(gold_set, self._user)))
+        made: dict[str, str | None] = {}
+        result: list[Evaluation] = []
+        for mode in modes:
+            vectors = yield from self._gold_vectors(asked, mode, made)
+            result += yield Batch(
+                [
+                    evaluation.evaluate(
+                        known.vector_type, gold_set, mode, budget, k, vectors, self._user
+                    )
+                    for budget in budgets
+                ]
+            )
+        return result
+
+    @Method
+    def replay(
+        self,
+        since: datetime | None = None,
+        settings: dict[str, Any] | None = None,
+        mode: str | None = None,
+    ) -> Call[list[Replayed]]:
+        """Choose the blocks of logged recalls again, under other settings; writes nothing.
+
+        Args:
+            since: the oldest recall; default all that are in the log.
+            settings: for example ``{"mmr_lambda": 0.9, "weights": {"task": 1.5}}``.
+            mode: only recalls of that mode.
+        """
+        return evaluation.replay(since, settings or {}, mode, self._user)
+
+    @Method
+    def fill_source(
+        self, name: str, *, most: int | None = None, anew: bool = False
+    ) -> Plan[Filled]:
+        """Take over one batch of the rows a source has already; call it until it is complete.
+
+        A query that takes 60 seconds is stopped; earlier, where the session's own
+        ``statement_timeout`` is shorter.
+
+        Args:
+            name: of the source.
+            most: rows; default the setting source_batch.
+            anew: begin with the first row again, and forget at last what is gone.
+        """
+        return _limited(sources.fill(name, most, anew))
+
+    @Method
+    def pull_source(self, name: str, *, most: int | None = None) -> Plan[Filled]:
+        """Take over one batch of what changed in a view or query, as `fill_source`."""
+        return _limited(sources.pull(name, most))
+
+    def _recall(self, question: Question) -> Plan[Recall]:
+        known = yield from self._known_calls()
+        question = yield from self._with_vector(question)
+        return cast(Recall, (yield known.recall(question, self._user)))
+
+    def _gold_vectors(
+        self, asked: list[Asked], mode: str, made: dict[str, str | None]
+    ) -> Plan[list[str | None] | None]:
+        """Vectors for the questions that have none stored, or not the one that the mode wants.
+
+        Args:
+            made: vectors by text, to be filled, so that no text is embedded twice.
+        """
+        if self._chosen_embedder() is None:
+            return None
+        texts: list[str | None] = []
+        for question in asked:
+            text = yield from self._text_to_embed(question.query, mode)
+            texts.append(None if question.has_vector and text == question.query else text)
+        missing = sorted({text for text in texts if text is not None and text not in made})
+        made |= zip(missing, (yield from self._embed(missing, writing=False)), strict=True)
+        return [None if text is None else made[text] for text in texts]
+
+    def _remember_call(self, memories: list[NewMemory], done: int) -> Plan[Call[list[Remembered]]]:
+        """One call for a batch, each memory with its own vector or else the one of its text."""
+        checked: list[NewMemory] = []
+        vectors: list[bytes | None] = []
+        for place, memory in enumerate(memories, 1):
+            try:
+                checked.append(calls.checked(memory))
+                given = memory.get("vector")
+                vectors.append(None if given is None else calls.half_vector(given))
+            except MemoirError as error:
+                raise error.of_memory(done, place) from error
+        known = yield from self._known_calls()
+        yield from self._fill(vectors, [memory.get("content") or "" for memory in checked])
+        return known.remember_many(checked, vectors, self._user)
+
+
+def _limited(call: Call[Filled]) -> Plan[Filled]:
+    _, filled, _ = yield Batch(sources.limited(call, sources.QUERY_SECONDS))
+    return cast(Filled, filled)
+
+
+def _size(memory: NewMemory) -> int:
+    """About how many bytes a memory takes on its way, without its `data`."""
+    content, vector = memory.get("content"), memory.get("vector")
+    dimensions = len(vector) if isinstance(vector, Sized) else 1000
+    return (3 * len(content) if isinstance(content, str) else 0) + 2 * dimensions
