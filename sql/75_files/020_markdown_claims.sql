@@ -17,8 +17,9 @@ DECLARE
     names CONSTANT jsonb := _heading_kinds();
 BEGIN
     RETURN QUERY
-    SELECT m.memory_id, names ->> _lower(k.heading), m.content, m.status, m.created_at,
-           _mark(m.user_id, m.memory_id, m.created_at), k.file, s.shown
+    SELECT m.memory_id, names ->> _lower(k.heading), m.content,
+           CASE WHEN m.status = 'active' AND m.valid_until <= now() THEN 'ended' ELSE m.status END,
+           m.created_at, _mark(m.user_id, m.memory_id, m.created_at), k.file, s.shown
     FROM memory AS m
     JOIN kind AS k ON k.name = m.kind
     CROSS JOIN LATERAL (

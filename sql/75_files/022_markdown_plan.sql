@@ -47,6 +47,8 @@ CREATE OR REPLACE FUNCTION _markdown_reason(
         WHEN 'FORGET file' THEN coalesce(status, 'purged') || ' in the database'
         WHEN 'NOOP file' THEN 'the same memory is stored already'
         WHEN 'ADD database' THEN CASE
+            WHEN status IS NOT NULL
+            THEN 'edited in ' || file || '.md, ' || status || ' in the database'
             WHEN has_mark THEN 'its mark is none of this user, or stands twice'
             ELSE 'new in ' || file || '.md' END
         WHEN 'UPDATE database' THEN 'edited in ' || file || '.md'

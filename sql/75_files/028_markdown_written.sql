@@ -115,7 +115,7 @@ DECLARE
 BEGIN
     WITH part AS MATERIALIZED (
         SELECT p.*, c.action, c.changed, coalesce(
-                   p.memory_id, CASE WHEN c.changed IS NOT NULL THEN c.memory_id END) AS stored_id
+                   CASE WHEN c.changed IS NOT NULL THEN c.memory_id END, p.memory_id) AS stored_id
         FROM unnest(parts) AS p
         LEFT JOIN unnest(plan) AS c ON c.file = p.file AND c.place = p.place
         WHERE (c.changed = 'file'

@@ -94,7 +94,7 @@ BEGIN
     -- The memory of the entry, and whether the entry says something else than it did.
     ), known AS MATERIALIZED (
         SELECT s.*, f.written::jsonb AS base, f.digest, m.memory_id AS own_id,
-               m.status AS own_status,
+               CASE WHEN (m.valid_until > now()) IS NOT FALSE THEN m.status END AS own_status,
                CASE WHEN f.written IS NOT NULL
                     THEN (f.written::jsonb -> 'content', f.written::jsonb -> 'category')
                          <> (s.entry -> 'content', s.entry -> 'category')
@@ -271,6 +271,7 @@ BEGIN
         LEFT JOIN unnest(plan) AS s ON s.entry_id = f.entry_id
         LEFT JOIN unnest(plan) AS p ON p.memory_id = f.memory_id
         WHERE f.user_id = _plan_memory_json.user_id AND m.status = 'active'
+          AND (m.valid_until > now()) IS NOT FALSE  -- an export leaves out what has ended
           AND p.memory_id IS NULL
           AND (s.entry_id IS NOT NULL OR delete_missing AND NOT EXISTS (
               SELECT FROM revision AS r

@@ -292,6 +292,20 @@ def test_an_entry_about_what_had_ended_is_true_again(tx):
     assert contents(tx) == [ENTRY["content"]]
 
 
+def test_an_edited_entry_about_what_has_ended_is_added_anew(tx):
+    take(tx, of(ENTRY))
+    tx.execute("UPDATE memoir.memory SET valid_from = '2025-01-01', valid_until = '2025-02-01'")
+    document = of({**ENTRY, "content": "The office is on floor 4 again"})
+    assert actions(take(tx, document)) == ["ADD"]
+    assert contents(tx) == ["The office is on floor 4 again"]
+
+
+def test_what_has_ended_is_not_forgotten_because_the_file_lacks_it(tx):
+    take(tx, of(ENTRY))
+    tx.execute("UPDATE memoir.memory SET valid_from = '2025-01-01', valid_until = '2025-02-01'")
+    assert actions(take(tx, printed(tx), delete_missing=True)) == []
+
+
 def test_an_access_is_told_and_the_rest_stays_as_written(tx):
     document = edited(created_at="2026-02-21T18:30:00.250+08:00", tags=["机票"])
     take(tx, document)

@@ -257,6 +257,38 @@ def test_edited_in_the_file_and_forgotten_in_the_database(folder, tx, strategy, 
     assert ("tea is black" in contents(tx)) == (strategy == "ours")
 
 
+def supersede(conn: psycopg.Connection) -> None:
+    call(conn, "supersede", memory_id=id_of(conn, "tea is green"), by_id=remember(conn, "no tea"))
+
+
+def end(conn: psycopg.Connection) -> None:
+    conn.execute(
+        "UPDATE memoir.memory SET valid_until = '2025-02-01' WHERE content = 'tea is green'"
+    )
+
+
+@pytest.mark.parametrize(("leave", "why"), [(supersede, "superseded"), (end, "ended")])
+@pytest.mark.parametrize(
+    ("strategy", "expected", "found"),
+    [
+        ("report", ("CONFLICT", None), "changed in memory.md and in the database"),
+        ("ours", ("ADD", "database"), "edited in memory.md, {} in the database"),
+        ("theirs", ("FORGET", "file"), "{} in the database"),
+    ],
+)
+def test_edited_in_the_file_and_no_longer_true_in_the_database(
+    folder, tx, leave, why, strategy, expected, found
+):
+    leave(tx)
+    folder.edit("tea is green", "tea is black")
+    folder.sync(strategy)
+    reasons = {(change["action"], change["changed"]): change["reason"] for change in folder.changes}
+    assert reasons[expected] == found.format(why)
+    assert folder.sync() == ([expected] if strategy == "report" else [])
+    assert folder.files["memory"].count("tea is black") == (strategy != "theirs")
+    assert ("tea is black" in contents(tx)) == (strategy == "ours")
+
+
 def test_a_bullet_that_comes_back_brings_its_memory_back(folder, tx):
     before = folder.files["memory"]
     line = next(x for x in before.splitlines() if "tea" in x)

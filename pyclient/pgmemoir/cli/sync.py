@@ -111,7 +111,8 @@ def _text_now(change: Change) -> str:
 def _conflict(change: Change) -> str:
     texts = {"file": change.file_text, "database": change.database_text}
     said = [
-        f"  {side:<9} {one_line(text) if text else '(deleted)'}" for side, text in texts.items()
+        f"  {side:<9} {one_line(text) if text else '(no longer there)'}"
+        for side, text in texts.items()
     ]
     return "\n".join([f"conflict at {_place(change)}, memory {change.memory_id}", *said])
 
