@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import click
 
-from ..calls_memory import Changed, Changes, Undone
+from ..calls_memory import Changed, Undone
 from .app import App, main
 from .options import AS_JSON, DRY_RUN, ID, IDS, REASON
-from .output import answer, outcome, parse_object, print_json, read_text, table
+from .output import answer, outcome, parse_object, read_text, table
 
 
 @main.command()
@@ -29,37 +29,23 @@ from .output import answer, outcome, parse_object, print_json, read_text, table
 @click.pass_obj
 def edit(
     app: App,
+    /,
     memory_id: int,
     content: str | None,
-    summary: str | None,
-    importance: float | None,
-    confidence: float | None,
-    kind: str | None,
-    subject: str | None,
-    lifetime: str | None,
     data_text: str | None,
     reason: str | None,
     as_json: bool,
+    **changes: Any,
 ) -> None:
     """Change a memory in place; memoir undo brings back what was."""
-    changes: Changes = {
-        "content": None if content is None else read_text(content),
-        "summary": summary,
-        "importance": importance,
-        "confidence": confidence,
-        "kind": kind,
-        "subject": subject,
-        "lifetime": lifetime,
-        "data": None if data_text is None else parse_object(data_text, "--data"),
-    }
+    changes["content"] = None if content is None else read_text(content)
+    changes["data"] = None if data_text is None else parse_object(data_text, "--data")
     if all(value is None for value in changes.values()):
         raise click.UsageError("nothing to change: give --content, --importance, ...")
     with app.memoir() as memory:
         action = memory.update(memory_id, reason=reason, **changes)
-    if as_json:
-        print_json({"action": action, "memory_id": memory_id})
-    else:
-        click.echo(f"{action} memory {memory_id}")
+    done = {"action": action, "memory_id": memory_id}
+    answer(done, as_json, lambda _: f"{action} memory {memory_id}")
 
 
 @main.command()
@@ -72,10 +58,8 @@ def supersede(app: App, memory_id: int, by_id: int, reason: str | None, as_json:
     """Say that memory NEWER takes the place of memory ID."""
     with app.memoir() as memory:
         memory.supersede(memory_id, by_id, reason=reason)
-    if as_json:
-        print_json({"memory_id": memory_id, "by_id": by_id})
-    else:
-        click.echo(f"memory {by_id} takes the place of memory {memory_id}")
+    done = {"memory_id": memory_id, "by_id": by_id}
+    answer(done, as_json, lambda _: f"memory {by_id} takes the place of memory {memory_id}")
 
 
 @main.command()
@@ -152,10 +136,8 @@ def reject(app: App, memory_ids: tuple[int, ...], reason: str | None, as_json: b
     """Forget pending memories, all of them or none."""
     with app.memoir() as memory:
         memory.reject(*memory_ids, reason=reason)
-    if as_json:
-        print_json([{"memory_id": each} for each in memory_ids])
-    else:
-        click.echo("\n".join(f"rejected memory {each}" for each in memory_ids))
+    done = [{"memory_id": each} for each in memory_ids]
+    answer(done, as_json, lambda _: "\n".join(f"rejected memory {each}" for each in memory_ids))
 
 
 def undone_table(rows: Sequence[Undone]) -> str:

@@ -25,7 +25,6 @@ _SHOWN_ELSEWHERE = ("content", "retired_at")
 @click.option("--kind", "kinds", multiple=True, help="Only these kinds; may be repeated.")
 @click.option(
     "--status",
-    "statuses",
     multiple=True,
     default=("active",),
     show_default=True,
@@ -45,30 +44,21 @@ _SHOWN_ELSEWHERE = ("content", "retired_at")
 @click.pass_obj
 def list_command(
     app: App,
+    /,
     kinds: tuple[str, ...],
-    statuses: tuple[str, ...],
-    since: datetime | None,
-    until: datetime | None,
-    search: str | None,
-    subject: str | None,
-    session: str | None,
-    sort: str,
+    status: tuple[str, ...],
     limit: int,
     after: str | None,
     as_json: bool,
+    **filters: Any,
 ) -> None:
     """List memories, the newest first."""
     with app.memoir() as memory:
         ask = partial(
             memory.list_memories,
             kinds=kinds or None,
-            status=None if "all" in statuses else statuses,
-            since=since,
-            until=until,
-            search=search,
-            subject=subject,
-            session=session,
-            sort=sort,
+            status=None if "all" in status else status,
+            **filters,
         )
         answer_page(ask, limit, after, as_json, listed_table, "no such memories")
 

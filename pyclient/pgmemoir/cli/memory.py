@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import click
 
-from ..calls import Fields
 from .app import App, main
 from .options import AS_JSON
 from .output import (
@@ -49,7 +49,9 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--importance", type=float, help="0 to 1.")
 @click.option("--summary", help="A short form, used when only that fits.")
 @click.option("--data", "data_text", metavar="JSON", help="A JSON object kept with it.")
-@click.option("--at", type=parse_time, metavar="TIME", help="When it was; default now.")
+@click.option(
+    "--at", "created_at", type=parse_time, metavar="TIME", help="When it was; default now."
+)
 @click.option("--valid-from", type=parse_time, metavar="TIME", help="Since when it is true.")
 @click.option("--valid-until", type=parse_time, metavar="TIME", help="Until when it is true.")
 @click.option("--session", help="The conversation it comes from.")
@@ -57,6 +59,7 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--keyword", "keywords", multiple=True, help="A tag; may be repeated.")
 @click.option(
     "--made-from",
+    "sources",
     type=int,
     multiple=True,
     metavar="ID",
@@ -66,35 +69,19 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.pass_obj
 def remember(
     app: App,
+    /,
     text: str,
     kind: str,
-    subject: str | None,
-    importance: float | None,
-    summary: str | None,
     data_text: str | None,
-    at: datetime | None,
-    valid_from: datetime | None,
-    valid_until: datetime | None,
-    session: str | None,
-    source: str | None,
     keywords: tuple[str, ...],
-    made_from: tuple[int, ...],
+    sources: tuple[int, ...],
     as_json: bool,
+    **fields: Any,
 ) -> None:
     """Store TEXT as a memory (- reads it from stdin)."""
-    fields: Fields = {
-        "subject": subject,
-        "importance": importance,
-        "summary": summary,
-        "data": None if data_text is None else parse_object(data_text, "--data"),
-        "created_at": at,
-        "valid_from": valid_from,
-        "valid_until": valid_until,
-        "session": session,
-        "source": source,
-        "keywords": list(keywords) or None,
-        "sources": list(made_from) or None,
-    }
+    fields["data"] = None if data_text is None else parse_object(data_text, "--data")
+    fields["keywords"] = list(keywords) or None
+    fields["sources"] = list(sources) or None
     content = read_text(text)
     with app.memoir() as memory:
         done = memory.remember(content, kind, **fields)
@@ -105,16 +92,7 @@ def remember(
 @_question_options
 @click.option("--stats", is_flag=True, help="Print tokens and milliseconds on stderr.")
 @click.pass_obj
-def context(
-    app: App,
-    query: str,
-    mode: str,
-    budget: int,
-    session: str | None,
-    as_of: datetime | None,
-    as_json: bool,
-    stats: bool,
-) -> None:
+def context(app: App, /, query: str, as_json: bool, stats: bool, **asked: Any) -> None:
     """Print the block of memory for a prompt.
 
     QUERY is the question or task at hand; - reads it from stdin.
@@ -122,7 +100,7 @@ def context(
     question = read_text(query)
     with app.memoir() as memory:
         start = time.perf_counter()
-        found = memory.recall(question, mode, budget, session=session, as_of=as_of)
+        found = memory.recall(question, **asked)
         elapsed = (time.perf_counter() - start) * 1000
     if as_json:
         print_json(found)
@@ -130,7 +108,7 @@ def context(
         click.echo(found.block, nl=not found.block.endswith("\n"))
     if stats:
         click.echo(
-            f"{found.tokens} of {counted(budget, 'token')}, "
+            f"{found.tokens} of {counted(asked['budget'], 'token')}, "
             f"{counted(len(found.memory_ids), 'memory')} of "
             f"{counted(found.candidates, 'candidate')}, {elapsed:.0f} ms with the embedding",
             err=True,
@@ -140,22 +118,14 @@ def context(
 @main.command()
 @_question_options
 @click.pass_obj
-def explain(
-    app: App,
-    query: str,
-    mode: str,
-    budget: int,
-    session: str | None,
-    as_of: datetime | None,
-    as_json: bool,
-) -> None:
+def explain(app: App, /, query: str, as_json: bool, **asked: Any) -> None:
     """Show what each memory scores, and why it is left out.
 
     One line for each candidate for QUERY (- reads it from stdin), with every part of its score.
     """
     question = read_text(query)
     with app.memoir() as memory:
-        rows = memory.explain(question, mode, budget, session=session, as_of=as_of)
+        rows = memory.explain(question, **asked)
     answer(rows, as_json, explain_table, "no memories yet")
 
 

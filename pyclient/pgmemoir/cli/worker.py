@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from types import FrameType
+from typing import Any
 
 import click
 
@@ -54,17 +55,7 @@ _TIMEOUT = 120.0
     help="Seconds that jobs under way have to end after SIGTERM.",
 )
 @click.pass_obj
-def worker(
-    app: App,
-    once: bool,
-    kinds: str | None,
-    concurrency: int,
-    poll: float,
-    model: str | None,
-    name: str,
-    lease: float,
-    grace: float,
-) -> None:
+def worker(app: App, /, once: bool, kinds: str | None, model: str | None, **options: Any) -> None:
     """Do the jobs that need a model.
 
     Vectors for new memories by the embedder (MEMOIR_EMBEDDER, OPENAI_API_KEY), everything else by
@@ -79,7 +70,7 @@ def worker(
         app.address,
         default_embedder(timeout=_TIMEOUT, retries=0),
         default_chat_model(model),
-        Options(name, wanted, concurrency, poll, lease, grace),
+        Options(kinds=wanted, **options),
         lambda entry: click.echo(json.dumps(entry), err=True),
     )
 
