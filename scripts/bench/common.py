@@ -578,6 +578,17 @@ def table(*rows: Sequence[object]) -> str:
     )
 
 
+def floor_table(title: str, floor: str, found: Mapping[str, Any], *more: Sequence[object]) -> str:
+    """What `against_floor` found, and more rows."""
+    return table(
+        (title, "p50", "p95"),
+        ("recall at 800 tokens", f"{found['p50_ms']:.3f}", f"{found['p95_ms']:.3f}"),
+        (f"floor: {floor}", f"{found['floor_p50_ms']:.3f}", f"{found['floor_p95_ms']:.3f}"),
+        ("  ratio", f"{found['ratio_p50']:.2f}", f"{found['ratio_p95']:.2f}"),
+        *more,
+    )
+
+
 def verdict(what: str, value: float, bar: float, *, at_least: bool = False) -> str:
     """Whether a bar is kept, as a line."""
     kept = value >= bar if at_least else value <= bar
