@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
@@ -199,7 +199,7 @@ def benchmark(
                     figures = measure(Where(dsn, int(pg)), **options)
             except (MemoirError, psycopg.OperationalError) as error:
                 raise click.ClickException(str(error)) from error
-            click.echo(json.dumps(figures, ensure_ascii=False) if as_json else report(figures))
+            click.echo(_json(figures) if as_json else report(figures))
             if figures.get("failed"):
                 raise SystemExit(1)
 
@@ -207,6 +207,19 @@ def benchmark(
         return run
 
     return made
+
+
+def _json(figures: Figures) -> str:
+    """One object; what was not measured is null."""
+
+    def known(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: known(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [known(each) for each in value]
+        return None if isinstance(value, float) and isnan(value) else value
+
+    return json.dumps(known(figures), ensure_ascii=False)
 
 
 _PLACE = [
@@ -575,6 +588,17 @@ def table(*rows: Sequence[object]) -> str:
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in cells
+    )
+
+
+def floor_table(title: str, floor: str, found: Mapping[str, Any], *more: Sequence[object]) -> str:
+    """What `against_floor` found, and more rows."""
+    return table(
+        (title, "p50", "p95"),
+        ("recall at 800 tokens", f"{found['p50_ms']:.3f}", f"{found['p95_ms']:.3f}"),
+        (f"floor: {floor}", f"{found['floor_p50_ms']:.3f}", f"{found['floor_p95_ms']:.3f}"),
+        ("  ratio", f"{found['ratio_p50']:.2f}", f"{found['ratio_p95']:.2f}"),
+        *more,
     )
 
 

@@ -194,23 +194,24 @@ def pooled(data: Data) -> Data:
     )
 
 
-def copied(data: Data, given: Given | Made, copies: int) -> tuple[Data, Given | Made]:
+def copied(
+    data: Data, given: Given | Made, copies: int, *, pool: bool
+) -> tuple[Data, Given | Made]:
     """Every turn ``copies`` times, in other words, with a vector beside the original's.
 
     A word becomes another one that is about as frequent: with the same words the copies would be
-    left out of a block as near-duplicates, and recall would look for more. In the memory of one
-    user they are in sessions of their own, else other users'.
+    left out of a block as near-duplicates, and recall would look for more. With ``pool`` they are
+    in sessions of their own, else other users'.
     """
     words = Counter(word for turn in data.turns for word in turn.text.split())
     ranked = [word for word, _ in words.most_common()]
     ranks = {word: rank for rank, word in enumerate(ranked)}
-    pooled = len({turn.user for turn in data.turns}) == 1
 
     def made(turn: Turn, copy: int) -> Turn:
         if not copy:
             return turn
         text = " ".join(ranked[(ranks[word] ^ copy) % len(ranked)] for word in turn.text.split())
-        user = turn.user if pooled else f"{turn.user} copy {copy}"
+        user = turn.user if pool else f"{turn.user} copy {copy}"
         return replace(turn, user=user, session=f"{turn.session} copy {copy}", text=text)
 
     turns = [made(turn, copy) for copy in range(copies) for turn in data.turns]
@@ -243,7 +244,7 @@ def held(
     given = embed(data, facts) if vectors is None else read_vectors(vectors, data, facts)
     if pool:
         data = pooled(data)
-    return copied(data, given, copies) if copies > 1 else (data, given)
+    return copied(data, given, copies, pool=pool) if copies > 1 else (data, given)
 
 
 def read_vectors(path: Path, data: Data, facts: bool) -> Given:

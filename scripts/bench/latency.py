@@ -25,11 +25,11 @@ from common import (
     benchmark,
     count,
     first_call,
+    floor_table,
     interleaved,
     measuring,
     milliseconds,
     scalar,
-    table,
     vector_schema,
 )
 from filled import BUDGET, Amount, Filled, about, name_of, sized, synthetic, told
@@ -207,16 +207,8 @@ def _case(prefix: str, result: Mapping[str, Any]) -> list[str]:
     emptied = case.get("system_cache_emptied")
     how = "first call after a restart" + ("" if emptied else ", system cache NOT emptied")
     lines = [
-        table(
-            ("the giant, ms" if prefix else "SQL call, ms", "p50", "p95"),
-            *(
-                (title, *(f"{case[f'{key}{end}']:.{digits}f}" for end in ends))
-                for title, key, ends, digits in (
-                    (f"recall at {BUDGET} tokens", "", ("p50_ms", "p95_ms"), 3),
-                    (f"floor: 20 nearest, {case['floor']}", "floor_", ("p50_ms", "p95_ms"), 3),
-                    ("  ratio", "ratio_", ("p50", "p95"), 2),
-                )
-            ),
+        floor_table(
+            "the giant, ms" if prefix else "SQL call, ms", f"20 nearest, {case['floor']}", case
         ),
         f"({how if emptied is not None else f'median of {ROUNDS} rounds a question'})",
         f"first call on a connection: {case['first_call_ms']:.2f} ms beyond a SELECT 1;"
@@ -242,7 +234,6 @@ def _case(prefix: str, result: Mapping[str, Any]) -> list[str]:
 @SEED
 @click.option("--shared-buffers", help="Such as 4GB. Default: enough for all the data.")
 @click.option("--data", type=click.Path(path_type=Path), help="Keep the server's data here.")
-@click.option("--tidy", is_flag=True, help="Maintain and vacuum kept data again.")
 def main(
     where: Where,
     users: int,
@@ -258,7 +249,6 @@ def main(
     seed: int,
     shared_buffers: str | None,
     data: Path | None,
-    tidy: bool,
 ) -> Figures:
     """Time memory_context on synthetic memories, in turn with the raw vector search.
 
@@ -276,7 +266,7 @@ def main(
             "shared_buffers": scalar(filled.conn, "SHOW shared_buffers"),
             "load_seconds": filled.fill(amount),
         }
-        if tidy or result["load_seconds"] is not None:
+        if result["load_seconds"] is not None:
             result["tidy_seconds"] = filled.tidy()
         cases = {"": range(users)} | ({"giant_": range(users, users + 1)} if giant else {})
         for prefix, asked in cases.items():

@@ -8,7 +8,6 @@ The README beside this file says what is measured and shows the figures.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -16,7 +15,17 @@ from typing import Any
 
 import click
 from ablation import Row, ablation, ablation_table
-from common import MODE, ROUNDS, Figures, Where, against_floor, benchmark, percentile, table
+from common import (
+    MODE,
+    ROUNDS,
+    Figures,
+    Where,
+    against_floor,
+    benchmark,
+    floor_table,
+    percentile,
+    table,
+)
 from conversations import Asked, Given, Made, asked_of_conversations, chosen, held, numbers
 from loaded import TIMED_BUDGET, Answer, Loaded, Untraceable
 
@@ -49,34 +58,27 @@ def _evidence(
     places: Sequence[int],
     answers: Mapping[int, list[Answer]],
     budgets: Sequence[int],
-) -> dict[str, Any]:
-    timed = answers[TIMED_BUDGET]
-    return {
-        **{f"evidence_at_{budget}": _percent(answers[budget]) for budget in budgets},
-        "tokens_used_mean": round(fmean(answer.tokens for answer in timed), 1),
-        "shortened_lines": sum(answer.shortened for answer in timed),
-        "by_category": _by_category(questions, places, answers, budgets),
-    }
+) -> Figures:
+    """The shares of all questions, and of those of each category."""
 
-
-def _by_category(
-    questions: Sequence[Asked],
-    places: Sequence[int],
-    answers: Mapping[int, list[Answer]],
-    budgets: Sequence[int],
-) -> dict[str, dict[str, float]]:
-    members: dict[int, list[int]] = defaultdict(list)
-    for number, place in enumerate(places):
-        members[questions[place].category].append(number)
-    result: dict[str, dict[str, float]] = {}
-    for category, own in sorted(members.items()):
-        shares = {
+    def shares(category: int | None) -> Figures:
+        own = [n for n, p in enumerate(places) if category in (None, questions[p].category)]
+        found = {
             f"evidence_at_{budget}": _percent([answers[budget][number] for number in own])
             for budget in budgets
         }
-        name = CATEGORIES.get(category, str(category))
-        result[name] = {"questions": len(own), **shares}
-    return result
+        return {"questions": len(own), **found}
+
+    timed = answers[TIMED_BUDGET]
+    return {
+        **shares(None),
+        "tokens_used_mean": round(fmean(answer.tokens for answer in timed), 1),
+        "shortened_lines": sum(answer.shortened for answer in timed),
+        "by_category": {
+            CATEGORIES.get(category, str(category)): shares(category)
+            for category in sorted({questions[place].category for place in places})
+        },
+    }
 
 
 def _timing(loaded: Loaded, mode: str, places: Sequence[int]) -> Figures:
@@ -161,18 +163,15 @@ def _evidence_table(result: Mapping[str, Any]) -> str:
 
 
 def _time_table(result: Mapping[str, Any]) -> str:
-    times = {
-        f"recall at {TIMED_BUDGET} tokens": ("p50_ms", "p95_ms"),
-        "floor: 20 nearest": ("floor_p50_ms", "floor_p95_ms"),
-    }
+    index_only = f"{result['index_only_p50_ms']:.3f}", f"{result['index_only_ratio_p50']:.2f}"
     return "\n".join(
         (
-            table(
-                ("SQL call, ms", "p50", "p95"),
-                *((name, *(f"{result[key]:.3f}" for key in keys)) for name, keys in times.items()),
-                ("  ratio", f"{result['ratio_p50']:.2f}", f"{result['ratio_p95']:.2f}"),
-                ("floor, index-only", f"{result['index_only_p50_ms']:.3f}", ""),
-                ("  ratio", f"{result['index_only_ratio_p50']:.2f}", ""),
+            floor_table(
+                "SQL call, ms",
+                "20 nearest",
+                result,
+                ("floor, index-only", index_only[0], ""),
+                ("  ratio", index_only[1], ""),
             ),
             f"(median of {ROUNDS} rounds a question, percentiles over questions; "
             f"{result['rows_out_of_index']} rows lie outside the index)",

@@ -7,7 +7,6 @@ See the README beside this file: what is compared, and what it came to.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isnan
 from statistics import median
 from typing import Any
 
@@ -129,12 +128,11 @@ class Writes:
         return name_of(self._users), self._corpus.memories(self._users, 0, rows)
 
 
-def figures(times: NDArray[np.float64]) -> dict[str, float | None]:
-    """Of ours and the floor's times and processor times; None for what was not measured."""
+def figures(times: NDArray[np.float64]) -> dict[str, float]:
+    """Of ours and the floor's times and processor times."""
     (ours, our_cpu), (floor, floor_cpu) = times.tolist()
     cpu = {"cpu_p50_ms": median(our_cpu), "floor_cpu_p50_ms": median(floor_cpu)}
-    known = {name: None if isnan(value) else value for name, value in cpu.items()}
-    return {**against_floor(ours, floor), **known}
+    return {**against_floor(ours, floor), **cpu}
 
 
 def cases(held: Sequence[int]) -> list[Case]:
@@ -208,13 +206,10 @@ def _table(title: str, rows: Mapping[str, str], result: Mapping[str, Any]) -> st
         "floor": ("floor_cpu_p50_ms", 3),
     }
 
-    def cell(name: str, digits: int) -> str:
-        return "-" if result[name] is None else f"{result[name]:.{digits}f}"
-
     return table(
         (title, *columns),
         *(
-            (meaning, *(cell(f"{name}_{key}", digits) for key, digits in columns.values()))
+            (meaning, *(f"{result[f'{name}_{key}']:.{d}f}" for key, d in columns.values()))
             for name, meaning in rows.items()
         ),
     )
