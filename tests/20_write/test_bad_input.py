@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import call, refused, remember, row_counts
+from tests.rows import refused, remember, row_counts, set_to
 
 TEA = {"content": "tea is black"}
 ALERT = {"type": "alert", "payload": {"disk": 91}}
@@ -28,7 +28,7 @@ BAD = {
     "whitespace": ("ME007", "remember", {"content": " \t\r\n "}),
     "control characters only": ("ME007", "remember", {"content": "\x01\x02\x1b"}),
     "characters of no width only": ("ME007", "remember", {"content": "\u200b\ufeff\U000e0041"}),
-    "20 MB": ("ME007", "remember", {"content": "tea " * 5_000_000}),
+    "above the limit": ("ME007", "remember", {"content": "x" * 10_485_761}),
     "importance above 1": ("ME008", "remember", TEA | {"importance": 1.01}),
     "importance below 0": ("ME008", "remember", TEA | {"importance": -0.01}),
     "importance NaN": ("ME008", "remember", TEA | {"importance": float("nan")}),
@@ -105,7 +105,9 @@ def test_a_text_too_large_is_answered_with_the_limit(tx):
 
 
 def test_a_text_of_the_limit_is_stored(tx):
-    assert call(tx, "remember", content="x" * 10_485_760)[0].action == "ADD"
+    set_to(tx, text_limit=12)
+    assert remember(tx, "tea is green")
+    assert refused(tx, "remember", content="tea is green!").sqlstate == "ME007"
 
 
 @pytest.mark.parametrize(("importance", "turn"), [(0, 0), (1, 2_147_483_647)])

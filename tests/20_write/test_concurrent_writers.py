@@ -32,7 +32,7 @@ def at_once(dsn, statement, parameters):
 
 
 def test_whatever_sixteen_writers_do_memory_stays_true_and_whole(db, dsn):
-    crowd = write_at_once(dsn, WRITERS, seconds=3, seed=1)
+    crowd = write_at_once(dsn, WRITERS, seconds=1, seed=1)
     assert [error for writer in crowd for error in writer.errors] == []
     texts = set().union(*(writer.texts for writer in crowd))
     assert faults(db, USER, texts) == []

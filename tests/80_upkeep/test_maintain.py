@@ -123,15 +123,15 @@ def test_who_has_nothing_left_loses_them(small):
 
 
 def test_between_the_two_sizes_nobody_gets_or_loses_one(tx):
-    # 3000 memories gain 2.1: with this setting 3 earns an index, and below 2.1 loses it.
-    set_to(tx, ann_gain=2.5)
-    fill(tx, 3000)
+    # 1000 memories gain 1: below that setting they earn an index, and above 1.43 they lose it.
+    set_to(tx, ann_gain=1.2)
+    fill(tx, 1000)
     assert actions(tx) == []
-    set_to(tx, ann_gain=2)
+    set_to(tx, ann_gain=0.9)
     assert actions(tx) == ["index built"]
-    set_to(tx, ann_gain=2.5)
+    set_to(tx, ann_gain=1.2)
     assert actions(tx) == []
-    set_to(tx, ann_gain=3.5)
+    set_to(tx, ann_gain=1.5)
     assert actions(tx) == ["index dropped"]
 
 

@@ -392,7 +392,7 @@ def kept(request: pytest.FixtureRequest, kept_dsn: str) -> Iterator[tuple[Any, p
         (lambda m: m.remember("   "), BadText),
         (lambda m: m.remember(None), BadText),
         (lambda m: m.remember("a\0b"), BadText),
-        (lambda m: m.remember("x" * 20_000_000), BadText),
+        (lambda m: m.remember("x" * 10_485_761), BadText),
         (lambda m: m.remember("x", importance=1.5), OutOfRange),
         (lambda m: m.remember("x", importance=float("nan")), OutOfRange),
         (lambda m: m.remember("x", confidence=-1), OutOfRange),

@@ -47,7 +47,6 @@ def test_the_indexes_of_single_users_go_with_the_code_and_can_be_built_again(db)
     migrations.down(db, 7)
     migrations.up(db)
     assert db.execute(upkeep).fetchall() == [("index built",)]
-    migrations.down(db, 0)
 
 
 def test_down_to_0_stops_while_a_table_is_attached(db):
