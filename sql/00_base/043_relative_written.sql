@@ -27,6 +27,7 @@ BEGIN
         SELECT f[1] FROM regexp_matches(words, '(?x)
             (?: <the> <day> <before> )? <yesterday> | <today> | <last> <night>
         |   <this> <(?: morning | afternoon | evening )>
+        |   <half> <a> <year> <ago>
         |   < (?: [0-9]{1,3} | an? | one | two | three | four | five | six | seven | eight | nine |
                   ten | eleven | twelve | couple | few ) > (?: <of> )?
             < (?: hour | day | week | month | quarter | year ) s? > <ago>
@@ -46,6 +47,10 @@ BEGIN
             '{monday,tuesday,wednesday,thursday,friday,saturday,sunday}'::text[], unit);
         IF weekday IS NOT NULL THEN
             unit := NULL;
+        ELSIF which = 'half' THEN
+            which := 'ago';
+            amount := 6;
+            unit := 'month';
         ELSIF unit = 'ago' THEN
             which := CASE WHEN parts[1] = 'few' THEN 'few' ELSE 'ago' END;
             amount := _number(parts[1]);
