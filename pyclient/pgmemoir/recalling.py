@@ -23,6 +23,7 @@ from .calls import (
     VectorLike,
 )
 from .calls_memory import Applied, Changes, Id
+from .checks import dictionaries, texts
 from .errors import MemoirError
 from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
 from .management import Management
@@ -205,7 +206,7 @@ class Recalling(Management):
             progress: called after each batch with the number stored so far.
         """
         result: list[Remembered] = []
-        for batch in batches(memories, MEMORIES, MEMORY_BYTES, _size):
+        for batch in batches(dictionaries(memories, "memories"), MEMORIES, MEMORY_BYTES, _size):
             call = yield from self._remember_call(batch, len(result))
             try:
                 result += yield call
@@ -323,11 +324,11 @@ class Recalling(Management):
         """
         known = yield from self._known_calls()
         count = 0
-        for batch in batches(questions, BATCH, BATCH, lambda _: 1):
+        for batch in batches(dictionaries(questions, "questions"), BATCH, BATCH, lambda _: 1):
             vectors = [calls.given_vector(question) for question in batch]
             missing = [i for i, vector in enumerate(vectors) if vector is None]
-            texts = [batch[i].get("query") or "" for i in missing]
-            made = yield from self._embed(texts, writing=True)
+            queries = [batch[i].get("query") or "" for i in missing]
+            made = yield from self._embed(queries, writing=True)
             for place, vector in zip(missing, made, strict=True):
                 vectors[place] = vector
             ready = zip(batch, vectors, strict=True)
@@ -353,11 +354,12 @@ class Recalling(Management):
         A question is asked with its stored vector; without one, or in a mode that leaves words out
         of what is embedded, with one of the embedder.
         """
+        named = texts(modes, "modes") or []
         known = yield from self._known_calls()
         asked = cast(list[Asked], (yield evaluation.gold_queries(gold_set, self._user)))
         made: dict[str, str | None] = {}
         result: list[Evaluation] = []
-        for mode in modes:
+        for mode in named:
             vectors = yield from self._gold_vectors(asked, mode, made)
             result += yield Batch(
                 [

@@ -68,6 +68,11 @@ class Steps:
     def __init__(
         self, user: str | None, embedder: EmbedderChoice, keeps_writes: Callable[[], bool]
     ) -> None:
+        if isinstance(embedder, str | type):
+            raise TypeError(
+                f"embedder is {embedder!r}, not an embedder: "
+                "pass WordLlamaEmbedder(), OpenAIEmbedder(), one of yours, or None"
+            )
         self._user = clean_text(user, "the user")
         self._embedder = embedder
         self._keeps_writes = keeps_writes

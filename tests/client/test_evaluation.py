@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from pgmemoir import NotFound, OutOfRange
+from pgmemoir import BadText, NotFound, OutOfRange
 from pgmemoir.evaluation import BadGold, read_gold
 
 pytestmark = pytest.mark.once
@@ -134,6 +134,11 @@ def test_a_replay_shows_what_would_change(open_client: Client) -> None:
     assert client.replay(mode="plan") == []
 
 
+def test_one_mode_is_no_list_of_modes(open_client: Client) -> None:
+    with pytest.raises(BadText, match=r"modes is one text.*\nhint: modes=\['execute'\]"):
+        open_client(embedder=None).evaluate("people", "execute")
+
+
 def test_a_setting_that_cannot_be_replayed_raises(open_client: Client) -> None:
     with pytest.raises(OutOfRange, match="vector_weight"):
         open_client(embedder=None).replay(settings={"vector_weight": 1})
@@ -234,8 +239,8 @@ def test_a_replay_prints_json(memoir: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--set", "mmr_lambda"], 2, "is not a setting like"),
-        (["--weight", "task=much"], 2, "is not a setting like"),
+        (["--set", "mmr_lambda"], 2, "is not a number for a name like mmr_lambda=0.9"),
+        (["--weight", "task=much"], 2, "is not a number for a name like task=1.5"),
         (["--since", "soon"], 2, "is not a time like"),
         (["--set", "vector_weight=1"], 1, 'setting "vector_weight" cannot be replayed'),
         (["--weight", "tea=1"], 1, 'unknown kind "tea"'),
