@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, cast
 
+import click
 import psycopg
 from common import ROUNDS, Floor, Statement, interleaved, scalar, vector_schema
 from conversations import Data, Given, Made
@@ -40,7 +41,7 @@ class Answer:
     shortened: int
 
 
-class Untraceable(Exception):
+class Untraceable(click.ClickException):
     """A block has a line that is not of the memories its recall names."""
 
 

@@ -27,7 +27,7 @@ from common import (
     table,
 )
 from conversations import Asked, Given, Made, asked_of_conversations, chosen, held, numbers
-from loaded import TIMED_BUDGET, Answer, Loaded, Untraceable
+from loaded import TIMED_BUDGET, Answer, Loaded
 
 CATEGORIES = {
     1: "multi-hop",
@@ -212,31 +212,28 @@ def main(
     wanted, kinds = numbers(budgets), numbers(categories)
     stored, given = held(data, vectors, pool=pool, facts=facts, copies=copies)
     places = chosen(stored.questions, kinds, limit)
-    try:
-        with where.opened() as place, place.connect() as conn:
-            loaded = Loaded(conn, stored, given, facts=facts, words_only=words_only)
-            result: Figures = {
-                "mode": mode,
-                "turns": len(stored.turns),
-                "facts": len(stored.facts) if facts else 0,
-                "users": loaded.users,
-                "server_version": place.server,
-                "load_seconds": round(loaded.load_seconds, 2),
-                "questions": len(places),
-            }
-            if copies == 1:
-                answers = loaded.answers(mode, places, sorted({*wanted, TIMED_BUDGET}))
-                result |= _evidence(stored.questions, places, answers, wanted)
-            if not no_times:
-                result |= _timing(loaded, mode, places)
-            result |= {"vectors": _vectors_name(given, words_only), **_embedding(given)}
-            if ablate:
-                adversarial = chosen(stored.questions, [ADVERSARIAL], limit)
-                result["ablation"] = ablation(
-                    conn, mode, lambda variant: _row(loaded, variant, places, adversarial, wanted)
-                )
-    except Untraceable as error:
-        raise click.ClickException(str(error)) from error
+    with where.opened() as place, place.connect() as conn:
+        loaded = Loaded(conn, stored, given, facts=facts, words_only=words_only)
+        result: Figures = {
+            "mode": mode,
+            "turns": len(stored.turns),
+            "facts": len(stored.facts) if facts else 0,
+            "users": loaded.users,
+            "server_version": place.server,
+            "load_seconds": round(loaded.load_seconds, 2),
+            "questions": len(places),
+        }
+        if copies == 1:
+            answers = loaded.answers(mode, places, sorted({*wanted, TIMED_BUDGET}))
+            result |= _evidence(stored.questions, places, answers, wanted)
+        if not no_times:
+            result |= _timing(loaded, mode, places)
+        result |= {"vectors": _vectors_name(given, words_only), **_embedding(given)}
+        if ablate:
+            adversarial = chosen(stored.questions, [ADVERSARIAL], limit)
+            result["ablation"] = ablation(
+                conn, mode, lambda variant: _row(loaded, variant, places, adversarial, wanted)
+            )
     return result
 
 

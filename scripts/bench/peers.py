@@ -18,7 +18,6 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-import click
 import psycopg
 from common import (
     ROUNDS,
@@ -33,7 +32,7 @@ from common import (
     vector_schema,
 )
 from conversations import Asked, Data, Given, Made, asked_of_conversations, chosen, held, numbers
-from loaded import TIMED_BUDGET, Loaded, Untraceable
+from loaded import TIMED_BUDGET, Loaded
 from rivals import Rival, Rows, Vector, lemmatizes, prepare, rivals, versions
 
 from pgmemoir import Memoir
@@ -105,13 +104,13 @@ class Comparison:
         self._vectors_name = vectors.name
         self._vectors = {mode: self._loaded.question_vectors(mode, places) for mode in MODES}
         plain = self._vectors["execute"]
-        rows = Rows(
+        self._rows = Rows(
             data.turns,
             vectors.turns,
             {data.questions[place].text: plain[place] for place in places},
         )
         start = time.perf_counter()
-        self._rivals = stack.enter_context(rivals(dsn, vector_schema(conn), rows))
+        self._rivals = stack.enter_context(rivals(dsn, vector_schema(conn), self._rows))
         self._rivals_seconds = time.perf_counter() - start
         conn.execute("VACUUM (ANALYZE)")
         self._ours = [
@@ -214,13 +213,17 @@ class Comparison:
     def _evidence(self, rival: Rival, evidence: bool) -> dict[str, Any]:
         """The share in a block filled with its rows, and how many rows it returned."""
         costs, heading = self._costs
+        place_of = self._rows.place_of
         calls = {rows: self._call(rival, rows) for rows in (rival.limit, *ROWS.values())}
         returned: dict[int, list[int]] = {rows: [] for rows in calls}
         shares: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
         unfilled = dict.fromkeys(BUDGETS, 0)
         with progress_bar(len(self._places), f"asking {rival.name}") as bar:
             for place in self._places:
-                found = {rows: rival.places(call.ask(place)) for rows, call in calls.items()}
+                found = {
+                    rows: [place_of[key] for key in rival.keys(call.ask(place))]
+                    for rows, call in calls.items()
+                }
                 for rows, turns in found.items():
                     returned[rows].append(len(turns))
                 for budget, rows in ROWS.items():
@@ -348,14 +351,11 @@ def main(
         prepare(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pgmemoir-bench-"))))
         stored, given = held(data, vectors, pool=pool, facts=False, copies=copies)
         places = chosen(stored.questions, kinds, limit)
-        try:
-            database = stack.enter_context(where.opened())
-            comparison = Comparison(stack, database, stored, given, places)
-            # Several copies of a turn in one memory: which of them is the evidence?
-            stores = comparison.stores(evidence=not pool or copies == 1)
-            return {**comparison.about(), "stores": stores}
-        except Untraceable as error:
-            raise click.ClickException(str(error)) from error
+        database = stack.enter_context(where.opened())
+        comparison = Comparison(stack, database, stored, given, places)
+        # Several copies of a turn in one memory: which of them is the evidence?
+        stores = comparison.stores(evidence=not pool or copies == 1)
+        return {**comparison.about(), "stores": stores}
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import click
 import psycopg
@@ -47,25 +48,20 @@ class Missing(click.ClickException):
         )
 
 
-class Rival(Protocol):
+@dataclass(frozen=True)
+class Rival:
     """One way of asking one store.
 
-    ``limit`` is the number of rows its call returns when none is named.
+    Attributes:
+        limit: the rows its call returns when no number is named.
+        ask: the call that is timed; what it returns is the library's own.
+        keys: the ids of what an answer names, the best first.
     """
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def limit(self) -> int: ...
-
-    def ask(self, asked: Asked, vector: Vector, limit: int) -> Any:
-        """The call that is timed; what it returns is the library's own."""
-        ...
-
-    def places(self, answer: Any) -> list[int]:
-        """Which turns an answer names, the best first."""
-        ...
+    name: str
+    limit: int
+    ask: Callable[[Asked, Vector, int], Any]
+    keys: Callable[[Any], list[str]]
 
 
 class Rows:
@@ -155,56 +151,6 @@ def rivals(dsn: str, schema: str, rows: Rows) -> Iterator[list[Rival]]:
         yield [*mem0, *graphs]
 
 
-class _Opened:
-    """The same store once for each limit: a program asks for one number of rows.
-
-    The server chooses a plan for a prepared statement by the first values it sees on a connection.
-    """
-
-    def __init__(self, opener: Callable[[], Any]) -> None:
-        self._opener = opener
-        self._opened: dict[int, Any] = {}
-
-    def __getitem__(self, limit: int) -> Any:
-        if limit not in self._opened:
-            self._opened[limit] = self._opener()
-        return self._opened[limit]
-
-
-@dataclass(frozen=True)
-class _Mem0Store:
-    """``PGVector.search``: the nearest of a user."""
-
-    name: str
-    stores: _Opened
-    rows: Rows
-    limit: int = 5
-
-    def ask(self, asked: Asked, vector: Vector, limit: int) -> Any:
-        store, own = self.stores[limit], {"user_id": asked.user}
-        return store.search(asked.text, vector, top_k=limit, filters=own)
-
-    def places(self, answer: Any) -> list[int]:
-        return [self.rows.place_of[found.id] for found in answer]
-
-
-@dataclass(frozen=True)
-class _Mem0Memory:
-    """``Memory.search``: nearest and full-text search of the same table, their scores fused."""
-
-    name: str
-    memories: _Opened
-    rows: Rows
-    limit: int = 20
-
-    def ask(self, asked: Asked, _vector: Vector, limit: int) -> Any:
-        own = {"user_id": asked.user}
-        return self.memories[limit].search(asked.text, top_k=limit, filters=own)
-
-    def places(self, answer: Any) -> list[int]:
-        return [self.rows.place_of[found["id"]] for found in answer["results"]]
-
-
 @dataclass(frozen=True)
 class _Mem0Embedder:
     """Stands where mem0 has its embedding model.
@@ -223,6 +169,11 @@ class _Mem0Embedder:
 
 
 def _mem0(stack: ExitStack, dsn: str, schema: str, rows: Rows) -> list[Rival]:
+    """``PGVector.search``, the nearest of a user, in three ways, and ``Memory.search``.
+
+    A store is opened once for each limit, as in a program that asks for one number of rows: the
+    server chooses a plan for a prepared statement by the first values it sees on a connection.
+    """
     pgvector = importlib.import_module("mem0.vector_stores.pgvector")
     lemmatize = importlib.import_module("mem0.utils.lemmatization").lemmatize_for_bm25
     unused = {"provider": "openai", "config": {"api_key": "no call is made"}}
@@ -244,11 +195,17 @@ def _mem0(stack: ExitStack, dsn: str, schema: str, rows: Rows) -> list[Rival]:
         stack.callback(made.connection_pool.close)
         return made
 
-    # mem0 does not mention it: how pgvector goes on where a filter leaves too few rows.
-    def iterative() -> Any:
-        return store(True, "-chnsw.iterative_scan=relaxed_order")
+    def nearest(name: str, hnsw: bool, settings: str = "") -> Rival:
+        opened = cache(lambda _limit: store(hnsw, settings))
 
-    def memory() -> Any:
+        def ask(asked: Asked, vector: Vector, limit: int) -> Any:
+            own = {"user_id": asked.user}
+            return opened(limit).search(asked.text, vector, top_k=limit, filters=own)
+
+        return Rival(f"mem0 PGVector, {name}", 5, ask, lambda answer: [each.id for each in answer])
+
+    @cache
+    def memory(_limit: int) -> Any:
         made = importlib.import_module("mem0").Memory.from_config(
             {
                 "vector_store": {"provider": "pgvector", "config": config(hnsw=True)},
@@ -270,11 +227,19 @@ def _mem0(stack: ExitStack, dsn: str, schema: str, rows: Rows) -> list[Rival]:
                 [_payload(rows.turns[place], lemmatize) for place in places],
                 [rows.ids[place] for place in places],
             )
+
+    def fused(asked: Asked, _vector: Vector, limit: int) -> Any:
+        return memory(limit).search(asked.text, top_k=limit, filters={"user_id": asked.user})
+
+    def fused_keys(answer: Any) -> list[str]:
+        return [each["id"] for each in answer["results"]]
+
     return [
-        _Mem0Store("mem0 PGVector, hnsw", _Opened(lambda: store(hnsw=True)), rows),
-        _Mem0Store("mem0 PGVector, hnsw, iterative", _Opened(iterative), rows),
-        _Mem0Store("mem0 PGVector, exact", _Opened(lambda: store(hnsw=False)), rows),
-        _Mem0Memory("mem0 Memory, hybrid, hnsw", _Opened(memory), rows),
+        nearest("hnsw", True),
+        # mem0 does not mention it: how pgvector goes on where a filter leaves too few rows.
+        nearest("hnsw, iterative", True, "-chnsw.iterative_scan=relaxed_order"),
+        nearest("exact", False),
+        Rival("mem0 Memory, hybrid, hnsw", 20, fused, fused_keys),
     ]
 
 
@@ -295,26 +260,13 @@ def _payload(turn: Turn, lemmatize: Callable[[str], str]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class _LangGraph:
-    """``PostgresStore.search``: the nearest in a namespace; it embeds the question itself."""
-
-    name: str
-    stores: _Opened
-    rows: Rows
-    limit: int = 10
-
-    def ask(self, asked: Asked, _vector: Vector, limit: int) -> Any:
-        return self.stores[limit].search(_namespace(asked.user), query=asked.text, limit=limit)
-
-    def places(self, answer: Any) -> list[int]:
-        return [self.rows.place_of[found.key] for found in answer]
-
-
 def _langgraph(
     stack: ExitStack, dsn: str, schema: str, rows: Rows, kind: str, vector_type: str
 ) -> Rival:
-    """A store in a schema of its own: the names of its tables are fixed."""
+    """``PostgresStore.search``, the nearest in a namespace; it embeds the question itself.
+
+    In a schema of its own: the names of its tables are fixed.
+    """
     own = f"langgraph_{kind}"
     with psycopg.connect(dsn, autocommit=True) as conn:
         conn.execute(f"DROP SCHEMA IF EXISTS {own} CASCADE; CREATE SCHEMA {own}".encode())
@@ -345,7 +297,13 @@ def _langgraph(
                 for place in places
             ]
         )
-    return _LangGraph(f"LangGraph, {kind}, {vector_type}", _Opened(store), rows)
+    opened = cache(lambda _limit: store())
+
+    def ask(asked: Asked, _vector: Vector, limit: int) -> Any:
+        return opened(limit).search(_namespace(asked.user), query=asked.text, limit=limit)
+
+    name = f"LangGraph, {kind}, {vector_type}"
+    return Rival(name, 10, ask, lambda answer: [each.key for each in answer])
 
 
 def _namespace(user: str) -> tuple[str, ...]:

@@ -47,10 +47,6 @@ CATALOGUE = """SELECT to_jsonb(p)::text FROM (
     ORDER BY oid DESC LIMIT 600) AS p"""
 
 
-class NoTokenizer(Exception):
-    """There is no Node.js, or no package with the ranks of o200k_base."""
-
-
 @dataclass(frozen=True)
 class Block:
     """One block of a class at a budget, with its estimated and its real tokens."""
@@ -76,7 +72,7 @@ def real_tokens(strings: Sequence[str], folder: Path) -> list[int]:
     """The number of o200k_base tokens of each text, counted by gpt-tokenizer under Node.js.
 
     Raises:
-        NoTokenizer: with the command that installs what is missing.
+        click.ClickException: with the command that installs what is missing.
     """
     command = INSTALL.format(folder=folder)
     try:
@@ -90,13 +86,15 @@ def real_tokens(strings: Sequence[str], folder: Path) -> list[int]:
             cwd=folder if folder.is_dir() else None,
         )
     except FileNotFoundError as error:
-        raise NoTokenizer(
+        raise click.ClickException(
             f"node is not on the PATH: install Node.js 18 or newer, then: {command}"
         ) from error
     except subprocess.CalledProcessError as error:
         if "Cannot find module" in error.stderr:
-            raise NoTokenizer(f"gpt-tokenizer is not in {folder}. Try: {command}") from error
-        raise NoTokenizer(f"the tokenizer failed:\n{error.stderr}") from error
+            raise click.ClickException(
+                f"gpt-tokenizer is not in {folder}. Try: {command}"
+            ) from error
+        raise click.ClickException(f"the tokenizer failed:\n{error.stderr}") from error
     counts: list[int] = json.loads(done.stdout)
     return counts
 
@@ -271,20 +269,17 @@ def main(
     Takes 2 minutes, and Node.js 18 or newer.
     """
     wanted = numbers(budgets)
-    try:
-        real_tokens(["ready"], tokenizer)
-        with where.opened() as place, place.connect() as conn:
-            sources = texts(conn, chat, chinese)
-            asked = {name: some(own, questions) for name, own in sources.items()}
-            blocks = ask(conn, sources, asked, mode, wanted, tokenizer)
-            return {
-                "mode": mode,
-                "server_version": place.server,
-                "memories": {name: len(own) for name, own in sources.items()},
-                "blocks": [figures(*of) for of in grouped(blocks)],
-            }
-    except NoTokenizer as error:
-        raise click.ClickException(str(error)) from error
+    real_tokens(["ready"], tokenizer)
+    with where.opened() as place, place.connect() as conn:
+        sources = texts(conn, chat, chinese)
+        asked = {name: some(own, questions) for name, own in sources.items()}
+        blocks = ask(conn, sources, asked, mode, wanted, tokenizer)
+        return {
+            "mode": mode,
+            "server_version": place.server,
+            "memories": {name: len(own) for name, own in sources.items()},
+            "blocks": [figures(*of) for of in grouped(blocks)],
+        }
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import click
@@ -162,7 +163,10 @@ class Writer:
     def step(self) -> None:
         """Do one thing."""
         adds = [self._say] * 8 + [self._fill] * 5 + [self._batch] * 2
-        changes = [self._forget, self._restore, self._undo, self._decide, self._decide, self._tie]
+        changes: list[Callable[[], None]] = [
+            partial(self._change, call) for call in ("forget", "restore", "undo")
+        ]
+        changes += [self._decide, self._decide, self._tie]
         doing = self.source.choice(adds + changes if self._ids else adds)
         start = time.perf_counter()
         try:
@@ -244,15 +248,6 @@ class Writer:
         statement = f"SELECT memoir.{call}(%(id)s, user_id => %(user)s{names})"
         self.conn.execute(statement.encode(), {"id": self._id(), "user": USER, **more})
         self.actions[call] += 1
-
-    def _forget(self) -> None:
-        self._change("forget")
-
-    def _restore(self) -> None:
-        self._change("restore")
-
-    def _undo(self) -> None:
-        self._change("undo")
 
     def _tie(self) -> None:
         """What hangs on a memory: a name, a vector, a relation."""
