@@ -83,8 +83,8 @@ def test_memoir_migrate_refuses_a_database_with_the_extension(with_extension):
     assert caught.value.hint.startswith("DROP EXTENSION pgmemoir;")
 
 
-def test_create_extension_refuses_a_database_with_migrations(extension_db):
-    migrations.up(extension_db)
+def test_create_extension_refuses_a_database_with_migrations(extension_db, tree):
+    migrations.up(extension_db, source=tree)
     with pytest.raises(errors.Error, match="memoir migrate has installed pgmemoir") as caught:
         extension_db.execute(CREATE)
     assert caught.value.sqlstate == "ME013"

@@ -17,26 +17,39 @@ def _refusal(conn, tree) -> MigrationError:
     return caught.value
 
 
-def test_an_owner_without_other_rights_can_install(empty_db, owner_db):
-    empty_db.execute("CREATE EXTENSION vector")
-    assert migrations.up(owner_db)
-    assert owner_db.execute("SELECT memoir.pgmemoir_version()").fetchone()
-    assert migrations.down(owner_db, 0)
+@pytest.fixture(scope="module")
+def owned(server):
+    """A database that was installed by its owner, who has no other rights; how he connects to it.
+
+    Its tests maintain it, attach a table and, the last, take memoir away again.
+    """
+    address = {"host": server.host, "port": server.port}
+    as_owner = {**address, "user": "owner", "dbname": "owned"}
+    with psycopg.connect(**address, user=server.user, dbname="postgres", autocommit=True) as admin:
+        admin.execute("CREATE ROLE owner LOGIN")
+        admin.execute("CREATE DATABASE owned OWNER owner")
+        with psycopg.connect(**{**as_owner, "user": server.user}) as superuser:
+            superuser.execute("CREATE EXTENSION vector")
+        with psycopg.connect(**as_owner) as conn:
+            assert migrations.up(conn)
+        yield as_owner
+        admin.execute("DROP DATABASE owned")
+        admin.execute("DROP ROLE owner")
 
 
-def test_he_maintains_an_empty_database_in_a_session_that_has_read_no_vector(
-    empty_db, empty_dsn, owner_db
-):
-    empty_db.execute("CREATE EXTENSION vector")
-    migrations.up(owner_db)
-    with psycopg.connect(empty_dsn, user="plain", autocommit=True) as conn:
-        conn.execute("CALL memoir.maintain_all()")
+@pytest.fixture
+def owner(owned):
+    """A connection of the owner's, a new one."""
+    with psycopg.connect(**owned, autocommit=True) as conn:
+        yield conn
 
 
-def test_he_attaches_a_table_of_his_own_with_names_that_need_quotes(empty_db, owner_db):
-    empty_db.execute("CREATE EXTENSION vector")
-    migrations.up(owner_db)
-    owner_db.execute("""
+def test_he_maintains_an_empty_database_in_a_session_that_has_read_no_vector(owner):
+    owner.execute("CALL memoir.maintain_all()")
+
+
+def test_he_attaches_a_table_of_his_own_with_names_that_need_quotes(owner):
+    owner.execute("""
         CREATE SCHEMA "My App";
         CREATE TABLE "My App"."To Do" (tenant text, n int, "What" text, PRIMARY KEY (tenant, n));
         SELECT memoir.attach_source('todo', 'task', '"My App"."To Do"', '{What}',
@@ -44,7 +57,13 @@ def test_he_attaches_a_table_of_his_own_with_names_that_need_quotes(empty_db, ow
         INSERT INTO "My App"."To Do" VALUES ('tom', 1, 'red'), ('ann', 1, '刷漆');
         UPDATE "My App"."To Do" SET "What" = 'blue' WHERE tenant = 'tom'""")
     rows = "SELECT user_id, content FROM memoir.memory ORDER BY user_id"
-    assert owner_db.execute(rows).fetchall() == [("ann", "刷漆"), ("tom", "blue")]
+    assert owner.execute(rows).fetchall() == [("ann", "刷漆"), ("tom", "blue")]
+    owner.execute("SELECT memoir.detach_source('todo')")
+
+
+def test_he_takes_away_what_he_installed(owner):
+    assert migrations.down(owner, 0)
+    assert owner.execute("SELECT to_regnamespace('memoir')").fetchone() == (None,)
 
 
 def test_the_tablespace_of_the_database_may_be_the_default_one(empty_db):
@@ -100,13 +119,6 @@ def test_without_a_schema_to_put_pgvector_in_one_is_named(empty_db, tree):
     error = _refusal(empty_db, tree)
     assert "the search path has no schema to put it in" in error.message
     assert error.hint.endswith("CREATE EXTENSION vector SCHEMA extensions;")
-
-
-def test_pgvector_may_live_in_a_schema_of_any_name(empty_db):
-    empty_db.execute('CREATE SCHEMA "My Extensions"')
-    empty_db.execute('CREATE EXTENSION vector SCHEMA "My Extensions"')
-    migrations.up(empty_db)
-    assert empty_db.execute("SELECT memoir.pgmemoir_version()").fetchone()
 
 
 def test_after_pgvector_was_moved_migrate_makes_the_code_look_there(db):
