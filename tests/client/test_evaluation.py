@@ -234,8 +234,8 @@ def test_a_replay_prints_json(memoir: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--set", "mmr_lambda"], 2, "is not a setting like"),
-        (["--weight", "task=much"], 2, "is not a setting like"),
+        (["--set", "mmr_lambda"], 2, "is not a number for a name like mmr_lambda=0.9"),
+        (["--weight", "task=much"], 2, "is not a number for a name like task=1.5"),
         (["--since", "soon"], 2, "is not a time like"),
         (["--set", "vector_weight=1"], 1, 'setting "vector_weight" cannot be replayed'),
         (["--weight", "tea=1"], 1, 'unknown kind "tea"'),

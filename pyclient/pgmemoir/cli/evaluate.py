@@ -145,9 +145,9 @@ def replay(
 
     memoir replay --since 7d --set mmr_lambda=0.9 --weight task=1.5
     """
-    given: dict[str, Any] = dict(_pair(text, "--set") for text in settings)
+    given: dict[str, Any] = dict(_pair(text, "--set", "mmr_lambda=0.9") for text in settings)
     if weights:
-        given["weights"] = dict(_pair(text, "--weight") for text in weights)
+        given["weights"] = dict(_pair(text, "--weight", "task=1.5") for text in weights)
     with app.memoir() as memory:
         rows = memory.replay(since, given, mode)
     if as_json:
@@ -227,7 +227,7 @@ def _number(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def _pair(text: str, option: str) -> tuple[str, Any]:
+def _pair(text: str, option: str, example: str) -> tuple[str, Any]:
     """``name=value`` with a value in JSON."""
     name, mark, value = text.partition("=")
     try:
@@ -236,5 +236,5 @@ def _pair(text: str, option: str) -> tuple[str, Any]:
         return name.strip(), json.loads(value)
     except ValueError as error:
         raise click.BadParameter(
-            f"{text!r} is not a setting like mmr_lambda=0.9", param_hint=option
+            f"{text!r} is not a number for a name like {example}", param_hint=option
         ) from error
