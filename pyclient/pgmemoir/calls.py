@@ -18,6 +18,7 @@ from psycopg import adapt, pq, sql
 from psycopg.types.json import Jsonb
 
 from .checks import (
+    check_data,
     check_json,
     clean_text,
     dumps,
@@ -604,7 +605,7 @@ def checked(memory: NewMemory) -> NewMemory:
     for name, value in memory.items():
         if name in _TEXTS:
             clean_text(cast(str, value), f"the {name}")
-    check_json(memory.get("data"), "data")
+    check_data(memory.get("data"))
     result["keywords"] = texts(memory.get("keywords"), "keywords")
     result["created_at"] = utc(memory.get("created_at"), "created_at")
     result["valid_from"] = utc(memory.get("valid_from"), "valid_from")

@@ -15,6 +15,7 @@ from typing import Any, TypedDict
 from .cache import CacheInfo
 from .calls import Call, HalfVectors, Remembered, Row, VectorLike, columns, each, first, nothing
 from .checks import (
+    check_data,
     check_json,
     clean_text,
     finite_number,
@@ -335,7 +336,7 @@ def update(
         TypeError: a change nobody knows.
     """
     refuse_unknown(changes, Changes, "a change", "field")
-    check_json(changes.get("data"), "data")
+    check_data(changes.get("data"))
     params = (
         memory_id(id_),
         clean_text(changes.get("content"), "the content"),

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from .calls import Call, columns, each, first, one
-from .checks import check_json, clean_text, jsonb, utc, whole_number
+from .checks import check_data, clean_text, jsonb, utc, whole_number
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def start(
     user: str | None,
 ) -> Call[Session]:
     """``memoir.session_start``: a session is opened, or gone on with."""
-    check_json(data, "data")
+    check_data(data)
     params = (_name(session), temporary, user, jsonb(data), utc(at, "at"))
     return Call(_START, params, one(Session))
 
@@ -114,7 +114,7 @@ def add_message(
     user: str | None,
 ) -> Call[int]:
     """``memoir.message_add``: the turn of the message."""
-    check_json(data, "data")
+    check_data(data)
     params = (
         _name(session),
         clean_text(role, "the role"),

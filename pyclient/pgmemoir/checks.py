@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 import operator
-from collections.abc import Iterable, Mapping
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from psycopg.types.json import Jsonb
 
 from .errors import BadText, BadTimestamp, MemoirError, NotFound, OutOfRange
+
+T = TypeVar("T")
 
 # The largest integer and the largest bigint of PostgreSQL.
 _LARGEST_INT = 2**31 - 1
@@ -63,6 +66,23 @@ def check_json(value: Any, where: str) -> None:
         dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadText(f"{where} cannot be written as JSON: {error}") from error
+
+
+def check_data(data: Any) -> None:
+    """Check what a memory, a session or a message carries besides its text: a JSON object."""
+    if data is not None and not isinstance(data, dict):
+        raise BadText(
+            f"data is {type(data).__name__}, not a dictionary", hint='data={"ticket": 42}'
+        )
+    check_json(data, "data")
+
+
+def dictionaries(values: Iterable[T], where: str) -> Iterator[T]:
+    """The values, each when it is a dictionary."""
+    for place, value in enumerate(values):
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{where}[{place}] is {reprlib.repr(value)}, not a dictionary")
+        yield value
 
 
 def utc(time: datetime | None, where: str) -> datetime | None:

@@ -629,7 +629,7 @@ def _dsn_or_given(value: Any, kind: type[Given]) -> tuple[str | None, Given | No
                 hint="Before you pass it: conn.execute(\"SET client_encoding TO 'UTF8'\")",
             )
         return None, value
-    given = f"a {type(value).__name__}"
+    given = type(value).__name__
     raise TypeError(f"{given} is neither a connection string nor a psycopg.{kind.__name__}")
 
 

@@ -31,7 +31,7 @@ from .calls import (
     VectorLike,
 )
 from .calls_memory import Applied, Changes, Id
-from .checks import clean_text
+from .checks import clean_text, dictionaries, texts
 from .embedders import (
     Embedder,
     EmbedderUnavailable,
@@ -98,6 +98,11 @@ class Steps:
     def __init__(
         self, user: str | None, embedder: EmbedderChoice, keeps_writes: Callable[[], bool]
     ) -> None:
+        if isinstance(embedder, str | type):
+            raise TypeError(
+                f"embedder is {embedder!r}, not an embedder: "
+                "pass WordLlamaEmbedder(), OpenAIEmbedder(), one of yours, or None"
+            )
         self._user = user
         self._embedder = embedder
         self._keeps_writes = keeps_writes
@@ -149,7 +154,7 @@ class Steps:
         self, memories: Iterable[NewMemory], progress: Callable[[int], None] | None
     ) -> Plan[list[Remembered]]:
         result: list[Remembered] = []
-        for batch in batches(memories, MEMORIES, MEMORY_BYTES, _size):
+        for batch in batches(dictionaries(memories, "memories"), MEMORIES, MEMORY_BYTES, _size):
             call = yield from self._remember_call(batch, len(result))
             try:
                 result += yield call
@@ -198,7 +203,7 @@ class Steps:
     def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> Plan[int]:
         known = yield from self._known_calls()
         count = 0
-        for batch in _batches(questions):
+        for batch in _batches(dictionaries(questions, "questions")):
             vectors = [calls.given_vector(question) for question in batch]
             missing = [i for i, vector in enumerate(vectors) if vector is None]
             texts = [batch[i].get("query") or "" for i in missing]
@@ -218,11 +223,12 @@ class Steps:
     def evaluate(
         self, gold_set: str, modes: Sequence[str], budgets: Sequence[int], k: int
     ) -> Plan[list[Evaluation]]:
+        named = texts(modes, "modes") or []
         known = yield from self._known_calls()
         asked = cast(list[Asked], (yield evaluation.gold_queries(gold_set, self._user)))
         made: dict[str, str | None] = {}
         result: list[Evaluation] = []
-        for mode in modes:
+        for mode in named:
             vectors = yield from self._gold_vectors(asked, mode, made)
             result += yield Batch(
                 [

@@ -10,6 +10,7 @@ import pytest
 from pgvector import HalfVector, Vector
 
 from pgmemoir import calls
+from pgmemoir.checks import dictionaries
 from pgmemoir.errors import (
     BadText,
     BadTimestamp,
@@ -91,6 +92,21 @@ CIRCLE["self"] = CIRCLE
 def test_data_that_is_not_json_is_refused(data: dict[str, Any]) -> None:
     with pytest.raises(BadText, match="data cannot be written as JSON"):
         calls.checked({"content": "x", "data": data})
+
+
+@pytest.mark.parametrize("data", ['{"ticket": 42}', [42], 42, True])
+def test_data_that_is_no_dictionary_is_refused(data: Any) -> None:
+    with pytest.raises(BadText, match=f"data is {type(data).__name__}, not a dictionary"):
+        calls.checked({"content": "x", "data": data})
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [({"content": "x"}, "'content'"), ("abc", "'a'"), ([["x", "fact"]], r"\['x', 'fact'\]")],
+)
+def test_what_is_no_list_of_dictionaries_is_refused(given: Any, shown: str) -> None:
+    with pytest.raises(TypeError, match=rf"memories\[0\] is {shown}, not a dictionary"):
+        list(dictionaries(given, "memories"))
 
 
 def test_a_time_without_a_zone_is_utc() -> None:

@@ -74,6 +74,17 @@ def test_a_memory_may_bring_its_vector(
     assert db.execute("SELECT count(embedding) FROM memoir.trace").fetchone() == (2,)
 
 
+def test_one_memory_is_no_list_of_memories(open_client: OpenClient) -> None:
+    with pytest.raises(TypeError, match="memories"):
+        open_client(embedder=None).remember_many({"content": "x"})
+
+
+@pytest.mark.parametrize("embedder", ["wordllama", embedders.WordLlamaEmbedder])
+def test_the_name_or_class_of_an_embedder_is_none(open_client: OpenClient, embedder: Any) -> None:
+    with pytest.raises(TypeError, match=r"(?i)wordllama.*, not an embedder: pass WordLlama"):
+        open_client(embedder=embedder)
+
+
 def test_many_memories_are_stored_in_order(
     open_client: OpenClient, letters: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from click.testing import Result
 
-from pgmemoir import NotFound, OutOfRange
+from pgmemoir import BadText, NotFound, OutOfRange
 from pgmemoir.evaluation import BadGold, read_gold
 
 pytestmark = pytest.mark.once
@@ -132,6 +132,11 @@ def test_a_replay_shows_what_would_change(open_client: Client) -> None:
     (row,) = client.replay(settings={"line_limit": 1})
     assert (row.query, row.overlap, len(row.left_ids), row.exact) == ("tea", 0.5, 1, True)
     assert client.replay(mode="plan") == []
+
+
+def test_one_mode_is_no_list_of_modes(open_client: Client) -> None:
+    with pytest.raises(BadText, match=r"modes is one text.*\nhint: modes=\['execute'\]"):
+        open_client(embedder=None).evaluate("people", "execute")
 
 
 def test_a_setting_that_cannot_be_replayed_raises(open_client: Client) -> None:

@@ -199,7 +199,7 @@ def test_the_model_is_named_again_after_a_rollback(
 
 def test_a_client_of_the_other_kind_of_connection_is_refused(db: psycopg.Connection) -> None:
     client: Any = AsyncMemoir
-    with pytest.raises(TypeError, match=r"a Connection is neither .* nor a psycopg\.AsyncConn"):
+    with pytest.raises(TypeError, match=r"^Connection is neither .* nor a psycopg\.AsyncConn"):
         client(db)
 
 
