@@ -14,11 +14,12 @@ from typing import Any
 
 import psycopg
 
-from .calls import VectorLike, formed, half_vector, use_model
+from .calls import use_model
 from .embedders import MAX_CHARACTERS, Embedder, EmbedderUnavailable, embedded
 from .errors import MemoirError, UnusableVector, translated
 from .openai_api import Fault
 from .statements import answer, rows, together, vector_calls
+from .vectors import VectorLike, formed, half_vector
 
 # D0 2.4.
 BATCH = 50

@@ -6,15 +6,12 @@ Nothing here talks to a database: `client` carries the calls out, with or withou
 from __future__ import annotations
 
 import json
-import math
-import reprlib
-import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypedDict, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypedDict, TypeVar, cast
 
-from psycopg import adapt, pq, sql
+from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from .checks import (
@@ -31,26 +28,11 @@ from .checks import (
     utc,
     whole_number,
 )
-from .errors import BudgetOutOfRange, NotInstalled, OutOfRange, UnusableVector
+from .errors import BudgetOutOfRange, NotInstalled, OutOfRange
+from .vectors import HalfVectors, VectorLike, half_vectors, vector_text
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
-Form = TypeVar("Form", str, bytes)
-
-# The largest finite halfvec component.
-_LARGEST_HALF = 65504.0
-
-
-class _HasToList(Protocol):
-    def to_list(self) -> list[float]: ...
-
-
-class _HasTolist(Protocol):
-    def tolist(self) -> Any: ...
-
-
-VectorLike = Sequence[float] | _HasToList | _HasTolist
-"""A list of numbers, a numpy array, or a ``Vector`` or ``HalfVector`` of pgvector."""
 
 
 @dataclass(frozen=True)
@@ -237,8 +219,7 @@ class NewMemory(Fields, total=False):
     kind: str
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """The arguments of a recall, checked; ``vector`` in its text form."""
 
     query: str | None
@@ -269,8 +250,7 @@ class Question:
         )
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(NamedTuple):
     """The arguments of a search, checked; ``vector`` in its text form."""
 
     query: str
@@ -310,20 +290,6 @@ class Search:
         )
 
 
-class HalfVectors(bytes):
-    """An array of halfvec in PostgreSQL's binary form: a fifth of the time of the text form."""
-
-
-class HalfVectorsDumper(adapt.Dumper):
-    """Sends `HalfVectors` as they are; the cast in the statement says what they are."""
-
-    format = pq.Format.BINARY
-
-    def dump(self, obj: HalfVectors) -> bytes:
-        """The bytes."""
-        return obj
-
-
 @dataclass(frozen=True)
 class Call(Generic[T]):
     """A statement, its parameters, and how to read its rows."""
@@ -339,29 +305,32 @@ def columns(kind: type[Any]) -> str:
     return ", ".join(field.name for field in fields(kind))
 
 
-_ARGUMENTS = """query_vec => {vector}, mode => %s::text, budget => %s::int,
-    query_text => %s::text, user_id => %s::text, session_id => %s::text,
-    as_of => %s::timestamptz"""
+# As the fields of `Question`, then the user.
+_ARGUMENTS = """query_text => %s::text, query_vec => {vector}, mode => %s::text,
+    budget => %s::int, session_id => %s::text, as_of => %s::timestamptz, user_id => %s::text"""
 
 _RECALL = f"SELECT {columns(Recall)} FROM memoir.recall({_ARGUMENTS})"
 
 _EXPLAIN = f"SELECT {columns(Explained)} FROM memoir.memory_explain({_ARGUMENTS})"
 
 _REMEMBER = f"""SELECT {columns(Remembered)}
-FROM memoir.remember(%s::text, %s::text, user_id => %s::text, subject => %s::text,
-    importance => %s::float8, data => %s::jsonb, summary => %s::text, embedding => {{vector}},
-    created_at => %s::timestamptz, session_id => %s::text, turn => %s::int,
-    speaker => %s::text, source => %s::text, confidence => %s::float8,
-    keywords => %s::text[], sources => %s::bigint[], valid_from => %s::timestamptz,
-    valid_until => %s::timestamptz)"""
+FROM memoir.remember(%s::text, %s::text, subject => %s::text, importance => %s::float8,
+    summary => %s::text, created_at => %s::timestamptz, session_id => %s::text, turn => %s::int,
+    speaker => %s::text, source => %s::text, confidence => %s::float8, keywords => %s::text[],
+    sources => %s::bigint[], valid_from => %s::timestamptz, valid_until => %s::timestamptz,
+    data => %s::jsonb, embedding => {{vector}}, user_id => %s::text)"""
+_REMEMBERED = (
+    "content", "kind", "subject", "importance", "summary", "created_at", "session", "turn",
+    "speaker", "source", "confidence", "keywords", "sources", "valid_from", "valid_until",
+)  # fmt: skip
 
 _REMEMBER_MANY = f"""SELECT {columns(Remembered)}
 FROM memoir.remember_many(%s::jsonb, {{vectors}}[], user_id => %s::text) ORDER BY place"""
 
 _SEARCH = f"""SELECT {columns(Found)}
-FROM memoir.search_memories(%s::text, %s::text, keywords => %s::text[],
-    memory_types => %s::text[], time_from => %s::timestamptz, time_until => %s::timestamptz,
-    max_results => %s::int, min_relevance_score => %s::float8, query_vec => {{vector}},
+FROM memoir.search_memories(%s::text, query_vec => {{vector}}, search_mode => %s::text,
+    keywords => %s::text[], memory_types => %s::text[], time_from => %s::timestamptz,
+    time_until => %s::timestamptz, max_results => %s::int, min_relevance_score => %s::float8,
     user_id => %s::text)"""
 
 _DETAIL = f"""SELECT {columns(Detail)}
@@ -437,34 +406,15 @@ class Calls:
 
     def recall(self, question: Question, user: str | None) -> Call[Recall]:
         """``memoir.recall``: the block and what is known about it."""
-        return Call(self._recall, _arguments(question, user), _recalled, prepare=True)
+        return Call(self._recall, (*question, user), _recalled, prepare=True)
 
     def explain(self, question: Question, user: str | None) -> Call[list[Explained]]:
         """``memoir.memory_explain``: every candidate, the block's first."""
-        return Call(self._explain, _arguments(question, user), each(Explained))
+        return Call(self._explain, (*question, user), each(Explained))
 
     def remember(self, memory: NewMemory, vector: str | None, user: str | None) -> Call[Remembered]:
         """``memoir.remember``; ``memory`` comes from `checked`, ``vector`` is in text form."""
-        params = (
-            memory.get("content"),
-            memory.get("kind"),
-            user,
-            memory.get("subject"),
-            memory.get("importance"),
-            jsonb(memory.get("data")),
-            memory.get("summary"),
-            vector,
-            memory.get("created_at"),
-            memory.get("session"),
-            memory.get("turn"),
-            memory.get("speaker"),
-            memory.get("source"),
-            memory.get("confidence"),
-            memory.get("keywords"),
-            memory.get("sources"),
-            memory.get("valid_from"),
-            memory.get("valid_until"),
-        )
+        params = (*map(memory.get, _REMEMBERED), jsonb(memory.get("data")), vector, user)
         return Call(self._remember, params, one(Remembered))
 
     def remember_many(
@@ -476,30 +426,12 @@ class Calls:
         return Call(self._remember_many, params, each(Remembered))
 
     def array(self, vectors: Sequence[bytes | None]) -> HalfVectors:
-        """Each a `half_vector`, or None for NULL: one parameter, in the binary form of an array."""
-        has_null = any(vector is None for vector in vectors)
-        parts = [struct.pack(">iiI", 1 if vectors else 0, has_null, self._vector_oid)]
-        if vectors:
-            parts.append(struct.pack(">ii", len(vectors), 1))
-        for vector in vectors:
-            parts += [struct.pack(">i", -1)] if vector is None else [_length(vector), vector]
-        return HalfVectors(b"".join(parts))
+        """Each a `half_vector`, or None for NULL: one parameter."""
+        return half_vectors(vectors, self._vector_oid)
 
     def search(self, search: Search, user: str | None) -> Call[list[Found]]:
         """``memoir.search_memories``: the best memories, one by one."""
-        params = (
-            search.query,
-            search.search_mode,
-            search.keywords,
-            search.memory_types,
-            search.time_from,
-            search.time_until,
-            search.max_results,
-            search.min_relevance_score,
-            search.vector,
-            user,
-        )
-        return Call(self._search, params, each(Found))
+        return Call(self._search, (*search, user), each(Found))
 
     def call_tool(
         self,
@@ -645,84 +577,6 @@ def tool_text(arguments: dict[str, Any]) -> str | None:
     return next((text for text in texts if isinstance(text, str) and text.strip()), None)
 
 
-def vector_text(vector: VectorLike) -> str:
-    """A vector in the text form of PostgreSQL, with the digits a halfvec can hold.
-
-    Raises:
-        UnusableVector: it is empty, not numbers, or holds NaN, infinity or more than 65504.
-    """
-    numbers = _numbers(vector)
-    if not numbers:
-        raise UnusableVector("the vector is empty", hint="Leave the vector out to recall by words.")
-    if not all(map(_fits_half, numbers)):
-        place = next(i for i, number in enumerate(numbers) if not _fits_half(number))
-        raise UnusableVector(
-            f"component {place} of the vector is {numbers[place]}",
-            hint="Components are finite numbers of at most 65504.",
-        )
-    return "[" + ",".join(["%.6g"] * len(numbers)) % tuple(numbers) + "]"
-
-
-def half_vector(vector: VectorLike) -> bytes:
-    """A vector as an element of `Calls.array`.
-
-    Raises:
-        UnusableVector: as `vector_text`.
-    """
-    numbers = _numbers(vector)
-    try:
-        if numbers and math.isfinite(sum(numbers)):
-            return struct.pack(f">HH{len(numbers)}e", len(numbers), 0, *numbers)
-    except (OverflowError, struct.error):
-        pass
-    vector_text(numbers)
-    raise UnusableVector(f"a vector of {len(numbers)} components does not fit a halfvec")
-
-
-def formed(vector: VectorLike, form: Callable[[list[float]], Form]) -> Form | None:
-    """A vector that a model made, as `vector_text` or `half_vector` has it; None: it is all zeros.
-
-    Raises:
-        UnusableVector: as they do.
-    """
-    numbers = _numbers(vector)
-    return form(numbers) if any(numbers) else None
-
-
-def _length(data: bytes) -> bytes:
-    return struct.pack(">i", len(data))
-
-
-def given_vector(memory: Mapping[str, Any]) -> str | None:
-    """The vector a memory or a question brings, in text form."""
-    vector = memory.get("vector")
-    return None if vector is None else vector_text(vector)
-
-
-def _numbers(vector: VectorLike) -> list[float]:
-    """The components as floats."""
-    if hasattr(vector, "to_list"):
-        values: Iterable[Any] = vector.to_list()
-    elif hasattr(vector, "tolist"):
-        values = vector.tolist()
-    else:
-        values = vector
-    try:
-        if isinstance(values, str | bytes | bytearray | Mapping | Set):
-            raise TypeError
-        return [float(value) for value in values]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise UnusableVector(
-            f"the vector is {reprlib.repr(values)}, not one list of numbers",
-            hint="Pass a list, a numpy array or a pgvector Vector; json.loads() reads its text.",
-        ) from error
-
-
-def _fits_half(number: float) -> bool:
-    """False for NaN and infinity too."""
-    return -_LARGEST_HALF <= number <= _LARGEST_HALF
-
-
 def _fields(memory: NewMemory) -> dict[str, Any]:
     """A memory as ``memoir.remember_many`` takes it; a kind of None is an error there."""
     given = {**memory, "session_id": memory.get("session"), "session": None, "vector": None}
@@ -731,18 +585,6 @@ def _fields(memory: NewMemory) -> dict[str, Any]:
         for name, value in given.items()
         if value is not None or name == "kind"
     }
-
-
-def _arguments(question: Question, user: str | None) -> Row:
-    return (
-        question.vector,
-        question.mode,
-        question.budget,
-        question.query,
-        user,
-        question.session,
-        question.as_of,
-    )
 
 
 def _recalled(rows: list[Row]) -> Recall:

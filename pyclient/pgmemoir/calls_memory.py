@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from .cache import CacheInfo
-from .calls import Call, HalfVectors, Remembered, Row, VectorLike, columns, each, first, nothing
+from .calls import Call, Remembered, Row, columns, each, first, nothing
 from .checks import (
     check_data,
     check_json,
@@ -28,6 +28,7 @@ from .checks import (
     whole_number,
 )
 from .errors import SchemaMismatch
+from .vectors import HalfVectors, VectorLike
 
 Id = int | str
 """The id of a memory, or its text as JSON has it."""
@@ -209,10 +210,6 @@ _SET_STATUS = f"""SELECT {columns(Changed)}
     dry_run => %s::boolean, author => %s::text) AS f
 ORDER BY i.place"""
 
-_FORGET = _SET_STATUS.format(function="forget").encode()
-
-_RESTORE = _SET_STATUS.format(function="restore").encode()
-
 _UNDO = b"""SELECT undone_id, action, line, status
 FROM memoir.undo(%s::bigint, user_id => %s::text, author => %s::text)"""
 
@@ -290,18 +287,18 @@ def history(id_: Id, user: str | None) -> Call[list[Revision]]:
     return Call(_HISTORY, (memory_id(id_), user), each(Revision))
 
 
-def forget(
-    ids: Iterable[Id], reason: str | None, dry_run: bool, author: str, user: str | None
+def set_status(
+    function: Literal["forget", "restore"],
+    ids: Iterable[Id],
+    reason: str | None,
+    dry_run: bool,
+    author: str,
+    user: str | None,
 ) -> Call[list[Changed]]:
-    """``memoir.forget`` of each."""
-    return _set_status(_FORGET, ids, reason, dry_run, author, user)
-
-
-def restore(
-    ids: Iterable[Id], reason: str | None, dry_run: bool, author: str, user: str | None
-) -> Call[list[Changed]]:
-    """``memoir.restore`` of each."""
-    return _set_status(_RESTORE, ids, reason, dry_run, author, user)
+    """``memoir.forget`` or ``memoir.restore`` of each."""
+    why = clean_text(reason, "the reason")
+    params = (memory_ids(ids), why, user, dry_run, clean_text(author, "the author"))
+    return Call(_SET_STATUS.format(function=function).encode(), params, each(Changed))
 
 
 def undo(id_: Id, author: str, user: str | None) -> Call[list[Undone]]:
@@ -467,16 +464,3 @@ def set_settings(given: Mapping[str, bool], user: str | None) -> Call[dict[str, 
     """``memoir.set_settings``: all settings as they are then."""
     check_json(given, "the settings")
     return Call(_SET_SETTINGS, (jsonb(dict(given)), user), first)
-
-
-def _set_status(
-    statement: bytes,
-    ids: Iterable[Id],
-    reason: str | None,
-    dry_run: bool,
-    author: str,
-    user: str | None,
-) -> Call[list[Changed]]:
-    why = clean_text(reason, "the reason")
-    params = (memory_ids(ids), why, user, dry_run, clean_text(author, "the author"))
-    return Call(statement, params, each(Changed))

@@ -19,7 +19,8 @@ from psycopg.rows import tuple_row
 from psycopg.types.array import register_all_arrays
 from psycopg.types.json import set_json_loads
 
-from .calls import HalfVectors, HalfVectorsDumper, Row
+from .calls import Row
+from .vectors import HalfVectors, HalfVectorsDumper
 
 AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
 

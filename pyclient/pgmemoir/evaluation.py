@@ -14,9 +14,10 @@ from typing import Any, TypedDict
 
 from psycopg.types.json import Jsonb
 
-from .calls import Call, Question, VectorLike, columns, each, first
+from .calls import Call, Question, columns, each, first
 from .checks import check_json, clean_text, utc
 from .errors import BadText
+from .vectors import VectorLike
 
 _SHAPE = 'A line is like {"query": "which editor?", "relevant": [12, "I use Vim."]}'
 

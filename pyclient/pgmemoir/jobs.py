@@ -49,7 +49,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Finish:
-    """The result of a job: the answer of a chat model, or vectors as of `calls.half_vector`."""
+    """The result of a job: the answer of a chat model, or vectors as of `vectors.half_vector`."""
 
     job: Job
     answer: Any = None

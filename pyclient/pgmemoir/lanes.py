@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Protocol
 
-from .calls import VectorLike, formed, half_vector
 from .chat_models import BadAnswer, ChatModel, ModelUnavailable
 from .embedders import OPENAI_BATCH, Embedder, EmbedderUnavailable, embedded
 from .errors import MemoirError, UnusableVector
 from .jobs import Fail, Finish, Job, Result
 from .openai_api import Unavailable
+from .vectors import VectorLike, formed, half_vector
 
 # Two requests to the embedder are under way: while the model works on one, the answer of the other
 # is stored and the next is made ready, which hides that time.

@@ -75,7 +75,7 @@ class Management(Steps):
             reason, author: why and by whom, for their history.
             dry_run: only tell what would happen.
         """
-        return calls_memory.forget(memory_ids, reason, dry_run, author, self._user)
+        return calls_memory.set_status("forget", memory_ids, reason, dry_run, author, self._user)
 
     @Method
     def restore(
@@ -86,7 +86,7 @@ class Management(Steps):
         author: str = "user",
     ) -> Call[list[Changed]]:
         """Bring back forgotten or archived memories, all of them or none; as `forget`."""
-        return calls_memory.restore(memory_ids, reason, dry_run, author, self._user)
+        return calls_memory.set_status("restore", memory_ids, reason, dry_run, author, self._user)
 
     @Method
     def undo(self, memory_id: Id, *, author: str = "user") -> Call[list[Undone]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack, cast
 
@@ -20,7 +19,6 @@ from .calls import (
     Recall,
     Remembered,
     Search,
-    VectorLike,
 )
 from .calls_memory import Applied, Changes, Id
 from .checks import dictionaries, texts
@@ -30,6 +28,7 @@ from .management import Management
 from .methods import Method
 from .sources import Filled
 from .steps import Batch, Plan
+from .vectors import VectorLike, given_vector, half_vector
 
 # Questions of a gold set that are embedded and sent together.
 BATCH = 256
@@ -138,7 +137,7 @@ class Recalling(Management):
         )
         known = yield from self._known_calls()
         if search.vector is None and search.search_mode != "keyword":
-            search = replace(search, vector=(yield from self._query_vector(search.query)))
+            search = search._replace(vector=(yield from self._query_vector(search.query)))
         return cast(list[Found], (yield known.search(search, self._user)))
 
     @Method
@@ -325,7 +324,7 @@ class Recalling(Management):
         known = yield from self._known_calls()
         count = 0
         for batch in batches(dictionaries(questions, "questions"), BATCH, BATCH, lambda _: 1):
-            vectors = [calls.given_vector(question) for question in batch]
+            vectors = [given_vector(question) for question in batch]
             missing = [i for i, vector in enumerate(vectors) if vector is None]
             queries = [batch[i].get("query") or "" for i in missing]
             made = yield from self._embed(queries, writing=True)
@@ -439,7 +438,7 @@ class Recalling(Management):
             try:
                 checked.append(calls.checked(memory))
                 given = memory.get("vector")
-                vectors.append(None if given is None else calls.half_vector(given))
+                vectors.append(None if given is None else half_vector(given))
             except MemoirError as error:
                 raise error.of_memory(done, place) from error
         known = yield from self._known_calls()

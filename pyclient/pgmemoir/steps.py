@@ -9,15 +9,16 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
 from . import calls
 from .cache import QueryCache
-from .calls import Call, Calls, Form, Question, VectorLike
+from .calls import Call, Calls, Question
 from .checks import clean_text
 from .embedders import Embedder, EmbedderUnavailable, default_embedder, one_each, wanted_embedder
 from .errors import MemoirError, UnusableVector
+from .vectors import Form, VectorLike, formed, given_vector, half_vector, vector_text
 
 T = TypeVar("T")
 
@@ -92,7 +93,7 @@ class Steps:
 
     def _vector_of(self, memory: Mapping[str, Any]) -> Plan[str | None]:
         """The vector a memory brings, else that of its text."""
-        vector = calls.given_vector(memory)
+        vector = given_vector(memory)
         text = clean_text(memory.get("content"), "the content") or ""
         if vector is None and text.strip():
             (vector,) = yield from self._embed([text], writing=True)
@@ -101,7 +102,7 @@ class Steps:
     def _fill(self, vectors: list[bytes | None], texts: list[str]) -> Plan[None]:
         """Put in the vectors of the texts that have none."""
         places = [i for i, text in enumerate(texts) if vectors[i] is None and text.strip()]
-        made = yield from self._vectors([texts[i] for i in places], True, calls.half_vector)
+        made = yield from self._vectors([texts[i] for i in places], True, half_vector)
         for at, vector in zip(places, made, strict=True):
             vectors[at] = vector
 
@@ -110,7 +111,7 @@ class Steps:
         if question.vector is not None or not (question.query and question.query.strip()):
             return question
         text = yield from self._text_to_embed(question.query, question.mode)
-        return replace(question, vector=(yield from self._query_vector(text)))
+        return question._replace(vector=(yield from self._query_vector(text)))
 
     def _query_vector(self, text: str | None) -> Plan[str | None]:
         """The vector of a question in text form, None when it is blank or none can be had."""
@@ -135,7 +136,7 @@ class Steps:
 
     def _embed(self, texts: list[str], writing: bool) -> Plan[list[str | None]]:
         """Vectors in text form, as `_vectors`."""
-        return (yield from self._vectors(texts, writing, calls.vector_text))
+        return (yield from self._vectors(texts, writing, vector_text))
 
     def _vectors(
         self, texts: list[str], writing: bool, form: Callable[[VectorLike], Form]
@@ -162,7 +163,7 @@ class Steps:
     def _formed(self, vector: VectorLike, form: Callable[[VectorLike], Form]) -> Form | None:
         """None for a vector of no use: a text is stored and found by its words all the same."""
         try:
-            return calls.formed(vector, form)
+            return formed(vector, form)
         except UnusableVector as error:
             self._warn(f"a text without a vector goes by words alone: {error.message}")
             return None

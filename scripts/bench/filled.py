@@ -28,18 +28,9 @@ from common import (
 from psycopg.types.json import Jsonb
 from synthetic import ASIDE, BLOCK, Corpus, Memories, Question
 
-from pgmemoir.calls import (
-    Call,
-    Calls,
-    HalfVectors,
-    HalfVectorsDumper,
-    NewMemory,
-    Remembered,
-    find_vector_type,
-    half_vector,
-    vector_text,
-)
+from pgmemoir.calls import Call, Calls, NewMemory, Remembered, find_vector_type
 from pgmemoir.cli.output import progress_bar
+from pgmemoir.vectors import HalfVectors, HalfVectorsDumper, half_vector, vector_text
 
 # As the client sends them, on every connection.
 psycopg.adapters.register_dumper(HalfVectors, HalfVectorsDumper)

@@ -35,8 +35,8 @@ from common import (
 from filled import BUDGET, Amount, Filled, about, name_of, sized, synthetic, told
 from synthetic import Question
 
-from pgmemoir.calls import vector_text
 from pgmemoir.cli.output import progress_bar
+from pgmemoir.vectors import vector_text
 
 # A user has an approximate index in the bare table from so many rows on.
 HNSW_FROM = 1000

@@ -38,8 +38,8 @@ from common import (
 )
 from filled import BUDGET, Amount, Filled, about, name_of, synthetic
 
-from pgmemoir.calls import vector_text
 from pgmemoir.cli.output import progress_bar
+from pgmemoir.vectors import vector_text
 from pgmemoir.worker import Options, Worker
 
 # Of the calls, in tenths.

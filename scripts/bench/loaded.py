@@ -14,8 +14,9 @@ from common import ROUNDS, Floor, Statement, interleaved, scalar, vector_schema
 from conversations import Data, Given, Made
 
 from pgmemoir import Memoir
-from pgmemoir.calls import Calls, NewMemory, Question, Recall, Remembered, vector_text
+from pgmemoir.calls import Calls, NewMemory, Question, Recall, Remembered
 from pgmemoir.cli.output import progress_bar
+from pgmemoir.vectors import vector_text
 
 # The budget at which the call is timed and the tokens of a block are counted.
 TIMED_BUDGET = 800

@@ -17,7 +17,7 @@ from filled import BUDGET, Amount, about, name_of, synthetic, told
 from psycopg.conninfo import make_conninfo
 from synthetic import Question
 
-from pgmemoir.calls import vector_text
+from pgmemoir.vectors import vector_text
 
 ROUNDS = 8
 _LOGIN = "DO $$BEGIN CREATE ROLE bench_{0} LOGIN IN ROLE memoir_{0};"

@@ -127,13 +127,8 @@ BEGIN
     THEN
         PERFORM _check_recall(mode, coalesce(budget, -2147483648), query_vec, model.dimensions, at);
     END IF;
-    IF only_memory IS NOT NULL AND NOT EXISTS (
-        SELECT FROM memory AS m WHERE m.user_id = owner AND m.memory_id = only_memory)
-    THEN
-        RAISE EXCEPTION 'user "%" has no memory %', owner, only_memory
-            USING ERRCODE = 'ME012',
-                  HINT = 'SELECT memory_id, content FROM memoir.memory WHERE user_id = ... '
-                         'lists them.';
+    IF only_memory IS NOT NULL THEN
+        PERFORM _check_memory(owner, only_memory);
     END IF;
     IF query_text <> '' THEN
         plain_question := _question_of(owner, model.model_id, query_text, known_until, 0, '');

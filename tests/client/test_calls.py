@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pgvector import HalfVector, Vector
 
-from pgmemoir import calls
+from pgmemoir import calls, vectors
 from pgmemoir.checks import dictionaries
 from pgmemoir.errors import (
     BadText,
@@ -31,17 +31,17 @@ from pgmemoir.errors import (
     ],
 )
 def test_every_type_of_vector_is_written_alike(vector: Any) -> None:
-    assert calls.vector_text(vector) == "[1,0.5,-2]"
+    assert vectors.vector_text(vector) == "[1,0.5,-2]"
 
 
 def test_the_text_of_a_vector_is_as_exact_as_a_halfvec() -> None:
-    written = calls.vector_text([1 / 3, 1e-5, 65504])
+    written = vectors.vector_text([1 / 3, 1e-5, 65504])
     assert np.allclose(np.float16(eval(written)), np.float16([1 / 3, 1e-5, 65504]), rtol=0)
 
 
 @pytest.mark.parametrize("vector", [[1, 0.5, -2], np.array([1, 0.5, -2]), HalfVector([1, 0.5, -2])])
 def test_every_type_of_vector_is_packed_alike(vector: Any) -> None:
-    assert calls.half_vector(vector) == HalfVector([1, 0.5, -2]).to_binary()
+    assert vectors.half_vector(vector) == HalfVector([1, 0.5, -2]).to_binary()
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ def test_every_type_of_vector_is_packed_alike(vector: Any) -> None:
     ],
 )
 def test_a_vector_without_a_direction_is_refused(vector: Any) -> None:
-    for write in (calls.vector_text, calls.half_vector):
+    for write in (vectors.vector_text, vectors.half_vector):
         with pytest.raises(UnusableVector):
             write(vector)
 
 
 def test_the_error_names_the_component() -> None:
     with pytest.raises(UnusableVector, match="component 2 of the vector is nan"):
-        calls.vector_text([1.0, 2.0, float("nan")])
+        vectors.vector_text([1.0, 2.0, float("nan")])
 
 
 def test_a_nul_is_refused_and_its_place_named() -> None:
@@ -160,7 +160,7 @@ def test_keywords_may_be_anything_that_gives_texts(keywords: Any) -> None:
 )
 def test_what_is_no_vector_is_shown(vector: Any, shown: str) -> None:
     with pytest.raises(UnusableVector) as refused:
-        calls.vector_text(vector)
+        vectors.vector_text(vector)
     assert f"the vector is {shown}, not one list of numbers" in str(refused.value)
     assert refused.value.hint
 
