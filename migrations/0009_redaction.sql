@@ -129,7 +129,8 @@ FROM (VALUES
      '36, 38, 39, JCB 35, Discover, UnionPay and Maestro 6; also in groups. Of 17 to 19 digits in '
      'one those of UnionPay (62) and Maestro (67): ids are as long'),
     ('chinese_id', 'id_number', '',
-     '(?<![0-9A-Za-z])[1-9][0-9]{5}(?:19|20)[0-9]{2}[01][0-9][0-3][0-9]{4}[0-9Xx](?![0-9A-Za-z])',
+     '(?<![0-9A-Za-z])[1-9][0-9]{5} ?(?:19|20)[0-9]{2}[01][0-9][0-3][0-9] ?[0-9]{3}[0-9Xx]'
+     '(?![0-9A-Za-z])',
      'chinese_id', 'Identity card of China (GB 11643)'),
     ('us_ssn', 'id_number', '',
      '(?<![0-9A-Za-z-])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![0-9A-Za-z-])', 'us_ssn',
@@ -138,8 +139,7 @@ FROM (VALUES
 
 INSERT INTO redaction_rule (name, kind, matches, pattern, sign, description)
 SELECT r.name, r.kind, 'name', r.pattern,
-       ARRAY['(?i)key|pass[wpc]|_pass|pwd|secret|credential|token|authori|ssn|social s|密|口令'
-             '|令牌|私钥'],
+       ARRAY['(?i)key|pass[wpc]|_pass|pwd|secret|credential|token|authori|ssn|social s'],
        r.description
 FROM (VALUES
     ('name_api_key', 'api_key',
@@ -147,14 +147,48 @@ FROM (VALUES
      'api_key, AccountKey, aws_secret_access_key'),
     ('name_authorization', 'authorization', 'authorization', 'HTTP header, JSON key'),
     ('name_password', 'password',
-     'pass(?:word|wd|phrase|code)|(?:db|mail|root|smtp|user)_pass'
-     '|pwd|密码|密碼|口令', 'password, DB_PASSWD, SMTP_PASS, 密码'),
-    ('name_private_key', 'private_key', 'private[ _-]?key|私钥', 'private_key, 私钥'),
-    ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?|密钥',
-     'client_secret, SECRET_KEY, 密钥'),
+     'pass(?:word|wd|phrase|code)|(?:db|mail|root|smtp|user)_pass|pwd',
+     'password, DB_PASSWD, SMTP_PASS'),
+    ('name_private_key', 'private_key', 'private[ _-]?key', 'private_key'),
+    ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?', 'client_secret, SECRET_KEY'),
     ('name_ssn', 'id_number', '\mssn|social security number', 'SSN in other forms'),
-    ('name_token', 'token', 'token|令牌', 'access_token, 令牌')
+    ('name_token', 'token', 'token', 'access_token')
 ) AS r (name, kind, pattern, description);
+
+-- The same in Chinese, Japanese and Korean, with a sign that no ASCII text is searched for.
+INSERT INTO redaction_rule (name, kind, matches, context, pattern, sign, description)
+SELECT r.name, r.kind, r.matches, r.context, r.pattern,
+       ARRAY[CASE r.matches WHEN 'name' THEN
+                 '密|口令|令牌|私[钥鑰]|[验驗][证證][码碼]|パス[ワコ]|暗[証号]|トークン|비밀번호|토큰|개인'
+             ELSE '[护護]照|[行胞份分留][证證]|旅券|マイナンバー|個人番号|免許|여권|주민|면허'
+                  '|[０-９][０-９][０-９][０-９]' END],
+       r.description
+FROM (VALUES
+    ('name_password_cjk', 'password', 'name', '',
+     '密[码碼]|口令|[验驗][证證][码碼]|パス(?:ワード|コード)|暗証番号|비밀번호',
+     '密码, 验证码, パスワード, 비밀번호'),
+    ('name_private_key_cjk', 'private_key', 'name', '', '私[钥鑰]|秘密鍵|개인 ?키', '私钥, 秘密鍵'),
+    ('name_secret_cjk', 'secret', 'name', '', '密[钥鑰]|暗号鍵', '密钥'),
+    ('name_token_cjk', 'token', 'name', '', '令牌|トークン|토큰', '令牌, トークン'),
+    ('identity_document', 'id_number', 'text',
+     '(?:[护護]照|通行[证證]|[台臺]胞[证證]|身[分份][证證]|居留[证證]|旅券|マイナンバー|個人番号|免許|여권|주민(?:등록)?'
+     '|면허)[^0-9A-Za-z\n]{0,8}',
+     '(?:[A-Z]{1,2}[0-9]{6,9}(?:[(（][0-9A][)）])?|[0-9]{6}-?[1-8][0-9]{6}'
+     '|[0-9]{2}-[0-9]{2}-[0-9]{6}-[0-9]{2}|[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}|[0-9]{9})'
+     '(?![0-9A-Za-z])',
+     'Passports, permits and identity cards of Taiwan, Hong Kong, Japan and Korea, called so')
+) AS r (name, kind, matches, context, pattern, description);
+
+INSERT INTO redaction_rule (name, kind, pattern, proof, sign, description)
+SELECT r.name, r.kind, r.pattern, r.proof,
+       (SELECT o.sign FROM redaction_rule AS o WHERE o.name = 'identity_document'), r.description
+FROM (VALUES
+    ('card_wide', 'card',
+     '(?<![０-９])[２-６][０-９]{3}(?:[　－ -]?[０-９]{4}){2,3}[　－ -]?[０-９]{2,4}(?![０-９])', 'card',
+     'Numbers of cards in full-width digits'),
+    ('chinese_id_wide', 'id_number', '(?<![０-９])[１-９][０-９]{16}[０-９Ｘｘ](?![０-９])',
+     'chinese_id', 'Identity card of China in full-width digits')
+) AS r (name, kind, pattern, proof, description);
 
 INSERT INTO redaction_rule (name, kind, pattern, enabled, description) VALUES
     ('email', 'email', '[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}', false,

@@ -17,16 +17,17 @@ BEGIN ATOMIC
     SELECT ltrim(d.digits, left(d.digits, 1)) <> ''
        AND (_luhn(d.digits)
             OR length(d.digits) > 16 AND d.digits <> secret AND _luhn(left(d.digits, 16)))
-    FROM translate(secret, ' -', '') AS d (digits);
+    FROM translate(secret, '０１２３４５６７８９ -　－', '0123456789') AS d (digits);
 END;
 
 -- GB 11643: the weights are the powers of 2 modulo 11, the check digit makes the sum 1 modulo 11.
 CREATE OR REPLACE FUNCTION _is_chinese_id(secret text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT pg_input_is_valid(substr(secret, 7, 8), 'date')
-       AND sum(CASE WHEN upper(d) = 'X' THEN 10 ELSE d::int END * (1 << (18 - place::int))) % 11 = 1
-    FROM string_to_table(secret, NULL) WITH ORDINALITY AS t (d, place);
+    SELECT pg_input_is_valid(substr(i.id, 7, 8), 'date')
+       AND (SELECT sum(CASE WHEN d = 'X' THEN 10 ELSE d::int END * (1 << (18 - place::int)))
+            FROM string_to_table(i.id, NULL) WITH ORDINALITY AS t (d, place)) % 11 = 1
+    FROM translate(secret, '０１２３４５６７８９Ｘｘx ', '0123456789XXX') AS i (id);
 END;
 
 -- Never given out: areas 000, 666 and 900 to 999, group 00, serial number 0000.
