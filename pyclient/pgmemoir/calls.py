@@ -368,6 +368,20 @@ FROM memoir._tend_recall({_WHOSE}, {_BUILD_UP_TO})""".encode()
 _SELECTIVE_MODES = b"""SELECT coalesce(array_agg(name), '{}') FROM memoir.mode
 WHERE common_share IS NOT NULL"""
 
+_SCORE_PARTS = b"""SELECT array_remove(ARRAY[
+    CASE WHEN keyword_weight > 0 THEN 'keyword' END,
+    CASE WHEN graph_weight > 0 THEN 'graph' END,
+    CASE WHEN recency_weight > 0 OR recency_power > 0 THEN 'recency' END,
+    CASE WHEN importance_weight > 0 OR importance_power > 0 THEN 'importance' END,
+    CASE WHEN interaction_weight > 0 THEN 'interaction' END,
+    CASE WHEN priority_weight > 0 THEN 'priority' END,
+    CASE WHEN (name_boost, time_boost, when_boost, question_penalty) <> (0, 0, 0, 0)
+         THEN 'boost' END,
+    CASE WHEN greatest(neighbour_weight, second_neighbour_weight, answer_weight) > 0
+         THEN 'neighbours' END,
+    CASE WHEN session_weight > 0 THEN 'session' END], NULL)
+FROM memoir.mode WHERE name = %s"""
+
 _EMBEDDING_TEXT = b"SELECT memoir.embedding_text(%s::text, %s::text, %s::text)"
 
 USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
@@ -517,6 +531,11 @@ def find_vector_type() -> Call[tuple[str, int]]:
 def selective_modes() -> Call[list[str]]:
     """The modes that leave words out of the text of a question that is embedded."""
     return Call(_SELECTIVE_MODES, (), first)
+
+
+def score_parts(mode: str) -> Call[list[str]]:
+    """The fields of `Explained` that make the score of a mode, besides those of every mode."""
+    return Call(_SCORE_PARTS, (mode,), first)
 
 
 def embedding_text(query: str, mode: str | None, user: str | None) -> Call[str]:

@@ -137,6 +137,31 @@ def test_explain_without_memories_says_so(memoir: Call) -> None:
     assert memoir("explain", "anything").stdout == "no memories yet\n"
 
 
+@pytest.mark.parametrize(
+    ("mode", "parts"),
+    [
+        ("execute", []),
+        ("search", ["keyw", "recent", "used", "prior"]),
+        ("balanced", ["recent", "import"]),
+        ("implicit", ["recent", "import"]),
+        ("assistant", ["graph"]),
+        ("conversation", ["boost", "beside", "sess"]),
+    ],
+)
+def test_explain_shows_every_part_of_the_score_of_a_mode(
+    memoir: Call, mode: str, parts: list[str]
+) -> None:
+    memoir("remember", "tea", "--importance", "0.75")
+    head, _, line = memoir("explain", "tea", "--mode", mode).stdout.splitlines()
+    heads = ["#", "kind", "id", "content", "relev", "cosine", "cover"]
+    assert head.split() == [
+        *heads,
+        *parts,
+        *["decay", "weight", "score", "tokens", "reason", "because", "of"],
+    ]
+    assert ("0.750" in line) == ("import" in parts)
+
+
 def test_an_event_is_recorded(memoir: Call) -> None:
     done = memoir("event", "task_failed", '{"task": "deploy 4711"}')
     assert done.stdout.startswith("event ")

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ..calls import score_parts
 from .app import App, main
 from .options import AS_JSON
 from .output import (
@@ -126,7 +127,8 @@ def explain(app: App, /, query: str, as_json: bool, **asked: Any) -> None:
     question = read_text(query)
     with app.memoir() as memory:
         rows = memory.explain(question, **asked)
-    answer(rows, as_json, explain_table, "no memories yet")
+        parts = memory._run(score_parts(asked["mode"]))
+    answer(rows, as_json, lambda rows: explain_table(rows, parts), "no memories yet")
 
 
 @main.command()

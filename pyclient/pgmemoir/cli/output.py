@@ -22,6 +22,19 @@ _WIDTH_WITHOUT_TERMINAL = 160
 _LEAST_CONTENT = 20
 _LONGEST_BECAUSE = 32
 
+# What stands over a part of a score that not every mode has.
+_PART_HEADS = {
+    "keyword": "keyw",
+    "graph": "graph",
+    "recency": "recent",
+    "importance": "import",
+    "interaction": "used",
+    "priority": "prior",
+    "boost": "boost",
+    "neighbours": "beside",
+    "session": "sess",
+}
+
 T = TypeVar("T")
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -134,11 +147,17 @@ def progress_bar(length: int, label: str, more: Callable[[], str] | None = None)
     )
 
 
-def explain_table(rows: Sequence[Explained]) -> str:
-    """Candidates as a table as wide as the terminal; the text gets what the numbers leave."""
-    heads = ["#", "kind", "id", "content", "relev", "cosine", "cover", "decay", "weight", "score"]
-    cells = [[*heads, "tokens", "reason", "because of"], *map(_explain_cells, rows)]
-    return table(cells, flexible=3, right={0, 2, *range(4, 11)})
+def explain_table(rows: Sequence[Explained], parts: Sequence[str] = ()) -> str:
+    """Candidates as a table as wide as the terminal; the text gets what the numbers leave.
+
+    Args:
+        parts: further fields that make the score, of `_PART_HEADS`.
+    """
+    further = [_PART_HEADS[part] for part in parts]
+    heads = ["#", "kind", "id", "content", "relev", "cosine", "cover", *further]
+    heads += ["decay", "weight", "score", "tokens"]
+    cells = [[*heads, "reason", "because of"], *(_explain_cells(row, parts) for row in rows)]
+    return table(cells, flexible=3, right={0, 2, *range(4, len(heads))})
 
 
 def found_table(rows: Sequence[Found]) -> str:
@@ -194,9 +213,10 @@ def fit(text: str, width: int) -> str:
     return "".join(kept).rstrip() + "…"
 
 
-def _explain_cells(row: Explained) -> list[str]:
+def _explain_cells(row: Explained, further: Sequence[str]) -> list[str]:
     number = row.memory_id if row.memory_id is not None else row.event_id
-    parts = (row.relevance, row.cosine, row.coverage, row.decay, row.weight, row.score)
+    names = ("relevance", "cosine", "coverage", *further, "decay", "weight", "score")
+    parts = (getattr(row, name) for name in names)
     return [
         _plain(row.place),
         row.kind,
