@@ -188,7 +188,7 @@ BEGIN
             last_access := last_at;
         END IF;
         RETURN;
-    ELSIF stored.status <> 'active' THEN
+    ELSIF stored.status NOT IN ('active', 'pending') THEN
         reason := 'it is ' || stored.status;
         RETURN;
     ELSIF entry = base THEN
@@ -199,6 +199,7 @@ BEGIN
     given_data := _entry_data(entry);
     base_data := _entry_data(coalesce(base, '{}'));
     new_values := jsonb_strip_nulls(jsonb_build_object(
+        'status', CASE WHEN stored.status = 'pending' THEN 'active' END,
         'content', CASE WHEN news ? 'content'
                         THEN nullif(entry ->> 'content', stored.content) END,
         'kind', CASE WHEN news ? 'category' AND of_kind.name <> stored.kind
@@ -232,7 +233,10 @@ BEGIN
                         CASE WHEN new_values ? 'importance' THEN 'salience' END,
                         CASE WHEN new_values ? 'data' THEN 'context' END,
                         CASE WHEN accesses IS NOT NULL THEN 'accesses' END);
-    IF reason = '' THEN
+    IF new_values ? 'status' THEN
+        action := 'UPDATE';
+        reason := 'it waited to be confirmed';
+    ELSIF reason = '' THEN
         reason := 'as it is stored';
     ELSE
         action := 'UPDATE';

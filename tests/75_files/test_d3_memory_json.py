@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from tests.d3_files import MEMORIES, MEMORY, Json, actions, printed, take, text
 from tests.examples import examples
-from tests.rows import call, lines, recall, refused, remember, row_counts, set_to, value
+from tests.rows import call, lines, recall, refused, remember, row_counts, set_to, status, value
 
 ENTRY: Json = {"id": "11111111", "category": "facts", "content": "The office is on floor 4"}
 
@@ -304,6 +304,15 @@ def test_what_has_ended_is_not_forgotten_because_the_file_lacks_it(tx):
     take(tx, of(ENTRY))
     tx.execute("UPDATE memoir.memory SET valid_from = '2025-01-01', valid_until = '2025-02-01'")
     assert actions(take(tx, printed(tx), delete_missing=True)) == []
+
+
+def test_an_entry_confirms_what_waits_with_its_text(tx):
+    call(tx, "set_settings", settings='{"confirm": true}')
+    waiting = remember(tx, ENTRY["content"], source="agent")
+    (row,) = take(tx, of(ENTRY))
+    assert (row.action, row.reason) == ("UPDATE", "it waited to be confirmed")
+    assert status(tx, waiting) == "active"
+    assert contents(tx) == [ENTRY["content"]]
 
 
 def test_an_access_is_told_and_the_rest_stays_as_written(tx):
