@@ -116,17 +116,9 @@ FROM (VALUES
     ('{成本,cost,费用}'), ('{截止日期,deadline,due date}'), ('{计划,plan}'),
     ('{日程,schedule,calendar,日历}'), ('{提醒,remind,reminder}'), ('{通知,notification,notify}'),
     ('{值班,oncall}'), ('{团队,team}'), ('{同事,colleague,coworker}'),
-    ('{老板,boss,manager,经理,主管}'), ('{客户,customer}')
-) AS alike (words), unnest(words) WITH ORDINALITY AS a (word, place),
-     unnest(words) WITH ORDINALITY AS b (word, place)
-WHERE a.place < b.place
-ON CONFLICT DO NOTHING;
-
--- Chinese everyday words that say the same.
-INSERT INTO synonym (term, synonym, similarity)
-SELECT least(a.word, b.word COLLATE "C"), greatest(a.word, b.word COLLATE "C"), 0.7
-FROM (VALUES
-    ('{妻子,老婆,太太}'::text[]), ('{丈夫,老公}'), ('{妈妈,母亲}'), ('{爸爸,父亲}'), ('{孩子,小孩}'),
+    ('{老板,boss,manager,经理,主管}'), ('{客户,customer}'),
+    -- Chinese everyday words.
+    ('{妻子,老婆,太太}'), ('{丈夫,老公}'), ('{妈妈,母亲}'), ('{爸爸,父亲}'), ('{孩子,小孩}'),
     ('{女朋友,女友}'), ('{男朋友,男友}'), ('{名字,姓名}'), ('{地址,住址}'), ('{住在,居住}'),
     ('{电话,手机}'), ('{电脑,计算机}'), ('{屏幕,显示器}'), ('{图片,照片}'), ('{早餐,早饭}'),
     ('{午餐,午饭}'), ('{晚餐,晚饭}'), ('{餐厅,餐馆,饭店}'), ('{酒店,宾馆}'), ('{旅行,旅游}'),

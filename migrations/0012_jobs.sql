@@ -153,7 +153,10 @@ else.'),
 
 -- Keywords (D2 8.1).
 INSERT INTO prompt (kind, language, version, template, input, answer_schema)
-SELECT 'keywords', w.language, 1, w.template, w.input, '{
+SELECT 'keywords', w.language, 1, w.template,
+'<memory>
+{{memory}}
+</memory>', '{
     "type": "object", "required": ["keywords"], "additionalProperties": false, "properties": {
         "keywords": {"type": "array", "description": "At most five, the most important first.",
             "items": {
@@ -170,10 +173,7 @@ FROM (VALUES
 3. Give each a weight from 0 to 1 for how much it matters.
 4. Prefer words that tell this memory from others.
 
-{{caution}}',
-'<memory>
-{{memory}}
-</memory>'),
+{{caution}}'),
     ('zh',
 '从一条记忆中提取最多五个关键词。
 
@@ -182,14 +182,14 @@ FROM (VALUES
 3. 每个关键词给出 0 到 1 的重要性权重。
 4. 优先选择能区分此记忆与其他记忆的词。
 
-{{caution}}',
-'<memory>
-{{memory}}
-</memory>')) AS w (language, template, input);
+{{caution}}')) AS w (language, template);
 
 -- Extraction from the end of a conversation (D1 4.1, D4 3.2 and 5.2).
 INSERT INTO prompt (kind, language, version, template, input, answer_schema)
-SELECT 'extract', w.language, 1, w.template, w.input, '{
+SELECT 'extract', w.language, 1, w.template,
+'<conversation>
+{{conversation}}
+</conversation>', '{
     "type": "object", "required": ["memories"], "additionalProperties": false, "properties": {
         "memories": {"type": "array", "description": "Empty where nothing is worth it.", "items": {
             "type": "object", "additionalProperties": false,
@@ -229,10 +229,7 @@ Rules:
    null.
 5. confidence is lower where something was only hinted at.
 
-{{caution}}',
-'<conversation>
-{{conversation}}
-</conversation>'),
+{{caution}}'),
     ('zh',
 '从一段对话中提取值得长期记住的信息。
 
@@ -252,14 +249,17 @@ Rules:
 4. subject 是同一时间只有一个值的槽位，例如 user.city 或 project.framework；没有则为 null。
 5. 只是暗示的内容，confidence 要低一些。
 
-{{caution}}',
-'<conversation>
-{{conversation}}
-</conversation>')) AS w (language, template, input);
+{{caution}}')) AS w (language, template);
 
 -- Reflection on a whole session: extraction and decision in one call (D3 4.1, 4.2, 4.5).
 INSERT INTO prompt (kind, language, version, template, input, answer_schema)
-SELECT 'reflect', w.language, 1, w.template, w.input, '{
+SELECT 'reflect', w.language, 1, w.template,
+'<stored_memories>
+{{memories}}
+</stored_memories>
+<session>
+{{conversation}}
+</session>', '{
     "type": "object", "required": ["decisions"], "additionalProperties": false, "properties": {
         "decisions": {"type": "array", "description": "Empty where nothing is worth it.", "items": {
             "type": "object", "additionalProperties": false,
@@ -313,13 +313,7 @@ Decide about each:
 Use only ids that stand in the stored memories. A text says one thing and is understood without the
 session: names instead of "he", dates instead of "yesterday".
 
-{{caution}}',
-'<stored_memories>
-{{memories}}
-</stored_memories>
-<session>
-{{conversation}}
-</session>'),
+{{caution}}'),
     ('zh',
 '对一次已结束的会话进行反思：哪些内容值得记住？它们与已有的记忆是什么关系？
 
@@ -346,17 +340,17 @@ session: names instead of "he", dates instead of "yesterday".
 - NOOP：已有记忆（memory_id）已经包含。
 只能使用已有记忆中列出的 id。每条内容只说一件事，脱离会话也能看懂：用名字而不是“他”，用日期而不是“昨天”。
 
-{{caution}}',
-'<stored_memories>
-{{memories}}
-</stored_memories>
-<session>
-{{conversation}}
-</session>')) AS w (language, template, input);
+{{caution}}')) AS w (language, template);
 
 -- Two memories that say nearly the same (D1 4.1; D3 4.2 calls the four DELETE, UPDATE, ADD, NOOP).
 INSERT INTO prompt (kind, language, version, template, input, answer_schema)
-SELECT 'consolidate', w.language, 1, w.template, w.input, '{
+SELECT 'consolidate', w.language, 1, w.template,
+'<older>
+{{older}}
+</older>
+<newer>
+{{newer}}
+</newer>', '{
     "type": "object", "required": ["action", "content", "reason"], "additionalProperties": false,
     "properties": {
         "action": {"type": "string", "enum": ["replace", "merge", "keep_both", "noop"]},
@@ -371,13 +365,7 @@ FROM (VALUES
 - noop: the newer one says nothing that the older does not.
 When in doubt: keep_both.
 
-{{caution}}',
-'<older>
-{{older}}
-</older>
-<newer>
-{{newer}}
-</newer>'),
+{{caution}}'),
     ('zh',
 '两条记忆内容相近，请判断如何处理：
 - replace：新记忆更准确，或与旧记忆矛盾，旧记忆不再成立。
@@ -386,17 +374,14 @@ When in doubt: keep_both.
 - noop：新记忆没有说出旧记忆之外的内容。
 拿不准时选择 keep_both。
 
-{{caution}}',
-'<older>
-{{older}}
-</older>
-<newer>
-{{newer}}
-</newer>')) AS w (language, template, input);
+{{caution}}')) AS w (language, template);
 
 -- Compression of old memories of one kind (D1 4.1).
 INSERT INTO prompt (kind, language, version, template, input, answer_schema)
-SELECT 'compress', w.language, 1, w.template, w.input, '{
+SELECT 'compress', w.language, 1, w.template,
+'<memories>
+{{memories}}
+</memories>', '{
     "type": "object", "required": ["memories"], "additionalProperties": false, "properties": {
         "memories": {"type": "array", "description": "One to three.", "items": {
             "type": "object", "required": ["content", "importance", "source_ids"],
@@ -412,22 +397,19 @@ memories that keep what matters most: facts that still hold, and the pattern beh
 Each names the ids of the memories it was made from, an id at most once in all. A memory that fits
 nowhere you may leave out; it then stays as it is. Add nothing that they do not say.
 
-{{caution}}',
-'<memories>
-{{memories}}
-</memories>'),
+{{caution}}'),
     ('zh',
 '以下是同一类型的、很少使用的旧记忆。请将它们压缩为一到三条核心记忆，保留最重要的信息：仍然成立的事实，以及单个事件背后的模式。
 每条写明来源记忆的 id，每个 id 最多使用一次。放不进任何一条的记忆可以不写，它会保持原样。不要添加原文没有的内容。
 
-{{caution}}',
-'<memories>
-{{memories}}
-</memories>')) AS w (language, template, input);
+{{caution}}')) AS w (language, template);
 
 -- The archive of old events (D3 4.6).
 INSERT INTO prompt (kind, language, version, template, input, answer_schema)
-SELECT 'archive', w.language, 1, w.template, w.input, '{
+SELECT 'archive', w.language, 1, w.template,
+'<log>
+{{events}}
+</log>', '{
     "type": "object", "required": ["summary", "memories"], "additionalProperties": false,
     "properties": {
         "summary": {"type": "string"},
@@ -445,23 +427,26 @@ FROM (VALUES
 2. memories: what in them matters for good, each complete and understood without the log. Most logs
    have none or one.
 
-{{caution}}',
-'<log>
-{{events}}
-</log>'),
+{{caution}}'),
     ('zh',
 '以下日志条目已过期，将被删除。请写出：
 1. summary：发生了什么，最多五句话，带日期；
 2. memories：其中值得长期保留的内容，每条完整，脱离日志也能看懂。多数日志没有或只有一条。
 
-{{caution}}',
-'<log>
-{{events}}
-</log>')) AS w (language, template, input);
+{{caution}}')) AS w (language, template);
 
 -- The rolling summary of a user (D3 2.1).
 INSERT INTO prompt (kind, language, version, template, input, answer_schema)
-SELECT 'rolling_summary', w.language, 1, w.template, w.input, '{
+SELECT 'rolling_summary', w.language, 1, w.template,
+'<earlier_summary>
+{{summary}}
+</earlier_summary>
+<no_longer>
+{{no_longer}}
+</no_longer>
+<memories>
+{{memories}}
+</memories>', '{
     "type": "object", "required": ["summary"], "additionalProperties": false, "properties": {
         "summary": {"type": "string"}}}'::jsonb
 FROM (VALUES
@@ -471,34 +456,19 @@ assistant that meets him anew. Start from the earlier summary: keep what still h
 the memories say is different now, leave out what no longer matters. What stands in no_longer was
 forgotten, corrected or is over: the new summary does not tell it.
 
-{{caution}}',
-'<earlier_summary>
-{{summary}}
-</earlier_summary>
-<no_longer>
-{{no_longer}}
-</no_longer>
-<memories>
-{{memories}}
-</memories>'),
+{{caution}}'),
     ('zh',
 '用三到六句话写出用户是谁、有什么偏好、正在做什么，供下次接手的助手阅读。以之前的摘要为基础：保留仍然成立的内容，'
 '按新的记忆更正已变化的内容，去掉不再重要的内容。no_longer 中的内容已被遗忘、更正或已经结束，新摘要中不要再写。
 
-{{caution}}',
-'<earlier_summary>
-{{summary}}
-</earlier_summary>
-<no_longer>
-{{no_longer}}
-</no_longer>
-<memories>
-{{memories}}
-</memories>')) AS w (language, template, input);
+{{caution}}')) AS w (language, template);
 
 -- Expansion of a search (D2 8.1).
 INSERT INTO prompt (kind, language, version, template, input, answer_schema)
-SELECT 'expand', w.language, 1, w.template, w.input, '{
+SELECT 'expand', w.language, 1, w.template,
+'<query>
+{{query}}
+</query>', '{
     "type": "object", "required": ["core_keywords", "synonyms", "related_concepts"],
     "additionalProperties": false, "properties": {
         "core_keywords": {"type": "array", "items": {"type": "string"}},
@@ -514,10 +484,7 @@ FROM (VALUES
 3. related_concepts: what memories about this are likely to speak of besides.
 At most ten words in each list.
 
-{{caution}}',
-'<query>
-{{query}}
-</query>'),
+{{caution}}'),
     ('zh',
 '扩展一条搜索查询，以帮助找到更相关的记忆：
 1. core_keywords：核心关键词；
@@ -525,7 +492,4 @@ At most ten words in each list.
 3. related_concepts：相关的记忆还可能提到的概念。
 每个列表最多十个词。
 
-{{caution}}',
-'<query>
-{{query}}
-</query>')) AS w (language, template, input);
+{{caution}}')) AS w (language, template);

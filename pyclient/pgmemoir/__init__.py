@@ -20,7 +20,6 @@ from .calls_memory import (
     Revision,
     Undone,
 )
-from .calls_session import ListedSession, Message, Session, SessionEnd
 from .client import AsyncMemoir, Memoir
 from .embedders import (
     Embedder,
@@ -49,6 +48,7 @@ from .errors import (
     UnusableVector,
 )
 from .evaluation import Evaluation, GoldQuestion, Replayed
+from .sessions import ListedSession, Message, Session, SessionEnd
 from .sources import Columns, Filled, Source
 
 __version__ = "0.1.0"

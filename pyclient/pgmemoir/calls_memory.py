@@ -1,8 +1,4 @@
-"""The calls that list, change and delete stored memories, and what they answer.
-
-Each is a function of SQL with its rows as a dataclass; where one takes several ids, one statement
-carries it out for all of them or for none.
-"""
+"""What calls about stored memories take and answer, and the calls of them that carry vectors."""
 
 from __future__ import annotations
 
@@ -10,10 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
-from .cache import CacheInfo
-from .calls import Call, Remembered, Row, columns, each, first, nothing
+from .calls import Call, columns, each, first
 from .checks import (
     check_data,
     check_json,
@@ -21,11 +16,8 @@ from .checks import (
     finite_number,
     jsonb,
     memory_id,
-    memory_ids,
     refuse_unknown,
-    texts,
     utc,
-    whole_number,
 )
 from .errors import SchemaMismatch
 from .vectors import HalfVectors, VectorLike
@@ -195,127 +187,15 @@ class Changes(TypedDict, total=False):
     vector: VectorLike | None
 
 
-_LIST = f"""SELECT {columns(Listed)}
-FROM memoir.list_memories(kinds => %s::text[], status => %s::text[], since => %s::timestamptz,
-    until => %s::timestamptz, search => %s::text, subject => %s::text, session_id => %s::text,
-    sort => %s::text, page_size => %s::int, after => %s::text, user_id => %s::text)""".encode()
-
-_HISTORY = f"""SELECT {columns(Revision)}
-FROM memoir.history(%s::bigint, user_id => %s::text)""".encode()
-
-_OF_EACH = "FROM unnest(%s::bigint[]) WITH ORDINALITY AS i (id, place), LATERAL"
-
-_SET_STATUS = f"""SELECT {columns(Changed)}
-{_OF_EACH} memoir.{{function}}(i.id, reason => %s::text, user_id => %s::text,
-    dry_run => %s::boolean, author => %s::text) AS f
-ORDER BY i.place"""
-
-_UNDO = b"""SELECT undone_id, action, line, status
-FROM memoir.undo(%s::bigint, user_id => %s::text, author => %s::text)"""
-
-_UNDO_RUN = b"""SELECT undone_id, action, line, status
-FROM memoir.undo_run(%s::bigint, user_id => %s::text, author => %s::text)"""
-
-_SUPERSEDE = b"""SELECT memoir.supersede(%s::bigint, %s::bigint, reason => %s::text,
-    user_id => %s::text, author => %s::text)"""
-
 _UPDATE = """SELECT memoir.update_memory(%s::bigint, content => %s::text, summary => %s::text,
     data => %s::jsonb, importance => %s::float8, confidence => %s::float8, kind => %s::text,
     subject => %s::text, lifetime => %s::text, embedding => %s::{vector}, reason => %s::text,
     user_id => %s::text, author => %s::text)"""
 
-_CONFIRM = f"""SELECT {columns(Remembered)}
-{_OF_EACH} memoir.confirm(i.id, user_id => %s::text) AS c
-ORDER BY i.place""".encode()
-
-_REJECT = b"""SELECT memoir.reject(i.id, user_id => %s::text, reason => %s::text)
-FROM unnest(%s::bigint[]) AS i (id)"""
-
-_PURGE = f"""SELECT p.table_name, sum(p.rows)::bigint
-{_OF_EACH} memoir.purge(i.id, user_id => %s::text, dry_run => %s::boolean) AS p
-GROUP BY p.table_name ORDER BY p.table_name""".encode()
-
-_PURGE_USER = b"""SELECT table_name, rows
-FROM memoir.purge_user(%s::text, dry_run => %s::boolean)"""
-
-_RELATIONS = b"""SELECT related_id, direction, type, strength, kind, content, status, created_at
-FROM memoir.relations(%s::bigint, user_id => %s::text)"""
-
-_ENTITIES = f"""SELECT {columns(Entity)}
-FROM memoir.entities(%s::text, page_size => %s::int, after => %s::text,
-    user_id => %s::text)""".encode()
-
 _APPLY = f"""SELECT {columns(Applied)}
 FROM memoir.apply_decisions(%s::jsonb, user_id => %s::text, author => %s::text,
     embeddings => %b::{{vector}}[], session_id => %s::text, at => %s::timestamptz)
 ORDER BY place"""
-
-_STATS = b"SELECT name, value FROM memoir.stats(%s::text)"
-
-_SETTINGS = b"SELECT memoir.get_settings(%s::text)"
-
-_SET_SETTINGS = b"SELECT memoir.set_settings(%s::jsonb, user_id => %s::text)"
-
-
-def list_memories(
-    filters: Filters, page_size: int, after: str | None, user: str | None
-) -> Call[list[Listed]]:
-    """``memoir.list_memories``: one page.
-
-    Raises:
-        TypeError: a filter nobody knows.
-    """
-    refuse_unknown(filters, Filters, "a list", "filter")
-    params = (
-        texts(filters.get("kinds"), "kinds"),
-        texts(filters.get("status", ("active",)), "status"),
-        utc(filters.get("since"), "since"),
-        utc(filters.get("until"), "until"),
-        clean_text(filters.get("search"), "search"),
-        clean_text(filters.get("subject"), "the subject"),
-        clean_text(filters.get("session"), "the session"),
-        clean_text(filters.get("sort"), "sort"),
-        whole_number(page_size, "page_size"),
-        clean_text(after, "after"),
-        user,
-    )
-    return Call(_LIST, params, each(Listed))
-
-
-def history(id_: Id, user: str | None) -> Call[list[Revision]]:
-    """``memoir.history``: what happened to a memory, oldest first."""
-    return Call(_HISTORY, (memory_id(id_), user), each(Revision))
-
-
-def set_status(
-    function: Literal["forget", "restore"],
-    ids: Iterable[Id],
-    reason: str | None,
-    dry_run: bool,
-    author: str,
-    user: str | None,
-) -> Call[list[Changed]]:
-    """``memoir.forget`` or ``memoir.restore`` of each."""
-    why = clean_text(reason, "the reason")
-    params = (memory_ids(ids), why, user, dry_run, clean_text(author, "the author"))
-    return Call(_SET_STATUS.format(function=function).encode(), params, each(Changed))
-
-
-def undo(id_: Id, author: str, user: str | None) -> Call[list[Undone]]:
-    """``memoir.undo``: the last change of a memory is taken back."""
-    return Call(_UNDO, (memory_id(id_), user, clean_text(author, "the author")), each(Undone))
-
-
-def undo_run(run_id: Id, author: str, user: str | None) -> Call[list[Undone]]:
-    """``memoir.undo_run``: all changes of a run are taken back."""
-    params = (memory_id(run_id), user, clean_text(author, "the author"))
-    return Call(_UNDO_RUN, params, each(Undone))
-
-
-def supersede(id_: Id, by_id: Id, reason: str | None, author: str, user: str | None) -> Call[None]:
-    """``memoir.supersede``: one memory takes the place of another."""
-    why = (clean_text(reason, "the reason"), user, clean_text(author, "the author"))
-    return Call(_SUPERSEDE, (memory_id(id_), memory_id(by_id), *why), nothing)
 
 
 def update(
@@ -350,45 +230,6 @@ def update(
         clean_text(author, "the author"),
     )
     return Call(_UPDATE.format(vector=vector_type).encode(), params, first)
-
-
-def confirm(ids: Iterable[Id], user: str | None) -> Call[list[Remembered]]:
-    """``memoir.confirm`` of each."""
-    return Call(_CONFIRM, (memory_ids(ids), user), each(Remembered))
-
-
-def reject(ids: Iterable[Id], reason: str | None, user: str | None) -> Call[None]:
-    """``memoir.reject`` of each."""
-    params = (user, clean_text(reason, "the reason"), memory_ids(ids))
-    return Call(_REJECT, params, nothing)
-
-
-def purge(ids: Iterable[Id], dry_run: bool, user: str | None) -> Call[list[Deleted]]:
-    """``memoir.purge`` of each; the rows of all of them are added up."""
-    return Call(_PURGE, (memory_ids(ids), user, dry_run), each(Deleted))
-
-
-def purge_user(dry_run: bool, user: str | None) -> Call[list[Deleted]]:
-    """``memoir.purge_user``; it refuses None, there is no default for it."""
-    return Call(_PURGE_USER, (user, dry_run), each(Deleted))
-
-
-def relations(id_: Id, user: str | None) -> Call[list[Related]]:
-    """``memoir.relations``: the strongest first."""
-    return Call(_RELATIONS, (memory_id(id_), user), each(Related))
-
-
-def entities(
-    search: str | None, page_size: int, after: str | None, user: str | None
-) -> Call[list[Entity]]:
-    """``memoir.entities``: one page, the most mentioned first."""
-    params = (
-        clean_text(search, "search"),
-        whole_number(page_size, "page_size"),
-        clean_text(after, "after"),
-        user,
-    )
-    return Call(_ENTITIES, params, each(Entity))
 
 
 def decisions(given: Iterable[Mapping[str, Any]] | str) -> list[Any]:
@@ -437,30 +278,3 @@ def apply_decisions(
         utc(at, "at"),
     )
     return Call(_APPLY.format(vector=vector_type).encode(), params, each(Applied))
-
-
-def stats(queries: CacheInfo, user: str | None) -> Call[dict[str, Any]]:
-    """``memoir.stats``: the numbers of a memory by their names, with this client's cache."""
-
-    def read(rows: list[Row]) -> dict[str, Any]:
-        told: dict[str, Any] = dict(rows)
-        told["caches"]["queries"] = {
-            "entries": queries.size,
-            "hits": queries.hits,
-            "misses": queries.misses,
-            "hit_rate": queries.hit_rate,
-        }
-        return told
-
-    return Call(_STATS, (user,), read)
-
-
-def settings(user: str | None) -> Call[dict[str, bool]]:
-    """``memoir.get_settings``."""
-    return Call(_SETTINGS, (user,), first)
-
-
-def set_settings(given: Mapping[str, bool], user: str | None) -> Call[dict[str, bool]]:
-    """``memoir.set_settings``: all settings as they are then."""
-    check_json(given, "the settings")
-    return Call(_SET_SETTINGS, (jsonb(dict(given)), user), first)

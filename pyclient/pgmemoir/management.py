@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any, ClassVar, Unpack
+from collections.abc import Iterable
+from typing import Any, Unpack
 
-from . import calls, calls_memory, calls_replica, calls_session, sources
+from . import calls, calls_replica, checks, sources
 from .cache import CacheInfo
-from .calls import Call, Detail, Remembered
+from .calls import Call, Detail, Remembered, Row, columns, each, first, nothing
 from .calls_memory import (
     Changed,
     Deleted,
@@ -19,16 +19,70 @@ from .calls_memory import (
     Revision,
     Undone,
 )
-from .calls_session import ListedSession, Message, Session, SessionEnd
+from .checks import check_json, clean_text, jsonb, refuse_unknown, texts, utc, whole_number
 from .methods import Method
+from .sessions import Sessions
 from .sources import Columns, Source
-from .steps import Steps
+
+_LIST = f"""SELECT {columns(Listed)}
+FROM memoir.list_memories(kinds => %s::text[], status => %s::text[], since => %s::timestamptz,
+    until => %s::timestamptz, search => %s::text, subject => %s::text, session_id => %s::text,
+    sort => %s::text, page_size => %s::int, after => %s::text, user_id => %s::text)""".encode()
+
+_HISTORY = f"""SELECT {columns(Revision)}
+FROM memoir.history(%s::bigint, user_id => %s::text)""".encode()
+
+_OF_EACH = "FROM unnest(%s::bigint[]) WITH ORDINALITY AS i (id, place), LATERAL"
+
+_SET_STATUS = f"""SELECT {columns(Changed)}
+{_OF_EACH} memoir.{{function}}(i.id, reason => %s::text, user_id => %s::text,
+    dry_run => %s::boolean, author => %s::text) AS f
+ORDER BY i.place"""
+_FORGET = _SET_STATUS.format(function="forget").encode()
+_RESTORE = _SET_STATUS.format(function="restore").encode()
+
+_UNDO = b"""SELECT undone_id, action, line, status
+FROM memoir.undo(%s::bigint, user_id => %s::text, author => %s::text)"""
+
+_UNDO_RUN = b"""SELECT undone_id, action, line, status
+FROM memoir.undo_run(%s::bigint, user_id => %s::text, author => %s::text)"""
+
+_SUPERSEDE = b"""SELECT memoir.supersede(%s::bigint, %s::bigint, reason => %s::text,
+    user_id => %s::text, author => %s::text)"""
+
+_CONFIRM = f"""SELECT {columns(Remembered)}
+{_OF_EACH} memoir.confirm(i.id, user_id => %s::text) AS c
+ORDER BY i.place""".encode()
+
+_REJECT = b"""SELECT memoir.reject(i.id, user_id => %s::text, reason => %s::text)
+FROM unnest(%s::bigint[]) AS i (id)"""
+
+_PURGE = f"""SELECT p.table_name, sum(p.rows)::bigint
+{_OF_EACH} memoir.purge(i.id, user_id => %s::text, dry_run => %s::boolean) AS p
+GROUP BY p.table_name ORDER BY p.table_name""".encode()
+
+_PURGE_USER = b"""SELECT table_name, rows
+FROM memoir.purge_user(%s::text, dry_run => %s::boolean)"""
+
+_RELATIONS = b"""SELECT related_id, direction, type, strength, kind, content, status, created_at
+FROM memoir.relations(%s::bigint, user_id => %s::text)"""
+
+_ENTITIES = f"""SELECT {columns(Entity)}
+FROM memoir.entities(%s::text, page_size => %s::int, after => %s::text,
+    user_id => %s::text)""".encode()
+
+_STATS = b"SELECT name, value FROM memoir.stats(%s::text)"
+
+_SETTINGS = b"SELECT memoir.get_settings(%s::text)"
+
+_SET_SETTINGS = b"SELECT memoir.set_settings(%s::jsonb, user_id => %s::text)"
 
 
-class Management(Steps):
-    """Methods to look through, change and delete what is stored, and for sessions."""
+class Management(Sessions):
+    """Methods to look through, change and delete what is stored, and for attached tables.
 
-    _is_async: ClassVar[bool] = False
+    Where one takes several ids, one statement carries it out for all of them or for none.
+    """
 
     def cache_info(self) -> CacheInfo:
         """How many questions found their vector kept: ``hit_rate`` is to be above 0.7 (D2 6).
@@ -53,12 +107,26 @@ class Management(Steps):
             after: ``next`` of the last row of the page before, with the same filters.
             filters: see `calls_memory.Filters`.
         """
-        return calls_memory.list_memories(filters, page_size, after, self._user)
+        refuse_unknown(filters, Filters, "a list", "filter")
+        params = (
+            texts(filters.get("kinds"), "kinds"),
+            texts(filters.get("status", ("active",)), "status"),
+            utc(filters.get("since"), "since"),
+            utc(filters.get("until"), "until"),
+            clean_text(filters.get("search"), "search"),
+            clean_text(filters.get("subject"), "the subject"),
+            clean_text(filters.get("session"), "the session"),
+            clean_text(filters.get("sort"), "sort"),
+            whole_number(page_size, "page_size"),
+            clean_text(after, "after"),
+            self._user,
+        )
+        return Call(_LIST, params, each(Listed))
 
     @Method
     def history(self, memory_id: Id) -> Call[list[Revision]]:
         """What happened to a memory, oldest first, with its text at each time."""
-        return calls_memory.history(memory_id, self._user)
+        return Call(_HISTORY, (checks.memory_id(memory_id), self._user), each(Revision))
 
     @Method
     def forget(
@@ -75,7 +143,7 @@ class Management(Steps):
             reason, author: why and by whom, for their history.
             dry_run: only tell what would happen.
         """
-        return calls_memory.set_status("forget", memory_ids, reason, dry_run, author, self._user)
+        return self._set_status(_FORGET, memory_ids, reason, dry_run, author)
 
     @Method
     def restore(
@@ -86,7 +154,7 @@ class Management(Steps):
         author: str = "user",
     ) -> Call[list[Changed]]:
         """Bring back forgotten or archived memories, all of them or none; as `forget`."""
-        return calls_memory.set_status("restore", memory_ids, reason, dry_run, author, self._user)
+        return self._set_status(_RESTORE, memory_ids, reason, dry_run, author)
 
     @Method
     def undo(self, memory_id: Id, *, author: str = "user") -> Call[list[Undone]]:
@@ -94,29 +162,34 @@ class Management(Steps):
 
         Again, it takes back the one before; at last that the memory was added.
         """
-        return calls_memory.undo(memory_id, author, self._user)
+        params = (checks.memory_id(memory_id), self._user, clean_text(author, "the author"))
+        return Call(_UNDO, params, each(Undone))
 
     @Method
     def undo_run(self, run_id: Id, *, author: str = "user") -> Call[list[Undone]]:
         """Take back all that one upkeep, or one call of `Memoir.apply_decisions`, changed."""
-        return calls_memory.undo_run(run_id, author, self._user)
+        params = (checks.memory_id(run_id), self._user, clean_text(author, "the author"))
+        return Call(_UNDO_RUN, params, each(Undone))
 
     @Method
     def supersede(
         self, memory_id: Id, by_id: Id, *, reason: str | None = None, author: str = "user"
     ) -> Call[None]:
         """Say that memory ``by_id`` takes the place of ``memory_id``, which ends there."""
-        return calls_memory.supersede(memory_id, by_id, reason, author, self._user)
+        ids = (checks.memory_id(memory_id), checks.memory_id(by_id))
+        why = (clean_text(reason, "the reason"), self._user, clean_text(author, "the author"))
+        return Call(_SUPERSEDE, (*ids, *why), nothing)
 
     @Method
     def confirm(self, *memory_ids: Id) -> Call[list[Remembered]]:
         """Take up pending memories, all of them or none; decided about as by `remember`."""
-        return calls_memory.confirm(memory_ids, self._user)
+        return Call(_CONFIRM, (checks.memory_ids(memory_ids), self._user), each(Remembered))
 
     @Method
     def reject(self, *memory_ids: Id, reason: str | None = None) -> Call[None]:
         """Forget pending memories, all of them or none."""
-        return calls_memory.reject(memory_ids, reason, self._user)
+        why = clean_text(reason, "the reason")
+        return Call(_REJECT, (self._user, why, checks.memory_ids(memory_ids)), nothing)
 
     @Method
     def purge(self, *memory_ids: Id, dry_run: bool = False) -> Call[list[Deleted]]:
@@ -126,7 +199,8 @@ class Management(Steps):
             memory_ids: memories of any status.
             dry_run: delete nothing, tell the same.
         """
-        return calls_memory.purge(memory_ids, dry_run, self._user)
+        params = (checks.memory_ids(memory_ids), self._user, dry_run)
+        return Call(_PURGE, params, each(Deleted))
 
     @Method
     def purge_user(self, *, dry_run: bool = False) -> Call[list[Deleted]]:
@@ -138,12 +212,12 @@ class Management(Steps):
         Raises:
             MissingUser: the client was made without ``user``: there is no default for this.
         """
-        return calls_memory.purge_user(dry_run, self._user)
+        return Call(_PURGE_USER, (self._user, dry_run), each(Deleted))
 
     @Method
     def relations(self, memory_id: Id) -> Call[list[Related]]:
         """The relations of a memory, the strongest first."""
-        return calls_memory.relations(memory_id, self._user)
+        return Call(_RELATIONS, (checks.memory_id(memory_id), self._user), each(Related))
 
     @Method
     def entities(
@@ -156,7 +230,8 @@ class Management(Steps):
             page_size: 1..1000.
             after: ``next`` of the last row of the page before.
         """
-        return calls_memory.entities(search, page_size, after, self._user)
+        page = (whole_number(page_size, "page_size"), clean_text(after, "after"))
+        return Call(_ENTITIES, (clean_text(search, "search"), *page, self._user), each(Entity))
 
     @Method
     def stats(self) -> Call[dict[str, Any]]:
@@ -164,7 +239,19 @@ class Management(Steps):
 
         Its ``caches`` have one more, ``queries``: the vectors of questions this client keeps.
         """
-        return calls_memory.stats(self.cache_info(), self._user)
+        queries = self.cache_info()
+
+        def read(rows: list[Row]) -> dict[str, Any]:
+            told: dict[str, Any] = dict(rows)
+            told["caches"]["queries"] = {
+                "entries": queries.size,
+                "hits": queries.hits,
+                "misses": queries.misses,
+                "hit_rate": queries.hit_rate,
+            }
+            return told
+
+        return Call(_STATS, (self._user,), read)
 
     @Method
     def written_at(self) -> Call[str]:
@@ -174,7 +261,7 @@ class Management(Steps):
     @Method
     def settings(self) -> Call[dict[str, bool]]:
         """What the user decided: memory, auto_extract, confirm, show_references."""
-        return calls_memory.settings(self._user)
+        return Call(_SETTINGS, (self._user,), first)
 
     @Method
     def set_settings(self, /, **settings: bool) -> Call[dict[str, bool]]:
@@ -183,92 +270,8 @@ class Management(Steps):
         Args:
             settings: for example ``memory=False``.
         """
-        return calls_memory.set_settings(settings, self._user)
-
-    @Method
-    def start_session(
-        self,
-        session: str | None = None,
-        *,
-        temporary: bool | None = None,
-        data: dict[str, Any] | None = None,
-        at: datetime | None = None,
-    ) -> Call[Session]:
-        """Open a session, or go on with one; `add_message` opens what is not there, too.
-
-        Args:
-            session: its id; None makes one.
-            temporary: True: nothing is recalled in it and nothing remembered of it; default as it
-                was, False for a new one.
-            data: an object of your own; default as it was.
-            at: when it began, without a time zone UTC; default now.
-        """
-        return calls_session.start(session, temporary, data, at, self._user)
-
-    @Method
-    def add_message(
-        self,
-        session: str,
-        role: str,
-        content: str,
-        *,
-        speaker: str | None = None,
-        data: dict[str, Any] | None = None,
-        at: datetime | None = None,
-    ) -> Call[int]:
-        """Add a message to the end of a session; returns its turn, from 0.
-
-        Args:
-            session: its id.
-            role: user, assistant, system or tool.
-            content: the text; may be empty where ``data`` tells.
-            speaker: a name.
-            data: what else a turn was: tool, arguments, success, error.
-            at: when it was said, without a time zone UTC; default now.
-        """
-        return calls_session.add_message(session, role, content, speaker, data, at, self._user)
-
-    @Method
-    def end_session(self, session: str, *, at: datetime | None = None) -> Call[SessionEnd]:
-        """Close a session; the messages of a temporary one are deleted."""
-        return calls_session.end(session, at, self._user)
-
-    @Method
-    def session_window(
-        self, session: str, *, max_messages: int | None = None, max_tokens: int | None = None
-    ) -> Call[list[Message]]:
-        """The newest messages of a session, oldest first: by default 10, of 4000 tokens."""
-        return calls_session.window(session, max_messages, max_tokens, self._user)
-
-    @Method
-    def messages(
-        self, session: str, *, page_size: int = 100, after_turn: int | None = None
-    ) -> Call[list[Message]]:
-        """One page of all messages of a session, oldest first; 1..1000 a page."""
-        return calls_session.messages(session, page_size, after_turn, self._user)
-
-    @Method
-    def recall_query(self, session: str, message: str | None = None) -> Call[str]:
-        """The question to `recall` for a message: itself, and the 3 messages before it.
-
-        Args:
-            session: its id.
-            message: the current message; default the last one of user or assistant.
-        """
-        return calls_session.recall_query(session, message, self._user)
-
-    @Method
-    def sessions(
-        self, *, is_open: bool | None = None, page_size: int = 50, after: str | None = None
-    ) -> Call[list[ListedSession]]:
-        """One page of the sessions, the latest begun first.
-
-        Args:
-            is_open: only those that are open, or only those that are not.
-            page_size: 1..1000.
-            after: ``next`` of the last row of the page before.
-        """
-        return calls_session.sessions(is_open, page_size, after, self._user)
+        check_json(settings, "the settings")
+        return Call(_SET_SETTINGS, (jsonb(settings), self._user), first)
 
     @Method
     def attach_source(
@@ -312,3 +315,12 @@ class Management(Steps):
     def sources(self) -> Call[list[Source]]:
         """What is attached, and whether it works."""
         return sources.listed()
+
+    def _set_status(
+        self, statement: bytes, ids: Iterable[Id], reason: str | None, dry_run: bool, author: str
+    ) -> Call[list[Changed]]:
+        why = clean_text(reason, "the reason")
+        by = clean_text(author, "the author")
+        return Call(
+            statement, (checks.memory_ids(ids), why, self._user, dry_run, by), each(Changed)
+        )

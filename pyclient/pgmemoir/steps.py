@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, cast
+from typing import Any, ClassVar, Final, TypeVar, cast
 
 from . import calls
 from .cache import QueryCache
@@ -65,6 +65,8 @@ class Steps:
     Args:
         keeps_writes: False while the caller may still roll back what is written now.
     """
+
+    _is_async: ClassVar[bool] = False
 
     def __init__(
         self, user: str | None, embedder: EmbedderChoice, keeps_writes: Callable[[], bool]

@@ -299,7 +299,7 @@ def test_a_memory_the_user_has_not_is_refused(tx, owner):
     said = refused(tx, "memory_explain", query_text="tea", user_id=owner, only_memory=memory_id)
     assert said.sqlstate == "ME012"
     assert said.message_primary == f'user "{owner}" has no memory {memory_id}'
-    assert "memoir.memory" in said.message_hint
+    assert "remember() or recall()" in said.message_hint
 
 
 def test_it_names_the_words_of_the_question_that_a_memory_has(tx):

@@ -114,7 +114,7 @@ def test_in_the_callers_pipeline_the_failure_is_told_and_not_what_came_of_it(log
 def test_what_never_reaches_the_server_leaves_none_either(log_in):
     conn = log_in("agent", autocommit=False)
     with pytest.raises(psycopg.ProgrammingError):
-        Memoir(conn, user="bob", embedder=None).mark_used(object(), [])
+        Memoir(conn, user="bob", embedder=None).start_session("s", temporary=object())
     assert value(conn, "SELECT current_setting('memoir.user_id')") == ""
 
 

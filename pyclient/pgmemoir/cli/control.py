@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..calls_session import ListedSession
+from ..sessions import ListedSession
 from .app import App, main
 from .options import AFTER, AS_JSON, LIMIT
 from .output import answer, answer_page, table
