@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 from pathlib import Path
 from statistics import median
-from typing import Any, ClassVar
+from typing import Any
 
 import click
 import numpy as np
@@ -496,14 +495,9 @@ def against_floor(ours: Sequence[float], floor: Sequence[float]) -> dict[str, fl
 
 
 @contextmanager
-def processes(count: int, *start: Any) -> Iterator[ProcessPoolExecutor]:
-    """So many processes, which have started; they end with an error or Ctrl-C.
-
-    Args:
-        start: what each does first, and its arguments.
-    """
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, context, _begin, start) as pool:
+def processes(count: int) -> Iterator[ProcessPoolExecutor]:
+    """So many processes, which have started; they end with an error or Ctrl-C."""
+    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _leave_ctrl_c) as pool:
         try:
             list(pool.map(_nothing, range(count)))
             yield pool
@@ -513,10 +507,8 @@ def processes(count: int, *start: Any) -> Iterator[ProcessPoolExecutor]:
             raise
 
 
-def _begin(*start: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for who started this one
-    if start:
-        start[0](*start[1:])
+def _leave_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # to who started this process
 
 
 def _nothing(_: int) -> None:
@@ -534,29 +526,17 @@ def at_once(
     Returns:
         as `interleaved`; every question counts once a connection.
     """
-    barrier = multiprocessing.get_context("spawn").Barrier(connections)
     turns = [
         [*rivals[start:], *rivals[:start]]
         for start in (len(rivals) * each // connections for each in range(connections))
     ]
-    with processes(connections, _Waiting.begin, barrier) as pool:
+    with processes(connections) as pool:
         parts = pool.map(_one_of_many, [place.dsn] * connections, turns, [rounds] * connections)
         return [[time for part in kind for time in part] for kind in zip(*parts, strict=True)]
 
 
-class _Waiting:
-    """The barrier at which the processes of `at_once` wait for each other."""
-
-    barrier: ClassVar[threading.Barrier]
-
-    @classmethod
-    def begin(cls, barrier: threading.Barrier) -> None:
-        cls.barrier = barrier
-
-
 def _one_of_many(dsn: str, rivals: list[tuple[Statement, ...]], rounds: int) -> list[list[float]]:
     with psycopg.connect(dsn, autocommit=True) as conn:
-        _Waiting.barrier.wait()
         return interleaved(conn, rivals, rounds)
 
 

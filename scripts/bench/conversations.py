@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -124,16 +124,27 @@ class Made:
         return self._known[text]
 
 
-def read(path: Path) -> Data:
-    """The turns, questions and facts of a file."""
+def read(path: Path, *, pool: bool = False) -> Data:
+    """The turns, questions and facts of a file.
+
+    Args:
+        pool: all conversations are the memory of one user; names of turns and sessions stay apart.
+    """
+
+    def user(entry: Mapping[str, Any]) -> str:
+        return "pooled" if pool else str(entry["conv"])
+
+    def own(entry: Mapping[str, Any], name: Any) -> str:
+        return f"{entry['conv']} {name}" if pool else str(name)
+
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return Data(
             turns=[
                 Turn(
-                    user=turn["conv"],
-                    dia_id=turn["dia_id"],
-                    session=str(turn["session"]),
+                    user=user(turn),
+                    dia_id=own(turn, turn["dia_id"]),
+                    session=own(turn, turn["session"]),
                     position=turn["pos"],
                     time=datetime.fromisoformat(turn["ts"]),
                     speaker=turn["speaker"],
@@ -142,56 +153,30 @@ def read(path: Path) -> Data:
                 for turn in content["turns"]
             ],
             questions=[
-                Asked(entry["conv"], entry["question"], entry["category"], entry["evidence"])
+                Asked(
+                    user=user(entry),
+                    text=entry["question"],
+                    category=entry["category"],
+                    evidence=[own(entry, turn) for turn in entry["evidence"]],
+                )
                 for entry in content["questions"]
             ],
-            facts=[_fact(fact) for fact in content.get("facts", [])],
+            facts=[
+                Fact(
+                    user=user(fact),
+                    session=own(fact, fact["session"]),
+                    time=datetime.fromisoformat(fact["ts"]),
+                    speaker=fact["speaker"],
+                    text=fact["text"],
+                    sources=[own(fact, turn) for turn in fact["src"]],
+                )
+                for fact in content.get("facts", [])
+            ],
         )
     except (KeyError, TypeError, ValueError) as error:
         raise click.UsageError(
             f"{path} is not as README.md describes it: {type(error).__name__} {error}"
         ) from error
-
-
-def _fact(fact: dict[str, Any]) -> Fact:
-    return Fact(
-        user=fact["conv"],
-        session=str(fact["session"]),
-        time=datetime.fromisoformat(fact["ts"]),
-        speaker=fact["speaker"],
-        text=fact["text"],
-        sources=fact["src"],
-    )
-
-
-def pooled(data: Data) -> Data:
-    """All conversations as the memory of one user; names of turns and sessions stay apart."""
-    return Data(
-        turns=[
-            replace(
-                turn,
-                user="pooled",
-                dia_id=f"{turn.user} {turn.dia_id}",
-                session=f"{turn.user} {turn.session}",
-            )
-            for turn in data.turns
-        ],
-        questions=[
-            replace(
-                asked, user="pooled", evidence=[f"{asked.user} {turn}" for turn in asked.evidence]
-            )
-            for asked in data.questions
-        ],
-        facts=[
-            replace(
-                fact,
-                user="pooled",
-                session=f"{fact.user} {fact.session}",
-                sources=[f"{fact.user} {turn}" for turn in fact.sources],
-            )
-            for fact in data.facts
-        ],
-    )
 
 
 def copied(
@@ -238,12 +223,10 @@ def held(
     path: Path, vectors: Path | None, *, pool: bool, facts: bool, copies: int
 ) -> tuple[Data, Given | Made]:
     """What is stored of a file, with its vectors or wordllama's."""
-    data = read(path)
+    data = read(path, pool=pool)
     if facts and not data.facts:
         raise click.UsageError("the data has no facts")
     given = embed(data, facts) if vectors is None else read_vectors(vectors, data, facts)
-    if pool:
-        data = pooled(data)
     return copied(data, given, copies, pool=pool) if copies > 1 else (data, given)
 
 
