@@ -56,10 +56,15 @@ BEGIN
     END IF;
     IF waits AND given.status = 'active' THEN
         PERFORM _lock_user(user_id);
-        confirmed := _confirm(user_id, known);
-        RETURN _outcome(CASE confirmed.action WHEN 'CONFIRM' THEN 'UPDATE'
-                                              ELSE confirmed.action END,
-                        confirmed.memory_id, 'it waited to be confirmed', confirmed.other_ids);
+        -- Whoever held the lock before may have confirmed it.
+        IF NOT EXISTS (SELECT FROM memory AS m
+                       WHERE m.user_id = _said_again.user_id AND m.memory_id = known
+                         AND m.status = 'active') THEN
+            confirmed := _confirm(user_id, known);
+            RETURN _outcome(CASE confirmed.action WHEN 'CONFIRM' THEN 'UPDATE'
+                                                  ELSE confirmed.action END,
+                            confirmed.memory_id, 'it waited to be confirmed', confirmed.other_ids);
+        END IF;
     ELSIF NOT waits AND given.status = 'pending' AND said <> '{}' THEN
         RETURN _outcome('NOOP', known, 'nothing is changed before the user confirms it');
     END IF;

@@ -64,6 +64,7 @@ BAD = {
     "zero vector set": ("ME004", "set_embedding", {"memory_id": 1, "embedding": "[0,0,0]"}),
     "dimensions set": ("ME003", "set_embedding", {"memory_id": 1, "embedding": "[1,0]"}),
     "model without name": ("ME008", "use_model", MODEL | {"name": ""}),
+    "model of a long name": ("ME008", "use_model", MODEL | {"name": "a" * 201}),
     "model of no dimensions": ("ME008", "use_model", MODEL | {"dimensions": 0}),
     "model of too many": ("ME008", "use_model", MODEL | {"dimensions": 4_001}),
     "statistics of no user": ("ME006", "refresh_statistics", {"user_id": ""}),

@@ -82,6 +82,13 @@ def test_one_of_sixteen_decisions_about_a_memory_is_carried_out(db, dsn):
     assert sorted(at_once(dsn, apply, decision)) == ["ME014"] * 15 + ["SUPERSEDE"]
 
 
+def test_what_waits_to_be_confirmed_is_confirmed_by_one_of_sixteen_who_say_it(db, dsn):
+    call(db, "set_settings", settings={"confirm": True})
+    remember(db, "drinks tea", source="model")
+    again = "SELECT action FROM memoir.remember('drinks tea', 'fact')"
+    assert sorted(at_once(dsn, again, lambda _: ())) == ["NOOP"] * 15 + ["UPDATE"]
+
+
 def test_of_keywords_that_sixteen_set_at_once_those_of_one_stay(db, dsn):
     id_ = value(db, "SELECT memory_id FROM memoir.remember('drinks tea')")
     words = "SELECT memoir.set_keywords(%s, ARRAY[%s, %s])"

@@ -54,6 +54,8 @@ def test_a_job_has_no_more_than_100_events(tx):
         (ago(days=40),),
     )
     assert maintain(tx)["archive queued"] == {"events": 250, "jobs": 3}
+    sizes = "SELECT jsonb_array_length(payload -> 'event_ids') FROM memoir.job ORDER BY job_id"
+    assert tx.execute(sizes).fetchall() == [(100,), (100,), (50,)]
 
 
 def test_a_setting_is_read_once_and_not_for_every_event(tx):
