@@ -121,7 +121,8 @@ CREATE OR REPLACE FUNCTION _tokens_unicode(content text) RETURNS text[]
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    head text := left(content, 20000);
+    -- Without what is not seen: a soft hyphen, or a space of no width that came with copied text.
+    head text := translate(left(content, 20000), U&'\00AD\200B\2060\FEFF', '');
     blanked CONSTANT text := translate(head, '–—‘’“”…•', '        ');
     words text[];
 BEGIN

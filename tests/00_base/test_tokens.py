@@ -162,6 +162,12 @@ def test_a_particle_of_japanese_is_no_part_of_a_word(tx, text, words):
     assert tokens(tx, text) == words
 
 
+def test_a_character_that_is_not_seen_is_none(tx):
+    assert tokens(tx, "\ufeff数据\u200b库 auto\u00admatic de\u2060ploy") == tokens(
+        tx, "数据库 automatic deploy"
+    )
+
+
 def test_letters_with_accents_are_letters(tx):
     assert tokens(tx, "café Привет") == {"café", "привет"}
 
