@@ -22,7 +22,8 @@ CREATE OR REPLACE FUNCTION _negates(word_sequence text) RETURNS boolean
     RETURN word_sequence ~ (
         ' (not?|never|none|neither|nor|without|cannot|(do|does|did|is|are|was|were|wo|would|ca|'
         'could|should|has|have|had|must|ai)nt|anymore|stop(s|ped)?|quits?|avoids?|except|unless|'
-        'former(ly)?|dislikes?|hates?|不|没|沒|無|无|别|勿|非|未|停|禁|讨 厌) ');
+        'former(ly)?|dislikes?|hates?|不|没|沒|無|无|别|別|勿|非|未|停|禁|讨 厌|討 厭|'
+        'な (い|く|か っ)|ま せ ん|ず に|嫌 い|않|안|없|못|아 니|싫) ');
 
 -- What to do with a new text beside one that is stored: NOOP, UPDATE of the stored one, or ADD with
 -- a relation.

@@ -148,6 +148,26 @@ def test_a_text_keeps_its_length_in_simplified_characters(tx):
     assert value(tx, "SELECT memoir._simplified(%s)", text) == simplified
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("車を買う", {"车", "买う"}),
+        ("車はどこですか", {"车", "どこ", "こで"}),
+        ("妻の仕事", {"妻", "仕事"}),
+        ("サーバーのログ", {"サー", "ーバ", "バー", "ログ"}),
+        ("どこでも", {"どこ", "こで", "でも"}),
+    ],
+)
+def test_a_particle_of_japanese_is_no_part_of_a_word(tx, text, words):
+    assert tokens(tx, text) == words
+
+
+def test_a_character_that_is_not_seen_is_none(tx):
+    assert tokens(tx, "\ufeff数据\u200b库 auto\u00admatic de\u2060ploy") == tokens(
+        tx, "数据库 automatic deploy"
+    )
+
+
 def test_letters_with_accents_are_letters(tx):
     assert tokens(tx, "café Привет") == {"café", "привет"}
 

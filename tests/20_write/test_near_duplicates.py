@@ -48,6 +48,13 @@ def decided(conn, stored, given):
         ("用户喜欢绿茶", "用户喜欢绿茶。", "NOOP", None),
         ("用户喜欢绿茶", "用户喜欢绿茶和咖啡", "UPDATE", None),
         ("用户喜欢绿茶", "用户不喜欢绿茶", "ADD", "contradicts"),
+        ("用戶喜歡綠茶", "用戶討厭綠茶", "ADD", "contradicts"),
+        ("上線前跑測試", "上線前別跑測試", "ADD", "contradicts"),
+        ("緑茶が好きではない", "緑茶が好き", "ADD", "contradicts"),
+        ("毎朝緑茶を飲みます", "毎朝緑茶を飲みません", "ADD", "contradicts"),
+        ("녹차를 마십니다", "녹차를 마시지 않습니다", "ADD", "contradicts"),
+        ("녹차를 마십니다", "녹차를 안 마십니다", "ADD", "contradicts"),
+        ("緑茶が好き", "緑茶が好き。", "NOOP", None),
     ],
 )
 def test_what_contains_the_other_stays_and_contradictions_both(tx, stored, given, action, relation):
