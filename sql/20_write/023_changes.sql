@@ -5,7 +5,8 @@
 -- Rows are asked for so that one plan is left, with statistics or without. What is only read is
 -- fetched by key, behind OFFSET 0. What is locked or changed has its ids in a range as well: where
 -- most users have a few rows, PostgreSQL 16 takes "= ANY" for a filter of all that a user has. So
--- the arrays of ids go in their order.
+-- the arrays of ids go in their order. What is changed is changed 25 at a time: the planner, which
+-- takes an array for ten entries, has each row compared with each of them; of 4,000 a minute long.
 
 -- The names of the entities a memory mentions.
 CREATE OR REPLACE FUNCTION _mentioned(user_id text, memory_id bigint) RETURNS text
@@ -34,28 +35,32 @@ AS $$
 DECLARE
     -- Before the UPDATE: on a cluster a statement on rows calls no function that reads rows.
     mentioned CONSTANT text[] := ARRAY(SELECT _mentioned(user_id, i) FROM unnest(memory_ids) AS i);
+    part bigint[];
 BEGIN
-    UPDATE trace AS t
-    SET line = p.line, brief = p.brief, asks = w.asks, terms = w.terms, term_count = w.term_count,
-        cost = _cost_of_line(p.line),
-        brief_cost = _cost_of_line(p.brief),
-        wide = _is_wide(t.embedding, w.term_count, p.line, t.user_id)
-    FROM memory AS m
-    CROSS JOIN embedding_model AS e
-    CROSS JOIN LATERAL (SELECT _said(m.content, m.speaker, m.position) AS said OFFSET 0) AS s
-    CROSS JOIN LATERAL (SELECT _line(s.said, e.line_length) AS line OFFSET 0) AS l
-    CROSS JOIN LATERAL (SELECT l.line,
-                               _brief(s.said, m.summary, l.line, e.line_length, e.brief_length)
-                                   AS brief OFFSET 0) AS p
-    CROSS JOIN LATERAL _word_vector(
-        m.content, _worded(m.content, m.subject),
-        _names(m.speaker, m.subject, mentioned[array_position(memory_ids, m.memory_id)]),
-        e.term_limit) AS w
-    WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (memory_ids)
-      AND m.memory_id BETWEEN memory_ids[1] AND memory_ids[cardinality(memory_ids)]
-      AND t.user_id = m.user_id AND t.memory_id = m.memory_id AND e.model_id = t.model
-      AND t.memory_id = ANY (memory_ids)
-      AND t.memory_id BETWEEN memory_ids[1] AND memory_ids[cardinality(memory_ids)];
+    FOR low IN 1 .. cardinality(memory_ids) BY 25 LOOP
+        part := memory_ids[low : low + 24];
+        UPDATE trace AS t
+        SET line = p.line, brief = p.brief, asks = w.asks, terms = w.terms,
+            term_count = w.term_count, cost = _cost_of_line(p.line),
+            brief_cost = _cost_of_line(p.brief),
+            wide = _is_wide(t.embedding, w.term_count, p.line, t.user_id)
+        FROM memory AS m
+        CROSS JOIN embedding_model AS e
+        CROSS JOIN LATERAL (SELECT _said(m.content, m.speaker, m.position) AS said OFFSET 0) AS s
+        CROSS JOIN LATERAL (SELECT _line(s.said, e.line_length) AS line OFFSET 0) AS l
+        CROSS JOIN LATERAL (SELECT l.line,
+                                   _brief(s.said, m.summary, l.line, e.line_length, e.brief_length)
+                                       AS brief OFFSET 0) AS p
+        CROSS JOIN LATERAL _word_vector(
+            m.content, _worded(m.content, m.subject),
+            _names(m.speaker, m.subject, mentioned[array_position(memory_ids, m.memory_id)]),
+            e.term_limit) AS w
+        WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (part)
+          AND m.memory_id BETWEEN part[1] AND part[cardinality(part)]
+          AND t.user_id = m.user_id AND t.memory_id = m.memory_id AND e.model_id = t.model
+          AND t.memory_id = ANY (part)
+          AND t.memory_id BETWEEN part[1] AND part[cardinality(part)];
+    END LOOP;
 END $$;
 
 -- The keywords of memories whose text is another now; what the user tagged stays. memory_ids: in
@@ -163,20 +168,24 @@ DECLARE
     renamed CONSTANT bigint[] := ARRAY(
         SELECT c.id FROM unnest(memory_ids, olds) AS c (id, old)
         WHERE c.old ?| '{summary,subject}' AND NOT c.old ? 'content');
+    part bigint[];
 BEGIN
-    UPDATE trace AS t
-    SET active = m.status = 'active', importance = m.importance, kind = k.kind_id,
-        embedding = _changed_vector(t.embedding, t.model = _show_changes.model, c.old,
-                                    c.embedding),
-        wide = _is_wide(_changed_vector(t.embedding, t.model = _show_changes.model, c.old,
-                                        c.embedding), t.term_count, t.line, t.user_id)
-    FROM unnest(memory_ids, olds, embeddings) AS c (id, old, embedding), LATERAL (
-        SELECT m.status, m.importance, m.kind FROM memory AS m
-        WHERE m.user_id = _show_changes.user_id AND m.memory_id = c.id OFFSET 0) AS m, kind AS k
-    WHERE k.name = m.kind
-      AND t.user_id = _show_changes.user_id AND t.memory_id = c.id
-      AND t.memory_id = ANY (memory_ids)
-      AND t.memory_id BETWEEN memory_ids[1] AND memory_ids[cardinality(memory_ids)];
+    FOR low IN 1 .. cardinality(memory_ids) BY 25 LOOP
+        part := memory_ids[low : low + 24];
+        UPDATE trace AS t
+        SET active = m.status = 'active', importance = m.importance, kind = k.kind_id,
+            embedding = _changed_vector(t.embedding, t.model = _show_changes.model, c.old,
+                                        c.embedding),
+            wide = _is_wide(_changed_vector(t.embedding, t.model = _show_changes.model, c.old,
+                                            c.embedding), t.term_count, t.line, t.user_id)
+        FROM unnest(part, olds[low : low + 24], embeddings[low : low + 24])
+             AS c (id, old, embedding), LATERAL (
+            SELECT m.status, m.importance, m.kind FROM memory AS m
+            WHERE m.user_id = _show_changes.user_id AND m.memory_id = c.id OFFSET 0) AS m, kind AS k
+        WHERE k.name = m.kind
+          AND t.user_id = _show_changes.user_id AND t.memory_id = c.id
+          AND t.memory_id = ANY (part) AND t.memory_id BETWEEN part[1] AND part[cardinality(part)];
+    END LOOP;
     IF retold <> '{}' THEN
         PERFORM _reproject(user_id, retold);
         PERFORM _find_keywords(user_id, retold);
@@ -224,6 +233,7 @@ DECLARE
     changed memory[];
     olds jsonb[];
     ids bigint[];
+    part bigint[];
 BEGIN
     PERFORM FROM (SELECT i FROM unnest(memory_ids) AS i ORDER BY i) AS i (id), LATERAL (
         SELECT FROM memory AS m
@@ -266,15 +276,19 @@ BEGIN
     END IF;
     PERFORM _check_free(user_id, changed);
     BEGIN
-        UPDATE memory AS m
-        SET kind = c.kind, content = c.content, summary = c.summary, data = c.data,
-            subject = c.subject, importance = c.importance, confidence = c.confidence,
-            lifetime = c.lifetime, valid_from = c.valid_from, valid_until = c.valid_until,
-            status = c.status, retired_at = c.retired_at, content_hash = c.content_hash,
-            updated_at = now()
-        FROM unnest(changed) AS c
-        WHERE m.user_id = _revise.user_id AND m.memory_id = c.memory_id
-          AND m.memory_id = ANY (ids) AND m.memory_id BETWEEN ids[1] AND ids[cardinality(ids)];
+        FOR low IN 1 .. cardinality(ids) BY 25 LOOP
+            part := ids[low : low + 24];
+            UPDATE memory AS m
+            SET kind = c.kind, content = c.content, summary = c.summary, data = c.data,
+                subject = c.subject, importance = c.importance, confidence = c.confidence,
+                lifetime = c.lifetime, valid_from = c.valid_from, valid_until = c.valid_until,
+                status = c.status, retired_at = c.retired_at, content_hash = c.content_hash,
+                updated_at = now()
+            FROM unnest(changed[low : low + 24]) AS c
+            WHERE m.user_id = _revise.user_id AND m.memory_id = c.memory_id
+              AND m.memory_id = ANY (part)
+              AND m.memory_id BETWEEN part[1] AND part[cardinality(part)];
+        END LOOP;
     EXCEPTION WHEN unique_violation THEN
         RAISE EXCEPTION 'another connection stored the same memory at this moment'
             USING ERRCODE = 'serialization_failure', HINT = 'Nothing was changed: try again.';

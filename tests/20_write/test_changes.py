@@ -7,7 +7,19 @@ from datetime import timedelta
 
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import NOW, ago, call, found, recall, refused, remember, status, value
+from tests.rows import (
+    NOW,
+    ago,
+    call,
+    found,
+    notes,
+    recall,
+    refused,
+    remember,
+    rows_read,
+    status,
+    value,
+)
 
 
 def steps(conn, memory_id):
@@ -264,3 +276,8 @@ def test_a_run_is_undone_whole_but_for_what_was_changed_since(tx):
 
 def test_a_run_of_another_user_is_not_there(tx):
     assert refused(tx, "undo_run", run_id=1, user_id="ada").sqlstate == "ME012"
+
+
+def test_of_many_changed_memories_each_is_read_with_a_few_others(tx):
+    ids = notes(tx, 200)
+    assert rows_read(tx, f"SELECT memoir._reproject('ada', ARRAY{ids})") < 60 * len(ids)
