@@ -47,31 +47,48 @@ CREATE OR REPLACE FUNCTION _is_of_time(token text) RETURNS boolean
         'winter', 'morn', 'afternoon', 'even');
 
 -- Dates, weekdays, months beside a number or a preposition, and time counted from now or to come.
--- A function that is called: one memory in ten is asked (_word_vector), and every statement that
--- stores some would set the expression up.
-CREATE OR REPLACE FUNCTION _has_time_word(content text) RETURNS boolean
+-- A function that is called: one memory in four is asked (_word_vector), and every statement that
+-- stores some would set the expressions up. Three, of which the clues, the tokens that are of time,
+-- tell which can match: in one their states multiply, and it takes 380 thousand instructions where
+-- one of these takes 90 to 170. NULL: any may.
+CREATE OR REPLACE FUNCTION _has_time_word(content text, clues text[] DEFAULT NULL) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
+DECLARE
+    flat CONSTANT text COLLATE "default" := lower(left(content, 20000) COLLATE "C");
 BEGIN
-    RETURN lower(left(content, 20000) COLLATE "C") COLLATE "default" ~ '(?x)
+    RETURN (clues && '{yesterday,today,tonight,tomorrow,nowaday,weekend,ago,monday,tuesday,'
+            'wednesday,thursday,friday,saturday,sunday,januari,februari,juli,septemb,octob,novemb,'
+            'decemb}'::text[]) IS NOT false
+        AND flat ~ '(?x)
             \m (?: yesterday|today|tonight|tomorrow|nowadays|weekend|weekends|ago
                 | (?: mon|tues|wednes|thurs|fri|satur|sun ) days?
                 | january|february|july|september|october|november|december
-                | (?: last|this|next|past|previous|coming|following|other|every ) \s
+            ) \M'
+        OR (clues && '{night,day,week,month,quarter,year,morn,afternoon,even,spring,summer,autumn,'
+            'fall,winter}'::text[]) IS NOT false
+        AND flat ~ '(?x)
+            \m (?: (?: last|this|next|past|previous|coming|following|other|every ) \s
                   (?: (?: [0-9]{1,3}|two|three|four|five|six|seven|eight|nine|ten|few|couple ) \s
                       (?: of \s )? )?
                   (?: night|day|week|month|quarter|year|spring|summer|autumn|fall|winter|morning|
                       afternoon|evening ) s?
-                | (?: in|during|since|until|till|last|early|late|mid|of ) [\s-] (?: the \s )?
+                | in \s (?: an? | [0-9]{1,3} | two | three | four | five | six | few ) \s
+                  (?: days?|weeks?|months?|years? )
+            ) \M'
+        OR (clues <@ '{yesterday,today,tonight,tomorrow,nowaday,weekend,ago,monday,tuesday,'
+            'wednesday,thursday,friday,saturday,sunday,januari,februari,juli,septemb,octob,novemb,'
+            'decemb,night,day,week,month,quarter,year,morn,afternoon,even}'::text[]
+            AND strpos(flat, '/') = 0) IS NOT true
+        AND flat ~ '(?x)
+            \m (?: (?: in|during|since|until|till|last|early|late|mid|of ) [\s-] (?: the \s )?
                   (?: march|april|may|june|august|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|
                       spring|summer|autumn|fall|winter )
                 | (?: [0-9]{1,2} (?: st|nd|rd|th )? \s (?: of \s )? )
                   (?: march|april|may|june|august|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec )
                 | (?: march|april|may|june|august|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec )
                   \.? ,? \s (?: the \s )? [0-9]{1,4} (?: st|nd|rd|th )?
-                | in \s (?: an? | [0-9]{1,3} | two | three | four | five | six | few ) \s
-                  (?: days?|weeks?|months?|years? )
                 | (?: 19|20 ) [0-9]{2} (?: s | -[0-9]{1,2} (?: -[0-9]{1,2} )? )?
                 | [0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}
             ) \M'

@@ -53,10 +53,10 @@ BEGIN ATOMIC
                || CASE WHEN t.whens THEN '{291416694}'::int[] END AS features
         FROM (
             SELECT coalesce(s.terms[:term_limit], '{}') AS terms, _is_question(content) AS asks,
-                   (s.timely OR octet_length(content) > length(content)
-                    OR strpos(content, '/') > 0) AND _has_time_word(content) AS whens
+                   (s.clues <> '{}' OR octet_length(content) > length(content)
+                    OR strpos(content, '/') > 0) AND _has_time_word(content, s.clues) AS whens
             FROM (SELECT array_agg(DISTINCT _term(word) ORDER BY _term(word)) AS terms,
-                         coalesce(bool_or(_is_of_time(word)), false) AS timely
+                         coalesce(array_agg(word) FILTER (WHERE _is_of_time(word)), '{}') AS clues
                   FROM unnest(tokens(worded)) AS word) AS s
             OFFSET 0
         ) AS t

@@ -10,18 +10,20 @@ CREATE OR REPLACE FUNCTION _folded_line(content text, max_length int) RETURNS te
 BEGIN ATOMIC
     SELECT CASE WHEN length(flat) > max_length THEN left(flat, max_length - 1) || '…' ELSE flat END
     FROM btrim(regexp_replace(
-        left(btrim(content, E' \t\r\n'), 2 * max_length),
-        '[[:space:][:cntrl:]\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]+', ' ', 'g')) AS flat;
+        replace(left(btrim(content, E' \t\r\n'), 2 * max_length), E'\n', ' '),
+        ' *(?:[^\S ]|[[:cntrl:]\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f])'
+        '[[:space:][:cntrl:]\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]*|  +',
+        ' ', 'g')) AS flat;
 END;
 
 CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN length(content) <= max_length
+    RETURN CASE WHEN octet_length(content) <= max_length
                      AND replace(content, E'\n', ' ')
                          !~ '[^ -~\u00c0-\u05ff\u0620-\u06dc\u0900-\u10ff\u1e00-\u1fff\u2010-\u2026'
                             '\u20a0-\u2bff\u3001-\u9fff\uac00-\ud7a3\ufe0f\uff01-\uff5e'
-                            '\U0001f300-\U0001faff]|  '
-                THEN btrim(replace(content, E'\n', ' ')) ELSE _folded_line(content, max_length) END;
+                            '\U0001f300-\U0001faff]|  |^ | $'
+                THEN replace(content, E'\n', ' ') ELSE _folded_line(content, max_length) END;
 
 -- What the line of a turn says: who spoke, which "I was there" needs, unless the text begins with
 -- it. Who told a fact says nothing in its line.

@@ -272,7 +272,7 @@ BEGIN
 DECLARE
     old_row source_row;
     new_row source_row;
-    batch source_row[] := '{}';
+    batch source_row[];
     done boolean;
     code text;
     reason text;
@@ -301,7 +301,7 @@ EXCEPTION WHEN OTHERS THEN
                 batch := batch || new_row;
                 IF cardinality(batch) = 200 THEN
                     PERFORM _source_added(%1$L, batch, code, reason);
-                    batch := '{}';
+                    batch := NULL;
                 END IF;
             END LOOP;
             PERFORM _source_added(%1$L, batch, code, reason);

@@ -1,12 +1,23 @@
 -- Questions people ask of the retrieval log (D0 3.2, D1 7, D2 6), one view each.
 -- All see the newest recalls and the folded ones alike: in _all_recalls, or, where numbers are
--- enough, in _recall_figures, which leaves out what costs 75 µs a recall to put together.
+-- enough, in _recall_figures, which leaves out what costs 75 µs a recall to put together. So do the
+-- kinds: 5,000 recalls of 60 lines take 0.05 s of them, where the payloads take 5.
 CREATE OR REPLACE VIEW kinds_injected WITH (security_invoker = true) AS
-SELECT l.user_id, l.payload ->> 'mode' AS mode, source.kind, count(*) AS lines,
+SELECT l.user_id, l.mode, l.kind, sum(l.lines)::bigint AS lines,
        count(DISTINCT l.retrieval_id) AS recalls
-FROM _all_recalls AS l, jsonb_path_query(l.payload, '$.injected_sources[*]') AS s (name),
-     LATERAL (SELECT s.name #>> '{}' AS kind) AS source
-GROUP BY l.user_id, l.payload ->> 'mode', source.kind;
+FROM (SELECT r.user_id, r.mode, r.retrieval_id, k.name AS kind, c.lines
+      FROM retrieval AS r
+      CROSS JOIN LATERAL (
+          SELECT whole.kinds[abs(c.place)] AS kind_id, count(*) AS lines
+          FROM (SELECT r.kinds || '{}' AS kinds OFFSET 0) AS whole, unnest(r.chosen) AS c (place)
+          GROUP BY 1) AS c
+      JOIN kind AS k USING (kind_id)
+      UNION ALL
+      SELECT e.user_id, e.payload ->> 'mode', _said_id(e.payload -> 'retrieval_id'),
+             s.name #>> '{}', 1
+      FROM event AS e, jsonb_path_query(e.payload, '$.injected_sources[*]') AS s (name)
+      WHERE e.type = 'memory_retrieval' AND _is_recall(e.payload)) AS l
+GROUP BY l.user_id, l.mode, l.kind;
 COMMENT ON VIEW kinds_injected IS 'How many lines of each kind went into blocks, by user and mode.';
 
 CREATE OR REPLACE VIEW kinds_unused WITH (security_invoker = true) AS

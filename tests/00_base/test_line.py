@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
 from unicodedata import category
 
 import pytest
+from tests.examples import share
 from tests.rows import headings, lines, recall, remember, value
 
 BREAKS = {
@@ -130,3 +132,16 @@ def test_a_line_begins_with_the_first_word_however_much_space_is_before_it(tx):
 def test_a_text_that_is_a_line_already_is_made_as_any_other(tx, text):
     query = "SELECT memoir._line(%s, 20) IS NOT DISTINCT FROM memoir._folded_line(%s, 20)"
     assert value(tx, query, text, text)
+
+
+def test_each_run_of_blanks_is_one_space(tx):
+    choice = Random(7).choice
+    blanks = "ab   \n\n\t\r\v\x01\x85\u00a0\u1680\u2009\u2028\u202e\u2066\u3000\U000e0041茶"
+    texts = ["".join(choice(blanks) for _ in range(12)) for _ in range(share(2_000))]
+    blank = "[[:space:][:cntrl:]\\u2028-\\u202e\\u2066-\\u2069\\U000e0000-\\U000e007f]+"
+    others = tx.execute(
+        "SELECT t FROM unnest(%s::text[]) AS t WHERE memoir._folded_line(t, 20)"
+        " <> btrim(regexp_replace(t, %s, ' ', 'g'))",
+        (texts, blank),
+    )
+    assert others.fetchall() == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import add_event, call, recall, remember
+from tests.rows import add_event, call, recall, remember, remember_all, rows_read
 
 
 def rows(conn, view, columns):
@@ -29,6 +29,12 @@ def test_kinds_injected_counts_lines_and_recalls(tx):
     recall(tx, "green", mode="plan")
     found = rows(tx, "kinds_injected", "mode, kind, lines, recalls")
     assert found == [("plan", "fact", 3, 2), ("plan", "task", 1, 1)]
+
+
+def test_kinds_injected_reads_no_memory(tx):
+    remember_all(tx, (f"tea {n}" for n in range(20)))
+    lines = sum(len(recall(tx, "tea", mode="plan").memory_ids) for _ in range(10))
+    assert rows_read(tx, "SELECT * FROM memoir.kinds_injected") < lines / 2
 
 
 def test_kinds_unused_names_kinds_that_were_never_injected(tx):
