@@ -38,8 +38,11 @@ COMMENT ON COLUMN embedding_model.text_limit IS
 
 CREATE TABLE kind (
     kind_id smallint PRIMARY KEY CONSTRAINT kind_id_is_1_to_62 CHECK (kind_id BETWEEN 1 AND 62),
-    name text NOT NULL UNIQUE,
-    aliases text[] NOT NULL DEFAULT '{}',
+    -- As they are looked up: Task is task.
+    name text NOT NULL UNIQUE CONSTRAINT name_is_in_lower_case
+        CHECK (name = lower(lower(name COLLATE "C") COLLATE "default")),
+    aliases text[] NOT NULL DEFAULT '{}' CONSTRAINT aliases_are_in_lower_case
+        CHECK (aliases::text = lower(lower(aliases::text COLLATE "C") COLLATE "default")),
     layer text NOT NULL
         CONSTRAINT layer_is_working_episodic_semantic_procedural_or_profile
         CHECK (layer IN ('working', 'episodic', 'semantic', 'procedural', 'profile')),

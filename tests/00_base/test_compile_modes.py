@@ -152,6 +152,19 @@ def test_a_new_kind_is_one_insert(tx):
     assert recall(tx, "tea").block == "## Recipes\n- tea with ginger\n"
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "check"),
+    [
+        ("name", "Recipe", "name_is_in_lower_case"),
+        ("name", "RÉCETTE", "name_is_in_lower_case"),
+        ("aliases", ["recipes", "Rezept"], "aliases_are_in_lower_case"),
+    ],
+)
+def test_a_kind_that_nobody_could_name_is_refused(tx, column, value, check):
+    with pytest.raises(psycopg.errors.CheckViolation, match=check):
+        tx.execute(f"UPDATE memoir.kind SET {column} = %s WHERE name = 'pattern'", (value,))
+
+
 def test_a_weight_for_a_new_kind_acts(tx):
     tx.execute(
         "INSERT INTO memoir.kind (kind_id, name, layer, heading, description)"
