@@ -162,7 +162,10 @@ def memory_id(value: int | str) -> int:
         number = int(value) if isinstance(value, str) else operator.index(value)
     except (TypeError, ValueError) as error:
         raise OutOfRange(
-            f"{value!r} is no id of a memory", hint="Ids are whole numbers: memoir list shows them."
+            f"{reprlib.repr(value)} is no id of a memory",
+            hint="Put a star before a list of ids: forget(*ids)."
+            if isinstance(value, list | tuple | set)
+            else "Ids are whole numbers: memoir list shows them.",
         ) from error
     if abs(number) > _LARGEST_ID:
         raise NotFound(f"no memory has the id {number}", hint="memoir list shows the ids.")

@@ -10,7 +10,7 @@ import pytest
 from pgvector import HalfVector, Vector
 
 from pgmemoir import calls, vectors
-from pgmemoir.checks import dictionaries
+from pgmemoir.checks import dictionaries, memory_ids
 from pgmemoir.errors import (
     BadText,
     BadTimestamp,
@@ -163,6 +163,18 @@ def test_what_is_no_vector_is_shown(vector: Any, shown: str) -> None:
         vectors.vector_text(vector)
     assert f"the vector is {shown}, not one list of numbers" in str(refused.value)
     assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([3, 4], r"\[3, 4\] is no id of a memory\nhint: Put a star before a list of ids"),
+        ("x", "'x' is no id of a memory\nhint: Ids are whole numbers"),
+    ],
+)
+def test_what_is_no_id_is_refused_with_what_to_pass(given: Any, said: str) -> None:
+    with pytest.raises(OutOfRange, match=said):
+        memory_ids([given])
 
 
 def test_a_field_nobody_knows_is_refused() -> None:
