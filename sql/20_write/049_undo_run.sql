@@ -13,6 +13,7 @@ DECLARE
     change bigint;
     since bigint;
     ids bigint[];
+    said text;
 BEGIN
     PERFORM _lock_user(owner);
     IF NOT EXISTS (SELECT FROM revision AS r
@@ -34,9 +35,14 @@ BEGIN
         since := _changed_since(owner, change);
         ids := CASE WHEN since IS NULL THEN _undo_change(owner, change, author, own_run)
                     ELSE ARRAY[since] END;
+        said := CASE
+            WHEN since IS NULL THEN 'undone'
+            WHEN EXISTS (SELECT FROM revision AS r
+                         WHERE r.user_id = owner AND r.memory_id BETWEEN since AND since
+                           AND r.undoes = change) THEN 'undone before'
+            ELSE 'left: changed since' END;
         RETURN QUERY
-        SELECT m.memory_id, CASE WHEN since IS NULL THEN 'undone' ELSE 'left: changed since' END,
-               _line(m.content, 200), m.status
+        SELECT m.memory_id, said, _line(m.content, 200), m.status
         FROM unnest(ids) WITH ORDINALITY AS i (id, place)
         CROSS JOIN LATERAL (
             SELECT m.* FROM memory AS m
@@ -47,6 +53,6 @@ END $$;
 
 COMMENT ON FUNCTION undo_run(bigint, text, text) IS
     'Takes back all changes of one run (run_id of maintain or apply_decisions) to the memories of '
-    'a user, the last one first. Returns a row for each memory: undone_id, action (undone, or '
-    'left: changed since), its first 200 characters and its status now. Errors: ME006 user, ME008 '
-    'author, ME012 no such run of this user.';
+    'a user, the last one first. Returns a row for each memory: undone_id, action (undone, undone '
+    'before, or left: changed since), its first 200 characters and its status now. Errors: ME006 '
+    'user, ME008 author, ME012 no such run of this user.';

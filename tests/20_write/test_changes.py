@@ -274,6 +274,14 @@ def test_a_run_is_undone_whole_but_for_what_was_changed_since(tx):
     assert [status(tx, i) for i in ids] == ["active"] * 3
 
 
+def test_what_was_undone_before_is_not_called_changed_since(tx):
+    update = {"action": "UPDATE", "memory_id": str(remember(tx, "tea")), "content": "milk"}
+    done = call(tx, "apply_decisions", decisions=Jsonb([update]))
+    for action in ("undone", "undone before"):
+        (row,) = call(tx, "undo_run", run_id=done[0].run_id)
+        assert (row.action, row.line) == (action, "tea")
+
+
 def test_a_run_of_another_user_is_not_there(tx):
     assert refused(tx, "undo_run", run_id=1, user_id="ada").sqlstate == "ME012"
 
