@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-from . import calls, calls_replica, checks, sources
+from . import calls_replica, checks, sources
 from .cache import CacheInfo
-from .calls import Call, Detail, Remembered, Row, columns, each, first, nothing
+from .calls import Call, Detail, Remembered, Row, columns, each, first, nothing, one
 from .calls_memory import (
     Changed,
     Deleted,
@@ -23,6 +23,9 @@ from .checks import check_json, clean_text, jsonb, refuse_unknown, texts, utc, w
 from .methods import Method
 from .sessions import Sessions
 from .sources import Columns, Source
+
+_DETAIL = f"""SELECT {columns(Detail)}
+FROM memoir.get_memory_detail(%s::text, user_id => %s::text)""".encode()
 
 _LIST = f"""SELECT {columns(Listed)}
 FROM memoir.list_memories(kinds => %s::text[], status => %s::text[], since => %s::timestamptz,
@@ -94,7 +97,8 @@ class Management(Sessions):
     @Method
     def memory_detail(self, key: Id) -> Call[Detail]:
         """One memory, whole; `NotFound` when the user has none of that id."""
-        return calls.memory_detail(key, self._user)
+        text = str(key) if isinstance(key, int) else clean_text(key, "the key")
+        return Call(_DETAIL, (text, self._user), one(Detail))
 
     @Method
     def list_memories(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from datetime import datetime
 from typing import Any, Unpack, cast
 
-from . import calls, calls_memory, evaluation, sources
+from . import calls, calls_memory, checks, evaluation, sources
 from .batches import batches
 from .calls import (
     Call,
@@ -19,9 +19,10 @@ from .calls import (
     Recall,
     Remembered,
     Search,
+    first,
 )
 from .calls_memory import Applied, Changes, Id
-from .checks import dictionaries, texts
+from .checks import check_json, clean_text, dictionaries, jsonb, texts, utc
 from .errors import MemoirError
 from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
 from .management import Management
@@ -29,6 +30,12 @@ from .methods import Method
 from .sources import Filled
 from .steps import Batch, Plan
 from .vectors import VectorLike, given_vector, half_vector
+
+_TOOLS = b"SELECT memoir.tool_schemas(%s::text)"
+_SYSTEM_PROMPT = b"SELECT memoir.system_prompt(%s::text)"
+_ADD_EVENT = b"""SELECT memoir.event_add(%s::text, %s::jsonb, user_id => %s::text,
+    created_at => %s::timestamptz)"""
+_MARK_USED = b"SELECT memoir.mark_used(%s::bigint, %s::bigint[], user_id => %s::text)"
 
 # Questions of a gold set that are embedded and sent together.
 BATCH = 256
@@ -143,12 +150,12 @@ class Recalling(Management):
     @Method
     def tools(self, language: str = "en") -> Call[list[dict[str, Any]]]:
         """The tools of an agent, as ``tools`` of OpenAI's chat completions; en or zh."""
-        return calls.tools(language)
+        return Call(_TOOLS, (clean_text(language, "the language"),), first)
 
     @Method
     def system_prompt(self, language: str = "en") -> Call[str]:
         """Instructions for an agent that has the `tools`; en or zh."""
-        return calls.system_prompt(language)
+        return Call(_SYSTEM_PROMPT, (clean_text(language, "the language"),), first)
 
     @Method
     def call_tool(
@@ -301,7 +308,9 @@ class Recalling(Management):
             payload: what happened.
             at: when, without a time zone UTC; default now.
         """
-        return calls.add_event(type, payload, at, self._user)
+        check_json(payload, "the payload")
+        params = (clean_text(type, "the type"), jsonb(payload), self._user, utc(at, "at"))
+        return Call(_ADD_EVENT, params, first)
 
     @Method
     def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> Plan[int]:
@@ -309,7 +318,8 @@ class Recalling(Management):
         retrieval = recall.retrieval_id if isinstance(recall, Recall) else recall
         if retrieval is None:
             return 0
-        return cast(int, (yield calls.mark_used(retrieval, memory_ids, self._user)))
+        params = (checks.memory_id(retrieval), checks.memory_ids(memory_ids), self._user)
+        return cast(int, (yield Call(_MARK_USED, params, first)))
 
     @Method
     def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> Plan[int]:
