@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from datetime import datetime
 from typing import Any, Unpack, cast
 
-from . import calls, calls_memory, checks, evaluation, sources
+from . import calls, checks, evaluation, sources
 from .batches import batches
 from .calls import (
     Call,
@@ -21,7 +21,6 @@ from .calls import (
     Search,
     first,
 )
-from .calls_memory import Applied, Changes, Id
 from .checks import check_json, clean_text, dictionaries, jsonb, texts, utc
 from .errors import MemoirError
 from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
@@ -223,59 +222,6 @@ class Recalling(Management):
         if sum(done.action == "ADD" for done in result) >= COUNT_FROM:
             yield calls.tend_recall(self._user, None if self._keeps_writes() else 0)
         return result
-
-    @Method
-    def update(
-        self,
-        memory_id: Id,
-        *,
-        reason: str | None = None,
-        author: str = "user",
-        **changes: Unpack[Changes],
-    ) -> Plan[str]:
-        """Change a stored memory in place; a new text is embedded.
-
-        Args:
-            memory_id: an active or pending memory; its id stays.
-            reason, author: why and by whom, for its history.
-            changes: see `calls_memory.Changes`.
-
-        Returns:
-            UPDATE, or NOOP when it was so already.
-        """
-        known = yield from self._known_calls()
-        vector = yield from self._vector_of(changes)
-        call = calls_memory.update(
-            known.vector_type, memory_id, changes, vector, reason, author, self._user
-        )
-        return cast(str, (yield call))
-
-    @Method
-    def apply_decisions(
-        self,
-        decisions: Iterable[Mapping[str, Any]] | str,
-        *,
-        author: str = "model",
-        session: str | None = None,
-        at: datetime | None = None,
-    ) -> Plan[list[Applied]]:
-        """Carry out decisions about memories, all of them or none; texts are embedded.
-
-        Args:
-            decisions: dictionaries that satisfy ``memoir.decision_schema()``, or the JSON text a
-                model wrote.
-            author: who decided. Where the user confirms first, what agent and model decide waits.
-            session: the conversation they are from.
-            at: when that became known, without a time zone UTC; default now.
-        """
-        decided = calls_memory.decisions(decisions)
-        known = yield from self._known_calls()
-        vectors: list[bytes | None] = [None] * len(decided)
-        yield from self._fill(vectors, [calls_memory.decided_text(each) for each in decided])
-        call = calls_memory.apply_decisions(
-            known.vector_type, decided, known.array(vectors), author, session, at, self._user
-        )
-        return cast(list[Applied], (yield call))
 
     @Method
     def maintain(
