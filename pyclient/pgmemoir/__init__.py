@@ -8,18 +8,6 @@
 
 from .cache import CacheInfo
 from .calls import Detail, Explained, Found, Maintained, NewMemory, Recall, Remembered
-from .calls_memory import (
-    Applied,
-    Changed,
-    Changes,
-    Deleted,
-    Entity,
-    Filters,
-    Listed,
-    Related,
-    Revision,
-    Undone,
-)
 from .client import AsyncMemoir, Memoir
 from .embedders import (
     Embedder,
@@ -48,6 +36,18 @@ from .errors import (
     UnusableVector,
 )
 from .evaluation import Evaluation, GoldQuestion, Replayed
+from .memories import (
+    Applied,
+    Changed,
+    Changes,
+    Deleted,
+    Entity,
+    Filters,
+    Listed,
+    Related,
+    Revision,
+    Undone,
+)
 from .sessions import ListedSession, Message, Session, SessionEnd
 from .sources import Columns, Filled, Source
 

@@ -1,4 +1,4 @@
-"""Every call of the SQL API, as a statement with its parameters and the parser of its answer.
+"""Calls of the SQL API: a statement, its parameters and the parser of its answer.
 
 Nothing here talks to a database: `client` carries the calls out, with or without asyncio.
 """
@@ -21,7 +21,6 @@ from .checks import (
     dumps,
     finite_number,
     jsonb,
-    memory_id,
     memory_ids,
     refuse_unknown,
     texts,
@@ -333,25 +332,13 @@ FROM memoir.search_memories(%s::text, query_vec => {{vector}}, search_mode => %s
     time_until => %s::timestamptz, max_results => %s::int, min_relevance_score => %s::float8,
     user_id => %s::text)"""
 
-_DETAIL = f"""SELECT {columns(Detail)}
-FROM memoir.get_memory_detail(%s::text, user_id => %s::text)""".encode()
-
 _CALL_TOOL = """SELECT memoir.call_tool(%s::text, %s::jsonb, user_id => %s::text,
     query_vec => {vector}, session_id => %s::text)"""
 
 _REDACTED = b"""SELECT coalesce(array_agg(memoir.redact(text) ORDER BY place), '{}')
 FROM unnest(%s::text[]) WITH ORDINALITY AS t (text, place)"""
 
-_TOOLS = b"SELECT memoir.tool_schemas(%s::text)"
-
-_SYSTEM_PROMPT = b"SELECT memoir.system_prompt(%s::text)"
-
 _TEXTS = frozenset(("content", "kind", "subject", "summary", "session", "speaker", "source"))
-
-_ADD_EVENT = b"""SELECT memoir.event_add(%s::text, %s::jsonb, user_id => %s::text,
-    created_at => %s::timestamptz)"""
-
-_MARK_USED = b"SELECT memoir.mark_used(%s::bigint, %s::bigint[], user_id => %s::text)"
 
 _WHOSE = "CASE WHEN NOT %s::boolean THEN memoir._resolve_user(%s::text) END"
 _BUILD_UP_TO = """coalesce(%s::bigint,
@@ -461,39 +448,9 @@ class Calls:
         return Call(self._call_tool, params, first)
 
 
-def memory_detail(key: int | str, user: str | None) -> Call[Detail]:
-    """``memoir.get_memory_detail``: one memory, whole."""
-    text = str(key) if isinstance(key, int) else clean_text(key, "the key")
-    return Call(_DETAIL, (text, user), one(Detail))
-
-
 def redacted(texts: list[str]) -> Call[list[str]]:
     """``memoir.redact`` of each text, in order; what cannot be stored anyway stays as it is."""
     return Call(_REDACTED, ([text.replace("\0", "") for text in texts],), first)
-
-
-def tools(language: str) -> Call[list[dict[str, Any]]]:
-    """``memoir.tool_schemas``: the tools in OpenAI's form."""
-    return Call(_TOOLS, (clean_text(language, "the language"),), first)
-
-
-def system_prompt(language: str) -> Call[str]:
-    """``memoir.system_prompt``: how to use the tools."""
-    return Call(_SYSTEM_PROMPT, (clean_text(language, "the language"),), first)
-
-
-def add_event(
-    type: str, payload: dict[str, Any], at: datetime | None, user: str | None
-) -> Call[int | None]:
-    """``memoir.event_add``: the id of the event, None while memory is off."""
-    check_json(payload, "the payload")
-    params = (clean_text(type, "the type"), jsonb(payload), user, utc(at, "at"))
-    return Call(_ADD_EVENT, params, first)
-
-
-def mark_used(retrieval_id: int, ids: Iterable[int], user: str | None) -> Call[int]:
-    """``memoir.mark_used``: how many of them were in that retrieval."""
-    return Call(_MARK_USED, (memory_id(retrieval_id), memory_ids(ids), user), first)
 
 
 def maintain(

@@ -26,9 +26,9 @@ from .calls import (
     Call,
     name_user,
 )
-from .calls_memory import Filters, Listed
 from .cursors import AsyncCursor, Cursor, Pipelined, is_free
 from .errors import MemoirError, translate
+from .memories import Filters, Listed
 from .recalling import Recalling
 from .steps import DEFAULT, Batch, Embed, EmbedderChoice, Plan
 

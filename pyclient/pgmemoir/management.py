@@ -1,15 +1,29 @@
-"""What `Memoir` and `AsyncMemoir` do besides recalling and remembering: one SQL call a method."""
+"""What `Memoir` and `AsyncMemoir` do with what is stored: look it through, change it, delete it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Unpack
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Unpack, cast
 
-from . import calls, calls_replica, checks, sources
+from . import calls_replica, checks, sources
 from .cache import CacheInfo
-from .calls import Call, Detail, Remembered, Row, columns, each, first, nothing
-from .calls_memory import (
+from .calls import Call, Detail, Remembered, Row, columns, each, first, nothing, one
+from .checks import (
+    check_data,
+    check_json,
+    clean_text,
+    finite_number,
+    jsonb,
+    refuse_unknown,
+    texts,
+    utc,
+    whole_number,
+)
+from .memories import (
+    Applied,
     Changed,
+    Changes,
     Deleted,
     Entity,
     Filters,
@@ -18,11 +32,16 @@ from .calls_memory import (
     Related,
     Revision,
     Undone,
+    decided_text,
+    read_decisions,
 )
-from .checks import check_json, clean_text, jsonb, refuse_unknown, texts, utc, whole_number
 from .methods import Method
 from .sessions import Sessions
 from .sources import Columns, Source
+from .steps import Plan
+
+_DETAIL = f"""SELECT {columns(Detail)}
+FROM memoir.get_memory_detail(%s::text, user_id => %s::text)""".encode()
 
 _LIST = f"""SELECT {columns(Listed)}
 FROM memoir.list_memories(kinds => %s::text[], status => %s::text[], since => %s::timestamptz,
@@ -31,6 +50,16 @@ FROM memoir.list_memories(kinds => %s::text[], status => %s::text[], since => %s
 
 _HISTORY = f"""SELECT {columns(Revision)}
 FROM memoir.history(%s::bigint, user_id => %s::text)""".encode()
+
+_UPDATE = """SELECT memoir.update_memory(%s::bigint, content => %s::text, summary => %s::text,
+    data => %s::jsonb, importance => %s::float8, confidence => %s::float8, kind => %s::text,
+    subject => %s::text, lifetime => %s::text, embedding => %s::{vector}, reason => %s::text,
+    user_id => %s::text, author => %s::text)"""
+
+_APPLY = f"""SELECT {columns(Applied)}
+FROM memoir.apply_decisions(%s::jsonb, user_id => %s::text, author => %s::text,
+    embeddings => %b::{{vector}}[], session_id => %s::text, at => %s::timestamptz)
+ORDER BY place"""
 
 _OF_EACH = "FROM unnest(%s::bigint[]) WITH ORDINALITY AS i (id, place), LATERAL"
 
@@ -94,7 +123,8 @@ class Management(Sessions):
     @Method
     def memory_detail(self, key: Id) -> Call[Detail]:
         """One memory, whole; `NotFound` when the user has none of that id."""
-        return calls.memory_detail(key, self._user)
+        text = str(key) if isinstance(key, int) else clean_text(key, "the key")
+        return Call(_DETAIL, (text, self._user), one(Detail))
 
     @Method
     def list_memories(
@@ -105,7 +135,7 @@ class Management(Sessions):
         Args:
             page_size: 1..1000.
             after: ``next`` of the last row of the page before, with the same filters.
-            filters: see `calls_memory.Filters`.
+            filters: see `memories.Filters`.
         """
         refuse_unknown(filters, Filters, "a list", "filter")
         params = (
@@ -127,6 +157,80 @@ class Management(Sessions):
     def history(self, memory_id: Id) -> Call[list[Revision]]:
         """What happened to a memory, oldest first, with its text at each time."""
         return Call(_HISTORY, (checks.memory_id(memory_id), self._user), each(Revision))
+
+    @Method
+    def update(
+        self,
+        memory_id: Id,
+        *,
+        reason: str | None = None,
+        author: str = "user",
+        **changes: Unpack[Changes],
+    ) -> Plan[str]:
+        """Change a stored memory in place; a new text is embedded.
+
+        Args:
+            memory_id: an active or pending memory; its id stays.
+            reason, author: why and by whom, for its history.
+            changes: see `memories.Changes`.
+
+        Returns:
+            UPDATE, or NOOP when it was so already.
+        """
+        known = yield from self._known_calls()
+        vector = yield from self._vector_of(changes)
+        refuse_unknown(changes, Changes, "a change", "field")
+        check_data(changes.get("data"))
+        params = (
+            checks.memory_id(memory_id),
+            clean_text(changes.get("content"), "the content"),
+            clean_text(changes.get("summary"), "the summary"),
+            jsonb(changes.get("data")),
+            finite_number(changes.get("importance"), "importance"),
+            finite_number(changes.get("confidence"), "confidence"),
+            clean_text(changes.get("kind"), "the kind"),
+            clean_text(changes.get("subject"), "the subject"),
+            clean_text(changes.get("lifetime"), "the lifetime"),
+            vector,
+            clean_text(reason, "the reason"),
+            self._user,
+            clean_text(author, "the author"),
+        )
+        statement = _UPDATE.format(vector=known.vector_type).encode()
+        return cast(str, (yield Call(statement, params, first)))
+
+    @Method
+    def apply_decisions(
+        self,
+        decisions: Iterable[Mapping[str, Any]] | str,
+        *,
+        author: str = "model",
+        session: str | None = None,
+        at: datetime | None = None,
+    ) -> Plan[list[Applied]]:
+        """Carry out decisions about memories, all of them or none; texts are embedded.
+
+        Args:
+            decisions: dictionaries that satisfy ``memoir.decision_schema()``, or the JSON text a
+                model wrote.
+            author: who decided. Where the user confirms first, what agent and model decide waits.
+            session: the conversation they are from.
+            at: when that became known, without a time zone UTC; default now.
+        """
+        decided = read_decisions(decisions)
+        known = yield from self._known_calls()
+        vectors: list[bytes | None] = [None] * len(decided)
+        yield from self._fill(vectors, [decided_text(decision) for decision in decided])
+        params = (
+            jsonb(decided),
+            self._user,
+            clean_text(author, "the author"),
+            known.array(vectors),
+            clean_text(session, "the session"),
+            utc(at, "at"),
+        )
+        statement = _APPLY.format(vector=known.vector_type).encode()
+        return cast(list[Applied], (yield Call(statement, params, each(Applied))))
 
     @Method
     def forget(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from datetime import datetime
 from typing import Any, Unpack, cast
 
-from . import calls, calls_memory, evaluation, sources
+from . import calls, checks, evaluation, sources
 from .batches import batches
 from .calls import (
     Call,
@@ -19,9 +19,9 @@ from .calls import (
     Recall,
     Remembered,
     Search,
+    first,
 )
-from .calls_memory import Applied, Changes, Id
-from .checks import dictionaries, texts
+from .checks import check_json, clean_text, dictionaries, jsonb, texts, utc
 from .errors import MemoirError
 from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
 from .management import Management
@@ -29,6 +29,12 @@ from .methods import Method
 from .sources import Filled
 from .steps import Batch, Plan
 from .vectors import VectorLike, given_vector, half_vector
+
+_TOOLS = b"SELECT memoir.tool_schemas(%s::text)"
+_SYSTEM_PROMPT = b"SELECT memoir.system_prompt(%s::text)"
+_ADD_EVENT = b"""SELECT memoir.event_add(%s::text, %s::jsonb, user_id => %s::text,
+    created_at => %s::timestamptz)"""
+_MARK_USED = b"SELECT memoir.mark_used(%s::bigint, %s::bigint[], user_id => %s::text)"
 
 # Questions of a gold set that are embedded and sent together.
 BATCH = 256
@@ -143,12 +149,12 @@ class Recalling(Management):
     @Method
     def tools(self, language: str = "en") -> Call[list[dict[str, Any]]]:
         """The tools of an agent, as ``tools`` of OpenAI's chat completions; en or zh."""
-        return calls.tools(language)
+        return Call(_TOOLS, (clean_text(language, "the language"),), first)
 
     @Method
     def system_prompt(self, language: str = "en") -> Call[str]:
         """Instructions for an agent that has the `tools`; en or zh."""
-        return calls.system_prompt(language)
+        return Call(_SYSTEM_PROMPT, (clean_text(language, "the language"),), first)
 
     @Method
     def call_tool(
@@ -218,59 +224,6 @@ class Recalling(Management):
         return result
 
     @Method
-    def update(
-        self,
-        memory_id: Id,
-        *,
-        reason: str | None = None,
-        author: str = "user",
-        **changes: Unpack[Changes],
-    ) -> Plan[str]:
-        """Change a stored memory in place; a new text is embedded.
-
-        Args:
-            memory_id: an active or pending memory; its id stays.
-            reason, author: why and by whom, for its history.
-            changes: see `calls_memory.Changes`.
-
-        Returns:
-            UPDATE, or NOOP when it was so already.
-        """
-        known = yield from self._known_calls()
-        vector = yield from self._vector_of(changes)
-        call = calls_memory.update(
-            known.vector_type, memory_id, changes, vector, reason, author, self._user
-        )
-        return cast(str, (yield call))
-
-    @Method
-    def apply_decisions(
-        self,
-        decisions: Iterable[Mapping[str, Any]] | str,
-        *,
-        author: str = "model",
-        session: str | None = None,
-        at: datetime | None = None,
-    ) -> Plan[list[Applied]]:
-        """Carry out decisions about memories, all of them or none; texts are embedded.
-
-        Args:
-            decisions: dictionaries that satisfy ``memoir.decision_schema()``, or the JSON text a
-                model wrote.
-            author: who decided. Where the user confirms first, what agent and model decide waits.
-            session: the conversation they are from.
-            at: when that became known, without a time zone UTC; default now.
-        """
-        decided = calls_memory.decisions(decisions)
-        known = yield from self._known_calls()
-        vectors: list[bytes | None] = [None] * len(decided)
-        yield from self._fill(vectors, [calls_memory.decided_text(each) for each in decided])
-        call = calls_memory.apply_decisions(
-            known.vector_type, decided, known.array(vectors), author, session, at, self._user
-        )
-        return cast(list[Applied], (yield call))
-
-    @Method
     def maintain(
         self, everybody: bool = False, build_up_to: int | None = None, dry_run: bool = False
     ) -> Call[list[Maintained]]:
@@ -301,7 +254,9 @@ class Recalling(Management):
             payload: what happened.
             at: when, without a time zone UTC; default now.
         """
-        return calls.add_event(type, payload, at, self._user)
+        check_json(payload, "the payload")
+        params = (clean_text(type, "the type"), jsonb(payload), self._user, utc(at, "at"))
+        return Call(_ADD_EVENT, params, first)
 
     @Method
     def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> Plan[int]:
@@ -309,7 +264,8 @@ class Recalling(Management):
         retrieval = recall.retrieval_id if isinstance(recall, Recall) else recall
         if retrieval is None:
             return 0
-        return cast(int, (yield calls.mark_used(retrieval, memory_ids, self._user)))
+        params = (checks.memory_id(retrieval), checks.memory_ids(memory_ids), self._user)
+        return cast(int, (yield Call(_MARK_USED, params, first)))
 
     @Method
     def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> Plan[int]:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import click
 
-from ..calls_memory import Changed, Undone
+from ..memories import Changed, Undone
 from .app import App, main
 from .options import AS_JSON, DRY_RUN, ID, IDS, REASON
 from .output import answer, outcome, parse_object, read_text, table

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ..calls import Detail
-from ..calls_memory import Listed, Revision
+from ..memories import Listed, Revision
 from .app import App, main
 from .options import AFTER, AS_JSON, ID, LIMIT
 from .output import answer, answer_page, fit, lines, one_line, parse_time, table

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import click
 
-from ..calls_memory import Deleted
 from ..client import Memoir
+from ..memories import Deleted
 from .app import App, main
 from .options import AS_JSON, DRY_RUN
 from .output import one_line, print_json, table

@@ -16,9 +16,9 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from ..calls import NewMemory
-from ..calls_memory import Listed
 from ..checks import clean_text
 from ..errors import BadText, MemoirError
+from ..memories import Listed
 from .document import EARLIEST, Document, Object, decode, to_time
 from .items import LARGEST_TEXT
 

@@ -1,4 +1,4 @@
-"""What calls about stored memories take and answer, and the calls of them that carry vectors."""
+"""What methods about stored memories take and answer."""
 
 from __future__ import annotations
 
@@ -8,19 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict
 
-from .calls import Call, columns, each, first
 from .checks import (
-    check_data,
     check_json,
-    clean_text,
-    finite_number,
-    jsonb,
-    memory_id,
-    refuse_unknown,
-    utc,
 )
 from .errors import SchemaMismatch
-from .vectors import HalfVectors, VectorLike
+from .vectors import VectorLike
 
 Id = int | str
 """The id of a memory, or its text as JSON has it."""
@@ -187,52 +179,7 @@ class Changes(TypedDict, total=False):
     vector: VectorLike | None
 
 
-_UPDATE = """SELECT memoir.update_memory(%s::bigint, content => %s::text, summary => %s::text,
-    data => %s::jsonb, importance => %s::float8, confidence => %s::float8, kind => %s::text,
-    subject => %s::text, lifetime => %s::text, embedding => %s::{vector}, reason => %s::text,
-    user_id => %s::text, author => %s::text)"""
-
-_APPLY = f"""SELECT {columns(Applied)}
-FROM memoir.apply_decisions(%s::jsonb, user_id => %s::text, author => %s::text,
-    embeddings => %b::{{vector}}[], session_id => %s::text, at => %s::timestamptz)
-ORDER BY place"""
-
-
-def update(
-    vector_type: str,
-    id_: Id,
-    changes: Changes,
-    vector: str | None,
-    reason: str | None,
-    author: str,
-    user: str | None,
-) -> Call[str]:
-    """``memoir.update_memory``: UPDATE, or NOOP when it was so already.
-
-    Raises:
-        TypeError: a change nobody knows.
-    """
-    refuse_unknown(changes, Changes, "a change", "field")
-    check_data(changes.get("data"))
-    params = (
-        memory_id(id_),
-        clean_text(changes.get("content"), "the content"),
-        clean_text(changes.get("summary"), "the summary"),
-        jsonb(changes.get("data")),
-        finite_number(changes.get("importance"), "importance"),
-        finite_number(changes.get("confidence"), "confidence"),
-        clean_text(changes.get("kind"), "the kind"),
-        clean_text(changes.get("subject"), "the subject"),
-        clean_text(changes.get("lifetime"), "the lifetime"),
-        vector,
-        clean_text(reason, "the reason"),
-        user,
-        clean_text(author, "the author"),
-    )
-    return Call(_UPDATE.format(vector=vector_type).encode(), params, first)
-
-
-def decisions(given: Iterable[Mapping[str, Any]] | str) -> list[Any]:
+def read_decisions(given: Iterable[Mapping[str, Any]] | str) -> list[Any]:
     """Decisions, given as dictionaries or as the JSON text a model writes.
 
     Raises:
@@ -257,24 +204,3 @@ def decided_text(decision: Any) -> str:
         return ""
     said = (decision.get("content"), decision.get("merged_content"))
     return next((text for text in said if isinstance(text, str)), "")
-
-
-def apply_decisions(
-    vector_type: str,
-    decided: list[Any],
-    vectors: HalfVectors,
-    author: str,
-    session: str | None,
-    at: datetime | None,
-    user: str | None,
-) -> Call[list[Applied]]:
-    """``memoir.apply_decisions``; ``decided`` comes from `decisions`, with a vector for each."""
-    params = (
-        jsonb(decided),
-        user,
-        clean_text(author, "the author"),
-        vectors,
-        clean_text(session, "the session"),
-        utc(at, "at"),
-    )
-    return Call(_APPLY.format(vector=vector_type).encode(), params, each(Applied))
