@@ -15,23 +15,23 @@ COMMENT ON COLUMN kind.category IS
 UPDATE kind AS k
 SET category = w.category, aliases = k.aliases || w.words
 FROM (VALUES
-    ('task', 'tasks', '{任务,任务备忘,待办,待办事项}'::text[]),
+    ('task', 'tasks', '{任务,任务备忘,待办,待办事项,任務,任務備忘,待辦,待辦事項}'::text[]),
     ('learning', 'reflections', '{}'),
     ('event', NULL, '{}'),
     ('okr', 'tasks', '{}'),
     ('capability', 'facts', '{}'),
     ('turn', NULL, '{}'),
-    ('preference', 'preferences', '{偏好,用户偏好,习惯}'),
-    ('fact', 'facts', '{事实,重要事实}'),
-    ('pattern', 'preferences', '{行为模式}'),
+    ('preference', 'preferences', '{偏好,用户偏好,习惯,用戶偏好,使用者偏好,習慣}'),
+    ('fact', 'facts', '{事实,重要事实,事實,重要事實}'),
+    ('pattern', 'preferences', '{行为模式,行為模式}'),
     ('skill', 'procedural', '{技能}'),
-    ('lesson', 'reflections', '{教训}'),
-    ('goal', 'tasks', '{目标}'),
+    ('lesson', 'reflections', '{教训,教訓}'),
+    ('goal', 'tasks', '{目标,目標}'),
     ('context', 'general', '{情境}'),
-    ('reflection', 'reflections', '{反思,反思日志,反思总结,经验教训}'),
-    ('procedural', 'procedural', '{程序,程序经验,程序性记忆,工具经验}'),
+    ('reflection', 'reflections', '{反思,反思日志,反思总结,经验教训,反思日誌,反思總結,經驗教訓}'),
+    ('procedural', 'procedural', '{程序,程序经验,程序性记忆,工具经验,程式,程序經驗,工具經驗}'),
     ('command_output', 'general', '{}'),
-    ('general', 'general', '{通用,通用记忆,通用信息,其他,其它}')) AS w (name, category, words)
+    ('general', 'general', '{通用,通用记忆,通用信息,其他,其它,通用記憶}')) AS w (name, category, words)
 WHERE k.name = w.name;
 
 CREATE TABLE file_entry (

@@ -136,6 +136,9 @@ def test_line_ends_of_windows_and_a_byte_order_mark_do_not_matter(tx):
     [
         ("## 用户偏好", "preferences", None),
         ("## 偏好", "preferences", None),
+        ("## 習慣", "preferences", None),
+        ("## 待辦事項", "tasks", None),
+        ("## 經驗教訓", "reflections", None),
         ("### Key Facts", "facts", "Key Facts"),
         ("# TASKS", "tasks", None),
         ("## ⭐ 重要事实", "facts", None),
