@@ -50,25 +50,6 @@ BEGIN
     END IF;
 END $$;
 
--- A memory that has no entry yet is known by the id it is exported with, and when it was made.
-CREATE OR REPLACE FUNCTION _memory_named(user_id text, entry_id text, created_at timestamptz)
-    RETURNS bigint
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
-AS $$
-BEGIN
-    RETURN (
-        SELECT m.memory_id FROM memory AS m
-        WHERE m.user_id = _memory_named.user_id AND m.source IS NULL
-          AND m.created_at > '-infinity'
-          AND m.created_at >= date_trunc('second', _memory_named.created_at)
-          AND m.created_at < date_trunc('second', _memory_named.created_at) + interval '1 second'
-          AND left(_entry_hash(m.memory_id, m.recorded_at), length(entry_id)) = entry_id
-          AND NOT EXISTS (SELECT FROM file_entry AS f
-                          WHERE f.user_id = m.user_id AND f.memory_id = m.memory_id)
-        LIMIT 1);
-END $$;
-
 CREATE OR REPLACE FUNCTION _plan_entries(user_id text, entries json[], zone text)
     RETURNS SETOF file_change
     LANGUAGE plpgsql STABLE
@@ -91,6 +72,30 @@ BEGIN
                _content_hash((c.kind).name, NULL, NULL, NULL, e.entry ->> 'content') AS hash
         FROM unnest(entries) WITH ORDINALITY AS e (entry, place)
         JOIN category AS c ON c.category = e.entry ->> 'category'
+    -- A memory that has no entry yet is known by the id it is exported with, and when it was made:
+    -- of a second all at once, since a thousand may be of one.
+    ), unknown AS MATERIALIZED (
+        SELECT s.place, s.entry_id, date_trunc('second', s.created_at) AS second
+        FROM said AS s
+        WHERE NOT EXISTS (SELECT FROM file_entry AS f
+                          WHERE f.user_id = _plan_entries.user_id AND f.entry_id = s.entry_id)
+    ), made AS MATERIALIZED (
+        SELECT w.second, left(m.hash, l.size) AS entry_id, m.memory_id
+        FROM (SELECT DISTINCT length(u.entry_id) AS size FROM unknown AS u) AS l
+        CROSS JOIN (SELECT DISTINCT u.second FROM unknown AS u) AS w
+        CROSS JOIN LATERAL (
+            SELECT m.memory_id, _entry_hash(m.memory_id, m.recorded_at) AS hash
+            FROM memory AS m
+            WHERE m.user_id = _plan_entries.user_id AND m.source IS NULL
+              AND m.created_at > '-infinity' AND m.created_at >= w.second
+              AND m.created_at < w.second + interval '1 second'
+              AND NOT EXISTS (SELECT FROM file_entry AS f
+                              WHERE f.user_id = m.user_id AND f.memory_id = m.memory_id)
+            ORDER BY m.created_at OFFSET 0) AS m
+    ), named AS MATERIALIZED (
+        SELECT u.place, min(m.memory_id) AS memory_id
+        FROM unknown AS u JOIN made AS m USING (second, entry_id)
+        GROUP BY u.place
     -- The memory of the entry, and whether the entry says something else than it did.
     ), known AS MATERIALIZED (
         SELECT s.*, f.written::jsonb AS base, f.digest, m.memory_id AS own_id,
@@ -104,11 +109,11 @@ BEGIN
                            FROM file_entry AS f
                            WHERE f.user_id = _plan_entries.user_id AND f.entry_id = s.entry_id
                            OFFSET 0) AS f ON true
+        LEFT JOIN named AS n ON n.place = s.place
         LEFT JOIN LATERAL (
             SELECT m.* FROM memory AS m
-            WHERE m.user_id = _plan_entries.user_id AND m.memory_id = coalesce(
-                      f.memory_id,
-                      _memory_named(_plan_entries.user_id, s.entry_id, s.created_at))
+            WHERE m.user_id = _plan_entries.user_id
+              AND m.memory_id = coalesce(f.memory_id, n.memory_id)
             OFFSET 0) AS m ON true
     -- What is new or edited may be what another memory says.
     ), told AS MATERIALIZED (

@@ -11,7 +11,19 @@ import pytest
 from hypothesis import given
 from tests.d3_files import MEMORIES, MEMORY, Json, actions, printed, take, text
 from tests.examples import examples
-from tests.rows import call, lines, recall, refused, remember, row_counts, set_to, status, value
+from tests.rows import (
+    call,
+    lines,
+    recall,
+    refused,
+    remember,
+    remember_all,
+    row_counts,
+    rows_read,
+    set_to,
+    status,
+    value,
+)
 
 ENTRY: Json = {"id": "11111111", "category": "facts", "content": "The office is on floor 4"}
 
@@ -238,6 +250,13 @@ def test_a_memory_of_ours_gets_an_id_by_which_it_is_known_again(tx):
     document["memories"][0]["content"] = "喝咖啡"
     assert actions(take(tx, document)) == ["UPDATE"]
     assert printed(tx) == text(document)
+
+
+def test_memories_of_one_second_are_read_once_for_all_their_entries(tx):
+    remember_all(tx, (f"note {n}" for n in range(100)))
+    plan = """SELECT memoir._plan_entries('default', ARRAY(
+        SELECT json_array_elements(memoir.export_memory_json()::json -> 'memories')), 'UTC')"""
+    assert rows_read(tx, plan) < 2_000
 
 
 def test_exported_and_imported_by_another_user_it_comes_out_the_same(tx):
