@@ -16,7 +16,7 @@ from .chat_models import ChatModel
 from .client import Memoir
 from .embedders import Embedder
 from .embedding_models import models
-from .errors import INSTALL_HINT, MemoirError, translate
+from .errors import INSTALL_HINT, PATIENCE_HINT, MemoirError, translate
 from .statements import rows
 
 State = Literal["ok", "warn", "fail", "skip"]
@@ -38,9 +38,6 @@ _SCHEMA = b"""SELECT n.oid::regnamespace::text, n.nspname <> 'memoir' FROM pg_pr
 JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.proname = 'pgmemoir_version'
 ORDER BY 2 LIMIT 1"""
 _RESTORE = "Restore the database, at least schema memoir, from a backup."
-_PATIENCE = (
-    "Give --dsn options='-c statement_timeout=10s': what is set there is too short for this."
-)
 _RUN_FILES = (
     "Run their files of sql/ again, of this version, with search_path = memoir and pgvector's."
 )
@@ -105,7 +102,7 @@ def _guarded(name: str, step: Callable[[], Check | list[Check]]) -> list[Check]:
         # Without the text of the function that failed.
         message, hint = error.diag.message_primary or str(error).strip(), error.diag.message_hint
         if isinstance(error, psycopg.errors.QueryCanceled):
-            hint = _PATIENCE
+            hint = PATIENCE_HINT
     except MemoirError as error:
         cause = error
     if isinstance(cause, MemoirError):

@@ -627,7 +627,17 @@ def test_doctor_tells_of_a_limit_too_short_for_it(dsn: str) -> None:
     limited = make_conninfo(dsn, options="-c statement_timeout=1ms")
     said = CliRunner().invoke(cli.main, ["--dsn", limited, "doctor"]).stdout
     assert "canceling statement due to statement timeout" in said
-    assert "Give --dsn options='-c statement_timeout=10s'" in said
+    assert "Give --dsn options='-c statement_timeout=0'" in said
+
+
+def test_a_command_tells_of_a_limit_too_short_for_it(dsn: str) -> None:
+    limited = make_conninfo(dsn, options="-c statement_timeout=1ms")
+    said = CliRunner().invoke(cli.main, ["--dsn", limited, "stats"])
+    assert said.stderr.splitlines() == [
+        "error: canceling statement due to statement timeout",
+        "hint: Give --dsn options='-c statement_timeout=0': what is set there is too short.",
+    ]
+    assert said.exit_code == 1
 
 
 def test_doctor_says_what_is_missing(empty_dsn: str) -> None:

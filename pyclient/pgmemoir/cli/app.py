@@ -24,7 +24,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from .. import __version__
 from ..client import Memoir, embedded_dsn
 from ..connections import connect
-from ..errors import MemoirError, NotInstalled, translate
+from ..errors import PATIENCE_HINT, MemoirError, NotInstalled, translate
 from .output import lines
 
 FAILED = 1
@@ -239,6 +239,8 @@ def _database_error(error: psycopg.Error) -> tuple[Report, int]:
     advice = error.diag.message_hint
     if code == "25006" and advice is None:
         advice = "A standby, or a role that only reads? Give --dsn the primary."
+    elif isinstance(error, psycopg.errors.QueryCanceled):
+        advice = PATIENCE_HINT
     return Report(message, error.diag.message_detail, advice), FAILED
 
 
