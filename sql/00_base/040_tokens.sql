@@ -120,7 +120,7 @@ CREATE OR REPLACE FUNCTION _tokens_unicode(content text) RETURNS text[]
 AS $$
 DECLARE
     -- Without what is not seen: a soft hyphen, or a space of no width that came with copied text.
-    head text := translate(left(content, 20000), U&'\00AD\200B\2060\FEFF', '');
+    head text := translate(left(content, 20000), E'\u00ad\u200b\u2060\ufeff', '');
     blanked CONSTANT text := translate(head, '–—‘’“”…•', '        ');
     words text[];
 BEGIN
