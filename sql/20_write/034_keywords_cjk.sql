@@ -26,12 +26,16 @@ DECLARE
 BEGIN
     RETURN QUERY
     WITH known AS MATERIALIZED (
-        SELECT _simplified(s.term) AS word FROM synonym AS s WHERE s.term = ANY (parts)
+        SELECT s.term AS word FROM synonym AS s WHERE s.term = ANY (parts)
         UNION ALL
-        SELECT _simplified(s.synonym) FROM synonym AS s WHERE s.synonym = ANY (parts)
+        SELECT s.synonym FROM synonym AS s WHERE s.synonym = ANY (parts)
     )
-    SELECT coalesce(substr(r.run, strpos(r.folded, k.word), length(k.word)), left(r.run, 8)),
+    SELECT coalesce(CASE WHEN r.run = r.folded THEN k.word
+                         ELSE substr(r.run, greatest(strpos(r.folded, k.word),
+                                                     strpos(r.run, k.word)), length(k.word)) END,
+                    left(r.run, 8)),
            coalesce(0.6::float8 + 0.05::float8 * length(k.word), 0.5::float8)
     FROM unnest(runs, folded) AS r (run, folded)
-    LEFT JOIN known AS k ON strpos(r.folded, k.word) BETWEEN 1 AND 24;
+    LEFT JOIN known AS k ON strpos(r.folded, k.word) BETWEEN 1 AND 24
+                         OR r.run <> r.folded AND strpos(r.run, k.word) BETWEEN 1 AND 24;
 END $$;
