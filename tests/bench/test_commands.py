@@ -1,4 +1,4 @@
-"""Every benchmark says what it takes, refuses what it cannot measure, and ends when it is told to."""
+"""Every benchmark says what it takes, refuses what it cannot measure, and ends when told to."""
 
 from __future__ import annotations
 
