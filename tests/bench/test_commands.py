@@ -1,18 +1,15 @@
-"""Every benchmark says what it takes, refuses what it cannot measure, and leaves nothing behind."""
+"""Every benchmark says what it takes, refuses what it cannot measure, and ends when told to."""
 
 from __future__ import annotations
 
 import importlib
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import all as everything
 import click
-import psutil
 import pytest
 from click.testing import CliRunner
 from common import table, verdict
@@ -55,29 +52,38 @@ def test_what_cannot_be_measured_is_refused_by_a_sentence(
     assert done.exit_code != 0
 
 
-def ended(process: psutil.Process) -> bool:
-    """Whether it does nothing any more, though nobody may have asked how it ended."""
+MEASURES = """
+import sys, time
+sys.path.insert(0, "HERE")
+from common import benchmark, processes
+
+@benchmark(str)
+def main(where):
     try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
+        with processes(1) as pool:
+            print("begun", flush=True)
+            pool.submit(time.sleep, 60).result()
+    finally:
+        print("ended", flush=True)
+
+if __name__ == "__main__":
+    main()
+"""
 
 
-def test_who_is_told_to_end_leaves_no_server_and_no_folder(tmp_path: Path) -> None:
-    # Given a benchmark whose server runs
-    command = [sys.executable, str(BENCH / "memory.py"), "--rows", "100000"]
-    with subprocess.Popen(
-        command, env={**os.environ, "TMPDIR": str(tmp_path)}, stderr=subprocess.DEVNULL
-    ) as process:
-        while not (pids := list(tmp_path.glob("*/pg18/postmaster.pid"))):
-            time.sleep(0.05)
-        server = psutil.Process(int(pids[0].read_text().split()[0]))
+def test_who_is_told_to_end_ends_all_that_it_has_begun(tmp_path: Path) -> None:
+    # Given a benchmark at work, with a process of its own
+    script = tmp_path / "measures.py"
+    script.write_text(MEASURES.replace("HERE", str(BENCH)))
+    command = [sys.executable, str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
         # When it is told to end
         process.terminate()
-        assert process.wait(30) == 128 + signal.SIGTERM
-    # Then all is gone
-    assert list(tmp_path.iterdir()) == []
-    assert any(ended(server) or time.sleep(0.05) for _ in range(100))
+        # Then it does, in order
+        assert process.stdout.read() == "ended\n"
+    assert process.returncode == 128 + signal.SIGTERM
 
 
 def test_numbers_stand_to_the_right_of_their_names() -> None:
