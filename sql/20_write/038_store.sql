@@ -58,6 +58,7 @@ AS $$
 DECLARE
     number int;
     known bigint[];
+    some_ended boolean;
     fresh new_memory[];
     bare record;
 BEGIN
@@ -78,9 +79,9 @@ BEGIN
         GET DIAGNOSTICS number = ROW_COUNT;
         EXIT WHEN number = cardinality(given);
         SELECT array_agg(nullif(s.memory_id, s.new_id) ORDER BY s.new_id),
-               array_agg(s.g) FILTER (WHERE s.memory_id = s.new_id)
-        INTO known, fresh
-        FROM (SELECT g, g.memory_id AS new_id, m.memory_id
+               array_agg(s.g) FILTER (WHERE s.memory_id = s.new_id), bool_or(s.ended)
+        INTO known, fresh, some_ended
+        FROM (SELECT g, g.memory_id AS new_id, m.memory_id, m.valid_until <= g.valid_from AS ended
               FROM unnest(given) AS g
               LEFT JOIN memory AS m ON m.user_id = _store.user_id
                                    AND m.content_hash = g.content_hash
@@ -112,7 +113,9 @@ BEGIN
             WHERE u.embedding IS NOT NULL;
             PERFORM _store_vectors(user_id, model.model_id, bare.ids, bare.embeddings, false);
         END IF;
-        known := _store_anew(user_id, model, given, known);
+        IF some_ended THEN
+            known := _store_anew(user_id, model, given, known);
+        END IF;
     END IF;
     RETURN known;
 END $$;

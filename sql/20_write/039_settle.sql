@@ -38,18 +38,19 @@ CREATE OR REPLACE FUNCTION _said_again(user_id text, known bigint, given new_mem
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    stored memory;
     said jsonb := jsonb_strip_nulls(jsonb_build_object(
         'data', nullif(given.data, '{}'), 'summary', given.summary));
     waits boolean;
     confirmed outcome;
 BEGIN
     IF given.position IS NULL THEN
-        SELECT m.* INTO stored FROM memory AS m
-        WHERE m.user_id = _said_again.user_id AND m.memory_id = known;
-        waits := stored.status = 'pending';
-        IF stored.status = 'active' AND given.valid_until > stored.valid_from
-           AND stored.valid_from <= given.valid_from + interval '1 millisecond'
+        waits := 'pending' = (SELECT m.status FROM memory AS m
+                              WHERE m.user_id = _said_again.user_id AND m.memory_id = known);
+        IF given.valid_until IS NOT NULL AND EXISTS (
+            SELECT FROM memory AS m
+            WHERE m.user_id = _said_again.user_id AND m.memory_id = known AND m.status = 'active'
+              AND m.valid_from < given.valid_until
+              AND m.valid_from <= given.valid_from + interval '1 millisecond')
         THEN
             said := said || jsonb_build_object('valid_until', given.valid_until);
         END IF;
