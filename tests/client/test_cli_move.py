@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
+from psycopg.conninfo import make_conninfo
 from tests.client.test_importers import ITEM, MEM0
 from tests.moving import export, live
 from tests.rows import row_counts, set_to
@@ -61,6 +63,23 @@ def test_an_export_goes_through_a_pipe(memoir: Call) -> None:
     assert memoir("import", "-", "--user", "bob", stdin=done.stdout).exit_code == 0
     again = memoir("import", "-", "--user", "bob", stdin=done.stdout)
     assert again.stdout == "this file was imported for user bob before: nothing is changed\n"
+
+
+def test_an_import_may_wait_for_longer_than_transactions_are_let(
+    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow:
+        name, dimensions = "slow", 2
+
+        def embed(self, texts: list[str]) -> list[list[float]]:
+            time.sleep(0.3)
+            return [[1.0, 2.0]] * len(texts)
+
+    monkeypatch.setattr("pgmemoir.steps.default_embedder", Slow)
+    impatient = make_conninfo(dsn, options="-c idle_in_transaction_session_timeout=250ms")
+    file = write(tmp_path, "m.jsonl", {"content": "likes tea", "kind": "fact"})
+    done = CliRunner().invoke(cli.main, ["--dsn", impatient, "import", file])
+    assert done.stdout.startswith("jsonl: 1 memory stored")
 
 
 @pytest.mark.usefixtures("lived")

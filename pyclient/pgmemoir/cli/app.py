@@ -117,8 +117,14 @@ class App:
         return []
 
     def connect(self, *, autocommit: bool = True) -> psycopg.Connection[Any]:
-        """A connection to a database with the schema of this version."""
-        return connect(self.address, autocommit=autocommit)
+        """A connection to a database with the schema of this version.
+
+        A transaction waits as long as it takes for models, and for who reads what is exported.
+        """
+        conn = connect(self.address, autocommit=autocommit)
+        if not autocommit:
+            conn.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        return conn
 
     @contextmanager
     def memoir(self) -> Iterator[Memoir]:
