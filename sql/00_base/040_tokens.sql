@@ -116,7 +116,7 @@ END $$;
 -- English with dashes and curly quotes, as models and telephones write it, is read as ASCII.
 CREATE OR REPLACE FUNCTION _tokens_unicode(content text) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT
-    SET search_path FROM CURRENT SET standard_conforming_strings = on
+    SET search_path FROM CURRENT
 AS $$
 DECLARE
     -- Without what is not seen: a soft hyphen, or a space of no width that came with copied text.
