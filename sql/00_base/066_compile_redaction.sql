@@ -64,7 +64,7 @@ CREATE OR REPLACE FUNCTION _look(signs text[]) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT string_agg(
-        CASE WHEN s.sign ~ U&'^(?:[]|?[\0080-\+10FFFF]|[\0080-\+10FFFF]-)+$'
+        CASE WHEN s.sign ~ '^(?:[]|?[\u0080-\U0010FFFF]|[\u0080-\U0010FFFF]-)+$'
              THEN 'octet_length(content) > length(content) AND ' ELSE '' END
         || format('content ~ %L', s.sign), ' AND ' ORDER BY s.place)
     FROM unnest(signs) WITH ORDINALITY AS s (sign, place);
