@@ -3,7 +3,7 @@
 -- Signs are regular expressions of their own, small and without groups: in one their states
 -- multiply, and it takes 19 µs where they take 8 (LoCoMo turns of 150 characters). Rules without a
 -- context are one expression a kind, and so on: a connection keeps 32 compiled expressions, and to
--- make all of these again takes 28 ms.
+-- make all of these again takes 140 ms, of which the keys of 55 services take 110.
 
 -- The expression of a rule: group 1 stays, group 2 is the secret; without groups, which is faster,
 -- all of it is.

@@ -31,7 +31,9 @@ _SHOWN_ELSEWHERE = ("content", "retired_at")
     help="pending, active, superseded, archived, forgotten, or all; may be repeated.",
 )
 @click.option("--since", type=parse_time, metavar="TIME", help="Made at this time or later.")
-@click.option("--until", type=parse_time, metavar="TIME", help="Made at this time or before.")
+@click.option(
+    "--until", type=parse_time, metavar="TIME", help="Made up to this time; a day is its beginning."
+)
 @click.option("--search", help="Words that are in it; memoir search goes by meaning.")
 @click.option("--subject", help="The slot it fills.")
 @click.option("--session", help="The conversation it comes from.")

@@ -141,7 +141,9 @@ def explain(app: App, /, query: str, as_json: bool, **asked: Any) -> None:
 )
 @click.option("--kind", "kinds", multiple=True, help="Only these kinds; may be repeated.")
 @click.option("--from", "since", type=parse_time, metavar="TIME", help="Only from this time on.")
-@click.option("--until", type=parse_time, metavar="TIME", help="Only up to this time.")
+@click.option(
+    "--until", type=parse_time, metavar="TIME", help="Only up to this time; a day is its beginning."
+)
 @click.option("--limit", type=click.IntRange(1, 20), default=5, show_default=True, help="Results.")
 @click.option(
     "--minimum", type=click.FloatRange(0, 1), default=0.6, show_default=True, help="Relevance."
