@@ -209,14 +209,16 @@ def benchmark(
 
 
 def _json(figures: Figures) -> str:
-    """One object; what was not measured is null."""
+    """One object, of numbers of four decimals; what was not measured is null."""
 
     def known(value: Any) -> Any:
         if isinstance(value, dict):
             return {name: known(each) for name, each in value.items()}
         if isinstance(value, list):
             return [known(each) for each in value]
-        return None if isinstance(value, float) and isnan(value) else value
+        if isinstance(value, float):
+            return None if isnan(value) else round(value, 4)
+        return value
 
     return json.dumps(known(figures), ensure_ascii=False)
 
