@@ -189,6 +189,26 @@ BEGIN
     RETURN result;
 END $$;
 
+-- What the user has tagged stays tagged in the memory that takes its place.
+CREATE OR REPLACE FUNCTION _hand_tags_on(user_id text, from_ids bigint[], to_id bigint)
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET enable_seqscan = off
+AS $$
+DECLARE
+    tags text[];
+    weights float8[];
+BEGIN
+    SELECT array_agg(k.keyword), array_agg(k.weight) INTO tags, weights
+    FROM unnest(from_ids) AS f (id)
+    JOIN keyword AS k ON k.user_id = _hand_tags_on.user_id AND k.memory_id BETWEEN f.id AND f.id
+    WHERE k.origin = 'user_tag';
+    IF tags IS NOT NULL THEN
+        PERFORM _write_keywords(user_id, array_fill(to_id, ARRAY[cardinality(tags)]), tags,
+                                weights, 'user_tag');
+    END IF;
+END $$;
+
 -- Adds the new memory of a decision, and does what it says with those it is about.
 CREATE OR REPLACE FUNCTION _apply_new(
     user_id text, model embedding_model, given new_memory, decision jsonb, targets bigint[],
@@ -217,6 +237,7 @@ BEGIN
         WHEN 'MERGE' THEN
             PERFORM _derive(user_id, array_fill(result.memory_id, ARRAY[cardinality(targets)]),
                             targets, changes);
+            PERFORM _hand_tags_on(user_id, targets, result.memory_id);
             result := _outcome('MERGE', result.memory_id, coalesce(reason, 'merged'), targets);
         ELSE
             result := _supersede_all(user_id, targets, result.memory_id, given.origin, reason,
@@ -408,8 +429,9 @@ COMMENT ON FUNCTION apply_decisions(jsonb, text, text, halfvec[], text, timestam
     'from. at: when that became known (default now). Returns place (from 1); action: what was '
     'done, ADD, UPDATE, SUPERSEDE, MERGE, FORGET, PENDING or NOOP; memory_id: the memory that '
     'holds it now, NULL where memory is off or the session temporary; other_ids: the memories it '
-    'superseded, merged or relates to; reason; run_id: of all changes, for undo_run(). Nothing is '
-    'deleted: DELETE forgets, or with content supersedes. Errors name the place (decisions[0] is '
+    'superseded, merged or relates to; reason; run_id: of all changes, for undo_run(). A merge of '
+    'several has the keywords the user tagged them with. Nothing is deleted: DELETE forgets, or '
+    'with content supersedes. Errors name the place (decisions[0] is '
     'the first): ME015 the schema, ME012 no such memory of this user, ME014 a memory that is not '
     'active or is named twice, ME008 the author or the number of embeddings, and those of '
     'remember(). Source: D1 4.1, D3 4.2, D4 5.8.';

@@ -155,6 +155,19 @@ def test_a_merge_of_several_makes_one_and_archives_them(tx):
     assert related(tx, row.memory_id) == [("derived_from", id_) for id_ in ids]
 
 
+def test_a_merge_of_several_has_what_the_user_tagged_them_with(tx):
+    one = remember(tx, "drinks tea", keywords=["morning"])
+    two = remember(tx, "likes espresso", keywords=["morning", "italy"])
+    decision = {"action": "MERGE", "memory_ids": [one, two], "content": "drinks tea and espresso"}
+    (row,) = apply(tx, decision | {"keywords": ["drinks"]})
+    tags = "SELECT keyword, origin FROM memoir.keyword WHERE memory_id = %s AND origin <> 'system'"
+    assert dict(tx.execute(tags, (row.memory_id,)).fetchall()) == {
+        "morning": "user_tag",
+        "italy": "user_tag",
+        "drinks": "llm",
+    }
+
+
 def test_a_merge_in_a_slot_takes_the_slot_over(tx):
     one = remember(tx, "uses Vue", subject="user.framework")
     two = remember(tx, "builds pages with Vue 3")
