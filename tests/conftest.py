@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
 import psycopg
@@ -63,6 +64,16 @@ KEPT_MEMORY = {
 # Who asks for one of these is told of a server, or which version it is to have.
 OF_A_SERVER = {"server", "installed", "pytestconfig"}
 
+# Of a test with more cases an older PostgreSQL gets the first, the last and each fifth. But all of
+# those of what versions do differently: regular expressions and Unicode, plans, rights, psql.
+MANY = 12
+IN_FULL = (
+    "tests/00_base/",
+    "tests/20_write/test_what_is_read.py",
+    "tests/95_access/",
+    "tests/story/",
+)
+
 
 class Server(NoopExecutor):
     """Where the throw-away server is, in the form pytest-postgresql wants it."""
@@ -74,10 +85,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--pg", type=int, choices=(18, 16), default=18, help="major version of PostgreSQL"
     )
+    parser.addoption(
+        "--all-cases", action="store_true", help="as many examples and cases with 16 as with 18"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    examples.load(config.getoption("pg"))
+    examples.load(_version_of_examples(config))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -90,12 +104,35 @@ def pytest_collection() -> Generator[None, object, object]:
     return collected
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for no server ``once``, as files about Python alone mark themselves."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
+    """Mark what asks for no server ``once``, as files about Python alone mark themselves.
+
+    Of what ``-m`` and ``-k`` have chosen then, an older version gets a part.
+    """
     for item in items:
         if OF_A_SERVER.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.once)
+    yield
+    if _version_of_examples(config) < 18:
+        tests = groupby(items, lambda item: item.nodeid.partition("[")[0])
+        kept = [case for test, cases in tests for case in _some(test, list(cases))]
+        config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+        items[:] = kept
+
+
+def _version_of_examples(config: pytest.Config) -> int:
+    """The version that gets as many examples and cases as this run has."""
+    return 18 if config.getoption("all_cases") else config.getoption("pg")
+
+
+def _some(test: str, cases: list[pytest.Item]) -> list[pytest.Item]:
+    """The cases of a test that an older version gets."""
+    if len(cases) <= MANY or test.startswith(IN_FULL):
+        return cases
+    return [*cases[:-1:5], cases[-1]]
 
 
 def pytest_report_header(config: pytest.Config) -> str:

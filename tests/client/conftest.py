@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,6 +94,17 @@ def api() -> Iterator[OpenAIServer]:
     """A server that speaks OpenAI's protocol."""
     with OpenAIServer() as made:
         yield made
+
+
+def in_a_process(dsn: str, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Calls the command line as a shell does."""
+    return subprocess.run(
+        [sys.executable, "-c", "from pgmemoir.cli import main; main()", *arguments],
+        env={**os.environ, "MEMOIR_DSN": dsn, "PYTHONIOENCODING": "utf-8", **settings},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from click.testing import Result
 
 from pgmemoir import BadSource, Memoir, sources
 
+pytestmark = pytest.mark.once
+
 TABLE = "CREATE TABLE ticket (id int PRIMARY KEY, title text, changed timestamptz DEFAULT now())"
 SLOW = "SELECT g AS source_id, 'tea' AS content FROM generate_series(1, 1e9) AS g WHERE g < 0"
 GOOD = "SELECT id AS source_id, title AS content FROM public.ticket"

@@ -56,6 +56,8 @@ from pgmemoir.jobs import Finish, Jobs
 from pgmemoir.lanes import Pause
 from pgmemoir.worker import Options, Worker
 
+pytestmark = pytest.mark.once
+
 Log = list[dict[str, Any]]
 Work = Callable[..., Log]
 
@@ -182,7 +184,6 @@ SILENCE = (
 )
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
@@ -209,7 +210,6 @@ def test_an_embedder_that_fails_loses_nothing(
     assert (without_vector(db), errors(db)) == (0, [])
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
@@ -579,7 +579,6 @@ def test_jobs_of_a_killed_worker_are_done_by_another_and_once(
     assert len(from_model(db)) == 30
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT", "SIGHUP"])
 def test_a_signal_lets_it_end_what_it_has_begun(
     db: psycopg.Connection,
@@ -601,7 +600,6 @@ def test_a_signal_lets_it_end_what_it_has_begun(
     assert entries[-1]["event"] == "stop"
 
 
-@pytest.mark.once
 def test_the_command_fails_when_an_attempt_did(
     db: psycopg.Connection, dsn: str, api: OpenAIServer
 ) -> None:

@@ -44,6 +44,7 @@ def _name(dsn: str) -> str:
         return conn.info.dbname
 
 
+@pytest.mark.once
 def test_two_processes_at_once_get_the_same_server(home, version):
     command = [sys.executable, "-c", START, str(home), str(version)]
     racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -52,6 +53,7 @@ def test_two_processes_at_once_get_the_same_server(home, version):
     assert _name(said.pop()) == "memoir"
 
 
+@pytest.mark.once
 def test_it_survives_the_process_that_started_it(home, version):
     embedded.stop(home)
     subprocess.run([sys.executable, "-c", START, str(home), str(version)], check=True)
@@ -137,6 +139,7 @@ def test_a_gitignore_that_says_something_else_stays(home, version):
     assert (home / ".gitignore").read_text() == "build/\n"
 
 
+@pytest.mark.once
 def test_a_path_too_long_for_a_socket_works(version):
     with folder_of_a_server() as top:
         dsn = embedded.start(top / ("long" * 25), version)

@@ -1,0 +1,192 @@
+"""The command line where it tells of the database: ``memoir migrate``, ``psql`` and ``doctor``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner, Result
+from psycopg.conninfo import make_conninfo
+from tests.client.conftest import in_a_process
+
+from pgmemoir import cli
+from pgmemoir.cli.database import psql_call
+
+Call = Callable[..., Result]
+
+
+def test_migrate_down_asks_first(memoir: Call, db: psycopg.Connection) -> None:
+    assert memoir("migrate", "down", "0", stdin="n\n").exit_code == 1
+    assert db.execute("SELECT memoir.pgmemoir_version()").fetchone()
+
+
+def test_psql_gets_the_search_path_the_user_and_no_password(dsn: str) -> None:
+    address, environment = psql_call(f"{dsn} password=s3cret-word", "ada lovelace")
+    assert "s3cret-word" not in address
+    assert environment["PGPASSWORD"] == "s3cret-word"
+    with psycopg.connect(address) as conn:
+        assert conn.execute("SHOW search_path").fetchone() == ('"$user", public, memoir, public',)
+        assert conn.execute("SHOW memoir.user_id").fetchone() == ("ada lovelace",)
+
+
+@pytest.mark.parametrize("user", ["eve\t-cmemoir.user_id=ada", "eve\n\v\f\r\\ x", "认证\u3000"])
+def test_psql_takes_all_of_a_user_for_his_name(dsn: str, user: str) -> None:
+    address, _ = psql_call(dsn, user)
+    with psycopg.connect(address) as conn:
+        assert conn.execute("SHOW memoir.user_id").fetchone() == (user,)
+
+
+def test_a_table_made_in_psql_is_the_applications(dsn: str, db: psycopg.Connection) -> None:
+    done = in_a_process(dsn, "psql", "-qc", "CREATE TABLE tasks (id int PRIMARY KEY, title text)")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert db.execute("SELECT to_regclass('public.tasks') IS NOT NULL").fetchone() == (True,)
+
+
+def test_psql_runs_what_it_is_given(dsn: str) -> None:
+    plain = dsn.replace("sslcertmode=allow", "")  # an older psql does not know it
+    done = in_a_process(plain, "psql", "-Atc", "SELECT name FROM mode WHERE name = 'plan'")
+    assert done.stdout == "plan\n", done.stderr
+
+
+def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
+    done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor", "--json"])
+    checks: list[dict[str, Any]] = json.loads(done.stdout)
+    assert {check["state"] for check in checks} == {"ok"}
+    assert done.exit_code == 0
+    client = ["server", "pgvector", "migrations", "objects", "version", "embedder", "model"]
+    database = ["roles", "security", "settings", "memories", "sources", "upkeep", "indexes"]
+    storage = ["bloat", "unlogged", "statistics", "partitions"]
+    expected = [*client, *database, *storage, "jobs", "recall"]
+    assert [check["name"] for check in checks] == expected
+
+
+def test_dates_may_look_otherwise_to_the_role(
+    memoir: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c DateStyle=German")
+    assert memoir("migrate").stdout == "up to date\n"
+    assert memoir("migrate", "status").exit_code == 0
+    assert memoir("doctor").exit_code == 0
+
+
+def test_doctor_tells_names_without_what_drives_the_terminal(
+    memoir: Call, db: psycopg.Connection
+) -> None:
+    db.execute("SELECT memoir.use_model(%s, 8)", ["red\x9b31m\x07"])
+    said = memoir("doctor").stdout
+    assert "red31m" in said
+    assert not set(said) & {"\x9b", "\x07"}
+
+
+def test_doctor_warns_of_memories_without_vectors(memoir: Call) -> None:
+    memoir("remember", "words only")
+    done = memoir("doctor")
+    assert "warn  memories    1 active, 1 without a vector" in done.stdout
+    assert done.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("status = 'waiting'", "warn  jobs        1 waiting, 0 dead, chat model none"),
+        ("status = 'dead'", "warn  jobs        0 waiting, 1 dead, chat model none"),
+        ("status = 'done'", "ok    jobs        0 waiting, 0 dead, chat model none"),
+    ],
+)
+def test_doctor_tells_how_the_jobs_stand(
+    memoir: Call, db: psycopg.Connection, change: str, said: str
+) -> None:
+    db.execute("SELECT memoir.enqueue('rolling_summary')")
+    db.execute(f"UPDATE memoir.job SET {change}")
+    assert said in memoir("doctor").stdout
+
+
+def test_doctor_misses_the_worker(
+    memoir: Call, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMOIR_CHAT_MODEL", "m")
+    db.execute("SELECT memoir.enqueue('rolling_summary')")
+    assert "ok    jobs        1 waiting, 0 dead, chat model openai/m" in memoir("doctor").stdout
+    db.execute("UPDATE memoir.job SET created_at = '2026-01-02 03:04+00'")
+    assert "The oldest waits since 2026-01-02 03:04. Run: memoir worker" in memoir("doctor").stdout
+
+
+def test_doctor_finds_the_embedder_that_does_not_fit(dsn: str, db: psycopg.Connection) -> None:
+    db.execute("SELECT memoir.use_model('another', 8)")
+    done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"])
+    assert "fail  model       another filled this database" in done.stdout
+    assert done.exit_code == 1
+
+
+def test_doctor_shows_an_error_without_the_text_of_the_function(
+    dsn: str, db: psycopg.Connection
+) -> None:
+    db.execute("ALTER TABLE memoir.trace RENAME line TO gone")
+    said = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"]).stdout
+    assert "fail  recall      column t.line does not exist\n" in said
+    assert "DECLARE" not in said
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "advice"),
+    [
+        ("ALTER SCHEMA memoir RENAME TO \"Old\"", "migrations  pgmemoir is in schema \"Old\"",
+         "ALTER SCHEMA \"Old\" RENAME TO memoir;"),
+        ("TRUNCATE memoir.migration", "migrations  functions are here, but no rows of memoir.migra",
+         "Restore the database, at least schema memoir"),
+        ("DROP TABLE memoir.access CASCADE", "objects     missing: table access",
+         "Restore the database, at least schema memoir"),
+        ("DROP FUNCTION memoir.recall CASCADE", "objects     missing: function memoir.recall(",
+         "Run: memoir --dsn <connection string> migrate up --anew"),
+        ("DROP EXTENSION vector CASCADE", "pgvector    the extension vector is not installed",
+         "Restore the database, at least schema memoir"),
+    ],
+)  # fmt: skip
+def test_doctor_tells_what_is_left_of_an_installation(
+    dsn: str, db: psycopg.Connection, change: str, said: str, advice: str
+) -> None:
+    db.execute("SET client_min_messages = error")
+    db.execute(change)
+    done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"])
+    assert f"fail  {said}" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith(f"{'':18}{advice}")
+    assert (done.exit_code, done.exception.__class__) == (1, SystemExit)
+
+
+def test_doctor_tells_what_was_rewritten_and_migrate_puts_it_back(
+    memoir: Call, db: psycopg.Connection
+) -> None:
+    db.execute(
+        "CREATE OR REPLACE FUNCTION memoir._redact_signed(content text) RETURNS text"
+        " LANGUAGE sql AS 'SELECT content'"
+    )
+    said = memoir("doctor")
+    assert (
+        "warn  objects     rewritten by hand: function memoir._redact_signed(text)" in said.stdout
+    )
+    assert memoir("migrate", "up", "--anew").exit_code == 0
+    assert "ok    objects" in memoir("doctor").stdout
+
+
+def test_doctor_tells_of_a_limit_too_short_for_it(dsn: str) -> None:
+    limited = make_conninfo(dsn, options="-c statement_timeout=1ms")
+    said = CliRunner().invoke(cli.main, ["--dsn", limited, "doctor"]).stdout
+    assert "canceling statement due to statement timeout" in said
+    assert "Give --dsn options='-c statement_timeout=0'" in said
+
+
+def test_doctor_says_what_is_missing(empty_dsn: str) -> None:
+    done = CliRunner().invoke(cli.main, ["--dsn", empty_dsn, "doctor"])
+    assert "fail  pgvector    the extension vector is not installed" in done.stdout
+    assert done.exit_code == 1
+
+
+@pytest.mark.parametrize("role", ["reader", "agent", "worker", "admin"])
+def test_doctor_examines_what_a_role_may_see(dsn: str, role: str) -> None:
+    address = make_conninfo(dsn, options=f"-c role=memoir_{role} -c memoir.user_id=ada")
+    said = CliRunner().invoke(cli.main, ["--dsn", address, "doctor"]).stdout
+    assert [line for line in said.splitlines() if line.startswith("fail")] == []
+    assert ("skip  memories    hidden from" in said) == (role in ("reader", "agent"))
