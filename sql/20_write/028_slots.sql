@@ -53,6 +53,7 @@ BEGIN
 END $$;
 
 -- Ends a memory where another begins; that is known from known_at on, and true from ends_at on.
+-- What made way already was known until then, however early its end is put since.
 CREATE OR REPLACE FUNCTION _end_at(
     user_id text, memory_id bigint, ends_at timestamptz, known_at timestamptz, author text,
     reason text, run_id bigint, change_id bigint) RETURNS boolean
@@ -64,7 +65,7 @@ DECLARE
 BEGIN
     SELECT jsonb_build_object(
         'status', 'superseded', 'valid_until', least(m.valid_until, ends_at),
-        'retired_at', least(m.retired_at, m.valid_until,
+        'retired_at', least(CASE m.status WHEN 'active' THEN m.valid_until ELSE m.retired_at END,
                             greatest(m.created_at, known_at, ends_at)))
     INTO new_values
     FROM memory AS m

@@ -87,6 +87,14 @@ def test_what_was_not_known_then_is_not_recalled_as_of_then(tx):
     assert known(tx, 5) == [REACT]
 
 
+def test_of_two_that_arrive_late_neither_changes_what_was_known_before(tx):
+    choose(tx, VUE, 30)
+    choose(tx, REACT, 10)
+    choose(tx, SVELTE, 3, valid_from=ago(days=20))
+    choose(tx, "builds with Solid", 2, valid_from=ago(days=25))
+    assert [known(tx, at) for at in (22, 15, 5)] == [[VUE], [VUE], [REACT]]
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_what_is_announced_is_not_so_before(tx, order):
     for content, told, begins in [(VUE, 30, 30), (REACT, 20, 10)][::order]:
@@ -99,6 +107,13 @@ def test_the_oldest_may_arrive_last(tx):
     choose(tx, VUE, 30)
     assert slot(tx) == [(VUE, "superseded", 30, 10), (REACT, "active", 10, None)]
     assert known(tx, 20) == [VUE]
+
+
+def test_the_middle_one_may_arrive_last(tx):
+    choose(tx, VUE, 30)
+    choose(tx, SVELTE, 10)
+    choose(tx, REACT, 20)
+    assert [known(tx, at) for at in (25, 15, 5)] == [[VUE], [REACT], [SVELTE]]
 
 
 def test_of_two_of_the_same_moment_the_later_one_wins(tx):
