@@ -285,7 +285,7 @@ def _secrets(arguments: Sequence[str]) -> list[str]:
     epilog="TIME: 2025-03-01, 2025-03-01T09:30+02:00 (without an offset UTC), or how long ago: "
     "30m, 12h, 7d, 2w.\n\n"
     "Exit code 0: done. 1: refused, failed, or something was found (conflicts, checks that fail). "
-    "2: the command line is wrong. 3: no database, or pgmemoir is not in it. 130: stopped.",
+    "2: the command line is wrong. 3: no database, or one without pgmemoir. 130: stopped.",
 )
 @click.version_option(__version__, message="pgmemoir %(version)s")
 @click.option(
@@ -300,7 +300,9 @@ def _secrets(arguments: Sequence[str]) -> list[str]:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of the embedded server (MEMOIR_DATA). Default: .memoir",
 )
-@click.option("--user", envvar="MEMOIR_USER", metavar="USER", help="Whose memory (MEMOIR_USER).")
+@click.option(
+    "--user", envvar="MEMOIR_USER", metavar="USER", help="User whose memory it is (MEMOIR_USER)."
+)
 @click.pass_context
 def main(context: click.Context, dsn: str | None, data: Path | None, user: str | None) -> None:
     """Long-term memory for agents, in PostgreSQL."""

@@ -26,7 +26,7 @@ _OPTIONS = (
         type=click.IntRange(1, 256),
         default=BATCH,
         show_default=True,
-        help="Memories of a request.",
+        help="Memories per request.",
     ),
     click.option(
         "--pause",
@@ -37,7 +37,7 @@ _OPTIONS = (
     ),
     click.option("--dry-run", is_flag=True, help="Count and estimate, embed nothing."),
     click.option(
-        "--price", type=click.FloatRange(0), help="Of a million tokens: estimate the cost."
+        "--price", type=click.FloatRange(0), help="Price of a million tokens, to estimate the cost."
     ),
 )
 
@@ -55,12 +55,13 @@ def fill_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def backfill_command(
     app: App, batch: int, pause: float, dry_run: bool, price: float | None
 ) -> None:
-    """Give vectors to the memories that have none.
+    """Compute vectors for the memories that have none.
 
-    A batch is stored before the next begins. Stopped or killed, the next run goes on where this one
-    was. A memory that cannot be embedded is named with the reason, and the rest goes on.
+    Each batch is stored before the next begins. If it is stopped or killed, the next run continues
+    where it was. A memory that cannot be embedded is reported with the reason, and the rest
+    continues.
 
-    Exit code 1 when a memory could not be embedded.
+    Exit code 1 if a memory could not be embedded.
     """
     with app.connect() as conn:
         memories = show_backlog(conn, app.user, price)

@@ -17,13 +17,13 @@ from .output import answer, outcome, parse_object, read_text, table
 @main.command()
 @ID
 @click.option("--content", help="Its text (- reads it from stdin).")
-@click.option("--summary", help='A short form; "" takes it away.')
+@click.option("--summary", help='A short form; "" removes it.')
 @click.option("--importance", type=float, help="0 to 1.")
 @click.option("--confidence", type=float, help="0 to 1.")
 @click.option("--kind", help="task, learning, fact, ...")
-@click.option("--subject", help='The slot it fills; "" takes it away.')
+@click.option("--subject", help='The slot it fills; "" removes it.')
 @click.option("--lifetime", help="core, working (30 days) or temporary (7 days).")
-@click.option("--data", "data_text", metavar="JSON", help="A JSON object instead of the old one.")
+@click.option("--data", "data_text", metavar="JSON", help="A JSON object to replace the old one.")
 @REASON
 @AS_JSON
 @click.pass_obj
@@ -55,7 +55,7 @@ def edit(
 @AS_JSON
 @click.pass_obj
 def supersede(app: App, memory_id: int, by_id: int, reason: str | None, as_json: bool) -> None:
-    """Say that memory NEWER takes the place of memory ID."""
+    """Replace memory ID by memory NEWER."""
     with app.memoir() as memory:
         memory.supersede(memory_id, by_id, reason=reason)
     done = {"memory_id": memory_id, "by_id": by_id}
@@ -97,14 +97,19 @@ def restore(
 
 @main.command()
 @click.argument("memory_id", metavar="[ID]", type=int, required=False)
-@click.option("--run", "run_id", type=int, help="All of one upkeep or call of apply_decisions.")
+@click.option(
+    "--run",
+    "run_id",
+    type=int,
+    help="Everything that one maintain or one call of apply_decisions did.",
+)
 @AS_JSON
 @click.pass_obj
 def undo(app: App, memory_id: int | None, run_id: int | None, as_json: bool) -> None:
-    """Take back the last change of a memory, or all changes of a run.
+    """Undo the last change of a memory, or all changes of a run.
 
-    What the same decision changed goes back with it: a superseded memory is active again. Called
-    again it takes back the change before, at last that the memory was added.
+    Everything the same decision changed is undone with it: a superseded memory is active again.
+    Call it again to undo the change before, and in the end the adding of the memory itself.
     """
     if (memory_id is None) == (run_id is None):
         raise click.UsageError("give the ID of a memory, or --run with the id of a run")
@@ -118,9 +123,9 @@ def undo(app: App, memory_id: int | None, run_id: int | None, as_json: bool) -> 
 @AS_JSON
 @click.pass_obj
 def confirm(app: App, memory_ids: tuple[int, ...], as_json: bool) -> None:
-    """Take up pending memories, all of them or none.
+    """Accept pending memories, all of them or none.
 
-    memoir list --status pending lists what waits.
+    memoir list --status pending lists them.
     """
     with app.memoir() as memory:
         rows = memory.confirm(*memory_ids)

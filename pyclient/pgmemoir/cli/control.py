@@ -22,7 +22,7 @@ _SHARES = {"with_embedding", "with_keywords", "token_utilisation", "hit_rate", "
 @AS_JSON
 @click.pass_obj
 def stats(app: App, as_json: bool) -> None:
-    """Show the numbers of a user's memory."""
+    """Show statistics of a user's memory."""
     with app.memoir() as memory:
         found = memory.stats()
     answer(found, as_json, stats_table)
@@ -33,11 +33,11 @@ def stats(app: App, as_json: bool) -> None:
 @AS_JSON
 @click.pass_obj
 def settings(app: App, changes: tuple[str, ...], as_json: bool) -> None:
-    """Show what the user decided about his memory, or change it.
+    """Show or change what a user decided about memory.
 
-    memory: whether memory is read and written at all. auto_extract: whether memories are drawn
-    from conversations without asking. confirm: whether what an agent or a model adds waits for
-    memoir confirm. show_references: whether blocks name the ids of their memories.
+    memory: whether memory is read and written at all. auto_extract: whether memories are drawn from
+    conversations without asking. confirm: whether what an agent or a model adds waits for memoir
+    confirm. show_references: whether blocks name the ids of their memories.
 
     memoir settings confirm=on auto_extract=off
     """

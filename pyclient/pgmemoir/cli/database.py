@@ -38,7 +38,7 @@ def migrate(context: click.Context, dry_run: bool) -> None:
 @migrate.command()
 @click.argument("target", type=int, required=False)
 @_DRY_RUN
-@click.option("--anew", is_flag=True, help="Put back functions that were dropped or rewritten.")
+@click.option("--anew", is_flag=True, help="Restore functions that were dropped or rewritten.")
 @click.pass_obj
 def up(app: App, target: int | None, dry_run: bool, anew: bool) -> None:
     """Apply the migrations that are missing, up to number TARGET."""

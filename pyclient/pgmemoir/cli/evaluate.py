@@ -54,7 +54,9 @@ def eval_group() -> None:
 @click.option(
     "--budget", "budgets", type=int, multiple=True, help="Tokens; may be repeated; default 800."
 )
-@click.option("--k", type=int, default=10, show_default=True, help="Places of recall and nDCG.")
+@click.option(
+    "--k", type=int, default=10, show_default=True, help="How many places recall and nDCG count."
+)
 @USER
 @AS_JSON
 @click.option(
@@ -97,13 +99,14 @@ def run(
 @USER
 @click.pass_obj
 def import_gold(app: App, file: BinaryIO, gold_set: str | None) -> None:
-    """Make a gold set of a JSONL FILE (- reads it from stdin).
+    """Make a gold set from a JSONL FILE (- reads it from stdin).
 
     A line has a query and what is relevant: ids of memories, or their exact content.
 
     {"query": "which editor?", "relevant": [12, "I use Vim."]}
 
-    All of the file is stored, or nothing; a question that is in the set gets the new answers.
+    All of the file is stored, or nothing; a question that is already in the set gets the new
+    answers.
     """
     name = gold_set or (Path(file.name).stem if file.name != "<stdin>" else "stdin")
     questions = read_gold(file.read())
@@ -125,7 +128,7 @@ def import_gold(app: App, file: BinaryIO, gold_set: str | None) -> None:
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="May be repeated.")
 @click.option("--weight", "weights", multiple=True, metavar="KIND=VALUE", help="May be repeated.")
 @click.option("--mode", help="Only recalls of this mode.")
-@click.option("--all", "show_all", is_flag=True, help="Show recalls that would not change, too.")
+@click.option("--all", "show_all", is_flag=True, help="Also show recalls that would not change.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every recall.")
 @click.pass_obj
 def replay(
@@ -140,8 +143,8 @@ def replay(
     """Show what other settings would have changed in logged recalls.
 
     NAME is threshold, candidate_limit, line_limit, mmr_lambda, mmr_lines, duplicate_at or budget.
-    An e marks the id of an event. Without settings: what the changes of the modes since then
-    mean. Writes nothing.
+    An e marks the id of an event. Without settings, it shows the effect of what changed in the
+    modes since then. Writes nothing.
 
     memoir replay --since 7d --set mmr_lambda=0.9 --weight task=1.5
     """

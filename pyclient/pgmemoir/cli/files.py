@@ -25,7 +25,7 @@ def _folder_options(command: Callable[..., None]) -> Callable[..., None]:
         "--zone",
         default="UTC",
         show_default=True,
-        help="Of days, and of times without an offset: Asia/Shanghai.",
+        help="Time zone of days, and of times without an offset, such as Asia/Shanghai.",
     )
     folder = click.argument("folder", type=click.Path(path_type=Path))
     return folder(DRY_RUN(zone(AS_JSON(click.pass_obj(command)))))
@@ -33,19 +33,19 @@ def _folder_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @main.group()
 def files() -> None:
-    """Memory as files: memory.json and logs of days in a folder."""
+    """Keep memory as files: memory.json and daily logs in a folder."""
 
 
 @files.command("import")
-@click.option("--delete-missing", is_flag=True, help="Forget what was in a file and is no more.")
+@click.option("--delete-missing", is_flag=True, help="Forget what was in a file and no longer is.")
 @_folder_options
 def import_files(
     app: App, folder: Path, dry_run: bool, zone: str, as_json: bool, delete_missing: bool
 ) -> None:
-    """Take the files of FOLDER into memory, all of them or nothing.
+    """Import the files of FOLDER into memory, all of them or none.
 
-    What was edited in memory.json is changed in memory, too, and can be undone; entries that are
-    alike stay side by side. The same files again change nothing.
+    Edits in memory.json change memory, and can be undone. Similar entries stay separate. Importing
+    the same files again changes nothing.
     """
     with _open(app, folder, zone) as found:
         done = found.import_files(dry_run=dry_run, delete_missing=delete_missing)
@@ -54,14 +54,17 @@ def import_files(
 
 
 @files.command("export")
-@click.option("--force", is_flag=True, help="Replace files that say what memory does not know.")
+@click.option(
+    "--force", is_flag=True, help="Replace files even if they say what memory does not know."
+)
 @_folder_options
 def export_files(
     app: App, folder: Path, dry_run: bool, zone: str, as_json: bool, force: bool
 ) -> None:
     """Write memory into the files of FOLDER.
 
-    A file that says the same already is not touched; of one that is replaced NAME.bak stays.
+    A file that already says the same is not touched. If a file is replaced, the old one is kept as
+    NAME.bak.
     """
     with _open(app, folder, zone) as found:
         done = found.export_files(dry_run=dry_run, force=force)
@@ -78,12 +81,12 @@ def export_files(
 
 
 @files.command()
-@click.option("--export", is_flag=True, help="Write memory.json and the logs, too.")
+@click.option("--export", is_flag=True, help="Also write memory.json and the logs.")
 @_folder_options
 def migrate(app: App, folder: Path, dry_run: bool, zone: str, as_json: bool, export: bool) -> None:
-    """Take MEMORY.md and logs/*.md of FOLDER into memory.
+    """Import MEMORY.md and logs/*.md of FOLDER into memory.
 
-    The files stay as NAME.migrated. Stopped halfway nothing is lost: call it again.
+    The files are renamed to NAME.migrated. If it is stopped halfway, nothing is lost: run it again.
     """
     with _open(app, folder, zone) as found:
         done = found.migrate(dry_run=dry_run, export=export)

@@ -30,11 +30,14 @@ _SHOWN_ELSEWHERE = ("content", "retired_at")
     show_default=True,
     help="pending, active, superseded, archived, forgotten, or all; may be repeated.",
 )
-@click.option("--since", type=parse_time, metavar="TIME", help="Made at this time or later.")
+@click.option("--since", type=parse_time, metavar="TIME", help="Created at this time or later.")
 @click.option(
-    "--until", type=parse_time, metavar="TIME", help="Made up to this time; a day is its beginning."
+    "--until",
+    type=parse_time,
+    metavar="TIME",
+    help="Created up to this time; a day means its beginning.",
 )
-@click.option("--search", help="Words that are in it; memoir search goes by meaning.")
+@click.option("--search", help="Words it contains; memoir search finds by meaning.")
 @click.option("--subject", help="The slot it fills.")
 @click.option("--session", help="The conversation it comes from.")
 @click.option(
@@ -70,7 +73,7 @@ def list_command(
 @AS_JSON
 @click.pass_obj
 def show(app: App, memory_id: int, as_json: bool) -> None:
-    """Show one memory, whole."""
+    """Show one memory in full."""
     with app.memoir() as memory:
         found = memory.memory_detail(memory_id)
     answer(found, as_json, detail_text)

@@ -24,7 +24,7 @@ from .output import (
     read_text,
 )
 
-_MODES = "How it is weighted: execute, plan, debug, chat, conversation, ... (table mode)."
+_MODES = "How memories are weighted: execute, plan, debug, chat, conversation, ... (table mode)."
 
 
 def _question_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -34,7 +34,7 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--as-of", type=parse_time, metavar="TIME", help="Recall as it was at that time."
         ),
-        click.option("--session", help="The conversation it belongs to."),
+        click.option("--session", help="The conversation the query belongs to."),
         click.option("--budget", type=int, default=800, show_default=True, help="Tokens."),
         click.option("--mode", default="execute", show_default=True, help=_MODES),
         click.argument("query"),
@@ -49,11 +49,11 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--subject", help="The slot it fills, for example user.editor.")
 @click.option("--importance", type=float, help="0 to 1.")
 @click.option("--summary", help="A short form, used when only that fits.")
-@click.option("--data", "data_text", metavar="JSON", help="A JSON object kept with it.")
+@click.option("--data", "data_text", metavar="JSON", help="A JSON object to store with it.")
 @click.option(
-    "--at", "created_at", type=parse_time, metavar="TIME", help="When it was; default now."
+    "--at", "created_at", type=parse_time, metavar="TIME", help="When it happened; default now."
 )
-@click.option("--valid-from", type=parse_time, metavar="TIME", help="Since when it is true.")
+@click.option("--valid-from", type=parse_time, metavar="TIME", help="From when on it is true.")
 @click.option("--valid-until", type=parse_time, metavar="TIME", help="Until when it is true.")
 @click.option("--session", help="The conversation it comes from.")
 @click.option("--source", help="Where it comes from.")
@@ -64,7 +64,7 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
     type=int,
     multiple=True,
     metavar="ID",
-    help="A memory it sums up; may be repeated.",
+    help="A memory it was made from; may be repeated.",
 )
 @AS_JSON
 @click.pass_obj
@@ -134,15 +134,21 @@ def explain(app: App, /, query: str, as_json: bool, **asked: Any) -> None:
 @main.command()
 @click.argument("query")
 @click.option(
-    "--mode", default="hybrid", show_default=True, help="How: semantic, keyword or hybrid."
+    "--mode",
+    default="hybrid",
+    show_default=True,
+    help="How to search: semantic, keyword or hybrid.",
 )
 @click.option(
-    "--keyword", "keywords", multiple=True, help="Must carry one of these; may be repeated."
+    "--keyword", "keywords", multiple=True, help="Only memories with one of these; may be repeated."
 )
 @click.option("--kind", "kinds", multiple=True, help="Only these kinds; may be repeated.")
 @click.option("--from", "since", type=parse_time, metavar="TIME", help="Only from this time on.")
 @click.option(
-    "--until", type=parse_time, metavar="TIME", help="Only up to this time; a day is its beginning."
+    "--until",
+    type=parse_time,
+    metavar="TIME",
+    help="Only up to this time; a day means its beginning.",
 )
 @click.option("--limit", type=click.IntRange(1, 20), default=5, show_default=True, help="Results.")
 @click.option(
@@ -181,7 +187,7 @@ def search(
 @main.command()
 @click.argument("type")
 @click.argument("payload", metavar="JSON")
-@click.option("--at", type=parse_time, metavar="TIME", help="When it was; default now.")
+@click.option("--at", type=parse_time, metavar="TIME", help="When it happened; default now.")
 @click.pass_obj
 def event(app: App, type: str, payload: str, at: datetime | None) -> None:
     """Record an event of TYPE.

@@ -23,13 +23,13 @@ _NAME = click.argument("name")
 
 @main.group("model")
 def group() -> None:
-    """Go over to another embedding model.
+    """Change to another embedding model.
 
     \b
-    memoir model add NAME --dimensions N   beside the one in use
-    memoir model fill                      with the new embedder; recall goes on with the old one
+    memoir model add NAME --dimensions N   next to the one in use
+    memoir model fill                      with the new embedder; recall still uses the old one
     memoir model switch NAME               one statement; back again the same way
-    memoir model drop OLD                  its vectors
+    memoir model drop OLD                  deletes its vectors
     """
 
 
@@ -56,7 +56,7 @@ def list_models(app: App, as_json: bool) -> None:
 @click.option("--dimensions", type=int, required=True, help="Length of its vectors, 1 to 4000.")
 @click.pass_obj
 def add(app: App, name: str, dimensions: int) -> None:
-    """Add a model beside the one in use.
+    """Add a model next to the one in use.
 
     NAME is what its embedder calls it, such as openai/text-embedding-3-large.
     """
@@ -82,13 +82,13 @@ def fill(
     dry_run: bool,
     price: float | None,
 ) -> None:
-    """Make the vectors of a model that was added.
+    """Compute the vectors of a model that was added.
 
-    The embedder of this environment makes them. Recall goes on with the model in use. A batch is
-    stored before the next begins: stopped or killed, the next run goes on where this one was.
-    Memories that are written meanwhile are filled by it, too, or by the next run.
+    The embedder of this environment makes them. Recall goes on with the model in use. Each batch is
+    stored before the next begins: if it is stopped or killed, the next run continues where it was.
+    Memories written meanwhile are filled too, by this run or the next.
 
-    Exit code 1 when a memory could not be embedded.
+    Exit code 1 if a memory could not be embedded.
     """
     embedder = _embedder_of(name)
     with app.connect() as conn:
@@ -104,7 +104,7 @@ def fill(
 @group.command()
 @_NAME
 @click.option(
-    "--force", is_flag=True, help="Also while memories have no vector of it: words find them."
+    "--force", is_flag=True, help="Switch even if memories lack its vectors: words still find them."
 )
 @click.pass_obj
 def switch(app: App, name: str, force: bool) -> None:
@@ -130,7 +130,8 @@ def switch(app: App, name: str, force: bool) -> None:
 def drop(app: App, name: str) -> None:
     """Delete a model that is not in use, with its vectors.
 
-    Memories stay. In small steps, so that nobody waits. Stopped or killed, the next run goes on.
+    Memories stay. It works in small steps, so that nobody waits. If it is stopped or killed, the
+    next run continues.
     """
     with app.connect() as conn:
         total = next((one.vectors for one in embedding_models.models(conn) if one.name == name), 0)

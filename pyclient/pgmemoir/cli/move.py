@@ -34,8 +34,10 @@ _GZIP = b"\x1f\x8b"
 
 @main.command()
 @click.argument("file", metavar="[FILE]", type=click.Path(dir_okay=False), default="-")
-@click.option("--vectors", is_flag=True, help="With vectors, so that an import embeds nothing.")
-@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.option(
+    "--vectors", is_flag=True, help="Include vectors, so that an import need not compute them."
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @USER
 @click.pass_obj
 def export(app: App, file: str, vectors: bool, force: bool) -> None:
@@ -63,18 +65,18 @@ def export(app: App, file: str, vectors: bool, force: bool) -> None:
 @main.command("import")
 @click.argument("file", metavar="FILE", type=click.Path(dir_okay=False))
 @click.option(
-    "--format", "format", type=click.Choice(FORMATS), help="What FILE is; default: found out."
+    "--format", "format", type=click.Choice(FORMATS), help="Format of FILE; default: detected."
 )
 @USER
 @DRY_RUN
-@click.option("--new-ids", is_flag=True, help="Of an export: give every record a new id.")
-@click.option("--no-vectors", is_flag=True, help="Of an export: leave its vectors out.")
-@click.option("--session", help="Of a conversation: for messages that name none.")
+@click.option("--new-ids", is_flag=True, help="For an export: give every record a new id.")
+@click.option("--no-vectors", is_flag=True, help="For an export: leave its vectors out.")
+@click.option("--session", help="For a conversation: the session of messages that name none.")
 @click.option(
     "--map",
     "pairs",
     metavar="FIELD=COLUMN,...",
-    help="Of CSV and JSONL: which is which, as content=note,created_at=date.",
+    help="For CSV and JSONL: which field is which column, as content=note,created_at=date.",
 )
 @click.option("--keep-users", is_flag=True, help="Store each memory for the user FILE names.")
 @click.pass_obj
@@ -89,11 +91,12 @@ def import_file(
     pairs: str | None,
     keep_users: bool,
 ) -> None:
-    """Store what FILE holds: all of it or nothing.
+    """Import FILE: all of it or nothing.
 
     FILE is an export of memoir, a conversation (JSON or JSONL: each message becomes a memory),
     memories of mem0 (its get_all), items of a LangGraph store, or rows with the fields of a memory
-    (CSV or JSONL). - reads stdin; .gz is unpacked. The same file again adds only what is new.
+    (CSV or JSONL). - reads stdin; .gz is unpacked. Importing the same file again adds only what is
+    new.
     """
     mapping = _mapping(pairs)
     check_mapping(mapping)

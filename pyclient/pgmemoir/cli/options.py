@@ -20,9 +20,9 @@ def _of_user(help: str) -> Callable[[_Command], _Command]:
     return click.option("--user", expose_value=False, callback=set_user, help=help)
 
 
-USER = _of_user("Whose memory, as memoir --user.")
+USER = _of_user("User, same as memoir --user.")
 
-USER_OR_ALL = _of_user("Whose memory, as memoir --user; default everybody's.")
+USER_OR_ALL = _of_user("User, same as memoir --user; default: all users.")
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -34,7 +34,7 @@ LIMIT = click.option(
     "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Rows."
 )
 
-AFTER = click.option("--after", metavar="PLACE", help="Go on behind a page, as it says itself.")
+AFTER = click.option("--after", metavar="PLACE", help="Continue after a page, which prints PLACE.")
 
 ID = click.argument("memory_id", metavar="ID", type=int)
 

@@ -31,7 +31,7 @@ def purge(
 ) -> None:
     """Delete memories for good, or everything of a user.
 
-    It cannot be undone: memoir forget can. Shows what there is, and asks before it deletes.
+    This cannot be undone; memoir forget can. Shows what would be deleted, and asks first.
     """
     if bool(memory_ids) == user_data:
         raise click.UsageError("give the ids of memories, or --user-data")

@@ -42,23 +42,25 @@ def group() -> None:
     help="One SELECT instead of RELATION; pulled, not followed.",
 )
 @click.option(
-    "--content", metavar="COLUMNS", help="What it says: title,description; default content."
+    "--content", metavar="COLUMNS", help="The text, such as title,description; default content."
 )
 @click.option("--source-id", metavar="COLUMNS", help="The key; default the primary key.")
-@click.option("--user-id", help="The one user whose rows they are.")
-@click.option("--user-column", help="The column that says whose row it is; default user_id.")
-@click.option("--created-at", metavar="COLUMN", help="When it was; default created_at.")
-@click.option("--changed-at", metavar="COLUMN", help="Of a view: only newer rows are pulled.")
+@click.option("--user-id", help="The one user to whom all rows belong.")
+@click.option("--user-column", help="The column that names the user of a row; default user_id.")
+@click.option("--created-at", metavar="COLUMN", help="When it happened; default created_at.")
+@click.option(
+    "--changed-at",
+    metavar="COLUMN",
+    help="For a view: when a row changed, to pull only newer rows.",
+)
 @click.option("--summary", metavar="COLUMN", help="A short form.")
 @click.option("--importance", metavar="COLUMN", help="0 to 1.")
-@click.option("--data", metavar="COLUMNS", help="What is kept beside: status,priority.")
+@click.option("--data", metavar="COLUMNS", help="What else to keep, such as status,priority.")
 @click.option("--subject", metavar="COLUMN", help="What it is about.")
 @click.option("--status", metavar="COLUMN", help="active, archived or forgotten.")
 @click.option("--valid-until", metavar="COLUMN", help="Until when it is true.")
-@click.option("--type", "type_", metavar="COLUMN", help="Of events: what happened; default type.")
-@click.option(
-    "--payload", metavar="COLUMNS", help="Of events: what to tell of it; default payload."
-)
+@click.option("--type", "type_", metavar="COLUMN", help="For events: what happened; default type.")
+@click.option("--payload", metavar="COLUMNS", help="For events: the details; default payload.")
 @click.option(
     "--on-delete",
     default="forget",
@@ -88,9 +90,9 @@ def attach(
 ) -> None:
     """Attach a table or view as a source of memories of KIND.
 
-    NAME is what the source is called, RELATION the table or view. A table is followed in the
-    transactions that change it. Its rows of now are read by memoir source fill. A table that is
-    busy is tried again for some seconds.
+    NAME is what the source is called, RELATION the table or view. A table is followed within the
+    transactions that change it. memoir source fill reads the rows it already has. If the table is
+    busy, this is tried again for some seconds.
     """
     if (relation is None) == (query is None):
         raise click.UsageError("give either RELATION or --query FILE")
@@ -120,25 +122,25 @@ def attach(
 
 @group.command()
 @_NAME
-@click.option("--anew", is_flag=True, help="From the first row, and forget what is gone.")
-@click.option("--batch", type=int, help="Rows a transaction; default 1000.")
+@click.option("--anew", is_flag=True, help="Start from the first row, and forget what is gone.")
+@click.option("--batch", type=int, help="Rows per transaction; default 1000.")
 @click.pass_obj
 def fill(app: App, name: str, anew: bool, batch: int | None) -> None:
-    """Take over the rows that a source has already.
+    """Take in the rows that a source already has.
 
-    Stopped, the next call goes on. Exit code 1 when rows could not be taken over.
+    If it is stopped, the next call continues. Exit code 1 if rows could not be taken in.
     """
     _read(app, name, changes=False, anew=anew, most=batch)
 
 
 @group.command()
 @_NAME
-@click.option("--batch", type=int, help="Rows a transaction; default 1000.")
+@click.option("--batch", type=int, help="Rows per transaction; default 1000.")
 @click.pass_obj
 def pull(app: App, name: str, batch: int | None) -> None:
-    """Take over what changed in a view or query.
+    """Take in what changed in a view or query.
 
-    Rows that failed before are tried again. Exit code 1 when rows could not be taken over.
+    Rows that failed before are tried again. Exit code 1 if rows could not be taken in.
     """
     _read(app, name, changes=True, anew=False, most=batch)
 

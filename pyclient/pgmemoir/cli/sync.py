@@ -22,15 +22,20 @@ _LONGEST_LIST = 40
 
 @main.command("sync")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--ours", is_flag=True, help="Of a conflict take the file's side.")
-@click.option("--theirs", is_flag=True, help="Of a conflict take the database's side.")
+@click.option("--ours", is_flag=True, help="On a conflict, take the file's side.")
+@click.option("--theirs", is_flag=True, help="On a conflict, take the database's side.")
 @DRY_RUN
 @click.option(
     "--allow-deletions",
     is_flag=True,
     help="Forget what is missing even if it is more than half of a file.",
 )
-@click.option("--watch", "watched", is_flag=True, help="Go on whenever a file or a memory changes.")
+@click.option(
+    "--watch",
+    "watched",
+    is_flag=True,
+    help="Keep running, and sync whenever a file or a memory changes.",
+)
 @USER
 @AS_JSON
 @click.pass_obj
@@ -47,13 +52,13 @@ def sync_command(
     """Merge memory.md and learnings.md in DIR and the database.
 
     A bullet is a memory, of the kind that the heading above it names. What was edited, added or
-    deleted on one side is taken over by the other. What was changed on both sides is a conflict:
-    it is listed, and both sides stay. What is deleted from a file is forgotten; memoir restore
-    brings it back, and memoir undo --run takes a whole sync back.
+    deleted on one side is applied to the other. What was changed on both sides is a conflict: it is
+    listed, and both sides stay. What is deleted from a file is forgotten; memoir restore brings it
+    back, and memoir undo --run undoes a whole sync.
 
-    DIR/.memoir-sync holds what the last sync agreed on; without it nothing is taken for deleted.
+    DIR/.memoir-sync holds what the last sync agreed on; without it nothing counts as deleted.
 
-    Exit code 1 when there are conflicts.
+    Exit code 1 if there are conflicts.
     """
     if watched and dry_run:
         raise click.UsageError("--watch changes files and memories: leave --dry-run out")

@@ -26,10 +26,10 @@ _LABEL = 40
 @AS_JSON
 @click.pass_obj
 def maintain(app: App, dry_run: bool, as_json: bool) -> None:
-    """Forget what has had its time, keep recall fast, and report.
+    """Forget what is due, keep recall fast, and report.
 
-    Nobody waits for it: memories can be stored and recalled meanwhile. Stopped halfway nothing is
-    lost, and the next run goes on. Run it once a day, and after loading many memories.
+    It blocks nobody: memories can be stored and recalled meanwhile. If it is stopped halfway,
+    nothing is lost, and the next run continues. Run it once a day, and after loading many memories.
     """
     everybody = app.user is None
     done: list[Maintained] = []

@@ -20,7 +20,7 @@ _TIMEOUT = 120.0
 
 
 @main.command()
-@click.option("--once", is_flag=True, help="Do what waits, then end.")
+@click.option("--once", is_flag=True, help="Do the waiting jobs, then exit.")
 @click.option(
     "--kinds", metavar="KIND,...", help="Only jobs of these kinds, for example embed,extract."
 )
@@ -36,7 +36,7 @@ _TIMEOUT = 120.0
     type=click.FloatRange(0.1, 3600),
     default=Options.poll,
     show_default=True,
-    help="Seconds after which an idle worker looks again.",
+    help="Seconds after which an idle worker polls again.",
 )
 @click.option("--model", help="The chat model (MEMOIR_CHAT_MODEL).")
 @click.option("--name", default="", help="Its name in the queue. Default: host and process.")
@@ -52,18 +52,18 @@ _TIMEOUT = 120.0
     type=click.FloatRange(0, 3600),
     default=Options.grace,
     show_default=True,
-    help="Seconds that jobs under way have to end after SIGTERM.",
+    help="Seconds that running jobs get to finish after SIGTERM.",
 )
 @click.pass_obj
 def worker(app: App, /, once: bool, kinds: str | None, model: str | None, **options: Any) -> None:
-    """Do the jobs that need a model.
+    """Run the jobs that need a model.
 
     Vectors for new memories by the embedder (MEMOIR_EMBEDDER, OPENAI_API_KEY), everything else by
-    the chat model, when there is one. Any number of workers may run. Ctrl-C, SIGTERM or SIGHUP
-    lets it end what it has begun; a second one does not. Each job is a line of JSON on stderr,
-    without content.
+    the chat model, when there is one. Any number of workers may run. On Ctrl-C, SIGTERM or SIGHUP
+    it finishes what it has begun; on a second one it stops at once. Each job is logged as a line of
+    JSON on stderr, without content.
 
-    Exit code 1 with --once when an attempt failed.
+    Exit code 1 with --once if an attempt failed.
     """
     wanted = None if kinds is None else [kind.strip() for kind in kinds.split(",")]
     serves = Worker(
