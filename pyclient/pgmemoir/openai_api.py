@@ -131,7 +131,7 @@ class Api:
             raise _failure(error) from None  # its cause may quote what was sent
         except UnicodeEncodeError:
             raise ApiFailure(_SETTINGS["LocalProtocolError"], "server") from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ApiFailure("the reply is not JSON") from None
 
     def _connect(self) -> OpenAI:
@@ -201,5 +201,8 @@ def seconds_to_wait(header: Any) -> float | None:
         date = parsedate_tz(header) if isinstance(header, str) else None
         if date is None:
             return None
-        seconds = mktime_tz(date) - time.time()
+        try:
+            seconds = mktime_tz(date) - time.time()
+        except (ValueError, OverflowError):  # of a year that no calendar has
+            return None
     return min(max(0.0, seconds), _DAY)
