@@ -182,8 +182,11 @@ def _failure(error: OpenAIError) -> ApiFailure:
 def _refusal(error: APIStatusError) -> ApiFailure:
     code = error.code or error.type
     known = isinstance(code, str) and _CODE.fullmatch(code)
+    reason = f"HTTP {error.status_code}, {code}" if known else f"HTTP {error.status_code}"
+    if error.status_code == 404 and "/v1" not in error.request.url.path:
+        reason += " (OPENAI_BASE_URL is without /v1)"
     return ApiFailure(
-        f"HTTP {error.status_code}, {code}" if known else f"HTTP {error.status_code}",
+        reason,
         _FAULTS.get(error.status_code, "unknown"),
         seconds_to_wait(error.response.headers.get("retry-after")),
         passes=error.status_code in _PASSING or error.status_code >= 500,

@@ -248,6 +248,13 @@ def test_the_line_break_behind_a_setting_is_none_of_it(
     assert OpenAIEmbedder("m").embed(["ab"]) == [[2, 1, 0]]
 
 
+def test_an_address_that_lacks_its_end_is_named(api: Api) -> None:
+    api.fail(status(404))
+    address = api.url.removesuffix("/v1")
+    with pytest.raises(EmbedderUnavailable, match=r"HTTP 404.*OPENAI_BASE_URL is without /v1"):
+        OpenAIEmbedder("m", base_url=address, api_key="none", retries=0).embed(["x"])
+
+
 def test_a_bad_answer_teaches_no_dimensions(api: Api) -> None:
     embedder = api.embedder()
     uneven = [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1.0, 2.0]}]
