@@ -76,6 +76,11 @@ def empty(_: Reply) -> Reply:
     return Reply(b"")
 
 
+def nested(_: Reply) -> Reply:
+    """JSON that is deeper than any parser goes."""
+    return Reply(b"[" * 100_000)
+
+
 def truncated(reply: Reply) -> Reply:
     """The first half of the JSON of the reply."""
     whole = json.dumps(reply.body).encode()

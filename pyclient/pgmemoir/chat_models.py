@@ -161,7 +161,7 @@ def _content(completion: ChatCompletion) -> str:
         choice = completion.choices[0]
         message, ending = choice.message, choice.finish_reason
         content, refusal = message.content, message.refusal
-    except (AttributeError, IndexError, TypeError):
+    except (AttributeError, LookupError, TypeError):
         raise BadAnswer("not a chat answer") from None
     if refusal or ending == "content_filter":
         raise BadAnswer("the model refused")

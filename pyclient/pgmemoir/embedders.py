@@ -151,7 +151,7 @@ class OpenAIEmbedder:
         except ApiFailure as error:
             reason = f"{self.name}: {error}"
             raise EmbedderUnavailable(reason, error.fault, error.retry_after) from None
-        except (KeyError, TypeError, ValueError, struct.error):
+        except (KeyError, TypeError, ValueError, RecursionError, struct.error):
             raise EmbedderUnavailable(f"{self.name}: not an embeddings answer") from None
         self._check_dimensions(vectors)
         return vectors

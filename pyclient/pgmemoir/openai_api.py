@@ -131,7 +131,7 @@ class Api:
             raise _failure(error) from None  # its cause may quote what was sent
         except UnicodeEncodeError:
             raise ApiFailure(_SETTINGS["LocalProtocolError"], "server") from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ApiFailure("the reply is not JSON") from None
 
     def _connect(self) -> OpenAI:
@@ -182,8 +182,11 @@ def _failure(error: OpenAIError) -> ApiFailure:
 def _refusal(error: APIStatusError) -> ApiFailure:
     code = error.code or error.type
     known = isinstance(code, str) and _CODE.fullmatch(code)
+    reason = f"HTTP {error.status_code}, {code}" if known else f"HTTP {error.status_code}"
+    if error.status_code == 404 and "/v1" not in error.request.url.path:
+        reason += " (OPENAI_BASE_URL is without /v1)"
     return ApiFailure(
-        f"HTTP {error.status_code}, {code}" if known else f"HTTP {error.status_code}",
+        reason,
         _FAULTS.get(error.status_code, "unknown"),
         seconds_to_wait(error.response.headers.get("retry-after")),
         passes=error.status_code in _PASSING or error.status_code >= 500,
@@ -201,5 +204,8 @@ def seconds_to_wait(header: Any) -> float | None:
         date = parsedate_tz(header) if isinstance(header, str) else None
         if date is None:
             return None
-        seconds = mktime_tz(date) - time.time()
+        try:
+            seconds = mktime_tz(date) - time.time()
+        except (ValueError, OverflowError):  # of a year that no calendar has
+            return None
     return min(max(0.0, seconds), _DAY)

@@ -17,6 +17,7 @@ from tests.openai_server import (
     cut_off,
     dripping,
     empty,
+    nested,
     refuses,
     reset,
     says,
@@ -84,7 +85,9 @@ def test_a_request_refused_either_way_leaves_the_schema_on(api: OpenAIServer) ->
     assert api.chats[-1]["response_format"]["type"] == "json_schema"
 
 
-@pytest.mark.parametrize("fault", [status(500), status(429), status(401), reset, truncated, empty])
+@pytest.mark.parametrize(
+    "fault", [status(500), status(429), status(401), reset, truncated, empty, nested]
+)
 def test_a_server_that_fails_is_unavailable(api: OpenAIServer, fault: Fault) -> None:
     api.fail(fault)
     with pytest.raises(ModelUnavailable):
@@ -111,6 +114,7 @@ def test_a_server_that_does_not_end_its_answer_is_unavailable(
         (says({"keywords": ["\0"]}), "cannot store"),
         (says(" "), "empty"),
         (lambda _: Reply({"choices": []}), "not a chat answer"),
+        (lambda _: Reply({"choices": {"text": "tea"}}), "not a chat answer"),
         (lambda _: Reply([]), "not a chat answer"),
     ],
 )
@@ -150,7 +154,10 @@ def test_an_error_quotes_neither_key_nor_text(api: OpenAIServer) -> None:
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize(("header", "seconds"), [("7", 7), ("0.5", 0.5), ("-1", 0), ("soon", None)])
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("7", 7), ("0.5", 0.5), ("-1", 0), ("soon", None), ("Fri, 31 Dec 99999 23:59:59 GMT", None)],
+)
 def test_retry_after_is_read(api: OpenAIServer, header: str, seconds: float | None) -> None:
     api.fail(status(429, retry_after=header))
     with pytest.raises(ModelUnavailable) as caught:

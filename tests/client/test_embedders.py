@@ -17,6 +17,7 @@ from tests.openai_server import (
     as_numbers,
     dripping,
     duplicate_ids,
+    nested,
     reset,
     status,
     truncated,
@@ -162,6 +163,7 @@ def test_blank_texts_are_not_sent(api: Api) -> None:
         status(401),
         reset,
         truncated,
+        nested,
         lambda _: Reply({"object": "list", "data": []}),
         lambda _: Reply({"data": [{"index": 0, "embedding": "not base64"}]}),
         lambda _: Reply({"data": [{"index": 0, "embedding": "AAAA"}]}),
@@ -244,6 +246,13 @@ def test_the_line_break_behind_a_setting_is_none_of_it(
     monkeypatch.setenv("OPENAI_API_KEY", "none\n")
     monkeypatch.setenv("OPENAI_BASE_URL", f"{api.url}\n")
     assert OpenAIEmbedder("m").embed(["ab"]) == [[2, 1, 0]]
+
+
+def test_an_address_that_lacks_its_end_is_named(api: Api) -> None:
+    api.fail(status(404))
+    address = api.url.removesuffix("/v1")
+    with pytest.raises(EmbedderUnavailable, match=r"HTTP 404.*OPENAI_BASE_URL is without /v1"):
+        OpenAIEmbedder("m", base_url=address, api_key="none", retries=0).embed(["x"])
 
 
 def test_a_bad_answer_teaches_no_dimensions(api: Api) -> None:
