@@ -6,7 +6,7 @@ Nothing here talks to a database: `client` carries the calls out, with or withou
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypedDict, TypeVar, cast
@@ -252,41 +252,15 @@ class Question(NamedTuple):
 class Search(NamedTuple):
     """The arguments of a search, checked; ``vector`` in its text form."""
 
-    query: str
+    query: str | None
     vector: str | None
-    search_mode: str
+    search_mode: str | None
     keywords: list[str] | None
     memory_types: list[str] | None
     time_from: datetime | None
     time_until: datetime | None
     max_results: int | None
     min_relevance_score: float | None
-
-    @classmethod
-    def of(
-        cls,
-        query: str,
-        vector: VectorLike | None,
-        search_mode: str,
-        keywords: Iterable[str] | None,
-        memory_types: Iterable[str] | None,
-        time_from: datetime | None,
-        time_until: datetime | None,
-        max_results: int,
-        min_relevance_score: float,
-    ) -> Search:
-        """Check what can be checked before anything is sent."""
-        return cls(
-            query=cast(str, clean_text(query, "the query")),
-            vector=None if vector is None else vector_text(vector),
-            search_mode=cast(str, clean_text(search_mode, "search_mode")),
-            keywords=texts(keywords, "keywords"),
-            memory_types=texts(memory_types, "memory_types"),
-            time_from=utc(time_from, "time_from"),
-            time_until=utc(time_until, "time_until"),
-            max_results=whole_number(max_results, "max_results"),
-            min_relevance_score=finite_number(min_relevance_score, "min_relevance_score"),
-        )
 
 
 @dataclass(frozen=True)
@@ -407,7 +381,7 @@ class Calls:
 
     def recall(self, question: Question, user: str | None) -> Call[Recall]:
         """``memoir.recall``: the block and what is known about it."""
-        return Call(self._recall, (*question, user), _recalled, prepare=True)
+        return Call(self._recall, (*question, user), one(Recall), prepare=True)
 
     def explain(self, question: Question, user: str | None) -> Call[list[Explained]]:
         """``memoir.memory_explain``: every candidate, the block's first."""
@@ -561,11 +535,6 @@ def _fields(memory: NewMemory) -> dict[str, Any]:
         for name, value in given.items()
         if value is not None or name == "kind"
     }
-
-
-def _recalled(rows: list[Row]) -> Recall:
-    block, memory_ids, tokens, candidates, retrieval_id = rows[0]
-    return Recall(block, memory_ids or [], tokens, candidates, retrieval_id)
 
 
 def _maintained_all(rows: list[Row]) -> list[Maintained]:

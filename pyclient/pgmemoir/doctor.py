@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import psycopg
 from psycopg.rows import tuple_row
 
-from . import __version__, jobs, ledger, migrations, prerequisites
+from . import __version__, ledger, migrations, prerequisites
 from .chat_models import ChatModel
 from .client import Memoir
 from .embedders import Embedder
@@ -23,16 +22,17 @@ State = Literal["ok", "warn", "fail", "skip"]
 
 # D2 and D4 promise a recall under this at p95.
 SLOW_RECALL_MS = 200.0
-# A job that waits for so long says that no worker runs.
-LONG_WAIT = timedelta(hours=1)
 # Without these the other checks could only fail too.
 _NEEDED = ("server", "pgvector", "migrations", "objects", "version")
-# What memoir.health() says of the server is told before, and of the jobs with the chat model.
-_TOLD_HERE = {"server", "pgvector", "version", "jobs"}
+# What memoir.health() says of the server is told before.
+_TOLD_HERE = {"server", "pgvector", "version"}
 _STATES: dict[str, State] = {"ok": "ok", "warning": "warn", "error": "fail", "unseen": "skip"}
 _MAY_RECALL = b"""SELECT current_user, has_function_privilege(oid, 'EXECUTE') FROM pg_proc
 WHERE pronamespace = 'memoir'::regnamespace AND proname = 'recall'"""
 _HEALTH = b"SELECT name, status, value, advice FROM memoir.health()"
+# Jobs that are dead are worse: what to do about them stays.
+_LACKS_CHAT = b"""SELECT coalesce(sum(waiting) FILTER (WHERE needs = 'chat'), 0) > 0
+AND sum(dead) = 0 FROM memoir.job_overview"""
 # The schema is known by a function, wherever it is; the right one first.
 _SCHEMA = b"""SELECT n.oid::regnamespace::text, n.nspname <> 'memoir' FROM pg_proc AS p
 JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.proname = 'pgmemoir_version'
@@ -81,8 +81,7 @@ def examine(
         "version": lambda: _version(conn),
         "embedder": lambda: _embedder(embedder),
         "model": lambda: _model(conn, embedder),
-        "health": lambda: _health(conn),
-        "jobs": lambda: _jobs(conn, chat),
+        "health": lambda: _health(conn, chat),
         "recall": lambda: _recall(conn, user),
     }
     for name, step in steps.items():
@@ -235,31 +234,25 @@ def _model(conn: psycopg.Connection[Any], embedder: Embedder | None) -> Check:
     return Check("model", "ok", text)
 
 
-def _health(conn: psycopg.Connection[Any]) -> list[Check]:
+def _health(conn: psycopg.Connection[Any], chat: ChatModel | None) -> list[Check]:
     """What the database knows of itself: the same as ``SELECT * FROM memoir.health()``."""
-    return [
+    checks = [
         Check(name, _STATES[status], value, advice)
         for name, status, value, advice in rows(conn, _HEALTH)
         if name not in _TOLD_HERE
     ]
+    return [_jobs(conn, chat, check) if check.name == "jobs" else check for check in checks]
 
 
-def _jobs(conn: psycopg.Connection[Any], chat: ChatModel | None) -> Check:
-    """Work that waits for a model: whether there is one, and a worker."""
-    standing = jobs.standing(conn)
-    waiting, dead = (sum(getattr(s, state) for s in standing) for state in ("waiting", "dead"))
-    text = f"{waiting} waiting, {dead} dead, chat model {chat.name if chat else 'none'}"
-    if dead:
-        hint = "See memoir.job_errors for why; SELECT memoir.retry_dead(); tries them again."
-        return Check("jobs", "warn", text, hint)
-    if chat is None and any(s.waiting for s in standing if s.needs == "chat"):
+def _jobs(conn: psycopg.Connection[Any], chat: ChatModel | None, known: Check) -> Check:
+    """What waits for a worker, and whether there is the model it waits for."""
+    if known.state == "skip":
+        return known
+    text = f"{known.text}, chat model {chat.name if chat else 'none'}"
+    if chat is None and rows(conn, _LACKS_CHAT)[0][0]:
         hint = "They wait without harm. Set MEMOIR_CHAT_MODEL, and run: memoir worker"
         return Check("jobs", "warn", text, hint)
-    oldest = min((s.oldest for s in standing if s.oldest), default=None)
-    if oldest and datetime.now(UTC) - oldest > LONG_WAIT:
-        hint = f"The oldest waits since {oldest:%Y-%m-%d %H:%M}. Run: memoir worker"
-        return Check("jobs", "warn", text, hint)
-    return Check("jobs", "ok", text)
+    return replace(known, text=text)
 
 
 def _recall(conn: psycopg.Connection[Any], user: str | None) -> Check:

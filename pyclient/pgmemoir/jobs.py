@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -31,7 +31,6 @@ _FINISH = """SELECT memoir.finish(%s::bigint, %s::jsonb, user_id => %s::text, wo
 _FAIL = b"""SELECT memoir.fail(%s::bigint, %s::text, user_id => %s::text, worker => %s::text,
     retry_after => %s::interval)"""
 _EXTEND = b"SELECT memoir.extend_lease(%s::bigint, %s::text, %s::interval, user_id => %s::text)"
-_STANDING = b"SELECT kind, needs, waiting, dead, oldest FROM memoir.job_overview ORDER BY kind"
 
 
 @dataclass(frozen=True)
@@ -69,20 +68,6 @@ class Fail:
 
 
 Result = Finish | Fail
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How many jobs of a kind wait, and how many are dead; ``needs`` embedding, chat or nothing.
-
-    ``oldest`` is since when the first of them waits.
-    """
-
-    kind: str
-    needs: str
-    waiting: int
-    dead: int
-    oldest: datetime | None
 
 
 class Jobs:
@@ -175,8 +160,3 @@ class Jobs:
         vectors = None if result.vectors is None else self._calls.array(result.vectors)
         answer = None if result.answer is None else Jsonb(result.answer)
         return self._finish, (job.job_id, answer, job.user, self._worker, vectors)
-
-
-def standing(conn: psycopg.Connection[Any]) -> list[Standing]:
-    """How the queue stands, by kind of job."""
-    return [Standing(*row) for row in rows(conn, _STANDING)]

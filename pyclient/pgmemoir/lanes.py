@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from math import ceil
-from typing import Protocol
 
 from .chat_models import BadAnswer, ChatModel, ModelUnavailable
 from .embedders import OPENAI_BATCH, Embedder, EmbedderUnavailable, embedded
@@ -66,42 +66,43 @@ class Pause:
             return max(0.0, self._until - time.monotonic())
 
 
-class Lane(Protocol):
+class Lane(ABC):
     """The way of the jobs of one model.
 
     ``kinds`` are the kinds of its jobs. ``ready`` are users who may have some, and how many.
     """
 
-    kinds: Sequence[str]
-    pause: Pause
-    ready: deque[tuple[str, int]]
+    def __init__(self, kinds: Sequence[str]) -> None:
+        self.kinds = kinds
+        self.pause = Pause()
+        self.ready: deque[tuple[str, int]] = deque()
 
+    @abstractmethod
     def room(self, tasks: int) -> int:
         """How much may be claimed while so many tasks are under way."""
-        ...
 
+    @abstractmethod
     def size(self, job: Job) -> int:
         """How much of the room a job takes."""
-        ...
 
+    @abstractmethod
     def next_users(self, room: int) -> list[tuple[str, int]]:
         """The next of ``ready``, with how many jobs of each are to fill the room."""
-        ...
 
     def model(self) -> tuple[str, int] | None:
         """Name and dimensions of an embedding model, once they are known."""
-        ...
+        return None
 
+    @abstractmethod
     def tasks(self, jobs: Sequence[Job]) -> Sequence[Sequence[Job]]:
         """Jobs, put together as they are worked on."""
-        ...
 
+    @abstractmethod
     def work(self, jobs: Sequence[Job]) -> list[Result]:
         """Ask the model for the jobs of a task; one result each. Runs in a thread."""
-        ...
 
 
-class EmbedLane:
+class EmbedLane(Lane):
     """Texts of many users in few requests.
 
     Args:
@@ -109,9 +110,7 @@ class EmbedLane:
     """
 
     def __init__(self, embedder: Embedder, kinds: Sequence[str], batch: int) -> None:
-        self.kinds = kinds
-        self.pause = Pause()
-        self.ready: deque[tuple[str, int]] = deque()
+        super().__init__(kinds)
         self._embedder = embedder
         self._batch = batch
 
@@ -167,7 +166,7 @@ class EmbedLane:
         return [Fail(job, reason, wait) for job in jobs]
 
 
-class ChatLane:
+class ChatLane(Lane):
     """Questions for a chat model, several at once.
 
     Args:
@@ -175,9 +174,7 @@ class ChatLane:
     """
 
     def __init__(self, chat: ChatModel, kinds: Sequence[str], most: int) -> None:
-        self.kinds = kinds
-        self.pause = Pause()
-        self.ready: deque[tuple[str, int]] = deque()
+        super().__init__(kinds)
         self._chat = chat
         self._most = most
 
@@ -198,10 +195,6 @@ class ChatLane:
             if waiting > 1:
                 self.ready.append((user, waiting - 1))
         return found
-
-    def model(self) -> tuple[str, int] | None:
-        """No embedding model."""
-        return None
 
     def tasks(self, jobs: Sequence[Job]) -> Sequence[Sequence[Job]]:
         """Each by itself."""

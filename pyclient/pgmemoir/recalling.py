@@ -21,14 +21,23 @@ from .calls import (
     Search,
     first,
 )
-from .checks import check_json, clean_text, dictionaries, jsonb, texts, utc
+from .checks import (
+    check_json,
+    clean_text,
+    dictionaries,
+    finite_number,
+    jsonb,
+    texts,
+    utc,
+    whole_number,
+)
 from .errors import MemoirError
 from .evaluation import Asked, Evaluation, GoldQuestion, Replayed
 from .management import Management
 from .methods import Method
 from .sources import Filled
 from .steps import Batch, Plan
-from .vectors import VectorLike, given_vector, half_vector
+from .vectors import VectorLike, given_vector, half_vector, vector_text
 
 _TOOLS = b"SELECT memoir.tool_schemas(%s::text)"
 _SYSTEM_PROMPT = b"SELECT memoir.system_prompt(%s::text)"
@@ -130,16 +139,16 @@ class Recalling(Management):
             min_relevance_score: 0..1.
             vector: the query as a vector; it is embedded unless given.
         """
-        search = Search.of(
-            query,
-            vector,
-            search_mode,
-            keywords,
-            memory_types,
-            time_from,
-            time_until,
-            max_results,
-            min_relevance_score,
+        search = Search(
+            query=clean_text(query, "the query"),
+            vector=None if vector is None else vector_text(vector),
+            search_mode=clean_text(search_mode, "search_mode"),
+            keywords=texts(keywords, "keywords"),
+            memory_types=texts(memory_types, "memory_types"),
+            time_from=utc(time_from, "time_from"),
+            time_until=utc(time_until, "time_until"),
+            max_results=whole_number(max_results, "max_results"),
+            min_relevance_score=finite_number(min_relevance_score, "min_relevance_score"),
         )
         known = yield from self._known_calls()
         if search.vector is None and search.search_mode != "keyword":

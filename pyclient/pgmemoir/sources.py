@@ -95,7 +95,7 @@ class Filled:
     complete: bool
 
 
-_MANY = ("content", "source_id", "data", "payload")
+MANY = ("content", "source_id", "data", "payload")
 _ATTACH = """SELECT memoir.attach_source(%s::text, %s::text,
     relation => memoir._named_relation(%s::text, to_regclass(%s::text)),
     query => %s::text, on_delete => %s::text, write_retrievals => %s::boolean,
@@ -130,11 +130,11 @@ def attach(
         check_query(query, kind)
     named = [(key, value) for key, value in columns.items() if value is not None]
     refuse_unknown(dict(named), Columns, "a source", "output")
-    casts = ", ".join(f"{key} => %s::text{'[]' * (key in _MANY)}" for key, _ in named)
+    casts = ", ".join(f"{key} => %s::text{'[]' * (key in MANY)}" for key, _ in named)
     statement = _ATTACH.format(columns=f", {casts}" if casts else "")
     values = [
         texts([value] if isinstance(value, str) else value, key)  # type: ignore[arg-type]
-        if key in _MANY
+        if key in MANY
         else clean_text(value, key)  # type: ignore[arg-type]
         for key, value in named
     ]

@@ -12,3 +12,13 @@ END $$;
 CREATE OR REPLACE FUNCTION _days(name text) RETURNS interval
     LANGUAGE sql STABLE
     RETURN _config(name) * interval '24 hours';
+
+-- The trigger of a table of configuration: makes anew what is kept of it, by the function it names.
+CREATE OR REPLACE FUNCTION _compile() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    EXECUTE format('SELECT %I()', TG_ARGV[0]);
+    RETURN NULL;
+END $$;

@@ -38,15 +38,6 @@ BEGIN
     WHERE mode.expansions <> e.number;
 END $$;
 
-CREATE OR REPLACE FUNCTION _compile_expansions() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM _refresh_expansions();
-    RETURN NULL;
-END $$;
-
 CREATE OR REPLACE TRIGGER compile_expansions AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON synonym
-    FOR EACH STATEMENT EXECUTE FUNCTION _compile_expansions();
+    FOR EACH STATEMENT EXECUTE FUNCTION _compile('_refresh_expansions');
 UPDATE synonym SET similarity = similarity WHERE false;

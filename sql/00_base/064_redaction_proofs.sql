@@ -36,7 +36,7 @@ CREATE OR REPLACE FUNCTION _is_us_ssn(secret text) RETURNS boolean
     RETURN secret !~ '^(?:000|666|9)|^...-00|0000$';
 
 -- What is assigned to "password" and is none: a word of a sentence or a schema, a placeholder, a
--- variable or call of a program, a path ($PWD). Two expressions, not six: see _compile_redaction.
+-- variable or call of a program, a path ($PWD). Two expressions, not six: see _refresh_redaction.
 CREATE OR REPLACE FUNCTION _is_secret_value(secret text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN length(secret) >= 4

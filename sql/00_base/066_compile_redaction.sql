@@ -188,17 +188,8 @@ $function$, n.names, n.kinds)
           FROM redaction_rule AS r WHERE r.enabled AND r.matches = 'name') AS n);
 END $compile$;
 
-CREATE OR REPLACE FUNCTION _compile_redaction() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM _refresh_redaction();
-    RETURN NULL;
-END $$;
-
 CREATE OR REPLACE TRIGGER check_rule BEFORE INSERT OR UPDATE ON redaction_rule
     FOR EACH ROW EXECUTE FUNCTION _check_redaction_rule();
 CREATE OR REPLACE TRIGGER compile_redaction AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE
-    ON redaction_rule FOR EACH STATEMENT EXECUTE FUNCTION _compile_redaction();
+    ON redaction_rule FOR EACH STATEMENT EXECUTE FUNCTION _compile('_refresh_redaction');
 UPDATE redaction_rule SET enabled = enabled WHERE false;

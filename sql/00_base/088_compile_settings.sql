@@ -31,17 +31,8 @@ BEGIN
     WHERE (m.notify, m.consolidate) IS DISTINCT FROM (compiled.notify, compiled.consolidate);
 END $$;
 
-CREATE OR REPLACE FUNCTION _compile_settings() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM _refresh_settings();
-    RETURN NULL;
-END $$;
-
 CREATE OR REPLACE TRIGGER compile_settings AFTER INSERT OR UPDATE OR DELETE ON setting
-    FOR EACH STATEMENT EXECUTE FUNCTION _compile_settings();
+    FOR EACH STATEMENT EXECUTE FUNCTION _compile('_refresh_settings');
 CREATE OR REPLACE TRIGGER compile_settings AFTER INSERT ON embedding_model
-    FOR EACH STATEMENT EXECUTE FUNCTION _compile_settings();
+    FOR EACH STATEMENT EXECUTE FUNCTION _compile('_refresh_settings');
 UPDATE setting SET value = value WHERE name = 'text_limit';

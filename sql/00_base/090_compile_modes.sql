@@ -48,24 +48,15 @@ BEGIN
            compiled.priorities, compiled.headings, compiled.costs);
 END $$;
 
-CREATE OR REPLACE FUNCTION _compile_modes() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM _refresh_modes();
-    RETURN NULL;
-END $$;
-
 CREATE OR REPLACE TRIGGER compile_modes AFTER INSERT OR UPDATE OR DELETE ON kind
-    FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();
+    FOR EACH STATEMENT EXECUTE FUNCTION _compile('_refresh_modes');
 CREATE OR REPLACE TRIGGER compile_modes AFTER INSERT OR UPDATE OR DELETE ON mode_weight
-    FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();
+    FOR EACH STATEMENT EXECUTE FUNCTION _compile('_refresh_modes');
 CREATE OR REPLACE TRIGGER compile_modes AFTER INSERT OR UPDATE OR DELETE ON embedding_model
-    FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();
+    FOR EACH STATEMENT EXECUTE FUNCTION _compile('_refresh_modes');
 CREATE OR REPLACE TRIGGER compile_modes AFTER INSERT OR UPDATE OR DELETE ON setting
-    FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();
+    FOR EACH STATEMENT EXECUTE FUNCTION _compile('_refresh_modes');
 CREATE OR REPLACE TRIGGER compile_modes
     AFTER INSERT OR UPDATE OF kind_decay, when_boost, question_penalty ON mode
-    FOR EACH STATEMENT EXECUTE FUNCTION _compile_modes();
+    FOR EACH STATEMENT EXECUTE FUNCTION _compile('_refresh_modes');
 UPDATE kind SET name = name WHERE kind_id = 1;

@@ -51,9 +51,7 @@ BEGIN
            s.temporary, coalesce(_redact_json(s.data), '{}'),
            _check_time(s.started_at, 'started_at'), s.ended_at, s.next_position
     FROM unnest(bodies) WITH ORDINALITY AS b (body, place),
-         jsonb_to_record(b.body) AS s (
-             session_id text, temporary boolean, data jsonb, started_at timestamptz,
-             ended_at timestamptz, next_position int)
+         jsonb_populate_record(NULL::session, b.body) AS s
     ORDER BY b.place;
 END $$;
 
@@ -70,9 +68,7 @@ BEGIN
     FROM (
         SELECT m.session_id, m.position, m.role, _check_speaker(_redact(m.speaker)) AS speaker,
                _redact(m.content) AS content, m.data, m.private, m.created_at
-        FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS m (
-            session_id text, position int, role text, speaker text, content text, data jsonb,
-            private boolean, created_at timestamptz)
+        FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::message, b.body) AS m
         OFFSET 0
     ) AS m;
 END $$;
@@ -85,8 +81,7 @@ BEGIN
     INSERT INTO entity (user_id, entity_id, name, type, created_at)
     SELECT reading.user_id, _new_id(reading, e.entity_id), _entity_name(e.name),
            _lower(_entity_name(e.type)), _check_time(e.created_at, 'created_at')
-    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS e (
-        entity_id bigint, name text, type text, created_at timestamptz);
+    FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::entity, b.body) AS e;
 END $$;
 
 -- Memories with their traces. Rows of an attached table stay that: where one of this name is
@@ -103,15 +98,8 @@ BEGIN
     WITH said AS MATERIALIZED (
         SELECT m.*, k.name AS of_kind, k.kind_id, k.layer = 'profile' AS in_profile,
                _redact(m.content) AS told, _redact(m.subject) AS slot,
-               CASE WHEN reading.vectors THEN m.embedding::halfvec END AS vector
-        FROM unnest(bodies) AS b (body),
-             jsonb_to_record(b.body) AS m (
-                 memory_id bigint, kind text, content text, summary text, data jsonb, subject text,
-                 importance float8, confidence float8, origin text, session_id text, position int,
-                 speaker text, source text, source_key text, valid_from timestamptz,
-                 valid_until timestamptz, lifetime text, status text, retired_at timestamptz,
-                 created_at timestamptz, recorded_at timestamptz, updated_at timestamptz,
-                 embedding text),
+               CASE WHEN reading.vectors THEN (b.body ->> 'embedding')::halfvec END AS vector
+        FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::memory, b.body) AS m,
              LATERAL _check_kind(m.kind) AS k
     ), given AS MATERIALIZED (
         SELECT _new_id(reading, m.memory_id) AS memory_id, m.of_kind AS kind, m.kind_id,
@@ -195,9 +183,7 @@ BEGIN
     INSERT INTO relation (user_id, from_id, to_id, type, strength, change_id, created_at)
     SELECT reading.user_id, _new_id(reading, r.from_id), _new_id(reading, r.to_id), r.type,
            r.strength, _new_id(reading, r.change_id), r.created_at
-    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS r (
-        from_id bigint, to_id bigint, type text, strength float8, change_id bigint,
-        created_at timestamptz);
+    FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::relation, b.body) AS r;
     PERFORM _mark_derived(reading.user_id, array_agg(
         DISTINCT (b.body ->> 'from_id')::bigint + reading.shift))
     FROM unnest(bodies) AS b (body)
@@ -222,9 +208,7 @@ BEGIN
            CASE WHEN r.old_values ? 'embedding' THEN in_use END, _new_id(reading, r.change_id),
            _new_id(reading, r.run_id),
            CASE WHEN r.undoes = 0 THEN 0 ELSE _new_id(reading, r.undoes) END, r.created_at
-    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS r (
-        revision_id bigint, memory_id bigint, action text, author text, reason text,
-        old_values jsonb, change_id bigint, run_id bigint, undoes bigint, created_at timestamptz);
+    FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::revision, b.body) AS r;
 END $$;
 
 CREATE OR REPLACE FUNCTION _read_old_values(old_values jsonb, vectors boolean) RETURNS jsonb

@@ -144,9 +144,7 @@ BEGIN
            q.created_at
     FROM unnest(bodies) AS b (body), LATERAL (
         SELECT _redact(r.query) AS query, r.expansion, r.uses, r.created_at
-        FROM jsonb_to_record(b.body) AS r (
-            query text, expansion jsonb, uses int, created_at timestamptz)
-        OFFSET 0) AS q;
+        FROM jsonb_populate_record(NULL::query_expansion, b.body) AS r OFFSET 0) AS q;
 END $$;
 
 -- Kinds by their numbers here.
@@ -184,7 +182,5 @@ BEGIN
     SELECT reading.user_id, _new_id(reading, c.tool_call_id), c.created_at, c.tool,
            _redact_json(c.arguments), _new_ids(reading, c.memory_ids),
            c.total_found, c.elapsed_ms, c.counted
-    FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS c (
-        tool_call_id bigint, created_at timestamptz, tool text, arguments jsonb,
-        memory_ids bigint[], total_found int, elapsed_ms float8, counted boolean);
+    FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::tool_call, b.body) AS c;
 END $$;

@@ -57,9 +57,9 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert {check["state"] for check in checks} == {"ok"}
     assert done.exit_code == 0
     client = ["server", "pgvector", "migrations", "objects", "version", "embedder", "model"]
-    database = ["roles", "security", "settings", "memories", "sources", "upkeep", "indexes"]
+    database = ["roles", "security", "settings", "memories", "jobs", "sources", "upkeep", "indexes"]
     storage = ["bloat", "unlogged", "statistics", "partitions"]
-    expected = [*client, *database, *storage, "jobs", "recall"]
+    expected = [*client, *database, *storage, "recall"]
     assert [check["name"] for check in checks] == expected
 
 
@@ -189,4 +189,5 @@ def test_doctor_examines_what_a_role_may_see(dsn: str, role: str) -> None:
     address = make_conninfo(dsn, options=f"-c role=memoir_{role} -c memoir.user_id=ada")
     said = CliRunner().invoke(cli.main, ["--dsn", address, "doctor"]).stdout
     assert [line for line in said.splitlines() if line.startswith("fail")] == []
-    assert ("skip  memories    hidden from" in said) == (role in ("reader", "agent"))
+    for hidden in ("memories", "jobs    "):
+        assert (f"skip  {hidden}    hidden from" in said) == (role in ("reader", "agent"))

@@ -15,10 +15,6 @@ from .output import counted, one_line, print_json, table
 _NAME = click.argument("name")
 
 
-def _columns(text: str | None) -> list[str] | None:
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
-
-
 @main.group("source")
 def group() -> None:
     """Attach tables of the application as memory.
@@ -59,7 +55,7 @@ def group() -> None:
 @click.option("--subject", metavar="COLUMN", help="What it is about.")
 @click.option("--status", metavar="COLUMN", help="active, archived or forgotten.")
 @click.option("--valid-until", metavar="COLUMN", help="Until when it is true.")
-@click.option("--type", "type_", metavar="COLUMN", help="For events: what happened; default type.")
+@click.option("--type", metavar="COLUMN", help="For events: what happened; default type.")
 @click.option("--payload", metavar="COLUMNS", help="For events: the details; default payload.")
 @click.option(
     "--on-delete",
@@ -78,11 +74,6 @@ def attach(
     kind: str,
     relation: str | None,
     query: Path | None,
-    content: str | None,
-    source_id: str | None,
-    data: str | None,
-    payload: str | None,
-    type_: str | None,
     user_id: str | None,
     on_delete: str,
     write_retrievals: bool,
@@ -97,12 +88,11 @@ def attach(
     if (relation is None) == (query is None):
         raise click.UsageError("give either RELATION or --query FILE")
     named: dict[str, Any] = {
-        **columns,
-        "content": _columns(content),
-        "source_id": _columns(source_id),
-        "data": _columns(data),
-        "payload": _columns(payload),
-        "type": type_,
+        of: [part.strip() for part in said.split(",") if part.strip()]
+        if of in sources.MANY
+        else said
+        for of, said in columns.items()
+        if said is not None
     }
     text = None if query is None else query.read_text(encoding="utf-8")
     call = sources.attach(
