@@ -12,6 +12,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -42,10 +44,16 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 _PROGRESS = b"""SELECT phase, tuples_done, blocks_done, blocks_total
 FROM pg_stat_progress_create_index WHERE pid = %s"""
 
+# SQLSTATE of what ends a statement or the session: whoever did that wants nothing more done.
+_ENDED = "57"
+
 # Only where building the index anew is worth it.
 _BLOAT = b"""SELECT bytes, needed FROM _scan_bloat() WHERE _is_bloated(bytes, needed)"""
 _PACK = "REINDEX INDEX CONCURRENTLY trace_scan"
 _MB = 1024 * 1024
+
+_TAKEN = ("drop", "repair")
+_LEFT_OVER = Maintained(None, "left-over index dropped", None)
 
 # transaction_timeout is there from PostgreSQL 17 on.
 _WITHOUT_LIMITS = """SELECT set_config(name, '0', false) FROM pg_settings
@@ -105,8 +113,6 @@ def _upkeep(
         rows = answer(conn, call)
         if may_build:
             yield from _indexes(cur, dsn, rows, everybody, watch)
-            if everybody:
-                yield from _packed(cur, dsn, watch)
         yield from (row for row in rows if not (may_build and row.left))
         if not may_build and any(row.left for row in rows):
             _refuse(cur, has_session)
@@ -154,42 +160,58 @@ def _refuse(cur: Cursor, has_session: bool) -> None:
 def _indexes(
     cur: Cursor, dsn: str, rows: list[Maintained], everybody: bool, watch: Watch
 ) -> Iterator[Maintained]:
-    """Drop before building: numbers become free."""
+    """Drop before building: numbers become free. What the server refuses keeps nothing else."""
+    steps: list[tuple[str | None, Callable[[], Maintained | None]]] = [
+        (None, partial(_clear_up, cur, everybody))
+    ]
+    steps += [(row.user, partial(_take_away, cur, row)) for row in rows if row.left in _TAKEN]
+    steps += [
+        (row.user, partial(_build, cur, dsn, row, watch)) for row in rows if row.left == "build"
+    ]
+    if everybody:
+        steps += [(None, partial(_clear_copies, cur)), (None, partial(_pack, cur, dsn, watch))]
+    for user, step in steps:
+        try:
+            done = step()
+        except psycopg.Error as error:
+            if error.sqlstate is None or error.sqlstate.startswith(_ENDED):
+                raise
+            why = {"why": error.diag.message_primary, "code": error.sqlstate}
+            done = Maintained(user, "failed", None, why | {"step": "tend_indexes"})
+        if done:
+            yield done
+
+
+def _clear_up(cur: Cursor, everybody: bool) -> Maintained | None:
     if everybody:
         cur.execute("SELECT _compile_near_rows()")
-    if value(cur, "SELECT _left_over_indexes() <> '{}'"):
-        _drop_left_over(cur)
-        yield Maintained(None, "left-over index dropped", None)
-    for row in rows:
-        if row.left in ("drop", "repair"):
-            cur.execute("SELECT _use_own_index(%s, 0)", (row.user,))
-            cur.execute("SELECT refresh_statistics(%s)", (row.user,))
-            _drop_left_over(cur)
-            word = "index" if row.left == "drop" else "unusable index"
-            yield Maintained(row.user, f"{word} dropped", row.memories)
-    for row in rows:
-        if row.left == "build":
-            _build(cur, dsn, row, watch)
-            yield Maintained(row.user, "index built", row.memories)
+    return _LEFT_OVER if _drop_left_over(cur) else None
 
 
-def _packed(cur: Cursor, dsn: str, watch: Watch) -> Iterator[Maintained]:
-    """Build the index of all recalls anew where it is half empty; a copy left behind goes first."""
-    if value(cur, "SELECT _left_over_copies() <> '{}'"):
-        _drop_copies(cur)
-        yield Maintained(None, "left-over index dropped", None)
+def _take_away(cur: Cursor, row: Maintained) -> Maintained:
+    cur.execute("SELECT _use_own_index(%s, 0)", (row.user,))
+    cur.execute("SELECT refresh_statistics(%s)", (row.user,))
+    _drop_left_over(cur)
+    word = "index" if row.left == "drop" else "unusable index"
+    return replace(row, action=f"{word} dropped")
+
+
+def _clear_copies(cur: Cursor) -> Maintained | None:
+    """Drop what a stopped rebuild left."""
+    return _LEFT_OVER if _drop_copies(cur) else None
+
+
+def _pack(cur: Cursor, dsn: str, watch: Watch) -> Maintained | None:
+    """Build the index of all recalls anew where it is half empty."""
     half_empty = _half_empty(cur)
-    if half_empty is None:
-        return
-    try:
-        with watch("index of recalls") as report, _watched(dsn, cur, half_empty, report):
-            _create(cur, "trace_scan_ccnew", _PACK)
-    except BaseException:
-        with suppress(psycopg.Error):
-            cur.execute("SET lock_timeout = '500ms'")
-            _drop_copies(cur, option="")
-        raise
-    yield half_empty
+    if half_empty:
+        try:
+            with watch("index of recalls") as report, _watched(dsn, cur, half_empty, report):
+                _create(cur, "trace_scan_ccnew", _PACK)
+        except BaseException:
+            _give_up(cur, _drop_copies)
+            raise
+    return half_empty
 
 
 def _half_empty(cur: Cursor) -> Maintained | None:
@@ -201,21 +223,31 @@ def _half_empty(cur: Cursor) -> Maintained | None:
     return Maintained(None, "index packed", None, {"why": why})
 
 
-def _drop_copies(cur: Cursor, option: str = "CONCURRENTLY") -> None:
-    for name in value(cur, "SELECT _left_over_copies()::text[]"):
-        _drop(cur, name, option)
+def _drop_copies(cur: Cursor, option: str = "CONCURRENTLY") -> bool:
+    return _drop(cur, value(cur, "SELECT _left_over_copies()::text[]"), option)
 
 
-def _drop_left_over(cur: Cursor, option: str = "CONCURRENTLY") -> None:
-    for name in value(cur, "SELECT _left_over_indexes()::text[]"):
-        _drop(cur, name, option)
+def _drop_left_over(cur: Cursor, option: str = "CONCURRENTLY") -> bool:
+    return _drop(cur, value(cur, "SELECT _left_over_indexes()::text[]"), option)
 
 
-def _drop(cur: Cursor, name: str, option: str = "CONCURRENTLY") -> None:
-    cur.execute(sql.SQL(f"DROP INDEX {option} IF EXISTS {{}}").format(sql.Identifier(name)))
+def _drop(cur: Cursor, names: list[str], option: str = "CONCURRENTLY") -> bool:
+    """Whether there was one."""
+    for name in names:
+        cur.execute(sql.SQL(f"DROP INDEX {option} IF EXISTS {{}}").format(sql.Identifier(name)))
+    return bool(names)
 
 
-def _build(cur: Cursor, dsn: str, row: Maintained, watch: Watch) -> None:
+def _give_up(cur: Cursor, drop: Callable[..., object]) -> None:
+    """Drop what is half built, if that can be done soon."""
+    with suppress(psycopg.Error):
+        cur.execute("SET lock_timeout = '500ms'")
+        drop(cur, option="")
+    with suppress(psycopg.Error):
+        cur.execute("SET lock_timeout = 0")
+
+
+def _build(cur: Cursor, dsn: str, row: Maintained, watch: Watch) -> Maintained:
     number = value(cur, "SELECT _free_number()")
     cur.execute(
         "SELECT set_config('maintenance_work_mem', _build_memory(%s), false)", (row.memories,)
@@ -228,10 +260,9 @@ def _build(cur: Cursor, dsn: str, row: Maintained, watch: Watch) -> None:
                 _create(cur, f"trace_{name}_{number}", statement)
         cur.execute("SELECT _use_own_index(%s, %s)", (row.user, number))
     except BaseException:
-        with suppress(psycopg.Error):
-            cur.execute("SET lock_timeout = '500ms'")
-            _drop_left_over(cur, option="")
+        _give_up(cur, _drop_left_over)
         raise
+    return replace(row, action="index built")
 
 
 def _create(cur: Cursor, name: str, statement: str) -> None:
@@ -239,7 +270,7 @@ def _create(cur: Cursor, name: str, statement: str) -> None:
     try:
         cur.execute(statement.encode())
     except psycopg.errors.DiskFull:
-        _drop(cur, name)
+        _drop(cur, [name])
         cur.execute("SET max_parallel_maintenance_workers = 0")
         cur.execute(statement.encode())
 

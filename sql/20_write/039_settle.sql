@@ -169,8 +169,8 @@ END $$;
 
 -- A memory for a slot: it takes its place in time. The caller holds _lock_user.
 CREATE OR REPLACE FUNCTION _fill_slot(
-    user_id text, model embedding_model, given new_memory, run_id bigint DEFAULT NULL,
-    change_id bigint DEFAULT NULL) RETURNS outcome
+    user_id text, model embedding_model, given new_memory, reason text DEFAULT NULL,
+    run_id bigint DEFAULT NULL, change_id bigint DEFAULT NULL) RETURNS outcome
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -227,7 +227,8 @@ BEGIN
                   ARRAY[change, change]);
     -- Without one an undo would not find the relations that came with it.
     IF coalesce(place.before_id, place.after_id, run_id) IS NOT NULL THEN
-        PERFORM _record_added(user_id, ARRAY[given.memory_id], given.origin, NULL, run_id, change);
+        PERFORM _record_added(user_id, ARRAY[given.memory_id], given.origin, reason, run_id,
+                              change);
     END IF;
     RETURN CASE
         WHEN place.after_id IS NOT NULL
@@ -235,5 +236,5 @@ BEGIN
                      ARRAY[place.after_id])
         WHEN ended THEN _outcome('SUPERSEDE', given.memory_id, 'newer on the same subject',
                                  ARRAY[place.before_id])
-        ELSE _outcome('ADD', given.memory_id, 'new') END;
+        ELSE _outcome('ADD', given.memory_id, coalesce(reason, 'new')) END;
 END $$;

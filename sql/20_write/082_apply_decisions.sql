@@ -73,7 +73,7 @@ DECLARE
     known bigint[];
 BEGIN
     IF _has_slot(given) THEN
-        RETURN _fill_slot(user_id, model, given, run_id, change_id);
+        RETURN _fill_slot(user_id, model, given, reason, run_id, change_id);
     END IF;
     known := _store(user_id, model, ARRAY[given]);
     IF known IS NOT NULL THEN
@@ -82,7 +82,7 @@ BEGIN
     PERFORM _record_added(user_id, ARRAY[given.memory_id], given.origin, reason, run_id, change_id);
     RETURN CASE given.status
         WHEN 'pending' THEN _outcome('PENDING', given.memory_id, 'it waits to be confirmed')
-        ELSE _outcome('ADD', given.memory_id, 'new') END;
+        ELSE _outcome('ADD', given.memory_id, coalesce(reason, 'new')) END;
 END $$;
 
 -- Memories are superseded by another, unless it turned out to be history itself.

@@ -115,6 +115,11 @@ BEGIN ATOMIC
     ORDER BY c.relname;
 END;
 
+-- What the report of maintain says of a step that could not be done.
+CREATE OR REPLACE FUNCTION _failure(message text, code text, step text) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN jsonb_build_object('why', _kept_error(message), 'code', code, 'step', step);
+
 -- Whether CREATE EXTENSION made the tables. A table attached to one of the extension could not be
 -- restored from a dump: pg_dump makes its indexes, which attaching it has made already.
 CREATE OR REPLACE FUNCTION _is_extension() RETURNS boolean
@@ -123,7 +128,8 @@ CREATE OR REPLACE FUNCTION _is_extension() RETURNS boolean
                    WHERE d.classid = 'pg_class'::regclass AND d.objid = 'event'::regclass
                      AND d.deptype = 'e');
 
--- The step of upkeep; it is of no user. With the extension all events stay in event_default.
+-- The step of upkeep; it is of no user. With the extension all events stay in event_default. What
+-- an event trigger of the database refuses is told, and the other tables are tended all the same.
 CREATE OR REPLACE FUNCTION _tend_partitions(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -132,28 +138,30 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     this_month CONSTANT timestamptz := date_trunc('month', run.at, 'UTC');
-    month timestamptz := this_month;
+    month timestamptz;
     name name;
 BEGIN
     IF NOT _owns_tables() OR _is_extension() THEN
         RETURN;
     END IF;
-    FOR name IN SELECT p.* FROM _old_partitions(run.at - _days('delete_days')) AS p (old) LOOP
-        IF _drop_partition(name) THEN
-            action := 'partition dropped';
-            details := jsonb_build_object('table', name);
-            RETURN NEXT;
-        END IF;
-    END LOOP;
-    WHILE month <= this_month + interval '70 days' LOOP
-        name := _partition_name(month);
-        IF to_regclass(format('%I.%I', current_schema(), name)) IS NULL
-           AND _add_partition(month)
-        THEN
-            action := 'partition added';
-            details := jsonb_build_object('table', name);
-            RETURN NEXT;
-        END IF;
-        month := _month_after(month);
+    FOR name, month IN
+        SELECT p.old, NULL FROM _old_partitions(run.at - _days('delete_days')) AS p (old)
+        UNION ALL
+        SELECT _partition_name(m), m
+        FROM generate_series(this_month, this_month + interval '70 days', interval '1 month',
+                             'UTC') AS m
+        WHERE to_regclass(format('%I.%I', current_schema(), _partition_name(m))) IS NULL
+    LOOP
+        details := jsonb_build_object('table', name);
+        BEGIN
+            CONTINUE WHEN NOT CASE WHEN month IS NULL THEN _drop_partition(name)
+                                   ELSE _add_partition(month) END;
+            action := CASE WHEN month IS NULL THEN 'partition dropped'
+                           ELSE 'partition added' END;
+        EXCEPTION WHEN OTHERS THEN
+            action := 'failed';
+            details := details || _failure(SQLERRM, SQLSTATE, 'tend_partitions');
+        END;
+        RETURN NEXT;
     END LOOP;
 END $$;

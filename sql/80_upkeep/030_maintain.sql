@@ -115,8 +115,9 @@ END $$;
 -- One step, or as much of it as one transaction takes. A user whom somebody else has locked for
 -- long, say by an open transaction, is left to the next run. In a transaction that holds other
 -- users the wait is short, half of deadlock_timeout, so that nobody is cancelled. Rows that
--- somebody wrote by SQL of his own may be such that a step cannot be done: that is said, and no
--- other user goes without.
+-- somebody wrote by SQL of his own may be such that a step cannot be done, and a trigger of his, or
+-- an event trigger, may refuse it: that is said, and no other user goes without. Whatever keeps
+-- indexes or tables from being made and dropped, what is stored and recalled is the same.
 CREATE OR REPLACE FUNCTION _upkeep_step(
     step text, user_id text, run upkeep_run, after bigint DEFAULT 0)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
@@ -133,12 +134,13 @@ EXCEPTION WHEN lock_not_available THEN
     details := jsonb_build_object('why', 'somebody is writing', 'step', ltrim(step, '_'));
     RETURN NEXT;
 WHEN OTHERS THEN
-    IF user_id IS NULL OR left(SQLSTATE, 2) NOT IN ('22', '23', 'ME') THEN
+    IF step <> ALL ('{_tend_partitions,_tend_left_over,_tend_indexes}')
+       AND (user_id IS NULL OR left(SQLSTATE, 2) NOT IN ('22', '23', 'ME', 'P0'))
+    THEN
         RAISE;
     END IF;
     action := 'failed';
-    details := jsonb_build_object('why', _kept_error(SQLERRM), 'code', SQLSTATE,
-                                  'step', ltrim(step, '_'));
+    details := _failure(SQLERRM, SQLSTATE, ltrim(step, '_'));
     RETURN NEXT;
 END $$;
 
@@ -195,13 +197,14 @@ COMMENT ON FUNCTION maintain(text, bigint, boolean, timestamptz) IS
     'changes of what is pulled), keywords found (of rows that came from them), words counted, '
     'index built, index dropped, unusable index dropped, left-over index dropped, or what is left '
     'to the command memoir maintain, jobs enqueued (see enqueue_nightly()), contradiction (see '
-    'contradictions()), left to the next run (somebody kept the user locked), failed (rows of a '
-    'user with which a step cannot be done; details say which step and why), and last report: of '
-    'the memories how many are active, steady, fading, forgettable or kept by relevance, how many '
-    'have which status, how many active ones have no vector, and the share with keywords. The '
-    'numbers are rows of table setting. build_up_to: it builds indexes of up to so many memories '
-    'itself, and writers wait meanwhile; default setting ann_inline, and for one user no limit; 0 '
-    'leaves indexes alone. dry_run: nothing is changed, the rows tell what would be. at: the '
-    'clock, 1970 to a day from now (NULL: now), in a dry run to a hundred years from now. Safe to '
-    'run twice at once and to be stopped at any point. Indexes and partitions need the owner of '
-    'the tables. Errors: ME006 user, ME011 at. Source: D4 6, D3 4.6.';
+    'contradictions()), left to the next run (somebody kept the user locked), failed (a step '
+    'that cannot be done with the rows of a user, or that a trigger refuses; details say which '
+    'and why), and last report: of the memories how many are active, steady, fading, forgettable '
+    'or kept by relevance, how many have which status, how many active ones have no vector, and '
+    'the share with keywords. The numbers are rows of table setting. build_up_to: it builds '
+    'indexes of up to so many memories itself, and writers wait meanwhile; default setting '
+    'ann_inline, and for one user no limit; 0 leaves indexes alone. dry_run: nothing is changed, '
+    'the rows tell what would be. at: the clock, 1970 to a day from now (NULL: now), in a dry run '
+    'to a hundred years from now. Safe to run twice at once and to be stopped at any point. '
+    'Indexes and partitions need the owner of the tables. Errors: ME006 user, ME011 at. '
+    'Source: D4 6, D3 4.6.';

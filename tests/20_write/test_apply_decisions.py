@@ -29,6 +29,11 @@ def related(conn, from_id):
     return conn.execute(query, (from_id,)).fetchall()
 
 
+def tags(conn, memory_id, origin="user_tag"):
+    query = "SELECT keyword FROM memoir.keyword WHERE memory_id = %s AND origin = %s"
+    return {keyword for (keyword,) in conn.execute(query, (memory_id, origin))}
+
+
 def test_add_stores_a_new_memory(tx):
     (row,) = apply(tx, {"action": "ADD", "content": "drinks tea", "kind": "fact"})
     assert (row.place, row.action, row.other_ids) == (1, "ADD", [])
@@ -160,12 +165,29 @@ def test_a_merge_of_several_has_what_the_user_tagged_them_with(tx):
     two = remember(tx, "likes espresso", keywords=["morning", "italy"])
     decision = {"action": "MERGE", "memory_ids": [one, two], "content": "drinks tea and espresso"}
     (row,) = apply(tx, decision | {"keywords": ["drinks"]})
-    tags = "SELECT keyword, origin FROM memoir.keyword WHERE memory_id = %s AND origin <> 'system'"
-    assert dict(tx.execute(tags, (row.memory_id,)).fetchall()) == {
-        "morning": "user_tag",
-        "italy": "user_tag",
-        "drinks": "llm",
-    }
+    assert tags(tx, row.memory_id) == {"morning", "italy"}
+    assert tags(tx, row.memory_id, "llm") == {"drinks"}
+
+
+@pytest.mark.parametrize("subject", [None, "user.drink"])
+def test_what_waited_to_be_confirmed_has_the_tags_of_what_it_takes_the_place_of(tx, subject):
+    one = remember(tx, "drinks tea", subject=subject, keywords=["morning"])
+    two = remember(tx, "likes espresso", keywords=["italy"])
+    call(tx, "set_settings", settings={"confirm": True})
+    decision = {"action": "MERGE", "memory_ids": [one, two], "content": "drinks tea and espresso"}
+    (row,) = apply(tx, decision)
+    assert (row.action, tags(tx, row.memory_id)) == ("PENDING", set())
+    call(tx, "confirm", memory_id=row.memory_id)
+    assert tags(tx, row.memory_id) == {"morning", "italy"}
+
+
+@pytest.mark.parametrize("subject", [None, "user.drink"])
+def test_why_a_memory_was_added_is_told_and_kept(tx, subject):
+    decision = {"action": "ADD", "content": "drinks tea", "kind": "fact", "subject": subject}
+    (row,) = apply(tx, decision | {"reason": "he said so on Monday"})
+    assert (row.action, row.reason) == ("ADD", "he said so on Monday")
+    (told,) = call(tx, "history", memory_id=row.memory_id)
+    assert (told.action, told.reason) == ("ADD", "he said so on Monday")
 
 
 def test_a_merge_in_a_slot_takes_the_slot_over(tx):

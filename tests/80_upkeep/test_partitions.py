@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import psycopg
-from tests.rows import add_event, call, recall, value
+from tests.rows import add_event, call, recall, remember, value
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 MONTHS = ["event_2026_11", "event_2026_12", "event_2027_01"]
@@ -159,3 +159,21 @@ def test_a_busy_table_waits_for_the_next_time(db, dsn):
 
 def test_maintain_itself_makes_none_since_recalls_would_wait(tx):
     assert [row for row in call(tx, "maintain") if row.action.startswith("partition")] == []
+
+
+def test_a_table_that_an_event_trigger_refuses_keeps_nothing_else(db):
+    run(db, clock(db, datetime(2026, 1, 21, tzinfo=UTC)))
+    remember(db, "Ada drinks tea")
+    db.execute(
+        "CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql"
+        " AS $$ BEGIN RAISE 'no table is made'; END $$;"
+        " CREATE EVENT TRIGGER refused ON ddl_command_end WHEN TAG IN ('CREATE TABLE')"
+        " EXECUTE FUNCTION refuse()"
+    )
+    (row,) = db.execute("CALL memoir.maintain_all(at => %s)", (AT,)).fetchall()
+    actions = [told["action"] for told in row[0]]
+    assert actions == ["partition dropped"] * 3 + ["failed"] * 3 + ["words counted", "report"]
+    why = {"why": "no table is made", "code": "P0001", "step": "tend_partitions"}
+    assert row[0][3]["details"] == why | {"table": MONTHS[0]}
+    db.execute("DROP EVENT TRIGGER refused")
+    assert run(db) == [("partition added", month) for month in MONTHS]

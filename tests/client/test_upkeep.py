@@ -110,7 +110,24 @@ def test_a_step_that_failed_is_told_and_the_command_fails(
     db.execute("UPDATE memoir.retrieval SET chosen = '{-2147483648}'")
     said = memoir("maintain")
     assert (said.exit_code, done(said)[0][-1]) == (1, "integer out of range; count_access")
-    assert "error: steps of some users failed" in said.stderr
+    assert "error: some steps failed" in said.stderr
+
+
+def test_an_index_that_an_event_trigger_refuses_keeps_nothing_else(
+    memoir: Call, many: psycopg.Connection
+) -> None:
+    fill(many, 30, "ada")
+    many.execute(
+        "CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN IF current_query() ~ 'ada' THEN RAISE 'not for ada'; END IF; END $$;"
+        " CREATE EVENT TRIGGER refused ON ddl_command_start WHEN TAG IN ('CREATE INDEX')"
+        " EXECUTE FUNCTION refuse()"
+    )
+    said = memoir("maintain", "--json")
+    told = [(row["user"], row["action"]) for row in json.loads(said.stdout)]
+    assert (said.exit_code, told[:2]) == (1, [("ada", "failed"), ("default", "index built")])
+    assert told[-1] == (None, "report")
+    assert len(indexes(many)) == 3
 
 
 @pytest.mark.usefixtures("many")

@@ -46,8 +46,8 @@ def maintain(app: App, dry_run: bool, as_json: bool) -> None:
             _show(done)
     if any(row.action == "failed" for row in done):
         raise MemoirError(
-            "steps of some users failed, the others are done",
-            hint="A step is tried again each time; the rows it fails at are the user's own.",
+            "some steps failed, the others are done",
+            hint="Each is tried again next time; because tells what it failed at.",
         )
 
 
@@ -56,7 +56,9 @@ def index_loaded(app: App) -> None:
     try:
         with _stoppable():
             for row in upkeep.tend_recall(app.address, app.user, _watch):
-                if row.action != "words counted":
+                if row.action == "failed":
+                    click.echo(f"warning: not indexed: {_because(row)}", err=True)
+                elif row.action != "words counted":
                     click.echo(f"{row.action} for {counted(row.memories or 0, 'memory')}")
     except upkeep.LeftUndone as error:
         click.echo(f"warning: {error.message}", err=True)
