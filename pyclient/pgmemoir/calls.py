@@ -507,7 +507,8 @@ def tool_arguments(arguments: dict[str, Any] | str | None) -> dict[str, Any]:
         OutOfRange: the text is not a JSON object.
         BadText: a string in it cannot be stored.
     """
-    given: Any = arguments or {}
+    blank = isinstance(arguments, str) and arguments.strip() in ("", "null")
+    given: Any = {} if blank else arguments or {}
     hint = 'Send one JSON object, such as {"query": "green tea"}.'
     if isinstance(given, str):
         try:

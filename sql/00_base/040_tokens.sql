@@ -127,9 +127,16 @@ BEGIN
     IF octet_length(blanked) = length(blanked) THEN
         RETURN tokens(blanked);
     END IF;
-    head := normalize(head, NFKC);
-    words := CASE WHEN _has_identifier(head) THEN _tokens_identifiers(head, _spaced_words(head))
-                  ELSE _stems(_spaced_words(head)) END;
+    IF _has_accents(head) THEN
+        words := _accented_stop_words(head);
+        head := _unaccented(head);
+    ELSE
+        head := normalize(head, NFKC);
+    END IF;
+    words := words || CASE WHEN octet_length(head) = length(head) THEN _tokens_ascii(head)
+                           WHEN _has_identifier(head)
+                           THEN _tokens_identifiers(head, _spaced_words(head))
+                           ELSE _stems(_spaced_words(head)) END;
     IF head ~ _cjk_run() THEN
         words := words || _character_pairs(_simplified(head));
     END IF;
@@ -168,12 +175,15 @@ CREATE OR REPLACE FUNCTION tokens(content text) RETURNS text[]
 COMMENT ON FUNCTION tokens(text) IS
     'Words of a text as recall compares them: English stems and numbers; identifiers, versions, '
     'paths and error codes whole (lower case) besides their parts; character bigrams of Chinese, '
-    'Japanese and Korean. Full-width forms equal plain ones. Array of text, each once; empty for '
-    'a text without words. Source: SPEC 2.5.';
+    'Japanese and Korean. Full-width forms equal plain ones, letters with accents those without. '
+    'Array of text, each once; empty for a text without words. Source: SPEC 2.5.';
 
 -- What of a text may be a keyword, which stands as it was written.
 CREATE OR REPLACE FUNCTION _written_tokens(content text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN octet_length(content) > length(content)
                 THEN tokens(content) || _character_pairs(left(content, 20000))
+                     || CASE WHEN _has_accents(content)
+                             THEN _stems(_spaced_words(normalize(left(content, 20000), NFKC)))
+                             ELSE '{}' END
                 ELSE tokens(content) END;

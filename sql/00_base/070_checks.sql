@@ -11,8 +11,9 @@ DECLARE
 BEGIN
     SELECT k.* INTO found_kind FROM kind AS k WHERE k.name = _lower(_check_kind.kind);
     IF NOT FOUND THEN
-        SELECT k.* INTO found_kind FROM kind AS k
-        WHERE _lower(_check_kind.kind) = ANY (k.aliases);
+        SELECT k.* INTO found_kind
+        FROM kind AS k, _lower(btrim(_check_kind.kind, E' \t\r\n')) AS w (word)
+        WHERE w.word = k.name OR w.word = ANY (k.aliases);
     END IF;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'unknown kind "%"', kind

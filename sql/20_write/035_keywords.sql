@@ -48,7 +48,7 @@ DECLARE
 BEGIN
     head := CASE WHEN ascii THEN head ELSE normalize(head, NFKC) END;
     IF _has_identifier(head) THEN
-        identifiers := _identifiers(head);
+        identifiers := _identifiers(CASE WHEN ascii THEN head ELSE _unaccented(head) END);
     END IF;
     RETURN QUERY
     SELECT f.keyword, max(f.weight)

@@ -18,8 +18,8 @@ BEGIN ATOMIC
 END;
 
 -- The ranges of keywords that a word matches: match is 1.0 for the word itself, also in simplified
--- characters, 0.8 for a keyword that begins with it or with its stem (3 characters or more, 2 of
--- Chinese, Japanese or Korean), 0.7 for a synonym.
+-- characters or without accents, 0.8 for a keyword that begins with it or with its stem (3
+-- characters or more, 2 of Chinese, Japanese or Korean), 0.7 for a synonym.
 CREATE OR REPLACE FUNCTION _keyword_forms(words text[])
     RETURNS TABLE (word text, low text, high text, match float8)
     LANGUAGE plpgsql STABLE
@@ -32,7 +32,7 @@ BEGIN
     FROM unnest(words) AS w
     UNION ALL
     SELECT w, s, s, 1.0::float8
-    FROM unnest(words) AS w, _simplified(w) AS s
+    FROM unnest(words) AS w, unnest(ARRAY[_simplified(w), _unaccented(w)]) AS s
     WHERE octet_length(w) > length(w) AND s <> w
     UNION ALL
     SELECT w, p.prefix, p.prefix || U&'\+10FFFF', 0.8::float8

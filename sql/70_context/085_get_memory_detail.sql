@@ -1,13 +1,13 @@
 -- One memory, whole: what a search result or a block shows the beginning of (D2 3.1.3).
 -- A key is text, because ids pass 2^53 and JSON readers lose the last digits there. A model may
--- write it as the block does that shows references: [12]. A model reads the answer, so of the
--- relations of a hub it has the strongest.
+-- write it as the block does that shows references, [12], or #12. A model reads the answer, so of
+-- the relations of a hub it has the strongest.
 CREATE OR REPLACE FUNCTION _check_key(key text, user_id text) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    digits CONSTANT text := substring(key FROM '^[[]?([0-9]{1,19})]?$');
+    digits CONSTANT text := substring(key FROM '^ *[[#]?([0-9]{1,19})]? *$');
     id CONSTANT bigint := CASE WHEN pg_input_is_valid(digits, 'bigint') THEN digits::bigint END;
 BEGIN
     IF NOT EXISTS (SELECT FROM memory AS m

@@ -1,31 +1,82 @@
 -- One door for every tool: a name and JSON arguments, as a model gives them, from any language.
 -- Names and types of the statement come from the catalogue; what the caller says goes in as
 -- parameters only. An error of the tool is an error of the call, with its own code.
-CREATE OR REPLACE FUNCTION _check_tool_arguments(tool text, code name, arguments jsonb)
+
+-- A value as its argument takes it, where a model wrote what can mean nothing else: "5" for 5,
+-- "True", a string for an array of one, an array as text, a number for a text, a choice in other
+-- letters. NULL for "" where that is no value: models say so what they leave out.
+CREATE OR REPLACE FUNCTION _tool_value(
+    value jsonb, type text, json_type text, required boolean, choices jsonb)
+    RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
+AS $$
+DECLARE
+    given CONSTANT text := jsonb_typeof(value);
+    said CONSTANT text := btrim(value #>> '{}', E' \t\r\n');
+BEGIN
+    RETURN CASE
+        WHEN given = 'number' AND json_type = 'string' THEN to_jsonb(said)
+        WHEN given = 'number' AND json_type = 'integer' AND said::numeric = trunc(said::numeric)
+            THEN to_jsonb(trunc(said::numeric))
+        WHEN given = 'array' AND json_type = 'array' THEN (
+            SELECT coalesce(jsonb_agg(CASE WHEN jsonb_typeof(e) = 'number'
+                                           THEN to_jsonb(e #>> '{}') ELSE e END), '[]')
+            FROM jsonb_array_elements(value) AS e)
+        WHEN given IS DISTINCT FROM 'string' THEN value
+        WHEN said = '' AND NOT required AND (json_type <> 'string' OR choices IS NOT NULL
+                                             OR type LIKE 'timestamp%')
+            THEN NULL
+        WHEN json_type IN ('integer', 'number') AND said ~ '^-?[0-9]{1,15}(\.[0-9]{1,15})?$'
+            THEN _tool_value(to_jsonb(said::numeric), type, json_type, required, choices)
+        WHEN json_type = 'boolean' AND _lower(said) IN ('true', 'false') THEN _lower(said)::jsonb
+        WHEN json_type IN ('array', 'object') AND length(said) <= 1000
+             AND pg_input_is_valid(said, 'jsonb') AND jsonb_typeof(said::jsonb) = json_type
+            THEN said::jsonb
+        -- Several in one string are left to the model: a keyword may have a comma, too.
+        WHEN json_type = 'array' AND said !~ '[][{},;，、；\n]' THEN jsonb_build_array(said)
+        WHEN json_type = 'string' AND choices ? _lower(said) THEN to_jsonb(_lower(said))
+        ELSE value END;
+END $$;
+
+-- A time that everybody reads alike: 01/02/2026 is January to one and February to the other.
+CREATE OR REPLACE FUNCTION _is_tool_value(said text, type text) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN pg_input_is_valid(said, type)
+        AND (type NOT LIKE 'timestamp%' OR said !~ '^\s*[0-9]{1,2}[-./][0-9]{1,2}[-./]');
+
+CREATE OR REPLACE FUNCTION _check_tool_arguments(called tool, code name, arguments jsonb)
     RETURNS jsonb
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 #variable_conflict use_column
 DECLARE
+    tool CONSTANT text := called.name;
+    text_form CONSTANT text := CASE WHEN jsonb_typeof(arguments) = 'string'
+                                    THEN arguments #>> '{}' END;
     wrong record;
     given jsonb;
 BEGIN
+    -- As function calling has them: JSON in a text, empty for none.
+    IF text_form ~ '^\s*$' OR arguments = 'null' THEN
+        arguments := '{}';
+    ELSIF pg_input_is_valid(text_form, 'jsonb') THEN
+        arguments := text_form;
+    END IF;
     IF jsonb_typeof(arguments) <> 'object' THEN
         RAISE EXCEPTION 'arguments of % must be a JSON object, not %',
                 tool, jsonb_typeof(arguments)
             USING ERRCODE = 'ME008', HINT = 'Pass ''{}'' for none.';
     END IF;
     -- Models say null for what they leave out.
-    SELECT coalesce(jsonb_object_agg(
-               e.name,
-               CASE WHEN a.json_type = 'integer' AND jsonb_typeof(e.value) = 'number'
-                         AND e.value::numeric = trunc(e.value::numeric)
-                    THEN to_jsonb(trunc(e.value::numeric)) ELSE e.value END), '{}')
+    SELECT coalesce(jsonb_object_agg(e.name, e.value) FILTER (WHERE e.value <> 'null'), '{}')
     INTO given
-    FROM jsonb_each(arguments) AS e (name, value)
-    LEFT JOIN _tool_arguments(code) AS a ON a.name = e.name
-    WHERE e.value <> 'null';
+    FROM (SELECT e.name, CASE WHEN a.name IS NULL THEN e.value ELSE _tool_value(
+                     e.value, a.type, a.json_type, a.required,
+                     called.arguments -> a.name -> 'enum') END AS value
+          FROM jsonb_each(arguments) AS e (name, value)
+          LEFT JOIN _tool_arguments(code) AS a ON a.name = e.name) AS e;
 
     SELECT e.name, e.value, a.type, a.json_type, a.name IS NOT NULL AS known,
            CASE WHEN a.json_type = 'integer' THEN 'an integer'
@@ -44,7 +95,7 @@ BEGIN
               WHEN 'integer' THEN jsonb_typeof(e.value) = 'number'
                   AND pg_input_is_valid(e.value #>> '{}', a.type)
               ELSE jsonb_typeof(e.value) = a.json_type
-                  AND pg_input_is_valid(e.value #>> '{}', a.type)
+                  AND _is_tool_value(e.value #>> '{}', a.type)
               END
     ORDER BY e.name
     LIMIT 1;
@@ -54,11 +105,12 @@ BEGIN
                   DETAIL = (SELECT 'Arguments: ' || coalesce(
                                        string_agg(a.name, ', ' ORDER BY a.place), 'none')
                             FROM _tool_arguments(code) AS a),
-                  HINT = 'SELECT memoir.tool_schemas() describes them.';
+                  HINT = 'Call it again as memoir.tool_schemas() describes it.';
     ELSIF FOUND THEN
         RAISE EXCEPTION 'argument "%" of % must be %, not %',
                 wrong.name, tool, wrong.wanted, left(wrong.value::text, 60)
-            USING ERRCODE = 'ME008', HINT = 'SELECT memoir.tool_schemas() describes them.';
+            USING ERRCODE = 'ME008',
+                  HINT = 'Call it again as memoir.tool_schemas() describes it.';
     END IF;
 
     SELECT a.* INTO wrong
@@ -68,7 +120,8 @@ BEGIN
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'argument "%" of % is missing', wrong.name, tool
-            USING ERRCODE = 'ME008', HINT = 'SELECT memoir.tool_schemas() describes them.';
+            USING ERRCODE = 'ME008',
+                  HINT = 'Call it again as memoir.tool_schemas() describes it.';
     END IF;
     RETURN given;
 END $$;
@@ -102,9 +155,9 @@ BEGIN
                   DETAIL = (SELECT 'Tools: ' || coalesce(
                                        string_agg(s.value #>> '{function,name}', ', '), 'none')
                             FROM jsonb_array_elements(tool_schemas()) AS s),
-                  HINT = 'SELECT memoir.tool_schemas() describes them.';
+                  HINT = 'Call one of these.';
     END IF;
-    given := _check_tool_arguments(called.name, code.proname, coalesce(arguments, '{}'));
+    given := _check_tool_arguments(called, code.proname, coalesce(arguments, '{}'));
     IF refusal IS NOT NULL THEN
         RETURN jsonb_build_object('results', '[]'::jsonb, 'reason', refusal);
     END IF;
@@ -156,9 +209,11 @@ END $$;
 
 COMMENT ON FUNCTION call_tool(text, jsonb, text, halfvec, text) IS
     'Calls a tool as a model asks for it and returns its answer as a JSON object. name: a tool of '
-    'tool_schemas(). arguments: a JSON object that satisfies its schema; null is the same as left '
-    'out. user_id: whose memory. query_vec: vector of the query or the content, or NULL. '
-    'session_id: the conversation; in a temporary one, and with memory off, the answer is empty '
-    'and says why. A successful call is logged (view tool_calls). Errors: ME012 unknown tool, '
-    'ME008 an argument is unknown, missing or of the wrong type, ME006 user, and those of the '
-    'tool, such as those of memory_write() and those of search_memories(). Source: D2 3.4.1.';
+    'tool_schemas(). arguments: a JSON object that satisfies its schema, or such an object as '
+    'text; null is the same as left out, and what can mean nothing else is taken for it: "5" for '
+    '5, a string for an array of one, "Keyword" for "keyword". user_id: whose memory. query_vec: '
+    'vector of the query or the content, or NULL. session_id: the conversation; in a temporary '
+    'one, and with memory off, the answer is empty and says why. A successful call is logged (view '
+    'tool_calls). Errors: ME012 unknown tool, ME008 an argument is unknown, missing or of the '
+    'wrong type, ME006 user, and those of the tool, such as those of memory_write() and those of '
+    'search_memories(). Source: D2 3.4.1.';

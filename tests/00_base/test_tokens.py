@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unicodedata import normalize
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -168,8 +170,34 @@ def test_a_character_that_is_not_seen_is_none(tx):
     )
 
 
-def test_letters_with_accents_are_letters(tx):
-    assert tokens(tx, "café Привет") == {"café", "привет"}
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Zürich, Müller", {"zurich", "muller"}),
+        ("cafés naïve résumé", {"cafe", "naiv", "resum"}),
+        ("Straße GROẞ Øresund Łódź", {"strass", "gross", "oresund", "lodz"}),
+        ("año œuvre Ægir þorn", {"ano", "oeuvr", "aegir", "thorn"}),
+        ("İstanbul ISTANBUL ılık", {"istanbul", "ilik"}),
+        ("Đà Nẵng, Việt Nam", {"da", "nang", "viet", "nam"}),
+        ("Ёлка елка мой за\u0301мок війна", {"елка", "мой", "замок", "війна"}),
+        ("Ελλάδα ελλαδα Σίσυφος", {"ελλαδα", "σισυφοσ"}),
+        ("مُحَمَّد أحمد كتـاب", {"محمد", "احمد", "كتاب"}),
+        ("שָׁלוֹם", {"שלום"}),
+        ("naïve_bayes", {"naive_bayes", "naiv", "bay"}),
+        ("認證 Zürich が", {"认证", "zurich", "が"}),
+    ],
+)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_letter_with_an_accent_is_that_without(tx, text, words, form):
+    assert tokens(tx, normalize(form, text)) == words
+
+
+def test_an_accent_makes_no_stop_word(tx):
+    assert tokens(tx, "thé mẹ số the me so") == {"the", "me", "so"}
+
+
+def test_marks_that_are_vowels_stay(tx):
+    assert tokens(tx, "हिन्दी தமிழ்") == {"हिन्दी", "தமிழ்"}
 
 
 @pytest.mark.parametrize("text", ["", "   ", "???", "the of and", "，。！", "😀"])

@@ -38,6 +38,20 @@ def test_a_query_in_traditional_characters_finds_a_keyword_of_either_kind(tx, qu
     assert row.relevance > 0
 
 
+@pytest.mark.parametrize(("query", "word"), [("cafés", "cafés"), ("Zürich", "zurich")])
+def test_a_query_with_accents_finds_a_keyword_with_and_without(tx, query, word):
+    key = remember(tx, "tea")
+    only_keywords(tx, key, word)
+    (row,) = search(tx, query, search_mode="keyword")
+    assert row.relevance > 0
+
+
+@pytest.mark.parametrize(("query", "told"), [("zurich", "Zürich"), ("Łódź", "Lodz")])
+def test_a_search_finds_what_was_told_with_other_accents(tx, query, told):
+    remember(tx, f"office in {told}")
+    assert previews(search(tx, query)) == [f"office in {told}"]
+
+
 def test_a_row_says_what_the_document_asks(tx):
     text = "green tea " * 50
     key = remember(tx, text, "fact", data={"a": 1}, summary="tea", created_at=ago(days=1))

@@ -64,17 +64,17 @@ def test_every_tool_can_be_called_as_its_schema_says(tx, all_arguments):
     ("name", "given"),
     [
         ("search_memories", {}),
-        ("search_memories", {"query": 1}),
+        ("search_memories", {"query": True}),
         ("search_memories", {"query": "x", "limit": 5}),
         ("search_memories", {"query": "x", "search_mode": "fuzzy"}),
         ("search_memories", {"query": "x", "max_results": 21}),
         ("search_memories", {"query": "x", "max_results": 1.5}),
-        ("search_memories", {"query": "x", "keywords": "tea"}),
-        ("search_memories", {"query": "x", "keywords": [1]}),
+        ("search_memories", {"query": "x", "keywords": "tea, milk"}),
+        ("search_memories", {"query": "x", "keywords": [True]}),
         ("search_memories", {"query": "x", "min_relevance_score": "high"}),
         ("memory_search", {"query": "x", "use_decay": "yes"}),
         ("memory_write", {"content": "x", "salience": 1.1}),
-        ("get_memory_detail", {"key": 1}),
+        ("get_memory_detail", {"key": ["1"]}),
     ],
 )
 def test_what_a_schema_forbids_is_refused(tx, name, given):
@@ -127,6 +127,41 @@ def test_null_is_the_same_as_left_out(tx):
     remember(tx, "green tea")
     nulls = {"query": "tea", "keywords": None, "max_results": None, "time_from": None}
     assert ask(tx, "search_memories", nulls) == ask(tx, "search_memories", {"query": "tea"})
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "meant"),
+    [
+        ("search_memories", {"max_results": " 3 "}, {"max_results": 3}),
+        ("search_memories", {"min_relevance_score": "0.5"}, {"min_relevance_score": 0.5}),
+        ("search_memories", {"keywords": "tea"}, {"keywords": ["tea"]}),
+        ("search_memories", {"keywords": '["tea"]'}, {"keywords": ["tea"]}),
+        ("search_memories", {"keywords": ["tea", 7]}, {"keywords": ["tea", "7"]}),
+        ("search_memories", {"memory_types": "fact"}, {"memory_types": ["fact"]}),
+        ("search_memories", {"search_mode": " Keyword"}, {"search_mode": "keyword"}),
+        ("search_memories", {"query": 2024}, {"query": "2024"}),
+        ("search_memories", {"keywords": "", "time_from": "", "search_mode": ""}, {}),
+        ("memory_search", {"use_decay": "False"}, {"use_decay": False}),
+        ("memory_write", {"write_to": "Daily"}, {"write_to": "daily"}),
+    ],
+)
+def test_what_can_mean_nothing_else_is_taken_for_it(tx, name, said, meant):
+    text = {"content": "tea"} if name == "memory_write" else {"query": "tea"}
+    ask(tx, name, {**text, **said})
+    assert value(tx, "SELECT arguments FROM memoir.tool_call") == {**text, **meant}
+
+
+def test_a_kind_may_be_written_in_other_letters_and_a_key_with_its_sign(tx):
+    ask(tx, "memory_write", {"content": "tea", "category": " Preference "})
+    key = value(tx, "SELECT memory_id FROM memoir.memory WHERE kind = 'preference'")
+    for said in (key, f" {key} ", f"#{key}", f"[{key}]"):
+        assert ask(tx, "get_memory_detail", {"key": said})["content"] == "tea"
+
+
+@pytest.mark.parametrize("said", ["null", '""', '" "', '"{}"'])
+def test_arguments_may_be_json_as_text_and_none(tx, said):
+    answer = value(tx, "SELECT memoir.call_tool('summary', %s::jsonb)", said)
+    assert answer["memories"] == 0
 
 
 def test_a_whole_number_may_be_written_with_a_point(tx):
@@ -184,11 +219,12 @@ def test_a_missing_argument_is_named(tx):
     ("given", "wanted"),
     [
         ({"query": ["x"]}, '"query" of search_memories must be a string, not ["x"]'),
-        ({"query": "x", "max_results": "5"}, "must be an integer"),
+        ({"query": "x", "max_results": "five"}, "must be an integer"),
         ({"query": "x", "max_results": 3e9}, "must be an integer, not 3000000000"),
         ({"query": "x", "keywords": {"a": 1}}, "must be an array of strings"),
         ({"query": "x", "time_from": "soon"}, "must be a time such as"),
         ({"query": "x", "time_from": 2025}, "must be a time such as"),
+        ({"query": "x", "time_from": "01/02/2025"}, "must be a time such as"),
         ({"query": "x", "min_relevance_score": True}, "must be a number, not true"),
     ],
 )
@@ -197,7 +233,7 @@ def test_a_wrong_type_is_named(tx, given, wanted):
     assert (error.sqlstate, wanted in error.message_primary) == ("ME008", True)
 
 
-@pytest.mark.parametrize("given", ["[]", "1", '"query"'])
+@pytest.mark.parametrize("given", ["[]", "1", '"query"', '"[]"'])
 def test_arguments_are_an_object(tx, given):
     with pytest.raises(psycopg.Error, match="must be a JSON object") as caught:
         tx.execute("SELECT memoir.call_tool('summary', %s::jsonb)", (given,))

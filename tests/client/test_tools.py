@@ -235,6 +235,12 @@ def test_arguments_that_are_no_object_are_refused(dsn: str, arguments: Any) -> N
         memory.call_tool("summary", arguments)
 
 
+@pytest.mark.parametrize("arguments", [None, "", " ", "null", "{}"])
+def test_no_arguments_are_none_however_they_are_written(dsn: str, arguments: Any) -> None:
+    with Memoir(dsn, embedder=None) as memory:
+        assert memory.call_tool("summary", arguments)["memories"] == 0
+
+
 def test_a_model_is_told_what_to_send_instead(dsn: str) -> None:
     said = r'the arguments are \["茶"\], not a JSON object\s+hint: Send one JSON object, such as {'
     with Memoir(dsn, embedder=None) as memory, pytest.raises(OutOfRange, match=said):
