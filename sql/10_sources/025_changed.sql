@@ -26,7 +26,8 @@ END $$;
 -- A row that said nothing before is new, whatever its key. One that is no memory for another reason
 -- was purged, or written while memory was off: fill_source() takes it, not its next change. A row
 -- with another key or user leaves nothing under the old one, even when it cannot be taken over
--- under the new one, which is recorded by itself.
+-- under the new one, which is recorded by itself; but the old key may be that of another row now,
+-- where one statement moves several.
 CREATE OR REPLACE FUNCTION _source_changed(
     name text, old_row source_row, new_row source_row, for_good boolean, is_event boolean)
     RETURNS void
@@ -37,7 +38,9 @@ DECLARE
     moved CONSTANT boolean := (old_row.user_id, old_row.source_key)
                               IS DISTINCT FROM (new_row.user_id, new_row.source_key);
 BEGIN
-    IF moved AND old_row.source_key IS NOT NULL THEN
+    IF moved AND old_row.source_key IS NOT NULL
+       AND (new_row.source_key = old_row.source_key OR new_row.source_key IS NULL
+            OR (_row_now(name, old_row)).user_id IS DISTINCT FROM old_row.user_id) THEN
         PERFORM _source_row_gone(
             name, old_row.user_id, old_row.source_key,
             for_good OR (old_row.user_id <> new_row.user_id) IS TRUE, is_event);
@@ -113,8 +116,9 @@ BEGIN
 END $$;
 
 -- Rows of an INSERT that could not be taken over together, because of one of them, or because a
--- memory of one was there already (after a lost row, or beside a fill). They are taken one by one,
--- except those that nobody wants remembered, whatever is wrong with them. What was busy, or could
+-- memory of one was there already (after a lost row, beside a fill, or because a trigger wrote it
+-- again: as it is now, the table tells). They are taken one by one, except those that nobody wants
+-- remembered, whatever is wrong with them. What was busy, or could
 -- not be done by the server, is not tried again while the application waits.
 CREATE OR REPLACE FUNCTION _source_added(name text, rows source_row[], code text, reason text)
     RETURNS void
@@ -130,7 +134,12 @@ DECLARE
                           WHERE p.user_id = w.user_id AND NOT p.memory_on));
     r source_row;
 BEGIN
-    IF NOT (code = '55P03' OR _is_of_server(code)) THEN
+    IF wanted = '{}' THEN
+        RETURN;
+    ELSIF code = '23505' THEN
+        PERFORM _take_as_they_are(s, wanted);
+        RETURN;
+    ELSIF NOT (code = '55P03' OR _is_of_server(code)) THEN
         PERFORM _take_rows(s, wanted, 1);
         RETURN;
     END IF;

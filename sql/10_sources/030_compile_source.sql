@@ -254,6 +254,10 @@ BEGIN
 END $$;
 
 -- A wait for a lock ends before PostgreSQL looks for a deadlock and might cancel the application.
+-- What a trigger of the application writes into the table, the function hears of before the write
+-- that fired it, and often before the row is a memory. So once a trigger wrote one, till the end of
+-- the transaction, the table is asked what became of rows that are new, gone or changed again
+-- (their xmax); without such triggers nothing is.
 CREATE OR REPLACE FUNCTION _compile_write(s source, relation regclass) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -277,7 +281,10 @@ DECLARE
     code text;
     reason text;
 BEGIN
-    IF TG_OP = 'INSERT' THEN%6$s
+    IF TG_OP = 'INSERT' THEN
+        IF current_setting(%7$L, true) = 'on' THEN
+            RAISE unique_violation;
+        END IF;%6$s
     ELSIF TG_OP = 'TRUNCATE' THEN
         PERFORM _source_emptied(%1$L, %2$s);
     ELSE
@@ -288,6 +295,11 @@ BEGIN
         %4$s);
         END IF;
         IF old_row IS DISTINCT FROM new_row THEN
+            IF current_setting(%7$L, true) = 'on' AND (TG_OP = 'DELETE' OR NEW.xmax <> 0) THEN
+                new_row := _row_now(%1$L, CASE TG_OP WHEN 'DELETE' THEN old_row ELSE new_row END);
+            ELSIF pg_trigger_depth() > 1 THEN
+                PERFORM set_config(%7$L, 'on', true);
+            END IF;
             PERFORM _source_changed(%1$L, old_row, new_row, %2$s);
         END IF;
     END IF;
@@ -295,6 +307,9 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
     code := SQLSTATE;
     reason := SQLERRM;
+    IF pg_trigger_depth() > 1 THEN
+        PERFORM set_config(%7$L, 'on', true);
+    END IF;
     BEGIN
         IF TG_OP = 'INSERT' THEN
             FOR new_row IN %5$s LOOP
@@ -319,7 +334,8 @@ EXCEPTION WHEN OTHERS THEN
 END $body$,
             s.name, call, _row_of(columns, s.mapping, 'OLD'), _row_of(columns, s.mapping, 'NEW'),
             rows, CASE WHEN s.kind = 'event' THEN _adding_events(s, rows)
-                       ELSE _adding_statement(s, relation, columns) END));
+                       ELSE _adding_statement(s, relation, columns) END,
+            format('memoir.source_%s_again', s.source_id)));
 END $$;
 
 -- request: after (place behind which to begin), upto (place to end with), since (time of change

@@ -38,17 +38,16 @@ BEGIN
     RETURN relation;
 END $$;
 
--- Of a table triggers follow the changes; what is no plain table is pulled.
-CREATE OR REPLACE FUNCTION _check_relation(relation regclass) RETURNS boolean
+-- Why a relation cannot be attached, or be so any longer.
+CREATE OR REPLACE FUNCTION _unfit(relation regclass) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
     found_class pg_class;
-    why text;
 BEGIN
     SELECT c.* INTO found_class FROM pg_class AS c WHERE c.oid = relation;
-    why := CASE
+    RETURN CASE
         WHEN NOT FOUND THEN 'it is not there'
         WHEN found_class.relnamespace = current_schema()::regnamespace
              OR found_class.relnamespace IN ('pg_catalog'::regnamespace,
@@ -60,13 +59,23 @@ BEGIN
         WHEN found_class.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits AS i
                                                    WHERE relation IN (i.inhparent, i.inhrelid))
             THEN 'tables inherit from it or it from them' END;
+END $$;
+
+-- Of a table triggers follow the changes; what is no plain table is pulled.
+CREATE OR REPLACE FUNCTION _check_relation(relation regclass) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    why CONSTANT text := _unfit(relation);
+BEGIN
     IF why IS NOT NULL THEN
         PERFORM _refuse_mapping(
             format('%s cannot be attached: %s', relation, why),
-            CASE WHEN found_class.relispartition THEN 'Attach the partitioned table.'
+            CASE WHEN why = 'it is a partition' THEN 'Attach the partitioned table.'
                  ELSE 'Attach a table, a view, or query => ''SELECT ...''.' END);
     END IF;
-    RETURN found_class.relkind IN ('r', 'p');
+    RETURN (SELECT c.relkind IN ('r', 'p') FROM pg_class AS c WHERE c.oid = relation);
 END $$;
 
 CREATE OR REPLACE FUNCTION _make_triggers(s source, relation regclass) RETURNS void

@@ -220,6 +220,42 @@ BEGIN
     WHERE o.name = s.name;
 END $$;
 
+-- The rows of a table or query that now have the keys of these places.
+CREATE OR REPLACE FUNCTION _rows_at(s source, places jsonb[], lock boolean) RETURNS source_row[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN _source_rows(s, jsonb_build_object('keys', (
+        SELECT jsonb_agg(CASE WHEN s.mapping ? 'changed_at' THEN u.place - 0 ELSE u.place END)
+        FROM unnest(places) AS u (place)))
+        || CASE WHEN lock THEN '{"lock": true}' ELSE '{}' END::jsonb);
+END $$;
+
+-- A row as its table has it now; nothing where its key is gone.
+CREATE OR REPLACE FUNCTION _row_now(name text, r source_row) RETURNS source_row
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (_rows_at(_known_source(name, false), ARRAY[r.place], false))[1];
+END $$;
+
+-- Takes rows that may be others now, or gone, as their table has them.
+CREATE OR REPLACE FUNCTION _take_as_they_are(s source, rows source_row[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    there CONSTANT source_row[] := _rows_at(s, ARRAY(SELECT r.place FROM unnest(rows) AS r), false);
+BEGIN
+    PERFORM _take_rows(s, there, 1);
+    PERFORM _source_row_gone(s.name, r.user_id, r.source_key, s.on_delete = 'purge',
+                             s.kind = 'event')
+    FROM unnest(rows) AS r
+    WHERE (r.user_id, r.source_key) NOT IN (SELECT t.user_id, t.source_key FROM unnest(there) AS t);
+END $$;
+
 -- Tries rows again that failed. The memory of a row that is gone goes, too, and so does that of the
 -- former user where a row is another user's by now.
 CREATE OR REPLACE FUNCTION _try_again(s source, most int, INOUT read_rows int, INOUT written int)
@@ -242,9 +278,7 @@ BEGIN
     IF waiting = '{}' THEN
         RETURN;
     END IF;
-    there := _source_rows(s, jsonb_build_object('lock', true, 'keys', (
-        SELECT jsonb_agg(CASE WHEN s.mapping ? 'changed_at' THEN u.place - 0 ELSE u.place END)
-        FROM unnest(waiting) AS u)));
+    there := _rows_at(s, ARRAY(SELECT u.place FROM unnest(waiting) AS u), true);
     FOREACH w IN ARRAY waiting LOOP
         DELETE FROM source_error AS e WHERE e.user_id = w.user_id AND e.error_id = w.error_id;
         of_key := ARRAY(SELECT t FROM unnest(there) AS t WHERE t.source_key = w.source_key);
@@ -252,8 +286,7 @@ BEGIN
             written := written + _take_rows(s, of_key, w.attempts + 1);
             gone := NOT EXISTS (SELECT FROM unnest(of_key) AS t WHERE t.user_id = w.user_id);
         ELSE
-            gone := _source_rows(s, jsonb_build_object('keys', jsonb_build_array(
-                CASE WHEN s.mapping ? 'changed_at' THEN w.place - 0 ELSE w.place END))) = '{}';
+            gone := _rows_at(s, ARRAY[w.place], false) = '{}';
             IF NOT gone THEN
                 INSERT INTO source_error SELECT w.*;
             END IF;

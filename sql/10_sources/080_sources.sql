@@ -19,6 +19,7 @@ BEGIN
     WHERE s.query IS NULL AND m.key NOT IN ('user_id', 'time_zone')
       AND NOT _columns_of(relation) ? n.name;
     RETURN CASE
+        WHEN s.follows AND _unfit(relation) IS NOT NULL THEN 'broken: ' || _unfit(relation)
         WHEN missing IS NOT NULL THEN format('broken: %s has no column %s', relation, missing)
         WHEN EXISTS (SELECT FROM pg_trigger AS t
                      WHERE t.tgrelid = relation AND t.tgname = 'memoir_source_' || s.source_id

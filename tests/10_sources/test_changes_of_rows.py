@@ -295,6 +295,85 @@ def test_rows_written_to_a_partition_and_to_one_that_came_later(app):
     assert memories(app, "log") == {"one": "active", "eleven": "active"}
 
 
+def table(app, kind="fact", keys="PRIMARY KEY"):
+    """A small table of the application, followed: its key is the row's own."""
+    app.execute(f"CREATE TABLE notes (id int {keys}, content text, kind text DEFAULT 'note')")
+    more = {"type": "kind", "payload": ["content"]} if kind == "event" else {}
+    call(app, "attach_source", name="notes", kind=kind, relation="notes", user_id=USER, **more)
+
+
+def rows_of(app):
+    """What memory has of the table, and what is in it."""
+    told = app.execute(
+        "SELECT source_key::int, content FROM memoir.memory WHERE status = 'active' "
+        "UNION ALL SELECT source_key::int, payload ->> 'content' FROM memoir.event ORDER BY 1"
+    ).fetchall()
+    return told, app.execute("SELECT id, content FROM notes ORDER BY id").fetchall()
+
+
+@pytest.mark.parametrize("key", ["3 - id", "id + 1"])
+def test_rows_that_change_their_keys_in_one_statement_stay_all(app, key):
+    table(app, keys="PRIMARY KEY DEFERRABLE")
+    app.execute("INSERT INTO notes VALUES (1, 'tea'), (2, 'milk')")
+    app.execute(f"UPDATE notes SET id = {key}")
+    told, written = rows_of(app)
+    assert told == written != []
+
+
+WRITES_AGAIN = """
+CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE notes SET content = upper(content), id = id + 10 WHERE content = 'tea';
+    DELETE FROM notes WHERE content = 'milk';
+    IF TG_OP = 'DELETE' AND OLD.content = 'bread' THEN
+        INSERT INTO notes SELECT OLD.*;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER {name} AFTER INSERT OR UPDATE OR DELETE ON notes
+FOR EACH ROW EXECUTE FUNCTION again()
+"""
+WRITES = (
+    "INSERT INTO notes VALUES (1, 'tea'), (2, 'milk'), (3, 'bread'), (4, 'rice')",
+    "UPDATE notes SET content = 'tea' WHERE id = 4",
+    "UPDATE notes SET content = 'milk' WHERE id IN (3, 11)",
+    "INSERT INTO notes VALUES (2, 'water'), (3, 'bread'), (5, 'tea')",
+    "DELETE FROM notes WHERE id = 3",
+)
+
+
+@pytest.mark.parametrize("kind", ["fact", "event"])
+@pytest.mark.parametrize("name", ["before_memoir", "when_memoir_was_told"])
+def test_what_a_trigger_of_the_application_writes_again_is_what_memory_has(app, kind, name):
+    table(app, kind)
+    app.execute(WRITES_AGAIN.format(name=name))
+    for statement in WRITES:
+        app.execute(statement)
+        told, written = rows_of(app)
+        assert told == written != []
+    assert waiting(app, "notes") == []
+
+
+def test_so_it_is_with_partitions_and_with_on_delete_purge(app):
+    app.execute(
+        "CREATE TABLE notes (id int PRIMARY KEY, content text) PARTITION BY RANGE (id);"
+        "CREATE TABLE notes_1 PARTITION OF notes FOR VALUES FROM (0) TO (10);"
+        "CREATE TABLE notes_2 PARTITION OF notes FOR VALUES FROM (10) TO (20)"
+    )
+    call(
+        app,
+        "attach_source",
+        name="notes",
+        kind="fact",
+        relation="notes",
+        user_id=USER,
+        on_delete="purge",
+    )
+    app.execute(WRITES_AGAIN.format(name="before_memoir"))
+    app.execute(WRITES[0])
+    assert memories(app, "notes") == {"TEA": "active", "bread": "active", "rice": "active"}
+
+
 def test_keywords_are_found_by_maintain(tasks):
     add(tasks, "deploy the gateway")
     assert value(tasks, "SELECT count(*) FROM memoir.keyword") == 0
@@ -357,6 +436,22 @@ def test_a_renamed_column_is_told_and_attached_anew_without_duplicates(tasks):
     attach(tasks, "tasks", relation="todo", content=["heading"])
     fill(tasks, "tasks")
     assert memories(tasks) == {"tea": "active", "milk": "active"}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (
+            "CREATE TABLE all_tasks (LIKE tasks INCLUDING CONSTRAINTS) PARTITION BY LIST (id);"
+            "ALTER TABLE all_tasks ATTACH PARTITION tasks DEFAULT",
+            "it is a partition",
+        ),
+        ("CREATE TABLE old_tasks () INHERITS (tasks)", "tables inherit from it or it from them"),
+    ],
+)
+def test_a_table_whose_rows_come_by_other_tables_too_is_told(tasks, change, why):
+    tasks.execute(change)
+    assert state(tasks) == f"broken: {why}"
 
 
 def test_a_mistake_in_a_row_breaks_nothing_and_is_tried_again(app):
