@@ -62,6 +62,7 @@ def test_the_words_of_a_subject_are_searched_with_those_of_the_text(tx):
     assert found(tx, "favourite colour", as_of=ago(days=4)) == ["is green"]
 
 
+@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize("words", [10, 256])
 def test_a_text_of_256_different_words_is_found_by_each(tx, words):
     text = [f"word{number}" for number in range(words)]
@@ -69,6 +70,7 @@ def test_a_text_of_256_different_words_is_found_by_each(tx, words):
     assert all(recall(tx, word, budget=2_000).memory_ids == [memory_id] for word in text)
 
 
+@pytest.mark.usefixtures("planned_once")
 def test_a_longer_text_is_found_by_an_even_sample_of_its_words(tx):
     text = [f"word{number}" for number in range(1_500)]
     remember(tx, " ".join(text))

@@ -12,7 +12,7 @@ import numpy as np
 import psycopg
 import pytest
 from pgvector import HalfVector, Vector
-from tests.rows import row_counts
+from tests.rows import row_counts, set_to
 
 from pgmemoir import (
     BadEvent,
@@ -383,6 +383,7 @@ def kept(request: pytest.FixtureRequest, kept_dsn: str) -> Iterator[tuple[Any, p
         clients(request.param, kept_dsn) as make,
         psycopg.connect(kept_dsn, autocommit=True) as conn,
     ):
+        set_to(conn, text_limit=100_000)
         memory = make(user=request.param, embedder=None)
         memory.remember("the first", vector=[1.0, 0.0, 0.0])
         yield memory, conn
@@ -403,7 +404,7 @@ def kept(request: pytest.FixtureRequest, kept_dsn: str) -> Iterator[tuple[Any, p
         (lambda m: m.remember("   "), BadText),
         (lambda m: m.remember(None), BadText),
         (lambda m: m.remember("a\0b"), BadText),
-        (lambda m: m.remember("x" * 10_485_761), BadText),
+        (lambda m: m.remember("x" * 100_001), BadText),
         (lambda m: m.remember("x", importance=1.5), OutOfRange),
         (lambda m: m.remember("x", importance=float("nan")), OutOfRange),
         (lambda m: m.remember("x", confidence=-1), OutOfRange),

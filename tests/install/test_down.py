@@ -7,6 +7,7 @@ from tests.rows import fill, set_to
 
 from pgmemoir import migrations, paths
 from pgmemoir.migrations import MigrationError
+from pgmemoir.paths import Source
 
 CHAIN = (
     "CREATE OR REPLACE VIEW a AS SELECT 1 AS one;\n"
@@ -19,34 +20,32 @@ CHAIN = (
 )
 
 
-def test_down_to_0_undoes_all_of_pgmemoir_exactly_and_up_makes_it_as_new(db, empty_db, catalogue):
-    new, nothing = catalogue(db), catalogue(empty_db)
-    assert new > nothing
-    migrations.down(db, 0)
-    assert catalogue(db) == nothing
-    migrations.up(db)
-    assert catalogue(db) == new
-
-
-def test_every_migration_alone_is_undone_exactly(empty_db, catalogue):
-    names = sorted(path.name for path in paths.installed().migrations.glob("*.sql"))
-    before = []
-    for number in range(1, len(names) + 1):
-        before.append(catalogue(empty_db))
-        migrations.up(empty_db, target=number)
-    for number in range(len(names), 1, -1):
-        migrations.down(empty_db, number - 1)
-        assert catalogue(empty_db) == before[number - 1], names[number - 1]
-
-
-def test_the_indexes_of_single_users_go_with_the_code_and_can_be_built_again(db):
+def test_down_undoes_all_of_pgmemoir_exactly_and_up_makes_it_as_new(db, empty_db, catalogue):
     set_to(db, ann_gain=0.22)
     fill(db, 30)
+    new, nothing = catalogue(db), catalogue(empty_db)
+    assert new > nothing
+    # The indexes of single users go with the code and can be built again.
     upkeep = "SELECT action FROM memoir.maintain() WHERE action ~ 'index'"
     assert db.execute(upkeep).fetchall() == [("index built",)]
     migrations.down(db, 7)
     migrations.up(db)
+    assert catalogue(db) == new
     assert db.execute(upkeep).fetchall() == [("index built",)]
+    migrations.down(db, 0)
+    assert catalogue(db) == nothing
+
+
+def test_every_migration_alone_is_undone_exactly(empty_db, catalogue, tmp_path):
+    tables = Source(paths.installed().migrations, tmp_path)
+    names = sorted(path.name for path in tables.migrations.glob("*.sql"))
+    before = []
+    for number in range(1, len(names) + 1):
+        before.append(catalogue(empty_db))
+        migrations.up(empty_db, target=number, source=tables)
+    for number in range(len(names), 1, -1):
+        migrations.down(empty_db, number - 1, source=tables)
+        assert catalogue(empty_db) == before[number - 1], names[number - 1]
 
 
 def test_down_to_0_stops_while_a_table_is_attached(db):

@@ -50,8 +50,8 @@ def move(conn, tablespace):
 
 
 def store(conn, number):
-    """A hundred memories, about 200 kB."""
-    texts = [f"load {number} {n} " + " ".join(str(n * k) for k in range(80)) for n in range(100)]
+    """A hundred memories of few words, about 200 kB."""
+    texts = [f"load {number} {n} " + f"{number} and {n} " * 100 for n in range(100)]
     memories = [{"content": text, "kind": "fact"} for text in texts]
     conn.execute("SELECT memoir.remember_many(%s)", (json.dumps(memories),))
 

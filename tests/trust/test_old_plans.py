@@ -11,11 +11,16 @@ READ = """SELECT coalesce(sum(seq_tup_read), 0)::int FROM pg_stat_xact_user_tabl
           WHERE schemaname = 'memoir'"""
 
 
+def plan_for_few(conn):
+    """The best plans for few rows, which a connection keeps until the tables are analyzed."""
+    tables = """SELECT string_agg(oid::regclass::text, ', ') FROM pg_class
+                WHERE relkind = 'r' AND relnamespace = 'memoir'::regnamespace"""
+    conn.execute(f"ANALYZE {value(conn, tables)}; SET plan_cache_mode = force_generic_plan")
+
+
 def test_no_function_reads_a_table_again_for_every_row(db):
-    # The best plan for few rows, which a connection keeps until the table is analyzed.
     make_world(db)
-    db.execute("ANALYZE")
-    db.execute("SET plan_cache_mode = force_generic_plan")
+    plan_for_few(db)
     for statement in READS.values():
         db.execute(statement)
     read = {}
@@ -39,7 +44,7 @@ def test_what_hangs_on_a_memory_is_found_by_index_when_a_user_is_purged(db, dele
     db.execute("CREATE TABLE thing (id int PRIMARY KEY, content text, user_id text)")
     call(db, "attach_source", name="n", kind="fact", relation="thing")
     call(db, "fill_source", name="n")
-    db.execute("ANALYZE; SET plan_cache_mode = force_generic_plan")
+    plan_for_few(db)
     db.execute("INSERT INTO thing VALUES (1, 'tea', 'ada')")
     first = remember(db, "tea", user_id="ada")
     {
@@ -65,7 +70,7 @@ def test_what_hangs_on_a_memory_is_found_by_index_when_a_user_is_purged(db, dele
 )
 def test_what_a_row_hangs_on_is_found_by_index_when_many_are_stored(db, first):
     make_world(db)
-    db.execute("ANALYZE; SET plan_cache_mode = force_generic_plan")
+    plan_for_few(db)
     db.execute(f"SELECT memoir.{first}")
     given = {"keywords": ["house"], "sources": [5]}
     with db.transaction():
