@@ -30,7 +30,7 @@ def has(token: str) -> Call[bool]:
     """``memoir.wait_for`` without waiting."""
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
         raise OutOfRange(
-            f"{token!r} is no token", hint="It comes from written_at(), on the primary."
+            f"{token!r} is not a token", hint="It comes from written_at(), on the primary."
         )
     return Call(_HAS, (token,), first)
 

@@ -162,7 +162,7 @@ def memory_id(value: int | str) -> int:
         number = int(value) if isinstance(value, str) else operator.index(value)
     except (TypeError, ValueError) as error:
         raise OutOfRange(
-            f"{reprlib.repr(value)} is no id of a memory",
+            f"{reprlib.repr(value)} is not the id of a memory",
             hint="Put a star before a list of ids: forget(*ids)."
             if isinstance(value, list | tuple | set)
             else "Ids are whole numbers: memoir list shows them.",

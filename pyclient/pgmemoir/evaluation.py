@@ -191,7 +191,7 @@ def _question(line: Any) -> GoldQuestion:
         raise ValueError("not a JSON object")
     unknown = line.keys() - {"query", "relevant", "relevant_content", "grades", "vector"}
     if unknown:
-        raise ValueError(f"nobody knows {', '.join(sorted(map(repr, unknown)))}")
+        raise ValueError(f"unknown: {', '.join(sorted(map(repr, unknown)))}")
     if not isinstance(line.get("query"), str):
         raise ValueError("query is not a text")
     named = [_id_or_content(each) for each in _list(line, "relevant")]

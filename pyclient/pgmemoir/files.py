@@ -69,7 +69,7 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
         ) from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise BadFile(f"{path} is no text file", detail=f"Line {line} has a NUL character.")
+        raise BadFile(f"{path} is not a text file", detail=f"Line {line} has a NUL character.")
     return text
 
 

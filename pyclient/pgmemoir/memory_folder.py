@@ -90,7 +90,9 @@ class MemoryFolder:
                 hint="Files are renamed once memory is committed: end the transaction before.",
             )
         if not path.is_dir():
-            raise BadFile(f"there is no folder {path}", hint="Name the folder of memory.json.")
+            raise BadFile(
+                f"there is no folder {path}", hint="Name the folder that holds memory.json."
+            )
         self._conn = conn
         self._path = path
         self._logs = path / "logs"
@@ -212,7 +214,7 @@ class MemoryFolder:
                 raise BadFile(
                     f"{self._name(path)} says what memory does not know",
                     detail="New or edited: " + ", ".join(key for _, _, key in news[:5]),
-                    hint="memoir files import takes it over; --force replaces it, and leaves .bak.",
+                    hint="memoir files import imports it; --force replaces it and keeps a .bak.",
                 )
 
     def _write(self, changed: dict[Path, str]) -> None:
@@ -250,17 +252,17 @@ def read_json(path: Path) -> str:
     except JSONDecodeError as error:
         raise BadFile(
             f"{path}, line {error.lineno}, column {error.colno}: {error.msg}",
-            hint=f"Half written? {path.name}.bak, where there is one, is the one before.",
+            hint=f"Half written? {path.name}.bak, where there is one, is the version before.",
         ) from error
     except RecursionError as error:
         raise BadFile(f"{path} is nested too deeply", hint="Make it flatter.") from error
     except ValueError as error:
-        raise BadFile(f"{path}: {error}", hint="JSON knows no such number.") from error
+        raise BadFile(f"{path}: {error}", hint="JSON has no such number.") from error
     return text
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _check_day(path: Path, document: str) -> None:

@@ -89,7 +89,7 @@ def read_lines(file: BinaryIO) -> Iterator[str]:
         yield line.rstrip("\r\n")
 
 
-_NOT_OURS = "It is not as memoir export wrote it: export the user anew."
+_NOT_OURS = "It is not as memoir export wrote it: export the user again."
 
 
 def import_lines(
@@ -126,5 +126,5 @@ def import_lines(
     if state is None:
         raise BadFile("the file is empty", hint=_NOT_OURS)
     if state != "imported":
-        raise BadFile(f"the file ends at line {line}, without its end", hint=_NOT_OURS)
+        raise BadFile(f"the file stops at line {line}, before its end", hint=_NOT_OURS)
     return Imported(False, records)

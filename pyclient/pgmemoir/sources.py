@@ -203,7 +203,9 @@ def check_query(query: str, kind: str = "general") -> None:
     if needed - names:
         raise _refused(f"it has no column {', '.join(sorted(needed - names))}")
     if names - _NAMES:
-        raise _refused(f"column {', '.join(sorted(names - _NAMES))} is none of a memory")
+        raise _refused(
+            f"column {', '.join(sorted(names - _NAMES))} is not one that a source can have"
+        )
 
 
 def _branches(query: Any) -> Iterator[Any]:

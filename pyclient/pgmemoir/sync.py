@@ -257,7 +257,7 @@ class _Watch:
 def _check_folder(folder: Path, names: list[str], options: Options) -> None:
     """What would fail only after the database has changed."""
     if not folder.is_dir():
-        raise BadFile(f"{folder} is no folder", hint=f"mkdir {folder}")
+        raise BadFile(f"{folder} is not a folder", hint=f"mkdir {folder}")
     if options.dry_run:
         return
     bases = folder / BASES

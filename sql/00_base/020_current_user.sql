@@ -37,8 +37,8 @@ BEGIN
                           current_user)
                       ELSE format('role "%s" may not use the memory of user "%s" while '
                                   'memoir.user_id is "%s"', current_user, user_id, own) END,
-            HINT = format('SET LOCAL memoir.user_id = %L; in the transaction of the call. Who '
-                          'serves all users is a member of memoir_worker or memoir_admin.',
+            HINT = format('SET LOCAL memoir.user_id = %L; in the transaction of the call. A '
+                          'role that serves all users must be in memoir_worker or memoir_admin.',
                           user_id);
     END IF;
     RETURN user_id;

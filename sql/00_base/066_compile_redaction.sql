@@ -24,9 +24,9 @@ DECLARE
 BEGIN
     NEW.kind := coalesce(NEW.kind, NEW.name);
     IF NEW.kind !~ '^[a-z][a-z0-9_]{0,39}$' THEN
-        RAISE EXCEPTION 'the kind "%" of redaction rule "%" is no name', NEW.kind, NEW.name
+        RAISE EXCEPTION 'the kind "%" of redaction rule "%" is not a valid name', NEW.kind, NEW.name
             USING ERRCODE = 'ME008',
-                  HINT = 'Up to 40 small letters, digits and _, a letter first, such as door_code.';
+                  HINT = 'Up to 40 lower-case letters, digits and _, a letter first: door_code.';
     END IF;
     FOR part IN
         SELECT p.what, p.regexp

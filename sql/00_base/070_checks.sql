@@ -21,7 +21,7 @@ BEGIN
                   DETAIL = (SELECT 'Kinds: ' || string_agg(k.name, ', ' ORDER BY k.kind_id)
                             FROM kind AS k),
                   HINT = 'SELECT name, description FROM memoir.kind lists them; '
-                         'a new kind is a row there.';
+                         'insert a row to add one.';
     END IF;
     RETURN found_kind;
 END $$;
@@ -96,7 +96,7 @@ CREATE OR REPLACE FUNCTION _refuse_share(value float8, what text) RETURNS float8
 AS $$
 BEGIN
     RAISE EXCEPTION '% must be between 0 and 1, not %', what, value
-        USING ERRCODE = 'ME008', HINT = '0 is the least, 1 the most.';
+        USING ERRCODE = 'ME008', HINT = 'Pass a number from 0 to 1.';
 END $$;
 
 -- A share too small to tell from 0 is 0: multiplied it would be an underflow error.

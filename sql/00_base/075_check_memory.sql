@@ -12,8 +12,8 @@ BEGIN
     THEN
         RAISE EXCEPTION 'user "%" has no memory %', user_id, coalesce(memory_id::text, 'NULL')
             USING ERRCODE = 'ME012',
-                  HINT = 'Pass a memory_id that remember() or recall() returned, and user_id '
-                         '=> ''alice'' where it is not the default user''s.';
+                  HINT = 'Pass a memory_id that remember() or recall() returned, and the user '
+                         'whose memory it is.';
     END IF;
 END $$;
 

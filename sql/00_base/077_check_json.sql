@@ -136,6 +136,6 @@ BEGIN
         RAISE EXCEPTION '% %', misfit.path, misfit.fault
             USING ERRCODE = 'ME015',
                   DETAIL = 'Found ' || misfit.instead || '.',
-                  HINT = 'Nothing of it was taken. Send it again as its schema says.';
+                  HINT = 'Nothing of it was stored. Make it fit its schema and send it again.';
     END IF;
 END $$;

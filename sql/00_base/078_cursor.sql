@@ -22,9 +22,9 @@ BEGIN
     END IF;
     -- No time is this far away, and a number that is none is not below it either.
     IF after IS NOT NULL AND (abs(key) < 1e17) IS NOT TRUE THEN
-        RAISE EXCEPTION '"%" is no place in this list', left(after, 100)
+        RAISE EXCEPTION '"%" is not a place in this list', left(after, 100)
             USING ERRCODE = 'ME008',
-                  HINT = 'Pass next of the last row, with the same sort, or NULL to begin.';
+                  HINT = 'Pass next of the last row, with the same sort, or NULL to start.';
     END IF;
 END $$;
 

@@ -15,7 +15,7 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'the vector is zero'
         USING ERRCODE = 'ME004',
-              HINT = 'A zero vector has no direction. Pass NULL to work by words alone.';
+              HINT = 'A zero vector has no direction. Pass NULL to use words alone.';
 END $$;
 
 CREATE OR REPLACE FUNCTION _check_vector(embedding halfvec, dimensions int) RETURNS halfvec

@@ -13,16 +13,16 @@ BEGIN
     IF coalesce(btrim(user_id), '') = '' OR length(user_id) > 200 THEN
         RAISE EXCEPTION 'the user of row "%" has % characters, not 1 to 200', source_key,
                 coalesce(length(user_id)::text, 'no')
-            USING ERRCODE = 'ME006', HINT = 'A row without a user belongs to no memory.';
+            USING ERRCODE = 'ME006', HINT = 'A row without a user cannot be stored as memory.';
     ELSIF coalesce(octet_length(source_key) NOT BETWEEN 1 AND 1000, true) THEN
         RAISE EXCEPTION 'the key of a row has % bytes, not 1 to 1000',
                 coalesce(octet_length(source_key), 0)
             USING ERRCODE = 'ME008',
                   HINT = 'source_id names the columns of a short, unique key without NULL.';
     END IF;
-    RAISE EXCEPTION 'status "%" of row "%" is none of a memory', status, source_key
+    RAISE EXCEPTION 'status "%" of row "%" is not a status of a memory', status, source_key
         USING ERRCODE = 'ME008',
-              HINT = 'active, archived, forgotten or NULL. One of your own goes into data.';
+              HINT = 'Use active, archived, forgotten or NULL; put your own status into data.';
 END $$;
 
 CREATE OR REPLACE FUNCTION _check_row(user_id text, source_key text, status text) RETURNS boolean

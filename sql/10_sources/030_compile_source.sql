@@ -76,7 +76,7 @@ BEGIN
           AND p.proname OPERATOR(pg_catalog.=) %L) IS NOT false
     THEN
         RAISE insufficient_privilege
-            USING MESSAGE = %L, HINT = 'Detach its source and attach it anew.';
+            USING MESSAGE = %L, HINT = 'Detach its source and attach it again.';
     END IF;$guard$, current_schema(), name, 'somebody changed function ' || name);
 END $$;
 

@@ -52,8 +52,8 @@ BEGIN
         WHEN found_class.relnamespace = current_schema()::regnamespace
              OR found_class.relnamespace IN ('pg_catalog'::regnamespace,
                                              'information_schema'::regnamespace)
-            THEN 'it is no table of an application'
-        WHEN found_class.relkind NOT IN ('r', 'p', 'v', 'm', 'f') THEN 'it is no table'
+            THEN 'it is not a table of an application'
+        WHEN found_class.relkind NOT IN ('r', 'p', 'v', 'm', 'f') THEN 'it is not a table'
         WHEN found_class.relpersistence = 't' THEN 'it is temporary'
         WHEN found_class.relispartition THEN 'it is a partition'
         WHEN found_class.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits AS i
@@ -148,7 +148,7 @@ BEGIN
     ELSIF EXISTS (SELECT FROM source AS s WHERE s.name = name) THEN
         PERFORM _refuse_mapping(
             format('source "%s" is attached already', name),
-            format('SELECT * FROM memoir.detach_source(%L); then attach it anew.', name));
+            format('SELECT * FROM memoir.detach_source(%L); then attach it again.', name));
     ELSIF on_delete NOT IN ('forget', 'purge') OR on_delete IS NULL THEN
         PERFORM _refuse_mapping(format('on_delete is "%s"', on_delete),
                                 'forget: memories of deleted rows can be restored. purge: they '

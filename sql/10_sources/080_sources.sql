@@ -47,7 +47,7 @@ FROM source AS s;
 COMMENT ON VIEW sources IS
     'What attach_source() attached. state: filling (fill_source() has not read it to its end), '
     'following (changes come with the transaction that makes them), pulling, pulled, or broken: '
-    'and why; detach_source() and attach it anew, the application''s writes went on meanwhile. '
+    'and why; detach_source() and attach it again, the application''s writes went on meanwhile. '
     'rows: memories or events of it, without forgotten ones. waiting: rows that could not be taken '
     'over (table source_error), last_error: the reason of the newest. last_pull: when it was read '
     'last. mapping: names of columns by what they are.';

@@ -92,9 +92,9 @@ BEGIN
                   HINT = CASE
                       WHEN EXISTS (SELECT FROM embedding_model AS m
                                    WHERE m.name = use_model.name AND NOT m.dropping)
-                      THEN format('Use that model. This one is to follow it: memoir model fill, '
+                      THEN format('Use that model, or change to this one: memoir model fill, '
                                   'then SELECT memoir.switch_model(%L);', name)
-                      ELSE format('Use that model, or go over to this one: SELECT '
+                      ELSE format('Use that model, or change to this one: SELECT '
                                   'memoir.add_model(%L, %s); then memoir model fill.',
                                   name, dimensions) END;
     END IF;

@@ -137,8 +137,8 @@ BEGIN
             USING ERRCODE = 'ME014',
                   DETAIL = CASE WHEN taken.same THEN 'It has the same text.'
                                 ELSE format('It fills subject "%s".', taken.subject) END,
-                  HINT = format('SELECT * FROM memoir.history(%s) tells how it came there; '
-                                'memoir.forget(%s) takes it away.', taken.other_id, taken.other_id);
+                  HINT = format('SELECT * FROM memoir.history(%s) shows how it got there; '
+                                'memoir.forget(%s) removes it.', taken.other_id, taken.other_id);
     END IF;
 END $$;
 

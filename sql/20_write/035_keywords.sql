@@ -104,7 +104,7 @@ BEGIN
     IF FOUND THEN
         RAISE EXCEPTION 'a keyword must have 1 to 100 characters, not % ("%")',
                 length(nullif(bad, 'NULL')), left(bad, 40)
-            USING ERRCODE = 'ME008', HINT = 'keywords => ARRAY[''deploy'', ''blue green''].';
+            USING ERRCODE = 'ME008', HINT = 'A keyword is a word or two: deploy, blue green.';
     END IF;
     IF cardinality(folded) > most THEN
         RAISE EXCEPTION '% keywords, at most % are taken', cardinality(folded), most

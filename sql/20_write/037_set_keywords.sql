@@ -20,7 +20,7 @@ BEGIN
     END IF;
     IF keywords IS NULL THEN
         RAISE EXCEPTION 'keywords are missing'
-            USING ERRCODE = 'ME008', HINT = 'Pass an array of words; ''{}'' takes all away.';
+            USING ERRCODE = 'ME008', HINT = 'Pass an array of words; ''{}'' removes all.';
     END IF;
     PERFORM _check_keywords(keywords, most);
     IF cardinality(weights) <> cardinality(keywords) THEN

@@ -21,8 +21,8 @@ BEGIN
                   HINT = CASE found_memory.status
                       WHEN 'forgotten' THEN format('memoir.restore(%s) brings it back.', memory_id)
                       WHEN 'archived' THEN format('memoir.restore(%s) brings it back.', memory_id)
-                      WHEN 'pending' THEN format('memoir.confirm(%s) takes it up.', memory_id)
-                      ELSE format('SELECT * FROM memoir.history(%s) tells how it came to be so.',
+                      WHEN 'pending' THEN format('memoir.confirm(%s) accepts it.', memory_id)
+                      ELSE format('SELECT * FROM memoir.history(%s) shows why.',
                                   memory_id) END;
     END IF;
     RETURN found_memory;

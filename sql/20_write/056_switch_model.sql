@@ -61,7 +61,7 @@ BEGIN
     -- What the old model could not embed the new one may.
     DELETE FROM job AS j WHERE j.kind = 'embed' AND j.status IN ('waiting', 'dead');
 EXCEPTION WHEN lock_not_available THEN
-    RAISE EXCEPTION 'memories are being changed in a transaction that takes its time'
+    RAISE EXCEPTION 'memories are being changed in a long transaction'
         USING ERRCODE = 'ME014', HINT = 'Nothing was changed: try again.';
 END $$;
 

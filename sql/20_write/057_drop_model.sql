@@ -45,7 +45,7 @@ BEGIN
     END IF;
     RETURN number;
 EXCEPTION WHEN lock_not_available THEN
-    RAISE EXCEPTION 'memories are being changed in a transaction that takes its time'
+    RAISE EXCEPTION 'memories are being changed in a long transaction'
         USING ERRCODE = 'ME014', HINT = 'Nothing was changed: try again.';
 END $$;
 

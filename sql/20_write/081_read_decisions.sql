@@ -135,6 +135,6 @@ BEGIN
     ELSIF FOUND THEN
         RAISE EXCEPTION 'decisions[%]: memory % is named twice', bad.index, bad.said
             USING ERRCODE = 'ME014',
-                  HINT = 'Make one decision of them, or apply them one call after the other.';
+                  HINT = 'Combine them into one, or apply them in separate calls.';
     END IF;
 END $$;

@@ -10,7 +10,7 @@ BEGIN
     IF coalesce(role NOT IN ('user', 'assistant', 'system', 'tool'), true) THEN
         RAISE EXCEPTION 'unknown role "%"', left(coalesce(role, 'NULL'), 40)
             USING ERRCODE = 'ME008', DETAIL = 'Roles: user, assistant, system, tool',
-                  HINT = 'Who speaks goes to speaker => ''Ada''.';
+                  HINT = 'Pass the name of the speaker as speaker => ''Ada''.';
     END IF;
 END $$;
 

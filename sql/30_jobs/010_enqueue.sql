@@ -15,7 +15,7 @@ BEGIN
                   DETAIL = (SELECT 'Kinds: ' || string_agg(k.name, ', ' ORDER BY k.name)
                             FROM job_kind AS k),
                   HINT = 'SELECT name, description FROM memoir.job_kind lists them; '
-                         'a new kind is a row there.';
+                         'insert a row to add one.';
     END IF;
     RETURN found_kind;
 END $$;

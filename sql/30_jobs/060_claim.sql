@@ -16,7 +16,7 @@ BEGIN
     END IF;
     IF lease IS NULL OR lease < interval '1 second' OR lease > interval '1 day' THEN
         RAISE EXCEPTION 'a lease takes 1 second to 1 day, not %', lease
-            USING ERRCODE = 'ME008', HINT = 'Leave it out: 5 minutes.';
+            USING ERRCODE = 'ME008', HINT = 'Leave it out for 5 minutes.';
     END IF;
 END $$;
 

@@ -49,7 +49,7 @@ DECLARE
 BEGIN
     IF coalesce(cardinality(embeddings), 0) <> texts THEN
         RAISE EXCEPTION '% embeddings for % texts', coalesce(cardinality(embeddings), 0), texts
-            USING ERRCODE = 'ME008', HINT = 'Pass one vector a text, NULL for one without.';
+            USING ERRCODE = 'ME008', HINT = 'Pass one vector per text, NULL for one without.';
     END IF;
     IF first_vector IS NULL AND texts = 1 THEN
         RAISE EXCEPTION '%', errors[1]

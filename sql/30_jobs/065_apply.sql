@@ -143,7 +143,7 @@ DECLARE
 BEGIN
     IF unknown IS NOT NULL THEN
         RAISE EXCEPTION 'the answer names memory %, which it was not shown', left(unknown, 40)
-            USING ERRCODE = 'ME012', HINT = 'Only ids that stand in the messages may be named.';
+            USING ERRCODE = 'ME012', HINT = 'Name only ids that are in the messages.';
     END IF;
     SELECT min(i.id) INTO corrected
     FROM jsonb_array_elements_text(ids) AS i (id)
@@ -151,7 +151,7 @@ BEGIN
     WHERE md5(m.content) <> finished.payload -> 'shown' ->> i.id;
     IF corrected IS NOT NULL THEN
         RAISE EXCEPTION 'memory % was changed meanwhile', corrected
-            USING ERRCODE = 'ME014', HINT = 'The next attempt is shown what it says now.';
+            USING ERRCODE = 'ME014', HINT = 'The next attempt is shown its current text.';
     END IF;
 END $$;
 
@@ -260,7 +260,7 @@ DECLARE
 BEGIN
     IF made NOT BETWEEN 1 AND 3 THEN
         RAISE EXCEPTION 'compressed to % memories', made
-            USING ERRCODE = 'ME015', HINT = 'Make one to three of them.';
+            USING ERRCODE = 'ME015', HINT = 'Answer with one to three.';
     END IF;
     PERFORM _check_listed(finished, jsonb_path_query_array(
         answer, '$.memories[*].source_ids[*]'));
@@ -367,7 +367,7 @@ DECLARE
 BEGIN
     IF number > most THEN
         RAISE EXCEPTION 'the answer has % items, the limit is %', number, most
-            USING ERRCODE = 'ME015', HINT = 'Setting answer_limit is the limit.';
+            USING ERRCODE = 'ME015', HINT = 'The limit is setting answer_limit.';
     END IF;
 END $$;
 

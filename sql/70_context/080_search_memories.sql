@@ -22,7 +22,7 @@ BEGIN
     END IF;
     IF time_from > time_until THEN
         RAISE EXCEPTION 'time_from % is after time_until %', time_from, time_until
-            USING ERRCODE = 'ME011', HINT = 'Exchange them, or leave one out.';
+            USING ERRCODE = 'ME011', HINT = 'Swap them, or leave one out.';
     END IF;
     SELECT array_agg(k.kind_id) INTO kinds
     FROM unnest(memory_types) AS t (name), _check_kind(t.name) AS k;
@@ -36,7 +36,7 @@ BEGIN
     FROM embedding_model AS e WHERE e.active AND query_vec IS NOT NULL;
     IF coalesce(btrim(query, E' \t\r\n'), '') = '' AND query_vec IS NULL AND carried = '{}' THEN
         RAISE EXCEPTION 'the query is empty'
-            USING ERRCODE = 'ME007', HINT = 'Pass words to search for, or keywords => ''{...}''.';
+            USING ERRCODE = 'ME007', HINT = 'Pass words to search for, or keywords.';
     END IF;
 END $$;
 

@@ -16,7 +16,7 @@ BEGIN
     IF FOUND THEN
         RAISE EXCEPTION 'unknown status "%"', left(wrong, 40)
             USING ERRCODE = 'ME008', DETAIL = 'Status: ' || array_to_string(known, ', '),
-                  HINT = 'status => ''{active,pending}''; NULL for every status.';
+                  HINT = 'Pass one or more of these; the default is active.';
     END IF;
     RETURN nullif(status, '{}');
 END $$;
@@ -66,7 +66,7 @@ DECLARE
 BEGIN
     IF since > until THEN
         RAISE EXCEPTION 'since % is after until %', since, until
-            USING ERRCODE = 'ME011', HINT = 'Exchange them, or leave one out.';
+            USING ERRCODE = 'ME011', HINT = 'Swap them, or leave one out.';
     END IF;
     RETURN QUERY
     SELECT l.memory_id::text, l.kind, _line(l.content, 200), l.content, l.summary, l.importance,

@@ -28,10 +28,10 @@ CREATE OR REPLACE FUNCTION _check_file(file text) RETURNS text
 AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM kind AS k WHERE k.file = _check_file.file) THEN
-        RAISE EXCEPTION 'no kind of memory stands in a file "%"', file
+        RAISE EXCEPTION 'no kind of memory is kept in a file "%"', file
             USING ERRCODE = 'ME008',
                   DETAIL = (SELECT 'Files: ' || string_agg(DISTINCT k.file, ', ') FROM kind AS k),
-                  HINT = 'Its name stands without .md. UPDATE memoir.kind SET file = ''notes'' '
+                  HINT = 'Give its name without .md. UPDATE memoir.kind SET file = ''notes'' '
                          'WHERE name = ''general'' makes a file of your own.';
     END IF;
     RETURN file;
@@ -58,8 +58,8 @@ BEGIN
                                               WITH ORDINALITY AS l (said, number)
                 WHERE l.said ~ marker)
             USING ERRCODE = 'ME017',
-                  HINT = 'Choose between what stands above and below =======, take the three '
-                         'marked lines away, and sync again.';
+                  HINT = 'Choose between the text above and below =======, remove the three '
+                         'marked lines, and sync again.';
     END IF;
 END $$;
 
@@ -104,10 +104,10 @@ BEGIN
                       WHERE p.mark = b.mark AND p.place <> final.place)
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION '%.md, line %: it ends within memory %: was it written to its end?',
+        RAISE EXCEPTION '%.md, line %: it ends within memory %: is the file complete?',
                 file, final.line, split_part(cut, '.', 1)
             USING ERRCODE = 'ME017',
-                  HINT = 'Bring the file back. If that is all it should say, end it with an empty '
+                  HINT = 'Restore the file. If that is all it should say, end it with an empty '
                          'line.';
     END IF;
 END $$;
@@ -129,10 +129,10 @@ BEGIN
     HAVING count(*) > _config('deletions_at_once') AND 2 * count(*) > b.number
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION '% of % memories are missing from %.md: was it written to its end?',
+        RAISE EXCEPTION '% of % memories are missing from %.md: is the file complete?',
                 lost.number, lost.known, lost.file
             USING ERRCODE = 'ME017',
-                  HINT = 'Bring the file back. If they are to be forgotten, pass '
+                  HINT = 'Restore the file. If they are to be forgotten, pass '
                          'allow_deletions => true (memoir sync --allow-deletions).';
     END IF;
 END $$;

@@ -16,13 +16,13 @@ BEGIN
     BEGIN
         read := document;
     EXCEPTION WHEN data_exception THEN
-        RAISE EXCEPTION '% holds what cannot be stored', what
+        RAISE EXCEPTION '% contains what cannot be stored', what
             USING ERRCODE = 'ME015', DETAIL = SQLERRM,
-                  HINT = 'Leave out \u0000, halves of surrogate pairs, endless numbers.';
+                  HINT = 'Leave out \u0000, halves of surrogate pairs, infinite numbers.';
     END;
     IF jsonb_path_exists(read, 'strict $.**{40}') THEN
         RAISE EXCEPTION '% is nested more than 40 levels deep', what
-            USING ERRCODE = 'ME015', HINT = 'Nothing of it was taken. Make it flatter.';
+            USING ERRCODE = 'ME015', HINT = 'Nothing of it was stored. Make it flatter.';
     END IF;
     RETURN read;
 END $$;
@@ -41,7 +41,7 @@ BEGIN
     RETURN coalesce(zone, 'UTC');
 EXCEPTION WHEN invalid_parameter_value THEN
     RAISE EXCEPTION 'unknown time zone "%"', left(zone, 40)
-        USING ERRCODE = 'ME008', HINT = 'zone => ''Asia/Shanghai''; the default is UTC.';
+        USING ERRCODE = 'ME008', HINT = 'Pass a name such as Asia/Shanghai; the default is UTC.';
 END $$;
 
 -- A time as files have it, in ISO 8601; without an offset it is of that zone. NULL: it is none.

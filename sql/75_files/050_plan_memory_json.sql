@@ -27,7 +27,7 @@ BEGIN
                        octet_length(s.entry ->> 'content'), text_limit)
             ELSE (
                 SELECT format(CASE WHEN t.at IS NULL
-                                   THEN '.%s "%s" is no time, such as 2026-02-21T10:30:00Z'
+                                   THEN '.%s "%s" is not a time such as 2026-02-21T10:30:00Z'
                                    ELSE '.%s "%s" is before 1970 or more than a day ahead' END,
                               t.field, left(t.said, 40))
                 FROM (SELECT g.field, g.said, _file_time(g.said, zone) AS at
@@ -46,7 +46,7 @@ BEGIN
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'memory.json.memories[%]%', fault.place, fault.fault
-            USING ERRCODE = 'ME015', HINT = 'Nothing of it was taken. Correct the file.';
+            USING ERRCODE = 'ME015', HINT = 'Nothing of it was stored. Correct the file.';
     END IF;
 END $$;
 

@@ -206,7 +206,7 @@ BEGIN
                         'memory.json');
     IF _key_twice(document) IS NOT NULL THEN
         RAISE EXCEPTION 'memory.json has the key "%" twice', left(_key_twice(document), 40)
-            USING ERRCODE = 'ME015', HINT = 'Nothing of it was taken. Correct the file.';
+            USING ERRCODE = 'ME015', HINT = 'Nothing of it was stored. Correct the file.';
     END IF;
     IF _writing_refused(owner, NULL) IS NOT NULL THEN
         RETURN QUERY

@@ -15,7 +15,7 @@ BEGIN
         WHEN _key_twice(document) IS NOT NULL THEN format(' has the key "%s" twice',
                                                           left(_key_twice(document), 40))
         WHEN said !~ '^\d{4}-\d\d-\d\d$' OR NOT pg_input_is_valid(said, 'date')
-            THEN format('.date "%s" is no day, such as 2026-02-21', said)
+            THEN format('.date "%s" is not a day such as 2026-02-21', said)
         WHEN said < '1970-01-01' OR said::date > (now() AT TIME ZONE zone)::date
             THEN format('.date %s is before 1970 or has not come yet', said)
         ELSE (
@@ -25,7 +25,7 @@ BEGIN
                      WHEN _key_twice(e.entry) IS NOT NULL THEN
                          format(' has the key "%s" twice', left(_key_twice(e.entry), 40))
                      WHEN _log_time(said::date, e.entry ->> 'time', zone) IS NULL THEN
-                         format('.time "%s" is none of that day, such as 14:30:00',
+                         format('.time "%s" is not a time of that day such as 14:30:00',
                                 left(e.entry ->> 'time', 40))
                      WHEN e.entry ->> 'type' !~ '[^[:space:]]' THEN '.type is empty'
                      WHEN NOT _is_visible(e.entry ->> 'content') THEN '.content is empty'
@@ -37,7 +37,7 @@ BEGIN
     END;
     IF fault IS NOT NULL THEN
         RAISE EXCEPTION 'log%', fault
-            USING ERRCODE = 'ME015', HINT = 'Nothing of it was taken. Correct the file.';
+            USING ERRCODE = 'ME015', HINT = 'Nothing of it was stored. Correct the file.';
     END IF;
     RETURN said::date;
 END $$;

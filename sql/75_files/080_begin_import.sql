@@ -16,7 +16,7 @@ BEGIN
         header := NULL;
     END;
     IF coalesce(jsonb_typeof(header), '') <> 'object' THEN
-        RAISE EXCEPTION 'line 1: this is no export of pgmemoir'
+        RAISE EXCEPTION 'line 1: this is not an export of pgmemoir'
             USING ERRCODE = 'ME017',
                   HINT = 'Its first line is that of export_user(): {"pgmemoir": {"version": 1, ...';
     ELSIF header -> 'version' IS DISTINCT FROM '1' THEN
@@ -30,8 +30,8 @@ BEGIN
                  '($.name.type() == "string" || $.name == null) && $.dimensions >= 1 && '
                  '$.dimensions <= 4000 && $.dimensions % 1 == 0'
     THEN
-        RAISE EXCEPTION 'line 1: counts, highest_id or model are not what an export has'
-            USING ERRCODE = 'ME017', HINT = 'Export the user anew.';
+        RAISE EXCEPTION 'line 1: counts, highest_id or model are not those of an export'
+            USING ERRCODE = 'ME017', HINT = 'Export the user again.';
     END IF;
     RETURN header;
 END $$;
@@ -78,7 +78,7 @@ DECLARE
 BEGIN
     IF highest_id + shift > 9007199254740992 THEN
         RAISE EXCEPTION 'line 1: id % is too high, ids go up to 9007199254740992', highest_id
-            USING ERRCODE = 'ME017', HINT = 'Export the user anew.';
+            USING ERRCODE = 'ME017', HINT = 'Export the user again.';
     END IF;
     PERFORM setval(s.sequence, greatest(highest_id + shift, s.newest + 10000))
     FROM unnest(_id_sequences(), newest) AS s (sequence, newest)

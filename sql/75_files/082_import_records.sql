@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION _refuse_id(id bigint, highest_id bigint) RETURNS bigi
 AS $$
 BEGIN
     RAISE EXCEPTION 'id % is not 1 to %, the highest that line 1 tells of', id, highest_id
-        USING ERRCODE = 'ME017', HINT = 'Export the user anew.';
+        USING ERRCODE = 'ME017', HINT = 'Export the user again.';
 END $$;
 
 CREATE OR REPLACE FUNCTION _new_id(reading import, id bigint) RETURNS bigint
@@ -220,7 +220,7 @@ DECLARE
 BEGIN
     IF old_values ?| '{user_id,memory_id,content_hash}' THEN
         RAISE EXCEPTION 'old_values changes what no revision changes'
-            USING ERRCODE = 'ME017', HINT = 'Export the user anew.';
+            USING ERRCODE = 'ME017', HINT = 'Export the user again.';
     END IF;
     PERFORM jsonb_populate_record(NULL::memory, told), (old_values ->> 'embedding')::halfvec;
     RETURN CASE WHEN NOT old_values ? 'embedding' THEN told

@@ -9,7 +9,7 @@ DECLARE
 BEGIN
     IF octet_length(line) > 33554432 THEN
         RAISE EXCEPTION 'it has % bytes, a line has 33554432 at most', octet_length(line)
-            USING ERRCODE = 'ME017', HINT = 'Export the user anew.';
+            USING ERRCODE = 'ME017', HINT = 'Export the user again.';
     END IF;
     said := line::jsonb;
     IF jsonb_typeof(said) = 'object' THEN
@@ -17,8 +17,8 @@ BEGIN
         FROM jsonb_each(said) AS e HAVING count(*) = 1;
     END IF;
     IF coalesce(jsonb_typeof(body), '') <> 'object' THEN
-        RAISE EXCEPTION 'it is no record like {"memory": {...}}'
-            USING ERRCODE = 'ME017', HINT = 'Export the user anew.';
+        RAISE EXCEPTION 'it is not a record like {"memory": {...}}'
+            USING ERRCODE = 'ME017', HINT = 'Export the user again.';
     END IF;
 END $$;
 
@@ -42,7 +42,7 @@ BEGIN
                     (SELECT string_agg(n, ', ') FROM unnest(known.needed) AS n WHERE NOT body ? n))
     END;
     IF problem IS NOT NULL THEN
-        RAISE EXCEPTION '%', problem USING ERRCODE = 'ME017', HINT = 'Export the user anew.';
+        RAISE EXCEPTION '%', problem USING ERRCODE = 'ME017', HINT = 'Export the user again.';
     END IF;
 END $$;
 
@@ -68,7 +68,7 @@ BEGIN
     IF problem IS NOT NULL THEN
         RAISE EXCEPTION '%', problem
             USING ERRCODE = 'ME017',
-                  HINT = 'The file was cut or changed on its way: export the user anew.';
+                  HINT = 'The file was cut or changed on its way: export the user again.';
     END IF;
 END $$;
 
@@ -114,8 +114,8 @@ DECLARE
 BEGIN
     FOREACH line IN ARRAY lines LOOP
         IF reading.ended_at IS NOT NULL THEN
-            RAISE EXCEPTION 'there are lines behind the end'
-                USING ERRCODE = 'ME017', HINT = 'Export the user anew.';
+            RAISE EXCEPTION 'there are lines after the end'
+                USING ERRCODE = 'ME017', HINT = 'Export the user again.';
         END IF;
         said := _read_line(line);
         IF part IS DISTINCT FROM said.record THEN
@@ -168,14 +168,14 @@ BEGIN
             END IF;
             RAISE EXCEPTION 'line %: %', reading.line + 1,
                     CASE code WHEN '23503' THEN 'it names what is not above it in the file'
-                              WHEN '23505' THEN 'it stands in the file already, or another with '
+                              WHEN '23505' THEN 'it is in the file already, or another has '
                                                 'the same text or subject'
                               ELSE message END
                 USING ERRCODE = CASE WHEN code LIKE 'ME%' THEN code ELSE 'ME017' END,
                       DETAIL = CASE WHEN code IN ('23503', '23505') THEN message
                                     ELSE 'It begins with ' || _redact_head(line, 200) END,
                       HINT = coalesce(nullif(advice, ''),
-                                      'Nothing of the file is stored. Export the user anew.');
+                                      'Nothing of the file is stored. Export the user again.');
         END;
     END LOOP;
 END $$;

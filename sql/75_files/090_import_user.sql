@@ -11,10 +11,10 @@ BEGIN
     SELECT i.line INTO line FROM import AS i
     WHERE i.user_id = NEW.user_id AND i.file_hash = NEW.file_hash AND i.ended_at IS NULL;
     IF FOUND THEN
-        RAISE EXCEPTION 'the file ends at line %, without its end', line
+        RAISE EXCEPTION 'the file stops at line %, before its end', line
             USING ERRCODE = 'ME017',
                   HINT = 'Pass all of its lines in one transaction. If these were all, it was cut '
-                         'on its way. Nothing of it is stored.';
+                         'off. Nothing of it is stored.';
     END IF;
     RETURN NULL;
 END $$;
@@ -36,7 +36,7 @@ DECLARE
     reading import;
 BEGIN
     IF coalesce(array_ndims(lines), 0) <> 1 OR array_position(lines, NULL) IS NOT NULL THEN
-        RAISE EXCEPTION 'lines is no list, is empty, or one of them is NULL'
+        RAISE EXCEPTION 'lines is not a list, is empty, or one of them is NULL'
             USING ERRCODE = 'ME008',
                   HINT = 'SELECT * FROM memoir.import_user('
                          'ARRAY(SELECT memoir.export_user(''ada'')), ''ada2'');';

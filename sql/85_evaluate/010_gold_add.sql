@@ -77,7 +77,7 @@ BEGIN
        OR EXISTS (SELECT FROM unnest(grades) AS grade
                   WHERE NOT coalesce(grade > 0 AND grade <= 100, false))
     THEN
-        RAISE EXCEPTION 'grades % do not go with % relevant memories',
+        RAISE EXCEPTION 'grades % do not match % relevant memories',
                 grades, coalesce(cardinality(relevant), 0)
             USING ERRCODE = 'ME008',
                   HINT = 'One grade above 0, at most 100, for each; leave them out for 1 each.';
@@ -123,7 +123,7 @@ BEGIN
                     cardinality(found_ids), left(wanted, 200)
                 USING ERRCODE = 'ME008',
                       DETAIL = 'Memories: ' || array_to_string(found_ids, ', '),
-                      HINT = 'Name the one that is meant by its id.';
+                      HINT = 'Name the one you mean by its id.';
         END IF;
         ids := ids || found_ids;
     END LOOP;

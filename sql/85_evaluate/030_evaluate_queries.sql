@@ -25,7 +25,7 @@ BEGIN
         SELECT count(*) FROM gold AS g
         WHERE g.user_id = owner AND g.gold_set = evaluate_queries.gold_set)
     THEN
-        RAISE EXCEPTION 'query_vecs has % vectors, the gold set has another number of questions',
+        RAISE EXCEPTION 'query_vecs has % vectors, the gold set has more or fewer questions',
                 cardinality(query_vecs)
             USING ERRCODE = 'ME008',
                   HINT = 'One for each row of memoir.gold_queries(), in that order; NULL for the '

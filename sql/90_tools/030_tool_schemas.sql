@@ -51,7 +51,7 @@ BEGIN
             USING ERRCODE = 'ME008',
                   DETAIL = (SELECT 'Languages: ' || string_agg(DISTINCT p.language, ', ')
                             FROM prompt AS p WHERE p.kind = 'system_prompt' AND p.active),
-                  HINT = 'Use one of them; a new language is a row of memoir.prompt.';
+                  HINT = 'Use one of them. To add a language, insert it into memoir.prompt.';
     END IF;
     RETURN short;
 END $$;

@@ -261,8 +261,8 @@ DECLARE
         WHERE e.extname = 'vector' AND a.grantee = 0 AND a.privilege_type = 'CREATE');
 BEGIN
     IF open_schema IS NOT NULL THEN
-        RAISE WARNING 'anybody may create functions in schema "%", where pgvector is: they are in '
-                      'the path of pgmemoir''s', open_schema
+        RAISE WARNING 'anybody may create functions in schema "%", where pgvector is, and those of '
+                      'pgmemoir have it in their path', open_schema
             USING HINT = format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC;', open_schema);
     END IF;
 END $$;
@@ -298,8 +298,8 @@ BEGIN
         EXECUTE statement;
     END IF;
 EXCEPTION WHEN insufficient_privilege THEN
-    RAISE WARNING 'the functions of pgvector are closed to the roles of pgmemoir, and "%" may not '
-                  'open them', current_user
+    RAISE WARNING 'the roles of pgmemoir may not call the functions of pgvector, and "%" may not '
+                  'let them', current_user
         USING HINT = 'As the owner of pgvector: ' || statement || ';';
 END $$;
 
@@ -333,9 +333,9 @@ BEGIN
     END LOOP;
     PERFORM _warn_of_open_schema();
     IF missing <> '{}' THEN
-        RAISE WARNING 'pgmemoir works for the owner of its tables alone: role "%" may not create '
+        RAISE WARNING 'pgmemoir works only for the owner of its tables: role "%" may not create '
                       'the roles %', current_user, array_to_string(missing, ', ')
-            USING HINT = format('Somebody who may: CREATE ROLE %s; then you: '
+            USING HINT = format('Have somebody run CREATE ROLE %s; then run '
                                 'SELECT memoir.grant_access();',
                                 array_to_string(missing, '; CREATE ROLE '));
         RETURN false;

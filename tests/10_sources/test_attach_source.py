@@ -74,7 +74,7 @@ def test_debug_reads_three_days_of_their_events_and_execute_one(app):
         ({"relation": "bare", "content": ["note"]}, "bare: which column is source_id?"),
         (
             {"relation": "memoir.memory"},
-            "memory cannot be attached: it is no table of an application",
+            "memory cannot be attached: it is not a table of an application",
         ),
         ({"relation": "passing"}, "passing cannot be attached: it is temporary"),
         ({"relation": None}, "give either a relation or a query"),

@@ -180,13 +180,16 @@ def test_users_do_not_meet(tx):
     [
         ("[]", "log must be of type object"),
         ({"date": "2026-02-21"}, 'log lacks "entries"'),
-        (of(date="2026-02-30"), 'log.date "2026-02-30" is no day'),
-        (of(date="21.02.2026"), 'log.date "21.02.2026" is no day'),
+        (of(date="2026-02-30"), 'log.date "2026-02-30" is not a day'),
+        (of(date="21.02.2026"), 'log.date "21.02.2026" is not a day'),
         (of(date="2999-01-01"), "log.date 2999-01-01 is before 1970 or has not come yet"),
-        (of(ENTRY | {"time": "24:00:00"}), 'log.entries[0].time "24:00:00" is none of that day'),
+        (
+            of(ENTRY | {"time": "24:00:00"}),
+            'log.entries[0].time "24:00:00" is not a time of that day',
+        ),
         (
             of(ENTRY, ENTRY | {"time": "2026-02-22T09:00:00"}),
-            'log.entries[1].time "2026-02-22T09:00:00" is none of that day',
+            'log.entries[1].time "2026-02-22T09:00:00" is not a time of that day',
         ),
         (of({"time": "09:00", "type": "event"}), 'log.entries[0] lacks "content"'),
         (of(ENTRY | {"content": " "}), "log.entries[0].content is empty"),

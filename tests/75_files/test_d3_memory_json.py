@@ -404,14 +404,14 @@ def test_times_without_an_offset_are_of_the_zone(tx):
         (of(ENTRY | {"category": "mood"}), "memory.json.memories[0].category must be"),
         (
             of(ENTRY | {"created_at": "tomorrow"}),
-            'memory.json.memories[0].created_at "tomorrow" is no time, such as 2026-02-21T10:30',
+            'memory.json.memories[0].created_at "tomorrow" is not a time such as 2026-02-21T10:30',
         ),
         (
             of(ENTRY | {"last_accessed": "2999-01-01"}),
             'memory.json.memories[0].last_accessed "2999-01-01" is before 1970 or more than a day',
         ),
-        ('{"version": 2, "memories": [{"id": "\\u0000"}]}', "memory.json holds what cannot be"),
-        ('{"version": 2, "memories": [{"id": "\\ud800"}]}', "memory.json holds what cannot be"),
+        ('{"version": 2, "memories": [{"id": "\\u0000"}]}', "memory.json contains what cannot be"),
+        ('{"version": 2, "memories": [{"id": "\\ud800"}]}', "memory.json contains what cannot be"),
         ('{"version": 2, "version": 2, "memories": []}', 'memory.json has the key "version" twice'),
         (
             '{"version": 2, "memories": [{"id": "1", "id": "2", "category": "facts",'

@@ -304,8 +304,8 @@ def test_a_large_memory_is_taken(folder, tx):
     ("arguments", "code", "said"),
     [
         ({"strategy": "mine"}, "ME008", 'unknown strategy "mine"'),
-        ({"file": "notes"}, "ME008", 'no kind of memory stands in a file "notes"'),
-        ({"file": None}, "ME008", 'no kind of memory stands in a file ""'),
+        ({"file": "notes"}, "ME008", 'no kind of memory is kept in a file "notes"'),
+        ({"file": None}, "ME008", 'no kind of memory is kept in a file ""'),
         ({"content": "a\n>>>>>>> b"}, "ME017", "memory.md, line 2: a merge of Git"),
         ({"user_id": " "}, "ME006", "user_id must have 1 to 200 characters"),
     ],

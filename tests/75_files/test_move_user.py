@@ -197,7 +197,7 @@ def test_a_file_may_come_in_parts(lived):
 def test_a_part_alone_cannot_be_committed(db):
     live(db, "ada")
     before = row_counts(db)
-    with pytest.raises(psycopg.Error, match="the file ends at line 7") as caught:
+    with pytest.raises(psycopg.Error, match="the file stops at line 7") as caught:
         import_lines(db, export(db, "ada")[:7], "bob")
     assert caught.value.sqlstate == "ME017"
     assert row_counts(db) == before
@@ -264,7 +264,7 @@ IMPORTANCE, TEXT = '"importance": 0.8', "Zanzibar likes tea"
 BAD = {
     "not JSON": (first("memory", lambda line: line[:-1]), "ME017 invalid input syntax"),
     "NaN": (replaced("memory", IMPORTANCE, '"importance": NaN'), "ME017 invalid input syntax"),
-    "no record": (first("memory", lambda _: "[]"), "ME017 it is no record"),
+    "no record": (first("memory", lambda _: "[]"), "ME017 it is not a record"),
     "unknown record": (
         replaced("memory", "memory", "memoir"),
         'ME017 there is no record "memoir"',
@@ -302,7 +302,7 @@ BAD = {
     "NUL": (replaced("memory", TEXT, "\\u0000"), "ME017 unsupported Unicode escape sequence"),
     "an id twice": (
         lambda lines: sorted([*lines, entity_of(lines)], key=lines.index),
-        "ME017 it stands in the file already",
+        "ME017 it is in the file already",
     ),
     "an id beyond the highest": (
         replaced("entity", '"entity_id": "', '"entity_id": "99999'),
@@ -349,12 +349,12 @@ def test_a_reference_to_nothing_is_named(lived):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["hello"], "line 1: this is no export of pgmemoir"),
-        (["[]"], "line 1: this is no export of pgmemoir"),
+        (["hello"], "line 1: this is not an export of pgmemoir"),
+        (["[]"], "line 1: this is not an export of pgmemoir"),
         (['{"pgmemoir": {"version": 2}}'], "line 1: version 2 is unknown"),
         (['{"pgmemoir": {}}'], "line 1: version NULL is unknown"),
         (['{"pgmemoir": {"version": 1}}'], "line 1: counts, highest_id or model"),
-        (["[" * 100_000], "line 1: this is no export of pgmemoir"),
+        (["[" * 100_000], "line 1: this is not an export of pgmemoir"),
         (
             ['{"pgmemoir": {"version": 1, "counts": {}, "highest_id": "1", "model": {"name": 1}}}'],
             "line 1: counts, highest_id or model",
@@ -383,7 +383,7 @@ def cut(lines: list[str]) -> list[str]:
             lambda lines: [line.replace("rests", "rusts") for line in lines],
             "the checksum is another",
         ),
-        (lambda lines: [*lines, lines[2]], "there are lines behind the end"),
+        (lambda lines: [*lines, lines[2]], "there are lines after the end"),
     ],
 )
 def test_a_file_that_was_cut_or_changed_is_refused(lived, change, message):

@@ -250,7 +250,7 @@ def test_who_may_not_create_roles_is_told_what_to_do_and_goes_on(tx):
     ((warning, hint),) = said
     assert warning.endswith("may not create the roles memoir_worker")
     assert hint == (
-        "Somebody who may: CREATE ROLE memoir_worker; then you: SELECT memoir.grant_access();"
+        "Have somebody run CREATE ROLE memoir_worker; then run SELECT memoir.grant_access();"
     )
     assert remember(tx, "the owner needs no roles")
     tx.execute("RESET ROLE")

@@ -168,8 +168,8 @@ def test_what_is_no_vector_is_shown(vector: Any, shown: str) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([3, 4], r"\[3, 4\] is no id of a memory\nhint: Put a star before a list of ids"),
-        ("x", "'x' is no id of a memory\nhint: Ids are whole numbers"),
+        ([3, 4], r"\[3, 4\] is not the id of a memory\nhint: Put a star before a list of ids"),
+        ("x", "'x' is not the id of a memory\nhint: Ids are whole numbers"),
     ],
 )
 def test_what_is_no_id_is_refused_with_what_to_pass(given: Any, said: str) -> None:

@@ -305,7 +305,7 @@ def test_what_no_database_takes_is_a_sentence_and_a_hint(memoir: Call, command: 
 def test_an_option_behind_the_command_is_told_where_it_stands(option: str) -> None:
     done = CliRunner().invoke(cli.main, ["list", option, "x"])
     assert done.exit_code == 2
-    assert f"hint: It stands before the command: memoir {option} ...\n" in done.stderr
+    assert f"hint: It goes before the command: memoir {option} ...\n" in done.stderr
 
 
 def test_an_error_does_not_drive_the_terminal(memoir: Call) -> None:

@@ -167,6 +167,12 @@ def test_several_ids_are_all_or_none(memoir: Call, db: psycopg.Connection) -> No
     assert statuses(db) == ["active"] * 3
 
 
+def test_a_hint_names_the_command_that_helps(memoir: Call) -> None:
+    memoir("forget", "1")
+    done = memoir("edit", "1", "--content", "tea is black")
+    assert done.stderr.splitlines()[-1] == "hint: memoir restore 1 brings it back."
+
+
 def test_supersede_names_both(memoir: Call, db: psycopg.Connection) -> None:
     assert memoir("supersede", "1", "3").stdout == "memory 3 takes the place of memory 1\n"
     assert statuses(db) == ["superseded", "active", "active"]
@@ -290,7 +296,7 @@ def test_purge_of_a_user_wants_one_named(dsn: str) -> None:
         (["undo", "--run", "7"], 'user "ada" has no run 7'),
         (["list", "--status", "gone"], 'unknown status "gone"'),
         (["list", "--sort", "colour"], 'unknown sort "colour"'),
-        (["list", "--after", "x"], '"x" is no place in this list'),
+        (["list", "--after", "x"], '"x" is not a place in this list'),
         (["edit", "1", "--lifetime", "long"], 'unknown lifetime "long"'),
         (["settings", "confrim=on"], 'unknown setting "confrim"'),
         (["purge", "99", "--yes"], 'user "ada" has no memory 99'),

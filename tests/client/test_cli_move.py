@@ -122,7 +122,7 @@ def test_a_file_that_is_there_is_kept(memoir: Call, tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text("mine")
     done = memoir("export", str(file))
-    assert (done.exit_code, "is there already" in done.stderr) == (1, True)
+    assert (done.exit_code, "already exists" in done.stderr) == (1, True)
     assert file.read_text() == "mine"
     assert memoir("export", str(file), "--force").exit_code == 0
     assert file.read_text().startswith('{"pgmemoir"')
@@ -164,7 +164,7 @@ def test_a_cut_or_changed_file_is_refused_with_its_line(
     data = file.read_bytes()
     before = row_counts(lived)
     for damaged, problem in (
-        (data[: data.rindex(b'{"end"')], "without its end"),
+        (data[: data.rindex(b'{"end"')], "before its end"),
         (data[: len(data) // 2], "line "),
         (data.replace(b"tea", b"beer"), "the checksum is another"),
         (data.replace(b'"version": 1', b'"version": 9'), "version 9 is unknown"),

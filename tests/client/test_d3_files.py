@@ -125,7 +125,7 @@ def test_an_edit_that_memory_does_not_know_is_not_overwritten(memoir: Call, fold
         [
             "error: memory.json says what memory does not know",
             "detail: New or edited: a1b2c3d4, e5f6g7h8, rolling_summary",
-            "hint: memoir files import takes it over; --force replaces it, and leaves .bak.",
+            "hint: memoir files import imports it; --force replaces it and keeps a .bak.",
         ],
     )
     assert times(folder) == before
@@ -177,7 +177,7 @@ def test_a_link_stays_a_link(memoir: Call, folder: Path) -> None:
         (b"", "memory.json, line 1, column 1: Expecting value"),
         (text(MEMORY).encode("utf-16"), "memory.json is not UTF-8"),
         (text(MEMORY).encode("gb18030"), "memory.json is not UTF-8"),
-        (b'{"version": 2, "memories": [NaN]}', "memory.json: NaN is no number of JSON"),
+        (b'{"version": 2, "memories": [NaN]}', "memory.json: NaN is not a JSON number"),
         (b"[" * 100_000, "memory.json is nested too deeply"),
     ],
 )

@@ -58,7 +58,7 @@ def test_blank_lines_and_a_byte_order_mark_are_left_out() -> None:
         (b'{"query": "q"\n', "line 1: Expecting"),
         (b'{"query": "q", "relevant": [1]}\n[1]', "line 2: not a JSON object"),
         (b'{"query": 1}', "line 1: query is not a text"),
-        (b'{"query": "q", "answers": [1]}', "line 1: nobody knows 'answers'"),
+        (b'{"query": "q", "answers": [1]}', "line 1: unknown: 'answers'"),
         (b'{"query": "q", "relevant": 1}', "line 1: relevant is not a list"),
         (b'{"query": "q", "relevant": [true]}', "line 1: true is not the content"),
         (b'{"query": "q", "relevant": [0]}', "line 1: 0 is not an id"),

@@ -86,7 +86,7 @@ def test_a_text_is_read_with_its_line_ends(tmp_path: Path) -> None:
     ("data", "said"),
     [
         (b"one\ntw\xff", "is not UTF-8\ndetail: Line 2 has the byte 0xff"),
-        (b"one\n\0", "is no text file\ndetail: Line 2 has a NUL character"),
+        (b"one\n\0", "is not a text file\ndetail: Line 2 has a NUL character"),
         (b"12345", "is too large\ndetail: It has more than 4 bytes"),
     ],
 )

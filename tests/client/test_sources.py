@@ -91,7 +91,7 @@ def test_one_select_with_names_is_taken(query: str) -> None:
         ("SELECT * FROM ticket", r"\*"),
         ("SELECT t.* FROM ticket AS t", r"\*"),
         ("SELECT id AS source_id FROM ticket", "no column content"),
-        ("SELECT id AS source_id, title AS content, id FROM ticket", "column id is none"),
+        ("SELECT id AS source_id, title AS content, id FROM ticket", "column id is not one"),
         (f"{GOOD} FOR UPDATE", "locks"),
         ("SELECT id AS source_id, title AS content INTO x FROM ticket", "INTO"),
         ("SELECT id AS source_id, pg_sleep(9) AS content FROM ticket", "pg_sleep"),

@@ -165,7 +165,7 @@ def test_a_linked_file_stays_a_link(db, folder, tmp_path_factory):
     ("data", "said"),
     [
         (b"# Memory\n\n- caf\xe9\n", r"memory\.md is not UTF-8\s.*Line 3"),
-        (b"# Memory\n- a\0b\n", r"memory\.md is no text file\s.*Line 2"),
+        (b"# Memory\n- a\0b\n", r"memory\.md is not a text file\s.*Line 2"),
         (b"- one\n<<<<<<< HEAD\n- two\n", r"memory\.md, line 2: a merge of Git is not finished"),
         (b"# Memory\n- " + b"long " * 500, r"memory\.md, line 2: a memory of 2499 bytes"),
         (b"# Memory\n\n" * 1000, r"memory\.md has 10000 bytes, the limit is 9000"),
@@ -314,7 +314,7 @@ def test_half_a_file_is_refused_until_it_is_meant(memoir: Call, db, folder):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["nowhere"], 1, "nowhere is no folder"),
+        (["nowhere"], 1, "nowhere is not a folder"),
         ([".", "--watch", "--dry-run"], 2, "leave --dry-run out"),
         ([".", "--ours", "--theirs"], 2, "not both"),
         ([], 2, "Missing argument 'DIR'"),

@@ -37,6 +37,9 @@ INTERRUPTED = 130
 # unknown database, too many connections, shutdown.
 _CONNECTION = ("08", "28", "3D", "53300", "57P")
 
+# A call about one memory in a hint; the command of this name does the same.
+_CALL = re.compile(r"(?:SELECT \* FROM )?memoir\.(\w+)\((\d+)\)")
+
 _BEFORE_THE_COMMAND = ("--dsn", "--data", "--user")
 
 
@@ -199,11 +202,12 @@ def explain_error(error: Exception) -> tuple[Report, int]:
     if isinstance(error, click.ClickException | click.Abort):
         return _usage_error(error)
     if isinstance(error, MemoirError):
-        return Report(error.message, error.detail, error.hint), _exit_code(error)
+        hint = error.hint and _CALL.sub(r"memoir \1 \2", error.hint)
+        return Report(error.message, error.detail, hint), _exit_code(error)
     if isinstance(error, psycopg.Error):
         return _database_error(error)
     if isinstance(error, UnicodeError):
-        hint = "Write it in UTF-8; what a terminal sends is in LANG."
+        hint = "Write it in UTF-8. The encoding of a terminal is set by LANG."
         return Report("what was given is not UTF-8", str(error), hint), FAILED
     if isinstance(error, OSError):
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
@@ -222,7 +226,7 @@ def _usage_error(error: click.ClickException | click.Abort) -> tuple[Report, int
     path = error.ctx.command_path if error.ctx else "memoir"
     hint = f"{path} --help lists what there is."
     if isinstance(error, click.NoSuchOption) and error.option_name in _BEFORE_THE_COMMAND:
-        hint = f"It stands before the command: memoir {error.option_name} ..."
+        hint = f"It goes before the command: memoir {error.option_name} ..."
     return Report(error.format_message(), hint=hint), WRONG_USAGE
 
 

@@ -49,7 +49,7 @@ def export(app: App, file: str, vectors: bool, force: bool) -> None:
     """
     path = Path(file)
     if path.is_file() and not force:
-        raise BadFile(f"{file} is there already", hint="Give another name, or --force.")
+        raise BadFile(f"{file} already exists", hint="Give another name, or use --force.")
     with app.connect(autocommit=False) as conn:
         lines = export_lines(conn, app.user, vectors)
         header = header_of(first := next(lines))

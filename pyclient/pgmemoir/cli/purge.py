@@ -38,7 +38,7 @@ def purge(
     if user_data and app.user is None:
         raise click.UsageError("whose? memoir --user NAME purge --user-data")
     if not (dry_run or yes or _watched()):
-        raise click.UsageError("nobody is there to be asked: add --yes to delete, or --dry-run")
+        raise click.UsageError("there is nobody to ask: add --yes to delete, or --dry-run")
     with app.memoir() as memory:
         rows = _purge(memory, memory_ids, dry_run=True)
         if rows and not dry_run:
