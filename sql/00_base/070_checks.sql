@@ -125,7 +125,7 @@ CREATE OR REPLACE FUNCTION _refuse_name(name text, what text, hint text) RETURNS
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RAISE EXCEPTION 'the % has % characters, the limit is 200', what, length(name)
+    RAISE EXCEPTION '% has % characters, the limit is 200', what, length(name)
         USING ERRCODE = 'ME008', HINT = hint;
 END $$;
 
@@ -133,7 +133,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _check_author(author text) RETURNS text
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN length(author) > 200
-                THEN _refuse_name(author, 'author',
+                THEN _refuse_name(author, 'the author',
                                   'It names who or what did it, such as user or agent.')
                 ELSE author END;
 
@@ -141,7 +141,7 @@ CREATE OR REPLACE FUNCTION _check_author(author text) RETURNS text
 CREATE OR REPLACE FUNCTION _check_speaker(speaker text) RETURNS text
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN length(speaker) > 200
-                THEN _refuse_name(speaker, 'speaker', 'It names who said it, such as Ada.')
+                THEN _refuse_name(speaker, 'the speaker', 'It names who said it, such as Ada.')
                 ELSE speaker END;
 
 CREATE OR REPLACE FUNCTION _refuse_turn(turn int) RETURNS int
@@ -158,18 +158,11 @@ CREATE OR REPLACE FUNCTION _check_turn(turn int) RETURNS int
     RETURN CASE WHEN turn < 0 THEN _refuse_turn(turn) ELSE turn END;
 
 -- A subject as it is stored: trimmed, in lower case; NULL when it is empty.
-CREATE OR REPLACE FUNCTION _refuse_subject(subject text) RETURNS text
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RAISE EXCEPTION 'subject has % characters, the limit is 200', length(subject)
-        USING ERRCODE = 'ME008', HINT = 'A subject names a slot, such as user.framework.';
-END $$;
-
 CREATE OR REPLACE FUNCTION _check_subject(subject text) RETURNS text
     LANGUAGE sql VOLATILE
-    RETURN CASE WHEN length(subject) > 200 THEN _refuse_subject(subject)
+    RETURN CASE WHEN length(subject) > 200
+                THEN _refuse_name(subject, 'subject',
+                                  'A subject names a slot, such as user.framework.')
                 ELSE _lower(_trimmed(subject)) END;
 
 -- The end of what is valid from then on; NULL and infinity: no end.

@@ -155,7 +155,7 @@ BEGIN
 END $$;
 
 -- Reads on by at most so many rows; true when the end is reached.
-CREATE OR REPLACE FUNCTION _read_on(s source, most int, INOUT read_rows int, INOUT written int,
+CREATE OR REPLACE FUNCTION _read_on(s source, most int, OUT read_rows int, OUT written int,
                                     OUT at_end boolean)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -169,10 +169,10 @@ DECLARE
         s, request || jsonb_build_object('most', most, 'lock', true));
     last_place CONSTANT jsonb := rows[cardinality(rows)].place;
 BEGIN
-    at_end := cardinality(rows) < most;
-    written := written + _take_rows(s, rows, 1);
-    read_rows := read_rows + cardinality(rows);
-    IF s.follows AND cardinality(rows) > 0 THEN
+    read_rows := cardinality(rows);
+    at_end := read_rows < most;
+    written := _take_rows(s, rows, 1);
+    IF s.follows AND read_rows > 0 THEN
         PERFORM _note_busy(s, rows, request || CASE WHEN at_end THEN '{}'::jsonb
                                               ELSE jsonb_build_object('upto', last_place) END);
     END IF;
@@ -183,7 +183,7 @@ END $$;
 
 -- Memories of rows that are no more (deleted while nobody followed them, or in a partition that
 -- was dropped), after a reading from the start. At most so many of them are looked at.
-CREATE OR REPLACE FUNCTION _check_gone(s source, most int, INOUT written int, OUT at_end boolean)
+CREATE OR REPLACE FUNCTION _check_gone(s source, most int, OUT written int, OUT at_end boolean)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -204,10 +204,11 @@ BEGIN
                 SELECT e.user_id, e.source_key FROM event AS e WHERE e.source = s.name) AS k
           WHERE (k.user_id, k.source_key) > (s.checking ->> 0, s.checking ->> 1)
           ORDER BY k.user_id, k.source_key LIMIT most) AS m;
+    written := 0;
     at_end := coalesce(cardinality(stored.keys), 0) < most;
     IF stored.keys IS NOT NULL THEN
         there := _source_rows(s, jsonb_build_object('keys', stored.places));
-        SELECT written + count(*) FILTER (WHERE g.gone) INTO written
+        SELECT count(*) FILTER (WHERE g.gone) INTO written
         FROM (SELECT _source_row_gone(s.name, k.user_id, k.source_key, s.on_delete = 'purge',
                                       s.kind = 'event') AS gone
               FROM unnest(stored.users, stored.keys) AS k (user_id, source_key)
@@ -258,7 +259,7 @@ END $$;
 
 -- Tries rows again that failed. The memory of a row that is gone goes, too, and so does that of the
 -- former user where a row is another user's by now.
-CREATE OR REPLACE FUNCTION _try_again(s source, most int, INOUT read_rows int, INOUT written int)
+CREATE OR REPLACE FUNCTION _try_again(s source, most int, OUT read_rows int, OUT written int)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -275,7 +276,9 @@ BEGIN
         WHERE e.source = s.name AND e.place IS NOT NULL
           AND e.attempts < (SELECT _config('source_attempts'))
         ORDER BY e.user_id, e.error_id LIMIT most FOR UPDATE SKIP LOCKED);
-    IF waiting = '{}' THEN
+    read_rows := cardinality(waiting);
+    written := 0;
+    IF read_rows = 0 THEN
         RETURN;
     END IF;
     there := _rows_at(s, ARRAY(SELECT u.place FROM unnest(waiting) AS u), true);
@@ -298,7 +301,6 @@ BEGIN
                 s.kind = 'event')::int;
         END IF;
     END LOOP;
-    read_rows := read_rows + cardinality(waiting);
 END $$;
 
 -- Keywords of rows that came or changed by trigger or fill, which wait for none: so many memories

@@ -11,10 +11,7 @@ DECLARE
     s source := _known_source(name, true);
     batch CONSTANT int := _check_number(
         coalesce(most, _config('source_batch')::int), 'most', 100000);
-    step record;
 BEGIN
-    read_rows := 0;
-    written := 0;
     IF anew OR s.last_read IS NULL THEN
         UPDATE source AS o
         SET read_up_to = NULL, complete = false, last_read = now(),
@@ -23,19 +20,13 @@ BEGIN
         RETURNING o.* INTO s;
         UPDATE source_error AS e SET attempts = 0 WHERE e.source = s.name;
     END IF;
-    complete := false;
     IF NOT s.complete THEN
-        SELECT r.* INTO step FROM _read_on(s, batch, read_rows, written) AS r;
-        read_rows := step.read_rows;
-        written := step.written;
-        complete := step.at_end AND s.checking IS NULL;
+        SELECT r.read_rows, r.written, r.at_end AND s.checking IS NULL
+        INTO read_rows, written, complete FROM _read_on(s, batch) AS r;
     ELSIF s.checking IS NOT NULL THEN
-        SELECT g.* INTO step FROM _check_gone(s, batch, written) AS g;
-        written := step.written;
-        complete := step.at_end;
+        SELECT 0, g.* INTO read_rows, written, complete FROM _check_gone(s, batch) AS g;
     ELSE
-        SELECT a.* INTO read_rows, written FROM _try_again(s, batch, read_rows, written) AS a;
-        complete := true;
+        SELECT a.*, true INTO read_rows, written, complete FROM _try_again(s, batch) AS a;
     END IF;
     waiting := (SELECT count(*) FROM source_error AS e WHERE e.source = s.name);
 END $$;

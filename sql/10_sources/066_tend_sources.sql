@@ -57,8 +57,8 @@ BEGIN
         SELECT p.read_rows, p.written, p.complete INTO read_rows, written, complete
         FROM pull_source(s.name, run.most) AS p;
     ELSE
-        SELECT a.read_rows, a.written INTO read_rows, written
-        FROM _try_again(s, coalesce(run.most, _config('source_batch')::int), 0, 0) AS a;
+        SELECT a.* INTO read_rows, written
+        FROM _try_again(s, coalesce(run.most, _config('source_batch')::int)) AS a;
     END IF;
 END $$;
 
