@@ -195,7 +195,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION _check_data(data jsonb) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE
+    LANGUAGE plpgsql IMMUTABLE STRICT
     SET search_path FROM CURRENT
 AS $$
 BEGIN

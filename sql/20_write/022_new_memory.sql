@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION _new_memory(
     RETURN ROW(
         nextval('memory_memory_id_seq'), of_kind.name, of_kind.kind_id, of_kind.layer = 'profile',
         _check_text(content, 'the memory', text_limit), _trimmed(summary),
-        coalesce(data, '{}'), _check_subject(subject),
+        coalesce(_check_data(data), '{}'), _check_subject(subject),
         coalesce(_check_share(importance, 'importance'), of_kind.importance),
         coalesce(_check_share(confidence, 'confidence'), 1),
         coalesce(_check_author(source), 'user'), _check_session(session_id), _check_turn(turn),

@@ -68,9 +68,9 @@ BEGIN
         summary := _redact(summary);
     END IF;
     given := _new_memory(
-        of_kind, model.text_limit, content, subject, importance, _redact_json(data), summary,
-        embedding, created_at, session_id, turn, speaker, source, confidence, valid_from,
-        valid_until);
+        of_kind, model.text_limit, content, subject, importance,
+        _redact_json(nullif(data, 'null')), summary, embedding, created_at, session_id, turn,
+        speaker, source, confidence, valid_from, valid_until);
     IF tags <> '{}' OR sources <> '{}' THEN
         PERFORM _lock_user(owner);
     END IF;
@@ -111,5 +111,5 @@ COMMENT ON FUNCTION remember(text, text, text, text, float8, jsonb, text, halfve
     'where the user wants that. keywords: at most 50 tags of 1 to 100 characters (weight 1, '
     'besides up to five found by rule); sources: ids of the memories it was made from (relation '
     'derived_from). Both are added to a memory that is stored already. Errors: ME002 kind, ME003 '
-    'and ME004 vector, ME006 user, ME007 text, ME008 number, subject, speaker, source or keyword, '
-    'ME011 time, ME012 source. Source: D1 4.1, D3 4.1, D4 5.8.';
+    'and ME004 vector, ME006 user, ME007 text, ME008 number, subject, data, speaker, source or '
+    'keyword, ME011 time, ME012 source. Source: D1 4.1, D3 4.1, D4 5.8.';

@@ -26,8 +26,8 @@ BEGIN
         'confidence', _check_share(confidence, 'confidence'), 'lifetime', lifetime,
         'kind', CASE WHEN kind IS NOT NULL THEN (_check_kind(kind)).name END,
         'embedding', embedding::text))
-        || CASE WHEN data IS NULL THEN '{}'
-                ELSE jsonb_build_object('data', _redact_json(data)) END
+        || CASE WHEN nullif(data, 'null') IS NULL THEN '{}'
+                ELSE jsonb_build_object('data', _redact_json(_check_data(data))) END
         || CASE WHEN summary IS NULL THEN '{}'
                 ELSE jsonb_build_object('summary', _trimmed(_redact(summary))) END
         || CASE WHEN subject IS NULL THEN '{}'
@@ -45,6 +45,6 @@ COMMENT ON FUNCTION update_memory(bigint, text, text, jsonb, float8, float8, tex
     'is found by its words until it has one. data replaces the old. importance, confidence: 0 to '
     '1. lifetime: core, working or temporary. reason, author (up to 200 characters): kept in the '
     'revision; history() shows what was, undo() brings it back. Errors: ME002 kind, ME003 and '
-    'ME004 vector, ME006 user, ME007 text, ME008 number, subject, lifetime or author, ME012 no '
-    'such memory of this user, ME014 it is neither active nor pending, or another memory has this '
-    'text or fills this subject.';
+    'ME004 vector, ME006 user, ME007 text, ME008 number, subject, data, lifetime or author, ME012 '
+    'no such memory of this user, ME014 it is neither active nor pending, or another memory has '
+    'this text or fills this subject.';

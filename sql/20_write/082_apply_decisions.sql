@@ -200,9 +200,11 @@ DECLARE
     weights float8[];
 BEGIN
     SELECT array_agg(k.keyword), array_agg(k.weight) INTO tags, weights
-    FROM unnest(from_ids) AS f (id)
-    JOIN keyword AS k ON k.user_id = _hand_tags_on.user_id AND k.memory_id BETWEEN f.id AND f.id
-    WHERE k.origin = 'user_tag';
+    FROM unnest(from_ids) AS f (id), LATERAL (
+        SELECT k.keyword, k.weight FROM keyword AS k
+        WHERE k.user_id = _hand_tags_on.user_id AND k.memory_id BETWEEN f.id AND f.id
+          AND k.origin = 'user_tag'
+        ORDER BY k.memory_id OFFSET 0) AS k;
     IF tags IS NOT NULL THEN
         PERFORM _write_keywords(user_id, array_fill(to_id, ARRAY[cardinality(tags)]), tags,
                                 weights, 'user_tag');

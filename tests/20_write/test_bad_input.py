@@ -49,6 +49,12 @@ BAD = {
         "apply_decisions",
         {"decisions": Jsonb([SAID | {"action": "ADD"}])},
     ),
+    "data of a list": ("ME008", "remember", TEA | {"data": Jsonb(["a"])}),
+    "data of a text in a batch": (
+        "ME008",
+        "remember_many",
+        {"memories": Jsonb([TEA | {"data": "a"}])},
+    ),
     "far future": ("ME011", "remember", TEA | {"created_at": "3000-01-01"}),
     "before 1970": ("ME011", "remember", TEA | {"created_at": "1969-12-31"}),
     "never": ("ME011", "remember", TEA | {"created_at": "infinity"}),

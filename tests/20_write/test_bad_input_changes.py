@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import ago, call, refused, remember, row_counts
+from tests.rows import ago, call, refused, remember, row_counts, value
 
 
 def code(conn, function, **arguments):
@@ -144,3 +144,13 @@ def test_a_name_of_200_characters_is_kept(tx, pair):
     call(tx, "forget", memory_id=pair[0], author="名" * 200)
     said = tx.execute("SELECT author FROM memoir.history(%s)", [pair[0]]).fetchall()
     assert ("名" * 200,) in said
+
+
+def test_a_memory_gets_no_data_but_an_object(tx, pair):
+    assert code(tx, "update_memory", memory_id=pair[0], data=Jsonb([1])) == "ME008"
+    assert call(tx, "update_memory", memory_id=pair[0], data=Jsonb(None))[0][0] == "NOOP"
+
+
+def test_data_that_is_null_is_none(tx):
+    remember(tx, "drinks tea", data=Jsonb(None))
+    assert value(tx, "SELECT data FROM memoir.memory") == {}
