@@ -37,10 +37,14 @@ AS $$
 DECLARE
     moved CONSTANT boolean := (old_row.user_id, old_row.source_key)
                               IS DISTINCT FROM (new_row.user_id, new_row.source_key);
+    at_old_key source_row;
 BEGIN
+    IF new_row.source_key <> old_row.source_key THEN
+        at_old_key := _row_now(name, old_row);
+    END IF;
     IF moved AND old_row.source_key IS NOT NULL
-       AND (new_row.source_key = old_row.source_key OR new_row.source_key IS NULL
-            OR (_row_now(name, old_row)).user_id IS DISTINCT FROM old_row.user_id) THEN
+       AND (at_old_key.user_id, at_old_key.source_key)
+           IS DISTINCT FROM (old_row.user_id, old_row.source_key) THEN
         PERFORM _source_row_gone(
             name, old_row.user_id, old_row.source_key,
             for_good OR (old_row.user_id <> new_row.user_id) IS TRUE, is_event);

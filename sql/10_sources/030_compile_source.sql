@@ -258,6 +258,8 @@ END $$;
 -- that fired it, and often before the row is a memory. So once a trigger wrote one, till the end of
 -- the transaction, the table is asked what became of rows that are new, gone or changed again
 -- (their xmax); without such triggers nothing is.
+-- A session that wrote the table before a column got another type has plans for the old one
+-- (42804): there rows are read by statements planned anew.
 CREATE OR REPLACE FUNCTION _compile_write(s source, relation regclass) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -311,7 +313,16 @@ EXCEPTION WHEN OTHERS THEN
         PERFORM set_config(%7$L, 'on', true);
     END IF;
     BEGIN
-        IF TG_OP = 'INSERT' THEN
+        IF code = '42804' AND TG_LEVEL = 'ROW' THEN
+            IF TG_OP <> 'INSERT' THEN
+                EXECUTE %8$L INTO old_row USING OLD;
+            END IF;
+            IF TG_OP <> 'DELETE' THEN
+                EXECUTE %8$L INTO new_row USING NEW;
+            END IF;
+            PERFORM _source_changed(%1$L, old_row, new_row, %2$s);
+            RETURN NULL;
+        ELSIF TG_OP = 'INSERT' THEN
             FOR new_row IN %5$s LOOP
                 batch := batch || new_row;
                 IF cardinality(batch) = 200 THEN
@@ -335,7 +346,8 @@ END $body$,
             s.name, call, _row_of(columns, s.mapping, 'OLD'), _row_of(columns, s.mapping, 'NEW'),
             rows, CASE WHEN s.kind = 'event' THEN _adding_events(s, rows)
                        ELSE _adding_statement(s, relation, columns) END,
-            format('memoir.source_%s_again', s.source_id)));
+            format('memoir.source_%s_again', s.source_id),
+            'SELECT ' || _row_of(columns, s.mapping, '($1)')));
 END $$;
 
 -- request: after (place behind which to begin), upto (place to end with), since (time of change
@@ -352,13 +364,9 @@ DECLARE
         format('coalesce(n.%I, ''-infinity'')', s.mapping ->> 'changed_at') END;
     key_list CONSTANT text := (SELECT string_agg(format('n.%I', u.k), ', ' ORDER BY u.place)
                                FROM unnest(keys) WITH ORDINALITY AS u (k, place));
-    types CONSTANT text[] := ARRAY(
-        SELECT format_type(_base_type((columns ->> u.name)::oid), NULL)
-        FROM unnest(array_remove(ARRAY[s.mapping ->> 'changed_at'], NULL) || keys)
-             WITH ORDINALITY AS u (name, place) ORDER BY u.place);
     place CONSTANT text :=
-        '(SELECT string_agg(format(''%%L::%%s'', p.value, types[p.place + %s]), '', '' '
-        'ORDER BY p.place) FROM jsonb_array_elements_text(%s) WITH ORDINALITY AS p (value, place))';
+        '(SELECT string_agg(format(''%%L'', p.value), '', '' ORDER BY p.place) '
+        'FROM jsonb_array_elements_text(%s) WITH ORDINALITY AS p (value, place))';
 BEGIN
     PERFORM _make_function(
         format('_source_%s_read', s.source_id), owner, 'request jsonb', 'SETOF source_row',
@@ -366,14 +374,13 @@ BEGIN
              ELSE 'SET search_path = pg_catalog, public, pg_temp' END
         || ' SET TimeZone = ''UTC'' SET DateStyle = ''ISO, YMD'' SET IntervalStyle = ''postgres'''
            ' SET extra_float_digits = 1 SET bytea_output = ''hex'' SET lc_monetary = ''C''',
-        format($body$%10$s
+        format($body$%9$s
 DECLARE
     columns CONSTANT text := %1$L;
-    types CONSTANT text[] := %2$L;
-    changed CONSTANT text := %3$L;
-    keys CONSTANT text := %4$L;
-    places CONSTANT text := %5$L;
-    relation CONSTANT text := %6$s;
+    changed CONSTANT text := %2$L;
+    keys CONSTANT text := %3$L;
+    places CONSTANT text := %4$L;
+    relation CONSTANT text := %5$s;
     condition text := 'true';
 BEGIN
     IF relation IS NULL THEN
@@ -383,14 +390,14 @@ BEGIN
         condition := condition || format(' AND %%s >= %%L', changed, request ->> 'since');
     END IF;
     IF request ? 'after' THEN
-        condition := condition || format(' AND (%%s) > (%%s)', places, %7$s);
+        condition := condition || format(' AND (%%s) > (%%s)', places, %6$s);
     END IF;
     IF request ? 'upto' THEN
-        condition := condition || format(' AND (%%s) <= (%%s)', places, %8$s);
+        condition := condition || format(' AND (%%s) <= (%%s)', places, %7$s);
     END IF;
     IF request ? 'keys' THEN
         condition := condition || format(' AND (%%s) IN (%%s)', keys, (
-            SELECT string_agg('(' || %9$s || ')', ', ')
+            SELECT string_agg('(' || %8$s || ')', ', ')
             FROM jsonb_array_elements(request -> 'keys') AS k (key)));
     END IF;
     RETURN QUERY EXECUTE format(
@@ -399,13 +406,13 @@ BEGIN
         CASE WHEN request ? 'lock' THEN 'FOR SHARE OF n SKIP LOCKED' ELSE '' END);
 END;
 END $body$,
-            _row_of(columns, s.mapping, 'n'), types, changed, key_list,
+            _row_of(columns, s.mapping, 'n'), changed, key_list,
             concat_ws(', ', changed, key_list), CASE
                 WHEN s.query IS NOT NULL THEN format('%L', format(E'(%s\n)', s.query))
                 WHEN s.follows THEN format('(%s)', _followed_query(s.source_id))
                 ELSE format('%L::regclass::text', s.relation) END,
-            format(place, 0, 'request -> ''after'''), format(place, 0, 'request -> ''upto'''),
-            format(place, cardinality(types) - cardinality(keys), 'k.key'),
+            format(place, 'request -> ''after'''), format(place, 'request -> ''upto'''),
+            format(place, 'k.key'),
             _as_owner_alone(format('_source_%s_read', s.source_id))));
 END $$;
 

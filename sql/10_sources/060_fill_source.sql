@@ -19,6 +19,9 @@ BEGIN
         WHERE o.name = s.name
         RETURNING o.* INTO s;
         UPDATE source_error AS e SET attempts = 0 WHERE e.source = s.name;
+        -- Of these nothing is known, not even the key: whatever rows they were, they are read now.
+        DELETE FROM source_error AS e
+        WHERE e.source = s.name AND e.user_id = '' AND e.source_key = '';
     END IF;
     IF NOT s.complete THEN
         SELECT r.read_rows, r.written, r.at_end AND s.checking IS NULL

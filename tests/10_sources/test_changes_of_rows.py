@@ -374,6 +374,26 @@ def test_so_it_is_with_partitions_and_with_on_delete_purge(app):
     assert memories(app, "notes") == {"TEA": "active", "bread": "active", "rice": "active"}
 
 
+@pytest.mark.parametrize("column", ["id TYPE bigint", "content TYPE varchar(40)"])
+@pytest.mark.parametrize("kind", ["fact", "event"])
+def test_a_session_that_has_plans_for_another_type_is_followed(app, kind, column):
+    table(app, kind)
+    app.execute("INSERT INTO notes VALUES (1, 'tea'), (2, 'milk'), (3, 'rice')")
+    app.execute("UPDATE notes SET content = 'bread' WHERE id = 1; DELETE FROM notes WHERE id = 3")
+    app.execute(f"ALTER TABLE notes ALTER {column}")
+    app.execute("UPDATE notes SET content = 'salt' WHERE id = 1; DELETE FROM notes WHERE id = 2")
+    told, written = rows_of(app)
+    assert told == written != []
+    assert waiting(app, "notes") == []
+
+
+def test_a_key_that_became_a_larger_number_is_read(app):
+    table(app)
+    app.execute("ALTER TABLE notes ALTER id TYPE bigint")
+    app.execute("INSERT INTO notes VALUES (3000000001, 'tea'), (3000000002, 'milk')")
+    assert sum(batch.read_rows for batch in fill(app, "notes", most=1)) == 2
+
+
 def test_keywords_are_found_by_maintain(tasks):
     add(tasks, "deploy the gateway")
     assert value(tasks, "SELECT count(*) FROM memoir.keyword") == 0
@@ -452,6 +472,15 @@ def test_a_renamed_column_is_told_and_attached_anew_without_duplicates(tasks):
 def test_a_table_whose_rows_come_by_other_tables_too_is_told(tasks, change, why):
     tasks.execute(change)
     assert state(tasks) == f"broken: {why}"
+
+
+def test_what_was_lost_without_a_key_is_found_by_a_fill_and_waits_no_longer(tasks):
+    tasks.execute("ALTER TABLE tasks RENAME title TO heading")
+    tasks.execute("INSERT INTO tasks (heading) VALUES ('milk')")
+    tasks.execute("ALTER TABLE tasks RENAME heading TO title")
+    fill(tasks, "tasks", anew=True)
+    assert memories(tasks) == {"milk": "active"}
+    assert waiting(tasks) == []
 
 
 def test_a_mistake_in_a_row_breaks_nothing_and_is_tried_again(app):
