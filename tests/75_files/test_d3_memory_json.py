@@ -268,7 +268,8 @@ def test_a_file_of_which_nothing_was_noted_takes_back_nothing_either(tx):
 def test_memories_of_one_second_are_read_once_for_all_their_entries(tx):
     remember_all(tx, (f"note {n}" for n in range(100)))
     plan = """SELECT memoir._plan_entries('default', ARRAY(
-        SELECT json_array_elements(memoir.export_memory_json()::json -> 'memories')), 'UTC', now())"""
+        SELECT json_array_elements(memoir.export_memory_json()::json -> 'memories')),
+        'UTC', now())"""
     assert rows_read(tx, plan) < 2_000
 
 
