@@ -50,8 +50,9 @@ BEGIN
     END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION _plan_entries(user_id text, entries json[], zone text)
-    RETURNS SETOF file_change
+-- later: changes since are later than the file.
+CREATE OR REPLACE FUNCTION _plan_entries(
+    user_id text, entries json[], zone text, later timestamptz) RETURNS SETOF file_change
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_custom_plan
@@ -96,20 +97,35 @@ BEGIN
         SELECT u.place, min(m.memory_id) AS memory_id
         FROM unknown AS u JOIN made AS m USING (second, entry_id)
         GROUP BY u.place
+    -- Nobody noted what the file says of it (an export on a standby, or one that was killed): of
+    -- that, what the memory itself said till it was changed later is no news.
+    ), past AS MATERIALIZED (
+        SELECT n.place, jsonb_object_agg(o.field, o.value) AS base
+        FROM named AS n, LATERAL (
+            SELECT DISTINCT ON (e.key) v.field, e.value
+            FROM revision AS r, jsonb_each(r.old_values) AS e
+            JOIN (VALUES ('content', 'content'), ('importance', 'salience')) AS v (key, field)
+                ON v.key = e.key
+            WHERE r.user_id = _plan_entries.user_id
+              AND r.memory_id BETWEEN n.memory_id AND n.memory_id AND r.created_at >= later
+            ORDER BY e.key, r.revision_id) AS o
+        GROUP BY n.place
     -- The memory of the entry, and whether the entry says something else than it did.
     ), known AS MATERIALIZED (
-        SELECT s.*, f.written::jsonb AS base, f.digest, m.memory_id AS own_id,
+        SELECT s.*, coalesce(f.written::jsonb, p.base) AS base, f.digest, m.memory_id AS own_id,
                CASE WHEN (m.valid_until > now()) IS NOT FALSE THEN m.status END AS own_status,
                CASE WHEN f.written IS NOT NULL
                     THEN (f.written::jsonb -> 'content', f.written::jsonb -> 'category')
                          <> (s.entry -> 'content', s.entry -> 'category')
-                    ELSE m.content <> s.content END AS edited
+                    ELSE m.content <> s.content
+                         AND (p.base ->> 'content' = s.content) IS NOT TRUE END AS edited
         FROM said AS s
         LEFT JOIN LATERAL (SELECT f.memory_id, f.written, f.digest
                            FROM file_entry AS f
                            WHERE f.user_id = _plan_entries.user_id AND f.entry_id = s.entry_id
                            OFFSET 0) AS f ON true
         LEFT JOIN named AS n ON n.place = s.place
+        LEFT JOIN past AS p ON p.place = s.place
         LEFT JOIN LATERAL (
             SELECT m.* FROM memory AS m
             WHERE m.user_id = _plan_entries.user_id
@@ -222,7 +238,7 @@ BEGIN
     counted := coalesce(shown.count, 0);
     shown_at := coalesce(shown.last_at, stored.created_at);
     -- Told of for the first time, it may have been used here, too.
-    IF base IS NULL THEN
+    IF (base ? 'access_count') IS NOT TRUE THEN
         count := greatest(count, counted);
         last_at := greatest(last_at, shown_at);
     END IF;
@@ -269,7 +285,7 @@ DECLARE
     gone file_change[];
 BEGIN
     PERFORM _check_entries(entries, zone);
-    plan := ARRAY(SELECT p FROM _plan_entries(user_id, entries, zone) AS p ORDER BY p.place);
+    plan := ARRAY(SELECT p FROM _plan_entries(user_id, entries, zone, later) AS p ORDER BY p.place);
     gone := ARRAY(
         SELECT ROW(NULL, f.entry_id, 'FORGET', CASE WHEN s.entry_id IS NULL
                        THEN 'no longer in the file' ELSE 'its entry says something else now' END,

@@ -252,10 +252,24 @@ def test_a_memory_of_ours_gets_an_id_by_which_it_is_known_again(tx):
     assert printed(tx) == text(document)
 
 
+def test_a_file_of_which_nothing_was_noted_takes_back_nothing_either(tx):
+    tea = remember(tx, "Ada drinks tea")
+    remember(tx, "Bob likes chess")
+    document = json.loads(printed(tx))  # on a standby, or killed before it noted what it wrote
+    document["last_updated"] = "2026-01-01T00:00:00Z"
+    call(tx, "update_memory", memory_id=tea, content="Ada drinks coffee", importance=0.1)
+    document["memories"][1]["content"] = "Bob likes Go"
+    assert actions(take(tx, document)) == ["NOOP", "UPDATE"]
+    assert contents(tx) == ["Ada drinks coffee", "Bob likes Go"]
+    assert entries(tx)[0]["salience"] == 0.1
+    assert actions(take(tx, json.loads(printed(tx)))) == ["NOOP", "NOOP"]
+
+
 def test_memories_of_one_second_are_read_once_for_all_their_entries(tx):
     remember_all(tx, (f"note {n}" for n in range(100)))
     plan = """SELECT memoir._plan_entries('default', ARRAY(
-        SELECT json_array_elements(memoir.export_memory_json()::json -> 'memories')), 'UTC')"""
+        SELECT json_array_elements(memoir.export_memory_json()::json -> 'memories')),
+        'UTC', now())"""
     assert rows_read(tx, plan) < 2_000
 
 
