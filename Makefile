@@ -10,13 +10,12 @@ PG_CONFIG ?= pg_config
 demo: $(READY)
 	@$(BIN)/memoir demo
 
-# Five runs at once, each with folders of its own: both versions in two parts, and what is the same
-# with each, once. With as many runs as this no core waits while one of them does, and what has most
-# to do is not alone at the end; it speaks, the others when it is done. In a new clone three begin
-# when two have compiled the tests, each its part: that takes a core 7 s.
+# Four runs at once, each with folders of its own: both versions in two parts, and what is the same
+# with each only with 18. What has most to do speaks, the others when it is done. In a new clone two
+# begin when two have compiled the tests, each its part: that takes a core 7 s.
 # Bytecode is kept, whatever the shell says, and that of packages is where pip has put it:
 # collecting the tests takes 3.5 s instead of 9, and a process of the command line 0.3, not 0.4.
-OUTSIDE := tests/client tests/install tests/story tests/trust
+OUTSIDE := tests/bench tests/client tests/install tests/story tests/trust
 INSIDE := tests $(OUTSIDE:%=--ignore=%)
 
 test: $(READY)
@@ -29,12 +28,11 @@ test: $(READY)
 	        >$$folder/$$name.log 2>&1 & \
 	    runs="$$runs $$!"; \
 	}; \
-	run 18-outside --pg 18 -m 'not once' $(OUTSIDE); \
+	run 18-outside --pg 18 $(OUTSIDE); \
 	test -d tests/__pycache__ || delay=8; \
 	run 16 --pg 16 -m 'not once' $(INSIDE); \
 	run 16-outside --pg 16 -m 'not once' $(OUTSIDE); \
-	run once -m once; \
-	$$pytest --basetemp=$$folder/18 --pg 18 -m 'not once' $(INSIDE) || failed=1; \
+	$$pytest --basetemp=$$folder/18 --pg 18 $(INSIDE) || failed=1; \
 	for each in $$runs; do wait $$each || failed=1; done; \
 	cat $$folder/*.log; rm -rf $$folder; \
 	exit $$failed
