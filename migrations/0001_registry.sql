@@ -30,11 +30,11 @@ COMMENT ON TABLE embedding_model IS
 COMMENT ON COLUMN embedding_model.dropping IS
     'drop_model() has begun: nothing is written for it any more.';
 COMMENT ON COLUMN embedding_model.term_limit IS
-    'At most so many words of a memory are found: a trace has to fit a page, if need be without '
-    'its vector.';
+    'Recall finds at most this many words of a memory: a trace has to fit a page, if need be '
+    'without its vector.';
 COMMENT ON COLUMN embedding_model.text_limit IS
-    'Kept by trigger, as line_length, brief_length, notify and consolidate: the settings of these '
-    'names, so that a write reads one row. Do not write.';
+    'Kept by trigger, like line_length, brief_length, notify and consolidate: copies of the '
+    'settings of these names, so that a write reads one row. Do not write.';
 
 CREATE TABLE kind (
     kind_id smallint PRIMARY KEY CONSTRAINT kind_id_is_1_to_62 CHECK (kind_id BETWEEN 1 AND 62),
@@ -188,12 +188,12 @@ CREATE TABLE mode (
         AND time_after_day BETWEEN '0' AND '100 years')
 );
 COMMENT ON TABLE mode IS
-    'How a recall is weighted, one row a mode; a new mode is one row here and, where a weight of a '
-    'kind is not 1, rows in mode_weight. relevance = mean of similarity, keyword, recency and '
-    'importance by their weights, + graph_weight x graph. score = base_weight x relevance x '
-    'importance ^ importance_power x recency ^ recency_power x 0.5 ^ (age / half-life of the kind) '
-    'x weight of the kind + interaction_weight x interaction + priority_weight x priority. '
-    'memory_explain shows every part.';
+    'How a recall is weighted, one row per mode; a new mode is one row here and rows in '
+    'mode_weight for kinds whose weight is not 1. relevance = mean of similarity, keyword, '
+    'recency and importance by their weights, + graph_weight x graph. score = base_weight x '
+    'relevance x importance ^ importance_power x recency ^ recency_power x 0.5 ^ (age / half-life '
+    'of the kind) x weight of the kind + interaction_weight x interaction + priority_weight x '
+    'priority. memory_explain shows every part.';
 COMMENT ON COLUMN mode.vector_weight IS
     'Weight of cosine in relevance (D0 1.5, D1 4.1). A memory without a vector, or a question '
     'without one, leaves it to the words.';
@@ -204,8 +204,8 @@ COMMENT ON COLUMN mode.word_weight IS
     'measured as worse (DESIGN 5). The text part of D2 3.3.1. A question '
     'without words leaves it to the vector.';
 COMMENT ON COLUMN mode.keyword_weight IS
-    'Weight of the keyword match in relevance: exact 1.0, prefix 0.8, synonym 0.7 (D2 3.3.1). A '
-    'question without words does without it.';
+    'Weight of the keyword match in relevance: exact 1.0, prefix 0.8, synonym 0.7 (D2 3.3.1). Not '
+    'used for a question without words.';
 COMMENT ON COLUMN mode.recency_weight IS
     'Weight of recency in relevance (D1 4.1, D2 3.3.1); see recency_rate.';
 COMMENT ON COLUMN mode.importance_weight IS 'Weight of importance in relevance (D1 4.1).';
@@ -222,9 +222,9 @@ COMMENT ON COLUMN mode.priority_weight IS
     'Weight of the kind''s priority, as a share of the largest priority, in the score (D2 3.3.2: '
     '10 %).';
 COMMENT ON COLUMN mode.importance_power IS
-    'importance to this power is a factor of the score, 0 to 4; 0: it is none (D3 4.3: 1).';
+    'importance to this power is a factor of the score, 0 to 4; 0: it is not a factor (D3 4.3: 1).';
 COMMENT ON COLUMN mode.recency_power IS
-    'recency to this power is a factor of the score, 0 to 4; 0: it is none (D3 4.3: 1).';
+    'recency to this power is a factor of the score, 0 to 4; 0: it is not a factor (D3 4.3: 1).';
 COMMENT ON COLUMN mode.recency_from IS
     'Whether recency counts days since a memory was created (D2 3.3.1) or since it was last '
     'accessed (D1 4.1, D3 4.3).';
@@ -235,10 +235,10 @@ COMMENT ON COLUMN mode.recency_floor IS 'What recency never falls below, 0 to 1 
 COMMENT ON COLUMN mode.whole_days IS
     'Recency counts whole days, as (now - then).days does in D1 4.1, D2 3.3.1 and D3 4.3.';
 COMMENT ON COLUMN mode.unaccessed_days IS
-    'As how many days since its last access a memory never accessed counts (D1 4.1: 365); NULL: '
-    'its age (D3 2.1, where a new memory is accessed when it is made).';
+    'How many days since the last access are assumed for a memory never accessed (D1 4.1: 365); '
+    'NULL: its age (D3 2.1, where a new memory is accessed when it is made).';
 COMMENT ON COLUMN mode.kind_decay IS
-    'Whether the half-life of a kind acts (D0 1.2); the other documents know one decay for all.';
+    'Whether the half-life of a kind applies (D0 1.2); the other documents have one decay for all.';
 COMMENT ON COLUMN mode.minimum_relevance IS
     'A memory with a relevance below this is left out, 0 to 1; 0: none is (D2 3.1.2: 0.6, D4 5.3: '
     '0.7).';
@@ -259,13 +259,14 @@ COMMENT ON COLUMN mode.duplicate_at IS
     'A candidate this similar (Jaccard of token sets) to a line above it is left out (D0 1.3).';
 COMMENT ON COLUMN mode.event_hours IS
     'Events of this many hours back are candidates (D0 1.5: 24, in debug 72).';
-COMMENT ON COLUMN mode.event_limit IS 'The newest so many of them; 0: no events.';
+COMMENT ON COLUMN mode.event_limit IS
+    'At most this many of them, the newest; 0: no events.';
 COMMENT ON COLUMN mode.event_relevance IS 'The relevance every event has, 0 to 1 (D0 1.5: 0.5).';
 COMMENT ON COLUMN mode.event_types IS 'Events of other types are not recalled.';
 COMMENT ON COLUMN mode.profile IS
     'Whether the first goals and the capabilities stand at the head of the block.';
 COMMENT ON COLUMN mode.day_headings IS
-    'When lines stand under the day they are of instead of their kind: never, always, or where the '
+    'When lines are grouped under their day instead of their kind: never, always, or if the '
     'question asks when or names a time (asked). Days are those of the session''s time zone.';
 COMMENT ON COLUMN mode.name_boost IS
     'For a memory whose speaker or subject the question names; several names share it. This and '
@@ -281,25 +282,26 @@ COMMENT ON COLUMN mode.neighbour_weight IS
     'second_neighbour_weight: of the two beyond. The first turns of a session have none before '
     'them: of those after they gain twice the share.';
 COMMENT ON COLUMN mode.answer_weight IS
-    'Share of the score of the turn before that a turn gains besides, where that one asks.';
+    'Share of the score of the turn before that a turn gains in addition, if that one is a '
+    'question.';
 COMMENT ON COLUMN mode.session_weight IS
     'Share of the best score of its session that a turn gains.';
 COMMENT ON COLUMN mode.squared IS
     'Whether scores are squared before turns lend to each other: one good turn then lends more '
     'than two fair ones. The score of a turn that gains nothing is the square, too.';
 COMMENT ON COLUMN mode.common_share IS
-    'Words in more than this share of the user''s memories, and names he knows, are left out of '
-    'the text to embed (query_terms); NULL: nothing is left out.';
+    'Words in more than this share of the user''s memories, and names the user knows, are left '
+    'out of the text to embed (query_terms); NULL: nothing is left out.';
 COMMENT ON COLUMN mode.turns IS
     'Computed: recall reads the memories in the order of their turns.';
 COMMENT ON COLUMN mode.model_id IS
-    'Kept by trigger, as dimensions and log_recalls: the active embedding model and setting '
+    'Kept by trigger, like dimensions and log_recalls: the active embedding model and setting '
     'log_recalls, so that a recall reads one row. Do not write.';
 COMMENT ON COLUMN mode.expansions IS
     'Kept by trigger: a number of what table expansion says, by which a recall sees whether '
     'profile.expanding was made of the same. Do not write.';
 COMMENT ON COLUMN mode.asks_feature IS
-    'Kept by trigger, as when_feature: question_penalty and when_boost as entries of the sparse '
+    'Kept by trigger, like when_feature: question_penalty and when_boost as entries of the sparse '
     'vector of a question. Do not write.';
 COMMENT ON COLUMN mode.plain_kinds IS
     'Kept by trigger: bit kind_id is set for kinds that weigh 1 and do not decay, whose score is '
@@ -339,8 +341,8 @@ COMMENT ON TABLE synonym IS
     'Words, or terms of several words, that count for each other in recall and keyword match, in '
     'both directions (D2 3.2.2). A new pair is one row.';
 COMMENT ON COLUMN synonym.similarity IS
-    'What the one counts where the other was asked, 0 to 1; 0 switches the pair off. Default 0.7: '
-    'the score of a synonym in D2 3.3.1.';
+    'How much one counts when the other was asked for, 0 to 1; 0 switches the pair off. Default '
+    '0.7: the score of a synonym in D2 3.3.1.';
 
 CREATE TABLE redaction_rule (
     name text PRIMARY KEY,
@@ -361,13 +363,13 @@ COMMENT ON TABLE redaction_rule IS
     'of your own is one row, such as INSERT INTO memoir.redaction_rule (name, pattern) VALUES '
     '(''badge'', ''EMP-[0-9]{6}''); try it with memoir.redact(). What is stored already stays.';
 COMMENT ON COLUMN redaction_rule.kind IS
-    'What stands in its place: [redacted:kind]. Left out: the name.';
+    'What is put in its place: [redacted:kind]. Default: the name.';
 COMMENT ON COLUMN redaction_rule.matches IS
     'text: the pattern is the secret. name: the pattern is what a secret is called, in any case; '
-    'what is assigned to that name in text (name = x, name: x, "name": "x", name is x1, '
-    '--name x), and what stands under it in JSON, is redacted.';
+    'what is assigned to that name in text (name = x, name: x, "name": "x", name is x1, --name '
+    'x), and its value in JSON, is redacted.';
 COMMENT ON COLUMN redaction_rule.context IS
-    'What must stand right before the secret, and stays; empty: anything may.';
+    'What must come right before the secret, and is kept; empty: anything may.';
 COMMENT ON COLUMN redaction_rule.pattern IS
     'A regular expression of PostgreSQL; groups are written (?:...), and it may not match an empty '
     'text. On long texts looking back more than one character is slow.';
@@ -436,8 +438,9 @@ COMMENT ON COLUMN source.follows IS
 COMMENT ON COLUMN source.mapping IS
     'Which columns are what of a memory; the user, where it is one.';
 COMMENT ON COLUMN source.read_up_to IS
-    'Place of the last row that fill_source() or pull_source() has read; NULL: it begins anew.';
+    'Place of the last row that fill_source() or pull_source() has read; NULL: it starts from the '
+    'beginning.';
 COMMENT ON COLUMN source.checking IS
-    'After a reading from the start: up to which user and key memories were looked at whether '
-    'their rows are still there; NULL: that is not to be done.';
+    'After reading from the start: up to which user and key memories were checked for rows that '
+    'are gone; NULL: no check is due.';
 COMMENT ON COLUMN source.complete IS 'It was read to its end.';

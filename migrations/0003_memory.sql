@@ -31,8 +31,8 @@ CREATE TABLE profile (
 );
 CREATE INDEX profile_ann ON profile (user_id) WHERE ann > 0;
 COMMENT ON TABLE profile IS
-    'One row a user: settings, the cached goals and capabilities, and how far word statistics are '
-    'counted.';
+    'One row per user: settings, the cached goals and capabilities, and how far word statistics '
+    'are counted.';
 COMMENT ON COLUMN profile.settings IS
     'What the user chose, by set_settings(); memory_on, auto_extract, confirm and show_references '
     'are computed from it, with the defaults.';
@@ -40,8 +40,8 @@ COMMENT ON COLUMN profile.ann IS
     'Number of the user''s own indexes by vector, words and importance (trace_near_N, '
     'trace_words_N, trace_leading_N), kept by maintain; 0: few memories, every one is compared.';
 COMMENT ON COLUMN profile.overview IS
-    'What summary() says of a user with indexes of his own, as refresh_statistics last counted it; '
-    'NULL for everybody else.';
+    'What summary() says of a user with indexes of their own, as refresh_statistics last counted '
+    'it; NULL for everybody else.';
 COMMENT ON COLUMN profile.counted_up_to IS
     'term.df counts the active traces with memory_id up to this one; recall counts the later ones '
     'itself.';
@@ -289,9 +289,10 @@ CREATE TABLE relation (
 );
 CREATE INDEX relation_from ON relation (user_id, from_id, strength DESC, to_id) INCLUDE (type);
 CREATE INDEX relation_to ON relation (user_id, to_id, strength DESC, from_id) INCLUDE (type);
-COMMENT ON TABLE relation IS 'How two memories of a user bear on each other.';
+COMMENT ON TABLE relation IS
+    'How two memories of a user relate to each other.';
 COMMENT ON COLUMN relation.change_id IS
-    'The change it came with, whose undo() takes it away: of a source, the change that gave the '
+    'The change it came with, whose undo() removes it: for a source, the change that gave the '
     'memory the text that was made from it. NULL: it stays.';
 
 CREATE TABLE entity (

@@ -38,7 +38,8 @@ COMMENT ON TABLE source_error IS
     'Rows of attached tables that are not in memory as they are: what was wrong, and how often it '
     'was tried. pull_source(), fill_source() and maintain() try them again. No unique key: the '
     'application that writes the row waits for nobody here.';
-COMMENT ON COLUMN source_error.user_id IS 'Whose row it is; empty where that is not known.';
+COMMENT ON COLUMN source_error.user_id IS
+    'The user of the row; empty if that is not known.';
 COMMENT ON COLUMN source_error.place IS
     'The texts of its key, by which it is read again; NULL: it cannot be.';
 COMMENT ON COLUMN source_error.code IS 'SQLSTATE of what was wrong.';

@@ -20,7 +20,8 @@ COMMENT ON TABLE import IS
     'Files that import_user() has read: the same one again changes nothing. One without ended_at '
     'is being read by this transaction, which cannot commit before its last line.';
 COMMENT ON COLUMN import.file_hash IS 'sha256 of the first line, which has the time of the export.';
-COMMENT ON COLUMN import.vectors IS 'Whether the vectors of the file are taken over.';
+COMMENT ON COLUMN import.vectors IS
+    'Whether the vectors of the file are imported.';
 COMMENT ON COLUMN import.counts IS 'How many records of each sort the first line promises.';
 COMMENT ON COLUMN import.shift IS 'What is added to every id of the file; 0: they stay.';
 COMMENT ON COLUMN import.line IS

@@ -40,6 +40,6 @@ CREATE OR REPLACE FUNCTION redact(content text) RETURNS text
 
 COMMENT ON FUNCTION redact(text) IS
     'The text as it would be stored: what a rule of table redaction_rule finds has become '
-    '[redacted:kind]. remember, event_add, message_add and the logs call it themselves; call it to '
-    'try a rule, or for what an application stores beside. A text without a secret, and NULL, come '
-    'back as they are; to redact twice is to redact once. Source: SPEC 3.9.';
+    '[redacted:kind]. remember, event_add, message_add and the logs call it themselves; call it '
+    'to try a rule, or for text that an application stores elsewhere. A text without a secret, '
+    'and NULL, come back as they are; redacting twice changes nothing more. Source: SPEC 3.9.';

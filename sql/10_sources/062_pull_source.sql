@@ -26,10 +26,10 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION pull_source(text, int) IS
-    'Takes over what changed in an attached query or view since it was read last: by changed_at '
-    'where the mapping has it, beginning some minutes before the newest (setting '
-    'source_overlap_seconds), else by reading all of it, which also finds what is gone. With '
-    'changed_at, fill_source(name, anew => true) finds that. Of a table it tries rows again that '
-    'failed. most, the result and the errors are those of fill_source(): call it until complete. '
-    'The query runs read-only, with the rights of who attached it; a statement_timeout of the '
-    'caller ends it.';
+    'Takes in what changed in an attached query or view since it was last read. With changed_at '
+    'in the mapping it reads from some minutes before the newest row (setting '
+    'source_overlap_seconds), and fill_source(name, anew => true) finds rows that are gone; '
+    'without, it reads all rows and finds those too. For a table it retries rows that failed. '
+    'most, the result and the errors are those of fill_source(): call it until complete. The '
+    'query runs read-only, with the rights of who attached it; a statement_timeout of the caller '
+    'ends it.';

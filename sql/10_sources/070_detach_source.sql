@@ -68,6 +68,6 @@ COMMENT ON FUNCTION detach_source(text, text) IS
     'Ends the attachment of a source and returns how many memories or events it had. Its table is '
     'as it was before: triggers are dropped, nothing else was made there. memories: keep (they '
     'stay as they are; attached again under the same name, rows find theirs), forget (restore() '
-    'brings them back; events are deleted) or purge (deleted for good). Works where the table is '
-    'gone, too. Errors: ME014 the table is busy, nothing was changed, ME016 source or argument, '
+    'brings them back; events are deleted) or purge (deleted for good). Works even if the table '
+    'is gone. Errors: ME014 the table is busy, nothing was changed, ME016 source or argument, '
     '42501 not the owner of memoir and of the table.';

@@ -115,10 +115,9 @@ END $$;
 COMMENT ON FUNCTION use_model(text, int) IS
     'Names the embedding model of this database: name and dimensions (1 to 4000). The first call '
     'or the first vector decides; a later call with another model raises ME009: add_model() and '
-    'switch_model() go over to it. In a read-only transaction it only looks whether another is '
+    'switch_model() change to it. In a read-only transaction it only checks whether another is '
     'named. Call it when a client starts. Errors: ME008 name (1 to 200 characters) or dimensions, '
-    'ME009 another model; and of the first call, which is for the owner or a memoir_admin, by '
-    'others.';
+    'ME009 another model, or a first call by a role that is neither the owner nor a memoir_admin.';
 
 -- The active model, once the vector is found to fit it; the first vector decides the dimensions.
 CREATE OR REPLACE FUNCTION _admitting_model(embedding halfvec) RETURNS embedding_model

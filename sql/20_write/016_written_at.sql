@@ -19,9 +19,9 @@ CREATE OR REPLACE FUNCTION written_at() RETURNS pg_lsn
 
 COMMENT ON FUNCTION written_at() IS
     'A token for all that is committed so far: pass it to wait_for() on a replica, and what is '
-    'read there afterwards has seen it. Ask after COMMIT, on any connection to the primary: in the '
-    'transaction that writes it comes too early. It is a place in the write-ahead log (pg_lsn, '
-    'text such as 0/3000060 in JSON), the same for all users and databases. On a replica: what has '
-    'arrived there, so that what was read on one replica is found on another. With '
-    'synchronous_commit off a crash of the primary may lose what a token speaks of. Source: '
+    'read there afterwards has seen it. Call it after COMMIT, on any connection to the primary: '
+    'inside the transaction that writes it is too early. It is a place in the write-ahead log '
+    '(pg_lsn, text such as 0/3000060 in JSON), the same for all users and databases. On a '
+    'replica: what has arrived there, so that what was read on one replica is found on another. '
+    'With synchronous_commit off a crash of the primary may lose what a token speaks of. Source: '
     'DESIGN 7.';

@@ -36,9 +36,9 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION wait_for(pg_lsn, interval) IS
-    'On a replica: waits until what was committed before lsn, a token of written_at(), can be read '
-    'here, and returns true; false: not within timeout (0 to 1 hour), so read on the primary '
+    'On a replica: waits until what was committed before lsn, a token of written_at(), can be '
+    'read here, and returns true; false: not within timeout (0 to 1 hour), so read on the primary '
     'instead. What the same statement reads does not see it yet: the next one does. The replica '
-    'needs hot_standby_feedback = on; without it ask with timeout 0 until it is true, as the '
+    'needs hot_standby_feedback = on; without, call it with timeout 0 until it is true, as the '
     'client does. On the primary it does not wait; there false says that the token is of commits '
     'it does not have, which a failover has lost. Errors: ME008 lsn or timeout. Source: DESIGN 7.';

@@ -69,8 +69,7 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION supersede(bigint, bigint, text, text, text) IS
-    'Says that memory by_id takes the place of memory_id, which ends where the other begins '
-    '(valid_until) and is recalled only as_of a time before. reason, author (up to 200 '
-    'characters): kept in the revision. undo() takes it back. Errors: ME006 user, ME008 author, '
-    'ME012 no such memory of this user, ME014 one of them is not active, or both are the same. '
-    'Source: D4 5.8.';
+    'Replaces memory_id by memory by_id: it ends (valid_until) where the other begins, and is '
+    'recalled only as_of an earlier time. reason, author (up to 200 characters): kept in the '
+    'revision. undo() takes it back. Errors: ME006 user, ME008 author, ME012 no such memory of '
+    'this user, ME014 one of them is not active, or both are the same. Source: D4 5.8.';

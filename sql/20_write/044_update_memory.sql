@@ -40,11 +40,11 @@ END $$;
 
 COMMENT ON FUNCTION update_memory(bigint, text, text, jsonb, float8, float8, text, text, text,
                                   halfvec, text, text, text) IS
-    'Changes an active or pending memory and returns UPDATE, or NOOP when it was so already. What '
-    'is NULL stays; an empty summary or subject is taken away. content: a text without embedding '
-    'is found by its words until it has one. data replaces the old. importance, confidence: 0 to '
-    '1. lifetime: core, working or temporary. reason, author (up to 200 characters): kept in the '
-    'revision; history() shows what was, undo() brings it back. Errors: ME002 kind, ME003 and '
-    'ME004 vector, ME006 user, ME007 text, ME008 number, subject, data, lifetime or author, ME012 '
-    'no such memory of this user, ME014 it is neither active nor pending, or another memory has '
-    'this text or fills this subject.';
+    'Changes an active or pending memory and returns UPDATE, or NOOP when it was so already. NULL '
+    'leaves a value as it is; an empty summary or subject removes it. content: a text without '
+    'embedding is found by its words until it has one. data replaces the old. importance, '
+    'confidence: 0 to 1. lifetime: core, working or temporary. reason, author (up to 200 '
+    'characters): kept in the revision; history() shows what was, undo() brings it back. Errors: '
+    'ME002 kind, ME003 and ME004 vector, ME006 user, ME007 text, ME008 number, subject, data, '
+    'lifetime or author, ME012 no such memory of this user, ME014 it is neither active nor '
+    'pending, or another memory has this text or fills this subject.';

@@ -27,7 +27,7 @@ END $$;
 
 COMMENT ON FUNCTION forget(bigint, text, text, boolean, text) IS
     'Forgets a memory: it takes no part in recall, not even as_of, but stays stored and listed; '
-    'restore() brings it back. A job makes the rolling summary anew. Returns its first 200 '
+    'restore() brings it back. A job rewrites the rolling summary. Returns its first 200 '
     'characters and its status before and after. reason, author (up to 200 characters): kept in '
     'the revision. dry_run: only says what would happen. Errors: ME006 user, ME008 author, ME012 '
     'no such memory of this user, ME014 it is forgotten already. Source: D4 6.3.';

@@ -146,9 +146,9 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION undo(bigint, text, text) IS
-    'Takes back the last change of a memory; again, the one before it; at last that it was added, '
-    'which forgets it. What the same decision changed goes back with it: a superseded memory is '
-    'active again. Tags of the user stay: they have no history. Returns a row for each memory: '
-    'undone_id, action (what was undone), its first 200 characters and its status now. Errors: '
-    'ME006 user, ME008 author, ME012 no such memory of this user, ME014 nothing to undo, another '
-    'memory of the decision was changed since, or another has taken its place.';
+    'Undoes the last change of a memory; called again, the one before; in the end its addition, '
+    'which forgets it. Everything the same decision changed is undone with it: a superseded '
+    'memory is active again. Tags of the user stay: they have no history. Returns a row for each '
+    'memory: undone_id, action (what was undone), its first 200 characters and its status now. '
+    'Errors: ME006 user, ME008 author, ME012 no such memory of this user, ME014 nothing to undo, '
+    'another memory of the decision was changed since, or another has taken its place.';

@@ -41,9 +41,9 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION set_embeddings(bigint[], halfvec[], text, bigint[], text) IS
-    'Sets the vectors of memories that have none and returns how many it set; those of others, and '
-    'of memories this user does not have, are left out. embeddings: one a memory_id, NULL: not '
-    'this one. text_hashes: as memories_without_vector() gave them; where the text is another by '
-    'now, or a transaction is just changing the memory, nothing is set. model: the name of the one '
-    'that made them; NULL: the one in use. Errors: ME003 dimensions, ME004 zero vector, ME006 '
+    'Sets the vectors of memories that have none and returns how many it set; those of others, '
+    'and of memories this user does not have, are left out. embeddings: one a memory_id, NULL: '
+    'not this one. text_hashes: as memories_without_vector() gave them; if the text has changed '
+    'since, or a transaction is just changing the memory, nothing is set. model: the name of the '
+    'one that made them; NULL: the one in use. Errors: ME003 dimensions, ME004 zero vector, ME006 '
     'user, ME008 arrays of different lengths, ME009 no such model. Source: D0 2.4.';

@@ -29,7 +29,7 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION add_model(text, int) IS
-    'Adds an embedding model (a name of its own, 1 to 4000 dimensions) beside the one in use. '
-    'Recall goes on with that one until switch_model(); fill_model() and a backfill prepare it. '
-    'Adding it again changes nothing. Errors: ME008 name or dimensions, ME009 it is there with '
-    'other dimensions, ME014 the model in use has no name, or this one is being dropped.';
+    'Adds an embedding model (a name of its own, 1 to 4000 dimensions) next to the one in use. '
+    'Recall uses that one until switch_model(); fill_model() and a backfill prepare it. Adding it '
+    'again changes nothing. Errors: ME008 name or dimensions, ME009 it is there with other '
+    'dimensions, ME014 the model in use has no name, or this one is being dropped.';

@@ -76,6 +76,6 @@ COMMENT ON FUNCTION fill_model(text, int, text, bigint, text) IS
     'Makes up to n (1 to 10000) traces of a model that was added, for memories of one user that '
     'have none for it, and returns that owner, the last memory_id and how many it made; no row: '
     'every memory has one. Call it again with after_user and after_id from that row, each in a '
-    'transaction of its own. user_id: only for memories of this user. The vectors are brought by '
+    'transaction of its own. user_id: only for memories of this user. The vectors come from '
     'memoir model fill. Errors: ME006 user, ME008 n, ME009 no such model, ME014 it is being '
     'dropped.';

@@ -66,9 +66,9 @@ EXCEPTION WHEN lock_not_available THEN
 END $$;
 
 COMMENT ON FUNCTION switch_model(text, boolean) IS
-    'From now on this model is in use, which add_model() added: recall and new vectors are its. '
-    'force: also while memories have no vector of it that have one of the model in use; they are '
-    'recalled by words until a worker or a backfill brings theirs. Users with indexes of their own '
-    'get them for this model by the next maintain(). Clients of the old model are refused (ME009); '
-    'switching back works the same way until drop_model(). Errors: ME009 no such model, ME014 '
-    'memories are missing, it is being dropped, or memories are being changed.';
+    'Puts a model that add_model() added into use: recall and new vectors use it from now on. '
+    'force: even if memories with a vector of the model in use lack one of this; they are '
+    'recalled by words until a worker or a backfill computes it. Users with indexes of their own '
+    'get them for this model at the next maintain(). Clients of the old model are refused '
+    '(ME009); switching back works the same way until drop_model(). Errors: ME009 no such model, '
+    'ME014 memories are missing, it is being dropped, or memories are being changed.';

@@ -50,7 +50,7 @@ EXCEPTION WHEN lock_not_available THEN
 END $$;
 
 COMMENT ON FUNCTION drop_model(text, int) IS
-    'Deletes the vectors of a model that is not in use, those of up to n (1 to 100000) memories a '
-    'call, and returns of how many; call it until it returns 0, each time in a transaction of its '
-    'own: then the model is gone. Memories stay. Errors: ME008 n, ME009 no such model, ME014 it is '
-    'in use, or memories are being changed.';
+    'Deletes the vectors of a model that is not in use, of up to n (1 to 100000) memories a call, '
+    'and returns how many; call it until it returns 0, each time in a transaction of its own: '
+    'then the model is gone. Memories stay. Errors: ME008 n, ME009 no such model, ME014 it is in '
+    'use, or memories are being changed.';

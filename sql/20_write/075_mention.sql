@@ -67,7 +67,7 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION mention(bigint, text, text, text) IS
-    'Says that a memory mentions an entity (a person, product, place, ...), which is made when it '
-    'is new, and returns its entity_id. entity: a name of 1 to 200 characters, compared without '
-    'regard to case; type: a word of your choice. A second time nothing happens. Errors: ME006 '
-    'user, ME007 name or type, ME012 no such memory of this user.';
+    'Says that a memory mentions an entity (a person, product, place, ...), which is created if '
+    'it is new, and returns its entity_id. entity: a name of 1 to 200 characters, compared '
+    'without regard to case; type: a word of your choice. A second time nothing happens. Errors: '
+    'ME006 user, ME007 name or type, ME012 no such memory of this user.';

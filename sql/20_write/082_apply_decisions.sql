@@ -421,7 +421,7 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 
 COMMENT ON FUNCTION apply_decisions(jsonb, text, text, halfvec[], text, timestamptz) IS
-    'Carries out decisions about memories, in their order, all or none, and returns a row each. '
+    'Applies decisions about memories, in their order, all or none, and returns a row each. '
     'decisions: an array that satisfies decision_schema(): ADD, UPDATE, DELETE, NOOP (D3), '
     'REPLACE, MERGE, KEEP_BOTH (D1), SUPERSEDE (D4), in upper or lower case; ids are numbers or '
     'text; merged_content, id, salience and category are understood. author: who decided; where '
@@ -433,7 +433,7 @@ COMMENT ON FUNCTION apply_decisions(jsonb, text, text, halfvec[], text, timestam
     'holds it now, NULL where memory is off or the session temporary; other_ids: the memories it '
     'superseded, merged or relates to; reason; run_id: of all changes, for undo_run(). A merge of '
     'several has the keywords the user tagged them with. Nothing is deleted: DELETE forgets, or '
-    'with content supersedes. Errors name the place (decisions[0] is '
-    'the first): ME015 the schema, ME012 no such memory of this user, ME014 a memory that is not '
-    'active or is named twice, ME008 the author or the number of embeddings, and those of '
-    'remember(). Source: D1 4.1, D3 4.2, D4 5.8.';
+    'with content supersedes. Errors name the place (decisions[0] is the first): ME015 the '
+    'schema, ME012 no such memory of this user, ME014 a memory that is not active or is named '
+    'twice, ME008 the author or the number of embeddings, and those of remember(). Source: D1 '
+    '4.1, D3 4.2, D4 5.8.';

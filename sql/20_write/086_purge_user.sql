@@ -102,9 +102,9 @@ END $$;
 COMMENT ON FUNCTION purge_user(text, boolean) IS
     'Deletes everything of a user for good: memories with all that belongs to them, profile and '
     'settings, sessions and messages, events, jobs, logs, gold sets, statistics, and the indexes '
-    'made for him alone. Cannot be undone. user_id: must be given, there is no default. dry_run: '
+    'made for this user. Cannot be undone. user_id: must be given, there is no default. dry_run: '
     'deletes nothing, returns the same. Returns a row for each table: table_name, rows; a row own '
     'indexes left: memoir maintain means that the table was busy or this role does not own it: '
-    'until maintain has run, their definitions have his name. Samples of his rows stay in the '
-    'planner''s statistics until ANALYZE, bytes on disk until VACUUM, and backups as long as you '
-    'keep them. Error: ME006 user.';
+    'until maintain has run, their definitions contain the user''s name. Samples of the user''s '
+    'rows stay in the planner''s statistics until ANALYZE, bytes on disk until VACUUM, and '
+    'backups as long as you keep them. Error: ME006 user.';

@@ -18,7 +18,7 @@ END $$;
 
 COMMENT ON FUNCTION get_settings(text) IS
     'All settings of a user as an object of booleans. memory (default true): whether memory is '
-    'read and written at all. auto_extract (true): whether memories are drawn from his '
-    'conversations without asking. confirm (false): whether what an agent or a model adds waits '
-    'for confirm(). show_references (false): whether blocks name the ids of their memories. '
-    'Errors: ME006 user. Source: D4 4.4, 8.3.';
+    'read and written at all. auto_extract (true): whether memories are drawn from conversations '
+    'without asking. confirm (false): whether what an agent or a model adds waits for confirm(). '
+    'show_references (false): whether blocks name the ids of their memories. Errors: ME006 user. '
+    'Source: D4 4.4, 8.3.';

@@ -25,7 +25,7 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION session_start(text, boolean, text, jsonb, timestamptz) IS
-    'Opens a session, or goes on with one, ended or not, and returns session_id, temporary, '
+    'Opens a session, or continues one, ended or not, and returns session_id, temporary, '
     'started_at and whether it is new. session_id: 1 to 200 characters; NULL: one is made. '
     'temporary: true: recall finds nothing in it, nothing is remembered from it, and its messages '
     'go at its end; false: an ordinary one; NULL: as it was, for a new one false, or true while '

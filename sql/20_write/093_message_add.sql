@@ -70,13 +70,13 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION message_add(text, text, text, text, text, timestamptz, jsonb) IS
-    'Adds a message to the end of a session, which is opened where it is new or ended, and returns '
+    'Adds a message to the end of a session, which is opened if it is new or ended, and returns '
     'its turn, from 0. It is working memory: session_window() gives the newest ones, recall() '
     'finds memories, not messages. role: user, assistant, system or tool. content: its text; may '
     'be empty where data tells. speaker: a name, up to 200 characters. created_at: when it was '
     'said, 1970 to a day from now; NULL: now. data: an object that tells what else a turn was: '
     'tool, arguments, success, error. What is secret in content, speaker and data is redacted '
-    'first. After every setting extract_every messages of the user in a session, when his next one '
-    'comes, a job is enqueued that draws memories from them; never from what was said while memory '
-    'was off. Errors: ME006 user, ME007 text, ME008 session_id, role, speaker or data, ME011 time. '
-    'Source: D4 5.2, 8.1.';
+    'first. After every extract_every (setting) messages of the user in a session, when the next '
+    'one comes, a job is enqueued that draws memories from them; never from what was said while '
+    'memory was off. Errors: ME006 user, ME007 text, ME008 session_id, role, speaker or data, '
+    'ME011 time. Source: D4 5.2, 8.1.';

@@ -50,9 +50,9 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION session_window(text, int, int, text, int) IS
-    'The newest messages of a session, oldest first, none left out between: turn, role, speaker, '
-    'content, data, tokens, created_at. max_messages: 1 to 1000, NULL: setting extract_messages '
-    '(10). max_tokens: 1 to 1000000 estimated tokens of all contents together, NULL: setting '
-    'extract_tokens (4000); a last message that is over by itself is cut and ends in …. '
+    'The newest messages of a session, oldest first, without gaps: turn, role, speaker, content, '
+    'data, tokens, created_at. max_messages: 1 to 1000, NULL: setting extract_messages (10). '
+    'max_tokens: 1 to 1000000 estimated tokens of all contents together, NULL: setting '
+    'extract_tokens (4000); a last message that alone exceeds it is cut and ends in …. '
     'until_turn: the window ends with this one, NULL: with the newest. No rows for a session '
     'without messages. Errors: ME006 user, ME008 number. Source: D4 5.2, 8.1.';

@@ -30,7 +30,7 @@ WHERE e.type = 'memory_deleted';
 COMMENT ON VIEW outbox IS
     'What was done to memories: at, user_id, event (created, updated, superseded, forgotten, '
     'restored, deleted), memory_id, author, reason, and event_id, which is unique for a user and '
-    'never changes. The same is said on channel memoir when setting notify is on. To poll it: '
+    'never changes. The same goes to channel memoir while setting notify is on. To poll it: '
     'SELECT * FROM memoir.outbox WHERE at > (the greatest at seen) - interval ''5 minutes'' ORDER '
     'BY at, event_id, and skip the event_ids seen. The overlap is needed: a row carries the time '
     'its transaction began and is there when it commits, so take more than your longest '

@@ -173,7 +173,7 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION ready_users(int, text[], timestamptz) IS
-    'Users with jobs that can be claimed now, who waits longest first: user_id, waiting (how many '
+    'Users with jobs that can be claimed now, the longest wait first: user_id, waiting (how many '
     'jobs and memories without a vector; more than 1,000 of either count as 1,000), oldest (since '
     'when the job that claim() would take first waits). n: at most so many users. kinds: only '
     'jobs of these kinds, NULL: all; memories without a vector count as kind embed. at: as of '

@@ -164,9 +164,9 @@ END $$;
 COMMENT ON FUNCTION claim(text, int, text, text[], interval, timestamptz) IS
     'Takes up to n (1 to 1000) jobs of a user for a worker and returns them as rows of type '
     'claimed_job, higher priority first, then those that wait longest: the messages and the JSON '
-    'schema of the answer where a chat model is needed, the texts where vectors are (one embed job '
-    'holds up to setting embed_batch memories). worker: a name no other worker has. kinds: only '
-    'these, NULL: all. lease (1 second to 1 day): when it ends before finish(), fail() or '
+    'schema of the answer where a chat model is needed, the texts where vectors are (one embed '
+    'job holds up to setting embed_batch memories). worker: a name no other worker has. kinds: '
+    'only these, NULL: all. lease (1 second to 1 day): when it ends before finish(), fail() or '
     'extend_lease(), the job can be claimed again; that too is a failed attempt. at: as of then, '
     'NULL: now. Commit before the work begins. Jobs that another worker is just claiming are '
-    'passed by. Errors: ME006 user, ME008 n, worker or lease, ME011 at.';
+    'skipped. Errors: ME006 user, ME008 n, worker or lease, ME011 at.';

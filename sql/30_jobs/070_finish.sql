@@ -81,13 +81,13 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION finish(bigint, jsonb, text, text, halfvec[]) IS
-    'Brings the result of a claimed job, applies it and returns what happened: done; done already '
+    'Takes the result of a claimed job, applies it and returns what happened: done; done already '
     '(nothing is applied twice); lost (the lease ended and another worker has it: nothing is '
     'applied); failed (the answer does not fit its schema or cannot be applied: nothing of it is, '
     'the reason is in job_errors and the job waits for its next attempt); dead (that was the '
     'last). What it changed of memories is one run, run_id in the payload of the job, which '
     'undo_run() takes back. answer: the JSON the model gave, as of answer_schema. embeddings: of '
     'an embed job, one vector a text in the order of texts, NULL for a text that the model '
-    'refused, with answer {"errors": [{"text": 2, "error": "too long"}]}: that text is tried again '
-    'by itself. worker: who claimed it; NULL: not compared. Errors: ME006 user, ME012 no such job '
-    'of this user.';
+    'refused, with answer {"errors": [{"text": 2, "error": "too long"}]}: that text is tried '
+    'again by itself. worker: who claimed it; NULL: not compared. Errors: ME006 user, ME012 no '
+    'such job of this user.';

@@ -24,7 +24,7 @@ END $$;
 COMMENT ON FUNCTION fail(bigint, text, text, text, interval, timestamptz) IS
     'Ends an attempt at a claimed job that failed and returns what happened: waiting (it comes '
     'back after a wait that grows by settings job_backoff_...), dead (after setting job_attempts; '
-    'retry_dead() wakes it), done already, or lost (another worker has it). error: why, kept '
+    'retry_dead() revives it), done already, or lost (another worker has it). error: why, kept '
     'without secrets and to 500 characters in job_errors. retry_after (0 to 1 day): how long the '
     'model asked everybody to wait (429), or is thought to be away: then this attempt does not '
     'count. worker: who claimed it; NULL: not compared. at: as of then, NULL: now. Errors: ME006 '

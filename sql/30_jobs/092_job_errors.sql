@@ -8,4 +8,4 @@ WHERE j.error IS NOT NULL AND j.status <> 'done';
 
 COMMENT ON VIEW job_errors IS
     'Jobs whose last attempt failed, with the reason; next_attempt is NULL for a dead one, which '
-    'retry_dead() wakes.';
+    'retry_dead() revives.';

@@ -60,7 +60,7 @@ END $$;
 
 COMMENT ON FUNCTION query_terms(text, text, text) IS
     'The words of a question in their order, with the share of the user''s memories that contain '
-    'them, whether they are a name he knows (of a speaker or subject), and whether to leave them '
-    'out of the text that is embedded: names, and words in more than mode.common_share of the '
-    'memories and in more than two. A mode without common_share leaves out nothing. '
+    'them, whether they are a name the user knows (of a speaker or subject), and whether to leave '
+    'them out of the text that is embedded: names, and words in more than mode.common_share of '
+    'the memories and in more than two. A mode without common_share leaves out nothing. '
     'embedding_text() gives the rest. Errors: ME001 mode, ME006 user.';

@@ -18,6 +18,6 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION embedding_text(text, text, text) IS
-    'The question without the words that query_terms() leaves out: embed this for the query_vec of '
-    'a recall in a mode with common_share. The question itself where nothing but stop words would '
-    'be left, or nothing is to leave out. Errors: ME001 mode, ME006 user.';
+    'The question without the words that query_terms() leaves out: embed this for the query_vec '
+    'of a recall in a mode with common_share. The question itself if only stop words would be '
+    'left, or there is nothing to leave out. Errors: ME001 mode, ME006 user.';

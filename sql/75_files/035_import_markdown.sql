@@ -23,9 +23,9 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION import_markdown(text, text, text, text, boolean, boolean, text, timestamptz) IS
-    'Takes over what was changed in a Markdown file and returns the differences, a row each, as '
+    'Takes in what was changed in a Markdown file and returns the differences, a row each, as '
     'sync_markdown() lists them. content: the file; base: the text it was exported with, or that '
-    'sync_markdown() returned as base; without it nothing is taken for deleted. file: memory, '
+    'sync_markdown() returned as base; without it nothing counts as deleted. file: memory, '
     'learnings or another of kind.file. strategy: report (default; a memory changed on both sides '
     'stays as it is on both), ours (the file wins) or theirs (the database wins). dry_run: only '
     'tell. allow_deletions: forget even if more than half of the file is missing. at: when it is '

@@ -18,8 +18,8 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION export_markdown(text, text) IS
-    'The text of a Markdown file with the memories that stand in it: active and true today, of the '
-    'kinds whose kind.file it is, but for those of attached tables. file: memory (default), '
+    'The text of a Markdown file with the memories that belong in it: active and true today, of '
+    'the kinds whose kind.file it is, but for those of attached tables. file: memory (default), '
     'learnings or another of kind.file. A memory is a list item under the heading of its kind, '
-    'ended by a comment that says which memory it is; import_markdown() takes edits over. Errors: '
+    'ended by a comment that says which memory it is; import_markdown() takes edits in. Errors: '
     'ME006 user, ME008 file. Source: D1, update note; SPEC 6.';

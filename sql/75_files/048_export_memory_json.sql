@@ -107,7 +107,7 @@ COMMENT ON FUNCTION export_memory_json(text, text, timestamptz) IS
     'The memories of a user as memory.json, version 2 of D3: text, two spaces a level. Entries '
     'that came from such a file are printed as they were written there, with their ids, in their '
     'order, except for what has changed since; others get an id of 8 (rarely 16) hex characters, '
-    'always the same. In it are active memories that are true now: not pending, forgotten, '
+    'always the same. It has active memories that are true now: not pending, forgotten, '
     'superseded, archived or expired ones, no turns, and none of attached tables. Kinds are put '
     'under the six categories by kind.category; source is the origin, with user_explicit for user '
     'and auto_reflection for model, context the data of a procedural memory. zone: of times '

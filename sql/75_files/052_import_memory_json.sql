@@ -248,15 +248,14 @@ END $$;
 COMMENT ON FUNCTION import_memory_json(json, text, boolean, boolean, text) IS
     'Takes memory.json of D3 (version 2) into memory, all of it or nothing, and returns a row an '
     'entry in its order: entry_id, action, memory_id (NULL for a new one in a dry run), reason, '
-    'run_id (undo_run() takes all of it back). ADD: it is new; entries that are alike stay two. '
+    'run_id (undo_run() takes all of it back). ADD: it is new; similar entries stay separate. '
     'UPDATE: what differs from what the file said last time is taken, with a revision by author '
     'file; what does not stays as memory has it, also where that changed after last_updated and '
     'the file was never imported. NOOP. FORGET: its entry says something else now and another has '
-    'its text; with delete_missing also, it was in the file and is no more, unless it was brought '
-    'back after last_updated. A last row without entry_id: the rolling summary. '
-    'created_at and source of a stored memory stay. '
-    'Unknown fields are kept in data and printed again by export_memory_json(). Content is '
-    'redacted; while memory is off all is NOOP. dry_run: changes nothing, tells the same. zone: of '
-    'times without an offset. Errors: ME006 user, ME007 rolling summary, ME008 zone, ME014 a '
-    'memory in the way, ME015 the document, with the path of what does not fit, ME017 too large. '
-    'Source: D3 2.1.';
+    'its text; with delete_missing also, it was in the file and no longer is, unless it was '
+    'brought back after last_updated. A last row without entry_id: the rolling summary. '
+    'created_at and source of a stored memory stay. Unknown fields are kept in data and printed '
+    'again by export_memory_json(). Content is redacted; while memory is off all is NOOP. '
+    'dry_run: changes nothing, tells the same. zone: of times without an offset. Errors: ME006 '
+    'user, ME007 rolling summary, ME008 zone, ME014 a memory in the way, ME015 the document, with '
+    'the path of what does not fit, ME017 too large. Source: D3 2.1.';

@@ -96,9 +96,9 @@ COMMENT ON FUNCTION export_user(text, boolean, timestamptz) IS
     'Everything a user has, as lines of JSON in UTF-8: settings, sessions with their messages, '
     'entities, memories of every status with keywords, validity and provenance, relations, '
     'revisions, events, gold sets, and the logs of recalls and tool calls, of which a standby has '
-    'none. What is made from these (traces, statistics) and jobs that wait are left out. The first '
-    'line says what follows, the last has its checksum. vectors: with the vectors of the model in '
-    'use, so that an import needs no embedding. at: the time to write into the first line; NULL: '
-    'now. import_user() reads it; the same rows always make the same lines, but for that time. '
-    'Nothing of another user is in it, and what redact() would take out never was stored. Errors: '
-    'ME006 user. Source: SPEC 10.';
+    'none. What is made from these (traces, statistics) and jobs that wait are left out. The '
+    'first line says what follows, the last has its checksum. vectors: with the vectors of the '
+    'model in use, so that an import needs no embedding. at: the time to write into the first '
+    'line; NULL: now. import_user() reads it; the same rows always make the same lines, except '
+    'for that time. Nothing of another user is in it, and what redact() would remove was never '
+    'stored. Errors: ME006 user. Source: SPEC 10.';

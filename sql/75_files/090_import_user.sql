@@ -72,16 +72,16 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION import_user(text[], text, boolean, boolean) IS
-    'Takes over everything of a user from the lines of export_user(), all or nothing. lines: all '
-    'of them, or, of a large file, about 1,000 a call, in order and in one transaction, which '
-    'cannot commit before the last. user_id: who gets it; he must have nothing yet, but for '
+    'Imports everything of a user from the lines of export_user(), all or nothing. lines: all of '
+    'them, or for a large file about 1,000 a call, in order and in one transaction, which cannot '
+    'commit before the last. user_id: the user who gets it and must have nothing yet but '
     'settings, which those of the file replace. Ids stay as they are, and sequences go on behind '
     'them; new_ids: every id is raised by one number instead, so that none was given in this '
     'database before. vectors: false leaves those of the file out, and the memories wait for an '
     'embedder, as they do when the file has none. Returns state (reading, imported, or known: the '
     'same file was imported before, nothing is changed), line (read so far) and records (how many '
-    'of each). Text is redacted by the rules of this database; traces are made anew; nobody is '
-    'notified. Call refresh_statistics() after many memories. Errors, with the line they are '
+    'of each). Text is redacted by the rules of this database; traces are computed again; nobody '
+    'is notified. Call refresh_statistics() after many memories. Errors, with the line they are '
     'about: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 text, ME008 value, ME009 the '
     'vectors are by another model, ME011 time, ME017 no such export, a version that is unknown, '
     'cut or changed, an id twice or unknown, or the user has something already.';

@@ -94,11 +94,11 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION refresh_statistics(text) IS
-    'Counts the words of a user''s memories anew and returns how many memories were counted. '
-    'NULL: of more than 10,000 some changed meanwhile, so nothing is counted; try again later. '
-    'Changes the speed of recall, never its result. Call it after loading many memories, at READ '
-    'COMMITTED: a transaction that keeps its snapshot counts what another has just taken away. '
-    'Error: ME006 user.';
+    'Counts the words of a user''s memories again and returns how many memories were counted. '
+    'NULL: there are more than 10,000 and some changed meanwhile, so nothing is counted; try '
+    'again later. Changes the speed of recall, never its result. Call it after loading many '
+    'memories, at READ COMMITTED: a transaction that keeps its snapshot counts what another has '
+    'just taken away. Error: ME006 user.';
 
 -- A counted memory that leaves recall takes the statistics with it: recall counts for itself until
 -- the next refresh, so its results stay exact. Among many memories one changes nothing.

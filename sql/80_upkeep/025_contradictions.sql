@@ -87,10 +87,10 @@ END $$;
 COMMENT ON FUNCTION contradictions(text) IS
     'Active memories of a user that seem to contradict each other, a row for each two or three: '
     'memory_ids, and why: a relation contradicts joins them, several kinds tell the same subject '
-    'differently, or they are worded alike but for a number or a negation (English, Chinese; among '
-    'the newest of setting statements_compared; not of kinds of layer working or episodic). '
-    'Decides nothing and changes nothing: supersede() or forget() what is wrong. Errors: ME006 '
-    'user. Source: D4 6.2, 5.8.';
+    'differently, or they differ only in a number or a negation (English, Chinese; among the '
+    'newest of setting statements_compared; not of kinds of layer working or episodic). Decides '
+    'nothing and changes nothing: supersede() or forget() what is wrong. Errors: ME006 user. '
+    'Source: D4 6.2, 5.8.';
 
 -- The step of upkeep that reports them, the first 20 of a user.
 CREATE OR REPLACE FUNCTION _report_contradictions(user_id text, run upkeep_run, after bigint)

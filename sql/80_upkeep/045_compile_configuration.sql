@@ -13,7 +13,7 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION compile_configuration() IS
-    'Makes anew what recall and writes read of the configuration: of setting, mode, mode_weight, '
+    'Rebuilds what recall and writes read of the configuration: of setting, mode, mode_weight, '
     'kind, synonym, redaction_rule and embedding_model. Triggers do that when a row changes; on a '
     'cluster, which has none there, call it after a change. Calling it once more changes nothing. '
     'Needs the owner of the functions. Error: ME008 redaction rules that cannot be used together.';

@@ -398,16 +398,15 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION health() IS
-    'Looks at the installation and returns a row a check: name; status: ok, warning, error, or '
-    'unseen (this role does not see it all, or a standby does not have it); value: what was found; '
-    'advice: the statement or command that helps, NULL where nothing is to be done. Checks: '
-    'server (and whether its system sorts text as it did), pgvector, version (and how it was '
-    'installed), roles, security (row-level, on for every table of users), settings (unknown, out '
-    'of range, no active model), memories (without vectors; error: without a trace, so that '
+    'Checks the installation and returns a row for each check: name; status: ok, warning, error, '
+    'or unseen (this role does not see it all, or a standby does not have it); value: what was '
+    'found; advice: the statement or command that helps, NULL where nothing is to be done. '
+    'Checks: server (and whether its system sorts text as it did), pgvector, version (and how it '
+    'was installed), roles, security (row-level, on for every table of users), settings (unknown, '
+    'out of range, no active model), memories (without vectors; error: without a trace, so that '
     'nothing recalls them), jobs (dead, waiting for more than an hour), sources (broken, rows not '
-    'taken over), upkeep '
-    '(days since maintain), indexes (invalid, missing for users with many memories), bloat '
-    '(trace_scan, which REINDEX makes small), unlogged (tables a crash empties), statistics '
-    '(autovacuum), partitions (of events). Changes nothing. It counts the memories: about a second '
-    'for a million. The command memoir doctor adds what a client knows: embedder, models, and a '
-    'recall.';
+    'taken over), upkeep (days since maintain), indexes (invalid, missing for users with many '
+    'memories), bloat (trace_scan, which REINDEX makes small), unlogged (tables a crash empties), '
+    'statistics (autovacuum), partitions (of events). Changes nothing. It counts the memories: '
+    'about a second for a million. The command memoir doctor adds what a client knows: embedder, '
+    'models, and a recall.';

@@ -52,11 +52,11 @@ END $$;
 COMMENT ON FUNCTION gold_add(text, text, bigint[], halfvec, text, float8[], text[]) IS
     'Adds a question to a gold set and returns its id. relevant_ids: the memories that answer it; '
     'relevant_content: the same by their exact content. query_vec: the question''s vector, by the '
-    'model of this database, or NULL to ask by words alone. grades: how well each of relevant_ids, '
-    'then of relevant_content, answers, above 0 to 100, for nDCG (NULL: 1). The same question '
-    'again replaces what is given; what is NULL stays. Errors: ME003 and ME004 vector, ME006 user, '
-    'ME007 empty question or name, ME008 no relevant memory, ambiguous content or grades, ME012 '
-    'not a memory of this user.';
+    'model of this database, or NULL to ask by words alone. grades: how well each of '
+    'relevant_ids, then of relevant_content, answers, above 0 to 100, for nDCG (NULL: 1). Adding '
+    'a question again replaces what is given; NULL leaves a value as it is. Errors: ME003 and '
+    'ME004 vector, ME006 user, ME007 empty question or name, ME008 no relevant memory, ambiguous '
+    'content or grades, ME012 not a memory of this user.';
 
 -- What is wrong with the relevant memories of a question. NULL keeps those of a known question.
 CREATE OR REPLACE FUNCTION _check_relevant(

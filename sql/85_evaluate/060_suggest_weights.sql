@@ -73,10 +73,10 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION suggest_weights(timestamptz, text, int, float8) IS
-    'Weights of kinds in modes as the feedback of one user would have them. Counted are the '
-    'memories shown in recalls with mark_used() from since on (NULL: all): shown, used, hit_rate = '
-    'used / shown with its 95 % Wilson interval (hit_rate_low, hit_rate_high). suggested: where '
-    'that interval lies above or below the hit rate of all memories shown in the mode, the present '
+    'Suggests weights of kinds in modes from the feedback of one user. It counts the memories '
+    'shown in recalls with mark_used() from since on (NULL: all): shown, used, hit_rate = used / '
+    'shown with its 95 % Wilson interval (hit_rate_low, hit_rate_high). suggested: where that '
+    'interval lies above or below the hit rate of all memories shown in the mode, the present '
     'weight times (nearer end of the interval / hit rate of the mode), at most 1 + max_change '
     'times larger or smaller; elsewhere the present weight; NULL below minimum (lines shown, '
     'default 20). statement sets the suggested weight, for every user; NULL without a change. '

@@ -6,5 +6,5 @@ FROM (SELECT DISTINCT l.user_id
       FROM _all_recalls AS l WHERE jsonb_typeof(l.payload -> 'used') = 'array') AS u,
      LATERAL suggest_weights(user_id => u.user_id) AS s;
 COMMENT ON VIEW suggested_weights IS
-    'Mode weights as the feedback of each user would have them: suggest_weights() with its '
-    'defaults. Source: D0 3.3.';
+    'Mode weights suggested by the feedback of each user: suggest_weights() with its defaults. '
+    'Source: D0 3.3.';
