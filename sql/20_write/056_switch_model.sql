@@ -33,8 +33,9 @@ BEGIN
                 traceless + bare
             USING ERRCODE = 'ME014',
                   HINT = CASE WHEN traceless > 0
-                              THEN format('memoir model fill, or without vectors: SELECT * FROM '
-                                          'memoir.fill_model(%L);', wanted.name)
+                              THEN format('memoir model fill, or without vectors, until no row '
+                                          'comes back: SELECT * FROM memoir.fill_model(%L);',
+                                          wanted.name)
                               ELSE format('memoir model fill, or SELECT memoir.switch_model(%L, '
                                           'force => true); they are recalled by words until a '
                                           'worker gives them their vectors.', wanted.name) END;

@@ -20,6 +20,7 @@ from tests.conftest import folder_of_a_server
 from tests.rows import set_to
 
 from pgmemoir import Memoir, cli, embedders
+from pgmemoir.cli.app import App
 
 pytestmark = pytest.mark.once
 
@@ -449,6 +450,16 @@ def test_the_package_is_run_as_the_command() -> None:
     command = [sys.executable, "-m", "pgmemoir", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Usage: python -m pgmemoir [OPTIONS] COMMAND")
+
+
+@pytest.mark.parametrize("is_default", [True, False])
+def test_a_server_that_starts_names_the_call_that_stops_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_default: bool
+) -> None:
+    monkeypatch.setenv("MEMOIR_DATA", "/nowhere" if is_default else "")
+    App(None, None if is_default else Path("/no where"), None).announce_server()
+    option = "" if is_default else "--data '/no where' "
+    assert f"(memoir {option}server stop ends it)" in capsys.readouterr().err
 
 
 def test_a_server_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import signal
 import sys
 import traceback
@@ -105,9 +106,8 @@ class App:
         from .. import server
 
         if not server.running(self.data_dir):
-            click.echo(
-                f"starting PostgreSQL in {self.data_dir} (memoir server stop ends it)", err=True
-            )
+            stop = shlex.join(["memoir", *self.options(), "server", "stop"])
+            click.echo(f"starting PostgreSQL in {self.data_dir} ({stop} ends it)", err=True)
 
     def options(self) -> list[str]:
         """The options that lead another call to the same database, without a password."""

@@ -156,7 +156,10 @@ def server_group() -> None:
 @server_group.command("status")
 @click.pass_obj
 def server_status(app: App) -> None:
-    """Say whether it runs, and how to connect; exit code 3 when it does not."""
+    """Say whether it runs, and how to connect.
+
+    Exit code 3 when it does not run.
+    """
     address = server.address(app.data_dir)
     if not address:
         click.echo(f"not running: {app.data_dir}")
