@@ -23,11 +23,12 @@ BEGIN
                 ELSE _source_gone(name, user_id, source_key, for_good) END;
 END $$;
 
--- A row that said nothing before is new, whatever its key. One that is no memory for another reason
--- was purged, or written while memory was off: fill_source() takes it, not its next change. A row
--- with another key or user leaves nothing under the old one, even when it cannot be taken over
--- under the new one, which is recorded by itself; but the old key may be that of another row now,
--- where one statement moves several.
+-- A row that said nothing before is new, whatever its key, and so is one that waits because
+-- something was wrong with it. One that is no memory for another reason was purged, or written
+-- while memory was off: fill_source() takes it, not its next change. A row with another key or user
+-- leaves nothing under the old one, even when it cannot be taken over under the new one, which is
+-- recorded by itself; but the old key may be that of another row now, where one statement moves
+-- several.
 CREATE OR REPLACE FUNCTION _source_changed(
     name text, old_row source_row, new_row source_row, for_good boolean, is_event boolean)
     RETURNS void
@@ -53,9 +54,14 @@ BEGIN
         RETURN;
     ELSIF moved THEN
         PERFORM _take_rows(_known_source(name, false), ARRAY[new_row], 1);
-    ELSE
-        PERFORM _source_row(name, new_row, NOT (is_event OR _says_something(old_row.content)),
-                            is_event);
+    ELSIF NOT _source_row(name, new_row, NOT (is_event OR _says_something(old_row.content)),
+                          is_event) THEN
+        DELETE FROM source_error AS e
+        WHERE e.user_id = new_row.user_id AND e.source = name
+          AND e.source_key = new_row.source_key;
+        IF FOUND THEN
+            PERFORM _take_rows(_known_source(name, false), ARRAY[new_row], 1);
+        END IF;
     END IF;
 END $$;
 

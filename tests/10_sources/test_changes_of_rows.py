@@ -499,6 +499,16 @@ def test_a_mistake_in_a_row_breaks_nothing_and_is_tried_again(app):
     assert (waiting(app), len(memories(app))) == ([], 3)
 
 
+@pytest.mark.parametrize(("weight", "left"), [(0.7, []), (8, ["ME008"])])
+def test_a_row_that_waits_is_taken_when_it_is_mended(app, weight, left):
+    app.execute("ALTER TABLE tasks ADD weight float8")
+    attach(app, "tasks", importance="weight")
+    app.execute("INSERT INTO tasks (title, weight) VALUES ('tea', 7)")
+    app.execute("UPDATE tasks SET weight = %s", (weight,))
+    assert memories(app) == ({} if left else {"tea": "active"})
+    assert [code for code, _ in waiting(app)] == left
+
+
 @pytest.mark.parametrize(
     ("column", "given", "code"),
     [("title", "x" * 100_001, "ME007"), ("created_at", "2999-01-01", "ME011")],

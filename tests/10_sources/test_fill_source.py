@@ -166,6 +166,9 @@ def test_rows_of_another_user_are_not_taken(tickets):
         ('SELECT 1 AS source_id, U&"pg\\005fsleep"(9)::text AS content', "does more than read"),
         ("SELECT 1 AS source_id, title AS content FROM ticket"
          ' ORDER BY (SELECT pg_catalog."pg_advisory_lock"(1)::text)', "does more than read"),
+        ("SELECT 1 AS source_id, random()::text AS content", "something else each time"),
+        ("SELECT 1 AS source_id, table_to_xml('ticket', true, true, '')::text AS content",
+         "does more than read"),
         ("SELECT memory_id AS source_id, content FROM memoir.memory", "memory itself"),
         ("SELECT id AS source_id FROM ticket", "which column is content?"),
         ("VACUUM", "VACUUM"),
