@@ -355,6 +355,16 @@ DECLARE
         to_regclass(format('%I.%I', current_schema(), _partition_name(this_month))) IS NOT NULL;
     next_too CONSTANT boolean := to_regclass(
         format('%I.%I', current_schema(), _partition_name(_month_after(this_month)))) IS NOT NULL;
+    -- A recall locks every table of events and every index of what it reads. There is room for
+    -- twice the setting a connection: at four times, for half of the connections at once.
+    locked CONSTANT bigint := (
+        SELECT count(i.indexrelid) + count(DISTINCT t.oid)
+        FROM (SELECT 'trace'::regclass AS oid
+              UNION ALL SELECT h.inhrelid FROM pg_inherits AS h
+              WHERE h.inhparent = 'event'::regclass) AS t
+        LEFT JOIN pg_index AS i ON i.indrelid = t.oid);
+    crowded CONSTANT boolean :=
+        locked > 4 * current_setting('max_locks_per_transaction')::bigint;
 BEGIN
     RETURN QUERY
     SELECT 'unlogged', CASE WHEN unlogged <@ '{retrieval,tool_call}' THEN 'ok' ELSE 'warning' END,
@@ -373,11 +383,16 @@ BEGIN
                 THEN 'ALTER SYSTEM SET autovacuum = on; SELECT pg_reload_conf();'
                 WHEN stale <> '{}' THEN format('VACUUM (ANALYZE) memoir.%I;', stale[1]) END;
     RETURN QUERY
-    SELECT 'partitions', 'ok',
-           CASE WHEN NOT parted THEN 'none: the extension keeps events in one table'
+    SELECT 'partitions', CASE WHEN crowded THEN 'warning' ELSE 'ok' END,
+           CASE WHEN crowded
+                THEN format('with all indexes so many that a recall holds %s locks', locked)
+                WHEN NOT parted THEN 'none: the extension keeps events in one table'
                 WHEN ahead THEN 'there is one for this month'
                 ELSE 'none for this month: its events are in event_default' END,
-           CASE WHEN parted AND NOT next_too THEN 'memoir maintain makes them.' END;
+           CASE WHEN crowded
+                THEN format('Many at once may end with "out of shared memory". ALTER SYSTEM SET '
+                            'max_locks_per_transaction = %s; and restart the server.', locked / 2)
+                WHEN parted AND NOT next_too THEN 'memoir maintain makes them.' END;
 END $$;
 
 CREATE OR REPLACE FUNCTION health()
@@ -407,6 +422,7 @@ COMMENT ON FUNCTION health() IS
     'nothing recalls them), jobs (dead, waiting for more than an hour), sources (broken, rows not '
     'taken over), upkeep (days since maintain), indexes (invalid, missing for users with many '
     'memories), bloat (trace_scan, which REINDEX makes small), unlogged (tables a crash empties), '
-    'statistics (autovacuum), partitions (of events). Changes nothing. It counts the memories: '
-    'about a second for a million. The command memoir doctor adds what a client knows: embedder, '
-    'models, and a recall.';
+    'statistics (autovacuum), partitions (of events; with the indexes more than '
+    'max_locks_per_transaction allows for). Changes nothing. It counts the memories: about a '
+    'second for a million. The command memoir doctor adds what a client knows: embedder, models, '
+    'and a recall.';

@@ -44,6 +44,9 @@ def test_a_new_installation_is_healthy(tx):
         ("CREATE TABLE memoir.notes (user_id text)", "security", "error", "off for notes"),
         ("ALTER TABLE memoir.query_expansion SET UNLOGGED",
          "unlogged", "warning", "query_expansion, retrieval, tool_call: a crash empties them"),
+        ("INSERT INTO pg_inherits SELECT n, 'memoir.event'::regclass, 2, false"
+         " FROM generate_series(1, 250) AS n",
+         "partitions", "warning", "with all indexes so many that a recall holds 262 locks"),
         ("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'memoir.memory_pkey'::regclass",
          "indexes", "error", "invalid: memory_pkey"),
         ("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'",
