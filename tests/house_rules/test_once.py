@@ -7,6 +7,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "pytest.mark" + ".once"
 
+# How the embedded server is started, and what is left when the server or its disk goes.
+ABOUT_SERVERS = {"install/test_server.py", "trust/test_crash.py", "trust/test_disk_full.py"}
+
 
 def having(folder: str, text: str) -> set[Path]:
     """The files in a folder that have this text, relative to it."""
@@ -14,8 +17,8 @@ def having(folder: str, text: str) -> set[Path]:
     return {path.relative_to(root) for path in root.rglob("*.py") if text in path.read_text()}
 
 
-def test_only_files_about_the_client_and_the_benchmarks_are_marked():
-    marked = having("tests", MARK) - {Path("conftest.py"), Path("install/test_server.py")}
+def test_only_files_about_the_client_servers_and_the_benchmarks_are_marked():
+    marked = having("tests", MARK) - {Path("conftest.py"), *map(Path, ABOUT_SERVERS)}
     assert {path.parts[0] for path in marked} == {"bench", "client"}
 
 

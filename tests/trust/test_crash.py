@@ -7,6 +7,8 @@ import pytest
 from common import opened
 from tests.conftest import folder_of_a_server
 
+pytestmark = pytest.mark.once
+
 # What a process wrote the system still has when the process is killed.
 FAST = {"fsync": "off"}
 

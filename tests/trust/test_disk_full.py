@@ -13,6 +13,8 @@ import psycopg
 import pytest
 from tests.rows import recall, row_counts, value
 
+pytestmark = pytest.mark.once
+
 SMALL, LARGE = "size=1500k", "size=64m"
 MOVED = ("memory", "trace", "keyword", "revision")
 
