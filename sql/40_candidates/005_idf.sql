@@ -1,11 +1,12 @@
 -- How rare a word is: idf of binary BM25, ln(1 + (N - n + .5) / (n + .5)), for n of N memories.
--- Measured best with k1 = b = 0: memories are short, a word said twice says no more (DESIGN 5).
+-- Measured best with k1 = b = 0: memories are short, and a word said twice tells no more (DESIGN
+-- 5).
 CREATE OR REPLACE FUNCTION _idf(memories int, df int) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ln(1 + greatest(memories - df + 0.5::float8, 0::float8) / (df + 0.5::float8));
 
--- What the words of a question expand to: for the word at place need, the term added and what it
--- counts for that word; df is NULL here.
+-- What the words of a question expand to: for the word at place need, the added term and its weight
+-- for that word; df is NULL here.
 CREATE OR REPLACE FUNCTION _expansions(asked int[])
     RETURNS TABLE (need int, form int, added int, share float8, size int)
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -15,7 +16,7 @@ BEGIN ATOMIC
     WHERE e.lead = ANY (asked) AND (e.needs IS NULL OR e.needs <@ asked);
 END;
 
--- The names a question says, as entries of its vector: together they count name_boost.
+-- The names a question mentions, as entries of its vector: together they count name_boost.
 CREATE OR REPLACE FUNCTION _name_entries(names int[], name_boost float8) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN names IS NULL THEN ''
@@ -23,13 +24,13 @@ CREATE OR REPLACE FUNCTION _name_entries(names int[], name_boost float8) RETURNS
                  names, ':' || name_boost * _feature_scale() / cardinality(names) || ',')
              || ':' || name_boost * _feature_scale() / cardinality(names) END;
 
--- The sparse vector of a question: each of its terms weighs its idf, all together 1; NULL with
--- nothing to weigh. Of more than 96 terms it takes the rarest that occur at all.
+-- The sparse vector of a question: each of its terms weighs its idf, and the weights sum to 1; NULL
+-- if there is nothing to weigh. Of more than 96 terms it takes the rarest that occur at all.
 -- With expansions (need is NULL without): a word and its synonyms are one concept, as rare as the
--- most frequent of them, so that a common synonym does not outweigh the word; a synonym of several
--- terms occurs as often as the rarest of them. The added term weighs, for each word it stands for,
--- share x idf of that word, the best share where it stands in two forms. Added terms that no memory
--- has are not handed in.
+-- most frequent of them, so that a common synonym does not outweigh the word. A synonym of several
+-- terms occurs as often as the rarest of them. For each word it stands for, an added term weighs
+-- share x idf of that word, with the best share if it is in two forms. Added terms that no memory
+-- has are not passed in.
 CREATE OR REPLACE FUNCTION _weigh(
     memories int, terms int[], idf float8[], df int[], need int[], form int[], added int[],
     share float8[], size int[], added_df int[], features text)

@@ -1,6 +1,7 @@
--- In how many memories of a user each of these terms and features occurs, in their order, of how
--- many: the count of the statistics, and those newer than it in one pass (how: _question_counting).
--- Of a user with indexes of his own the statistics alone.
+-- How many memories of a user contain each of these terms and features, in their order, and how
+-- many memories there are: the count of the statistics, plus those newer than it, counted in one
+-- pass (how: _question_counting).
+-- For a user with indexes of their own, the statistics alone.
 CREATE OR REPLACE FUNCTION _document_frequencies(
     user_id text, model smallint, terms int[], OUT memories int, OUT df int[])
     LANGUAGE plpgsql STABLE

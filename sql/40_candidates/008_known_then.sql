@@ -1,7 +1,7 @@
--- The traces of a user as they were known at a time: what was superseded or archived since is among
--- them, what was rewritten since has the text and vector it had (none, if another model made it),
--- and its importance. Forgotten memories are not: they take part in no recall (SPEC 4.2). pool: of
--- the active ones only these; NULL: all.
+-- The traces of a user as they were known at a time. They include what was superseded or archived
+-- since; what was rewritten since has the text and vector of then (no vector if another model made
+-- it) and the importance of then. Forgotten memories are not included: they take part in no recall
+-- (SPEC 4.2). pool: of the active ones only these; NULL: all.
 CREATE OR REPLACE FUNCTION _known_then(
     user_id text, model smallint, as_of timestamptz, pool bigint[]) RETURNS SETOF trace
     LANGUAGE plpgsql STABLE
@@ -23,11 +23,11 @@ BEGIN
         JOIN trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
                        AND t.model = _known_then.model
         WHERE m.user_id = _known_then.user_id AND m.retired_at > as_of AND m.created_at <= as_of
-          -- The end of one that was superseded was not known yet; its own end it had before.
+          -- The end of a superseded memory was not known yet; an end of its own it already had.
           AND (m.status = 'superseded'
                OR m.status = 'archived' AND (m.valid_until <= as_of) IS NOT TRUE)
     ), before AS MATERIALIZED (
-        -- Of each value that changed since, the oldest that was replaced.
+        -- The oldest replaced value of each column that changed since.
         SELECT v.memory_id, jsonb_object_agg(v.key, v.value) AS had
         FROM (SELECT DISTINCT ON (r.memory_id, e.key) r.memory_id, e.key,
                      CASE WHEN e.key = 'embedding' AND r.model <> _known_then.model
@@ -49,7 +49,7 @@ BEGIN
                 ELSE k.embedding END,
            coalesce(l.line, k.line), CASE WHEN l.line IS NULL THEN k.brief ELSE l.brief END,
            k.active, k.wide
-    -- OFFSET 0: of what was not rewritten neither text is looked up nor words are counted.
+    -- OFFSET 0: for a memory that was not rewritten, no text is looked up and no words are counted.
     FROM known AS k
     LEFT JOIN before AS b ON b.memory_id = k.memory_id
     LEFT JOIN embedding_model AS e

@@ -1,9 +1,9 @@
--- The words of a question, each weighed by how rare it is in this user's memory, as a sparse
--- vector: idf scaled to sum 1, so that its inner product with the terms of a trace is the idf
--- coverage of the question (DESIGN 5). The counts come from table term, which
--- refresh_statistics fills. Synonyms that no memory has are left out by the join with it.
--- Names known as a speaker or subject share name_boost; features are further entries (that it asks
--- when, that questions are no answers).
+-- The words of a question as a sparse vector, each weighed by how rare it is in this user's memory:
+-- idf scaled to sum 1, so that the inner product with the terms of a trace is the idf coverage of
+-- the question (DESIGN 5). The counts come from table term, which refresh_statistics fills; the
+-- join with it drops synonyms that no memory has.
+-- Names known as a speaker or subject share name_boost. Features are further entries (that the
+-- question asks when, that questions are not answers).
 CREATE OR REPLACE FUNCTION _question(
     user_id text, query_text text, counted int, name_boost float8, features text)
     RETURNS sparsevec
@@ -54,11 +54,12 @@ BEGIN
                   _name_entries(names, name_boost) || features);
 END $$;
 
--- The same when some memories are newer than the statistics, or the past is asked: then the texts
--- of that time count, of what has ended since too (else its synonyms were left out). One pass over
--- those finds all words: the k-th word weighs 2^k in a probe, so one inner product tells the set of
--- words a trace has; 24 words fit a float4, further words go by further probes. Names that may be a
--- speaker's or subject's are counted among the words, each entry larger by _feature_scale().
+-- The same if some memories are newer than the statistics, or the past is asked about. Then the
+-- texts of that time count, including what has ended since (otherwise its synonyms would be
+-- dropped). One pass over these finds all words: the k-th word weighs 2^k in a probe, so one inner
+-- product gives the set of words in a trace. 24 words fit a float4; more words use further probes.
+-- Names that may be a speaker's or subject's are counted among the words, each entry larger by
+-- _feature_scale().
 CREATE OR REPLACE FUNCTION _question_counting(
     user_id text, model smallint, query_text text, counted int, counted_up_to bigint,
     known_until timestamptz, name_boost float8, features text)

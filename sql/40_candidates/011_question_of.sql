@@ -1,6 +1,6 @@
--- The question as recall weighs it, for the slower roads. Of a user with indexes of his own the
--- statistics are taken as they are, at any time asked about: a percent of memories newer or older
--- changes no word's rarity, and to count them takes a second for a million.
+-- The question as recall weighs it, for the slower paths. For a user with indexes of their own the
+-- statistics are used as they are, whatever time is asked about: one percent more or fewer memories
+-- changes no word's rarity, and counting them takes a second for a million.
 -- extra_float_digits: weights become a vector by way of their text.
 CREATE OR REPLACE FUNCTION _question_of(
     user_id text, model smallint, query_text text, known_until timestamptz, name_boost float8,

@@ -1,5 +1,5 @@
 -- The times a question names (_time_windows), widened: what happened is told a little later.
--- Widths are settings of a mode (mode.time_before and its siblings).
+-- The widths are settings of a mode (mode.time_before and the columns after it).
 CREATE OR REPLACE FUNCTION _asked_times(
     named tstzmultirange, before interval, after interval, after_day interval)
     RETURNS tstzmultirange

@@ -1,8 +1,9 @@
--- The words of a question and all they expand to, readable: the explaining form of _question. It
--- works on the text of table synonym, which takes milliseconds; recall never calls it. Table
--- expansion tells by hashes which pairs can matter: spelling them all took 30 ms and two workers.
--- term is the place in trace.terms where a memory has the word; a form of several terms has a row
--- for each, and one more row with the same form means the same synonym.
+-- The words of a question and everything they expand to, in readable form: the explaining version
+-- of _question. It works on the text of table synonym, which takes milliseconds; recall never calls
+-- it. The hashes of table expansion tell which pairs can matter: spelling out all of them took 30
+-- ms and two workers.
+-- term is the place in trace.terms where a memory has the word. A form of several terms has a row
+-- for each; another row with the same form means the same synonym.
 CREATE OR REPLACE FUNCTION _question_words(user_id text, query_text text)
     RETURNS TABLE (word text, form text, term int, similarity float8, weight float8)
     LANGUAGE plpgsql STABLE

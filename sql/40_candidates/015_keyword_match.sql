@@ -1,8 +1,8 @@
 -- Which memories have the keywords of a question (D2 3.3.1). A prefix is a range of the primary key
 -- of table keyword, whose order is that of bytes: no pattern, so % and .* are plain characters.
 
--- Synonyms of a word with their similarity, in any form of the word: deployments and the stem of
--- it have those of deploy.
+-- Synonyms of a word with their similarity, in any form of the word: deployments and its stem have
+-- the synonyms of deploy.
 CREATE OR REPLACE FUNCTION _synonyms(word text)
     RETURNS TABLE (synonym text, similarity float8)
     LANGUAGE sql STABLE PARALLEL SAFE

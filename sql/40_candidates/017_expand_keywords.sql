@@ -1,5 +1,5 @@
--- What a keyword search looks for besides the words it is given (D2 3.2.4): the synonyms of each
--- word, and related words, which are synonyms of synonyms.
+-- What a keyword search looks for in addition to the words it is given (D2 3.2.4): the synonyms of
+-- each word, and related words, which are synonyms of synonyms.
 CREATE OR REPLACE FUNCTION _expand_keywords(words text[]) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

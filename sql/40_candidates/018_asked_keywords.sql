@@ -1,8 +1,8 @@
--- The words of a question that are to match keywords: those that the rule finds in it that finds
--- the keywords of a memory, and shorter ones that have a synonym (db, k8s), if some memory has one
--- that is, begins with or means the same; and any other word that is a keyword as it stands, such
--- as a short tag. A word that no memory has says nothing about this one or that; nor, in a recall
--- of the past (known_until), does one of later.
+-- The words of a question that are to match keywords. These are the words found by the rule that
+-- also finds the keywords of a memory, and shorter words that have a synonym (db, k8s), if some
+-- memory has a keyword that equals, begins with or means the same; and any other word that is
+-- itself a keyword, such as a short tag. A word that no memory has does not tell one memory from
+-- another; nor, in a recall of the past (known_until), does a word that only later memories have.
 CREATE OR REPLACE FUNCTION _asked_keywords(user_id text, query_text text, known_until timestamptz)
     RETURNS text[]
     LANGUAGE plpgsql STABLE

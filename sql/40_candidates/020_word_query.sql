@@ -1,5 +1,5 @@
--- Words of users with so many memories that recall cannot read them all: their traces are in a word
--- index (GIN; 80 bytes a memory, current at once), and a question looks its rare words up there.
+-- Words of users with more memories than a recall can read: their traces are in a word index (GIN;
+-- 80 bytes per memory, current at once), where the rare words of a question are looked up.
 CREATE OR REPLACE FUNCTION _places(vector sparsevec) RETURNS int[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ARRAY(
@@ -13,13 +13,15 @@ CREATE OR REPLACE FUNCTION _lexemes(terms sparsevec) RETURNS tsvector
     RETURN array_to_tsvector(ARRAY(
         SELECT place::text FROM unnest(_places(terms)) AS place WHERE _is_word(place)));
 
--- Which memories to read for the words of a question: those with its rarest word, while at most
--- 4 % of most have it, and those with two of its words, one of them rare (so many memories have it
--- and the rarer ones together) and the other not common (eight times as many). A word the
--- statistics do not know yet counts as rare.
--- Measured on 1,000,000 memories, most 5,000: with the 60 nearest by vector these 340 memories hold
--- .986 of the 20 best by score; without the words .25, with single words only (2,600 memories) 1.0.
--- alone: there is no vector, so five times as many are taken singly, and the rarest in any case.
+-- Which memories to read for the words of a question: those with its rarest word, while at most 4 %
+-- of most have it, and those with two of its words, one of them rare (no more than most have it or
+-- a rarer one) and the other not common (at most eight times as many). A word that the statistics
+-- do not know yet counts as rare.
+-- Measured on 1,000,000 memories with most = 5,000: together with the 60 nearest by vector, these
+-- 340 memories contain .986 of the 20 best by score; without the words .25, with single words only
+-- (2,600 memories) 1.0.
+-- alone: there is no vector, so five times as many memories are taken for a single word, and the
+-- rarest word in any case.
 CREATE OR REPLACE FUNCTION _word_query(
     user_id text, question sparsevec, most int, alone boolean)
     RETURNS tsquery
@@ -30,7 +32,7 @@ AS $$
 DECLARE
     singly CONSTANT int := most / CASE WHEN alone THEN 5 ELSE 25 END;
     words int[];
-    -- How many memories have the word, and from the first loop on: it or a rarer one.
+    -- How many memories have the word, and after the first loop: it or a rarer one.
     memories bigint[];
     uncommon int := 0;
     choices text[];

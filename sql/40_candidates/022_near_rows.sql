@@ -1,41 +1,43 @@
--- What recall compares of a user who has indexes of his own: the memories nearest by vector and
--- those with a rare word of the question. Comparing all takes 0.4 µs a memory, so from some
--- thousand on this is faster; how much of the exact best it finds is in scripts/bench/README.md.
+-- What recall compares for a user with indexes of their own: the memories nearest by vector and
+-- those with a rare word of the question. Comparing all memories takes 0.4 µs each, so from a few
+-- thousand on this is faster. scripts/bench/README.md says how much of the exact best it finds.
 --
--- The text of _near_rows is made from the indexes there are: an approximate index needs the
--- dimensions of its vectors, and, being partial, its user as a literal in the statement. The user
--- is written user_id || '' here and in the indexes, so that no other index fits and no statistics,
--- old or missing, can make the planner read all his rows. A memory found both ways comes twice.
--- A user it does not know (his indexes were dropped a moment ago, or his profile was restored
--- without them) has all his memories compared; nobody is looked up by number, which others get.
--- What words are rare depends on how many memories there are: of 1,000,000, 20,000 as most finds
--- .96 of the 20 best by score; 5,000, enough for 100,000, finds .90 in two thirds of the time.
--- One search of the graph gives hnsw.ef_search neighbours, and for more it goes on: two searches of
--- 40 find what one of 80 does. One is enough below 50,000 memories, where likeness alone decides
--- (_pool): .996 of the 20 best by score at 10,000, .984 at 40,000; with 60 neighbours a recall is a
+-- The text of _near_rows is made from the existing indexes: an approximate index needs the
+-- dimensions of its vectors and, being partial, its user as a literal in the statement. The user is
+-- written user_id || '' here and in the indexes, so that no other index fits and no statistics, old
+-- or missing, can make the planner read all the user's rows. A memory found both ways comes twice.
+-- For a user it does not know (the indexes were dropped a moment ago, or the profile was restored
+-- without them) all memories are compared. Nobody is looked up by number, because numbers are
+-- reused.
+-- Which words are rare depends on the number of memories: of 1,000,000, most = 20,000 finds .96 of
+-- the 20 best by score; 5,000, enough for 100,000, finds .90 in two thirds of the time.
+-- One search of the graph gives hnsw.ef_search neighbours, and goes on for more: two searches of 40
+-- find what one of 80 does. One is enough below 50,000 memories, where likeness alone decides
+-- (_pool): .996 of the 20 best by score at 10,000, .984 at 40,000. With 60 neighbours a recall is a
 -- tenth slower and has .998 and .988.
 -- since, until, of_kinds: only these; the search goes on until it has enough, or has seen 5,000.
 --
--- _leading_rows reads one index more, of kind, importance and time, and gives the best by
+-- _leading_rows reads one more index, of kind, importance and time, and returns the best by
 -- importance x weight and decay of the kind, or (no weights) the newest. Of two equally important
--- memories of a kind the newer counts at least as much; so it looks at the newest of each
--- importance (the 100 highest of each kind), and follows the best of those down. It serves recalls
--- without a question, and fills up where a filter leaves little near the question. That index is
--- partial by user_id || '+': beside the others the planner would take it for theirs.
+-- memories of a kind the newer counts at least as much, so it looks at the newest of each
+-- importance (the 100 highest of each kind) and follows the best of those down. It serves recalls
+-- without a question, and fills up if a filter leaves little near the question. That index is
+-- partial by user_id || '+': otherwise the planner would take it for one of the others.
 --
 -- _own_words is for roles that row-level security shows one user: @@ is not leakproof, so for them
--- the planner asks the policy about every row of the user before it looks at words. It runs as the
--- owner of the tables, for the user of memoir.user_id alone, and gives ids; the rows are read with
--- the rights of the caller, so that policies somebody adds hold. An id alone tells that a memory
--- has the word: for a login whom a restrictive policy leaves less, it finds nothing, and the words
--- are looked for as the policies say. What binds a role binds whoever may SET ROLE to it, too.
+-- the planner checks the policy on every row of the user before it looks at words. It runs as the
+-- owner of the tables, only for the user of memoir.user_id, and returns ids; the rows are read with
+-- the rights of the caller, so that policies added later hold. An id alone reveals that a memory
+-- has the word. So for a login that a restrictive policy leaves less, it finds nothing, and the
+-- words are looked up as the policies allow. What binds a role also binds whoever may SET ROLE to
+-- it.
 CREATE OR REPLACE FUNCTION _is_restricted() RETURNS boolean
     LANGUAGE sql STABLE
     RETURN EXISTS (SELECT FROM pg_policy AS p, unnest(p.polroles) AS r (role)
                    WHERE p.polrelid = 'trace'::regclass AND NOT p.polpermissive
                      AND (r.role = 0 OR pg_has_role(session_user, r.role, 'MEMBER')));
 
--- The statements that make the indexes with a number; option: CONCURRENTLY.
+-- The statements that make the indexes with this number; option: CONCURRENTLY.
 CREATE OR REPLACE FUNCTION _index_statements(
     user_id text, number int, option text DEFAULT '') RETURNS text[]
     LANGUAGE sql STABLE
@@ -76,8 +78,8 @@ DECLARE
     branches text;
     word_branches text;
 BEGIN
-    -- Who is no superuser may SET hnsw.ef_search on a function only where the session has loaded
-    -- pgvector, which the first vector it reads does.
+    -- A role that is not superuser may SET hnsw.ef_search on a function only if the session has
+    -- loaded pgvector, which the first vector it reads does.
     PERFORM '[1]'::halfvec;
     SELECT string_agg(format($branch$
     IF _near_rows.user_id = %1$L THEN

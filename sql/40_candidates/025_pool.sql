@@ -1,11 +1,11 @@
--- The memories of a user with indexes of his own that the slower roads score (_scored): those near
--- the question, the newest, those with its keywords or a link to the best, and where turns lend to
--- each other the turns around the best. Without a question the leading ones: the best by
+-- The memories that the slower paths score (_scored) for a user with indexes of their own: those
+-- near the question, the newest, those with its keywords or a link to the best, and, if turns lend
+-- to each other, the turns around the best. Without a question, the leading ones: the best by
 -- importance, as a fast mode scores them, and the newest.
--- as_of, since, until, of_kinds: only what was known then and passes. Where that leaves few near
--- the question, the leading ones fill up. carried: all must have one of these keywords; the newest
--- 500 of each.
--- edges: turns that are there only because others need their neighbours; they become no lines.
+-- as_of, since, until, of_kinds: only memories that were known then and pass the filters. If that
+-- leaves few near the question, the leading ones fill up. carried: all must have one of these
+-- keywords; the newest 500 of each.
+-- edges: turns that are there only because others need their neighbours; they do not become lines.
 CREATE OR REPLACE FUNCTION _pool(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
     keywords text[], candidate_limit int, at timestamptz, by_importance boolean,
@@ -21,7 +21,7 @@ AS $$
 DECLARE
     vector_share CONSTANT float8 := CASE WHEN question IS NULL THEN 1
         ELSE settings.vector_weight / (settings.vector_weight + settings.word_weight) END;
-    -- Where more than likeness decides, the best are farther away: of 10,000 memories mode balanced
+    -- If more than likeness decides, the best are farther away: of 10,000 memories, mode balanced
     -- has .97 of its 20 best among 60 neighbours, .91 among 40.
     near_limit CONSTANT int := candidate_limit * CASE WHEN settings.fast THEN 2 ELSE 3 END / 2;
     known_until CONSTANT timestamptz := least(as_of, until);
@@ -30,13 +30,13 @@ DECLARE
         OR of_kinds IS NOT NULL;
     best bigint[] := '{}';
     scores float8[];
-    -- Where the first of ids stand, as far as it is known.
+    -- Places of the first of ids, as far as they are known.
     sessions bigint[] := '{}';
     positions int[] := '{}';
 BEGIN
     edges := '{}';
     IF query IS NOT NULL OR question IS NOT NULL THEN
-        -- Thousands may have the words of a question without a vector.
+        -- Without a vector, thousands may have the words of a question.
         SELECT coalesce((array_agg(f.memory_id))[:1000], '{}'), array_agg(f.score),
                coalesce((array_agg(f.session))[:1000], '{}'),
                coalesce((array_agg(f.position))[:1000], '{}')
@@ -48,8 +48,8 @@ BEGIN
                       SELECT n.* FROM _near_rows(_pool.user_id, query, question, vector_share,
                                                  near_limit, since, known_until, of_kinds) AS n
                       UNION ALL
-                      -- Where old memories count little, where kinds have lines of their own, and
-                      -- where the question names a time.
+                      -- For modes in which old memories count little, or some kinds have lines of
+                      -- their own, and for questions that name a time.
                       SELECT n.*
                       FROM _near_rows(_pool.user_id, query, question, vector_share, near_limit,
                                       greatest(since, at - 3 / nullif(settings.recency_rate, 0)
@@ -109,9 +109,10 @@ BEGIN
             SELECT l.memory_id FROM _linked(_pool.user_id, best[:5], scores[:5]) AS l);
     END IF;
     IF settings.turns THEN
-        -- A turn scores right only with those around it: two on either side of a candidate may
-        -- become lines, two more lend to those, and turns without their neighbours are left out.
-        -- Candidates whose neighbours meet are one stretch of their session, which is read once.
+        -- A turn scores right only with those around it.
+        -- Two on either side of a candidate may become lines, two more lend to those, and turns
+        -- without their neighbours are left out. Candidates whose neighbours meet are one stretch
+        -- of their session, which is read once.
         WITH candidate AS MATERIALIZED (
             SELECT c.memory_id, c.session, c.position
             FROM unnest(ids[:cardinality(sessions)], sessions, positions)

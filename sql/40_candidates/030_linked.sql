@@ -1,7 +1,8 @@
--- Memories one step from the best hits: by a relation, in either direction, or by an entity both
--- mention. An entity of n memories links with 0.5 / ln(1 + n): two memories about as well as a
--- relation of default strength, fifty a quarter of it, and above setting link_hub_limit (a hub,
--- which says nothing) not at all. Work is bounded: 20 links a seed, read in index order.
+-- Memories one step from the best hits: by a relation, in either direction, or by an entity that
+-- both mention. An entity of n memories links with 0.5 / ln(1 + n): with two memories about as
+-- strongly as a relation of default strength, with fifty a quarter of that, and above setting
+-- link_hub_limit (a hub, which says nothing) not at all. The work is bounded: 20 links per seed,
+-- read in index order.
 CREATE OR REPLACE FUNCTION _linked(user_id text, seeds bigint[], strengths float8[])
     RETURNS TABLE (memory_id bigint, strength float8, from_id bigint, via text)
     LANGUAGE plpgsql STABLE

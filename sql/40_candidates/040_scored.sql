@@ -1,10 +1,11 @@
 -- Every memory and recent event of a user with all parts of its score: the complete, slower form of
--- the candidate statement in _recall, for the modes that are not fast, for recalls of the past
--- (as_of), which see what was known then, and for memory_explain. What each part is: COMMENT ON
--- the columns of table mode. obstacle: why the row is no candidate; NULL: it is one. question has
--- words and features (names, when); plain_question the words alone, where the two differ; words are
--- the keywords asked for. OFFSET 0 keeps the planner from working out a part again wherever it is
--- used (65 ms for 10,000 memories, not 35). pool: only these memories (_pool); NULL: all.
+-- the candidate statement in _recall. It is for the modes that are not fast, for recalls of the
+-- past (as_of), which see what was known then, and for memory_explain. COMMENT ON the columns of
+-- table mode says what each part is. obstacle: why the row is not a candidate; NULL: it is one.
+-- question has words and features (names, when); plain_question has the words alone, if the two
+-- differ; words are the keywords searched for. OFFSET 0 keeps the planner from computing a part
+-- again wherever it is used (65 ms for 10,000 memories, not 35). pool: only these memories (_pool);
+-- NULL: all.
 CREATE OR REPLACE FUNCTION _scored(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
     by_importance boolean, as_of timestamptz, words text[] DEFAULT NULL,
@@ -31,7 +32,7 @@ DECLARE
         settings.recency_from = 'accessed' OR settings.interaction_weight > 0;
     hybrid_time_boost CONSTANT float8 :=
         settings.time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
-    -- What the weights of relevance are shares of.
+    -- The sum of weights that the weights of relevance are shares of.
     whole CONSTANT float8 := settings.vector_weight + settings.word_weight
         + CASE WHEN by_keyword THEN settings.keyword_weight ELSE 0 END
         + settings.recency_weight + settings.importance_weight;

@@ -1,7 +1,8 @@
--- Scored memories with what turns of a conversation gain from their neighbours and their session,
--- the exact and slower form of the second half of the turn statement in _recall: the best by own
--- score and neighbours' are preselected, and only they lift each other by their session.
--- A mode without turns gains nothing here.
+-- Scored memories with what turns of a conversation gain from their neighbours and their session.
+-- This is the exact and slower form of the second half of the turn statement in _recall: the best
+-- by their own score and their neighbours' are preselected, and only these lift each other by their
+-- session.
+-- In a mode without turns nothing is gained here.
 CREATE OR REPLACE FUNCTION _ranked(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
     by_importance boolean, as_of timestamptz, words text[], plain_question sparsevec,
@@ -32,7 +33,7 @@ BEGIN
     END IF;
     RETURN QUERY
     WITH own AS MATERIALIZED (
-        -- As exact as the fast form: that one keeps scores as float4.
+        -- As exact as the fast form, which keeps scores as float4.
         SELECT s.*, _lent(coalesce(s.score, 0)::real, settings.squared)::float8 AS own,
                row_number() OVER (ORDER BY s.session, s.position, s.id) AS place
         FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,

@@ -1,6 +1,8 @@
--- The candidates of a recall that _ranked serves, best first: no obstacle, not in the profile part.
--- With extra_lines the best of the procedural kinds have places of their own behind the line_limit
--- of the rest (D3 4.4), so that neither takes the other's; a near-duplicate leaves its place empty.
+-- The candidates of a recall that _ranked serves, best first: without obstacles, and not in the
+-- profile part.
+-- With extra_lines, the best of the procedural kinds have places of their own after the line_limit
+-- of the others (D3 4.4), so that neither takes the other's places. A near-duplicate leaves its
+-- place empty.
 CREATE OR REPLACE FUNCTION _candidates(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
     by_importance boolean, as_of timestamptz, words text[], except_ids bigint[],

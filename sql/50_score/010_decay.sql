@@ -1,6 +1,7 @@
 -- Time decay, D0 1.2: 0.5 ^ (age / half-life), written with the rate ln 2 / half-life.
--- A memory from the future counts as new, and past e^-50 (2e-22) all is equally old: smaller scores
--- would be an underflow error, in a conversation (scores are float4 there) below 1e-45.
+-- A memory from the future counts as new, and past e^-50 (2e-22) everything is equally old: a
+-- smaller score would be an underflow error, in a conversation (where scores are float4) one below
+-- 1e-45.
 CREATE OR REPLACE FUNCTION _decay(rate float8, age_seconds float8) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN rate = 0 THEN 1::float8

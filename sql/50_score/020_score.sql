@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION _relevance(
         -(terms <#> question),
         otherwise);
 
--- The same from the two signals, where they are wanted by themselves.
+-- The same from the two signals, for callers that need the signals themselves.
 CREATE OR REPLACE FUNCTION _similarity(
     cosine float8, coverage float8, vector_share float8, otherwise float8)
     RETURNS float8

@@ -1,18 +1,18 @@
--- A turn among turns. place: session, whether the memory is a turn, whether it asks, in one number,
--- so that the order of the index carries all that neighbours need.
+-- A turn among turns. place packs session, whether the memory is a turn, and whether it asks into
+-- one number, so that the order of the index carries everything the neighbours need.
 CREATE OR REPLACE FUNCTION _place(session bigint, "position" int, asks boolean) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 4 * session + CASE WHEN "position" >= 0 THEN CASE WHEN asks THEN 3 ELSE 2 END
                               WHEN asks THEN 1 ELSE 0 END;
 
--- A score as turns lend it. What is added keeps the smallest square from being an underflow error.
+-- A score as turns lend it. The added constant keeps the smallest square from an underflow error.
 CREATE OR REPLACE FUNCTION _lent(score real, squared boolean) RETURNS real
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN squared THEN score * (abs(score) + 1e-9::real) ELSE score END;
 
--- What a turn gains from the turns one and two before and after it, of its own session; the one
--- before gives more where it asks. The first turns of a session, which bring the news, have none
--- before them: there the ones after count twice.
+-- What a turn gains from the turns one and two places before and after it in its session. The turn
+-- before gives more if it asks. The first turns of a session, which bring the news, have none
+-- before them, so the turns after them count twice.
 CREATE OR REPLACE FUNCTION _neighbours(
     own bigint, before bigint, after bigint, second_before bigint, second_after bigint,
     before_score real, after_score real, second_before_score real, second_after_score real,

@@ -1,6 +1,7 @@
--- How many scored candidates go on to selection: the mode's number, and more for a large budget.
--- Where half of them are in the block and a tenth of the budget is left, lines are short: recall
--- asks again for four times as many. That depends on the memories alone: a recall can be repeated.
+-- How many scored candidates go on to selection: the number of the mode, and more for a large
+-- budget. If half of them are in the block and a tenth of the budget is left, lines are short, and
+-- recall asks again for four times as many. This depends only on the memories, so a recall can be
+-- repeated.
 CREATE OR REPLACE FUNCTION _candidate_limit(candidate_limit int, budget int) RETURNS int
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN greatest(candidate_limit, budget / 20);

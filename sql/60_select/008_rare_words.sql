@@ -1,7 +1,8 @@
--- The words by which lines of a large block are compared. Two sets of words of which each has the
--- share s of both have at least s of its words in the other, so they share one of the rarest of
--- each: all but s of its words, and one. What is rare is counted once, in some of the candidates;
--- any order serves that is the same for all. A word is the slot of 4096 its hash falls into.
+-- The words by which lines of a large block are compared. If two sets of words share the fraction s
+-- of both, each has at least s of its words in the other, so they have in common one of the rarest
+-- words of each: all but s of its words, and one. Rarity is counted once, in some of the
+-- candidates; any order will do that is the same for all. A word is the slot of 4096 that its hash
+-- falls into.
 CREATE OR REPLACE FUNCTION _slot_counts(terms sparsevec[]) RETURNS int[]
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
@@ -16,7 +17,7 @@ BEGIN
         GROUP BY s.slot ORDER BY s.slot);
 END $$;
 
--- Of each set the slots of its rarest words, as '17,4011'.
+-- The slots of the rarest words of each set, as '17,4011'.
 CREATE OR REPLACE FUNCTION _rare_slots(
     terms sparsevec[], term_counts int[], slot_counts int[], duplicate_at float8) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE

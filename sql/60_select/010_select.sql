@@ -1,15 +1,15 @@
 -- Chooses the lines of a block from scored candidates: MMR, near-duplicates, budget, in one pass.
 -- MMR (D0 3.1) orders the first mmr_lines by lambda * score - (1 - lambda) * Jaccard to the nearest
--- line chosen; the rest follows by score. A candidate as similar as duplicate_at to a line above is
--- left out, one that does not fit is skipped, its brief is used where only that fits. A bound kept
--- from earlier rounds and the sizes of the sets spare most comparisons; of a block of more than 300
--- lines only those are compared that share a rare word (4,100 lines in 0.25 s, where all pairs took
--- 2.7), unless there are no rare words.
--- Provenance: candidate makers[i] was derived from candidate sources[i] (0: from what is none). A
--- source whose derived memory is in the block says nothing new, nor does a derived memory all of
--- whose sources are.
--- outcome: NULL not reached, 0 over budget, -n candidate n says the same, else its place in the
--- block. chosen: candidates in order; a negative one stands with its brief.
+-- line chosen; the rest follows by score. A candidate that is as similar as duplicate_at to a line
+-- above is left out, one that does not fit is skipped, and if only its brief fits, that is used. A
+-- bound kept from earlier rounds and the sizes of the sets save most comparisons. In a block of
+-- more than 300 lines, only lines that share a rare word are compared (4,100 lines in 0.25 s; all
+-- pairs took 2.7), unless there are no rare words.
+-- Provenance: candidate makers[i] was derived from candidate sources[i] (0: from something that is
+-- not a candidate). A source whose derived memory is in the block says nothing new; neither does a
+-- derived memory whose sources are all there.
+-- outcome: NULL not reached, 0 over budget, -n candidate n says the same, otherwise the place in
+-- the block. chosen: candidates in order; a negative one is shown by its brief.
 CREATE OR REPLACE FUNCTION _select(
     scores float8[], groups smallint[], costs float8[], brief_costs float8[], terms sparsevec[],
     term_counts int[], group_costs float8[], smallest float8, mmr_lambda float8, mmr_lines int,
@@ -20,8 +20,8 @@ CREATE OR REPLACE FUNCTION _select(
 AS $$
 DECLARE
     n CONSTANT int := coalesce(cardinality(scores), 0);
-    -- By candidate: with how many lines it was compared, its overlap with the nearest of them, and
-    -- the most its MMR can be (divided by lambda: score - (1 - lambda) / lambda * Jaccard).
+    -- Per candidate: how many lines it was compared with, its overlap with the nearest of them, and
+    -- the upper bound of its MMR (divided by lambda: score - (1 - lambda) / lambda * Jaccard).
     -- Overlap is |A & B| / (|A| + |B|), negative as <#> gives it.
     compared int[];
     nearest float8[];
@@ -35,8 +35,8 @@ DECLARE
     its_size float8;
     slack float8;
     place int;
-    -- Of a large block: of each candidate the slots of its rarest words, the last entry of each
-    -- slot, and of each entry the line it stands for and the entry of that slot before.
+    -- For a large block: the slots of the rarest words of each candidate, the last entry of each
+    -- slot, and for each entry the line it stands for and the entry of that slot before it.
     known int;
     up_to int;
     slot_counts int[];
@@ -52,7 +52,7 @@ DECLARE
     walked int;
     twin int;
     j int;
-    -- Of each maker its first pair.
+    -- The first pair of each maker.
     first_pairs int[];
     first_pair int;
 BEGIN
@@ -87,7 +87,7 @@ BEGIN
                 END LOOP;
             END IF;
 
-            -- What the block would cost with it, with its brief where it is too long.
+            -- What the block would cost with it, or with its brief if it is too long.
             whole := spent + group_costs[groups[pick]] + costs[pick];
             place := pick;
             IF whole > budget THEN
@@ -183,7 +183,7 @@ BEGIN
             chosen[k] := place;
             spent := whole;
             outcome[pick] := k;
-            -- Its heading stands from now on.
+            -- Its heading is in the block from now on.
             group_costs[groups[pick]] := 0;
             sizes[k] := greatest(its_size, 1::float8);
             EXIT candidates WHEN k >= line_limit OR spent + smallest > budget;

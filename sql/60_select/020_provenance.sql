@@ -1,5 +1,5 @@
 -- Which candidates were derived from which: places in the list of candidates, for _select. A source
--- that is no candidate has place 0.
+-- that is not a candidate has place 0.
 CREATE OR REPLACE FUNCTION _provenance(
     user_id text, ids bigint[], OUT makers int[], OUT sources int[])
     LANGUAGE plpgsql STABLE

@@ -1,10 +1,10 @@
--- Lines under the day they are of, where the question asks for a time: "last Saturday" is an answer
--- only beside a date. A heading a day costs 11 tokens and a tenth of a point of evidence at 800
--- tokens, in questions that ask; with all questions it costs one point, a date before every line
--- 1.5 (scripts/bench/locomo.py).
+-- Groups lines under their day if the question asks for a time: "last Saturday" is an answer only
+-- next to a date. A heading per day costs 11 tokens, and a tenth of a point of evidence at 800
+-- tokens in questions that ask for a time. For all questions it costs one point, and a date before
+-- every line 1.5 (scripts/bench/locomo.py).
 
--- Whether a question wants it: in a mode with day_headings 'always', or 'asked' and it asks when or
--- names a time. recall, which knows both from before, does not ask here.
+-- Whether a question wants this: in a mode with day_headings 'always', or 'asked' if it asks when
+-- or names a time. recall already knows both and does not call this.
 CREATE OR REPLACE FUNCTION _wants_days(day_headings text, question text, at timestamptz)
     RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -14,9 +14,9 @@ CREATE OR REPLACE FUNCTION _wants_days(day_headings text, question text, at time
                                    false)
         ELSE false END;
 
--- The number of each candidate's heading among headings, with what they cost. Those are of kinds;
--- by day, the days of the candidates are added in their order, and only events keep the heading of
--- their kind.
+-- The number of each candidate's heading among headings, with what the headings cost. These are the
+-- headings of kinds. By day, the days of the candidates are appended in order, and only events keep
+-- the heading of their kind.
 -- Days are those of the session's time zone, as in _time_windows.
 CREATE OR REPLACE FUNCTION _line_groups(
     user_id text, model smallint, by_day boolean, ids bigint[], kinds smallint[],
@@ -39,7 +39,7 @@ BEGIN
     headings := headings || ARRAY(
         SELECT DISTINCT d COLLATE "C" AS day FROM unnest(days) AS d WHERE d IS NOT NULL
         ORDER BY day);
-    -- One day costs what another does.
+    -- Every day costs the same.
     costs := costs || array_fill(_token_cost('## 2025-01-01' || E'\n'),
                                  ARRAY[cardinality(headings) - kind_count]);
     groups := ARRAY(

@@ -1,5 +1,5 @@
--- What is wrong with the arguments of a recall, for people.
--- Called only when something is, so that a good call does not pay for the words.
+-- Says what is wrong with the arguments of a recall.
+-- It is called only if something is, so that a good call does not pay for the words.
 CREATE OR REPLACE FUNCTION _check_recall(
     mode text, budget int, query halfvec, dimensions int, at timestamptz)
     RETURNS void

@@ -1,4 +1,4 @@
--- What a block of memory has besides the lines: the words for nothing, and references.
+-- What a block of memory has besides its lines: the text for an empty block, and references.
 -- A reference is the id of the memory before its line, for an answer to cite (D4 4.2).
 CREATE OR REPLACE FUNCTION _empty_block(budget int, OUT block text, OUT tokens int)
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -9,7 +9,7 @@ BEGIN ATOMIC
           FROM (VALUES ('(no relevant memory)')) AS n (words)) AS e;
 END;
 
--- Of an event there is none: its id is negative.
+-- An event has no reference: its id is negative.
 CREATE OR REPLACE FUNCTION _reference(id bigint) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN id > 0 THEN '[' || id || '] ' ELSE '' END;
@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION _reference_cost(id bigint) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _token_cost(_reference(id));
 
--- What a line costs of which this is the cost without its reference.
+-- The cost of a line with its reference, from its cost without.
 CREATE OR REPLACE FUNCTION _cited_cost(cost float8, id bigint, citing boolean) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN cost + CASE WHEN citing THEN _reference_cost(id) ELSE 0::float8 END;

@@ -1,12 +1,12 @@
 -- One recall of one user, from question to block: settings, words, candidates, selection, text.
--- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole
--- beside the user's rows. No vector is '[65504]', no text and no session are '', as_of 'infinity'
--- is live: all that is active, aged to now. One statement a step: each costs 10-20 µs besides its
--- rows. A user with indexes of his own (number > 0) has only those memories compared that they find
--- (_near_rows).
--- Literals have the type of what they meet: for float8 <= int the parser loads and tries all the
--- operators called <=, which made the first call on a connection 6 % slower.
--- random_page_cost: where one user fills the table in order, the planner would rather read and sort
+-- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole on
+-- the node of the user's rows. No vector is '[65504]', no text and no session are '', and as_of
+-- 'infinity' is live: everything active, with ages as of now. One statement per step, because each
+-- costs 10-20 µs on top of its rows. For a user with indexes of their own (number > 0), only the
+-- memories that these find are compared (_near_rows).
+-- Literals have the type of what they are compared with: for float8 <= int the parser loads and
+-- tries all operators called <=, which made the first call on a connection 6 % slower.
+-- random_page_cost: if one user fills the table in order, the planner would rather read and sort
 -- the table than read the covering index (1.4 times as slow at 11,000 memories).
 -- extra_float_digits: weights of words become a vector by way of their text.
 CREATE OR REPLACE FUNCTION _recall(
@@ -69,7 +69,7 @@ DECLARE
     place int;
     line text;
 BEGIN
-    -- The settings of the mode, and what the statistics say of the user.
+    -- The settings of the mode, and what the statistics say about the user.
     SELECT m.vector_weight / (m.vector_weight + m.word_weight) AS vector_share, m.threshold,
            _candidate_limit(m.candidate_limit, budget) AS candidate_limit,
            coalesce(m.line_limit + m.extra_lines, 2147483647) AS line_limit,
@@ -112,7 +112,7 @@ BEGIN
     THEN
         PERFORM _check_recall(mode, budget, query, setup.dimensions, at);
     END IF;
-    -- Apart, since an expression with a SELECT is planned, and started, where it is evaluated.
+    -- On its own, since an expression with a SELECT is planned, and started, where it is evaluated.
     IF session_id <> '' THEN
         setup.memory_on := setup.memory_on AND NOT EXISTS (
             SELECT FROM session AS s
@@ -126,8 +126,8 @@ BEGIN
         RETURN;
     END IF;
 
-    -- What few recalls need stands behind a condition: beside what it does, an expression that is
-    -- evaluated costs 1.3 µs in every transaction and 30 µs at the first call.
+    -- What few recalls need is behind a condition: apart from what it does, evaluating an
+    -- expression costs 1.3 µs in every transaction and 30 µs at the first call.
     vector_share := setup.vector_share;
     by_day := setup.day_headings = 'always';
     IF query_text <> '' THEN
@@ -137,9 +137,9 @@ BEGIN
             features := features || setup.when_feature;
             by_day := setup.day_headings <> 'never';
         END IF;
-        -- Each word weighs its idf, the weights of all sum to 1 (as _weigh makes them): step by
-        -- step, since as one expression this took twice as long. Words of synonyms the user has,
-        -- more than 96 and newer memories are left to _question.
+        -- Each word weighs its idf, and the weights sum to 1 (as _weigh makes them). This is done
+        -- step by step, since as one expression it took twice as long. Synonyms whose words the
+        -- user has, more than 96 words, and newer memories are left to _question.
         IF setup.expanding IS NOT NULL AND length(query_text) <= 1000 THEN
             FOREACH word IN ARRAY tokens(query_text) LOOP
                 asked := asked || _term(word);
@@ -165,7 +165,7 @@ BEGIN
                         || coalesce(idfs[i] / whole, setup.name_boost * _feature_scale()
                                                      / (cardinality(known) - known_words));
                 END LOOP;
-                -- A memory that is not counted yet may have the others.
+                -- A memory that is not counted yet may have the other words.
                 IF setup.number > 0 AND cardinality(asked) > known_words THEN
                     features := features || (
                         SELECT string_agg(',' || u || ':' || unknown_idf / whole, '')
@@ -207,7 +207,7 @@ BEGIN
             END IF;
         END IF;
     END IF;
-    -- Profile, what may not become a line, and the slower roads.
+    -- The profile, what may not become a line, and the slower paths.
     IF uncounted OR NOT setup.usual THEN
         IF as_of <> 'infinity' OR setup.profile_cost > budget::float8 THEN
             SELECT f.* INTO setup.profile_text, setup.profile_cost, setup.except_ids
@@ -217,7 +217,7 @@ BEGIN
             expired := ARRAY(
                 SELECT v.memory_id FROM memory AS v
                 WHERE v.user_id = _recall.user_id AND v.valid_until <= at AND v.status = 'active');
-            -- The profile was made before one of its goals was over.
+            -- The profile was made before one of its goals ended.
             IF setup.except_ids && expired AND as_of = 'infinity' THEN
                 SELECT f.* INTO setup.profile_text, setup.profile_cost, setup.except_ids
                 FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
@@ -228,7 +228,7 @@ BEGIN
             setup.fast := false;
         END IF;
         IF NOT setup.fast OR setup.turns AND setup.number > 0 THEN
-            -- No variable of type mode: to declare it takes 2 % of the first call.
+            -- No variable of type mode: declaring it takes 2 % of the first call.
             SELECT _asked_keywords(_recall.user_id, query_text, as_of) INTO keywords
             FROM mode AS m WHERE m.name = _recall.mode AND m.keyword_weight > 0;
             IF setup.number > 0 THEN
@@ -240,8 +240,8 @@ BEGIN
             END IF;
         END IF;
     END IF;
-    -- A conversation: every memory is scored where it lies in the index, in the order of its turns.
-    -- Rows out of the index cost a sort, so they are looked for only where there are some. Settings
+    -- A conversation: every memory is scored where it is in the index, in the order of its turns.
+    -- Rows outside the index cost a sort, so they are looked for only if there are some. Settings
     -- that every row needs are read once, by a SELECT.
     IF setup.turns AND setup.fast THEN
         IF setup.none_wide AND uncounted IS NOT TRUE THEN
@@ -293,9 +293,9 @@ BEGIN
     END IF;
     LOOP
         IF setup.fast AND NOT setup.turns AND setup.none_wide AND uncounted IS NOT TRUE THEN
-            -- Every memory of the user is scored where it lies in the index; the best leave it.
-            -- In one order in the arms and outside (NULLS LAST), so that they are merged; else the
-            -- planner sorts three times.
+            -- Every memory of the user is scored where it is in the index; only the best leave it.
+            -- The arms and the outside have the same order (NULLS LAST), so that they are merged;
+            -- otherwise the planner sorts three times.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -332,7 +332,8 @@ BEGIN
                 LIMIT setup.candidate_limit
             ) AS c;
         ELSIF setup.turns AND setup.fast THEN
-            -- The best with their neighbours' share; what leaked over the end of a session is out.
+            -- The best with their neighbours' share; what leaked across the end of a session is
+            -- out.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -369,7 +370,7 @@ BEGIN
                             OFFSET 0
                         ) AS e
                     ) AS g
-                    -- What may not become a line lends to those beside it all the same.
+                    -- A memory that may not become a line still lends to its neighbours.
                     WHERE g.id <> ALL (setup.except_ids)
                     ORDER BY g.score DESC
                     FETCH FIRST (setup.candidate_limit) ROWS WITH TIES
@@ -429,8 +430,8 @@ BEGIN
                 LIMIT setup.candidate_limit
             ) AS c;
         ELSE
-            -- The same and the rows that fit no index entry, read from the table: an arm that finds
-            -- nothing takes 12 µs.
+            -- The same, plus the rows that fit no index entry, read from the table: an arm that
+            -- finds nothing takes 12 µs.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -511,8 +512,8 @@ BEGIN
             memory_ids := memory_ids || ids[abs(place)];
         END IF;
     END LOOP;
-    -- Lines stand under the heading of their kind or day, the best first; in modes with turns as
-    -- they were told: by days, which are numbered in their order, and of one day by ids.
+    -- Lines go under the heading of their kind or day, the best first. In modes with turns they are
+    -- in the order they were told: by days, which are numbered in order, and within a day by ids.
     printed := selection.chosen;
     IF setup.turns THEN
         SELECT coalesce(array_agg(c.place ORDER BY
@@ -534,7 +535,7 @@ BEGIN
                 FROM _known_then(_recall.user_id, setup.model_id, as_of, ids[place:place]) AS t
                 WHERE t.memory_id = ids[place] AND t.brief_cost <= brief_costs[place];
             END IF;
-            -- It was purged, or has a longer one, since the candidates were read.
+            -- Since the candidates were read it was purged, or got a longer line.
             IF line IS NULL THEN
                 memory_ids := array_remove(memory_ids, ids[place]);
                 CONTINUE;

@@ -1,6 +1,6 @@
--- Recall with what a client needs to cite and give feedback: block, ids of its memories, id of the
--- log row. memory_context calls _recall itself: PostgreSQL inlines an expression that gives text,
--- but not one that gives a record, and this call costs 0.03 ms more.
+-- Recall with what a client needs to cite memories and give feedback: block, ids of its memories,
+-- id of the log row. memory_context calls _recall itself: PostgreSQL inlines an expression that
+-- returns text, but not one that returns a record, and this call costs 0.03 ms more.
 CREATE OR REPLACE FUNCTION recall(
     query_vec halfvec DEFAULT NULL, mode text DEFAULT 'execute', budget int DEFAULT 800,
     query_text text DEFAULT NULL, user_id text DEFAULT NULL, session_id text DEFAULT NULL,

@@ -1,9 +1,10 @@
--- Why each memory is or is not in the block: the debugger's view of one recall, same arguments,
--- same arithmetic. Scores with _ranked and chooses with _select, as _recall does; it writes no log
--- row. only_memory is not called memory_id because a column of the result is.
+-- Why each memory is or is not in the block: the debugger's view of one recall, with the same
+-- arguments and the same arithmetic. It scores with _ranked and chooses with _select, as _recall
+-- does, and writes no log row.
+-- only_memory is not called memory_id because a column of the result is.
 
--- What to call the words and features of a question that a memory has: of each its name, its terms,
--- and the weight at which a memory is said to have it.
+-- What to call the words and features of a question that a memory has: for each its name, its
+-- terms, and the weight from which on a memory is said to have it.
 CREATE OR REPLACE FUNCTION _question_labels(
     user_id text, settings mode, query_text text,
     OUT labels text[], OUT terms sparsevec[], OUT sizes float8[])
@@ -30,7 +31,7 @@ BEGIN
     ) AS w;
 END $$;
 
--- Why a candidate was left out for one that was chosen; events have negative ids.
+-- Why a candidate was left out in favour of a chosen one; events have negative ids.
 CREATE OR REPLACE FUNCTION _repeats(user_id text, id bigint, chosen_id bigint) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -46,7 +47,7 @@ BEGIN
         CASE WHEN chosen_id > 0 THEN 'memory' ELSE 'event' END, abs(chosen_id));
 END $$;
 
--- Memories that no recall finds, and why: all, the newest so many, or one.
+-- Memories that no recall finds, and why: all, a number of the newest, or one.
 CREATE OR REPLACE FUNCTION _not_recalled(
     user_id text, model smallint, known_until timestamptz, most int, only_memory bigint)
     RETURNS TABLE (kind text, memory_id bigint, line text, reason text, importance float8)

@@ -1,5 +1,5 @@
--- Which words of a question to leave out before it is embedded: names, and words that stand in many
--- memories of the user, pull its vector towards all of them (2.2 points of evidence on LoCoMo).
+-- Which words of a question to leave out before it is embedded. Names, and words that occur in many
+-- memories of the user, pull its vector towards all of those (2.2 points of evidence on LoCoMo).
 -- They still count as words.
 CREATE OR REPLACE FUNCTION query_terms(
     query_text text, user_id text DEFAULT NULL, mode text DEFAULT 'conversation')
@@ -18,7 +18,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM _check_recall(mode, 1, NULL, NULL, now());
     END IF;
-    -- Words of the question as they stand, and what a token of them is in the memories.
+    -- Words of the question as written, and how often a token of them occurs in the memories.
     SELECT d.memories, d.df, u.tokens INTO counts
     FROM (SELECT ARRAY(
               SELECT t.token

@@ -1,6 +1,6 @@
 -- The text of a question to embed, without the words query_terms() leaves out.
 -- A question of nothing else stays as it is, and so does one of which only stop words would be
--- left: "When does the" is near to nothing.
+-- left: "When does the" is close to nothing.
 CREATE OR REPLACE FUNCTION embedding_text(
     query_text text, user_id text DEFAULT NULL, mode text DEFAULT 'conversation')
     RETURNS text

@@ -37,7 +37,8 @@ COMMENT ON FUNCTION mark_used(bigint, bigint[], text) IS
     'was. Errors: ME006 user, ME012 no such retrieval of this user.';
 
 -- The same for a recall that maintain has folded into an event; NULL: there is none. Ids stay text,
--- as they are stored: an application may have events of this type, whose ids are no numbers.
+-- as they are stored, because an application may have events of this type whose ids are not
+-- numbers.
 CREATE OR REPLACE FUNCTION _mark_used_event(
     user_id text, retrieval_id bigint, memory_ids bigint[]) RETURNS int
     LANGUAGE plpgsql

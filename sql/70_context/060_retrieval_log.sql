@@ -1,8 +1,9 @@
 -- The retrieval log: every recall with the payload D0 3.2 asks for.
--- A log row keeps the scores; their parts are worked out here, from the age of the memory then, for
--- the modes where the score is relevance x decay x weight (mode.fast); memory_explain has the rest.
--- The newest part is table retrieval (_kept_recalls); what maintain has folded stands among the
--- events of type memory_retrieval.
+-- A log row keeps the scores. Their parts are computed here, from the age of the memory at the
+-- time, for the modes in which score = relevance x decay x weight (mode.fast); memory_explain has
+-- the rest.
+-- The newest part is table retrieval (_kept_recalls); what maintain has folded is among the events
+-- of type memory_retrieval.
 CREATE OR REPLACE VIEW _kept_recalls WITH (security_invoker = true) AS
 SELECT r.user_id, r.retrieval_id, r.created_at,
        jsonb_build_object(
@@ -48,12 +49,12 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
                ELSE jsonb_build_object('as_of', r.as_of) END AS payload
 FROM retrieval AS r
 LEFT JOIN mode AS rules ON rules.name = r.mode
--- Of a large block the arrays lie out of the row: fetched once, and not for every line.
+-- In a large block the arrays are stored out of line: fetch them once, not for every line.
 CROSS JOIN LATERAL (SELECT r.ids || '{}' AS ids, r.kinds || '{}' AS kinds, r.score || '{}' AS score
                     OFFSET 0) AS whole;
 
--- Whether an event of type memory_retrieval is one of ours: an application may have its own. Key by
--- key, as a pattern over all keys took 88 µs an event, and this takes 6.
+-- Whether an event of type memory_retrieval is ours: an application may have its own. It looks key
+-- by key, because a pattern over all keys took 88 µs per event, and this takes 6.
 CREATE OR REPLACE FUNCTION _is_recall(payload jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN jsonb_typeof(payload) = 'object'
@@ -67,7 +68,7 @@ CREATE OR REPLACE FUNCTION _is_recall(payload jsonb) RETURNS boolean
                '|| @.elapsed_ms.type() != "null" && (@.elapsed_ms.type() '
                '!= "number" || @.elapsed_ms < 0 || @.elapsed_ms > 2147483647))')::jsonpath;
 
--- For who reads all of them, or several keys of each.
+-- For callers that read all of them, or several keys of each.
 CREATE OR REPLACE VIEW _all_recalls WITH (security_invoker = true) AS
 SELECT r.user_id, r.retrieval_id, r.created_at, r.payload
 FROM _kept_recalls AS r
@@ -76,8 +77,8 @@ SELECT e.user_id, _said_id(e.payload -> 'retrieval_id'), e.created_at, e.payload
 FROM event AS e
 WHERE e.type = 'memory_retrieval' AND _is_recall(e.payload);
 
--- The payload stands in the outermost list, so that the newest ten are sorted out before theirs are
--- put together.
+-- The payload is in the outermost list, so that the newest ten are sorted out before their payloads
+-- are built.
 CREATE OR REPLACE VIEW retrieval_log WITH (security_invoker = true) AS
 SELECT l.user_id, l.retrieval_id, l.created_at,
        CASE WHEN l.folded IS NULL

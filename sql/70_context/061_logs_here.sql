@@ -1,5 +1,6 @@
--- The logs of recalls and tools of a user, where there are any: a standby has nothing of unlogged
--- tables and does not even plan a statement that names one. For readers that are of use without.
+-- The logs of recalls and tools of a user, if there are any: a standby has nothing of unlogged
+-- tables and does not even plan a statement that names one. For readers that are useful without
+-- them.
 CREATE OR REPLACE FUNCTION _recalls_here(user_id text) RETURNS SETOF retrieval
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

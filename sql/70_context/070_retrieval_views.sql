@@ -1,7 +1,8 @@
 -- Questions people ask of the retrieval log (D0 3.2, D1 7, D2 6), one view each.
--- All see the newest recalls and the folded ones alike: in _all_recalls, or, where numbers are
--- enough, in _recall_figures, which leaves out what costs 75 µs a recall to put together. So do the
--- kinds: 5,000 recalls of 60 lines take 0.05 s of them, where the payloads take 5.
+-- All of them see the newest recalls and the folded ones alike: through _all_recalls, or, if
+-- numbers are enough, through _recall_figures, which leaves out what costs 75 µs per recall to
+-- build. The views of kinds use that too: 5,000 recalls of 60 lines take 0.05 s, where the payloads
+-- take 5.
 CREATE OR REPLACE VIEW kinds_injected WITH (security_invoker = true) AS
 SELECT l.user_id, l.mode, l.kind, sum(l.lines)::bigint AS lines,
        count(DISTINCT l.retrieval_id) AS recalls
@@ -41,7 +42,8 @@ SELECT e.user_id, e.payload ->> 'mode', (e.payload ->> 'injected_count')::float8
 FROM event AS e
 WHERE e.type = 'memory_retrieval' AND _is_recall(e.payload);
 
--- By user and mode, and with mode NULL of all modes together. What is not asked is not computed.
+-- By user and mode, and with mode NULL for all modes together. What is not asked for is not
+-- computed.
 CREATE OR REPLACE VIEW _recall_stats WITH (security_invoker = true) AS
 SELECT f.user_id, part.mode, count(*) AS recalls, avg(f.token_used::float8) AS token_used,
        avg(f.token_budget::float8) AS token_budget,

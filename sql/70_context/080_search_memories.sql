@@ -1,7 +1,7 @@
--- Search as an agent's tool (D2 3.1, 3.3): the best memories one by one, where recall gives one
--- block. Scores are those of _scored under settings of mode search; filters come before the limit,
--- so that total_found counts what passed them. Of a user with indexes of his own only those that
--- _pool finds are scored and counted. No budget, and no log row: call_tool logs.
+-- Search as an agent's tool (D2 3.1, 3.3): the best memories one by one, where recall returns one
+-- block. Scores are those of _scored under the settings of mode search. Filters come before the
+-- limit, so that total_found counts what passed them. For a user with indexes of their own, only
+-- the memories that _pool finds are scored and counted. No budget, and no log row: call_tool logs.
 CREATE OR REPLACE FUNCTION _check_search(
     query text, keywords text[], memory_types text[], time_from timestamptz,
     time_until timestamptz, max_results int, minimum float8, query_vec halfvec,
@@ -26,7 +26,7 @@ BEGIN
     END IF;
     SELECT array_agg(k.kind_id) INTO kinds
     FROM unnest(memory_types) AS t (name), _check_kind(t.name) AS k;
-    -- As they are stored: in lower case, as written or with full-width forms made plain.
+    -- As they are stored: in lower case, as written or with full-width forms converted.
     carried := ARRAY(SELECT DISTINCT f.form
                      FROM unnest(keywords) AS k (word),
                           _lower(btrim(k.word, E' \t\r\n')) AS w (word),
@@ -40,8 +40,8 @@ BEGIN
     END IF;
 END $$;
 
--- What mode search weighs, for one way of searching. With a vector the text part of D2's formula is
--- the mean of words and cosine; its shares, 40 % keywords, 40 % text, 20 % recency, stay. The
+-- What mode search weighs for one way of searching. With a vector, the text part of D2's formula is
+-- the mean of words and cosine; its shares (40 % keywords, 40 % text, 20 % recency) stay. The
 -- description of the row is the strategy that the answer names.
 CREATE OR REPLACE FUNCTION _search_settings(search_mode text, has_vector boolean) RETURNS mode
     LANGUAGE plpgsql STABLE
@@ -81,10 +81,10 @@ BEGIN
     RETURN settings;
 END $$;
 
--- The keywords of a query: those given and those that the rule for memories finds in it, as they
--- are written; a query of short words alone has its words. Those that are a keyword of no memory
--- are left out: they tell none from another, and the average over the words would sink for all.
--- With none left, the keyword part of the formula leaves its weight to the other parts.
+-- The keywords of a query: those given, and those found in it by the rule for memories, as they are
+-- written; a query of short words only has its words. Keywords that no memory has are left out:
+-- they do not tell one from another, and would lower the average over the words for all. If none is
+-- left, the keyword part of the formula gives its weight to the other parts.
 CREATE OR REPLACE FUNCTION _query_keywords(user_id text, query text, carried text[]) RETURNS text[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -96,7 +96,7 @@ BEGIN
     IF chosen = '{}' THEN
         chosen := _written_tokens(query);
     END IF;
-    -- One probe of the index for each form; _keyword_match would gather all memories of each word.
+    -- One probe of the index per form; _keyword_match would gather all memories of each word.
     RETURN ARRAY(
         SELECT w.word FROM unnest(chosen[:50]) AS w (word)
         WHERE EXISTS (
@@ -208,7 +208,7 @@ BEGIN
     RETURN jsonb_build_object(
         'total_found', found_number, 'results', hits,
         'search_strategy_used', settings.description, 'expanded_keywords', expanded)
-        -- What a lower minimum would find, for a model that decides whether to ask again.
+        -- What a lower minimum would find, so that a model can decide whether to ask again.
         || CASE WHEN found_number = 0 AND best IS NOT NULL
                 THEN jsonb_build_object('best_relevance', trim_scale(trunc(best::numeric, 9)))
                 ELSE '{}' END;
@@ -228,7 +228,7 @@ BEGIN
     RETURN QUERY SELECT r.* FROM jsonb_populate_recordset(of_all, answer -> 'results') AS r;
 END $$;
 
--- What call_tool answers; search_memories is the same as rows.
+-- What call_tool answers; search_memories returns the same as rows.
 CREATE OR REPLACE FUNCTION _search_memories_tool(
     query text, search_mode text DEFAULT 'hybrid', keywords text[] DEFAULT NULL,
     memory_types text[] DEFAULT NULL, time_from timestamptz DEFAULT NULL,

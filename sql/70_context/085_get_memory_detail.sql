@@ -1,6 +1,6 @@
--- One memory, whole: what a search result or a block shows the beginning of (D2 3.1.3).
--- A key is text, because ids pass 2^53 and JSON readers lose the last digits there. A model may
--- write it as the block does that shows references, [12], or #12. A model reads the answer, so of
+-- One memory in full: a search result or a block shows only its beginning (D2 3.1.3).
+-- A key is text, because ids exceed 2^53 and JSON readers lose the last digits there. A model may
+-- write it as a block with references shows it, [12], or as #12. A model reads the answer, so of
 -- the relations of a hub it has the strongest.
 CREATE OR REPLACE FUNCTION _check_key(key text, user_id text) RETURNS bigint
     LANGUAGE plpgsql STABLE

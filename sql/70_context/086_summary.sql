@@ -1,8 +1,8 @@
--- What a user's memory holds, in one row: D0's memory API (summary), and the share of memories that
--- can be found by vector and by keyword (D2 6.1 wants 95 % of them to have keywords). To count a
--- million memories takes 5 s, so of a user with indexes of his own it says what refresh_statistics
--- counted last. Without nested loops: all of it is read, and a plan for few memories would go
--- through the keywords once for each.
+-- What a user's memory contains, in one row: D0's memory API (summary), and the share of memories
+-- that can be found by vector and by keyword (D2 6.1 wants 95 % of them to have keywords). Counting
+-- a million memories takes 5 s, so for a user with indexes of their own it returns what
+-- refresh_statistics counted last. Without nested loops: everything is read, and a plan made for
+-- few memories would go through the keywords once for each.
 CREATE OR REPLACE FUNCTION _summary(
     owner text,
     OUT memories bigint, OUT by_kind jsonb, OUT by_status jsonb, OUT events bigint,

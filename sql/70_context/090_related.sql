@@ -1,6 +1,6 @@
--- Memories related to one memory, from every road there is: relations, shared entities, the turns
--- around it, and likeness: how relevant a memory would be if this one were the question. One row a
--- memory; of several reasons the strongest counts.
+-- Memories related to one memory, in every way there is: relations, shared entities, the turns
+-- around it, and likeness (how relevant a memory would be if this one were the question). One row
+-- per memory; of several reasons the strongest counts.
 CREATE OR REPLACE FUNCTION related(
     memory_id bigint, user_id text DEFAULT NULL, max_results int DEFAULT 10)
     RETURNS TABLE (related_id bigint, kind text, content text, strength float8, via text)
@@ -31,7 +31,7 @@ BEGIN
         SELECT v.memory_id FROM memory AS v
         WHERE v.user_id = owner AND v.valid_until <= now() AND v.status = 'active'
     )
-    -- A memory that has words and their synonyms would be above 1.
+    -- A memory that has both words and their synonyms would be above 1.
     SELECT m.memory_id, m.kind, _line(_said(m.content, m.speaker, m.position), 200),
            least(w.strength, 1::float8), w.via
     FROM (
@@ -57,7 +57,7 @@ BEGIN
              ORDER BY n.position DESC, n.memory_id DESC
              LIMIT 1)
             UNION ALL
-            -- Of two memories picked at random 1 in 20 is as alike as 0.38, every second as 0.22.
+            -- Of two random memories, 1 in 20 pairs is as alike as 0.38, every second as 0.22.
             (SELECT s.memory_id, s.alike, 'similar'
              FROM (
                  SELECT a.memory_id,

@@ -1,8 +1,8 @@
 -- The memories of a user as a person looks through them (SPEC 8, D4 4.1): filtered, sorted, page by
 -- page. Keyset paging, see _cursor. The plan is made for the arguments of each call: what is not
--- asked for vanishes from it, and the sort that is left is a plain column. Of a million memories
--- index memory_created (of rows behind -infinity, that is all) gives the newest 50 in 1.4 ms; other
--- sorts read all of them (400 ms), as a search for a word that none has (770 ms).
+-- asked for vanishes from it, and the remaining sort is a plain column. Of a million memories,
+-- index memory_created (of rows after -infinity, which is all) gives the newest 50 in 1.4 ms; other
+-- sorts read all of them (400 ms), as does a search for a word that none has (770 ms).
 CREATE OR REPLACE FUNCTION _check_statuses(status text[]) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT

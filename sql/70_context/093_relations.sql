@@ -1,6 +1,6 @@
--- What was said about how a memory bears on others, in both directions.
--- One step: what lies behind the other memory is the same question about that one, so a circle of
--- relations is no trap.
+-- What was recorded about how a memory relates to others, in both directions.
+-- One step only: what lies beyond the other memory is the same question about that one, so a cycle
+-- of relations is no trap.
 CREATE OR REPLACE FUNCTION relations(memory_id bigint, user_id text DEFAULT NULL)
     RETURNS TABLE (
         related_id bigint, direction text, type text, strength float8, kind text, content text,

@@ -1,7 +1,7 @@
 -- The numbers of a user's memory in one answer: D4 5.6 (totals and kinds), the metrics of D1 7 and
--- D2 6. A row a number: psql shows them below each other, jsonb_object_agg(name, value) makes one
--- object, and a number added later breaks no caller. All is counted at the call: 0.7 ms for a user
--- with messages only, 2 to 4 s for one with a million memories.
+-- D2 6. One row per number: psql lists them, jsonb_object_agg(name, value) makes one object, and a
+-- number added later breaks no caller. Everything is counted at the call: 0.7 ms for a user with
+-- messages only, 2 to 4 s for one with a million memories.
 CREATE OR REPLACE FUNCTION _rounded(value float8) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN to_jsonb(trim_scale(round(value::numeric, 3)));
@@ -41,7 +41,7 @@ BEGIN
              AS c (name, share);
 END $$;
 
--- From the logs of recalls and tools. They are unlogged, so a standby has none of them.
+-- From the logs of recalls and tools. They are unlogged, so a standby has neither.
 CREATE OR REPLACE FUNCTION _recall_stats_of(user_id text) RETURNS TABLE (name text, value jsonb)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
