@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict
 
-from .checks import (
-    check_json,
-)
+from .checks import check_json
 from .errors import SchemaMismatch
 from .vectors import VectorLike
 

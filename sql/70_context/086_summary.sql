@@ -65,7 +65,7 @@ CREATE OR REPLACE FUNCTION summary(
     OUT oldest timestamptz, OUT newest timestamptz, OUT top_keywords jsonb, OUT top_entities jsonb,
     OUT with_embedding float8, OUT with_keywords float8, OUT rolling_summary text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET extra_float_digits = 1
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -75,18 +75,12 @@ BEGIN
     SELECT p.rolling_summary, CASE WHEN p.ann > 0 THEN p.overview END
     INTO rolling_summary, counted
     FROM profile AS p WHERE p.user_id = owner;
-    SELECT s.memories, s.by_kind, s.by_status, s.events, s.oldest, s.newest, s.top_keywords,
-           s.top_entities, s.with_embedding, s.with_keywords
-    INTO memories, by_kind, by_status, events, oldest, newest, top_keywords,
-         top_entities, with_embedding, with_keywords
-    FROM (SELECT c.* FROM _summary(owner) AS c WHERE counted IS NULL
-          UNION ALL
-          SELECT r.*
-          FROM jsonb_to_record(counted) AS r (
-              memories bigint, by_kind jsonb, by_status jsonb, events bigint,
-              oldest timestamptz, newest timestamptz, top_keywords jsonb, top_entities jsonb,
-              with_embedding float8, with_keywords float8)
-          WHERE counted IS NOT NULL) AS s;
+    SELECT s.* INTO memories, by_kind, by_status, events, oldest, newest, top_keywords,
+                    top_entities, with_embedding, with_keywords
+    FROM jsonb_to_record(coalesce(counted, (SELECT to_jsonb(c) FROM _summary(owner) AS c))) AS s (
+        memories bigint, by_kind jsonb, by_status jsonb, events bigint, oldest timestamptz,
+        newest timestamptz, top_keywords jsonb, top_entities jsonb, with_embedding float8,
+        with_keywords float8);
 END $$;
 
 COMMENT ON FUNCTION summary(text) IS
