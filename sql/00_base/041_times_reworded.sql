@@ -1,4 +1,4 @@
--- Times that a question has in other words, in those _dates_written and _relative_written read:
+-- Times that a question has in other words, in those _dates_written and _times_from_now read:
 -- 国庆节 and 第三季度 as dates, 先週の金曜日 and 지난주 금요일 as 上周五. Given in simplified characters.
 -- Few expressions, each behind a look for a word of it: a connection keeps 32 of them. Where a word
 -- may be another (李国庆, 先周 in Chinese), what stands around it decides; feasts of the moon and the
@@ -64,12 +64,13 @@ END $$;
 
 CREATE OR REPLACE FUNCTION _japanese_times(content text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN _reworded(
-        content, '',
-        '{{一昨日,前天},{おととい,前天},{一昨年,前年},{おととし,前年},{昨年,去年},{昨日,昨天},{きのう,昨天},{今日,今天},{今朝,今早},'
+        regexp_replace(content, '(?<=[年月日])から([0-9]+[年月日](?:[0-9]+[月日])?)(?:まで)?', '到\1', 'g'),
+        '', '{{年から,年以来},{月から,月以来},{周から,周以来},{日から,日以来},{年まで,年为止},{月まで,月为止},{日まで,日为止},'
+        '{一昨日,前天},{おととい,前天},{一昨年,前年},{おととし,前年},{昨年,去年},{昨日,昨天},{きのう,昨天},{今日,今天},{今朝,今早},'
         '{先々周,上上周},{先先周,上上周},{先周,上周},{先々月,上上个月},{先先月,上上个月},{先月,上个月},{今周,本周},{今月,本月},{周间,周},'
         '{时间前,小时前},{か月,个月},{カ月,个月},{ヶ月,个月},{ケ月,个月},{月曜日,周一},{火曜日,周二},{水曜日,周三},{木曜日,周四},{金曜日,周五},'
         '{土曜日,周六},{日曜日,周日},{周の周,周},{周の末,周末}}');
@@ -82,10 +83,13 @@ CREATE OR REPLACE FUNCTION _korean_times(content text) RETURNS text
 AS $$
 BEGIN
     RETURN _reworded(
-        regexp_replace(content, '(?x) ([0-9]) \s? (개월|시간|년|월|일|주일?|달) \s? (전)?', '\1¶\2\3', 'g'),
+        regexp_replace(regexp_replace(content, '(?x) (?<= [년월일] ) 부터 \s?
+                           ( [0-9]+ \s? [년월일] (?: \s? [0-9]+ \s? [월일] )? ) (?: 까지 )?', '到\1', 'g'),
+                       '(?x) ([0-9]) \s? (개월|시간|년|월|일|주일?|달) \s? (전)?', '\1¶\2\3', 'g'),
         '', '{{¶개월전,个月前},{¶달전,个月前},{¶시간전,小时前},{¶년전,年前},{¶일전,天前},{¶주일전,周前},{¶주전,周前},{¶년,年},{¶월,月},'
-            '{¶일,日},{한 달 전,1个月前},{두 달 전,2个月前},{세 달 전,3个月前},{네 달 전,4个月前},{일주일 전,1周前},{그저께,前天},'
-            '{그제,前天},{어제,昨天},{오늘,今天},{지지난주,上上周},{지지난 주,上上周},{지난주,上周},{지난 주,上周},{지난달,上个月},'
+            '{¶일,日},{한 달 전,1个月前},{두 달 전,2个月前},{세 달 전,3个月前},{네 달 전,4个月前},{일주일 전,1周前},'
+            '{부터,以来},{까지,为止},{이전,之前},{이후,之后},{그저께,前天},{그제,前天},{어제,昨天},{오늘,今天},{지지난주,上上周},'
+            '{지지난 주,上上周},{지난주,上周},{지난 주,上周},{지난달,上个月},'
             '{지난 달,上个月},{지난해,去年},{재작년,前年},{작년,去年},{올해,今年},{이번 주,本周},{이번주,本周},{이번 달,本月},{이번달,本月},'
             '{월요일,周一},{화요일,周二},{수요일,周三},{목요일,周四},{금요일,周五},{토요일,周六},{일요일,周日},{上周말,上周末},{周 周,周},'
             '{周周,周}}');

@@ -4,6 +4,15 @@
 -- date), then its few words are read one by one. English is matched with every word in brackets,
 -- '<in><May><2023>', which needs no look-behind either.
 
+-- 五, 十, 二十三: 1 to 99; NULL for anything else.
+CREATE OR REPLACE FUNCTION _below_100(word text) RETURNS int
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE
+        WHEN length(word) = 1 OR strpos(word, '十') = length(word) - 1 OR word LIKE '_十' THEN nullif(
+            10 * CASE strpos(word, '十') WHEN 0 THEN 0 WHEN 1 THEN 1
+                                         ELSE strpos('一二三四五六七八九', left(word, 1)) END
+            + strpos('一二三四五六七八九', right(word, 1)), 0) END;
+
 -- The number a word stands for: digits, 五, 二十三, 二〇二三, three, a, few, March; else NULL.
 CREATE OR REPLACE FUNCTION _number(word text) RETURNS int
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -12,10 +21,7 @@ CREATE OR REPLACE FUNCTION _number(word text) RETURNS int
         WHEN translate(word, '0123456789', '') = '' THEN right(word, 9)::int
         WHEN length(word) = 4 AND translate(word, '〇零一二三四五六七八九', '') = '' THEN
             translate(word, '〇零一二三四五六七八九', '00123456789')::int
-        WHEN octet_length(word) > length(word) THEN array_position(
-            '{一,二,三,四,五,六,七,八,九,十,十一,十二,十三,十四,十五,十六,十七,十八,十九,二十,'
-            '二十一,二十二,二十三,二十四,二十五,二十六,二十七,二十八,二十九,三十,三十一}'::text[],
-            translate(word, '两几', '二四'))
+        WHEN octet_length(word) > length(word) THEN _below_100(translate(word, '两几', '二四'))
         ELSE coalesce(
             array_position('{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}'::text[],
                            left(lower(word COLLATE "C"), 3)),
@@ -26,16 +32,26 @@ CREATE OR REPLACE FUNCTION _number(word text) RETURNS int
                                          WHEN 'few' THEN 4 END)
     END;
 
--- lead: the word before the date, in lower case (since, last, 从), '' for none; 'since' also for 以来,
--- 到 also for the hyphen of "May 8-10". season: 1 spring to 4 winter. What the text leaves open is
--- NULL; 31 February is not sorted out here.
+-- Which word stands before a time that is found among the words, of those that open it to a side.
+CREATE OR REPLACE FUNCTION _word_before(words text, found text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN strpos(words, '<since>' || found) > 0 THEN 'since'
+                WHEN strpos(words, '<before>' || found) > 0 THEN 'before'
+                WHEN strpos(words, '<after>' || found) > 0 THEN 'after'
+                WHEN strpos(words, '<until>' || found) + strpos(words, '<till>' || found) > 0
+                THEN 'until' END;
+
+-- lead: the word before the date, in lower case (since, last, 从), '' for none; the same for a word
+-- behind it: 以来 is since, 之前 before. Two words of "since last summer", and "2 week before" with a
+-- number; 到 also for the hyphen of "May 8-10". season: 1 spring to 4 winter. What the text leaves
+-- open is NULL; 31 February is not sorted out here.
 CREATE OR REPLACE FUNCTION _dates_written(content text, this_year int)
     RETURNS TABLE (lead text, year int, month int, day int, season int)
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 2
     SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
-    words CONSTANT text :=
+    words text :=
         '<' || regexp_replace(content, '[^A-Za-z0-9/:%$#_-]+', '><', 'g') || '>';
     found text;
     word text COLLATE "C";
@@ -45,9 +61,29 @@ DECLARE
     counted boolean;
     year_word text;
 BEGIN
+    -- May to July, 2020-2022: the same with a "from".
+    IF words ~ '(<to>|<through>|-)(><)?<?(Ja|Fe|Ma|Ap|Ju|Au|Se|Oc|No|De|19|20)' THEN
+        words := regexp_replace(words, '(?xi) <
+            ( (?: january|february|march|april|may|june|july|august|september|october|november|
+                  december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec )
+              (?: >< [0-9]{1,2} (?: st|nd|rd|th )? )? (?: >< (?:19|20)[0-9]{2} )?
+            | (?:19|20)[0-9]{2} )
+            (?: - | ><->< | ><to>< | ><through>< )
+            (?= (?: january|february|march|april|may|june|july|august|september|october|november|
+                    december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|(?:19|20)[0-9]{2} ) > )
+            ', '<from><\1><to><', 'g');
+    END IF;
+    -- Two weeks before, the Sunday after: one word.
+    IF strpos(words, '><before><') + strpos(words, '><after><') > 0 THEN
+        words := regexp_replace(words, '(?xi) <
+            (?: ( [0-9]{1,2} | one | two | three | four | five | six | seven | eight | nine | ten |
+                  couple | few ) >< (?: of>< )? )?
+            (?: ( day | week | month | year ) s? | weekend | [a-z]+ day ) >< ( before|after ) >',
+            '<_\1_\2_\3>', 'g');
+    END IF;
     FOR found IN SELECT f[1] FROM regexp_matches(words, '(?xi)
         (?: < (?: in|on|of|since|during|until|till|by|before|after|around|from|between|and|to|
-                  through|last|this|past|the|year ) > )?
+                  through|last|this|past|the|year | _[0-9a-z_]+ ) > )?
         (?: <the> )?
         < (?: (?: early|mid|late|end|start|beginning|middle|month ) (?: > (?: <of> )? < | - ) )?
         (?:
@@ -83,6 +119,10 @@ BEGIN
                 numbers := numbers || rtrim(split_part(word, 't', 1), 'sndrh')::int;
             ELSIF word = 'year' AND before IN ('last', 'this') THEN
                 year := this_year - (before = 'last')::int;
+            ELSIF left(word, 1) = '_' THEN
+                lead := concat_ws(' ', coalesce(_number(split_part(word, '_', 2)), 1),
+                                  coalesce(nullif(split_part(word, '_', 3), ''), 'week'),
+                                  split_part(word, '_', 4));
             ELSIF word IN ('spring', 'summer', 'autumn', 'fall', 'winter')
                   OR _number(word) IS NOT NULL
             THEN
@@ -94,6 +134,12 @@ BEGIN
             END IF;
             before := word;
         END LOOP;
+        IF lead = 'last' AND year IS NULL THEN
+            lead := coalesce(_word_before(lower(words COLLATE "C"), lower(found COLLATE "C"))
+                             || ' last', lead);
+        ELSIF lead = 'from' AND strpos(words, found || '<onward') > 0 THEN
+            lead := 'since';
+        END IF;
         season := array_position('{spring,summer,fall,winter}'::text[],
                                  replace(name, 'autumn', 'fall'));
         month := CASE WHEN season IS NULL THEN _number(name) END;
@@ -134,22 +180,28 @@ BEGIN
     END IF;
     FOR found IN SELECT f[1] FROM regexp_matches(content, '(?x)
         (?: 从|自|到|至|在|上|这 )? 个? \s?
-        (?: (?: (?: [0-9]+ \s? 年 | [〇零一二三四五六七八九]{4}年 | 去年 | 今年 | 前年 ) \s? 的? \s? )?
+        (?: (?: (?: [0-9]+ \s? 年 | [〇零一二三四五六七八九]{4}年 | 去年 | 今年 | 大?前年 ) \s? 的? \s? )?
             (?: (?: [0-9]+ | [一二三四五六七八九十]+ ) \s? 月 (?! [饼球亮光租薪] ) 份?
                 (?: \s? (?: [0-9]{1,2} | [一二三四五六七八九十]+ ) \s? [日号] )?
               | [春夏秋冬] [天季] )
-        |   (?: [0-9]+ \s? 年 | [〇零一二三四五六七八九]{4}年 | 去年 | 今年 | 前年 ) (?! [前度级代] ) )
-        (?: \s? (?: 以来 | 至今 ) )?', 'g') AS f
+        |   (?: [0-9]+ \s? 年 | [〇零一二三四五六七八九]{4}年 | 去年 | 今年 | 大?前年 ) (?! [度级代] ) )
+        (?: \s? (?: 以来 | 以降 | 至今 | 开始 | 起 (?! [诉草因来点] ) | 为止 | [以之] [前后] (?! [0-9一二两三几] )
+                 | 前 (?! [0-9一二三四五六七八九十两几半后线端台者] ) | 后 (?! [半台端来期者] ) ) )?', 'g') AS f
         LIMIT 20
     LOOP
-        lead := CASE WHEN right(found, 2) IN ('以来', '至今') THEN 'since'
+        found := translate(found, ' 的份个', '');
+        lead := CASE WHEN right(found, 1) IN ('来', '降', '今', '始', '起') THEN 'since'
+                     WHEN right(found, 1) = '止' THEN 'until'
+                     WHEN right(found, 1) = '前' THEN 'before'
+                     WHEN right(found, 1) = '后' THEN 'after'
                      WHEN strpos('从自到至在上这', left(found, 1)) > 0 THEN left(found, 1)
                      ELSE '' END;
-        found := rtrim(ltrim(translate(found, ' 的份个', ''), '从自到至在上这'), '以来至今');
+        found := rtrim(ltrim(found, '从自到至在上这'), '以来降至今开始起为止之前后');
         year_word := CASE WHEN strpos(found, '年') > 0 THEN split_part(found, '年', 1) END;
         found := split_part('年' || found, '年', CASE WHEN year_word IS NULL THEN 2 ELSE 3 END);
         year := CASE year_word
             WHEN '今' THEN this_year WHEN '去' THEN this_year - 1 WHEN '前' THEN this_year - 2
+            WHEN '大前' THEN this_year - 3
             ELSE _number(year_word) END;
         IF length(year_word) = 2 AND found <> '' THEN
             year := year + 2000;

@@ -28,14 +28,31 @@ BEGIN
                 THEN tstzrange(start, start + interval '1 day') END;
 END $$;
 
+-- What lies on one side of a time: since it began, before it, after it, until it is over. What was
+-- two weeks before a day may also be told that day.
+CREATE OR REPLACE FUNCTION _beside(span tstzrange, lead text, at timestamptz) RETURNS tstzrange
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE
+        WHEN lead LIKE 'since%' THEN tstzrange(lower(span), greatest(at, lower(span)), '[]')
+        WHEN lead LIKE 'after%' THEN tstzrange(upper(span), greatest(at, upper(span)), '[]')
+        WHEN lead LIKE ANY ('{before%,until%,till%}'::text[]) THEN tstzrange(
+            make_timestamptz(1900, 1, 1, 0, 0, 0),
+            CASE WHEN lead LIKE 'before%' THEN lower(span) ELSE upper(span) END)
+        WHEN lead LIKE '% before' THEN tstzrange(
+            lower(span) - left(lead, -7)::interval, upper(span))
+        WHEN lead LIKE '% after' THEN tstzrange(
+            lower(span), least(upper(span) + left(lead, -6)::interval, greatest(at, upper(span))))
+        ELSE span END;
+
 -- A month or day without a year is that of the years the question names elsewhere, else of the ten
--- years up to now as far as they have begun; with "last" or "since", the latest.
+-- years up to now as far as they have begun; with "last", "since" or "after", the latest.
 CREATE OR REPLACE FUNCTION _calendar_spans(question text, at timestamptz) RETURNS tstzmultirange
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
     this_year CONSTANT int := date_part('year', at);
+    open CONSTANT text[] := '{since,after,before,until,till}';
     leads text[];
     years int[];
     months int[];
@@ -53,8 +70,10 @@ DECLARE
 BEGIN
     SELECT array_agg(d.lead), array_agg(d.year), array_agg(d.month), array_agg(d.day),
            array_agg(d.season),
-           array_agg(d.year) FILTER (WHERE d.year IS NOT NULL AND d.lead <> 'since'),
-           bool_or(d.year IS NULL AND d.lead NOT IN ('this', 'last', 'since', '上')),
+           array_agg(d.year) FILTER (WHERE d.year IS NOT NULL
+                                           AND split_part(d.lead, ' ', 1) <> ALL (open)),
+           bool_or(d.year IS NULL AND d.lead NOT IN ('this', 'last', 'since', 'after', '上')
+                   AND d.lead NOT LIKE '% last'),
            array_agg(d.lead IN ('到', '至') OR d.lead IN ('to', 'and', 'until', 'till', 'through')
                                               AND d.lead_before IN ('from', 'between', '从', '自'))
     INTO leads, years, months, days, seasons, named, without_year, closes
@@ -64,30 +83,30 @@ BEGIN
     FOR i IN 1..coalesce(cardinality(leads), 0) LOOP
         -- The year of "in 2022, in June", and the first end of "from May to July".
         CONTINUE WHEN without_year AND months[i] IS NULL AND seasons[i] IS NULL
-                      AND leads[i] <> 'since' OR closes[i + 1];
+                      AND split_part(leads[i], ' ', 1) <> ALL (open) OR closes[i + 1];
         newest := this_year - coalesce((seasons[i] = 4)::int, 0);
         of_years := CASE
             WHEN years[i] IS NOT NULL THEN ARRAY[years[i]]
-            WHEN leads[i] IN ('last', '上') THEN ARRAY[
+            WHEN leads[i] IN ('last', '上') OR leads[i] LIKE '% last' THEN ARRAY[
                 newest - (upper(_calendar_span(newest, months[i], days[i], seasons[i])) > at)::int]
             WHEN leads[i] IN ('this', '这') THEN ARRAY[
                 CASE WHEN date_part('month', at) < 3 THEN newest ELSE this_year END]
-            WHEN leads[i] = 'since' THEN ARRAY[
+            WHEN leads[i] IN ('since', 'after') THEN ARRAY[
                 this_year - (lower(_calendar_span(this_year, months[i], days[i], seasons[i]))
                              > at)::int]
             ELSE coalesce(named, ARRAY(SELECT generate_series(this_year - 9, this_year))) END;
         FOREACH of_year IN ARRAY of_years LOOP
             span := _calendar_span(of_year, months[i], days[i], seasons[i]);
             CONTINUE WHEN span IS NULL OR years[i] IS NULL AND lower(span) > at;
-            IF leads[i] = 'since' THEN
-                span := tstzrange(lower(span), greatest(at, lower(span)), '[]');
-            ELSIF closes[i] THEN
+            IF closes[i] THEN
                 from_span := _calendar_span(
                     coalesce(years[i - 1], of_year - (months[i - 1] > months[i])::int),
                     months[i - 1], days[i - 1], seasons[i - 1]);
                 IF lower(from_span) < upper(span) THEN
                     span := tstzrange(lower(from_span), upper(span));
                 END IF;
+            ELSE
+                span := _beside(span, leads[i], at);
             END IF;
             spans := spans + tstzmultirange(span);
         END LOOP;
@@ -108,7 +127,7 @@ DECLARE
     until timestamptz;
     spans tstzmultirange := '{}';
 BEGIN
-    FOR written IN SELECT r.* FROM _relative_written(question) AS r WHERE r.amount < 1000 LOOP
+    FOR written IN SELECT r.* FROM _times_from_now(question) AS r WHERE r.amount < 1000 LOOP
         step := CASE written.unit WHEN 'quarter' THEN interval '3 months'
                                   WHEN 'weekend' THEN interval '1 week'
                                   ELSE ('1 ' || written.unit)::interval END;
@@ -147,7 +166,7 @@ BEGIN
                                       ELSE step END;
         END CASE;
         IF start < until THEN
-            spans := spans + tstzmultirange(tstzrange(start, until));
+            spans := spans + tstzmultirange(_beside(tstzrange(start, until), written.lead, at));
         END IF;
     END LOOP;
     RETURN spans;

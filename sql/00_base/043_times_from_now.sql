@@ -10,10 +10,11 @@ CREATE OR REPLACE FUNCTION _unit(word text) RETURNS text
         WHEN '月' THEN 'month' WHEN '季度' THEN 'quarter' WHEN '年' THEN 'year'
         ELSE rtrim(word, 's') END;
 
--- which: ago, few (ago), past (up to now), last, this, on (the latest of that weekday).
--- amount: of units; weekday: 1 Monday to 7 Sunday, with unit week where the text says whose.
-CREATE OR REPLACE FUNCTION _relative_written(content text)
-    RETURNS TABLE (which text, amount int, unit text, weekday int)
+-- lead: since, before, after, until, or '' for none. which: ago, few (ago), past (up to now), last,
+-- this, on (the latest of that weekday). amount: of units; weekday: 1 Monday to 7 Sunday, with unit
+-- week where the text says whose.
+CREATE OR REPLACE FUNCTION _times_from_now(content text)
+    RETURNS TABLE (lead text, which text, amount int, unit text, weekday int)
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 2
     SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
@@ -35,18 +36,35 @@ BEGIN
             (?: < (?: [0-9]{1,3} | one | two | three | four | five | six | seven | eight | nine |
                       ten | eleven | twelve | couple | few ) > (?: <of> )? )?
             < (?: hour | day | weekend | week | month | quarter | year ) s? >
-        |   < (?: last | this | past | on ) >
+        |   <the> < (?: weekend | week | month | year ) > <before> <last>
+        |   < (?: last | this | past | on | since | after ) >
             < (?: mon | tues | wednes | thurs | fri | satur | sun ) day >', 'g') AS f
         LIMIT 20
     LOOP
+        -- The last week of July is not that before this one, nor the week before last summer.
+        CONTINUE WHEN left(found, 5) IN ('<last', '<this') AND strpos(words, found || '<of>') > 0
+                      OR right(found, 6) = '<last>' AND words LIKE ANY (ARRAY[
+                          '%' || found || '<week%', '%' || found || '<month>%',
+                          '%' || found || '<year>%', '%' || found || '<summer>%',
+                          '%' || found || '<winter>%', '%' || found || '<spring>%',
+                          '%' || found || '<fall>%', '%' || found || '<autumn>%']);
         parts := string_to_array(btrim(replace(found, '><of', ''), '<>'), '><');
         which := parts[1];
+        lead := coalesce(_word_before(words, found), '');
         amount := 1;
         unit := _unit(parts[cardinality(parts)]);
         weekday := array_position(
             '{monday,tuesday,wednesday,thursday,friday,saturday,sunday}'::text[], unit);
         IF weekday IS NOT NULL THEN
             unit := NULL;
+            IF which IN ('since', 'after') THEN
+                lead := which;
+                which := 'on';
+            END IF;
+        ELSIF unit = 'last' THEN
+            which := 'last';
+            amount := 2;
+            unit := _unit(parts[2]);
         ELSIF which = 'half' THEN
             which := 'ago';
             amount := 6;
@@ -64,7 +82,7 @@ BEGIN
             which := 'past';
             amount := _number(parts[2]);
         END IF;
-        CONTINUE WHEN unit = 'year' AND which IN ('last', 'this');
+        CONTINUE WHEN unit = 'year' AND which IN ('last', 'this') AND amount = 1;
         RETURN NEXT;
     END LOOP;
 
@@ -73,15 +91,30 @@ BEGIN
     END IF;
     FOR found IN
         SELECT f[1] FROM regexp_matches(content, '(?x)
-            大?前天 | 昨 [天日晚夜] | 今 [天日早晚晨]
-        |   (?: 过去 | 最近 | 近 | 这 )? 的? \s?
+            (?: 大?前天 | 昨 [天日晚夜] | (?<! 年 | 年的 ) 今 [天日早晚晨] )
+            (?: 以来 | 至今 | 起 | 开始 | 为止 | [以之] [前后] )?
+        |   (?: 过去 | 最近 | 近 | 这 )? 的? \s? (?<! 月 | 月\s | [0-9一二三四五六七八九十] )
             (?: [0-9]+ | [一二三四五六七八九十百千]+ | 两 | 几 ) \s? 个? \s?
-            (?: 小时 | 天 | 日 | 周 | 星期 | 礼拜 | 月 | 季度 | 年 ) (?: [以之]? 前 )?
+            (?: 小时 | 天 | 日 | 周 | 星期 | 礼拜 | 月 | 季度 | 年 ) (?: [以之]? 前 (?! 后 ) )?
         |   (?: 每 | 上+ | 下+ | 这 | 本 )? 个? (?: 周末 | 周 | 星期 | 礼拜 | 月 | 季度 )
-            (?: [一二三四五六1-7] | 日 (?! [程常] ) | 天 (?! 气 ) )?', 'g') AS f
+            (?: [一二三四五六1-7] | 日 (?! [程常] ) | 天 (?! 气 ) )?
+            (?: 以来 | 至今 | 起 | 开始 | 为止 | [以之] [前后] )?', 'g') AS f
         LIMIT 20
     LOOP
+        -- 三月前 is before March, 三个月前 three months ago.
+        CONTINUE WHEN found LIKE '%月%前' AND strpos(found, '个') = 0
+                      AND strpos('0123456789一二三四五六七八九十', left(found, 1)) > 0;
         found := translate(found, ' 的个', '');
+        lead := CASE WHEN right(found, 1) IN ('来', '始', '起') OR right(found, 2) = '至今'
+                     THEN 'since'
+                     WHEN right(found, 1) = '止' THEN 'until'
+                     WHEN right(found, 1) = '后' THEN 'after'
+                     WHEN right(found, 1) = '前' AND strpos('大昨今上这本周星礼', left(found, 1)) > 0
+                     THEN 'before'
+                     ELSE '' END;
+        IF lead <> '' THEN
+            found := rtrim(found, '以来至今起开始为止之前后');
+        END IF;
         amount := 1;
         weekday := NULL;
         IF strpos('大前昨今', left(found, 1)) > 0 THEN
