@@ -165,6 +165,7 @@ def test_what_else_takes_a_connection_does_not_mind_either(
     assert done.records["memory"] == 1
 
 
+@pytest.mark.once
 def test_the_search_path_is_neither_needed_nor_changed(empty_db: psycopg.Connection) -> None:
     empty_db.execute('CREATE SCHEMA "odd %s"')
     empty_db.execute('CREATE EXTENSION vector SCHEMA "odd %s"')

@@ -21,6 +21,8 @@ def _refusal(conn, tree) -> MigrationError:
 def owned(server):
     """A database that was installed by its owner, who has no other rights; how he connects to it.
 
+    The tablespace of the database he calls the default one: a partitioned table refuses to be told.
+
     Its tests maintain it, attach a table and, the last, take memoir away again.
     """
     address = {"host": server.host, "port": server.port}
@@ -30,7 +32,7 @@ def owned(server):
         admin.execute("CREATE DATABASE owned OWNER owner")
         with psycopg.connect(**{**as_owner, "user": server.user}) as superuser:
             superuser.execute("CREATE EXTENSION vector")
-        with psycopg.connect(**as_owner) as conn:
+        with psycopg.connect(**as_owner, options="-c default_tablespace=pg_default") as conn:
             assert migrations.up(conn)
         yield as_owner
         admin.execute("DROP DATABASE owned")
@@ -64,11 +66,6 @@ def test_he_attaches_a_table_of_his_own_with_names_that_need_quotes(owner):
 def test_he_takes_away_what_he_installed(owner):
     assert migrations.down(owner, 0)
     assert owner.execute("SELECT to_regnamespace('memoir')").fetchone() == (None,)
-
-
-def test_the_tablespace_of_the_database_may_be_the_default_one(empty_db):
-    empty_db.execute("SET default_tablespace = pg_default")
-    assert migrations.up(empty_db)
 
 
 def test_without_the_right_to_create_pgvector_the_command_is_named(owner_db, tree):
