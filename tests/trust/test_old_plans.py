@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
+from tests.databases import database
 from tests.everything import READS, make_world
 from tests.rows import call, remember, store, value
 
@@ -18,20 +20,39 @@ def plan_for_few(conn):
     conn.execute(f"ANALYZE {value(conn, tables)}; SET plan_cache_mode = force_generic_plan")
 
 
-def test_no_function_reads_a_table_again_for_every_row(db):
-    make_world(db)
-    plan_for_few(db)
+@pytest.fixture(scope="module")
+def small(installed):
+    """The name of a database with few rows."""
+    with database(installed, "small") as address:
+        with psycopg.connect(**address, autocommit=True) as conn:
+            make_world(conn)
+            plan_for_few(conn)
+        yield "small"
+
+
+@pytest.fixture
+def world(installed, small):
+    """A connection to a copy of it, whose plans are kept."""
+    kept = "-c plan_cache_mode=force_generic_plan"
+    with (
+        database(installed, "grown", of=small) as address,
+        psycopg.connect(**address, options=kept, autocommit=True) as conn,
+    ):
+        yield conn
+
+
+def test_no_function_reads_a_table_again_for_every_row(world):
     for statement in READS.values():
-        db.execute(statement)
+        world.execute(statement)
     read = {}
-    with db.transaction():
-        store(db, ({"content": f"note {n} of the house"} for n in range(300)))
+    with world.transaction():
+        store(world, ({"content": f"note {n} of the house"} for n in range(300)))
         logged = "SELECT memoir.recall(query_text => 'note ' || n) FROM generate_series(1, 20) AS n"
-        db.execute(logged)
+        world.execute(logged)
         for name, statement in READS.items():
-            before = value(db, READ)
-            db.execute(statement)
-            read[name] = value(db, READ) - before
+            before = value(world, READ)
+            world.execute(statement)
+            read[name] = value(world, READ) - before
     # 300 rows read for each of them are 90,000.
     assert {name: rows for name, rows in read.items() if rows > 30_000} == {}
 
@@ -68,13 +89,13 @@ def test_what_hangs_on_a_memory_is_found_by_index_when_a_user_is_purged(db, dele
         "mention(3, 'Bergen')",
     ],
 )
-def test_what_a_row_hangs_on_is_found_by_index_when_many_are_stored(db, first):
-    make_world(db)
-    plan_for_few(db)
-    db.execute(f"SELECT memoir.{first}")
+def test_what_a_row_hangs_on_is_found_by_index_when_many_are_stored(world, first):
+    world.execute(f"SELECT memoir.{first}")
     given = {"keywords": ["house"], "sources": [5]}
-    with db.transaction():
-        before = value(db, f"{SCANS} AND relname = 'memory'")
-        ids = store(db, ({"content": f"note {n} of the house", **given} for n in range(ROWS)))
-        db.execute("SELECT memoir.mention(id, 'Ada') FROM unnest(%s::bigint[]) AS id", (ids[:40],))
-        assert value(db, f"{SCANS} AND relname = 'memory'") - before < 40
+    with world.transaction():
+        before = value(world, f"{SCANS} AND relname = 'memory'")
+        ids = store(world, ({"content": f"note {n} of the house", **given} for n in range(ROWS)))
+        world.execute(
+            "SELECT memoir.mention(id, 'Ada') FROM unnest(%s::bigint[]) AS id", (ids[:40],)
+        )
+        assert value(world, f"{SCANS} AND relname = 'memory'") - before < 40
