@@ -42,8 +42,8 @@ def become(
     """The connection of ``tx`` as one of the roles, for a user; a role None: its owner again."""
 
     def switch(role: str | None, user: str = "") -> psycopg.Connection:
-        tx.execute("RESET ROLE" if role is None else f"SET LOCAL ROLE {logins(role)}")
-        tx.execute("SELECT set_config('memoir.user_id', %s, true)", (user,))
+        both = "SELECT set_config('role', %s, true), set_config('memoir.user_id', %s, true)"
+        tx.execute(both, ("none" if role is None else logins(role), user))
         return tx
 
     return switch
