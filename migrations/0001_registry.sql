@@ -1,5 +1,5 @@
 -- Configuration: small tables without user_id, the same for every user of the database.
--- A number of the documents stands here once, as a row (0002_seed.sql); code only reads it.
+-- Each number of the documents is here once, as a row (0002_seed.sql); code only reads it.
 
 CREATE TABLE setting (
     name text PRIMARY KEY,
@@ -38,7 +38,7 @@ COMMENT ON COLUMN embedding_model.text_limit IS
 
 CREATE TABLE kind (
     kind_id smallint PRIMARY KEY CONSTRAINT kind_id_is_1_to_62 CHECK (kind_id BETWEEN 1 AND 62),
-    -- As they are looked up: Task is task.
+    -- In the form in which they are looked up: Task is task.
     name text NOT NULL UNIQUE CONSTRAINT name_is_in_lower_case
         CHECK (name = lower(lower(name COLLATE "C") COLLATE "default")),
     aliases text[] NOT NULL DEFAULT '{}' CONSTRAINT aliases_are_in_lower_case
@@ -163,8 +163,8 @@ CREATE TABLE mode (
                                  AND answer_weight = 0 AND session_weight = 0 AND time_boost = 0))
     ) STORED,
     CONSTRAINT vector_or_word_weight_above_0 CHECK (vector_weight + word_weight > 0),
-    -- With what is greater or smaller a score is no number, at every recall. The name of a check is
-    -- its message.
+    -- Outside these bounds a score is not a number, at any recall. The name of a check is its
+    -- message.
     CONSTRAINT weights_are_0_or_1e_6_to_1e6 CHECK (
         least(nullif(vector_weight, 0), nullif(word_weight, 0), nullif(keyword_weight, 0),
               nullif(recency_weight, 0), nullif(importance_weight, 0), nullif(graph_weight, 0),

@@ -114,7 +114,7 @@ INSERT INTO mode (name, description, vector_weight, word_weight, candidate_limit
 INSERT INTO mode_weight (kind, mode, weight) VALUES ('fact', 'conversation', 1.2);
 
 -- The modes of the other documents: D1 4.1; D2 3.3 and 5.2; D3 4.3, 4.4; D4 5.3. They order by
--- score alone and know neither D0's events nor its profile.
+-- score alone and have neither D0's events nor its profile.
 INSERT INTO mode (name, description, vector_weight, word_weight, keyword_weight, recency_weight,
                   importance_weight, graph_weight, base_weight, interaction_weight,
                   priority_weight, importance_power, recency_power, recency_from, recency_rate,

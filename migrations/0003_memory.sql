@@ -1,8 +1,8 @@
--- The record (memory), its recall projection (trace) and what hangs on them. user_id leads every
--- key. Terms and vectors lie in the row: out of line (the default for vectors) an exact search is
--- 2-7x slower. Nothing else moves before a row fills a page; then the line does (compressed, or out
--- of line), and the vector last: of 1,536 dimensions never, of 3,072 beside some 230 words and
--- more, of 4,000 always.
+-- The record (memory), its recall projection (trace) and what belongs to them. user_id leads every
+-- key. Terms and vectors are stored in the row: out of line (the default for vectors), an exact
+-- search is 2-7x slower. Nothing else moves out before a row fills a page. Then the line does
+-- (compressed, or out of line), and the vector last: with 1,536 dimensions never, with 3,072 next
+-- to some 230 words or more, with 4,000 always.
 
 CREATE TABLE profile (
     user_id text PRIMARY KEY CHECK (btrim(user_id) <> '' AND length(user_id) <= 200),
@@ -55,10 +55,10 @@ COMMENT ON COLUMN profile.some_expire IS
     'Some counted memory has a valid_until; where none has, recall does not look for the expired.';
 
 -- The values that columns of memory and keyword may have. An expression in a CHECK of a table is
--- parsed again by every statement that writes, 5 % of the row of an attached table and 4 of a
--- remember(); that of a domain is parsed once a session. So one CHECK casts to domains, each named
--- as its column, for the error to name it. Literals have the column's own type: what is cast is
--- worked out again at every row.
+-- parsed again by every statement that writes, which is 5 % of the row of an attached table and 4 %
+-- of a remember(); that of a domain is parsed once a session. So one CHECK casts to domains, each
+-- named after its column, so that the error names it. Literals have the column's own type: a cast
+-- would be evaluated again for every row.
 CREATE DOMAIN memory_user_id AS text CHECK (btrim(VALUE) <> '' AND length(VALUE) <= 200);
 CREATE DOMAIN memory_importance AS float8 CHECK (VALUE BETWEEN '0' AND '1');
 CREATE DOMAIN memory_confidence AS float8 CHECK (VALUE BETWEEN '0' AND '1');
@@ -305,8 +305,8 @@ CREATE TABLE entity (
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (user_id, entity_id)
 );
--- The condition always holds: it keeps the foreign key of mention to the primary key. Where users
--- have hardly an entity each, it was checked by this index, and read all of the user's.
+-- The condition always holds. It keeps the foreign key of mention on the primary key: if users
+-- hardly have an entity each, it was checked by this index, which read all of the user's.
 CREATE UNIQUE INDEX entity_name ON entity (user_id, name_key, type) WHERE name_key IS NOT NULL;
 COMMENT ON TABLE entity IS 'People, products, places that memories mention.';
 
@@ -361,7 +361,7 @@ COMMENT ON COLUMN revision.run_id IS
 COMMENT ON COLUMN revision.undoes IS
     'The change that this one took back; 0: that the memory was added.';
 
--- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
+-- A role that does not own the tables sees no row until a policy (sql/95_access) allows it.
 ALTER TABLE profile ENABLE ROW LEVEL SECURITY;
 ALTER TABLE memory ENABLE ROW LEVEL SECURITY;
 ALTER TABLE trace ENABLE ROW LEVEL SECURITY;

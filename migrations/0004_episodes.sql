@@ -1,6 +1,6 @@
 -- Sessions and their messages (working memory), and events (episodic memory, recalled by time,
--- never by vector). Events are partitioned by time so that retention is a DROP; maintain adds
--- months ahead, the default takes the rest.
+-- never by vector). Events are partitioned by time, so that retention is a DROP. maintain adds
+-- months in advance; the default partition takes the rest.
 
 CREATE TABLE session (
     user_id text NOT NULL CHECK (btrim(user_id) <> '' AND length(user_id) <= 200),
@@ -41,8 +41,8 @@ COMMENT ON COLUMN message.data IS
     'What a turn is besides its text: tool, arguments, success, error, ... of a tool call.';
 COMMENT ON COLUMN message.private IS 'Said while memory was off: no memory is ever drawn from it.';
 
--- PostgreSQL refuses a partitioned table where default_tablespace names the tablespace of the
--- database, which is where it goes without that, too.
+-- PostgreSQL refuses a partitioned table if default_tablespace names the tablespace of the
+-- database, which is where it goes anyway.
 SELECT set_config('default_tablespace', '', true)
 FROM pg_database AS d JOIN pg_tablespace AS t ON t.oid = d.dattablespace
 WHERE d.datname = current_database() AND t.spcname = current_setting('default_tablespace');
@@ -71,7 +71,7 @@ COMMENT ON COLUMN event.source IS
     'The attached table or query (source.name) it is a row of, source_key which row: it follows '
     'that row.';
 
--- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
+-- A role that does not own the tables sees no row until a policy (sql/95_access) allows it.
 ALTER TABLE session ENABLE ROW LEVEL SECURITY;
 ALTER TABLE message ENABLE ROW LEVEL SECURITY;
 ALTER TABLE event ENABLE ROW LEVEL SECURITY;

@@ -1,7 +1,7 @@
 """`Memoir` and `AsyncMemoir`: memory for an agent, in its PostgreSQL.
 
 Their methods are written once, in `Recalling` and `Management`. The two differ only in how they
-carry a step out.
+carry out a step.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .steps import DEFAULT, Batch, Embed, EmbedderChoice, Plan
 
 T = TypeVar("T")
 
-# Memories a page that is read only to give them one by one.
+# Memories per page, where pages are read only to return memories one by one.
 _PAGE = 500
 
 Given = TypeVar("Given", psycopg.Connection[Any], psycopg.AsyncConnection[Any])
@@ -45,22 +45,24 @@ class Memoir(Recalling):
 
     Args:
         conn_or_dsn: a psycopg connection, whose transaction stays the caller's: it is never
-            committed or rolled back here. Or a connection string: an own connection is opened at
-            the first call, in autocommit. Default: ``MEMOIR_DSN``, else the embedded server of
-            the data directory, started when it is not running.
+            committed or rolled back here. Or a connection string: the client opens its own
+            connection at the first call, in autocommit. Default: ``MEMOIR_DSN``, else the
+            embedded server of the data directory, which is started if it is not running.
         user: whose memory; default: the setting ``memoir.user_id`` of the session, else "default".
-            A role that row-level security shows one user alone (memoir_reader, memoir_agent) is
-            shown this one, for the transaction of each call, where ``memoir.user_id`` is not set.
+            A role that row-level security shows only one user (memoir_reader, memoir_agent) is
+            shown this one, for the transaction of each call, if ``memoir.user_id`` is not set.
         embedder: makes vectors of texts; None recalls by words alone; default:
             `embedders.default_embedder`.
 
     Every method raises the classes of `errors` for what the database refuses, and psycopg's own
-    for what is not memoir's (a connection lost during the call; an own one that the server ended
-    before is opened anew). Threads may share a client; they take turns.
+    errors for the rest (such as a connection lost during the call). If the server has closed the
+    client's own connection between calls, it is opened again. Threads may share a client; they take
+    turns.
 
-    A call may be interrupted, by Ctrl-C or as a cancelled task: nothing of it is half done. Where
-    it sent several statements at once (as a role that is shown one user, or for gold sets and
-    sources) the connection is closed, since psycopg leaves it unusable; an own one is opened again.
+    A call may be interrupted, by Ctrl-C or as a cancelled task: nothing of it is half done. If it
+    sent several statements at once (as a role that is shown one user, or for gold sets and
+    sources), the connection is closed, since psycopg leaves it unusable; the client's own is opened
+    again.
     """
 
     def __init__(
@@ -100,14 +102,14 @@ class Memoir(Recalling):
             page = self.list_memories(page_size=_PAGE, after=page[-1].next, **filters)
 
     def wait_for(self, token: str, timeout: float = 1.0) -> bool:
-        """On a replica: wait until what a token speaks of can be read here.
+        """On a replica: wait until everything the token stands for can be read here.
 
         Args:
             token: of `written_at`, on the primary.
             timeout: seconds, 0..3600.
 
         Returns:
-            False when it is not here in time: read on the primary instead.
+            False if it is not here in time: read on the primary instead.
         """
         for pause in calls_replica.pauses(timeout):
             time.sleep(pause)
@@ -312,10 +314,10 @@ def _dsn_or_given(value: Any, kind: type[Given]) -> tuple[str | None, Given | No
 
 
 def _mind_a_pooler(conn: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], pid: int) -> None:
-    """Prepare nothing where a pooler answers, which gives out pids of its own.
+    """Prepare nothing if a pooler answers, which gives out pids of its own.
 
-    The next statement may go to another session: a name there is another client's statement. On the
-    server itself a recall is prepared: 6 % of its processor time.
+    The next statement may go to another session, where the same name is another client's statement.
+    On a direct connection a recall is prepared, which saves 6 % of its processor time.
     """
     if pid != conn.info.backend_pid:
         conn.prepare_threshold = None
@@ -347,7 +349,7 @@ def _carry_out(conn: psycopg.Connection[Any], step: Call[Any] | Batch) -> Any:
 
 @contextmanager
 def _in_the_name_of(conn: psycopg.Connection[Any], user: str) -> Iterator[None]:
-    """What is done within it the role does for this user; one that the caller named stays.
+    """Within it the role acts for this user; a user that the caller named stays.
 
     In a transaction of the client's own, or for this part of the caller's: nothing is left in the
     session, which a pooler may give to others.
@@ -405,7 +407,7 @@ async def _in_the_name_of_async(
 
 
 def _is_whole(conn: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
-    """Whether the caller's transaction goes on; one that failed forgets what was set in it.
+    """Whether the caller's transaction continues; one that failed forgets what was set in it.
 
     In a pipeline of the caller's its status comes later than the failure.
     """

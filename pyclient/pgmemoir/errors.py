@@ -79,7 +79,7 @@ class UnknownKind(MemoirError):
 
 
 class DimensionMismatch(MemoirError):
-    """A vector has another number of dimensions than this database holds."""
+    """A vector has a different number of dimensions from this database."""
 
     sqlstate = "ME003"
 
@@ -139,7 +139,7 @@ class NotFound(MemoirError):
 
 
 class NotInstalled(MemoirError):
-    """The schema ``memoir`` is missing, or of another version than this client."""
+    """The schema ``memoir`` is missing, or its version does not match this client."""
 
     sqlstate = "ME013"
 
@@ -163,7 +163,7 @@ class BadSource(MemoirError):
 
 
 class BadFile(MemoirError):
-    """A file cannot be read or written, or says what cannot be taken over."""
+    """A file cannot be read or written, or contains what cannot be stored."""
 
     sqlstate = "ME017"
 

@@ -1,4 +1,4 @@
-"""What `Memoir` and `AsyncMemoir` do with what is stored: look it through, change it, delete it."""
+"""What `Memoir` and `AsyncMemoir` do with what is stored: list it, change it, delete it."""
 
 from __future__ import annotations
 
@@ -108,13 +108,13 @@ _SET_SETTINGS = b"SELECT memoir.set_settings(%s::jsonb, user_id => %s::text)"
 
 
 class Management(Sessions):
-    """Methods to look through, change and delete what is stored, and for attached tables.
+    """Methods to list, change and delete what is stored, and for attached tables.
 
-    Where one takes several ids, one statement carries it out for all of them or for none.
+    If a method takes several ids, one statement carries it out for all of them or for none.
     """
 
     def cache_info(self) -> CacheInfo:
-        """How many questions found their vector kept: ``hit_rate`` is to be above 0.7 (D2 6).
+        """How often a question's vector was in the cache: ``hit_rate`` should be above 0.7 (D2 6).
 
         Not to be awaited.
         """
@@ -122,7 +122,7 @@ class Management(Sessions):
 
     @Method
     def memory_detail(self, key: Id) -> Call[Detail]:
-        """One memory, whole; `NotFound` when the user has none of that id."""
+        """One memory in full; `NotFound` if the user has none of that id."""
         text = str(key) if isinstance(key, int) else clean_text(key, "the key")
         return Call(_DETAIL, (text, self._user), one(Detail))
 
@@ -262,16 +262,16 @@ class Management(Sessions):
 
     @Method
     def undo(self, memory_id: Id, *, author: str = "user") -> Call[list[Undone]]:
-        """Take back the last change of a memory, with all that the same decision changed.
+        """Undo the last change of a memory, with all that the same decision changed.
 
-        Again, it takes back the one before; at last that the memory was added.
+        Called again, it undoes the change before; in the end the adding of the memory.
         """
         params = (checks.memory_id(memory_id), self._user, clean_text(author, "the author"))
         return Call(_UNDO, params, each(Undone))
 
     @Method
     def undo_run(self, run_id: Id, *, author: str = "user") -> Call[list[Undone]]:
-        """Take back all that one upkeep, or one call of `Memoir.apply_decisions`, changed."""
+        """Undo everything that one upkeep, or one call of `Memoir.apply_decisions`, changed."""
         params = (checks.memory_id(run_id), self._user, clean_text(author, "the author"))
         return Call(_UNDO_RUN, params, each(Undone))
 
@@ -279,14 +279,14 @@ class Management(Sessions):
     def supersede(
         self, memory_id: Id, by_id: Id, *, reason: str | None = None, author: str = "user"
     ) -> Call[None]:
-        """Say that memory ``by_id`` takes the place of ``memory_id``, which ends there."""
+        """Replace memory ``memory_id`` by ``by_id``: the one ends where the other begins."""
         ids = (checks.memory_id(memory_id), checks.memory_id(by_id))
         why = (clean_text(reason, "the reason"), self._user, clean_text(author, "the author"))
         return Call(_SUPERSEDE, (*ids, *why), nothing)
 
     @Method
     def confirm(self, *memory_ids: Id) -> Call[list[Remembered]]:
-        """Take up pending memories, all of them or none; decided about as by `remember`."""
+        """Accept pending memories, all of them or none; decided about as by `remember`."""
         return Call(_CONFIRM, (checks.memory_ids(memory_ids), self._user), each(Remembered))
 
     @Method
@@ -297,7 +297,7 @@ class Management(Sessions):
 
     @Method
     def purge(self, *memory_ids: Id, dry_run: bool = False) -> Call[list[Deleted]]:
-        """Delete memories for good, all of them or none, with everything that hangs on them.
+        """Delete memories for good, all of them or none, with everything that belongs to them.
 
         Args:
             memory_ids: memories of any status.
@@ -327,7 +327,7 @@ class Management(Sessions):
     def entities(
         self, search: str | None = None, *, page_size: int = 50, after: str | None = None
     ) -> Call[list[Entity]]:
-        """One page of who and what the memories mention, the most mentioned first.
+        """One page of the entities that memories mention, the most mentioned first.
 
         Args:
             search: every word of it is part of the name.
@@ -339,9 +339,9 @@ class Management(Sessions):
 
     @Method
     def stats(self) -> Call[dict[str, Any]]:
-        """The numbers of the memory by name, see ``memoir.stats``; None is not measured yet.
+        """Statistics of the memory by name, see ``memoir.stats``; None is not measured yet.
 
-        Its ``caches`` have one more, ``queries``: the vectors of questions this client keeps.
+        Its ``caches`` have one more entry, ``queries``: the vectors of questions this client keeps.
         """
         queries = self.cache_info()
 
@@ -359,7 +359,7 @@ class Management(Sessions):
 
     @Method
     def written_at(self) -> Call[str]:
-        """A token of all that is committed so far; ask on the primary, after the commit."""
+        """A token for everything committed so far; call it on the primary, after the commit."""
         return calls_replica.written_at()
 
     @Method
@@ -390,7 +390,7 @@ class Management(Sessions):
         user_id: str | None = None,
         **columns: Unpack[Columns],
     ) -> Call[str]:
-        """Make the rows of a table, view or query memories; its state.
+        """Make the rows of a table, view or query memories; returns its state.
 
         Args:
             name: of the source.
@@ -412,7 +412,7 @@ class Management(Sessions):
 
     @Method
     def detach_source(self, name: str, memories: str = "keep") -> Call[int]:
-        """End an attachment: keep, forget or purge its memories; how many there were."""
+        """End an attachment: keep, forget or purge its memories; returns how many there were."""
         return sources.detach(name, memories)
 
     @Method

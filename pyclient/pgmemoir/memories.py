@@ -1,4 +1,4 @@
-"""What methods about stored memories take and answer."""
+"""What methods about stored memories take and return."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Id = int | str
 
 @dataclass(frozen=True)
 class Listed:
-    """A row of a list of memories; ``next`` is where the list goes on behind it.
+    """A row of a list of memories; ``next`` is where the list continues after it.
 
     ``preview`` is the beginning as one line, ``origin`` who or what made it; ``access_count`` and
-    ``last_access`` tell how often it was recalled, as of the last upkeep.
+    ``last_access`` say how often and when it was last recalled, as of the last upkeep.
     """
 
     key: str
@@ -82,7 +82,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Undone:
-    """A memory of a change that was taken back: what was undone, and its status now."""
+    """A memory of a change that was undone: what was undone, and its status now."""
 
     memory_id: int
     action: str
@@ -118,7 +118,7 @@ class Related:
 
 @dataclass(frozen=True)
 class Entity:
-    """Who or what memories mention: how many, and when the latest of them was made."""
+    """A person or thing that memories mention: how many of them, and when the latest was made."""
 
     name: str
     type: str
@@ -160,10 +160,10 @@ class Filters(TypedDict, total=False):
 
 
 class Changes(TypedDict, total=False):
-    """What is changed of a memory; what is left out or None stays.
+    """What to change in a memory; what is left out or None stays.
 
-    An empty ``summary`` or ``subject`` is taken away, ``data`` replaces the old; ``lifetime`` is
-    core, working or temporary. ``vector`` replaces the embedder.
+    An empty ``summary`` or ``subject`` removes it, ``data`` replaces the old; ``lifetime`` is core,
+    working or temporary. ``vector`` is used instead of the embedder's.
     """
 
     content: str | None

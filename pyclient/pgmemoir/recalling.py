@@ -55,7 +55,7 @@ COUNT_FROM = 32
 
 
 class Recalling(Management):
-    """Methods to recall, remember, measure what is recalled, and take over rows of tables."""
+    """Methods to recall, remember, measure what is recalled, and take in rows of tables."""
 
     @Method
     def context(
@@ -87,11 +87,11 @@ class Recalling(Management):
 
         Args:
             query: the question; it is embedded unless ``vector`` is given.
-            mode: how it is weighted: a name in ``memoir.mode`` (plan, execute, debug, chat).
+            mode: how memories are weighted: a name in ``memoir.mode`` (plan, execute, debug, chat).
             budget: tokens, 1..100000.
             vector: the question as a vector, in the model that filled the database.
             session: the conversation it belongs to.
-            as_of: recall as it was then, without a time zone UTC; default now.
+            as_of: recall what was known then; UTC without a time zone; default now.
         """
         question = Question.of(query, vector, mode, budget, session, as_of)
         return self._recall(question)
@@ -132,7 +132,7 @@ class Recalling(Management):
         Args:
             query: what to look for; may be "" when ``keywords`` are given.
             search_mode: semantic, keyword or hybrid.
-            keywords: exact filter: a memory must carry one of them.
+            keywords: exact filter: a memory must have one of them.
             memory_types: only these kinds.
             time_from, time_until: only memories of this time, without a time zone UTC.
             max_results: 1..20.
@@ -169,7 +169,7 @@ class Recalling(Management):
     def call_tool(
         self, name: str, arguments: dict[str, Any] | str | None = None, session: str | None = None
     ) -> Plan[dict[str, Any]]:
-        """Carry out a tool call of a model and return the answer, which is JSON.
+        """Carry out a tool call of a model and return its answer, which is JSON.
 
         Args:
             name: one of `tools`.
@@ -213,7 +213,7 @@ class Recalling(Management):
     ) -> Plan[list[Remembered]]:
         """Store many memories, up to 1000 in a batch; a batch is stored whole or not at all.
 
-        When more than a few are new, the word statistics of recall are counted anew.
+        If more than a few are new, the word statistics of recall are counted again.
 
         Args:
             memories: dictionaries with ``content``, ``kind`` and any of `calls.Fields`.
@@ -236,15 +236,15 @@ class Recalling(Management):
     def maintain(
         self, everybody: bool = False, build_up_to: int | None = None, dry_run: bool = False
     ) -> Call[list[Maintained]]:
-        """The daily upkeep: forget what has had its time, tidy logs, keep recall fast, report.
+        """The daily upkeep: forget what is due, tidy logs, keep recall fast, report.
 
         It is one transaction: with very many memories use the command ``memoir maintain``.
 
         Args:
             everybody: every user of the database; default this one.
-            build_up_to: builds indexes of up to so many memories at once, during which writers
-                wait; default the setting ``ann_inline``. The command ``memoir maintain`` makes
-                nobody wait.
+            build_up_to: also builds the indexes of users of up to so many memories, and writers
+                wait for that; default the setting ``ann_inline``. The command ``memoir maintain``
+                makes nobody wait.
             dry_run: only tell what would be done.
 
         Returns:
@@ -269,7 +269,7 @@ class Recalling(Management):
 
     @Method
     def mark_used(self, recall: Recall | int, memory_ids: Iterable[int]) -> Plan[int]:
-        """Tell which memories of a recall were of use; returns how many were in it."""
+        """Record which memories of a recall were of use; returns how many were in it."""
         retrieval = recall.retrieval_id if isinstance(recall, Recall) else recall
         if retrieval is None:
             return 0
@@ -280,7 +280,7 @@ class Recalling(Management):
     def add_gold(self, gold_set: str, questions: Iterable[GoldQuestion]) -> Plan[int]:
         """Put questions into a gold set; returns how many.
 
-        A question that is in the set gets the new answers. Questions without a vector are embedded.
+        A question already in the set gets the new answers. Questions without a vector are embedded.
 
         Args:
             gold_set: its name.
@@ -315,8 +315,8 @@ class Recalling(Management):
     ) -> Plan[list[Evaluation]]:
         """Measure recall on a gold set, once for each mode and budget; nothing is logged.
 
-        A question is asked with its stored vector; without one, or in a mode that leaves words out
-        of what is embedded, with one of the embedder.
+        A question is asked with its stored vector. If it has none, or the mode leaves words out of
+        what is embedded, the embedder makes one.
         """
         named = texts(modes, "modes") or []
         known = yield from self._known_calls()
@@ -355,21 +355,21 @@ class Recalling(Management):
     def fill_source(
         self, name: str, *, most: int | None = None, anew: bool = False
     ) -> Plan[Filled]:
-        """Take over one batch of the rows a source has already; call it until it is complete.
+        """Take in one batch of the rows a source already has; call it until it is complete.
 
-        A query that takes 60 seconds is stopped; earlier, where the session's own
-        ``statement_timeout`` is shorter.
+        A query is stopped after 60 seconds, or earlier if the session's own ``statement_timeout``
+        is shorter.
 
         Args:
             name: of the source.
             most: rows; default the setting source_batch.
-            anew: begin with the first row again, and forget at last what is gone.
+            anew: begin with the first row again, and in the end forget what is gone.
         """
         return _limited(sources.fill(name, most, anew))
 
     @Method
     def pull_source(self, name: str, *, most: int | None = None) -> Plan[Filled]:
-        """Take over one batch of what changed in a view or query, as `fill_source`."""
+        """Take in one batch of what changed in a view or query, as `fill_source`."""
         return _limited(sources.pull(name, most))
 
     def _recall(self, question: Question) -> Plan[Recall]:

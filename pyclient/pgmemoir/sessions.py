@@ -14,7 +14,7 @@ from .steps import Steps
 
 @dataclass(frozen=True)
 class Session:
-    """A session that was opened; nothing is remembered of a temporary one."""
+    """A session that was opened; nothing is remembered from a temporary one."""
 
     session_id: str
     temporary: bool
@@ -51,9 +51,9 @@ class Message:
 
 @dataclass(frozen=True)
 class ListedSession:
-    """A row of a list of sessions; ``next`` is where the list goes on behind it.
+    """A row of a list of sessions; ``next`` is where the list continues after it.
 
-    ``messages`` and ``tokens`` are of what is stored, ``memories`` are the active ones from it.
+    ``messages`` and ``tokens`` count what is stored, ``memories`` the active ones from it.
     """
 
     session_id: str
@@ -105,7 +105,7 @@ class Sessions(Steps):
         data: dict[str, Any] | None = None,
         at: datetime | None = None,
     ) -> Call[Session]:
-        """Open a session, or go on with one; `add_message` opens what is not there, too.
+        """Open a session, or continue one; `add_message` also opens one that is not there.
 
         Args:
             session: its id; None makes one.
@@ -134,7 +134,7 @@ class Sessions(Steps):
         Args:
             session: its id.
             role: user, assistant, system or tool.
-            content: the text; may be empty where ``data`` tells.
+            content: the text; may be empty if ``data`` has what was said.
             speaker: a name.
             data: what else a turn was: tool, arguments, success, error.
             at: when it was said, without a time zone UTC; default now.

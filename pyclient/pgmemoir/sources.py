@@ -85,7 +85,7 @@ class Source:
 class Filled:
     """One batch that was read.
 
-    ``written`` is how many memories changed, ``waiting`` how many rows could not be taken over;
+    ``written`` is how many memories changed, ``waiting`` how many rows could not be taken in;
     ``complete``: nothing is left to read.
     """
 

@@ -48,8 +48,8 @@ BEGIN
     SELECT 'server', CASE WHEN d.sorts_anew THEN 'warning' ELSE 'ok' END,
            format('PostgreSQL %s%s%s', current_setting('server_version'),
                   CASE WHEN pg_is_in_recovery() THEN ', a standby' ELSE '' END,
-                  CASE WHEN d.sorts_anew THEN ', on a system that sorts otherwise than the one '
-                                              'that built the indexes' ELSE '' END),
+                  CASE WHEN d.sorts_anew THEN ', on a system that sorts text differently from the '
+                                              'one that built the indexes' ELSE '' END),
            CASE WHEN d.sorts_anew
                 THEN format('REINDEX (CONCURRENTLY) DATABASE %1$I; '
                             'ALTER DATABASE %1$I REFRESH COLLATION VERSION;', d.datname) END
@@ -59,12 +59,12 @@ BEGIN
     RETURN QUERY
     SELECT 'pgvector', CASE WHEN v.new_enough AND v.found THEN 'ok' ELSE 'error' END,
            format('%s in schema %s%s', v.extversion, v.extnamespace::regnamespace,
-                  CASE WHEN NOT v.found THEN ', which the functions do not know' END),
+                  CASE WHEN NOT v.found THEN ', which is not on the functions'' path' END),
            CASE WHEN NOT v.new_enough
                 THEN 'pgmemoir needs 0.8: ALTER EXTENSION vector UPDATE;'
                 WHEN NOT v.found AND extension IS NULL THEN 'memoir migrate'
                 WHEN NOT v.found
-                THEN 'Back to where it was: ALTER EXTENSION vector SET SCHEMA ...;' END
+                THEN 'Move it back: ALTER EXTENSION vector SET SCHEMA ...;' END
     FROM (SELECT e.*, string_to_array(substring(e.extversion FROM '^[0-9.]+'), '.')::int[]
                       >= '{0,8}' AS new_enough,
                  to_regtype('halfvec') IS NOT NULL AS found
@@ -114,14 +114,14 @@ BEGIN
                 THEN 'without rights here: ' || array_to_string(locked_out, ', ')
                 ELSE 'reader, agent, worker, admin' END,
            CASE WHEN cardinality(missing) NOT IN (0, 4) OR locked_out <> '{}'
-                THEN 'As who owns the schema, and pgvector: SELECT memoir.grant_access();' END;
+                THEN 'As the owner of the schema and pgvector: SELECT memoir.grant_access();' END;
     RETURN QUERY
     SELECT 'security', CASE WHEN bare = '{}' THEN 'ok' ELSE 'error' END,
            CASE WHEN bare <> '{}' THEN 'off for ' || _some_of(bare)
                 WHEN _sees_all_users() THEN format('on; %s sees all users', current_user)
                 ELSE format('on; %s sees one user at a time', current_user) END,
            CASE WHEN bare <> '{}'
-                THEN 'As who owns the tables: SELECT memoir.grant_access();' END;
+                THEN 'As the owner of the tables: SELECT memoir.grant_access();' END;
 END $$;
 
 -- Settings that nothing reads, or whose value nothing can be done with; and whether what is kept of
@@ -182,7 +182,8 @@ BEGIN
                                           'active: nothing can be stored' END,
                                      'out of range: ' || nullif(_some_of(unfit), ''),
                                      'unknown: ' || nullif(_some_of(unread), ''),
-                                     CASE WHEN is_stale THEN 'modes are of another model' END), ''),
+                                     CASE WHEN is_stale THEN 'modes are for another model' END),
+                           ''),
                     'all known and in range'),
            CASE WHEN inactive.name <> ''
                 THEN format('INSERT INTO memoir.embedding_model (model_id, dimensions, active) '
@@ -236,7 +237,7 @@ BEGIN
                 ELSE 'ok' END,
            coalesce(nullif(concat_ws('; ', 'invalid: ' || nullif(_some_of(invalid), ''),
                                      nullif(said.faults, '')), ''),
-                    CASE indexed WHEN 0 THEN 'nobody has so many memories'
+                    CASE indexed WHEN 0 THEN 'no user has enough memories for any'
                                  ELSE indexed || ' users have their own' END),
            CASE WHEN invalid <> '{}'
                 THEN format('REINDEX INDEX CONCURRENTLY memoir.%I;', invalid[1])
@@ -271,8 +272,8 @@ BEGIN
                format('%s active, %s without a vector', c.total, c.bare)
                || CASE WHEN c.lost > 0 THEN format(', %s without a trace', c.lost) ELSE '' END,
                CASE WHEN c.lost > 0
-                    THEN 'Nothing recalls those: rows of memoir.trace are gone. Restore the table, '
-                         'or export, purge and import whom they are of.'
+                    THEN 'No recall finds those: their traces are gone. Restore memoir.trace, or '
+                         'export, purge and import the users they belong to.'
                     WHEN c.bare > 0 THEN 'Those are recalled by words alone. Run: memoir worker, '
                                          'or memoir backfill' END
         FROM (SELECT count(*) AS total, count(*) FILTER (WHERE t.embedding IS NULL) AS bare,
@@ -307,7 +308,7 @@ BEGIN
                     ELSE 'ok' END,
                CASE WHEN c.broken IS NOT NULL THEN 'broken: ' || _some_of(c.broken)
                     WHEN c.attached = 0 THEN 'none attached'
-                    ELSE format('%s attached, rows not taken over: %s', c.attached, c.waiting) END,
+                    ELSE format('%s attached, rows not taken in: %s', c.attached, c.waiting) END,
                CASE WHEN c.broken IS NOT NULL OR c.waiting > 0
                     THEN 'SELECT name, state, last_error FROM memoir.sources; tells why.' END
         FROM (SELECT count(*) AS attached, coalesce(sum(s.waiting), 0) AS waiting,
@@ -385,7 +386,7 @@ BEGIN
     RETURN QUERY
     SELECT 'partitions', CASE WHEN crowded THEN 'warning' ELSE 'ok' END,
            CASE WHEN crowded
-                THEN format('with all indexes so many that a recall holds %s locks', locked)
+                THEN format('so many, with their indexes, that a recall holds %s locks', locked)
                 WHEN NOT parted THEN 'none: the extension keeps events in one table'
                 WHEN ahead THEN 'there is one for this month'
                 ELSE 'none for this month: its events are in event_default' END,
@@ -420,7 +421,7 @@ COMMENT ON FUNCTION health() IS
     'was installed), roles, security (row-level, on for every table of users), settings (unknown, '
     'out of range, no active model), memories (without vectors; error: without a trace, so that '
     'nothing recalls them), jobs (dead, waiting for more than an hour), sources (broken, rows not '
-    'taken over), upkeep (days since maintain), indexes (invalid, missing for users with many '
+    'taken in), upkeep (days since maintain), indexes (invalid, missing for users with many '
     'memories), bloat (trace_scan, which REINDEX makes small), unlogged (tables a crash empties), '
     'statistics (autovacuum), partitions (of events; with the indexes more than '
     'max_locks_per_transaction allows for). Changes nothing. It counts the memories: about a '

@@ -38,7 +38,7 @@ def test_a_new_installation_is_healthy(tx):
         ("INSERT INTO memoir.setting VALUES ('nightly_job', '3', 'a typo')",
          "settings", "warning", "unknown: nightly_job"),
         ("ALTER TABLE memoir.mode DISABLE TRIGGER ALL; UPDATE memoir.mode SET dimensions = 7",
-         "settings", "error", "modes are of another model"),
+         "settings", "error", "modes are for another model"),
         ("ALTER TABLE memoir.memory DISABLE ROW LEVEL SECURITY",
          "security", "error", "off for memory"),
         ("CREATE TABLE memoir.notes (user_id text)", "security", "error", "off for notes"),
@@ -46,14 +46,14 @@ def test_a_new_installation_is_healthy(tx):
          "unlogged", "warning", "query_expansion, retrieval, tool_call: a crash empties them"),
         ("INSERT INTO pg_inherits SELECT n, 'memoir.event'::regclass, 2, false"
          " FROM generate_series(1, 250) AS n",
-         "partitions", "warning", "with all indexes so many that a recall holds 262 locks"),
+         "partitions", "warning", "so many, with their indexes, that a recall holds 262 locks"),
         ("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'memoir.memory_pkey'::regclass",
          "indexes", "error", "invalid: memory_pkey"),
         ("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'",
          "pgvector", "error", "0.7.4 in schema public"),
         ("CREATE SCHEMA elsewhere; ALTER EXTENSION vector SET SCHEMA elsewhere; "
          "UPDATE pg_extension SET extversion = '0.9.1' WHERE extname = 'vector'",
-         "pgvector", "error", "0.9.1 in schema elsewhere, which the functions do not know"),
+         "pgvector", "error", "0.9.1 in schema elsewhere, which is not on the functions' path"),
         ("DROP EXTENSION vector CASCADE", "pgvector", "error",
          "dropped, and with it all columns and functions of its types"),
     ],
@@ -115,7 +115,7 @@ def test_work_that_waits_is_counted(tx):
 def test_indexes_in_the_order_of_another_system_are_told(tx):
     tx.execute("UPDATE pg_database SET datcollversion = '1' WHERE datname = current_database()")
     row = health(tx)["server"]
-    assert (row.status, "sorts otherwise" in row.value) == ("warning", True)
+    assert (row.status, "sorts text differently" in row.value) == ("warning", True)
     assert row.advice.startswith(f"REINDEX (CONCURRENTLY) DATABASE {tx.info.dbname};")
 
 
@@ -135,10 +135,10 @@ def test_a_source_with_mistakes_is_told(tx):
     tx.execute("CREATE TABLE public.notes (id int PRIMARY KEY, content text, user_id text)")
     tx.execute("SELECT memoir.attach_source('notes', 'fact', 'public.notes')")
     tx.execute("SELECT memoir.fill_source('notes')")
-    assert health(tx)["sources"].value == "1 attached, rows not taken over: 0"
+    assert health(tx)["sources"].value == "1 attached, rows not taken in: 0"
     tx.execute("INSERT INTO public.notes VALUES (1, 'tea', ' '), (2, 'tea', 'ada')")
     row = health(tx)["sources"]
-    assert (row.status, row.value) == ("warning", "1 attached, rows not taken over: 1")
+    assert (row.status, row.value) == ("warning", "1 attached, rows not taken in: 1")
 
 
 def test_a_half_empty_index_has_a_statement_that_helps(tx):

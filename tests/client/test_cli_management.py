@@ -73,7 +73,7 @@ def test_list_takes_filters(memoir: Call, options: str, ids: list[str]) -> None:
 
 def test_list_says_how_it_goes_on(memoir: Call) -> None:
     first = memoir("list", "--limit", "2").stdout.splitlines()
-    assert first[-1].startswith("2 listed; the list goes on with --after created_")
+    assert first[-1].startswith("2 listed; continue with --after created_")
     rest = memoir("list", "--limit", "2", "--after", first[-1].split()[-1])
     assert columns(rest.stdout, 0) == [["1"]]
 

@@ -234,8 +234,8 @@ def test_use_of_a_recall_can_be_marked(open_client: OpenClient, letters: Any) ->
     [
         (lambda memory: memory.search(None), BadText, "the query is empty"),
         (lambda memory: memory.update(1, content=5), BadText, "the content is int, not text"),
-        (lambda memory: memory.mark_used("x", []), OutOfRange, "'x' is no id"),
-        (lambda memory: memory.mark_used(1, ["x"]), OutOfRange, "'x' is no id"),
+        (lambda memory: memory.mark_used("x", []), OutOfRange, "'x' is not the id"),
+        (lambda memory: memory.mark_used(1, ["x"]), OutOfRange, "'x' is not the id"),
     ],
 )
 def test_what_has_the_wrong_type_is_told_in_words(

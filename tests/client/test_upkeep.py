@@ -367,7 +367,7 @@ def test_doctor_tells_of_a_left_over_index(memoir: Call, many: psycopg.Connectio
     set_to(many, ann_gain=9)
     assert index_line(memoir)[1] == "1 of an interrupted or running build"
     memoir("maintain")
-    assert index_line(memoir)[:2] == ["ok", "nobody has so many memories"]
+    assert index_line(memoir)[:2] == ["ok", "no user has enough memories for any"]
 
 
 def test_doctor_tells_when_nobody_calls_maintain(memoir: Call, many: psycopg.Connection) -> None:

@@ -224,7 +224,7 @@ def _usage_error(error: click.ClickException | click.Abort) -> tuple[Report, int
     if not isinstance(error, click.UsageError):
         return Report(error.format_message()), FAILED
     path = error.ctx.command_path if error.ctx else "memoir"
-    hint = f"{path} --help lists what there is."
+    hint = f"{path} --help shows how."
     if isinstance(error, click.NoSuchOption) and error.option_name in _BEFORE_THE_COMMAND:
         hint = f"It goes before the command: memoir {error.option_name} ..."
     return Report(error.format_message(), hint=hint), WRONG_USAGE

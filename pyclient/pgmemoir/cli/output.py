@@ -129,7 +129,7 @@ def answer_page(
     rows = ask(page_size=limit, after=after)
     answer(rows, as_json, told, nothing)
     if not as_json and len(rows) == limit and ask(page_size=1, after=rows[-1].next):
-        click.echo(f"{limit} listed; the list goes on with --after {rows[-1].next}")
+        click.echo(f"{limit} listed; continue with --after {rows[-1].next}")
 
 
 def progress_bar(length: int, label: str, more: Callable[[], str] | None = None) -> Any:
