@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from tests.application import CALLS, USER, attach, fill, known, memories, state, waiting
-from tests.rows import call, recall, remember, set_to, value
+from tests.rows import ago, call, recall, remember, set_to, value
 
 SECRET = "the password is hunter2-x9-longer"
 
@@ -154,9 +154,13 @@ def test_two_rows_with_the_same_text_are_two_memories(tasks):
 def test_a_subject_is_only_a_name(app):
     attach(app, "tasks", subject="status")
     add(app, "tea", "milk")
-    remember(app, "coffee", "task", subject="queued", user_id=USER)
+    said = [
+        call(app, "remember", content=drink, kind="task", subject="queued", user_id=USER, **when)[0]
+        for drink, when in {"cocoa": {"created_at": ago(days=1)}, "coffee": {}}.items()
+    ]
+    assert [row.action for row in said] == ["ADD", "SUPERSEDE"]
+    assert said[1].other_ids == [said[0].memory_id]
     assert memories(app) == {"tea": "active", "milk": "active"}
-    assert value(app, "SELECT count(*) FROM memoir.revision") == 0
 
 
 def test_a_mapped_status_is_the_status_of_the_memory(app):

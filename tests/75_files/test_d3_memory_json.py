@@ -466,6 +466,11 @@ def test_an_unknown_zone_is_refused(tx):
         assert refused(tx, function, zone="Mars/Olympus").sqlstate == "ME008"
 
 
+def test_without_a_zone_times_are_in_utc(tx):
+    take(tx, of({**ENTRY, "created_at": "2026-02-21T08:00:00"}), zone=None)
+    assert value(tx, "SELECT created_at = '2026-02-21 08:00Z' FROM memoir.memory")
+
+
 def test_an_empty_user_has_an_empty_file(tx):
     assert json.loads(printed(tx)) == {
         "version": 2,

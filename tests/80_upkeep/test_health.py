@@ -96,6 +96,12 @@ def test_the_statement_it_advises_without_an_active_model_helps(db, lost):
     assert {row.status for row in health(db).values()} == {"ok"}
 
 
+def test_upkeep_may_be_two_days_ago(tx):
+    recall(tx, "tea")
+    tx.execute("UPDATE memoir.retrieval SET created_at = now() - interval '47 hours'")
+    assert health(tx)["upkeep"].value == "nothing is overdue"
+
+
 def test_work_that_waits_is_counted(tx):
     remember(tx, "tea")
     remember(tx, "coffee", embedding="[1,0,0]", user_id="bob")
