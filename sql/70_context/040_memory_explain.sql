@@ -113,6 +113,7 @@ DECLARE
     by_importance boolean;
     candidate_limit int;
     large boolean;
+    nearest boolean;
     pool bigint[];
     edges bigint[] := '{}';
     ids bigint[];
@@ -153,7 +154,10 @@ BEGIN
     FROM _profile_as_of(owner, mode, budget, known_until) AS p;
     candidate_limit := _candidate_limit(settings.candidate_limit, budget);
     large := EXISTS (SELECT FROM profile AS p WHERE p.user_id = owner AND p.ann > 0);
-    IF large THEN
+    -- A live recall of a fast mode compares those near the question and no others.
+    nearest := large AND settings.fast AND NOT settings.turns AND NOT by_importance
+        AND known_until = 'infinity';
+    IF large AND NOT nearest THEN
         SELECT p.ids, p.edges INTO pool, edges
         FROM _pool(owner, settings, model.model_id, query_vec, question, keywords,
                    candidate_limit, at, by_importance, known_until, times) AS p;
@@ -161,6 +165,10 @@ BEGIN
 
     -- As _recall does, with more candidates where short lines leave the budget unused.
     LOOP
+        IF nearest THEN
+            pool := ARRAY(SELECT n.memory_id
+                          FROM _near_rows(owner, query_vec, question, 1, candidate_limit) AS n);
+        END IF;
         SELECT c.ids, r.chosen, r.spent, r.outcome INTO ids, chosen, spent, outcomes
         FROM (
             SELECT array_agg(c.id) AS ids, array_agg(c.score) AS scores,

@@ -118,6 +118,26 @@ def test_memory_explain_says_what_recall_does(large, mode):
     assert [row.memory_id for row in rows] == block.memory_ids
 
 
+def test_memory_explain_compares_what_recall_does(large):
+    # The notes, which are as near as can be, weigh little: a lesson would score more.
+    large.execute(
+        "INSERT INTO memoir.mode_weight (mode, kind, weight) VALUES ('chat', 'fact', .0001)"
+    )
+    vectors = {"note": wave(7), "lesson": "[1,0,0,0,0,0,0,0]"}
+    large.execute(
+        "UPDATE memoir.trace SET embedding = CASE WHEN line ~ '^note' THEN %(note)s"
+        " ELSE %(lesson)s END::halfvec",
+        vectors,
+    )
+    asked = {"query_vec": wave(7), "mode": "chat", "budget": 60}
+    (block,) = call(large, "recall", **asked)
+    rows = call(large, "memory_explain", **asked)
+    assert [row.memory_id for row in rows if row.place] == block.memory_ids
+    lesson = value(large, "SELECT max(memory_id) FROM memoir.memory WHERE kind = 'learning'")
+    (said,) = call(large, "memory_explain", **asked, only_memory=lesson)
+    assert said.reason == "not near the question"
+
+
 def test_memory_explain_tells_of_one_that_is_far_and_one_that_is_gone(large):
     far, gone = remember_all(large, ["nothing alike", "nothing either"])
     large.execute("UPDATE memoir.memory SET status = 'archived' WHERE memory_id = %s", (gone,))
