@@ -225,6 +225,13 @@ def test_a_message_the_database_refuses_is_told_with_its_line(
     assert done.stderr.startswith("error: line 3: the memory has 100001 bytes, the limit is 100000")
 
 
+@pytest.mark.parametrize("told", ["[]", '{"text": 1}', '{"memory": 1, "id": 2}', "content,kind\na"])
+def test_an_import_names_the_whole_file(memoir: Call, tmp_path: Path, told: str) -> None:
+    path = tmp_path / "chat.of.may.json"
+    path.write_text(told)
+    assert memoir("import", str(path)).stderr.startswith("error: chat.of.may.json")
+
+
 def test_an_import_says_that_memory_is_off(memoir: Call, chat: Path) -> None:
     memoir("settings", "memory=off")
     assert memoir("import", str(chat)).stdout == (
@@ -237,7 +244,7 @@ def test_a_malformed_file_stores_nothing(memoir: Call, chat: Path, db: psycopg.C
     chat.write_text('{"text": "good"}\n{"text": "bad", "ts": "never"}\n')
     done = memoir("import", str(chat))
     assert done.exit_code == 1
-    assert done.stderr.startswith("error: chat, line 2: ts is")
+    assert done.stderr.startswith("error: chat.json, line 2: ts is")
     assert db.execute("SELECT count(*) FROM memoir.memory").fetchone() == (0,)
 
 

@@ -23,6 +23,15 @@ def test_migrate_down_asks_first(memoir: Call, db: psycopg.Connection) -> None:
     assert db.execute("SELECT memoir.pgmemoir_version()").fetchone()
 
 
+@pytest.mark.parametrize("command", [("migrate", "down", "0"), ("model", "drop", "old")])
+def test_where_nobody_can_answer_the_question_names_the_option(
+    memoir: Call, command: tuple[str, ...]
+) -> None:
+    asked = memoir(*command, stdin="")
+    assert asked.exit_code == 2
+    assert asked.stderr.endswith("error: there is nobody to ask: add --yes\n")
+
+
 def test_psql_gets_the_search_path_the_user_and_no_password(dsn: str) -> None:
     address, environment = psql_call(f"{dsn} password=s3cret-word", "ada lovelace")
     assert "s3cret-word" not in address

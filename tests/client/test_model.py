@@ -226,7 +226,7 @@ def test_filling_with_the_embedder_of_the_old_model_is_refused(
 @pytest.mark.usefixtures("filled")
 def test_dropping_asks_first(memoir: Callable[..., Result]) -> None:
     add(memoir)
-    assert memoir("model", "drop", "openai/new").exit_code == 1
+    assert memoir("model", "drop", "openai/new").exit_code == 2
     assert set(states(memoir)) == {"openai/old", "openai/new"}
 
 

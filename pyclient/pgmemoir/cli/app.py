@@ -219,8 +219,10 @@ def explain_error(error: Exception) -> tuple[Report, int]:
 def _usage_error(error: click.ClickException | click.Abort) -> tuple[Report, int]:
     """An error of click's own."""
     if isinstance(error, click.Abort):  # of Ctrl-C, of the end of stdin, or of a "no"
-        is_key = isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
-        return Report("stopped"), INTERRUPTED if is_key else FAILED
+        cause = error.__cause__ or error.__context__
+        if isinstance(cause, EOFError):
+            return Report("there is nobody to ask: add --yes"), WRONG_USAGE
+        return Report("stopped"), INTERRUPTED if isinstance(cause, KeyboardInterrupt) else FAILED
     if not isinstance(error, click.UsageError):
         return Report(error.format_message()), FAILED
     path = error.ctx.command_path if error.ctx else "memoir"

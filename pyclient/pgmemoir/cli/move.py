@@ -100,7 +100,7 @@ def import_file(
     """
     mapping = _mapping(pairs)
     check_mapping(mapping)
-    name = "stdin" if file == "-" else Path(file).stem
+    path = Path("stdin" if file == "-" else file)
     with _input(file) as source:
         lines = read_lines(source)
         if format is None or format == "pgmemoir":
@@ -114,10 +114,10 @@ def import_file(
     _refuse(found, new_ids=new_ids, no_vectors=no_vectors)
     if found == "conversation":
         _refuse(found, map=pairs, keep_users=keep_users)
-        _import_conversation(app, data, session or name, dry_run)
+        _import_conversation(app, data, session or path.stem, path.name, dry_run)
         return
     _refuse(found, session=session, map=pairs if found not in ("csv", "jsonl") else None)
-    _import_items(app, read(data, found, name, mapping), found, keep_users, dry_run)
+    _import_items(app, read(data, found, path.name, mapping), found, keep_users, dry_run)
 
 
 def _import_user(
@@ -156,8 +156,8 @@ def _imported(done: Imported, user: str, dry_run: bool) -> str:
     return f"{'would import' if dry_run else 'imported'} user {user}: {_told(done.records)}"
 
 
-def _import_conversation(app: App, data: bytes, name: str, dry_run: bool) -> None:
-    conversation = parse(data, name)
+def _import_conversation(app: App, data: bytes, name: str, file: str, dry_run: bool) -> None:
+    conversation = parse(data, name, file)
     with app.connect(autocommit=False) as conn:
         memory = Memoir(conn, user=app.user)
         for session in conversation.sessions:

@@ -99,20 +99,22 @@ def _places(given: list[int], known: dict[int, int]) -> Iterator[int]:
         yield max(place, 0)
 
 
-def parse(data: bytes, name: str) -> Conversation:
+def parse(data: bytes, name: str, file: str | None = None) -> Conversation:
     """Read a conversation.
 
     Args:
         data: JSON or JSONL in UTF-8.
-        name: the session of messages that name none, for example the file's name.
+        name: the session of messages that name none.
+        file: its name, for errors; default: that of the session.
 
     Raises:
         BadConversation: with the line of the first fault.
     """
-    reader = _Reader(decode(data, BadConversation), name)
+    file = file or name
+    reader = _Reader(Document(decode(data, BadConversation), file, BadConversation, _SHAPES), name)
     reader.read()
     if not reader.result.turns and not reader.result.skipped:
-        raise BadConversation(f"{name} holds no messages", hint=_SHAPES)
+        raise BadConversation(f"{file} holds no messages", hint=_SHAPES)
     return reader.result
 
 
@@ -125,9 +127,9 @@ _SHAPES = (
 class _Reader:
     """Walks one document; positions count from 0 within each session."""
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, document: Document, name: str) -> None:
         self.result = Conversation()
-        self._document = Document(text, name, BadConversation, _SHAPES)
+        self._document = document
         self._name = name
         self._latest = datetime.now(UTC) + timedelta(days=1)
         self._positions: dict[str, int] = {}
