@@ -33,8 +33,11 @@ BEGIN
     END IF;
     RETURN QUERY
     WITH own AS MATERIALIZED (
-        -- As exact as the fast form, which keeps scores as float4.
-        SELECT s.*, _lent(coalesce(s.score, 0)::real, settings.squared)::float8 AS own,
+        -- As exact as the fast form, which keeps scores as float4. That refuses what is below
+        -- 1e-45, and so do a square and a neighbour's millionth of it: less than 1e-29 is nothing.
+        SELECT s.*,
+               _lent(CASE WHEN abs(s.score) >= 1e-29::float8 THEN s.score ELSE 0 END::real,
+                     settings.squared)::float8 AS own,
                row_number() OVER (ORDER BY s.session, s.position, s.id) AS place
         FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,
                      plain_question, times, pool) AS s

@@ -208,6 +208,14 @@ def test_a_mode_with_turns_can_show_the_profile(tx):
     assert logged == pytest.approx(shown, abs=1e-6)
 
 
+@pytest.mark.parametrize("squared", [True, False])
+def test_a_turn_of_fifty_years_lends_in_a_mode_of_recency(tx, squared):
+    say(tx, "s", "We drank tea.", "And ate cake.", created_at="1976-01-01")
+    settings = {"recency_rate": 1, "recency_power": 1, "squared": squared}
+    mode = add_mode(tx, neighbour_weight=1e-6, **settings)
+    assert [0 <= row.score < 1e-30 for row in explain(tx, "tea", mode=mode)] == [True, True]
+
+
 def test_what_has_expired_is_no_line_and_lends_alike_in_both_forms(tx):
     turns = say(tx, "a", "tea", "milk", "lemon tea", created_at=ago(days=1))
     expire = "UPDATE memoir.memory SET valid_until = now() WHERE memory_id = %s"
