@@ -23,6 +23,23 @@ BEGIN
                 ELSE _source_gone(name, user_id, source_key, for_good) END;
 END $$;
 
+-- At REPEATABLE READ a memory that a fill or maintain() made since the transaction began is not
+-- seen. Where a row seems to have none, the unique key of memories tells: its error lets the row
+-- wait. Events have no such key.
+CREATE OR REPLACE FUNCTION _refuse_unseen(name text, r source_row, is_event boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF is_event OR current_setting('transaction_isolation') = 'read committed' THEN
+        RETURN;
+    END IF;
+    PERFORM _source_add_many(_known_source(name, false), r.user_id, ARRAY[r]);
+    RAISE SQLSTATE 'P0999';  -- there is none: the probe is taken back
+EXCEPTION WHEN SQLSTATE 'P0999' THEN
+    NULL;
+END $$;
+
 -- A row that said nothing before is new, whatever its key, and so is one that waits because
 -- something was wrong with it. One that is no memory for another reason was purged, or written
 -- while memory was off: fill_source() takes it, not its next change. A row with another key or user
@@ -45,10 +62,11 @@ BEGIN
     END IF;
     IF moved AND old_row.source_key IS NOT NULL
        AND (at_old_key.user_id, at_old_key.source_key)
-           IS DISTINCT FROM (old_row.user_id, old_row.source_key) THEN
-        PERFORM _source_row_gone(
-            name, old_row.user_id, old_row.source_key,
-            for_good OR (old_row.user_id <> new_row.user_id) IS TRUE, is_event);
+           IS DISTINCT FROM (old_row.user_id, old_row.source_key)
+       AND NOT _source_row_gone(
+           name, old_row.user_id, old_row.source_key,
+           for_good OR (old_row.user_id <> new_row.user_id) IS TRUE, is_event) THEN
+        PERFORM _refuse_unseen(name, old_row, is_event);
     END IF;
     IF new_row.source_key IS NULL THEN
         RETURN;
@@ -61,6 +79,8 @@ BEGIN
           AND e.source_key = new_row.source_key;
         IF FOUND THEN
             PERFORM _take_rows(_known_source(name, false), ARRAY[new_row], 1);
+        ELSE
+            PERFORM _refuse_unseen(name, new_row, is_event);
         END IF;
     END IF;
 END $$;
@@ -168,7 +188,11 @@ AS $$
 DECLARE
     r source_row;
 BEGIN
-    FOREACH r IN ARRAY ARRAY[old_row, new_row] LOOP
+    FOREACH r IN ARRAY CASE
+        WHEN (old_row.user_id, old_row.source_key)
+             IS DISTINCT FROM (new_row.user_id, new_row.source_key) THEN ARRAY[old_row, new_row]
+        ELSE ARRAY[new_row] END
+    LOOP
         CONTINUE WHEN r.source_key IS NULL
             AND coalesce(old_row.source_key, new_row.source_key) IS NOT NULL;
         PERFORM _record_failure(name, r, code, reason, 1);
@@ -188,7 +212,9 @@ BEGIN
            left(_redact(_record_failure.reason), 500), _record_failure.attempts
     FROM (SELECT left(coalesce(r.user_id, ''), 200) AS user_id,
                  left(coalesce(r.source_key, ''), 1000) AS source_key) AS n
-    WHERE NOT EXISTS (SELECT FROM source_error AS e
+    -- A snapshot may still see what somebody has tried again since.
+    WHERE current_setting('transaction_isolation') <> 'read committed'
+       OR NOT EXISTS (SELECT FROM source_error AS e
                       WHERE e.user_id = n.user_id AND e.source = _record_failure.name
                         AND e.source_key = n.source_key);
 END $$;

@@ -293,6 +293,47 @@ def test_a_fill_beside_writers_ends_with_the_rows_as_they_are(db, dsn):
     assert stored == db.execute("SELECT id::text, content FROM t ORDER BY 1, 2").fetchall()
 
 
+@pytest.mark.parametrize(
+    ("statement", "left"),
+    [
+        ("UPDATE t SET content = 'milk'", {"milk": "active"}),
+        ("UPDATE t SET id = 2, content = 'milk'", {"tea": "forgotten", "milk": "active"}),
+        ("DELETE FROM t", {"tea": "forgotten"}),
+    ],
+)
+def test_a_transaction_that_began_before_a_fill_changes_its_memories_at_last(
+    db, dsn, statement, left
+):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text); INSERT INTO t VALUES (1, 'tea')")
+    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    with psycopg.connect(dsn) as early:
+        early.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        early.execute("SELECT FROM t")
+        fill(db, "t")
+        early.execute(statement)
+    fill(db, "t")
+    assert (memories(db, "t"), waiting(db, "t")) == (left, [])
+
+
+def test_a_row_that_waited_when_the_transaction_began_waits_again(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, weight float8)")
+    call(
+        db, "attach_source", name="t", kind="fact", relation="t", importance="weight", user_id=USER
+    )
+    fill(db, "t")
+    db.execute("INSERT INTO t VALUES (1, 'tea', 7)")
+    db.execute("SET session_replication_role = replica; UPDATE t SET weight = 0.7")
+    db.execute("RESET session_replication_role")
+    with psycopg.connect(dsn) as early:
+        early.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        early.execute("SELECT FROM t")
+        fill(db, "t")
+        early.execute("UPDATE t SET content = 'milk'")
+    assert (memories(db, "t"), len(waiting(db, "t"))) == ({"tea": "active"}, 1)
+    fill(db, "t")
+    assert (memories(db, "t"), waiting(db, "t")) == ({"milk": "active"}, [])
+
+
 def test_two_users_of_one_statement_and_one_open_transaction_do_not_wait(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
     call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
