@@ -247,6 +247,7 @@ NO_SPAN = [
     "2010年代",
     "クリスマスツリーはどこ",
     "1일 1식을 하는 사람은 누구",
+    "一百二十三天前",
 ]
 
 # Months and days without a year: these of the ten years up to now, none in the future.
