@@ -68,12 +68,12 @@ BEGIN
         PERFORM _refuse_mapping(
             format('%s: which column is %s?', what, missing),
             CASE missing
-                WHEN 'user_id' THEN 'user_column => ''owner'', or user_id => ''alice'' when all '
-                                    'rows are one user''s.'
-                WHEN 'source_id' THEN 'It has no primary key: source_id => ''{id}'' names the '
-                                      'columns that tell its rows apart.'
-                WHEN 'content' THEN 'content => ''{title,description}''.'
-                ELSE format('%s => ''{name of the column}''.', missing) END, there);
+                WHEN 'user_id' THEN 'Pass it as user_column, or a user_id if all rows are one '
+                                    'user''s.'
+                WHEN 'source_id' THEN 'There is no primary key: pass as source_id the columns that '
+                                      'tell its rows apart.'
+                WHEN 'content' THEN 'Pass one or more as content, such as title and description.'
+                ELSE format('Pass it as %s.', missing) END, there);
     END IF;
 
     FOR output, name, wanted IN
@@ -93,7 +93,7 @@ BEGIN
             PERFORM _refuse_mapping(
                 format('column "%s" of %s is %s, %s wants a %s', name, what,
                        format_type((columns ->> name)::oid, NULL), output, wanted),
-                'Attach a query instead: query => ''SELECT ...'' can convert it.');
+                'Attach a query instead, which can convert it.');
         END IF;
     END LOOP;
     RETURN mapping || jsonb_build_object('time_zone', current_setting('TimeZone'));

@@ -87,8 +87,8 @@ BEGIN
                                 'Attach the tables of the application.');
     ELSIF bad.builtin THEN
         PERFORM _refuse_mapping('the query calls ' || bad.name || ', which does more than read, '
-                                'or says something else each time',
-                                'Take it out; a mapping selects columns and expressions of them.');
+                                'or returns something else each time',
+                                'Remove it; a mapping selects columns and expressions of them.');
     ELSIF bad.name IS NOT NULL THEN
         PERFORM _refuse_mapping('the query calls ' || bad.name || ', which may change something',
                                 'Declare it STABLE if it only reads.');

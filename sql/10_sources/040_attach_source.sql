@@ -73,7 +73,7 @@ BEGIN
         PERFORM _refuse_mapping(
             format('%s cannot be attached: %s', relation, why),
             CASE WHEN why = 'it is a partition' THEN 'Attach the partitioned table.'
-                 ELSE 'Attach a table, a view, or query => ''SELECT ...''.' END);
+                 ELSE 'Attach a table, a view or a query.' END);
     END IF;
     RETURN (SELECT c.relkind IN ('r', 'p') FROM pg_class AS c WHERE c.oid = relation);
 END $$;
@@ -150,12 +150,12 @@ BEGIN
             format('source "%s" is attached already', name),
             format('SELECT * FROM memoir.detach_source(%L); then attach it again.', name));
     ELSIF on_delete NOT IN ('forget', 'purge') OR on_delete IS NULL THEN
-        PERFORM _refuse_mapping(format('on_delete is "%s"', on_delete),
+        PERFORM _refuse_mapping(format('on_delete must be forget or purge, not "%s"', on_delete),
                                 'forget: memories of deleted rows can be restored. purge: they '
                                 'are deleted.');
     ELSIF user_id IS NOT NULL AND user_column IS NOT NULL THEN
-        PERFORM _refuse_mapping('user_id and user_column are given, one of them decides',
-                                'user_id for a single user, user_column for a table of many.');
+        PERFORM _refuse_mapping('user_id and user_column are both given',
+                                'Pass user_id for a single user, user_column for several.');
     ELSIF user_id IS NOT NULL THEN
         PERFORM _resolve_user(user_id);
     END IF;

@@ -40,7 +40,7 @@ DECLARE
 BEGIN
     IF memories IS NULL OR memories NOT IN ('keep', 'forget', 'purge') THEN
         PERFORM _refuse_mapping(
-            format('memories is "%s"', memories),
+            format('memories must be keep, forget or purge, not "%s"', memories),
             'keep: they stay. forget: they can be restored. purge: they are deleted.');
     END IF;
     PERFORM _check_attacher(_followed_table(s.source_id));

@@ -1,8 +1,8 @@
--- The profile part of a block: what the agent is after and what it can do. Loaded, never searched
--- (D0 1.5). Made when a goal or a capability changes, so that recall only reads it.
+-- The profile part of a block: what the agent is trying to do and what it can do. Loaded, never
+-- searched (D0 1.5). It is built when a goal or a capability changes, so that recall only reads it.
 
--- Goals and capabilities as they were at a time: of each column that changed since, the oldest
--- value that was replaced. infinity: as they are, without what is over by now.
+-- Goals and capabilities as they were at a time: for each column that changed since, the oldest
+-- replaced value. infinity: as they are, without those that have ended by now.
 CREATE OR REPLACE FUNCTION _profile_memories(user_id text, known_until timestamptz)
     RETURNS SETOF memory
     LANGUAGE plpgsql STABLE
@@ -15,7 +15,7 @@ BEGIN
     FROM (SELECT m.* FROM memory AS m
           WHERE m.user_id = _profile_memories.user_id AND m.kind IN ('okr', 'capability')
           UNION ALL
-          -- What was one then.
+          -- Goals and capabilities of that time.
           SELECT m.* FROM memory AS m
           WHERE known_until < 'infinity' AND m.user_id = _profile_memories.user_id
             AND m.kind NOT IN ('okr', 'capability')
@@ -36,14 +36,14 @@ BEGIN
           IS NOT TRUE;
 END $$;
 
--- in_progress and pending (D0 1.5), and what trackers of work call the same.
+-- in_progress and pending (D0 1.5), and what issue trackers call the same.
 CREATE OR REPLACE FUNCTION _is_open(status text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN translate(_lower(btrim(status)), ' -', '__') IN (
         'in_progress', 'pending', 'open', 'active', 'started', 'doing', 'ongoing', 'todo', 'to_do',
         'planned', '进行中', '待办', '待处理', '未开始');
 
--- A goal or a capability that does not fit the budget is left out, the next may fit.
+-- A goal or a capability that does not fit the budget is left out; the next one may fit.
 CREATE OR REPLACE FUNCTION _profile_snippet(user_id text, known_until timestamptz, budget int,
                                             OUT snippet text, OUT memory_ids bigint[])
     LANGUAGE plpgsql STABLE
@@ -117,7 +117,7 @@ AS $$
 DECLARE
     made record;
 BEGIN
-    -- Locked before it is read: of two goals written at once, the second sees the first.
+    -- Locked before it is read: if two goals are written at once, the second sees the first.
     INSERT INTO profile AS p (user_id) VALUES (_refresh_profile.user_id)
     ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
     PERFORM 1 FROM profile AS p WHERE p.user_id = _refresh_profile.user_id FOR UPDATE;
@@ -128,8 +128,8 @@ BEGIN
     WHERE p.user_id = _refresh_profile.user_id;
 END $$;
 
--- The profile part as a recall of the past would have had it, or so much of it as fits the budget;
--- nothing where the mode has none.
+-- The profile part as a recall of the past would have had it, or as much of it as fits the budget;
+-- nothing if the mode has none.
 CREATE OR REPLACE FUNCTION _profile_as_of(
     user_id text, mode text, budget int, as_of timestamptz,
     OUT snippet text, OUT cost float8, OUT memory_ids bigint[])

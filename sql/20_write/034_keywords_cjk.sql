@@ -1,8 +1,9 @@
--- Keywords of Chinese, Japanese and Korean text: there are no spaces between words and no
--- dictionary here, so what table synonym knows is a word, and what stands between two function
--- characters may be one. A word that several synonyms or runs have comes as often. The words are
--- looked up once for all runs: 83 µs a text, where one lookup a run took 104. The table knows words
--- in simplified characters, too, where the text has others; a keyword stands as the text has it.
+-- Keywords of Chinese, Japanese and Korean text. It has no spaces between words, and there is no
+-- dictionary here. So a word is what table synonym knows, and text between two function characters
+-- may be one. A word found in several synonyms or runs comes that often. The words are looked up
+-- once for all runs: 83 µs per text, where one lookup per run took 104. The table's words in
+-- simplified characters also match text in other characters; the keyword is stored as the text has
+-- it.
 CREATE OR REPLACE FUNCTION _keywords_cjk(content text)
     RETURNS TABLE (keyword text, weight float8)
     LANGUAGE plpgsql STABLE STRICT ROWS 12

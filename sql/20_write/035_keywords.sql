@@ -1,7 +1,7 @@
--- The words that tell a memory from others, found by rule at once, without a model: at most five.
--- Identifiers weigh most, then CODES, Names and long words, three at most; of Chinese the words
--- that table synonym knows, else the runs between function characters. The first 1,000 characters
--- are read. Stop words are looked up only among the ten longest words.
+-- The words that tell a memory from others, found at once by rule, without a model: at most five.
+-- Identifiers weigh most, then CODES, Names and long words, at most three. From Chinese text come
+-- the words that table synonym knows, otherwise the runs between function characters. Only the
+-- first 1,000 characters are read. Stop words are looked up only among the ten longest words.
 CREATE OR REPLACE FUNCTION _long_words(words text)
     RETURNS TABLE (keyword text, weight float8)
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -66,7 +66,7 @@ BEGIN
     LIMIT 5;
 END $$;
 
--- Plain prose goes the short way. This function is inlined into the query that asks.
+-- Plain prose takes a shortcut. This function is inlined into the query that calls it.
 CREATE OR REPLACE FUNCTION _keywords(content text)
     RETURNS TABLE (keyword text, weight float8)
     LANGUAGE sql STABLE ROWS 3
@@ -113,8 +113,8 @@ BEGIN
     RETURN folded;
 END $$;
 
--- A word may be a keyword for more than one reason: the user's counts before the model's, the
--- model's before the rule's. The arrays go side by side: a memory, a keyword of it and its weight.
+-- A word may be a keyword for more than one reason: the user's outranks the model's, and the
+-- model's the rule's. The arrays run in parallel: a memory, a keyword of it, and its weight.
 CREATE OR REPLACE FUNCTION _write_keywords(
     user_id text, memory_ids bigint[], keywords text[], weights float8[], origin text)
     RETURNS void

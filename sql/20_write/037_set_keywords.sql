@@ -1,5 +1,5 @@
--- Gives a memory the keywords a model or the user chose, in place of those they chose before.
--- What the rule found stays, but for the words that are chosen now.
+-- Gives a memory the keywords that a model or the user chose, in place of those they chose before.
+-- What the rule found stays, except for words that are chosen now.
 CREATE OR REPLACE FUNCTION set_keywords(
     memory_id bigint, keywords text[], origin text DEFAULT 'llm', user_id text DEFAULT NULL,
     weights float8[] DEFAULT NULL)

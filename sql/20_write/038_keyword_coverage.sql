@@ -1,5 +1,5 @@
--- How much of memory has keywords: D2 6.1 wants more than 95 %.
--- A memory without any has no word that could be one.
+-- How much of memory has keywords: D2 6.1 wants more than 95 %. A memory without keywords has no
+-- word that could be one.
 CREATE OR REPLACE VIEW keyword_coverage WITH (security_invoker = true) AS
 SELECT m.user_id, count(*) AS memories, count(k.user_id) AS with_keywords,
        count(k.user_id)::float8 / count(*) AS share

@@ -1,11 +1,11 @@
 -- Stores checked memories of one user with all that recall needs. Returns NULL when all of them are
--- new, else an array with an element for each: NULL where it is new, the id of the stored one where
--- the same is stored already or stands before it. What has ended is no longer the same when it is
--- said again. One statement a table, whatever their number.
--- Rows that another connection may be writing too go in a fixed order, sessions, then memories by
--- hash, then vectors: two batches never wait for each other.
+-- new, otherwise an array with an element for each: NULL if it is new, the id of the stored memory
+-- if the same is already stored or comes before it in the batch. A memory that has ended does not
+-- count as the same when it is said again. One statement per table, whatever the number of
+-- memories. Rows that another connection may also be writing go in a fixed order (sessions, then
+-- memories by hash, then vectors), so that two batches never wait for each other.
 
--- Some memory of the user has an end: from now on recall looks for those that are over.
+-- Some memory of the user has an end: from now on recall looks for ended ones.
 CREATE OR REPLACE FUNCTION _note_end(user_id text) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -15,8 +15,8 @@ BEGIN
     WHERE p.user_id = _note_end.user_id AND NOT p.some_expire;
 END $$;
 
--- What is true again: the memory with that text had ended before. It makes way, with its time, and
--- what is said now is stored beside it. Returns known without what made way.
+-- What is true again: the memory with that text had ended before. It makes way and keeps its time,
+-- and what is said now is stored next to it. Returns known without what made way.
 CREATE OR REPLACE FUNCTION _store_anew(
     user_id text, model embedding_model, given new_memory[], known bigint[]) RETURNS bigint[]
     LANGUAGE plpgsql
@@ -88,7 +88,8 @@ BEGIN
                                    AND m.status IN ('active', 'pending')
                                    AND m.source IS NULL) AS s
         HAVING count(s.memory_id) = count(*);
-        -- Else the memory in the way of one was taken away meanwhile: it is stored after all.
+        -- Otherwise the memory that was in the way was removed meanwhile, and this one is stored
+        -- after all.
         EXIT WHEN FOUND;
     END LOOP;
 
@@ -105,7 +106,7 @@ BEGIN
         IF EXISTS (SELECT FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
                    WHERE u.known IS NOT NULL AND u.embedding IS NOT NULL) THEN
             PERFORM _lock_user(user_id);
-            -- Whoever held the lock before may have given a memory another text.
+            -- Whoever held the lock before may have given a memory a different text.
             SELECT array_agg(u.known) AS ids, array_agg(u.embedding) AS embeddings INTO bare
             FROM ROWS FROM (unnest(known), unnest(given)) AS u (known)
             JOIN memory AS m ON m.user_id = _store.user_id AND m.memory_id = u.known

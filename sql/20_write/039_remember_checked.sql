@@ -1,13 +1,13 @@
 -- Remembers checked memories and says what became of each: what remember() does with one, and
--- remember_many() with a thousand. Those that are new go in together; then slots are filled, and
--- what is like another is settled, one by one, so that each meets what the one before it left.
+-- remember_many() with a thousand. New ones are stored together. Then slots are filled and
+-- near-duplicates settled one by one, so that each sees what the one before it left.
 
--- Whether a memory names a slot: of a turn the subject is no more than a name.
+-- Whether a memory fills a slot: the subject of a turn is only a name.
 CREATE OR REPLACE FUNCTION _has_slot(given new_memory) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN given.subject IS NOT NULL AND given.position IS NULL AND given.status = 'active';
 
--- Whether another may stand for it: not for a turn, which says what was said.
+-- Whether another memory may stand for it: not for a turn, which records what was said.
 CREATE OR REPLACE FUNCTION _may_repeat(given new_memory) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN given.subject IS NULL AND given.position IS NULL AND given.status = 'active';
@@ -17,8 +17,8 @@ CREATE OR REPLACE FUNCTION _needs_lock(given new_memory) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _has_slot(given) OR given.in_profile OR given.valid_until IS NOT NULL;
 
--- Whether what this author adds waits where the user confirms, since nobody has looked at it. The
--- author counts however he is spelled: a capital must not let a memory pass.
+-- Whether what this author adds waits if the user confirms, because nobody has looked at it. The
+-- author is recognised in any spelling: a capital must not let a memory pass.
 CREATE OR REPLACE FUNCTION _is_automatic(author text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _lower(_trimmed(author)) IN ('agent', 'model');
@@ -44,7 +44,8 @@ DECLARE
     near_id bigint;
     outcomes outcome[] := array_fill(NULL::outcome, ARRAY[cardinality(given)]);
 BEGIN
-    -- All that is asked of the array, asked at once: each time takes 8 µs of a call (2 % in all).
+    -- Everything that is asked of the array, asked at once: each time takes 8 µs of a call (2 % in
+    -- all).
     SELECT bool_or(_needs_lock(g)) AS needs_lock, bool_or(g.in_profile) AS in_profile,
            array_remove(array_agg(g.session_id), NULL) AS session_ids,
            array_agg(g.created_at) FILTER (WHERE g.session_id IS NOT NULL) AS said_at
@@ -84,8 +85,8 @@ BEGIN
     IF plain <> '{}' THEN
         known := _store(user_id, model, plain);
     END IF;
-    -- Where no slot is filled in between, near-duplicates are looked for once for all of them. What
-    -- is found holds until a memory is taken away or gets another text: such are stale.
+    -- If no slot is filled in between, near-duplicates are looked for once for all of them. The
+    -- result holds until a memory is removed or gets a different text: those are stale.
     IF model.consolidate AND NOT slots THEN
         SELECT array_agg(d.memory_id), array_agg(d.near_id) INTO like_others, near_ids
         FROM _near_duplicates(user_id, model.model_id, ARRAY(
@@ -99,7 +100,7 @@ BEGIN
         END IF;
         number := number + 1;
         stored_id := known[number];
-        -- The memory with the same text is gone, or has another text by now: look again.
+        -- The memory with the same text is gone, or has a different text by now: look again.
         IF stored_id = ANY (stale) THEN
             stored_id := (_store(user_id, model, ARRAY[given[place]]))[1];
             like_others := like_others || given[place].memory_id;

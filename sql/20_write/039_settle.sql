@@ -1,13 +1,13 @@
--- What becomes of a memory that is to be remembered, beside what is stored already. A new one is
--- stored first and then compared, by what was stored of it; where the rule keeps the other, the new
--- row is taken away again before anybody has seen it. Its text stays in the other or in a revision.
+-- What becomes of a new memory, given what is already stored. A new one is stored first and then
+-- compared, using its stored row. If the rule keeps the other one, the new row is removed before
+-- anybody has seen it. Its text stays in the other memory or in a revision.
 
 CREATE OR REPLACE FUNCTION _outcome(
     action text, memory_id bigint, reason text, other_ids bigint[] DEFAULT '{}') RETURNS outcome
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ROW(action, memory_id, reason, other_ids)::outcome;
 
--- The memory that says the same in the same words and is stored or waits already: what an agent
+-- The memory that says the same in the same words and is already stored or waiting: what an agent
 -- says in every session is to be confirmed once. NULL: none.
 CREATE OR REPLACE FUNCTION _proposed_already(user_id text, given new_memory) RETURNS bigint
     LANGUAGE plpgsql STABLE
@@ -30,8 +30,8 @@ BEGIN
         ORDER BY m.status, m.memory_id LIMIT 1);
 END $$;
 
--- The same text again: what it says besides is taken over, unless it is for the user to confirm.
--- What waits for him waits no longer once he says it himself.
+-- The same text again: what else comes with it is added, unless the user is to confirm it. What
+-- waits for the user no longer waits once the user says it.
 CREATE OR REPLACE FUNCTION _said_again(user_id text, known bigint, given new_memory)
     RETURNS outcome
     LANGUAGE plpgsql
@@ -80,8 +80,8 @@ BEGIN
 END $$;
 
 -- A new memory that says nearly the same as a stored one. The lock is not waited for: this
--- transaction may hold what its holder waits for. Without it both stay. What the rule leaves side
--- by side a model is asked about later.
+-- transaction may hold what its holder waits for. Without the lock both stay. A model is asked
+-- later about what the rule keeps side by side.
 CREATE OR REPLACE FUNCTION _settle(user_id text, given new_memory, near_id bigint)
     RETURNS outcome
     LANGUAGE plpgsql
@@ -102,7 +102,7 @@ BEGIN
         END IF;
         decision := _decide(stored.content, given.content);
         EXIT WHEN locked OR decision.action <> 'UPDATE';
-        -- Whoever held the lock may just have changed it: it is read again under the lock.
+        -- Whoever held the lock may just have changed it, so it is read again under the lock.
         locked := _try_lock_user(user_id);
         EXIT WHEN NOT locked;
     END LOOP;
@@ -146,8 +146,8 @@ BEGIN ATOMIC
     FROM unnest(memory_ids) AS i;
 END;
 
--- Where a transaction keeps its snapshot, only the index knows of what another has just put into
--- the slot. In READ COMMITTED the lock is enough, and a subtransaction for each memory is saved.
+-- If a transaction keeps its snapshot, only the index knows what another has just put into the
+-- slot. In READ COMMITTED the lock is enough, which saves a subtransaction for each memory.
 CREATE OR REPLACE FUNCTION _store_in_slot(user_id text, model embedding_model, given new_memory)
     RETURNS void
     LANGUAGE plpgsql
@@ -181,8 +181,8 @@ DECLARE
     known bigint;
     ended boolean;
 BEGIN
-    -- No two of a slot overlap: those that began before the one just before this are over, and need
-    -- not be read.
+    -- No two memories of a slot overlap: those that began before the one just before this have
+    -- ended, and need not be read.
     SELECT m.memory_id INTO known
     FROM memory AS m
     WHERE m.user_id = _fill_slot.user_id AND m.content_hash = given.content_hash
@@ -192,7 +192,8 @@ BEGIN
      FROM memory AS m
      WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind AND m.subject = given.subject
        AND m.position IS NULL AND m.source IS NULL
-       -- The session is part of the hash: the same words said in another session are compared, too.
+       -- The session is part of the hash, so the same words said in another session are compared
+       -- too.
        AND (m.content_hash = given.content_hash
             OR _word_sequence(m.content) = (SELECT _word_sequence(given.content))  -- once
                AND (given.valid_until IS NULL OR given.valid_until = m.valid_until))
@@ -202,7 +203,7 @@ BEGIN
              AND h.subject = given.subject AND h.position IS NULL AND h.source IS NULL
              AND h.status IN ('active', 'superseded') AND h.valid_from <= given.valid_from),
            '-infinity')
-       -- Of two of one moment the later one began a little later.
+       -- If two begin at the same moment, the later one begins a little later.
        AND (m.status = 'pending'
             OR m.status IN ('active', 'superseded')
                AND m.valid_from <= given.valid_from + interval '1 millisecond'
@@ -225,7 +226,7 @@ BEGIN
     PERFORM _link(user_id, ARRAY[given.memory_id, place.after_id],
                   ARRAY[place.before_id, given.memory_id], 'supersedes', 1,
                   ARRAY[change, change]);
-    -- Without one an undo would not find the relations that came with it.
+    -- Without it, an undo would not find the relations that came with it.
     IF coalesce(place.before_id, place.after_id, run_id) IS NOT NULL THEN
         PERFORM _record_added(user_id, ARRAY[given.memory_id], given.origin, reason, run_id,
                               change);

@@ -1,10 +1,10 @@
--- Stores one memory, in the caller's transaction, with its recall projection, and decides at once
--- what it means for those stored before. Plans are made once and by index: one made while the
+-- Stores one memory with its recall projection in the caller's transaction, and decides at once
+-- what it means for those stored before. Plans are made once and use indexes: one made while the
 -- tables were small would read them whole for as long as the connection lasts. Nothing is memoized:
--- texts are seldom the same, and to keep the keywords of each takes 1.5 µs.
+-- texts are seldom the same, and keeping the keywords of each takes 1.5 µs.
 
--- The keywords and sources that come with a memory; those it has stay. is_new: its text is the
--- first it has.
+-- The keywords and sources that come with a memory; those it has already stay. is_new: its text is
+-- its first.
 CREATE OR REPLACE FUNCTION _tag(
     user_id text, memory_id bigint, tags text[], sources bigint[], origin text, is_new boolean)
     RETURNS void
@@ -60,7 +60,7 @@ DECLARE
     became outcome;
 BEGIN
     -- Before _new_memory, which could not become an expression here if what it uses twice were one.
-    -- What most memories come without costs 1 % of the call where it is set up for nothing.
+    -- Setting up what most memories come without costs 1 % of the call.
     content := _redact(content);
     IF num_nonnulls(subject, speaker, summary) > 0 THEN
         subject := _redact(subject);

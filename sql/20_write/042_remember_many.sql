@@ -1,6 +1,5 @@
--- Stores many memories at once, all or none: what remember() does with each in turn, in one
--- statement a table. An error names the memory it is about; it is looked for only when there is
--- one.
+-- Stores many memories at once, all or none: does what remember() does with each in turn, in one
+-- statement per table. An error names its memory, which is looked for only if there is an error.
 CREATE OR REPLACE FUNCTION _check_batch(memories jsonb, embeddings halfvec[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -86,7 +85,7 @@ BEGIN
     RETURN coalesce(result, '{}');
 END $$;
 
--- Reads one memory after the other, and says which is the one that cannot be stored.
+-- Reads one memory after the other, and says which one cannot be stored.
 CREATE OR REPLACE FUNCTION _blame_batch(
     user_id text, memories jsonb, embeddings halfvec[], dimensions int) RETURNS void
     LANGUAGE plpgsql
@@ -109,7 +108,7 @@ BEGIN
             GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
                 explanation = PG_EXCEPTION_DETAIL, advice = PG_EXCEPTION_HINT;
             RAISE EXCEPTION 'memory %: %', place, message
-                -- A value of another type (class 22) is an argument out of its range.
+                -- A value of the wrong type (class 22) is an argument out of its range.
                 USING ERRCODE = CASE WHEN code LIKE '22%' THEN 'ME008' ELSE code END,
                       DETAIL = coalesce(nullif(explanation, ''),
                                         left(_redact_json(memories -> place - 1)::text, 200)),
@@ -144,7 +143,7 @@ DECLARE
     ids bigint[];
 BEGIN
     PERFORM _check_batch(memories, embeddings);
-    -- Sources that were checked are not purged before they are linked.
+    -- Sources that were checked cannot be purged before they are linked.
     IF has_sources THEN
         PERFORM _lock_user(owner);
     END IF;

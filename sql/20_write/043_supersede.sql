@@ -1,7 +1,7 @@
--- Says that one stored memory takes the place of another, from its own beginning on.
--- The older one leaves recall and keeps its row: as_of finds it for its time.
+-- Makes one stored memory replace another, from its own beginning on. The older one leaves recall
+-- and keeps its row: as_of finds it for its time.
 
--- The memory, if its status allows what is to be done with it.
+-- The memory, if its status allows the intended change.
 CREATE OR REPLACE FUNCTION _check_status(
     user_id text, memory_id bigint, allowed text[], done text) RETURNS memory
     LANGUAGE plpgsql STABLE

@@ -1,5 +1,5 @@
 -- Changes a stored memory in place: its id stays, a revision keeps what was.
--- Another text without a vector is found by its words until the vector is made.
+-- A new text without a vector is found by its words until the vector is made.
 CREATE OR REPLACE FUNCTION update_memory(
     memory_id bigint, content text DEFAULT NULL, summary text DEFAULT NULL,
     data jsonb DEFAULT NULL, importance float8 DEFAULT NULL, confidence float8 DEFAULT NULL,

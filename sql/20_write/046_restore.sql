@@ -1,5 +1,5 @@
 -- Brings a forgotten or archived memory back to what it was before.
--- One of a slot that another fills meanwhile stays away: two truths at once would be none.
+-- If another memory fills its slot by now, it stays away: two truths at once would be none.
 CREATE OR REPLACE FUNCTION restore(
     INOUT memory_id bigint, reason text DEFAULT NULL, user_id text DEFAULT NULL,
     dry_run boolean DEFAULT false, author text DEFAULT 'user',
@@ -17,13 +17,14 @@ BEGIN
         PERFORM _lock_user(owner);
     END IF;
     stored := _check_status(owner, memory_id, '{forgotten,archived}', 'restored');
-    -- One that was archived, forgotten and restored is archived again, and goes back from there.
+    -- A memory that was archived, forgotten and restored is archived again, and can be restored
+    -- from there.
     SELECT r.old_values INTO before
     FROM revision AS r
     WHERE r.user_id = owner AND r.memory_id BETWEEN memory_id AND memory_id
       AND r.old_values ->> 'status' NOT IN ('forgotten', stored.status)
     ORDER BY r.memory_id DESC, r.revision_id DESC LIMIT 1;
-    -- What kept its value is not among the old ones.
+    -- Columns that kept their value are not among the old ones.
     before := (SELECT jsonb_object_agg(o.key, o.value)
                FROM jsonb_each(before) AS o WHERE o.key IN ('status', 'retired_at'));
     before := coalesce(before, '{"status": "active", "retired_at": null}');

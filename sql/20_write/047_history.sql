@@ -1,5 +1,5 @@
 -- Everything that happened to a memory, oldest first, with its text at each time.
--- The row of the memory tells how it began; every change since has a revision.
+-- The row of the memory tells how it began; every change since then has a revision.
 CREATE OR REPLACE FUNCTION history(memory_id bigint, user_id text DEFAULT NULL)
     RETURNS TABLE (changed_at timestamptz, action text, author text, reason text, content text,
                    old_values jsonb, other_ids bigint[], undone boolean, change_id bigint,
@@ -29,7 +29,7 @@ BEGIN
         WHERE m.user_id = owner AND m.memory_id = history.memory_id
           AND NOT EXISTS (SELECT FROM change AS c WHERE c.action = 'ADD')
     ), texts AS (
-        -- What the text was before each change of it, and what it is.
+        -- What the text was before each change, and what it is.
         SELECT ARRAY(SELECT c.old_values ->> 'content' FROM change AS c
                      WHERE c.old_values ? 'content' ORDER BY c.revision_id)
                || m.content AS contents

@@ -1,10 +1,10 @@
--- Takes back the last change of a memory, with all that was changed by the same decision: a memory
--- that was superseded is active again, and the one that superseded it forgotten. Nothing is lost by
--- it: what an undo takes away is in the history, too.
--- Revisions are asked for by a range of one and in the order of the one index that begins with it:
--- where most users have no more than one, "=" may read all of a user who has thousands.
+-- Undoes the last change of a memory, with all that was changed by the same decision: a memory that
+-- was superseded is active again, and the one that superseded it is forgotten. Nothing is lost by
+-- this: what an undo removes is in the history too. Revisions are searched by a range of one id and
+-- in the order of the one index that begins with it: if most users have no more than one, "=" may
+-- read all of a user who has thousands.
 
--- The last change of a memory that was not taken back; 0: that it was added; NULL: none.
+-- The last change of a memory that was not undone; 0: its addition; NULL: none.
 CREATE OR REPLACE FUNCTION _open_change(user_id text, memory_id bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -30,7 +30,7 @@ BEGIN
         ORDER BY c.revision_id DESC LIMIT 1);
 END $$;
 
--- A memory of a change that was changed again since; NULL: none, the change can be taken back.
+-- A memory of a change that was changed again since; NULL: none, so the change can be undone.
 CREATE OR REPLACE FUNCTION _changed_since(user_id text, change_id bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -61,7 +61,7 @@ DECLARE
 BEGIN
     FOR step IN
         SELECT r.memory_id, r.action,
-               -- A vector of another model is none for this one.
+               -- A vector of another model is not a vector for this one.
                r.old_values - CASE WHEN r.model <> in_model THEN 'embedding' ELSE '' END
                    AS old_values
         FROM revision AS r

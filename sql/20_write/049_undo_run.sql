@@ -1,5 +1,5 @@
--- Takes back everything one run did to the memories of a user: a maintenance, a consolidation.
--- What was changed since stays as it is, and is said.
+-- Undoes everything one run did to the memories of a user: a maintenance, a consolidation. What was
+-- changed since stays as it is, and is reported.
 CREATE OR REPLACE FUNCTION undo_run(
     run_id bigint, user_id text DEFAULT NULL, author text DEFAULT 'user')
     RETURNS TABLE (undone_id bigint, action text, line text, status text)

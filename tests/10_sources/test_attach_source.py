@@ -80,9 +80,9 @@ def test_debug_reads_three_days_of_their_events_and_execute_one(app):
         ({"relation": None}, "give either a relation or a query"),
         (
             {"user_column": "title"},
-            "user_id and user_column are given, one of them decides",
+            "user_id and user_column are both given",
         ),
-        ({"on_delete": "x"}, 'on_delete is "x"'),
+        ({"on_delete": "x"}, 'on_delete must be forget or purge, not "x"'),
         (
             {"write_retrievals": True},
             "retrievals can be written only into a table of kind event",
