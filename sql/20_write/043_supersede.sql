@@ -17,7 +17,8 @@ BEGIN
     IF found_memory.status <> ALL (allowed) THEN
         RAISE EXCEPTION 'memory % is %: it cannot be %', memory_id, found_memory.status, done
             USING ERRCODE = 'ME014',
-                  DETAIL = 'It can be while it is ' || array_to_string(allowed, ' or '),
+                  DETAIL = format('Only a memory that is %s can be.',
+                                  array_to_string(allowed, ' or ')),
                   HINT = CASE found_memory.status
                       WHEN 'forgotten' THEN format('memoir.restore(%s) brings it back.', memory_id)
                       WHEN 'archived' THEN format('memoir.restore(%s) brings it back.', memory_id)
@@ -59,7 +60,7 @@ BEGIN
     IF memory_id = by_id THEN
         RAISE EXCEPTION 'memory % cannot supersede itself', memory_id
             USING ERRCODE = 'ME014',
-                  HINT = 'Pass the older one and the newer one: memoir.supersede(12, 15).';
+                  HINT = 'Pass the older memory first, then the newer one.';
     END IF;
     PERFORM _lock_user(owner);
     PERFORM _supersede(

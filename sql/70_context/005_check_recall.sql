@@ -23,7 +23,7 @@ BEGIN
     END IF;
     IF NOT (isfinite(at) AND at >= '1970-01-01 00:00:00+00') THEN
         RAISE EXCEPTION 'as_of % is out of range', at
-            USING ERRCODE = 'ME011', HINT = 'Use a time from 1970 on, or NULL for now.';
+            USING ERRCODE = 'ME011', HINT = 'Use a time from 1970 on; without one it is now.';
     END IF;
     PERFORM _check_vector(query, coalesce(dimensions, vector_dims(query)));
     RAISE EXCEPTION 'table setting has no row log_recalls'

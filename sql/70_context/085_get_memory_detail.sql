@@ -14,8 +14,7 @@ BEGIN
                    WHERE m.user_id = _check_key.user_id AND m.memory_id = id) THEN
         RAISE EXCEPTION 'no memory with key "%"', left(key, 40)
             USING ERRCODE = 'ME012',
-                  HINT = 'Keys come from search_memories(): SELECT key FROM '
-                         'memoir.search_memories(''...''). They are whole numbers.';
+                  HINT = 'Keys are whole numbers; searches and lists of memories return them.';
     END IF;
     RETURN id;
 END $$;

@@ -89,7 +89,9 @@ class App:
 
     @property
     def best_address(self) -> str:
-        """As `address`; the database as it is when its update is refused. To look at it."""
+        """As `address`; if the update is refused, the database as it is. For commands that only
+        look.
+        """
         from ..migrations import MigrationError
 
         try:
@@ -98,7 +100,7 @@ class App:
             return self.bare_address
 
     def without_password(self, text: str) -> str:
-        """The text, for another stream than that of errors, without a password of the dsn."""
+        """The text without a password of the dsn, for streams other than stderr."""
         return _masked(text, [self.dsn or ""])
 
     def announce_server(self) -> None:
@@ -110,7 +112,7 @@ class App:
             click.echo(f"starting PostgreSQL in {self.data_dir} ({stop} ends it)", err=True)
 
     def options(self) -> list[str]:
-        """The options that lead another call to the same database, without a password."""
+        """The options with which another call reaches the same database, without a password."""
         if self.dsn and not os.environ.get("MEMOIR_DSN"):
             parameters = conninfo_to_dict(self.dsn)
             parameters.pop("password", None)
@@ -176,7 +178,7 @@ class _Group(click.Group):
 
 
 def _open_streams() -> None:
-    """A stream that was closed before the start leads nowhere, and to no file opened later."""
+    """Point a stream that was closed before the start to nowhere, not to a file opened later."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))

@@ -43,7 +43,7 @@ _OPTIONS = (
 
 
 def fill_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of commands that embed what is there."""
+    """The options of commands that embed what is stored."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -75,7 +75,7 @@ def show_backlog(
     price: float | None,
     model: str | None = None,
 ) -> int:
-    """Say what has no vector of a model, or of the one in use; returns how many memories."""
+    """Say what has no vector of a model (default: the one in use); returns how many memories."""
     waiting = backlog(conn, user, model)
     click.echo(
         f"without a vector: {counted(waiting.memories, 'memory')}, "
@@ -105,7 +105,7 @@ def fill(
     memories: int,
     model: str | None = None,
 ) -> None:
-    """Embed them, for the model in use or the one that is named, and show how far it is."""
+    """Embed them, for the model in use or the named one, and show the progress."""
     done, failed, start = 0, 0, time.monotonic()
     try:
         with progress_bar(memories, "embedding", lambda: _rate(done, start)) as bar:

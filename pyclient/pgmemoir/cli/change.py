@@ -146,13 +146,13 @@ def reject(app: App, memory_ids: tuple[int, ...], reason: str | None, as_json: b
 
 
 def undone_table(rows: Sequence[Undone]) -> str:
-    """A line a memory, with what it is now."""
+    """One line per memory, with what it is now."""
     cells = [[str(row.memory_id), row.action, row.status, row.line] for row in rows]
     return table([["id", "what", "now", "content"], *cells], flexible=3, right={0})
 
 
 def changed_table(rows: Sequence[Changed], dry_run: bool) -> str:
-    """A line a memory, with what it was and is."""
+    """One line per memory, with what it was and is."""
     heads = ["id", "was", "would be" if dry_run else "is", "content"]
     cells = [[str(row.memory_id), row.old_status, row.new_status, row.line] for row in rows]
     return table([heads, *cells], flexible=3, right={0})

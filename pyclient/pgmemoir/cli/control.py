@@ -1,4 +1,4 @@
-"""``memoir stats``, ``settings`` and ``sessions``: what a memory is like, and what it may."""
+"""``memoir stats``, ``settings`` and ``sessions``: what a memory contains, and what it may do."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sessions(app: App, only_open: bool, limit: int, after: str | None, as_json: 
 
 
 def stats_table(found: dict[str, Any]) -> str:
-    """A line a number."""
+    """One line per number."""
     cells = [
         [name, f"{value:.1%}" if name in _SHARES and value is not None else _told(value)]
         for name, value in found.items()
@@ -70,13 +70,13 @@ def stats_table(found: dict[str, Any]) -> str:
 
 
 def settings_table(found: dict[str, bool]) -> str:
-    """A line a setting."""
+    """One line per setting."""
     cells = [[name, "on" if value else "off"] for name, value in found.items()]
     return table([["setting", "value"], *cells], flexible=0, right=set())
 
 
 def session_table(rows: list[ListedSession]) -> str:
-    """A line a session."""
+    """One line per session."""
     heads = ["session", "begun", "ended", "messages", "tokens", "memories", ""]
     cells = [
         [
@@ -102,7 +102,7 @@ def _switch(text: str) -> tuple[str, bool]:
 
 
 def _told(value: Any) -> str:
-    """A number, or an object or a list of them, for people; a dash where there is none."""
+    """A number, or an object or a list of them, for people; a dash if there is none."""
     if isinstance(value, list):
         return ", ".join(map(_told, value)) or "-"
     if isinstance(value, dict):

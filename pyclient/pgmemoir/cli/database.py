@@ -121,7 +121,7 @@ def psql_call(dsn: str, user: str | None) -> tuple[str, dict[str, str]]:
 
 
 def _search_path(dsn: str) -> str:
-    """What was there, so that a table made in psql is not one of memoir's; then memoir, vector."""
+    """The path as it was, so that a table made in psql is not memoir's; then memoir, vector."""
     with psycopg.connect(dsn) as conn, conn.cursor(row_factory=tuple_row) as cur:
         vector = vector_schema(cur)
         before = value(cur, "SELECT current_setting('search_path')")

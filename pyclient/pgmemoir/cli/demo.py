@@ -91,7 +91,7 @@ def _cost(found: Recall) -> str:
 
 
 def _sample(rows: list[Explained]) -> list[Explained]:
-    """The first of the block, and the best of each reason to be left out."""
+    """The first lines of the block, and the best memory for each reason to be left out."""
     inside = [row for row in rows if row.place is not None]
     reasons: dict[str, Explained] = {}
     for row in rows:

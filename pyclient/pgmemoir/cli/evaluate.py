@@ -184,7 +184,7 @@ def evaluation_table(rows: Sequence[Evaluation]) -> str:
 
 
 def replay_table(rows: Sequence[Replayed]) -> str:
-    """A line a recall, with what enters its block (+) and leaves it (-), or a new order."""
+    """One line per recall, with what enters its block (+) and leaves it (-), or a new order."""
     cells = [["id", "when", "mode", "query", "overlap", "certain", "change"]]
     cells += [
         [

@@ -137,7 +137,7 @@ def _counts(actions: Counter[str]) -> str:
 
 
 def _index(app: App, done: list[Done], dry_run: bool) -> None:
-    """What many new memories call for."""
+    """What to do after many new memories."""
     added = sum(each.actions["ADD"] for each in done)
     if added and not dry_run:
         click.echo("vectors come from memoir worker, or memoir backfill", err=True)

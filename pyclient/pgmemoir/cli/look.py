@@ -91,7 +91,7 @@ def history(app: App, memory_id: int, as_json: bool) -> None:
 
 
 def listed_table(rows: Sequence[Listed]) -> str:
-    """A line a memory."""
+    """One line per memory."""
     cells = [
         [
             row.key,
@@ -108,7 +108,7 @@ def listed_table(rows: Sequence[Listed]) -> str:
 
 
 def detail_text(row: Detail) -> str:
-    """The text, and below it what else is known, a line each."""
+    """The text, and below it what else is known, one line each."""
     place = f"turn {row.turn}" if row.turn is not None else None
     parts = {
         "summary": row.summary,
@@ -147,7 +147,7 @@ def history_table(rows: Sequence[Revision]) -> str:
 
 
 def _before(values: dict[str, Any]) -> str:
-    """What a change replaced besides the text, which stands a line above."""
+    """What a change replaced besides the text, which is one line above."""
     named = {name: value for name, value in values.items() if name not in _SHOWN_ELSEWHERE}
     return ", ".join(f"{name} {'-' if value is None else value}" for name, value in named.items())
 

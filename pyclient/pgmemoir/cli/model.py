@@ -1,4 +1,4 @@
-"""``memoir model``: going over to another embedding model, while recall goes on."""
+"""``memoir model``: changing to another embedding model while recall goes on."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _prepare(conn: psycopg.Connection[Any], name: str, user: str | None) -> None
 
 
 def _embedder_of(name: str | None) -> Embedder:
-    """The embedder of this environment, which has to be of that name."""
+    """The embedder of this environment, which must have that name."""
     embedder = needed_embedder()
     if name not in (None, embedder.name):
         raise _other_embedder(embedder.name, f'"{name}"')
@@ -160,7 +160,7 @@ def _embedder_of(name: str | None) -> Embedder:
 
 
 def _check_waits(conn: psycopg.Connection[Any], name: str) -> None:
-    """Refuse to fill this model where it is not the one that waits to be filled."""
+    """Refuse to fill this model unless it is the one that waits to be filled."""
     states = {one.name: one.state for one in embedding_models.models(conn)}
     waiting = [each for each, state in states.items() if state == "to be filled"]
     if waiting and name in states and name not in waiting:

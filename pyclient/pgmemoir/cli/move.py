@@ -123,7 +123,7 @@ def import_file(
 def _import_user(
     app: App, lines: Iterator[str], dry_run: bool, new_ids: bool, vectors: bool
 ) -> None:
-    """Everything of a user, who keeps his name unless another is given."""
+    """Everything of a user, who keeps the name unless another is given."""
     first = next(lines, "")
     header = header_of(first)
     if app.user is None:
@@ -178,7 +178,7 @@ def _import_conversation(app: App, data: bytes, name: str, file: str, dry_run: b
 
 
 def _import_items(app: App, items: Items, format: str, keep_users: bool, dry_run: bool) -> None:
-    """Memories of another program, of all their users or of none."""
+    """Memories of another program, with all their users or none."""
     named = sorted({user for user in items.users if user is not None})
     if len(named) > 1 and not keep_users and app.user is None:
         raise click.UsageError(
@@ -268,7 +268,7 @@ def _mapping(pairs: str | None) -> dict[str, str]:
 
 
 def _refuse(format: str, **given: object) -> None:
-    """Refuse options that say nothing to a file of this format."""
+    """Refuse options that mean nothing for a file of this format."""
     for name, value in given.items():
         if value:
             raise click.UsageError(

@@ -11,7 +11,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def _of_user(help: str) -> Callable[[_Command], _Command]:
-    """An option that says whose memory, after the command where memoir --user does before it."""
+    """An option for the user, after the command; memoir --user is the same before it."""
 
     def set_user(context: click.Context, _: click.Parameter, user: str | None) -> None:
         if user is not None:

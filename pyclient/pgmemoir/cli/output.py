@@ -133,7 +133,7 @@ def answer_page(
 
 
 def progress_bar(length: int, label: str, more: Callable[[], str] | None = None) -> Any:
-    """A bar on stderr with the time that is left, silent where nobody watches.
+    """A bar on stderr with the time left, silent if nobody watches.
 
     Args:
         more: what to write behind it.

@@ -11,7 +11,7 @@ from ..evaluation import Evaluation
 
 
 def check() -> None:
-    """Say how to get matplotlib when it is not there, before anything is measured."""
+    """Say how to get matplotlib if it is missing, before anything is measured."""
     if find_spec("matplotlib") is None:
         raise MemoirError(
             "--png needs matplotlib, which is not installed",
@@ -20,7 +20,7 @@ def check() -> None:
 
 
 def evidence(rows: Sequence[Evaluation], path: Path) -> None:
-    """Draw the evidence share over the budget, a line a mode, as PNG."""
+    """Draw the evidence share over the budget, one line per mode, as PNG."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4.2), layout="constrained")

@@ -56,7 +56,7 @@ def purge(
 
 
 def _watched() -> bool:
-    """Whether somebody is there to be asked."""
+    """Whether there is somebody to ask."""
     return sys.stdin.isatty()
 
 
@@ -69,7 +69,7 @@ def _purge(memory: Memoir, memory_ids: Sequence[int], dry_run: bool) -> list[Del
 def _ask(
     memory: Memoir, memory_ids: Sequence[int], found: Sequence[Deleted], user: str | None
 ) -> None:
-    """Show what would go, and stop unless it is wanted; a user's name has to be typed."""
+    """Show what would be deleted, and stop unless confirmed; a user's name has to be typed."""
     for each in memory_ids:
         click.echo(f"memory {each}: {one_line(memory.memory_detail(each).content)}", err=True)
     click.echo(deleted_table(found), err=True)
@@ -80,6 +80,6 @@ def _ask(
 
 
 def deleted_table(rows: Sequence[Deleted]) -> str:
-    """A line a table."""
+    """One line per table."""
     cells = [["table", "rows"], *([row.table, f"{row.rows:,}"] for row in rows)]
     return table(cells, flexible=0, right={1})
