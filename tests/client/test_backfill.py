@@ -199,6 +199,16 @@ def test_the_command_tells_what_it_did(
     assert memoir().stdout == "without a vector: 0 memories, 0 users, about 0 tokens\n"
 
 
+def test_the_command_says_what_it_waits_for(
+    db: psycopg.Connection, memoir: Callable[..., Result], api: OpenAIServer
+) -> None:
+    notes(db, 3)
+    api.fail(status(429, retry_after="0.01"))
+    done = memoir("--pause", "0.02", "--batch", "2")
+    assert done.stderr == "the model does not answer; asking again in 0.01 s\n"
+    assert done.exit_code == 0
+
+
 def test_the_command_fails_when_a_memory_did(
     db: psycopg.Connection, memoir: Callable[..., Result], api: OpenAIServer
 ) -> None:
