@@ -162,6 +162,28 @@ BEGIN
     RETURN _outcome('NOOP', targets[1], coalesce(decision ->> 'reason', 'it was decided'));
 END $$;
 
+-- What the user has tagged stays tagged in the memory that takes its place.
+CREATE OR REPLACE FUNCTION _hand_tags_on(user_id text, from_ids bigint[], to_id bigint)
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET enable_seqscan = off
+AS $$
+DECLARE
+    tags text[];
+    weights float8[];
+BEGIN
+    SELECT array_agg(k.keyword), array_agg(k.weight) INTO tags, weights
+    FROM unnest(from_ids) AS f (id), LATERAL (
+        SELECT k.keyword, k.weight FROM keyword AS k
+        WHERE k.user_id = _hand_tags_on.user_id AND k.memory_id BETWEEN f.id AND f.id
+          AND k.origin = 'user_tag'
+        ORDER BY k.memory_id OFFSET 0) AS k;
+    IF tags IS NOT NULL THEN
+        PERFORM _write_keywords(user_id, array_fill(to_id, ARRAY[cardinality(tags)]), tags,
+                                weights, 'user_tag');
+    END IF;
+END $$;
+
 -- What waits for the user: a new memory that will supersede what it is about once it is confirmed.
 -- A change without a text of its own cannot wait, and is not made.
 CREATE OR REPLACE FUNCTION _propose(
@@ -185,30 +207,12 @@ BEGIN
         PERFORM _link(user_id, array_fill(given.memory_id, ARRAY[cardinality(targets)]), targets,
                       CASE decision ->> 'action' WHEN 'KEEP_BOTH' THEN 'related'
                                                  ELSE 'supersedes' END, 1);
+        -- As a change that does not wait keeps them, unlike a memory that makes way.
+        IF decision ->> 'action' IN ('UPDATE', 'REPLACE', 'MERGE') THEN
+            PERFORM _hand_tags_on(user_id, targets, given.memory_id);
+        END IF;
     END IF;
     RETURN result;
-END $$;
-
--- What the user has tagged stays tagged in the memory that takes its place.
-CREATE OR REPLACE FUNCTION _hand_tags_on(user_id text, from_ids bigint[], to_id bigint)
-    RETURNS void
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off
-AS $$
-DECLARE
-    tags text[];
-    weights float8[];
-BEGIN
-    SELECT array_agg(k.keyword), array_agg(k.weight) INTO tags, weights
-    FROM unnest(from_ids) AS f (id), LATERAL (
-        SELECT k.keyword, k.weight FROM keyword AS k
-        WHERE k.user_id = _hand_tags_on.user_id AND k.memory_id BETWEEN f.id AND f.id
-          AND k.origin = 'user_tag'
-        ORDER BY k.memory_id OFFSET 0) AS k;
-    IF tags IS NOT NULL THEN
-        PERFORM _write_keywords(user_id, array_fill(to_id, ARRAY[cardinality(tags)]), tags,
-                                weights, 'user_tag');
-    END IF;
 END $$;
 
 -- Adds the new memory of a decision, and does what it says with those it is about.

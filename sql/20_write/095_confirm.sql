@@ -2,22 +2,7 @@
 -- memory that says nearly the same, as remember() would have given it at once. No row goes: a
 -- candidate was seen, so one that adds nothing is superseded by the one that says it already.
 
--- The memories that a candidate was proposed for (apply_decisions), as far as they are active.
-CREATE OR REPLACE FUNCTION _proposed_for(user_id text, memory_id bigint) RETURNS bigint[]
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN ARRAY(
-        SELECT m.memory_id
-        FROM relation AS r, LATERAL (
-            SELECT m.* FROM memory AS m
-            WHERE m.user_id = _proposed_for.user_id AND m.memory_id = r.to_id OFFSET 0) AS m
-        WHERE r.user_id = _proposed_for.user_id AND r.from_id = _proposed_for.memory_id
-          AND r.type = 'supersedes' AND m.status = 'active');
-END $$;
-
--- A confirmed candidate takes the place of those: their ids.
+-- A confirmed candidate takes the place of what it was proposed for (apply_decisions): these ids.
 CREATE OR REPLACE FUNCTION _supersede_proposed(
     user_id text, memory_id bigint, change_id bigint) RETURNS bigint[]
     LANGUAGE plpgsql
@@ -25,8 +10,13 @@ CREATE OR REPLACE FUNCTION _supersede_proposed(
 AS $$
 DECLARE
     newer CONSTANT memory := _check_status(user_id, memory_id, '{active,superseded}', 'confirmed');
-    ids CONSTANT bigint[] := CASE WHEN newer.status = 'active'
-                                  THEN _proposed_for(user_id, memory_id) ELSE '{}' END;
+    ids CONSTANT bigint[] := ARRAY(
+        SELECT m.memory_id
+        FROM relation AS r, LATERAL (
+            SELECT m.* FROM memory AS m
+            WHERE m.user_id = _supersede_proposed.user_id AND m.memory_id = r.to_id OFFSET 0) AS m
+        WHERE r.user_id = _supersede_proposed.user_id AND r.from_id = newer.memory_id
+          AND r.type = 'supersedes' AND m.status = 'active' AND newer.status = 'active');
 BEGIN
     PERFORM _supersede(user_id, o.older, newer, 'user', NULL, NULL, change_id)
     FROM unnest(ids) AS i (id), LATERAL (
@@ -126,7 +116,6 @@ AS $$
 DECLARE
     candidate CONSTANT memory := _check_status(user_id, memory_id, '{pending}', 'confirmed');
 BEGIN
-    PERFORM _hand_tags_on(user_id, _proposed_for(user_id, memory_id), memory_id);
     RETURN CASE WHEN candidate.subject IS NOT NULL AND candidate.position IS NULL
                 THEN _confirm_in_slot(candidate) ELSE _confirm_beside(candidate) END;
 END $$;

@@ -48,7 +48,7 @@ BEGIN
     INSERT INTO session (user_id, session_id, number, temporary, data, started_at, ended_at,
                          next_position)
     SELECT reading.user_id, _check_session(s.session_id), nextval('session_number_seq'),
-           s.temporary, coalesce(_redact_json(s.data), '{}'),
+           s.temporary, coalesce(_check_data(_redact_json(s.data)), '{}'),
            _check_time(s.started_at, 'started_at'), s.ended_at, s.next_position
     FROM unnest(bodies) WITH ORDINALITY AS b (body, place),
          jsonb_populate_record(NULL::session, b.body) AS s
@@ -63,7 +63,7 @@ BEGIN
     INSERT INTO message (user_id, session_id, position, role, speaker, content, tokens, data,
                          private, created_at)
     SELECT reading.user_id, m.session_id, _check_turn(m.position), m.role, m.speaker, m.content,
-           estimate_tokens(m.content), coalesce(_redact_json(m.data), '{}'),
+           estimate_tokens(m.content), coalesce(_check_data(_redact_json(m.data)), '{}'),
            coalesce(m.private, false), _check_time(m.created_at, 'created_at')
     FROM (
         SELECT m.session_id, m.position, m.role, _check_speaker(_redact(m.speaker)) AS speaker,
@@ -104,7 +104,8 @@ BEGIN
     ), given AS MATERIALIZED (
         SELECT _new_id(reading, m.memory_id) AS memory_id, m.of_kind AS kind, m.kind_id,
                m.in_profile, _check_text(m.told, 'the memory', in_use.text_limit) AS content,
-               _redact(m.summary) AS summary, coalesce(_redact_json(m.data), '{}') AS data,
+               _redact(m.summary) AS summary,
+               coalesce(_check_data(_redact_json(m.data)), '{}') AS data,
                _check_subject(m.slot) AS subject,
                _check_share(m.importance, 'importance') AS importance,
                _check_share(m.confidence, 'confidence') AS confidence,

@@ -176,9 +176,22 @@ def test_what_waited_to_be_confirmed_has_the_tags_of_what_it_takes_the_place_of(
     call(tx, "set_settings", settings={"confirm": True})
     decision = {"action": "MERGE", "memory_ids": [one, two], "content": "drinks tea and espresso"}
     (row,) = apply(tx, decision)
-    assert (row.action, tags(tx, row.memory_id)) == ("PENDING", set())
     call(tx, "confirm", memory_id=row.memory_id)
     assert tags(tx, row.memory_id) == {"morning", "italy"}
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize(
+    ("action", "kept"),
+    [("UPDATE", True), ("REPLACE", True), ("MERGE", True), ("SUPERSEDE", False), ("DELETE", False)],
+)
+def test_what_waits_has_the_tags_it_would_have_at_once(tx, action, kept, waits):
+    tea = remember(tx, "drinks tea", keywords=["tea"])
+    settings(tx, confirm=waits)
+    (row,) = apply(tx, {"action": action, "memory_id": tea, "content": "never drinks coffee"})
+    if waits:
+        call(tx, "confirm", memory_id=row.memory_id)
+    assert tags(tx, row.memory_id) == ({"tea"} if kept else set())
 
 
 @pytest.mark.parametrize("subject", [None, "user.drink"])

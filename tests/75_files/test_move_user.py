@@ -285,6 +285,13 @@ BAD = {
         replaced("memory", IMPORTANCE, '"importance": 8'),
         "ME008 importance must be between 0 and 1",
     ),
+    **{
+        f"data of a {record} that is a list": (
+            replaced(record, f'"{key}"', f'"data": [1], "{key}"'),
+            "ME008 data must be a JSON object",
+        )
+        for record, key in [("session", "temporary"), ("message", "position"), ("memory", "status")]
+    },
     "a long author": (
         replaced("revision", '"author": "', '"author": "' + "a" * 200),
         "ME008 the author has 20",
