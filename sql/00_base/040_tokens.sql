@@ -84,6 +84,14 @@ CREATE OR REPLACE FUNCTION _spaced_words(content text) RETURNS text
         regexp_replace(content, _cjk_run(), ' ', 'g'),
         '[^ [:alnum:]\u00aa-\u1fff\u2c00-\u2fff\u3040-\U0010ffff]+', ' ', 'g');
 
+-- Single characters that are words and seldom mean another thing inside a longer one: who asks
+-- about 我家猫 means the 猫 of 一只猫. All characters as words would lose as many questions as they find.
+CREATE OR REPLACE FUNCTION _short_nouns() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN '[猫狗犬鱼鸟兔猪羊牛马鸡鸭鹅虾蟹蛇鼠虫茶酒奶粥饭面米菜肉蛋糖盐醋汤饼果瓜豆车船伞鞋袜帽裤裙衣包'
+           '表钟灯床门窗桌椅碗杯刀锅书笔琴棋球药钱卡票锁花草树雨雪风山河湖海手脚腿头眼耳鼻牙嘴脸腰背胃爸'
+           '妈哥姐弟妹爷叔姨家店楼屋房病梦]';
+
 -- Pairs of characters are words, but for those with a character that is never more than grammar:
 -- they are the 是什 and 的数 of a question, and would outweigh its words. In Japanese a particle
 -- behind Chinese characters or katakana is no part of a word: 車を and 車は are 車. Lists stand in the
@@ -98,7 +106,7 @@ BEGIN
             content, '(?<=[\u30a1-\u30fc\u3400-\u9fff])[はがをのにへともでや]', ' ', 'g');
     END IF;
     RETURN ARRAY(
-        SELECT DISTINCT pair
+        SELECT pair
         FROM regexp_matches(content, _cjk_run(), 'g') AS run,
              string_to_array(run[1], NULL) AS chars,
              unnest(chars, chars[2:]) AS p (first, second),
@@ -110,7 +118,9 @@ BEGIN
               '如何', '为何', '多少', '几个', '一个', '一些', '一下', '可以', '已经', '因为', '所以', '但',
               '以及', '或者', '并且', '而且', '还有', '时候', '之前', '之后', '关于', '对于', '请问', 'です',
               'ます', 'すか', 'でし', 'まし', 'した', 'ませ', 'せん', '니다', '습니', '입니', '합니', '니까',
-              '어요', '아요', '해요', '예요', '에요'));
+              '어요', '아요', '해요', '예요', '에요')
+        UNION
+        SELECT noun[1] FROM regexp_matches(content, _short_nouns(), 'g') AS noun);
 END $$;
 
 -- English with dashes and curly quotes, as models and telephones write it, is read as ASCII.
@@ -175,8 +185,18 @@ CREATE OR REPLACE FUNCTION tokens(content text) RETURNS text[]
 COMMENT ON FUNCTION tokens(text) IS
     'Words of a text as recall compares them: English stems and numbers; identifiers, versions, '
     'paths and error codes whole (lower case) besides their parts; character bigrams of Chinese, '
-    'Japanese and Korean. Full-width forms equal plain ones, letters with accents those without. '
-    'Array of text, each once; empty for a text without words. Source: SPEC 2.5.';
+    'Japanese and Korean, and nouns of one character. Full-width forms equal plain ones, letters '
+    'with accents those without. Array of text, each once; empty for a text without words. '
+    'Source: SPEC 2.5.';
+
+-- The words by which a word of table synonym is known: its pairs, without a character of its own.
+CREATE OR REPLACE FUNCTION _spelled(word text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT coalesce(array_agg(t.token), '{}')
+    FROM unnest(tokens(word)) AS t (token)
+    WHERE length(word) = 1 OR t.token !~ _short_nouns() OR length(t.token) > 1;
+END;
 
 -- What of a text may be a keyword, which stands as it was written.
 CREATE OR REPLACE FUNCTION _written_tokens(content text) RETURNS text[]

@@ -5,6 +5,16 @@ CREATE OR REPLACE FUNCTION _term(word text) RETURNS int
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ('x' || encode(substr(sha256(convert_to(word, 'UTF8')), 1, 4), 'hex'))::bit(28)::int + 1;
 
+-- Those of a word of table synonym.
+CREATE OR REPLACE FUNCTION _spelled_terms(word text) RETURNS int[]
+    LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN ARRAY(SELECT DISTINCT _term(t.token) AS term
+                 FROM unnest(_spelled(_spelled_terms.word)) AS t (token) ORDER BY term);
+END $$;
+
 -- The terms of a text in the order of their hashes: the first n are an even sample of a long text.
 CREATE OR REPLACE FUNCTION _terms(content text) RETURNS int[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT

@@ -13,7 +13,7 @@ BEGIN
         UNION ALL
         SELECT synonym, term, similarity, 2 FROM synonym
     ), spelling AS MATERIALIZED (
-        SELECT p.word, _terms(p.word) AS terms FROM (SELECT DISTINCT word FROM pair) AS p
+        SELECT p.word, _spelled_terms(p.word) AS terms FROM (SELECT DISTINCT word FROM pair) AS p
     )
     INSERT INTO expansion (lead, form, need, added, similarity, share, size, needs, spellings)
     SELECT f.needs[1], f.form, need, added, f.similarity, f.similarity / f.terms,

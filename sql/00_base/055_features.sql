@@ -48,7 +48,10 @@ BEGIN ATOMIC
         SELECT t.terms, t.asks,
                CASE WHEN names <> '' THEN ARRAY(
                    SELECT DISTINCT _feature('name ' || word)
-                   FROM unnest((tokens(names))[:16]) AS word) END
+                   FROM unnest((tokens(names))[:16]) AS word
+                   -- Of a longer name no noun of one character: 下雪 does not name 小雪.
+                   WHERE length(word) > 1 OR octet_length(word) = 1
+                      OR strpos(' ' || names || ' ', ' ' || word || ' ') > 0) END
                || CASE WHEN t.asks THEN '{479454090}'::int[] END
                || CASE WHEN t.whens THEN '{291416694}'::int[] END AS features
         FROM (

@@ -30,9 +30,10 @@ BEGIN
         SELECT w AS word, w AS form, w AS token, 1::float8 AS similarity FROM unnest(asked) AS w
         UNION ALL
         SELECT p.word, p.form, f, max(p.similarity)
-        FROM pair AS p, unnest(tokens(p.form)) AS f
-        WHERE p.similarity > 0 AND tokens(p.word) <@ asked AND cardinality(tokens(p.word)) > 0
-          AND NOT tokens(p.form) <@ tokens(p.word)
+        FROM pair AS p, unnest(_spelled(p.form)) AS f
+        WHERE p.similarity > 0 AND _spelled(p.word) <@ asked
+          AND cardinality(_spelled(p.word)) > 0
+          AND NOT _spelled(p.form) <@ _spelled(p.word)
         GROUP BY p.word, p.form, f
     ), weight AS MATERIALIZED (
         SELECT split_part(entry, ':', 1)::int AS term, split_part(entry, ':', 2)::float8 AS weight

@@ -10,7 +10,8 @@ BEGIN ATOMIC
     SELECT s.synonym, max(s.similarity)
     FROM (
         SELECT unnest(e.spellings) AS synonym, e.similarity
-        FROM (SELECT _terms(word) AS terms, _term(word) AS itself OFFSET 0) AS t, expansion AS e
+        FROM (SELECT _spelled_terms(word) AS terms, _term(word) AS itself OFFSET 0) AS t,
+             expansion AS e
         WHERE e.lead = ANY (t.terms || t.itself)
           AND coalesce(e.needs, ARRAY[e.need]) IN (t.terms, ARRAY[t.itself])
     ) AS s

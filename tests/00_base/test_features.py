@@ -40,6 +40,12 @@ def test_a_speaker_who_is_the_subject_too_is_named_once(tx):
     assert value(tx, "SELECT terms::text FROM memoir.trace").count("0.000244") == 3
 
 
+def test_a_name_is_not_one_of_its_characters(tx):
+    remember(tx, "去公园", "turn", speaker="小雪")
+    boosts = [row.boost for row in explain(tx, "公园下雪了", mode="conversation")]
+    assert boosts == [0]
+
+
 def test_features_make_no_near_duplicates(tx):
     mode = add_mode(tx, word_weight=1, name_boost=0.3)
     for turn, word in enumerate(SIX):

@@ -120,6 +120,19 @@ def test_pairs_of_chinese_grammar_are_stop_words(tx, text, words):
 
 
 @pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("我家猫的名字", {"家猫", "名字", "家", "猫"}),
+        ("车是白色的", {"车", "白色"}),
+        ("貓和狗", {"猫和", "和狗", "猫", "狗"}),
+        ("认证失败", {"认证", "证失", "失败"}),
+    ],
+)
+def test_a_noun_of_one_character_is_a_word_besides_its_pairs(tx, text, words):
+    assert tokens(tx, text) == words
+
+
+@pytest.mark.parametrize(
     ("text", "same"),
     [
         ("認證失敗", "认证失败"),

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.rows import call, recall, remember, store
+from tests.rows import call, explain, recall, remember, store
 
 SET = json.loads(Path(__file__).with_name("bilingual.json").read_text(encoding="utf-8"))
 
@@ -53,6 +53,9 @@ def test_80_of_100_questions_find_their_memory_among_the_first_three(tx, mode):
 @pytest.mark.parametrize(
     ("question", "content"),
     [
+        ("我家猫的名字", "养了一只橘色的猫，叫咪咪"),
+        ("药几点吃", "晚饭后要吃一片降压药"),
+        ("谁欠我钱", "去年借给李四三千块钱，还没还"),
         ("我妻子叫什么？", "老婆叫赵六"),
         ("礼拜三几点开例会", "每周三十点是周会"),
         ("他住哪个宾馆", "订的酒店在静安寺"),
@@ -62,6 +65,14 @@ def test_80_of_100_questions_find_their_memory_among_the_first_three(tx, mode):
 def test_everyday_words_of_chinese_find_each_other(tx, question, content):
     memory = remember(tx, content)
     assert recall(tx, question).memory_ids == [memory]
+
+
+def test_a_synonym_of_two_characters_is_not_one_of_them(tx):
+    remember(tx, "对手在训练")
+    phone = remember(tx, "手机没电了")
+    assert recall(tx, "phone").memory_ids == [phone]
+    (row,) = [row for row in explain(tx, "phone") if row.memory_id == phone]
+    assert row.matched == ["phone → 手机"]
 
 
 @pytest.mark.parametrize(
