@@ -45,10 +45,10 @@ END $$;
 -- while memory was off: fill_source() takes it, not its next change. A row with another key or user
 -- leaves nothing under the old one, even when it cannot be taken over under the new one, which is
 -- recorded by itself; but the old key may be that of another row now, where one statement moves
--- several.
+-- several. Returns whether the row was a memory, as far as that was looked at.
 CREATE OR REPLACE FUNCTION _source_changed(
     name text, old_row source_row, new_row source_row, for_good boolean, is_event boolean)
-    RETURNS void
+    RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -56,24 +56,30 @@ DECLARE
     moved CONSTANT boolean := (old_row.user_id, old_row.source_key)
                               IS DISTINCT FROM (new_row.user_id, new_row.source_key);
     at_old_key source_row;
+    known boolean := false;
 BEGIN
     IF new_row.source_key <> old_row.source_key THEN
         at_old_key := _row_now(name, old_row);
     END IF;
     IF moved AND old_row.source_key IS NOT NULL
        AND (at_old_key.user_id, at_old_key.source_key)
-           IS DISTINCT FROM (old_row.user_id, old_row.source_key)
-       AND NOT _source_row_gone(
-           name, old_row.user_id, old_row.source_key,
-           for_good OR (old_row.user_id <> new_row.user_id) IS TRUE, is_event) THEN
-        PERFORM _refuse_unseen(name, old_row, is_event);
+           IS DISTINCT FROM (old_row.user_id, old_row.source_key) THEN
+        known := _source_row_gone(
+            name, old_row.user_id, old_row.source_key,
+            for_good OR (old_row.user_id <> new_row.user_id) IS TRUE, is_event);
+        IF NOT known THEN
+            PERFORM _refuse_unseen(name, old_row, is_event);
+        END IF;
     END IF;
     IF new_row.source_key IS NULL THEN
-        RETURN;
+        RETURN known;
     ELSIF moved THEN
         PERFORM _take_rows(_known_source(name, false), ARRAY[new_row], 1);
-    ELSIF NOT _source_row(name, new_row, NOT (is_event OR _says_something(old_row.content)),
-                          is_event) THEN
+        RETURN known;
+    END IF;
+    known := _source_row(name, new_row, NOT (is_event OR _says_something(old_row.content)),
+                         is_event);
+    IF NOT known THEN
         DELETE FROM source_error AS e
         WHERE e.user_id = new_row.user_id AND e.source = name
           AND e.source_key = new_row.source_key;
@@ -83,6 +89,7 @@ BEGIN
             PERFORM _refuse_unseen(name, new_row, is_event);
         END IF;
     END IF;
+    RETURN known;
 END $$;
 
 -- What becomes of all memories of a source: keep (they are counted), forget or purge; events go.

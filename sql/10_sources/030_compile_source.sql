@@ -255,9 +255,9 @@ END $$;
 
 -- A wait for a lock ends before PostgreSQL looks for a deadlock and might cancel the application.
 -- What a trigger of the application writes into the table, the function hears of before the write
--- that fired it, and often before the row is a memory. So once a trigger wrote one, till the end of
--- the transaction, the table is asked what became of rows that are new, gone or changed again
--- (their xmax); without such triggers nothing is.
+-- that fired it. So after such a write, till the end of the transaction, the table is asked what
+-- became of a row that was changed again (its xmax), and of those that are new or gone once a
+-- trigger wrote one before it was a memory ('early'). Otherwise nobody asks.
 -- A session that wrote the table before a column got another type has plans for the old one
 -- (42804): there rows are read by statements planned anew.
 CREATE OR REPLACE FUNCTION _compile_write(s source, relation regclass) RETURNS void
@@ -284,7 +284,7 @@ DECLARE
     reason text;
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        IF current_setting(%7$L, true) = 'on' THEN
+        IF current_setting(%7$L, true) = 'early' THEN
             RAISE unique_violation;
         END IF;%6$s
     ELSIF TG_OP = 'TRUNCATE' THEN
@@ -297,12 +297,17 @@ BEGIN
         %4$s);
         END IF;
         IF old_row IS DISTINCT FROM new_row THEN
-            IF current_setting(%7$L, true) = 'on' AND (TG_OP = 'DELETE' OR NEW.xmax <> 0) THEN
+            IF current_setting(%7$L, true) <> ''
+               AND (NEW.xmax <> 0 OR TG_OP = 'DELETE' AND current_setting(%7$L, true) = 'early')
+            THEN
                 new_row := _row_now(%1$L, CASE TG_OP WHEN 'DELETE' THEN old_row ELSE new_row END);
-            ELSIF pg_trigger_depth() > 1 THEN
-                PERFORM set_config(%7$L, 'on', true);
             END IF;
-            PERFORM _source_changed(%1$L, old_row, new_row, %2$s);
+            done := _source_changed(%1$L, old_row, new_row, %2$s);
+            IF pg_trigger_depth() > 1 THEN
+                PERFORM set_config(%7$L, CASE
+                    WHEN done AND current_setting(%7$L, true) IS DISTINCT FROM 'early' THEN 'again'
+                    ELSE 'early' END, true);
+            END IF;
         END IF;
     END IF;
     RETURN NULL;
@@ -310,7 +315,7 @@ EXCEPTION WHEN OTHERS THEN
     code := SQLSTATE;
     reason := SQLERRM;
     IF pg_trigger_depth() > 1 THEN
-        PERFORM set_config(%7$L, 'on', true);
+        PERFORM set_config(%7$L, 'early', true);
     END IF;
     BEGIN
         IF code = '42804' AND TG_LEVEL = 'ROW' THEN
@@ -320,7 +325,7 @@ EXCEPTION WHEN OTHERS THEN
             IF TG_OP <> 'DELETE' THEN
                 EXECUTE %8$L INTO new_row USING NEW;
             END IF;
-            PERFORM _source_changed(%1$L, old_row, new_row, %2$s);
+            done := _source_changed(%1$L, old_row, new_row, %2$s);
             RETURN NULL;
         ELSIF TG_OP = 'INSERT' THEN
             FOR new_row IN %5$s LOOP
@@ -346,7 +351,7 @@ END $body$,
             s.name, call, _row_of(columns, s.mapping, 'OLD'), _row_of(columns, s.mapping, 'NEW'),
             rows, CASE WHEN s.kind = 'event' THEN _adding_events(s, rows)
                        ELSE _adding_statement(s, relation, columns) END,
-            format('memoir.source_%s_again', s.source_id),
+            format('memoir.source_%s_written', s.source_id),
             'SELECT ' || _row_of(columns, s.mapping, '($1)')));
 END $$;
 
