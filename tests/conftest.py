@@ -65,13 +65,18 @@ KEPT_MEMORY = {
 OF_A_SERVER = {"server", "installed", "pytestconfig"}
 
 # Of a test with more cases an older PostgreSQL gets the first, the last and each fifth. But all of
-# those of what versions do differently: regular expressions and Unicode, plans, rights, psql.
+# those of what versions do differently: regular expressions and Unicode, plans, rights, how a query
+# is stored, psql, a standby.
 MANY = 12
 IN_FULL = (
     "tests/00_base/",
+    "tests/10_sources/test_fill_source.py",
+    "tests/20_write/test_keywords.py",
+    "tests/20_write/test_near_duplicates.py",
     "tests/20_write/test_what_is_read.py",
     "tests/95_access/",
     "tests/story/",
+    "tests/trust/test_standby.py",
 )
 
 

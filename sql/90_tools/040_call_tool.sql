@@ -59,10 +59,11 @@ DECLARE
     given jsonb;
 BEGIN
     -- As function calling has them: JSON in a text, empty for none.
+    IF pg_input_is_valid(text_form, 'jsonb') THEN
+        arguments := text_form;
+    END IF;
     IF text_form ~ '^\s*$' OR arguments = 'null' THEN
         arguments := '{}';
-    ELSIF pg_input_is_valid(text_form, 'jsonb') THEN
-        arguments := text_form;
     END IF;
     IF jsonb_typeof(arguments) <> 'object' THEN
         RAISE EXCEPTION 'arguments of % must be a JSON object, not %',

@@ -158,7 +158,7 @@ def test_a_kind_may_be_written_in_other_letters_and_a_key_with_its_sign(tx):
         assert ask(tx, "get_memory_detail", {"key": said})["content"] == "tea"
 
 
-@pytest.mark.parametrize("said", ["null", '""', '" "', '"{}"'])
+@pytest.mark.parametrize("said", ["null", '""', '" "', '"{}"', '"null"'])
 def test_arguments_may_be_json_as_text_and_none(tx, said):
     answer = value(tx, "SELECT memoir.call_tool('summary', %s::jsonb)", said)
     assert answer["memories"] == 0
