@@ -418,6 +418,17 @@ def test_the_word_search_of_large_users_answers_for_her_alone(tx, become, ids):
     assert ids
 
 
+def test_the_words_of_a_large_user_are_looked_for_once_in_a_recall(tx, become):
+    set_to(tx, ann_gain=0.01)
+    fill(tx, 60, "bob")
+    call(tx, "maintain")
+    tx.execute("SET LOCAL track_functions = 'all'")
+    agent = become("agent", "bob")
+    assert recall(agent, "note7 word7", user_id="bob").memory_ids
+    calls = "SELECT calls FROM pg_stat_xact_user_functions WHERE funcname = '_own_words'"
+    assert value(agent, calls) == 1
+
+
 @pytest.mark.usefixtures("ids")
 def test_the_planners_statistics_are_not_for_them(tx, become):
     tx.execute("ANALYZE memoir.memory, memoir.trace, memoir.keyword, memoir.term, memoir.message")
