@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from tests.rows import ago, call, refused, remember, remember_all, sentences, value
 
@@ -29,17 +31,17 @@ def only_keywords(conn, key=None, *keywords):
     tag(conn, key, *keywords)
 
 
-@pytest.mark.parametrize("query", ["用戶認證失敗", "認證"])
-@pytest.mark.parametrize("word", ["認證", "认证"])
-def test_a_query_in_traditional_characters_finds_a_keyword_of_either_kind(tx, query, word):
-    key = remember(tx, "tea")
-    only_keywords(tx, key, word)
-    (row,) = search(tx, query, search_mode="keyword")
-    assert row.relevance > 0
-
-
-@pytest.mark.parametrize(("query", "word"), [("cafés", "cafés"), ("Zürich", "zurich")])
-def test_a_query_with_accents_finds_a_keyword_with_and_without(tx, query, word):
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        *product(["用戶認證失敗", "認證"], ["認證", "认证"]),
+        ("cafés", "cafés"),
+        ("Zürich", "zurich"),
+    ],
+)
+def test_a_query_in_other_characters_or_with_accents_finds_a_keyword_of_either_kind(
+    tx, query, word
+):
     key = remember(tx, "tea")
     only_keywords(tx, key, word)
     (row,) = search(tx, query, search_mode="keyword")
