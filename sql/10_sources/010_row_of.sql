@@ -1,11 +1,11 @@
--- What an attached table's row is as a memory: its mapping as one expression, which stands in the
+-- How a row of an attached table becomes a memory: its mapping as one expression, used in the
 -- trigger and in the statement that reads the table. Trigger functions have the rights of memoir's
--- owner, so only what PostgreSQL itself brings runs there: a type of the application's is printed
--- by its output function (concat), never cast, because a cast may be a function of anybody's, and
--- functions are named with their schema, because a closer match may be in another one. A column may
--- get such a type later: what is written for the type it had is done for that type alone.
+-- owner, so only what PostgreSQL itself brings runs there. A type of the application is printed by
+-- its output function (concat) and never cast, because anybody may have written the cast. Functions
+-- are named with their schema, because another one may hold a closer match. A column may get such a
+-- type later, so what is written for its type is done only while it has that type.
 
--- The type below domains.
+-- The type beneath any domains.
 CREATE OR REPLACE FUNCTION _base_type(type oid) RETURNS oid
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -25,14 +25,14 @@ CREATE OR REPLACE FUNCTION _printed(place text, result text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN format('nullif(pg_catalog.concat(%s), '''')::%s', place, result);
 
--- An expression that is evaluated while the column is of the type it had when it was attached.
+-- An expression that is evaluated only while the column has the type it had when it was attached.
 CREATE OR REPLACE FUNCTION _while_of_type(place text, type oid, expression text, result text)
     RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN format('CASE WHEN pg_catalog.pg_typeof(%s)::oid OPERATOR(pg_catalog.=) %s::oid '
                   'THEN %s ELSE %s END', place, type, expression, _printed(place, result));
 
--- A column as text, json, time or number; NULL where its type is none.
+-- A column as text, json, time or number; NULL if its type does not fit.
 CREATE OR REPLACE FUNCTION _column_as(wanted text, place text, type oid, zone text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -63,13 +63,13 @@ BEGIN
         THEN _while_of_type(place, type, place || '::float8', 'float8') END;
 END $$;
 
--- A column as an argument of concat_ws, which prints what it is given: a text as it is.
+-- A column as an argument of concat_ws, which prints its arguments: a text stays as it is.
 CREATE OR REPLACE FUNCTION _text_argument(place text, type oid) RETURNS text
     LANGUAGE sql STABLE
     RETURN CASE WHEN _base_type(type)::regtype IN ('text', 'varchar', 'name') THEN place
                 ELSE _column_as('text', place, type, NULL) END;
 
--- Several columns as one JSON object; one column that is JSON is the document itself.
+-- Several columns as one JSON object; a single JSON column is the document itself.
 CREATE OR REPLACE FUNCTION _columns_as_json(
     names jsonb, columns jsonb, row_name text, zone text, whole boolean) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -97,8 +97,8 @@ BEGIN
 END $$;
 
 -- The values of a source_row, or of some of its columns (outputs). columns: the type of each column
--- by its name. row_name: NEW, OLD or an alias. A time of change may be missing; the first of all
--- stands for it.
+-- by its name. row_name: NEW, OLD or an alias. A missing time of change is replaced by the earliest
+-- possible time.
 CREATE OR REPLACE FUNCTION _row_of(
     columns jsonb, mapping jsonb, row_name text, outputs text[] DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -135,7 +135,7 @@ BEGIN
         expression := CASE
             WHEN part.form = 'key' THEN
                 CASE WHEN cardinality(key_texts) = 1 THEN key_texts[1]
-                     -- Without one of its columns it is no key, as without a single one.
+                     -- A key that lacks one of its columns is no key, as with a single column.
                      ELSE format('CASE WHEN %s THEN pg_catalog.jsonb_build_array(%s)::text '
                                  'ELSE '''' END',
                                  (SELECT string_agg(format('%s.%I IS NOT NULL', row_name, k.name),

@@ -1,9 +1,9 @@
--- The mapping of a source, checked and filled in before anything is made: every column is there and
--- of a type that fits. Of a table only the key, created_at, content (type and payload of events)
--- and the user are found by their names: its status or priority need not be those of a memory. A
--- query and a view name their columns for memoir.
+-- The mapping of a source, checked and completed before anything is made: every column exists and
+-- has a type that fits. In a table only the key, created_at, content (type and payload of events)
+-- and the user are found by name: its status or priority need not be that of a memory. A query or
+-- view names its columns for memoir.
 
--- The columns of a relation with their types. Virtual generated columns are none for a trigger.
+-- The columns of a relation with their types. A trigger cannot see virtual generated columns.
 CREATE OR REPLACE FUNCTION _columns_of(relation oid) RETURNS jsonb
     LANGUAGE sql STABLE
     RETURN (SELECT jsonb_object_agg(a.attname, a.atttypid::text)
@@ -23,7 +23,7 @@ BEGIN
     RAISE EXCEPTION '%', message USING ERRCODE = 'ME016', DETAIL = told, HINT = advice;
 END $$;
 
--- given: what the caller said, names of columns by output. by_name: a query or view.
+-- given: what the caller said, column names by output. by_name: a query or view.
 CREATE OR REPLACE FUNCTION _checked_mapping(
     what text, columns jsonb, given jsonb, of_kind kind, key_columns text[], by_name boolean)
     RETURNS jsonb

@@ -1,11 +1,11 @@
--- Changes the memory of one row of an attached table, with its revision and its traces: what
--- _revise (20_write/023_changes) does for many memories of any kind, in less than half of its time,
--- because the application waits for it. A row stands in nobody's way: its hash is that of its key
--- and it fills no slot. Nobody is notified: the application knows what its rows say. Keywords of
--- the old text go; those of the new one, which would be two fifths of the time, are found as those
--- of a new row are (_source_keywords).
+-- Changes the memory of one row of an attached table, with its revision and its traces. It does
+-- what _revise (20_write/023_changes) does for many memories of any kind, in less than half the
+-- time, because the application waits for it. A row conflicts with no other: its hash is that of
+-- its key and it fills no slot. Nobody is notified: the application knows what its rows say.
+-- Keywords of the old text are removed; those of the new text, which would be two fifths of the
+-- time, are found later, as for a new row (_source_keywords).
 
--- The values of the columns that differ, as they were; NULL where none does.
+-- The old values of the columns that differ; NULL if none does.
 CREATE OR REPLACE FUNCTION _replaced_values(stored memory, changed memory) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -27,8 +27,8 @@ BEGIN
         WHERE v.old IS DISTINCT FROM v.new);
 END $$;
 
--- The traces of a memory whose text or names are others now. A vector is that of the text before,
--- as keywords are but for what the user tagged.
+-- The traces of a memory whose text or names have changed. The vector belongs to the old text, and
+-- so do the keywords, except for the user's tags.
 CREATE OR REPLACE FUNCTION _retell_row(changed memory, of_kind kind, retold boolean) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -58,7 +58,7 @@ BEGIN
     END IF;
 END $$;
 
--- Returns whether anything changed. The caller holds the row of the memory.
+-- Returns whether anything changed. The caller has locked the row of the memory.
 CREATE OR REPLACE FUNCTION _revise_row(
     stored memory, changed memory, of_kind kind, action text, reason text) RETURNS boolean
     LANGUAGE plpgsql

@@ -1,10 +1,10 @@
 -- Makes a memory of a row of an attached table, and changes, forgets or deletes it with that row.
--- An INSERT of the application waits for this, so it is done without what rows do not need: they
--- are not compared with what is stored, fill no slot, take no lock of the user (a transaction of
--- the application may stay open), notify nobody, and their keywords are found later, by maintain()
+-- An INSERT of the application waits for this, so steps that rows do not need are left out: rows
+-- are not compared with stored memories, fill no slot, take no lock of the user (the application
+-- may keep its transaction open) and notify nobody. Their keywords are found later, by maintain()
 -- and the fill.
 
--- Its key, its user and its status, checked: an expression, of which only the refusal is a call.
+-- Checks the key, the user and the status of a row: an expression that calls only to refuse.
 CREATE OR REPLACE FUNCTION _refuse_row(user_id text, source_key text, status text) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -32,19 +32,19 @@ CREATE OR REPLACE FUNCTION _check_row(user_id text, source_key text, status text
                      AND coalesce(status, 'active') IN ('active', 'archived', 'forgotten')
                 THEN true ELSE _refuse_row(user_id, source_key, status) END;
 
--- Whether there is something to remember: a row without a text is no memory, and no mistake.
+-- Whether there is something to remember: a row without text is no memory, and no mistake either.
 CREATE OR REPLACE FUNCTION _says_something(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN coalesce(_is_visible(content), false);
 
--- What ended before it began is over from the start.
+-- A row that ended before it began has been over from the start.
 CREATE OR REPLACE FUNCTION _row_until(valid_until timestamptz, made_at timestamptz)
     RETURNS timestamptz
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE WHEN valid_until < 'infinity'
                 THEN greatest(valid_until, made_at + interval '1 microsecond') END;
 
--- Whose decision the status of a memory is: the application's, or somebody else's, which stands.
+-- Whether the application decides on a memory's status. What somebody else decided stands.
 CREATE OR REPLACE FUNCTION _status_is_the_sources(user_id text, memory_id bigint) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -59,8 +59,8 @@ BEGIN
         ORDER BY r.memory_id DESC, r.revision_id DESC LIMIT 1), true);
 END $$;
 
--- Takes over a row, which may be a memory already. adding: makes one where there is none; without
--- it a missing memory was purged by somebody, and stays away. Returns whether anything changed.
+-- Takes over a row, which may be a memory already. adding: makes a memory if there is none; without
+-- it, a missing memory was purged and stays away. Returns whether anything changed.
 CREATE OR REPLACE FUNCTION _source_take(name text, r source_row, adding boolean) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -95,7 +95,7 @@ BEGIN
     changed.subject := _check_subject(_redact(r.subject));
     changed.importance := coalesce(_check_share(r.importance, 'importance'), stored.importance);
     changed.valid_from := r.created_at;
-    -- What somebody said is over stays over, whatever the row says next.
+    -- What somebody has ended stays ended, whatever the row says next.
     changed.valid_until := _row_until(
         least(r.valid_until, CASE WHEN stored.status = 'superseded' THEN stored.valid_until END),
         r.created_at);
@@ -120,7 +120,7 @@ BEGIN
         'its row in ' || name);
 END $$;
 
--- The memory of a row that is no more: forgotten, or deleted for good.
+-- The memory of a row that no longer exists: forgotten, or deleted for good.
 CREATE OR REPLACE FUNCTION _source_gone(
     name text, user_id text, source_key text, for_good boolean) RETURNS boolean
     LANGUAGE plpgsql

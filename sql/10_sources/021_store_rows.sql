@@ -1,6 +1,6 @@
--- Makes memories of many rows of one user that are none yet: one statement a table, in a third of
--- the time of one row after the other. A row that cannot be stored raises its error for all of
--- them; who calls then takes them one by one.
+-- Makes memories of many rows of one user that are not memories yet: one statement per table, in a
+-- third of the time it takes row by row. A row that cannot be stored raises its error for all of
+-- them; the caller then takes them one by one.
 CREATE OR REPLACE FUNCTION _source_add_many(s source, owner text, rows source_row[]) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -1,5 +1,5 @@
 -- The event of a row of an attached table of events: it comes, changes and goes with that row, and
--- is found by source and source_key. What memoir wrote into that table itself does not come back.
+-- is found by source and source_key. What memoir itself wrote into that table is not read back.
 
 CREATE OR REPLACE FUNCTION _source_event(name text, r source_row, adding boolean) RETURNS boolean
     LANGUAGE plpgsql

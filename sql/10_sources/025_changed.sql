@@ -1,7 +1,7 @@
--- What the triggers of an attached table call for a row that was written, and what becomes of a row
--- that could not be taken over: the application's write stands, the row waits in source_error.
+-- What the triggers of an attached table call for a written row. If the row cannot be taken over,
+-- the application's write stands and the row waits in source_error.
 
--- One row: changed, moved to another key or user, or gone. What moves to another user leaves
+-- One row: changed, moved to another key or user, or gone. A row that moves to another user leaves
 -- nothing with the one before.
 CREATE OR REPLACE FUNCTION _source_row(name text, r source_row, adding boolean, is_event boolean)
     RETURNS boolean
@@ -23,8 +23,8 @@ BEGIN
                 ELSE _source_gone(name, user_id, source_key, for_good) END;
 END $$;
 
--- At REPEATABLE READ a memory that a fill or maintain() made since the transaction began is not
--- seen. Where a row seems to have none, the unique key of memories tells: its error lets the row
+-- At REPEATABLE READ a transaction does not see a memory that a fill or maintain() made since it
+-- began. If a row seems to have none, the unique key of memories tells: its error makes the row
 -- wait. Events have no such key.
 CREATE OR REPLACE FUNCTION _refuse_unseen(name text, r source_row, is_event boolean) RETURNS void
     LANGUAGE plpgsql
@@ -40,12 +40,12 @@ EXCEPTION WHEN SQLSTATE 'P0999' THEN
     NULL;
 END $$;
 
--- A row that said nothing before is new, whatever its key, and so is one that waits because
--- something was wrong with it. One that is no memory for another reason was purged, or written
--- while memory was off: fill_source() takes it, not its next change. A row with another key or user
--- leaves nothing under the old one, even when it cannot be taken over under the new one, which is
--- recorded by itself; but the old key may be that of another row now, where one statement moves
--- several. Returns whether the row was a memory, as far as that was looked at.
+-- A row that had no text before is new, whatever its key, and so is one that waits because of an
+-- error. A row without a memory for any other reason was purged, or written while memory was off:
+-- fill_source() takes it, its next change does not. A row that moves to another key or user leaves
+-- nothing under the old one, even if it cannot be taken over under the new one, which is recorded
+-- separately. But the old key may now belong to another row, if one statement moves several.
+-- Returns whether the row was a memory, as far as that was looked at.
 CREATE OR REPLACE FUNCTION _source_changed(
     name text, old_row source_row, new_row source_row, for_good boolean, is_event boolean)
     RETURNS boolean
@@ -92,7 +92,7 @@ BEGIN
     RETURN known;
 END $$;
 
--- What becomes of all memories of a source: keep (they are counted), forget or purge; events go.
+-- What becomes of all memories of a source: keep (only counted), forget or purge; events go.
 CREATE OR REPLACE FUNCTION _leave_memories(
     name text, memories text, is_event boolean, reason text) RETURNS bigint
     LANGUAGE plpgsql
@@ -152,11 +152,11 @@ BEGIN
     ORDER BY p.user_id;
 END $$;
 
--- Rows of an INSERT that could not be taken over together, because of one of them, or because a
--- memory of one was there already (after a lost row, beside a fill, or because a trigger wrote it
--- again: as it is now, the table tells). They are taken one by one, except those that nobody wants
--- remembered, whatever is wrong with them. What was busy, or could
--- not be done by the server, is not tried again while the application waits.
+-- Rows of an INSERT that could not be taken over together, because of one bad row, or because a
+-- memory of one already existed (after a lost row, beside a fill, or because a trigger wrote the
+-- row again: the table has it as it is now). They are taken one by one, except rows that nobody
+-- wants remembered, whatever is wrong with them. Rows that were busy, or that the server failed to
+-- process, are not tried again while the application waits.
 CREATE OR REPLACE FUNCTION _source_added(name text, rows source_row[], code text, reason text)
     RETURNS void
     LANGUAGE plpgsql
@@ -185,8 +185,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Records what was wrong with a row, once until it is tried again, under each key it had. Where
--- its columns are gone no key is known, and it is recorded without one.
+-- Records what was wrong with a row, once until it is tried again, under each key it had. If its
+-- columns are gone no key is known, and it is recorded without one.
 CREATE OR REPLACE FUNCTION _source_failed(
     name text, old_row source_row, new_row source_row, code text, reason text) RETURNS void
     LANGUAGE plpgsql
@@ -219,7 +219,7 @@ BEGIN
            left(_redact(_record_failure.reason), 500), _record_failure.attempts
     FROM (SELECT left(coalesce(r.user_id, ''), 200) AS user_id,
                  left(coalesce(r.source_key, ''), 1000) AS source_key) AS n
-    -- A snapshot may still see what somebody has tried again since.
+    -- A snapshot may still see rows that have been tried again since.
     WHERE current_setting('transaction_isolation') <> 'read committed'
        OR NOT EXISTS (SELECT FROM source_error AS e
                       WHERE e.user_id = n.user_id AND e.source = _record_failure.name

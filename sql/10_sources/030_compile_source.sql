@@ -1,13 +1,13 @@
--- Makes the functions of a source, with its columns in their text, so that a trigger has its plans
--- ready: reading the mapping at every row takes longer than all the rest. A function whose plan
+-- Makes the functions of a source with its columns in their text, so that a trigger has its plans
+-- ready: reading the mapping for every row takes longer than all the rest. A function whose plan
 -- fails because a column is gone records that, and the application's write stands.
---   _source_N_write  the trigger: rights of memoir's owner, because who writes the table has none
---                    on memoir. It evaluates no expression of anybody else's.
---   _source_N_read   reads the table, with the rights of its owner, or runs the query, with those
---                    of who attached it: never more than he had, whoever pulls. Who owns a table
---                    can have code of his run by who reads it (policies, functions of a view).
---   _source_N_log    writes retrieval events into the table, if that is wished, as its owner, too.
--- Nobody may call them but memoir's owner and memoir_admin.
+--   _source_N_write  the trigger. It has the rights of memoir's owner, because those who write the
+--                    table have none on memoir. It evaluates nobody else's expressions.
+--   _source_N_read   reads the table with the rights of its owner, or runs the query with those of
+--                    the role that attached it: never more than that role had, whoever pulls. A
+--                    table's owner can make its readers run code (policies, functions of a view).
+--   _source_N_log    writes retrieval events into the table, if wanted, also as its owner.
+-- Only memoir's owner and memoir_admin may call them.
 
 CREATE OR REPLACE FUNCTION _memoir_owner() RETURNS name
     LANGUAGE sql STABLE
@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION _is_superuser(role name) RETURNS boolean
     RETURN (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = role);
 
 -- The table a source follows: the one its trigger is on, whatever its name is now. As text, because
--- functions that have no rights on memoir ask it, too.
+-- functions that have no rights on memoir ask for it too.
 CREATE OR REPLACE FUNCTION _followed_query(source_id int) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -43,7 +43,7 @@ BEGIN
     RETURN found_table;
 END $$;
 
--- Gives a function to its owner, who must have CREATE in the schema for that, at that moment alone.
+-- Gives a function to its owner, who needs CREATE in the schema for just that moment.
 CREATE OR REPLACE FUNCTION _give_function(signature text, owner name) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -60,8 +60,8 @@ BEGIN
     END IF;
 END $$;
 
--- What a function given to somebody begins with. He cannot write it anew, but ALTER it: one that he
--- made SECURITY INVOKER, with a path of his, would run his code with the rights of who pulls.
+-- How a function begins that was given to another owner, who cannot replace it but can ALTER it.
+-- Made SECURITY INVOKER with another path, it would run his code with the rights of the puller.
 CREATE OR REPLACE FUNCTION _as_owner_alone(name text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -118,8 +118,8 @@ BEGIN
     ELSE '' END;
 END $$;
 
--- The rows of an INSERT as a query, of all columns of source_row or of some outputs of the mapping.
--- They come together, where the table allows it: a partitioned one does not.
+-- The rows of an INSERT as a query, with all columns of source_row or some outputs of the mapping.
+-- They arrive together if the table allows it: a partitioned one does not.
 CREATE OR REPLACE FUNCTION _added_rows(
     s source, relation regclass, columns jsonb, outputs text[] DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -133,11 +133,11 @@ BEGIN
             FROM pg_class AS c WHERE c.oid = relation);
 END $$;
 
--- The statement that makes memories of new rows, one or thousands, with their traces. Setting it up
--- is most of what a single row takes, by the column and the operator: so it is one, what the
--- mapping does not have is not in it, and the first INSERT selects nothing volatile, which would be
--- a node more (that is in its WHERE). Behind OFFSET 0 what rows are made of is worked out once, not
--- wherever a text is named: seven times to tell that it has no secret.
+-- The statement that makes memories of new rows, one or thousands, with their traces. Setup is most
+-- of the time of a single row and grows with columns and operators. So it is one statement, without
+-- anything the mapping does not have. The first INSERT selects nothing volatile, which would add a
+-- node (volatile parts are in its WHERE). OFFSET 0 makes the values of a row once, not wherever a
+-- text is named: seven times just to see that it has no secret.
 CREATE OR REPLACE FUNCTION _adding_statement(s source, relation regclass, columns jsonb)
     RETURNS text
     LANGUAGE plpgsql STABLE
@@ -145,7 +145,7 @@ CREATE OR REPLACE FUNCTION _adding_statement(s source, relation regclass, column
 AS $$
 DECLARE
     kind_id CONSTANT int := (SELECT k.kind_id FROM kind AS k WHERE k.name = s.kind);
-    -- What the mapping has is a column of the row, what it has not the same for all rows.
+    -- What the mapping has is a column of the row; anything else is the same for all rows.
     owner CONSTANT text := CASE WHEN s.mapping ? 'user_column' THEN 'n.user_id'
                                 ELSE format('%L::text', s.mapping ->> 'user_id') END;
     summary CONSTANT text := CASE WHEN s.mapping ? 'summary' THEN 'n.summary'
@@ -254,12 +254,12 @@ BEGIN
 END $$;
 
 -- A wait for a lock ends before PostgreSQL looks for a deadlock and might cancel the application.
--- What a trigger of the application writes into the table, the function hears of before the write
--- that fired it. So after such a write, till the end of the transaction, the table is asked what
--- became of a row that was changed again (its xmax), and of those that are new or gone once a
--- trigger wrote one before it was a memory ('early'). Otherwise nobody asks.
--- A session that wrote the table before a column got another type has plans for the old one
--- (42804): there rows are read by statements planned anew.
+-- If a trigger of the application writes into the table, the function hears of that write before
+-- the one that fired it. So after such a write, until the end of the transaction, it asks the table
+-- what became of a row that was changed again (its xmax). Once a trigger wrote a row before it was a
+-- memory ('early'), it asks for rows that are new or gone, too. Otherwise it does not ask.
+-- A session that wrote the table before a column changed its type has plans for the old type
+-- (42804): there, rows are read by statements that are planned anew.
 CREATE OR REPLACE FUNCTION _compile_write(s source, relation regclass) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -355,9 +355,9 @@ END $body$,
             'SELECT ' || _row_of(columns, s.mapping, '($1)')));
 END $$;
 
--- request: after (place behind which to begin), upto (place to end with), since (time of change
--- from which on), keys (places of single rows), most (rows), lock (whether to hold the rows: those
--- that somebody else holds are left out). Values go in as literals, which the type itself reads.
+-- request: after (place behind which to begin), upto (place to end with), since (time of change to
+-- begin with), keys (places of single rows), most (rows), lock (whether to lock the rows: others'
+-- locked rows are left out). Values are literals, which the type itself reads.
 CREATE OR REPLACE FUNCTION _compile_read(s source, columns jsonb, owner name) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -421,7 +421,7 @@ END $body$,
             _as_owner_alone(format('_source_%s_read', s.source_id))));
 END $$;
 
--- Retrieval events go into the columns of the mapping; the user's where there is one.
+-- Retrieval events go into the columns of the mapping, the user into its column if there is one.
 CREATE OR REPLACE FUNCTION _compile_log(s source, columns jsonb, owner name) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -1,11 +1,10 @@
--- Whether a text is one SELECT that may be attached, and what columns it has. The client looks at
--- it before (with a parser); here PostgreSQL itself says that it is one statement that only reads.
--- What it reads is asked of a view that is gone again at once: views know what they depend on. What
--- a function does inside is not seen: it runs read-only, with the rights of who attached the query.
+-- Whether a text is one SELECT that may be attached, and which columns it has. The client checks it
+-- first with a parser; here PostgreSQL itself confirms that it is one statement that only reads.
+-- What it reads comes from a view that is dropped at once: views know what they depend on. What a
+-- function does inside stays unseen: it runs read-only, with the rights of the query's attacher.
 
--- Makes the view memoir_query of it, once a subtransaction that may not write has planned it. A
--- cursor takes no second statement. The names of its tables mean here what they will mean when it
--- is read.
+-- Makes a view memoir_query of it, after a subtransaction that may not write has planned it. A
+-- cursor accepts no second statement. Table names mean here what they will mean when it is read.
 CREATE OR REPLACE FUNCTION _view_query(query text) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -18,15 +17,15 @@ BEGIN
         PERFORM set_config('transaction_read_only', 'on', true);
         OPEN rows FOR EXECUTE query;
         CLOSE rows;
-        RAISE SQLSTATE 'P0999';  -- a subtransaction that failed takes the setting back
+        RAISE SQLSTATE 'P0999';  -- a failed subtransaction takes the setting back
     EXCEPTION WHEN SQLSTATE 'P0999' THEN
         NULL;
     END;
     EXECUTE format(E'CREATE TEMP VIEW memoir_query AS SELECT * FROM (%s\n) AS n', query);
 END $$;
 
--- What a query stands on: tables, views and functions, through views. Functions of PostgreSQL
--- itself are not recorded; they stand in the rule of a view by number, however they were written.
+-- What a query depends on: tables, views and functions, through views. PostgreSQL's own functions
+-- are not recorded as dependencies; the rule of a view has their numbers, however they are written.
 CREATE OR REPLACE FUNCTION _stands_on(query_view oid)
     RETURNS TABLE (class regclass, object oid)
     LANGUAGE sql STABLE

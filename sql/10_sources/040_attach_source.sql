@@ -1,8 +1,8 @@
--- Attaches a table, a view or a query of the application as memory. It is quick whatever the size
--- of the table: triggers are made under a lock that writers wait for, so it is waited for no longer
--- than half a second, and what is in the table already is read later, by fill_source().
+-- Attaches a table, a view or a query of the application as memory. This is quick whatever the size
+-- of the table. Triggers need a lock that makes writers wait, so it waits for that lock no longer
+-- than half a second. Rows that are already in the table are read later, by fill_source().
 
--- Who attaches has the rights of memoir's owner, and of the owner of the table.
+-- Who attaches needs the rights of memoir's owner, and of the owner of the table.
 CREATE OR REPLACE FUNCTION _check_attacher(relation regclass) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -23,8 +23,8 @@ BEGIN
     END IF;
 END $$;
 
--- A table that a client names, and what to_regclass() finds under that name: a cast to regclass
--- would refuse it without advice.
+-- A table named by a client, and what to_regclass() finds under that name: a cast to regclass would
+-- refuse it without a hint.
 CREATE OR REPLACE FUNCTION _named_relation(name text, relation regclass) RETURNS regclass
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -38,7 +38,7 @@ BEGIN
     RETURN relation;
 END $$;
 
--- Why a relation cannot be attached, or be so any longer.
+-- Why a relation cannot be attached, or can no longer be.
 CREATE OR REPLACE FUNCTION _unfit(relation regclass) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -61,7 +61,7 @@ BEGIN
             THEN 'tables inherit from it or it from them' END;
 END $$;
 
--- Of a table triggers follow the changes; what is no plain table is pulled.
+-- Triggers follow the changes of a table; anything that is not a plain table is pulled.
 CREATE OR REPLACE FUNCTION _check_relation(relation regclass) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -201,7 +201,7 @@ BEGIN
         RAISE EXCEPTION 'another connection has just attached source "%"', name
             USING ERRCODE = 'serialization_failure', HINT = 'SELECT * FROM memoir.sources;';
     END IF;
-    -- Rights are lent to no table: its owner reads it. A superuser lends his to no query either.
+    -- A table borrows no rights: its owner reads it. A superuser lends none to a query either.
     reads_as := coalesce(reads_as, CASE WHEN _is_superuser(current_user) THEN _memoir_owner()
                                         ELSE current_user END);
     PERFORM _compile_read(made, columns, reads_as);

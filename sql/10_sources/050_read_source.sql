@@ -1,8 +1,8 @@
--- Reading an attached table or query, a batch a transaction: from the place where the last one
--- ended, each row once, in the order of its key. Beside the application's writers it is right
--- because it holds the rows of the batch (FOR SHARE) until it commits: who would change or delete
--- one waits for that, and then finds its memory. A row that somebody else holds is not waited for,
--- lest two wait crosswise; it is looked at again later.
+-- Reads an attached table or query, one batch per transaction: from where the last batch ended,
+-- each row once, in the order of its key. It is safe beside the application's writers because it
+-- locks the rows of the batch (FOR SHARE) until it commits: a writer who wants to change or delete
+-- one waits, and then finds its memory. It does not wait for rows that others have locked, to avoid
+-- deadlocks; they are read again later.
 
 -- A source by its name, locked: two readers of one source take turns.
 CREATE OR REPLACE FUNCTION _known_source(name text, locked boolean) RETURNS source
@@ -25,9 +25,9 @@ BEGIN
     RETURN found_source;
 END $$;
 
--- The rows of a source that fit a request, read in a subtransaction that may not write: what a
--- query, or a function it calls, would change is refused by PostgreSQL. Rows can only be held where
--- writing is allowed; that is asked of tables alone, and calls nothing.
+-- The rows of a source that fit a request, read in a subtransaction that may not write: PostgreSQL
+-- refuses any change by a query or a function it calls. Rows can be locked only where writing is
+-- allowed; that is done only for tables, and calls no function.
 CREATE OR REPLACE FUNCTION _source_rows(s source, request jsonb) RETURNS source_row[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -44,14 +44,14 @@ BEGIN
     BEGIN
         PERFORM set_config('transaction_read_only', 'on', true);
         EXECUTE statement INTO rows USING request - 'lock';
-        RAISE SQLSTATE 'P0999';  -- a subtransaction that failed takes the setting back
+        RAISE SQLSTATE 'P0999';  -- a failed subtransaction takes the setting back
     EXCEPTION WHEN SQLSTATE 'P0999' THEN
         RETURN rows;
     END;
 END $$;
 
--- Takes rows over, and records those that cannot be. Returns how many changed something. All go in
--- one subtransaction, those of a user that are new together; only where that fails, one each.
+-- Takes rows over, and records those that fail. Returns how many changed something. All of them run
+-- in one subtransaction, the new rows of a user together; only if it fails, each row has its own.
 CREATE OR REPLACE FUNCTION _take_rows(s source, rows source_row[], attempts int) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -101,8 +101,8 @@ BEGIN
         SELECT g.user_id, array_agg(g) FROM unnest(rows) AS g GROUP BY g.user_id
     LOOP
         PERFORM _check_whose(s, of_owner[1]);
-        -- Key by key: that is one plan with statistics or without. With "= ANY" all of a user's
-        -- rows were read before the first ANALYZE, 0.7 ms a row of 100,000.
+        -- Key by key: the same plan with or without statistics. "= ANY" read all rows of a
+        -- user before the first ANALYZE, 0.7 ms per row of 100,000.
         known := CASE WHEN NOT is_event THEN ARRAY(
             SELECT m.source_key
             FROM unnest(of_owner) AS g
@@ -125,7 +125,7 @@ BEGIN
     RETURN written;
 END $$;
 
--- A query for one user may not bring rows of another.
+-- A query for one user may not return rows of another.
 CREATE OR REPLACE FUNCTION _check_whose(s source, r source_row) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -138,7 +138,7 @@ BEGIN
     END IF;
 END $$;
 
--- Rows between two places that were not held, because somebody else has them.
+-- Rows between two places that were not locked, because another transaction has them.
 CREATE OR REPLACE FUNCTION _note_busy(s source, held source_row[], request jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -154,7 +154,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Reads on by at most so many rows; true when the end is reached.
+-- Reads on by at most this many rows; at_end is true when the end is reached.
 CREATE OR REPLACE FUNCTION _read_on(s source, most int, OUT read_rows int, OUT written int,
                                     OUT at_end boolean)
     LANGUAGE plpgsql
@@ -181,8 +181,8 @@ BEGIN
     WHERE o.name = s.name;
 END $$;
 
--- Memories of rows that are no more (deleted while nobody followed them, or in a partition that
--- was dropped), after a reading from the start. At most so many of them are looked at.
+-- Memories of rows that no longer exist (deleted while nobody followed them, or in a partition that
+-- was dropped), after a reading from the start. At most this many memories are looked at.
 CREATE OR REPLACE FUNCTION _check_gone(s source, most int, OUT written int, OUT at_end boolean)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -233,7 +233,7 @@ BEGIN
         || CASE WHEN lock THEN '{"lock": true}' ELSE '{}' END::jsonb);
 END $$;
 
--- A row as its table has it now; nothing where its key is gone.
+-- A row as its table has it now; nothing if its key is gone.
 CREATE OR REPLACE FUNCTION _row_now(name text, r source_row) RETURNS source_row
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -242,7 +242,7 @@ BEGIN
     RETURN (_rows_at(_known_source(name, false), ARRAY[r.place], false))[1];
 END $$;
 
--- Takes rows that may be others now, or gone, as their table has them.
+-- Takes rows that may have changed or gone, as their table has them now.
 CREATE OR REPLACE FUNCTION _take_as_they_are(s source, rows source_row[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -257,8 +257,8 @@ BEGIN
     WHERE (r.user_id, r.source_key) NOT IN (SELECT t.user_id, t.source_key FROM unnest(there) AS t);
 END $$;
 
--- Tries rows again that failed. The memory of a row that is gone goes, too, and so does that of the
--- former user where a row is another user's by now.
+-- Tries failed rows again. If a row is gone, its memory goes too. If a row now belongs to another
+-- user, the memory of the former user goes.
 CREATE OR REPLACE FUNCTION _try_again(s source, most int, OUT read_rows int, OUT written int)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -303,9 +303,9 @@ BEGIN
     END LOOP;
 END $$;
 
--- Keywords of rows that came or changed by trigger or fill, which wait for none: so many memories
--- of a user. They are held till the keywords are there, or one that the application changes at this
--- moment had those of its old text; one that it is changing already is left for the next time.
+-- Keywords of rows that a trigger or fill took over without them: for this many memories of a user.
+-- Those are locked until the keywords are there; otherwise a memory that the application changes
+-- meanwhile would have keywords of its old text. One that is being changed is left for next time.
 CREATE OR REPLACE FUNCTION _source_keywords(user_id text, after bigint, most int, OUT looked_at int,
                                             OUT last_id bigint)
     LANGUAGE plpgsql

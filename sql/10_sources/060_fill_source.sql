@@ -1,5 +1,5 @@
--- Reads what is in an attached table already, a batch a call, so that the caller can commit in
--- between: stopped at any point, the next call goes on.
+-- Reads what is already in an attached table, one batch per call, so that the caller can commit in
+-- between. If it is stopped at any point, the next call goes on.
 CREATE OR REPLACE FUNCTION fill_source(
     name text, most int DEFAULT NULL, anew boolean DEFAULT false,
     OUT read_rows int, OUT written int, OUT waiting bigint, OUT complete boolean)
@@ -19,7 +19,7 @@ BEGIN
         WHERE o.name = s.name
         RETURNING o.* INTO s;
         UPDATE source_error AS e SET attempts = 0 WHERE e.source = s.name;
-        -- Of these nothing is known, not even the key: whatever rows they were, they are read now.
+        -- Nothing is known of these rows, not even the key: whichever they were, they are read now.
         DELETE FROM source_error AS e
         WHERE e.source = s.name AND e.user_id = '' AND e.source_key = '';
     END IF;

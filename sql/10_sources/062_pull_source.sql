@@ -1,5 +1,5 @@
--- Reads what changed: of a query what is newer than the last row read, or all of it where nothing
--- tells; of a table, which triggers follow, the rows that failed.
+-- Reads what changed. Of a query: rows newer than the last one read, or all rows if no column says
+-- when they changed. Of a table, which triggers follow: the rows that failed.
 CREATE OR REPLACE FUNCTION pull_source(
     name text, most int DEFAULT NULL,
     OUT read_rows int, OUT written int, OUT waiting bigint, OUT complete boolean)

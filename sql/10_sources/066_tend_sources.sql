@@ -1,10 +1,9 @@
--- What maintain() does for attached sources: it tries rows again that failed, takes over what
--- changed in queries and views that tell when, finds the keywords of new rows, and writes retrieval
--- events into the application's table. It reads nothing from the start: what somebody purged stays
--- away.
+-- What maintain() does for attached sources: it tries failed rows again, takes over what changed in
+-- queries and views that tell when, finds the keywords of new rows, and writes retrieval events
+-- into the application's table. It reads nothing from the start: what somebody purged stays away.
 
--- The sources with something to do, one after the other by source_id; a batch a call where the
--- caller commits in between. One that fails does not keep the others.
+-- The sources with something to do, one after the other by source_id; one batch per call if the
+-- caller commits in between. A source that fails does not stop the others.
 CREATE OR REPLACE FUNCTION _tend_sources(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -84,8 +83,8 @@ BEGIN
     END IF;
 END $$;
 
--- Folded recalls as rows of the tables that were attached with write_retrievals. A table that does
--- not take them keeps nobody from folding: it is told in view sources.
+-- Folded recalls as rows of the tables that were attached with write_retrievals. A table that
+-- refuses them does not stop the folding: view sources shows its error.
 CREATE OR REPLACE FUNCTION _write_retrievals(
     user_id text, payloads jsonb[], times timestamptz[]) RETURNS void
     LANGUAGE plpgsql

@@ -1,8 +1,8 @@
--- Takes a source away: its table is again as it was. What becomes of the memories is said by the
--- caller. They go while the triggers still follow the table, so that dropping those, which writers
--- wait for, comes last and takes a moment.
--- Whoever writes the table may hold memories of it that are waited for, and wait for others of it:
--- no wait lasts until PostgreSQL looks for a deadlock.
+-- Detaches a source: its table is again as it was. The caller says what becomes of the memories.
+-- They go while the triggers still follow the table. Dropping the triggers, which makes writers
+-- wait, comes last and takes a moment.
+-- A writer of the table may hold memories of it that this waits for, and wait for others of it: no
+-- wait lasts until PostgreSQL looks for a deadlock.
 CREATE OR REPLACE FUNCTION _leave_table(s source, memories text) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET lock_timeout = '500ms'

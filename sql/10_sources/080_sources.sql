@@ -1,5 +1,5 @@
--- What is attached, and whether it works. The state is asked of the catalogue, since tables change
--- without asking memoir.
+-- What is attached, and whether it works. The state comes from the catalogue, because tables change
+-- without telling memoir.
 CREATE OR REPLACE FUNCTION _source_state(s source) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
