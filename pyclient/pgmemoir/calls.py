@@ -27,7 +27,7 @@ from .checks import (
     utc,
     whole_number,
 )
-from .errors import BudgetOutOfRange, NotInstalled, OutOfRange
+from .errors import BadText, BudgetOutOfRange, NotInstalled, OutOfRange
 from .vectors import HalfVectors, VectorLike, half_vectors, vector_text
 
 Row = tuple[Any, ...]
@@ -239,6 +239,11 @@ class Question(NamedTuple):
         as_of: datetime | None,
     ) -> Question:
         """Check what can be checked before anything is sent."""
+        if not isinstance(query, str | None):
+            raise BadText(
+                f"the query is {type(query).__name__}, not text",
+                hint="Pass a vector by name: vector=[0.1, 0.2, ...].",
+            )
         return cls(
             query=clean_text(query, "the query"),
             vector=None if vector is None else vector_text(vector),

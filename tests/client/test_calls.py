@@ -74,6 +74,12 @@ def test_a_nul_is_refused_and_its_place_named() -> None:
         calls.Question.of("abc\0", None, "execute", 800, None, None)
 
 
+def test_a_vector_in_the_place_of_the_query_is_told_its_name() -> None:
+    with pytest.raises(BadText, match="the query is list, not text") as refused:
+        calls.Question.of([0.1, 0.2], None, "execute", 800, None, None)  # type: ignore[arg-type]
+    assert refused.value.hint == "Pass a vector by name: vector=[0.1, 0.2, ...]."
+
+
 def test_half_a_surrogate_pair_is_refused() -> None:
     with pytest.raises(BadText, match="not valid Unicode at position 1"):
         calls.clean_text("a\ud800", "the text")
