@@ -107,7 +107,7 @@ def test_accesses_are_those_that_were_counted(tx):
 def test_an_unknown_or_malformed_key_is_not_found(tx, key):
     error = refused(tx, "get_memory_detail", key=key)
     assert (error.sqlstate, error.message_primary) == ("ME012", f'no memory with key "{key}"')
-    assert "search_memories" in error.message_hint
+    assert "searches" in error.message_hint
 
 
 def test_a_missing_key_is_not_found(tx):
