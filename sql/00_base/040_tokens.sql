@@ -189,13 +189,14 @@ COMMENT ON FUNCTION tokens(text) IS
     'with accents those without. Array of text, each once; empty for a text without words. '
     'Source: SPEC 2.5.';
 
--- The words by which a word of table synonym is known: its pairs, without a character of its own.
+-- The words by which a word of table synonym is known: of a noun inside a pair, the pair alone.
 CREATE OR REPLACE FUNCTION _spelled(word text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT coalesce(array_agg(t.token), '{}')
-    FROM unnest(tokens(word)) AS t (token)
-    WHERE length(word) = 1 OR t.token !~ _short_nouns() OR length(t.token) > 1;
+    FROM (SELECT tokens(word) AS all_of_it OFFSET 0) AS w, unnest(w.all_of_it) AS t (token)
+    WHERE length(t.token) > 1 OR t.token !~ _short_nouns()
+       OR array_to_string(w.all_of_it, ' ') !~ format('[^ ]%1$s|%1$s[^ ]', t.token);
 END;
 
 -- What of a text may be a keyword, which stands as it was written.

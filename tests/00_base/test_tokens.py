@@ -209,6 +209,14 @@ def test_an_accent_makes_no_stop_word(tx):
     assert tokens(tx, "thé mẹ số the me so") == {"the", "me", "so"}
 
 
+@pytest.mark.parametrize(
+    ("word", "known_by"),
+    [("手机", ["手机"]), ("猫", ["猫"]), ("sim卡", ["sim", "卡"]), ("家 书", ["书", "家"])],
+)
+def test_a_synonym_is_known_by_its_pairs_and_by_nouns_of_one_character_between(tx, word, known_by):
+    assert sorted(value(tx, "SELECT memoir._spelled(%s)", word)) == known_by
+
+
 def test_marks_that_are_vowels_stay(tx):
     assert tokens(tx, "हिन्दी தமிழ்") == {"हिन्दी", "தமிழ்"}
 
