@@ -256,10 +256,10 @@ END $$;
 -- A wait for a lock ends before PostgreSQL looks for a deadlock and might cancel the application.
 -- If a trigger of the application writes into the table, the function hears of that write before
 -- the one that fired it. So after such a write, until the end of the transaction, it asks the table
--- what became of a row that was changed again (its xmax). Once a trigger wrote a row before it was a
--- memory ('early'), it asks for rows that are new or gone, too. Otherwise it does not ask.
--- A session that wrote the table before a column changed its type has plans for the old type
--- (42804): there, rows are read by statements that are planned anew.
+-- what became of a row that was changed again (its xmax). Once a trigger wrote a row before it was
+-- a memory ('early'), it asks for rows that are new or gone, too. Otherwise it does not ask. A
+-- session that wrote the table before a column changed its type has plans for the old type (42804):
+-- there, rows are read by statements that are planned anew.
 CREATE OR REPLACE FUNCTION _compile_write(s source, relation regclass) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
