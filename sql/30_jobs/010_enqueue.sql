@@ -1,6 +1,6 @@
--- Puts a job into the queue, in the caller's transaction: it is there when its cause is, and only
--- then. Nobody waits here: with a unique index on dedup_key a second writer would wait for the
--- first one's commit, so equal keys are looked for now and made one by claim().
+-- Puts a job into the queue, in the caller's transaction: the job exists if its cause does. Nobody
+-- waits here: with a unique index on dedup_key a second writer would wait for the first one's
+-- commit, so equal keys are looked for now, and claim() makes them one.
 CREATE OR REPLACE FUNCTION _check_job_kind(kind text) RETURNS job_kind
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

@@ -1,6 +1,6 @@
 -- When a conversation is read for what is worth remembering (D4 5.2): after every five messages of
--- the user, at the end of the session, and when somebody asks. Not where the user switched that or
--- all memory off, nor in a temporary session; who asks himself is told why not.
+-- the user, at the end of the session, and when somebody asks. Not if the user switched that or all
+-- memory off, nor in a temporary session; a caller who asks for it is told why not.
 CREATE OR REPLACE FUNCTION _may_extract(user_id text, session_id text) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -11,8 +11,8 @@ BEGIN
                      WHERE p.user_id = _may_extract.user_id), true);
 END $$;
 
--- Called when the user begins a turn: the rounds before it are complete. A window is a job of its
--- own, so that none is left out where the model is slow.
+-- Called when the user begins a turn: the rounds before it are complete. Each window is a job of
+-- its own, so that none is left out if the model is slow.
 CREATE OR REPLACE FUNCTION _extract_if_due(user_id text, session_id text, turn int) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

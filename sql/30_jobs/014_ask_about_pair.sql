@@ -1,7 +1,7 @@
 -- Jobs that nobody asked for: what to do about two memories that are alike, and what the nightly
--- pass finds. Of each kind only so many of a user are open at once (setting nightly_jobs): where no
--- model is, or none that can do them, they do not pile up, and what found no room is found again.
--- Nothing of a user who has memory or auto_extract off is shown to a model unasked.
+-- pass finds. A user has only so many open jobs of each kind (setting nightly_jobs): if there is no
+-- model, or none that can do them, they do not pile up, and what found no room is found again.
+-- Memories of a user who has memory or auto_extract off are never shown to a model unasked.
 CREATE OR REPLACE FUNCTION _job_room(user_id text, kind text) RETURNS int
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -17,8 +17,8 @@ BEGIN
         WHERE j.user_id = _job_room.user_id AND j.kind = _job_room.kind AND j.status <> 'done'));
 END $$;
 
--- A model is asked once about each pair: the relation that joins them says that it was. The memory
--- with the later valid_from is shown as the newer, even if it was stored first.
+-- A model is asked once about each pair: the relation that joins them records that it was. The
+-- memory with the later valid_from is shown as the newer, even if it was stored first.
 CREATE OR REPLACE FUNCTION _ask_about_pair(
     user_id text, older bigint, newer bigint, relation text DEFAULT 'related') RETURNS void
     LANGUAGE plpgsql

@@ -1,11 +1,11 @@
--- What the nightly pass finds for a chat model to do (SPEC 3.1, 3.7, 3.8; D1 4.1, D2 8.1), a
--- function a kind of job: the payload of each job. They change nothing, and what is in a job
--- already, or was asked, is not found again.
+-- What the nightly pass finds for a chat model to do (SPEC 3.1, 3.7, 3.8; D1 4.1, D2 8.1), one
+-- function per kind of job: the payload of each job. The functions change nothing, and do not find
+-- again what is already in a job or was asked before.
 
--- Old memories that were seldom shown, by kind, the oldest together. An imported memory counts as
--- new when it was stored; who changed one, or was asked about it, as who was shown it. What fills a
--- slot, ends by itself or is too long to be shown whole is left alone, and so are the profile and
--- the rows of attached tables.
+-- Old memories that were seldom shown, by kind, the oldest together. An imported memory is as old
+-- as its storing; a change, or a question to a model about it, counts like showing it. Memories
+-- that fill a slot, end by themselves or are too long to be shown whole are left alone, and so are
+-- the profile and the rows of attached tables.
 CREATE OR REPLACE FUNCTION _seldom_used(user_id text, at timestamptz)
     RETURNS TABLE (memory_id bigint, kind text, tokens int)
     LANGUAGE plpgsql STABLE
@@ -77,7 +77,7 @@ DECLARE
          WHERE p.user_id = _rolling_summary_jobs.user_id), '-infinity');
 BEGIN
     IF room = 0 OR room < _config('nightly_jobs') THEN
-        RETURN;  -- one waits, or is dead
+        RETURN;  -- one is waiting or dead
     END IF;
     RETURN QUERY
     SELECT '{}'::jsonb
@@ -89,8 +89,8 @@ BEGIN
     HAVING count(*) >= _config('summary_changes') OR _no_longer(user_id, NULL) <> '[]';
 END $$;
 
--- A summary may tell of what its user has forgotten: a new one is made at once, not at night,
--- unless one is under way.
+-- A summary may mention what its user has forgotten: a new one is made at once, not at night,
+-- unless one is already being made.
 CREATE OR REPLACE FUNCTION _renew_summary(user_id text) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -104,7 +104,7 @@ BEGIN
     END IF;
 END $$;
 
--- Only what is new, as long as its job is kept: one that found nothing is not asked again.
+-- Only memories younger than a job is kept: one whose job found nothing is not asked about again.
 CREATE OR REPLACE FUNCTION _keywords_jobs(user_id text, at timestamptz, room int)
     RETURNS SETOF jsonb
     LANGUAGE plpgsql STABLE
@@ -131,9 +131,9 @@ BEGIN
     LIMIT room;
 END $$;
 
--- Pairs to be asked about: those of memory_ids that are like another, and memories that seem to
--- contradict each other. Joined by a relation are those that were asked about already, and those of
--- which somebody knows better.
+-- Pairs to ask about: those of memory_ids that are like another memory, and memories that seem to
+-- contradict each other. A relation joins pairs that were asked about already, or about which
+-- somebody knows better.
 CREATE OR REPLACE FUNCTION _pairs_to_ask(user_id text, memory_ids bigint[], others boolean)
     RETURNS TABLE (older bigint, newer bigint)
     LANGUAGE plpgsql STABLE

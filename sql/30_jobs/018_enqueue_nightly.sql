@@ -1,9 +1,9 @@
--- The nightly pass that gives the chat model its work: a step of maintain(), and by itself for who
--- wants it more often. Run twice it enqueues nothing twice.
+-- The nightly pass that gives the chat model its work: a step of maintain(), which can also be
+-- called more often. Run twice, it enqueues nothing twice.
 
--- Pairs, as many as there is room for. Those that found none stay uncompared; returned is after
--- which memory it goes on, NULL: nothing is left, or no room. The user is locked only when they are
--- found: 1.8 ms for each memory that is compared.
+-- Pairs, as many as there is room for; the others stay uncompared. Returns the memory after which
+-- it goes on; NULL: nothing is left, or no room. The user is locked only when pairs are found:
+-- comparing takes 1.8 ms per memory.
 CREATE OR REPLACE FUNCTION _enqueue_pairs(
     user_id text, run upkeep_run, after bigint, OUT jobs int, OUT next bigint)
     LANGUAGE plpgsql
@@ -12,7 +12,7 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     room CONSTANT int := _job_room(user_id, 'consolidate');
-    -- The next that got their vector after they were stored.
+    -- The next memories that got their vector after they were stored.
     ids CONSTANT bigint[] := CASE WHEN room > 0 THEN ARRAY(
         SELECT u.memory_id FROM uncompared AS u
         WHERE u.user_id = user_id ORDER BY u.memory_id LIMIT run.most) END;

@@ -1,6 +1,6 @@
--- Who has jobs that can be claimed now: the first of the two steps of a worker, without any lock.
--- A look into the index a user, whatever the number of their jobs: 10 µs for each who waits, 25 for
--- one with memories that lack a vector. Ask for many users at once.
+-- Who has jobs that can be claimed now: the first of a worker's two steps, without any lock. One
+-- index lookup per user, however many jobs they have: 10 µs for each user who waits, 25 µs for one
+-- with memories that lack a vector. Ask for many users at once.
 CREATE OR REPLACE FUNCTION _job_users(kinds text[], at timestamptz)
     RETURNS TABLE (user_id text, oldest timestamptz)
     LANGUAGE plpgsql STABLE
@@ -28,8 +28,8 @@ BEGIN
     SELECT f.user_id, f.run_at FROM first AS f;
 END $$;
 
--- What an agent enqueued is looked at for everybody: a payload that names no memory must be no
--- error. (_said_id() takes 2 µs an id, this 0.2.)
+-- A payload that an agent enqueued is read in everybody's lookup: if it names no memory, that must
+-- not be an error. (_said_id() takes 2 µs per id, this takes 0.2.)
 CREATE OR REPLACE FUNCTION _payload_id(said jsonb) RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE WHEN pg_input_is_valid(said #>> '{}', 'bigint') THEN (said #>> '{}')::bigint END;
@@ -42,9 +42,9 @@ CREATE OR REPLACE FUNCTION _payload_ids(payload jsonb) RETURNS bigint[]
                  ORDER BY i.place);
 
 -- Memories that embed jobs hold: running, waiting, or dead while the text is still the one that
--- failed. NULL: all of them, because a batch failed and waits; a model that is down gets one batch
--- a user to fail. Jobs of a model that is no longer in use hold nothing: its workers may go on for
--- a while, and fail.
+-- failed. NULL: all of them, because a failed batch waits; a model that is down gets only one batch
+-- per user to fail. Jobs of a model that is no longer in use hold nothing: its workers may run on
+-- for a while, and fail.
 CREATE OR REPLACE FUNCTION _held_by_jobs(user_id text) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -75,7 +75,7 @@ BEGIN
                     AND _text_hash(m.user_id, m.content)::text = h.hash #>> '{}')));
 END $$;
 
--- Users with memories that wait for a vector, and since when the first of them does.
+-- Users with memories that wait for a vector, and since when the first of them has waited.
 CREATE OR REPLACE FUNCTION _embed_users(model smallint)
     RETURNS TABLE (user_id text, oldest timestamptz)
     LANGUAGE plpgsql STABLE

@@ -1,5 +1,6 @@
--- What becomes of a claimed job: handed out, done, or failed; then it waits, each time longer, or
--- is dead. Half of every wait is drawn by lot: what failed together does not come back together.
+-- What becomes of a claimed job: handed out, done, or failed. A failed job waits, longer each time,
+-- or is dead. Half of every wait is random, so that jobs that failed together do not return
+-- together.
 CREATE OR REPLACE FUNCTION _backoff(attempts int) RETURNS interval
     LANGUAGE plpgsql VOLATILE
     SET search_path FROM CURRENT
@@ -11,7 +12,7 @@ BEGIN
               _config('job_backoff_limit_seconds')) * (0.5 + random() / 2));
 END $$;
 
--- Why an attempt failed, as it is kept: without secrets, and no longer than one can read.
+-- The error of an attempt, as it is kept: without secrets, and short enough to read.
 CREATE OR REPLACE FUNCTION _kept_error(error text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -20,7 +21,7 @@ BEGIN
     RETURN left(coalesce(_trimmed(_redact(left(error, 5000))), 'no reason given'), 500);
 END $$;
 
--- The job row is locked. A pause that the model asked for is no fault of the job: the attempt does
+-- The job row is locked. A pause that the model asked for is not the job's fault: the attempt does
 -- not count.
 CREATE OR REPLACE FUNCTION _fail_job(
     failed job, error text, at timestamptz, pause interval DEFAULT NULL) RETURNS text
@@ -31,7 +32,7 @@ DECLARE
     counted CONSTANT int := failed.attempts - (pause IS NOT NULL)::int;
     outcome CONSTANT text :=
         CASE WHEN counted >= _config('job_attempts') THEN 'dead' ELSE 'waiting' END;
-    -- Drawn before the statement: a cluster takes no volatile function in what it assigns.
+    -- Drawn before the statement: a cluster accepts no volatile function in an assignment.
     wait CONSTANT interval := coalesce(pause, _backoff(counted));
 BEGIN
     UPDATE job AS j
@@ -42,8 +43,8 @@ BEGIN
     RETURN outcome;
 END $$;
 
--- The job rows are locked. Hashes of what a model was shown have done their work: a short text can
--- be guessed by its hash, and purge() leaves jobs as they are.
+-- The job rows are locked. The hashes of what a model was shown are no longer needed, and are
+-- removed: a short text can be guessed from its hash, and purge() leaves jobs as they are.
 CREATE OR REPLACE FUNCTION _jobs_done(user_id text, job_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

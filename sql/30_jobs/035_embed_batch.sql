@@ -1,13 +1,13 @@
--- Memories without a vector are the queue of the embedding model: a write makes no job (a row a
--- memory would cost it, and one row a user would make writers wait for each other). claim() makes a
--- job of the next of them, which holds them until it is done; a text that fails gets a job of its
--- own, which fails, waits and dies by itself.
+-- Memories without a vector are the queue of the embedding model. A write makes no job: a row per
+-- memory would cost the write, and one row per user would make writers wait for each other. claim()
+-- makes a job of the next memories, which holds them until it is done. A text that fails gets a job
+-- of its own, which fails, waits and dies separately.
 CREATE OR REPLACE FUNCTION _text_hash(user_id text, content text) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN hashtextextended(content, hashtextextended(user_id, 0));
 
--- The next memories of a user for one job. Their traces are locked first; only then a statement of
--- its own reads which of them another job holds, so that no memory is in two jobs.
+-- The next memories of a user for one job. Their traces are locked first; only then does a separate
+-- statement read which of them another job holds, so that no memory is in two jobs.
 CREATE OR REPLACE FUNCTION _next_without_vector(user_id text, model smallint, most int)
     RETURNS bigint[]
     LANGUAGE plpgsql
@@ -31,8 +31,8 @@ BEGIN
     RETURN ARRAY(SELECT l.id FROM unnest(locked) AS l (id) WHERE l.id <> ALL (held) ORDER BY 1);
 END $$;
 
--- Memories by their ids, one look each: joined, a plan made for all users reads all of a large one
--- (70 ms for 100,000 memories).
+-- Memories by their ids, one lookup each: as a join, a plan made for all users reads all memories
+-- of a large one (70 ms for 100,000).
 CREATE OR REPLACE FUNCTION _contents(user_id text, memory_ids bigint[])
     RETURNS TABLE (memory_id bigint, content text, hash bigint)
     LANGUAGE plpgsql STABLE
@@ -49,7 +49,7 @@ BEGIN
         OFFSET 0) AS m;
 END $$;
 
--- Vectors of the same text in other memories of the user are taken over: nothing is embedded twice.
+-- Copies vectors of the same text from other memories of the user: nothing is embedded twice.
 CREATE OR REPLACE FUNCTION _copy_known_vectors(user_id text, model smallint, memory_ids bigint[])
     RETURNS int
     LANGUAGE plpgsql
@@ -78,8 +78,8 @@ BEGIN
                 ELSE _store_vectors(user_id, model, known, vectors, false, hashes) END;
 END $$;
 
--- What is left to embed of these memories: their ids and the hashes of their texts, side by side,
--- and each text once, in the order in which its hash first stands there; NULL texts: nothing is.
+-- What is left to embed of these memories: their ids and the hashes of their texts, in parallel,
+-- and each text once, in the order in which its hash first appears; NULL texts: nothing is left.
 CREATE OR REPLACE FUNCTION _texts_of(
     user_id text, model smallint, memory_ids bigint[], OUT payload jsonb, OUT texts text[])
     LANGUAGE plpgsql STABLE
@@ -128,8 +128,8 @@ BEGIN
     ) AS f;
 END $$;
 
--- A job of its own for each text of an embed job that failed. errors: one for each text, in order,
--- NULL where there was none.
+-- A separate job for each text of an embed job that failed. errors: one for each text, in order,
+-- NULL if it had none.
 CREATE OR REPLACE FUNCTION _embed_apart(claimed job, errors text[], attempts int) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -149,9 +149,8 @@ BEGIN
     GROUP BY h.place;
 END $$;
 
--- An embed job that was there already, with its texts as they are now. NULL: nothing is left to do,
--- or nothing for a model that is no longer in use. One that failed again and again becomes a job a
--- text.
+-- An existing embed job, with its texts as they are now. NULL: nothing is left to do, or its model
+-- is no longer in use. A job that failed again and again becomes one job per text.
 CREATE OR REPLACE FUNCTION _claimed_texts(claimed job) RETURNS claimed_job
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -183,7 +182,7 @@ BEGIN
     RETURN _hand_out(claimed, texts);
 END $$;
 
--- New jobs, each of the next memories of the user that wait for a vector and that no job holds.
+-- New jobs, each with the next memories of the user that wait for a vector and that no job holds.
 CREATE OR REPLACE FUNCTION _next_embed_jobs(
     user_id text, n int, worker text, until timestamptz) RETURNS SETOF claimed_job
     LANGUAGE plpgsql

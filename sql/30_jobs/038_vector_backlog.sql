@@ -1,4 +1,4 @@
--- What a backfill has before it, and what it will cost, before anything is sent.
+-- How much a backfill has to do and what it will cost, before anything is sent.
 -- Tokens are estimated by the formula of recall, which errs upwards.
 CREATE OR REPLACE FUNCTION vector_backlog(
     user_id text DEFAULT NULL, characters int DEFAULT 4000, model text DEFAULT NULL)

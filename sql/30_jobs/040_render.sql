@@ -1,5 +1,5 @@
--- Prompts: a template with its values filled in, and the material of others so written that it
--- cannot pass for anything else. What is filled in is never looked at again: a memory that says
+-- Prompts: a template with its values filled in, and other people's material written so that it
+-- cannot pass for anything else. Filled-in text is never scanned again: a memory that says
 -- {{caution}} or </memory> stays a memory that says so.
 CREATE OR REPLACE FUNCTION _render(template text, given jsonb) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
@@ -24,18 +24,18 @@ BEGIN
                  WITH ORDINALITY AS p (literal, name, place));
 END $$;
 
--- JSON that cannot hold a tag: the fence around it cannot be closed from within.
+-- JSON that cannot contain a tag: the fence around it cannot be closed from within.
 CREATE OR REPLACE FUNCTION _material(value jsonb) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN replace(replace(value::text, '<', '\u003c'), '>', '\u003e');
 
--- The same for a list, a line an item.
+-- The same for a list, one line per item.
 CREATE OR REPLACE FUNCTION _material_lines(items jsonb) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN coalesce((SELECT string_agg(_material(i.item), E'\n' ORDER BY i.place)
                      FROM jsonb_array_elements(items) WITH ORDINALITY AS i (item, place)), '[]');
 
--- Which language a text is in, of those there are prompts in: Chinese where a fifth of it is Han.
+-- The language of a text, among those that have prompts: Chinese if a fifth of it is Han.
 CREATE OR REPLACE FUNCTION _language_of(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN 5 * length(regexp_replace(left(content, 4000), '[^一-鿿]', '', 'g'))

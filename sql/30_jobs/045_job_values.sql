@@ -1,12 +1,12 @@
--- What the prompt of a job is filled with, one function a kind. Each returns the values by name;
--- ids it shows the model as listed, which are all that the answer may name; replaces, the hash of a
--- text that the answer is to take the place of; since and said_at, when the first and the last of a
--- conversation was said, and when a summary was asked for; and NULL where nothing is left to do:
--- the memory is gone, the session is empty, memory is off. Days are those of UTC throughout.
+-- The values that fill the prompt of a job, one function per kind. Each returns the values by name.
+-- Beside them: listed, the ids it shows the model, which are all that the answer may name;
+-- replaces, the hash of a text that the answer replaces; since and said_at, when the first and the
+-- last of a conversation was said, and when a summary was asked for. NULL if nothing is left to do:
+-- the memory is gone, the session is empty, memory is off. Days are days of UTC throughout.
 
--- Active memories as a model reads them, in the order of the ids; not what is over by now. One that
--- is too long to be shown whole is left out where the answer may replace it: what was not shown
--- would be lost. Else its beginning is shown.
+-- Active memories as a model reads them, in the order of the ids, without those that have ended.
+-- One that is too long to be shown whole is left out if the answer may replace it, because the part
+-- that was not shown would be lost. Otherwise its beginning is shown.
 CREATE OR REPLACE FUNCTION _memories_told(
     user_id text, memory_ids bigint[], whole boolean DEFAULT true) RETURNS jsonb
     LANGUAGE plpgsql STABLE
@@ -29,14 +29,14 @@ BEGIN
             OFFSET 0) AS m);
 END $$;
 
--- The language of what is told: the words around it are not counted, which would make English of
--- short Chinese texts.
+-- The language of the material: the text around it does not count, or short Chinese texts would be
+-- taken for English.
 CREATE OR REPLACE FUNCTION _language_told(told jsonb) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _language_of(jsonb_path_query_array(told, '$[*].content')::text);
 
--- What tools were given and said besides its text may be megabytes: 2,000 characters of a message
--- are shown, and they count.
+-- The input and output of tools, besides their text, may be megabytes: 2,000 characters of a
+-- message are shown, and these count as well.
 CREATE OR REPLACE FUNCTION _data_told(data jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN length(data::text) > 2000 THEN to_jsonb(left(data::text, 2000) || '…')
@@ -70,7 +70,7 @@ BEGIN
         WHERE w.number = 1 OR w.total <= most);
 END $$;
 
--- What is told of a conversation, and what is noted of it in the job.
+-- What a model is shown of a conversation, and what the job records of it.
 CREATE OR REPLACE FUNCTION _conversation_told(said jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN jsonb_build_object(
@@ -96,8 +96,8 @@ BEGIN
           AND m.memory_id = (payload ->> 'memory_id')::bigint AND m.status = 'active');
 END $$;
 
--- Ten messages are five rounds: what tools were asked and said between them comes with them and is
--- not counted, or of an agent with tools most of what the user said would be in no window.
+-- Ten messages are five rounds. Tool calls and results between them are shown but not counted;
+-- otherwise most of what the user of an agent with tools said would be in no window.
 CREATE OR REPLACE FUNCTION _extract_values(user_id text, payload jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -120,9 +120,9 @@ BEGIN
     RETURN CASE WHEN said IS NOT NULL THEN _conversation_told(said) END;
 END $$;
 
--- Memories like what the session was about are found by its words: a part of what the user said
--- after the other, the best of each first, or a long text in it would drown the rest. Parts overlap
--- by 200 characters. Where there is room the newest follow, which may say the same in other words.
+-- Finds memories like the session's subject by its words: one part of what the user said after the
+-- other, the best of each first, so that a long text in it does not drown the rest. Parts overlap
+-- by 200 characters. If there is room the newest follow, which may say the same in other words.
 CREATE OR REPLACE FUNCTION _reflect_values(user_id text, payload jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -205,7 +205,7 @@ BEGIN
           FROM jsonb_array_elements_text(_archived_events.payload -> 'event_ids') AS i (id)));
 END $$;
 
--- All of them in 60,000 characters: a hundred payloads of 2,000 are more than many models read.
+-- All of them in 60,000 characters: a hundred payloads of 2,000 are more than many models can read.
 CREATE OR REPLACE FUNCTION _archive_values(user_id text, payload jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -240,8 +240,8 @@ BEGIN
         LIMIT _config('summary_memories')::int);
 END $$;
 
--- What was so at the last summary, which may tell of it still, and is no longer: texts that were
--- forgotten, superseded or corrected since, or have run out; but for those that are told.
+-- What was true at the last summary, which may still mention it, and no longer is: texts that have
+-- since been forgotten, superseded or corrected, or have expired; except those that are shown.
 CREATE OR REPLACE FUNCTION _no_longer(user_id text, told jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

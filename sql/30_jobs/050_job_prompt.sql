@@ -1,7 +1,7 @@
--- The words for the chat model of a claimed job, from table prompt, in the language of the material
--- where there is a prompt in it. What was shown is noted in the job: its answer is checked against
--- the schema of that prompt, and may name the memories that were listed and no others, as long as
--- they say what they said then; what it tells was said when that was said.
+-- The prompt for the chat model of a claimed job, from table prompt, in the language of the
+-- material if there is a prompt in it. The job records what was shown. Its answer is checked
+-- against the schema of that prompt, may name only the listed memories, as long as their text is
+-- the one that was shown, and counts as said when the conversation was.
 CREATE OR REPLACE FUNCTION _prompt_of(kind text, language text) RETURNS prompt
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

@@ -1,5 +1,5 @@
--- The rolling summary of a user: written by jobs of that kind, replaced by whoever knows better.
--- The next job starts from what stands here, so that a correction of the user stays.
+-- The rolling summary of a user: written by jobs of that kind, replaced by anyone who knows better.
+-- The next job starts from it, so that a correction of the user stays.
 CREATE OR REPLACE FUNCTION set_rolling_summary(summary text, user_id text DEFAULT NULL)
     RETURNS void
     LANGUAGE plpgsql

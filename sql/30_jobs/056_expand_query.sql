@@ -1,5 +1,5 @@
--- What else a query of a user may mean, as a model said when it was asked first (D2 8.1). Nobody
--- waits for the model: until it has answered, and without one, table synonym tells.
+-- What else a query of a user may mean, as a model answered when it was first asked (D2 8.1).
+-- Nobody waits for the model: until it has answered, or if there is none, table synonym is used.
 CREATE OR REPLACE FUNCTION _query_hash(query text) RETURNS bytea
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN sha256(convert_to(_lower(btrim(query, E' \t\r\n')), 'UTF8'));

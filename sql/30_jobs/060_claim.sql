@@ -1,5 +1,5 @@
--- Hands jobs of one user to a worker, for the time of a lease: whoever is killed with them loses
--- them to the next. Rows of one user only are locked, and those another worker has are passed by.
+-- Hands jobs of one user to a worker for the time of a lease: if the worker is killed, they go to
+-- the next one. Only rows of one user are locked, and those another worker has are skipped.
 CREATE OR REPLACE FUNCTION _check_claim(n int, worker text, lease interval) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
@@ -20,8 +20,7 @@ BEGIN
     END IF;
 END $$;
 
--- Takes up to n jobs that are there. One whose workers were lost as often as a job may fail is
--- dead.
+-- Takes up to n existing jobs. A job is dead once its workers were lost as often as a job may fail.
 CREATE OR REPLACE FUNCTION _take_jobs(
     user_id text, n int, worker text, kinds text[], at timestamptz, until timestamptz)
     RETURNS SETOF job
@@ -61,8 +60,8 @@ BEGIN
     ORDER BY t.priority DESC, x.run_at, t.job_id;
 END $$;
 
--- Of jobs with one dedup_key the first is worked on and the others are done with it; those that
--- another worker has just taken stay his.
+-- Of jobs with the same dedup_key the first is worked on, and the others are done with it. Those
+-- that another worker has just taken stay with that worker.
 CREATE OR REPLACE FUNCTION _absorb_duplicates(user_id text, taken job[]) RETURNS job[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -93,8 +92,8 @@ BEGIN
     RETURN ARRAY(SELECT t FROM unnest(taken) AS t WHERE t.job_id <> ALL (doubles));
 END $$;
 
--- A job with what its worker needs: words for the chat model, or texts. One for which there are
--- none has failed. NULL: nothing to do.
+-- A job with what its worker needs: a prompt for the chat model, or texts. A job for which they
+-- cannot be made has failed. NULL: nothing to do.
 CREATE OR REPLACE FUNCTION _made_ready(claimed job, needs text, at timestamptz)
     RETURNS claimed_job
     LANGUAGE plpgsql

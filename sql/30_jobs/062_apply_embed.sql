@@ -1,7 +1,7 @@
--- What vectors do that a worker brings, text by text. An error undoes all of it (finish() runs this
--- in a subtransaction) and is the reason why the attempt failed.
+-- Stores the vectors that a worker brings, text by text. An error undoes all of it (finish() runs
+-- this in a subtransaction) and is the reason why the attempt failed.
 
--- The errors of an embed answer in the places of their texts; every text without a vector has one.
+-- The errors of an embed answer, in the places of their texts; every text without a vector has one.
 CREATE OR REPLACE FUNCTION _embed_errors(answer jsonb, embeddings halfvec[]) RETURNS text[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -26,8 +26,8 @@ BEGIN
         ORDER BY v.place);
 END $$;
 
--- A vector counts for the memories whose text is still the one it was made of; where it changed
--- meanwhile the memory waits for the vector of the new text.
+-- A vector counts for the memories whose text is still the one it was made from. A memory whose
+-- text has changed meanwhile waits for the vector of the new text.
 CREATE OR REPLACE FUNCTION _apply_embed(finished job, answer jsonb, embeddings halfvec[])
     RETURNS void
     LANGUAGE plpgsql

@@ -1,15 +1,14 @@
--- What the answer of a chat model does, one function a kind of job. They run in a subtransaction of
+-- Applies the answer of a chat model, one function per kind of job. They run in a subtransaction of
 -- finish(): an error undoes all of it and is the reason why the attempt failed. Memories change
--- through remember_many() and apply_decisions() alone, which delete nothing and keep what was
--- before.
+-- only through remember_many() and apply_decisions(), which delete nothing and keep earlier states.
 
--- {"key": ..., "value": ...} pairs as an object: a strict schema knows no object of free keys.
+-- {"key": ..., "value": ...} pairs as an object: a strict schema allows no object with free keys.
 CREATE OR REPLACE FUNCTION _pairs(pairs jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (SELECT jsonb_object_agg(p.pair ->> 'key', p.pair ->> 'value')
             FROM jsonb_array_elements(pairs) AS p (pair));
 
--- What an answer changed is one run, whose number stands in the job: undo_run() takes it back.
+-- All changes of an answer are one run, whose number is stored in the job: undo_run() undoes it.
 CREATE OR REPLACE FUNCTION _note_run(finished job, run_id bigint) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -20,8 +19,9 @@ BEGIN
     WHERE j.user_id = finished.user_id AND j.job_id = finished.job_id;
 END $$;
 
--- When the last of what an answer is drawn from was said: a model may be asked days later, and what
--- was told since, in the same session too, is newer. NULL: it is not drawn from a conversation.
+-- When the last part of an answer's material was said: a model may be asked days later, and
+-- anything told since, even in the same session, is newer. NULL: it does not come from a
+-- conversation.
 CREATE OR REPLACE FUNCTION _said_at(finished job) RETURNS timestamptz
     LANGUAGE sql STABLE
     RETURN (finished.payload ->> 'said_at')::timestamptz;
@@ -39,9 +39,9 @@ BEGIN
           AND r.old_values ? 'content' AND r.author NOT IN ('model', 'maintain'));
 END $$;
 
--- Whether a conversation says what was forgotten, ended, merged or corrected since it began: that
--- does not come back from there, only when it is said again. What undo() took away may, and in a
--- slot time decides.
+-- Whether a conversation says something that was forgotten, ended, merged or corrected since it
+-- began: that does not come back from there, only when it is said again. What undo() took away may
+-- come back, and in a slot time decides.
 CREATE OR REPLACE FUNCTION _taken_back(finished job, subject text, content text)
     RETURNS boolean
     LANGUAGE plpgsql STABLE
@@ -88,9 +88,9 @@ BEGIN
     END IF;
 END $$;
 
--- New memories about which nothing was decided go the way of remember(): its rules tell what was
--- said before. The revisions that say they are new get their numbers first: what follows from one
--- of them in the same answer is taken back before it.
+-- New memories about which nothing was decided are stored by remember(), whose rules know what was
+-- said before. The revisions that say they are new get their numbers first, because what follows
+-- from one of them in the same answer must be undone before it.
 CREATE OR REPLACE FUNCTION _remember_all(finished job, memories jsonb, learned_at timestamptz)
     RETURNS void
     LANGUAGE plpgsql
@@ -129,8 +129,8 @@ BEGIN
     PERFORM _note_run(finished, run);
 END $$;
 
--- The answer speaks only of memories it was shown, an id may have been suggested by the material;
--- and of what they said then: it must not replace what somebody corrected meanwhile.
+-- An answer may name only memories it was shown, because the material may have suggested an id, and
+-- only if their text is still the same: it must not replace what somebody has corrected meanwhile.
 CREATE OR REPLACE FUNCTION _check_listed(finished job, ids jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -181,8 +181,8 @@ BEGIN
         _said_at(finished));
 END $$;
 
--- Of the values of a decision only those stay that its action knows. The model was not shown the
--- data of a stored memory, so what it says of them is added: a goal keeps its title and status.
+-- A decision keeps only the values that its action knows. The model was not shown the data of a
+-- stored memory, so its data is added to it: a goal keeps its title and status.
 CREATE OR REPLACE FUNCTION _apply_reflect(finished job, answer jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -249,8 +249,8 @@ BEGIN
         WHERE NOT jsonb_path_query_array(answer, '$.memories[*].source_ids[*]') ? l.id);
 END $$;
 
--- A merge archives its sources and links to them. One that the answer leaves out stays as it is; it
--- is noted, so that it is asked about again only after as long a time.
+-- A merge archives its sources and links to them. A memory that the answer leaves out stays as it
+-- is; that is recorded, so that it is asked about again only after the same time has passed.
 CREATE OR REPLACE FUNCTION _apply_compress(finished job, answer jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -298,9 +298,8 @@ BEGIN
         last_at);
 END $$;
 
--- What the summary said before is kept nowhere: an answer without one must not take it away, nor
--- one that was made before the user corrected it; and none may tell of what was purged or forgotten
--- since.
+-- The previous summary is kept nowhere. So an answer without a summary must not remove it, nor one
+-- made before the user corrected it; and none may mention what was purged or forgotten since.
 CREATE OR REPLACE FUNCTION _apply_rolling_summary(finished job, answer jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -318,12 +317,12 @@ BEGIN
             USING ERRCODE = 'ME014', HINT = 'The next attempt starts from what there is now.';
     END IF;
     PERFORM set_rolling_summary(_check_text(answer ->> 'summary', 'the summary'), finished.user_id);
-    -- As of what the model was shown: what ended while it worked is for the next summary.
+    -- As of what the model was shown: anything that ended while it worked is for the next summary.
     UPDATE profile AS p SET summarised_at = _said_at(finished) WHERE p.user_id = finished.user_id;
 END $$;
 
--- An answer as its schema means it. Small models, and servers that do not hold them to a schema,
--- write 7 for "7" and "0.8" for 0.8, and leave out what is null or empty inside an item.
+-- An answer in the types of its schema. Small models, and servers that do not enforce a schema,
+-- write 7 for "7" and "0.8" for 0.8, and omit what is null or empty inside an item.
 CREATE OR REPLACE FUNCTION _fitted(value jsonb, schema jsonb, is_item boolean DEFAULT false)
     RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE
@@ -355,7 +354,7 @@ BEGIN
         ELSE value END;
 END $$;
 
--- A model that runs away, or obeys a text that wants it to, fills no memory.
+-- A model that runs away, or obeys a text that tells it to, must not fill the memory.
 CREATE OR REPLACE FUNCTION _check_length(answer jsonb) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

@@ -1,6 +1,6 @@
--- Brings the result of a job: checked, applied and done in one transaction, or not at all. Said
--- twice it does no more than once, and who lost his lease to another changes nothing. What may
--- change stored memories locks the user first, as all do.
+-- Delivers the result of a job: checked, applied and done in one transaction, or not at all. A
+-- second call with it changes nothing more, and a worker that lost its lease to another changes
+-- nothing. Like everything that may change stored memories, it locks the user first.
 CREATE OR REPLACE FUNCTION _lock_job(user_id text, job_id bigint) RETURNS job
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -21,8 +21,8 @@ BEGIN
     RETURN locked;
 END $$;
 
--- What a worker that no longer has the job is told; NULL: he has it. A lease that has ended and
--- that nobody took over is still his.
+-- What a worker is told that no longer has the job; NULL: it has it. A lease that has ended and
+-- that nobody took over still belongs to the worker.
 CREATE OR REPLACE FUNCTION _not_his(locked job, worker text) RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN locked.status = 'done' THEN 'done already'
@@ -54,7 +54,7 @@ BEGIN
     END IF;
     needs := (SELECT k.needs FROM job AS j JOIN job_kind AS k ON k.name = j.kind
               WHERE j.user_id = owner AND j.job_id = finish.job_id);
-    -- As _lock_user() does, but for the row it makes: an attempt that fails leaves nothing.
+    -- Like _lock_user(), but without the row it makes: an attempt that fails leaves nothing behind.
     IF needs = 'chat' THEN
         PERFORM FROM profile AS p WHERE p.user_id = owner FOR NO KEY UPDATE;
     END IF;

@@ -1,5 +1,5 @@
--- Says that an attempt failed: the job comes back later, each time after a longer wait, or is dead.
--- What kept the model from answering anybody is not the fault of the job.
+-- Reports that an attempt failed: the job comes back later, after a longer wait each time, or is
+-- dead. It is not the job's fault if the model could answer nobody.
 CREATE OR REPLACE FUNCTION fail(
     job_id bigint, error text, user_id text DEFAULT NULL, worker text DEFAULT NULL,
     retry_after interval DEFAULT NULL, at timestamptz DEFAULT NULL)

@@ -1,5 +1,5 @@
 -- Wakes jobs that failed too often, once the cause is gone.
--- They begin again, with as many attempts as a new job has.
+-- They start again with as many attempts as a new job has.
 CREATE OR REPLACE FUNCTION retry_dead(kind text DEFAULT NULL, user_id text DEFAULT NULL)
     RETURNS int
     LANGUAGE plpgsql

@@ -1,5 +1,5 @@
--- Keeps a job that takes longer than its lease.
--- A worker that answers slowly is told in time when it has lost the job.
+-- Extends the lease of a job that takes longer than that.
+-- A worker that answers slowly learns in time that it has lost the job.
 CREATE OR REPLACE FUNCTION extend_lease(
     job_id bigint, worker text, lease interval DEFAULT '5 minutes', user_id text DEFAULT NULL,
     at timestamptz DEFAULT NULL)

@@ -1,5 +1,5 @@
 -- How the queue stands, by kind of job; memories without a vector that no job holds yet count as
--- waiting jobs of kind embed. Counted in the index, less those held: joined, 100,000 take seconds.
+-- waiting jobs of kind embed. Counted in the index, minus those held: joined, 100,000 take seconds.
 CREATE OR REPLACE VIEW job_overview WITH (security_invoker = true) AS
 WITH lacking AS (
     SELECT e.model_id,

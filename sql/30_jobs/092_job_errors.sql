@@ -1,5 +1,5 @@
 -- Why jobs failed: those that will be tried again, and the dead.
--- The text is what the worker or finish() said, without secrets and bounded.
+-- The text is what the worker or finish() reported, without secrets and of limited length.
 CREATE OR REPLACE VIEW job_errors WITH (security_invoker = true) AS
 SELECT j.user_id, j.job_id, j.kind, j.status, j.attempts, j.error,
        nullif(j.run_at, 'infinity') AS next_attempt, j.created_at, j.payload

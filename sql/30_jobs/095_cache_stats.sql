@@ -1,5 +1,5 @@
--- How much the caches of the database save. No counter is kept: an embed job tells how many vectors
--- it took over (known) and how many texts stood for its memories, as long as it is kept.
+-- How much the caches of the database save. No counter is kept: as long as an embed job is kept, it
+-- tells how many vectors it copied (known) and how many texts stood for its memories.
 CREATE OR REPLACE FUNCTION cache_stats(user_id text DEFAULT NULL)
     RETURNS TABLE (cache text, entries bigint, hits bigint, misses bigint, hit_rate float8)
     LANGUAGE plpgsql STABLE

@@ -1,10 +1,10 @@
--- A memory as an item of a Markdown list, and back: what is read is byte for byte what was written.
--- Its mark says which memory it is. A list, because that is what a person writes who notes things
--- (D1 4.2): a text of several lines is indented under its bullet, where any Markdown fits, and the
--- mark is a comment at the end of the first line, which no page shows.
+-- A memory as an item of a Markdown list, and back: reading returns byte for byte what was written.
+-- Its mark says which memory it is. It is a list because people write lists when they take notes
+-- (D1 4.2). A text of several lines is indented under its bullet, where any Markdown fits, and the
+-- mark is a comment at the end of the first line, which no rendered page shows.
 
--- The digits behind the id tell whether the mark is of this memory, of this user and database: one
--- of another, or one that was mistyped, is known by them (all but one in a million).
+-- The digits behind the id tell whether the mark belongs to this memory, user and database: a
+-- foreign or mistyped mark is recognised by them (all but one in a million).
 CREATE OR REPLACE FUNCTION _mark(user_id text, memory_id bigint, created_at timestamptz)
     RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION _marked_id(mark text) RETURNS bigint
     RETURN CASE WHEN pg_input_is_valid(split_part(mark, '.', 1), 'bigint')
                 THEN split_part(mark, '.', 1)::bigint END;
 
--- The whole comment. What looks like one in a memory has a backslash more in the file.
+-- The whole comment. Text in a memory that looks like one has one more backslash in the file.
 CREATE OR REPLACE FUNCTION _mark_comment(mark text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN '<!-- m:' || mark || ' -->';
@@ -35,14 +35,13 @@ CREATE OR REPLACE FUNCTION _unescape_marks(said text) RETURNS text
     RETURN CASE WHEN strpos(said, '<!--') = 0 THEN said
                 ELSE regexp_replace(said, '<!--( *)\\(\\*)m:', '<!--\1\2m:', 'g') END;
 
--- Behind these first lines a comment would break what they begin (code, a table), or blanks would
--- be lost: the mark stands above them then.
+-- After these first lines a comment would break what they begin (code, a table), or blanks would be
+-- lost: then the mark stands above them.
 CREATE OR REPLACE FUNCTION _mark_stands_above(said text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN said ~ '^([ \t\r\n\v\f]|```|~~~|\|)' OR strpos(said, E'\r') > 0;
 
--- The text of a list item, its mark in it: every further line is indented, empty ones inside are
--- empty.
+-- The text of a list item with its mark: every further line is indented, empty lines stay empty.
 CREATE OR REPLACE FUNCTION _indented(said text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN strpos(said, E'\n') = 0 THEN said
@@ -58,8 +57,8 @@ BEGIN ATOMIC
     FROM (SELECT _escape_marks(content) AS said, _mark_comment(mark) AS comment OFFSET 0) AS e;
 END;
 
--- What an item says: without its mark, and without others that came to it when two were joined.
--- A text without a mark was typed: blanks around it mean nothing.
+-- The text of an item without its mark, and without other marks it got when two items were joined.
+-- A text without a mark was typed by hand: blanks around it mean nothing.
 CREATE OR REPLACE FUNCTION _item_said(inside text, comment text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -74,7 +73,7 @@ BEGIN ATOMIC
                  substr(inside, strpos(inside, comment) + length(comment)) AS behind OFFSET 0) AS p;
 END;
 
--- An item as it was typed, with this mark instead of its own or of none.
+-- An item as it was typed, with this mark instead of its own or none.
 CREATE OR REPLACE FUNCTION _with_mark(raw text, said text, mark text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -82,7 +81,7 @@ BEGIN ATOMIC
         WHEN _find_mark(raw) IS NOT NULL
             THEN overlay(raw PLACING f.comment FROM strpos(raw, _find_mark(raw))
                          FOR length(_find_mark(raw)))
-        -- A bullet with nothing behind it is such a line already.
+        -- A bullet with nothing after it is such a line already.
         WHEN _mark_stands_above(said) AND f.first ~ '[-*+][ \t]+[^ \t\r]'
             THEN overlay(raw PLACING f.comment || E'\n' || repeat(' ', f.width)
                          FROM f.width + 1 FOR 0)

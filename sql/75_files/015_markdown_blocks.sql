@@ -1,8 +1,8 @@
--- The lines of a Markdown file, and the list items among them that may be memories: every bullet at
--- the left margin with what is indented under it. What stands in code, in a comment or in the
--- front matter is none, and everything that is none stays as it is. Code or a comment without an
--- end has the rest of the file in it: memories would seem deleted, and new ones be written into it.
--- One pass: 10,000 items of one line take 0.1 s.
+-- The lines of a Markdown file, and the list items in it that may be memories: every bullet at the
+-- left margin with what is indented under it. Code, comments and the front matter hold no items,
+-- and everything that is not an item stays as it is. Code or a comment without an end contains the
+-- rest of the file: memories would seem deleted, and new ones would be written into it. One pass:
+-- 10,000 items of one line take 0.1 s.
 CREATE OR REPLACE FUNCTION _markdown_blocks(
     file text, content text, OUT line int, OUT raw text, OUT inside text, OUT path text[],
     OUT opens boolean)
@@ -67,7 +67,7 @@ BEGIN
         EXIT WHEN now_said IS NULL;
         IF until IS NULL AND now_said ~ bullet AND now_said !~ rule THEN
             begun := number;
-            -- Below a bullet with nothing behind it a text stands as below one with a blank.
+            -- Under a bullet with nothing after it, text stands as under one with a blank.
             indent := length(substring(now_said || ' ' FROM bullet));
             lines := ARRAY[now_said];
             texts := ARRAY[substr(now_said, indent + 1)];

@@ -1,8 +1,8 @@
 -- A Markdown file as the database sees it: which items are memories, of which kind, with which
--- mark. A heading names a kind by the kind's heading, name or alias; under a heading of the
--- person's own the headings above it count, and where none names a kind the file's own kind does.
+-- mark. A heading names a kind by the kind's heading, name or alias. Under a heading of the user's
+-- own, the headings above it count; if none names a kind, the file's own kind does.
 
--- What headings name, in small letters.
+-- The names that headings may use, in lower case.
 CREATE OR REPLACE FUNCTION _heading_kinds() RETURNS jsonb
     LANGUAGE sql STABLE
 BEGIN ATOMIC
@@ -17,15 +17,16 @@ BEGIN ATOMIC
     ) AS d;
 END;
 
--- What a new memory is where no heading names a kind: memory.md holds notes, learnings.md
--- learnings, as the names say.
+-- The kind of a new memory if no heading names one: memory.md holds notes, learnings.md learnings,
+-- as the names say.
 CREATE OR REPLACE FUNCTION _file_kind(file text) RETURNS text
     LANGUAGE sql STABLE
     RETURN coalesce(_heading_kinds() ->> file,
                     (SELECT k.name FROM kind AS k WHERE k.file = _file_kind.file
                      ORDER BY k.kind_id LIMIT 1));
 
--- The deepest heading that names a kind. The title of a file that names its own kind is none.
+-- The deepest heading that names a kind. A title that only names the file's own kind does not
+-- count.
 CREATE OR REPLACE FUNCTION _path_kind(path text[], names jsonb, title_kind text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -64,7 +65,7 @@ BEGIN
     CROSS JOIN LATERAL (SELECT _item_said(b.inside, b.comment) AS said OFFSET 0) AS w
     CROSS JOIN LATERAL (
         SELECT CASE WHEN _is_visible(w.said) THEN w.said END AS said OFFSET 0) AS i
-    -- A mark without a text is a memory that somebody has emptied: its bullet goes.
+    -- A mark without a text is a memory that somebody has emptied: its bullet is removed.
     WHERE b.comment IS NULL OR i.said IS NOT NULL;
     RETURN coalesce(parts, '{}');
 END $$;

@@ -1,10 +1,11 @@
--- Which item of a file is which memory. A mark counts once: of items with the same mark the one
--- that says what was there before keeps it, so that a copied bullet becomes a memory of its own.
--- Without a mark, or with one of another database, an item is the memory of its kind that has its
--- text, where there is one: a mark that was lost is found again.
+-- Which item of a file is which memory. A mark counts once: of items with the same mark, the one
+-- with the earlier text keeps it, so that a copied bullet becomes a new memory. An item without a
+-- mark, or with one of another database, is the memory of its kind with the same text, if there is
+-- one: so a lost mark is found again.
 
--- The memories that stand in files, and those that marks name. What comes from a table of the
--- application is edited there, and what has ended is no longer so.
+-- The memories that appear in files, and those that marks name. Memories from a table of the
+-- application are edited there, and memories that have ended are no longer true, so both are left
+-- out.
 CREATE OR REPLACE FUNCTION _markdown_stored(
     user_id text, marked_ids bigint[], OUT memory_id bigint, OUT kind text, OUT content text,
     OUT status text, OUT created_at timestamptz, OUT mark text, OUT home text, OUT shown boolean)
@@ -34,7 +35,7 @@ CREATE OR REPLACE FUNCTION _marked_ids(parts markdown_part[]) RETURNS bigint[]
     RETURN ARRAY(SELECT DISTINCT _marked_id(p.mark)
                  FROM unnest(parts) AS p WHERE p.mark IS NOT NULL);
 
--- The parts, each with the memory that it is.
+-- The parts, each with its memory.
 CREATE OR REPLACE FUNCTION _claim_parts(
     user_id text, parts markdown_part[], bases markdown_part[]) RETURNS markdown_part[]
     LANGUAGE plpgsql STABLE
@@ -58,7 +59,7 @@ BEGIN
             SELECT i.file, i.place, i.said, s.memory_id, s.content AS before
             FROM item AS i JOIN stored AS s ON s.mark = i.mark
             UNION ALL
-            -- Of a memory that is gone for good only the base knows.
+            -- Only the base knows of a memory that was deleted for good.
             SELECT i.file, i.place, i.said, _marked_id(i.mark), b.said
             FROM item AS i JOIN unnest(bases) AS b ON b.mark = i.mark
             WHERE NOT EXISTS (SELECT FROM stored AS s WHERE s.memory_id = _marked_id(i.mark))

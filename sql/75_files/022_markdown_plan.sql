@@ -1,9 +1,9 @@
 -- The three-way merge: where the files, the files as they were at the last sync (the base) and the
--- database differ, and which side follows the other. The side that is as it was follows; where both
--- changed, and differently, neither does. What is not in the base cannot be told to be deleted: so
--- without one nothing is.
+-- database differ, and which side follows the other. The unchanged side follows; if both changed,
+-- and differently, neither does. An item that is not in the base cannot be recognised as deleted,
+-- so without a base nothing is deleted.
 
--- Whether a memory said this once: then it is the file that is old.
+-- Whether a memory once had this text: then the file is the older side.
 CREATE OR REPLACE FUNCTION _said_before(
     user_id text, memory_id bigint, kind text, said text, stored_kind text, stored text)
     RETURNS boolean
@@ -21,8 +21,8 @@ BEGIN
                 OR bool_or(kind = r.old_values ->> 'kind')));
 END $$;
 
--- Which side follows. Each side is its text and the kind it stands under, NULL where it has none of
--- it; has_base: there was a sync before.
+-- Which side follows. Each side is its text and the kind it stands under, NULL if the item is
+-- missing there; has_base: there was a sync before.
 CREATE OR REPLACE FUNCTION _who_follows(
     in_file boolean, in_base boolean, in_database boolean, file_as_base boolean,
     database_as_base boolean, file_is_old boolean, has_base boolean, status text)
@@ -57,7 +57,7 @@ CREATE OR REPLACE FUNCTION _markdown_reason(
         ELSE 'changed in ' || file || '.md and in the database' END;
 
 -- Every difference, in the order of the files. names: the files of this sync. The kind of a change
--- is the one that the database gets, NULL where it keeps its own, or that the file gets.
+-- is the one that the database gets (NULL: it keeps its own) or that the file gets.
 CREATE OR REPLACE FUNCTION _markdown_plan(
     user_id text, names text[], parts markdown_part[], bases markdown_part[], with_base text[],
     strategy text) RETURNS markdown_change[]
@@ -88,7 +88,7 @@ BEGIN
                f.kind, d.kind AS stored_kind, b.kind AS base_kind, f.mark,
                d.mark AS stored_mark, r.said, d.content, b.said AS base_said, d.created_at,
                d.status, coalesce(f.file, b.file, d.home) = ANY (with_base) AS has_base,
-               -- Under a heading that names no kind it has the kind it had.
+               -- Under a heading that names no kind it keeps its kind.
                f.place IS NOT NULL AND d.shown AND (f.kind = d.kind) IS NOT FALSE
                    AND r.said = d.content AS is_same
         FROM in_file AS f

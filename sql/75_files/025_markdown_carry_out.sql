@@ -1,9 +1,9 @@
--- Carries out what the files changed, as changes by author file with the file for a reason. They
--- have one run: undo_run() takes all of a sync back. What another memory stands in the way of is
--- a conflict, and the rest goes on. Whoever calls holds _lock_user.
+-- Carries out what the files changed, as changes by author file, with the file as the reason. All
+-- of them are one run: undo_run() undoes a whole sync. A change that conflicts with another memory
+-- is reported as a conflict, and the rest goes on. The caller holds _lock_user.
 
--- As _revise(), for memories some of which may be refused: those that were, and why. 500 at a
--- time: where one is refused, only those are tried one by one.
+-- Like _revise(), for memories some of which may be refused: returns those, and why. 500 at a time;
+-- only if one of them is refused are they tried one by one.
 CREATE OR REPLACE FUNCTION _revise_each(
     user_id text, memory_ids bigint[], new_values jsonb[], action text, reason text, run_id bigint,
     at_once int DEFAULT 500, OUT memory_id bigint, OUT refused text)
@@ -34,7 +34,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- The values a file gives a memory. A summary of another text goes with it.
+-- The values a file gives a memory. A summary of the old text is removed with it.
 CREATE OR REPLACE FUNCTION _file_values(change markdown_change) RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE change.action
@@ -47,8 +47,9 @@ CREATE OR REPLACE FUNCTION _file_values(change markdown_change) RETURNS jsonb
              || CASE change.action WHEN 'RESTORE'
                      THEN '{"status": "active", "retired_at": null}'::jsonb ELSE '{}' END END;
 
--- Stores what is new in the files. What the same kind says already in the same words is that, and
--- confirmed where it waits for it; what is only like another stays beside it: a person wrote it.
+-- Stores what is new in the files. If the same kind already has a memory in the same words, that
+-- one is meant, and it is confirmed if it waits for that. A memory that is only similar stays
+-- beside it, because a person wrote it.
 CREATE OR REPLACE FUNCTION _add_from_files(
     user_id text, plan markdown_change[], run_id bigint, at timestamptz) RETURNS markdown_change[]
     LANGUAGE plpgsql
@@ -106,7 +107,7 @@ DECLARE
     step record;
     fresh markdown_change[];
 BEGIN
-    -- What is deleted goes first: its text may be that of another now.
+    -- Deletions go first: the deleted text may now belong to another memory.
     FOR step IN
         SELECT c.action, c.reason, array_agg(c.memory_id) AS ids,
                array_agg(_file_values(c)) AS new_values

@@ -1,21 +1,21 @@
--- The files after a sync: every line of theirs where it was, a memory where it stood, what is new
--- at the end of its section; and their base, which says what database and file agree on. A conflict
+-- The files after a sync: every line and every memory stays in its place, and new ones go to the
+-- end of their section. And their base, which says what database and file agree on. A conflict
 -- stays in the file as it is, and in the base as it was, so that the next sync finds it again.
 
--- Which user of which database a base is of; another has no use for it.
+-- Which user and database a base belongs to; another one cannot use it.
 CREATE OR REPLACE FUNCTION _base_head(user_id text) RETURNS text
     LANGUAGE sql STABLE
     RETURN '<!-- base ' || md5(concat_ws(' ', (SELECT s.value FROM setting AS s
                                                WHERE s.name = 'installation'), user_id)) || ' -->';
 
--- What a file is that holds nothing yet.
+-- The content of a file that holds nothing yet.
 CREATE OR REPLACE FUNCTION _empty_markdown(file text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN '# ' || initcap(file) || E'\n\n'
            '<!-- A bullet is a memory; the comment behind it says which. A new one needs none. -->'
            || E'\n';
 
--- Sections of memories: all of a new file, or what an old one lacks.
+-- Sections of memories: all of a new file, or those an old one lacks.
 CREATE OR REPLACE FUNCTION _markdown_sections(headings text[], items text[]) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -29,8 +29,8 @@ BEGIN ATOMIC
     ) AS s;
 END;
 
--- Where in a file new memories of a kind go: behind the last one of the first section of that kind,
--- or behind its heading.
+-- Where in a file new memories of a kind go: after the last one of the first section of that kind,
+-- or after its heading.
 CREATE OR REPLACE FUNCTION _section_ends(
     parts markdown_part[], OUT kind text, OUT place int, OUT is_empty boolean)
     RETURNS SETOF record
@@ -49,7 +49,7 @@ BEGIN ATOMIC
     GROUP BY o.kind, o.place;
 END;
 
--- Memories as they stand in files, in the order in which a new file has them.
+-- Memories as they stand in files, in the order of a new file.
 CREATE OR REPLACE FUNCTION _markdown_items(
     user_id text, memory_ids bigint[], OUT number bigint, OUT memory_id bigint, OUT kind text,
     OUT heading text, OUT home text, OUT mark text, OUT content text)
@@ -70,7 +70,7 @@ BEGIN
     WHERE m.user_id = _markdown_items.user_id AND m.memory_id = ANY (memory_ids);
 END $$;
 
--- The lines of a file with what comes to it, and sections it lacks at its end.
+-- The lines of a file with its additions, and the sections it lacks at its end.
 CREATE OR REPLACE FUNCTION _joined_lines(
     kept markdown_part[], kinds text[], headings text[], items text[]) RETURNS text
     LANGUAGE sql STABLE
@@ -102,7 +102,7 @@ BEGIN ATOMIC
     CROSS JOIN section AS s;
 END;
 
--- The parts of a file that stay in it, as they are to stand there. What moves to another section
+-- The parts of a file that stay in it, as they will be written. What moves to another section
 -- leaves its place.
 CREATE OR REPLACE FUNCTION _kept_parts(
     user_id text, parts markdown_part[], plan markdown_change[]) RETURNS markdown_part[]
@@ -137,7 +137,7 @@ BEGIN
     RETURN coalesce(kept, '{}');
 END $$;
 
--- The base of a file that has these memories now, and of its conflicts what was in it before.
+-- The base of a file that has these memories now; for conflicts, what the base had before.
 CREATE OR REPLACE FUNCTION _markdown_base(
     user_id text, memory_ids bigint[], conflicts markdown_part[]) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -157,7 +157,7 @@ BEGIN
         ) AS i);
 END $$;
 
--- One file. parts and bases are those of this file alone, plan is of all files.
+-- One file. parts and bases belong to this file alone, plan to all files.
 CREATE OR REPLACE FUNCTION _written_markdown(
     user_id text, file text, parts markdown_part[], bases markdown_part[],
     plan markdown_change[], OUT content text, OUT base text)

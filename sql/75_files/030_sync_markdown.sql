@@ -1,20 +1,20 @@
--- Several files at once, because a memory may be moved from one to another: taken for itself, each
--- would say that it was deleted here and is new there. Decides everything, writes what the files
--- changed in the caller's transaction, and says how the files are to be written. A file that cannot
--- be right is refused as a whole, before anything is changed.
+-- Takes several files at once, because a memory may be moved from one to another: taken alone, each
+-- file would say that it was deleted here and is new there. It decides everything, writes what the
+-- files changed in the caller's transaction, and returns how the files are to be written. A file
+-- that cannot be right is refused as a whole, before anything is changed.
 
 CREATE OR REPLACE FUNCTION _ends_in_crlf(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN strpos(content, E'\r\n') > 0
            AND strpos(replace(content, E'\r\n', ''), E'\n') = 0;
 
--- A file as it is read: without byte order mark, its lines ended by a line feed.
+-- A file as it is read: without byte order mark, with lines ended by a line feed.
 CREATE OR REPLACE FUNCTION _plain_lines(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN _ends_in_crlf(content) THEN replace(ltrim(content, chr(65279)), E'\r\n', E'\n')
                 ELSE ltrim(content, chr(65279)) END;
 
--- And as it is written: whoever edits it has chosen its line ends.
+-- And as it is written: with the line ends that its editor has chosen.
 CREATE OR REPLACE FUNCTION _lines_as(content text, before text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN starts_with(before, chr(65279)) THEN chr(65279) ELSE '' END
@@ -37,7 +37,7 @@ BEGIN
     RETURN file;
 END $$;
 
--- What Git could not merge is nobody's text.
+-- Text that Git could not merge is nobody's text.
 CREATE OR REPLACE FUNCTION _check_markdown(file text, content text) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -83,7 +83,7 @@ BEGIN
     END IF;
 END $$;
 
--- A file that ends within a memory of the base was not written to its end.
+-- A file that ends inside a memory of the base was not written to its end.
 CREATE OR REPLACE FUNCTION _check_whole(
     file text, content text, parts markdown_part[], bases markdown_part[]) RETURNS void
     LANGUAGE plpgsql STABLE
@@ -137,7 +137,7 @@ BEGIN
     END IF;
 END $$;
 
--- The files of a call, read. A file that is not there, or holds nothing, has deleted nothing.
+-- The files of a call, read. A file that is missing or empty has deleted nothing.
 CREATE OR REPLACE FUNCTION _read_files(
     user_id text, files jsonb, OUT parts markdown_part[], OUT bases markdown_part[],
     OUT with_base text[])

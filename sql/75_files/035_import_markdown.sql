@@ -1,5 +1,5 @@
--- One Markdown file into memory: what sync_markdown() does with several, for a file alone, as rows.
--- What is moved from one file to another needs both at once.
+-- Imports one Markdown file: sync_markdown() for a single file, with the result as rows. A memory
+-- that moves from one file to another needs both at once.
 CREATE OR REPLACE FUNCTION import_markdown(
     content text, base text DEFAULT NULL, file text DEFAULT 'memory',
     strategy text DEFAULT 'report', dry_run boolean DEFAULT false,

@@ -1,5 +1,5 @@
--- The memories of a user as a Markdown file that people read and edit: a section a kind, a bullet a
--- memory, oldest first, so that a new one is a new line at the end of its section.
+-- The memories of a user as a Markdown file that people read and edit: one section per kind, one
+-- bullet per memory, oldest first, so that a new one is a new line at the end of its section.
 CREATE OR REPLACE FUNCTION export_markdown(
     file text DEFAULT 'memory', user_id text DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql STABLE

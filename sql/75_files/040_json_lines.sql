@@ -1,6 +1,6 @@
--- JSON as people read it: two spaces a level, keys in the order they have, Chinese and emoji as
--- themselves. Byte by byte what Python's json.dumps(indent=2, ensure_ascii=False) writes, which is
--- what D3's agent writes its files with; but numbers keep the form they have.
+-- JSON as people read it: two spaces per level, keys in their own order, Chinese and emoji as
+-- themselves. Byte for byte what Python's json.dumps(indent=2, ensure_ascii=False) writes, as D3's
+-- agent does for its files; except that numbers keep their form.
 CREATE OR REPLACE FUNCTION _json_lines(value json, margin text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
@@ -23,8 +23,8 @@ BEGIN
     RETURN '[' || coalesce(lines || E'\n' || margin, '') || ']';
 END $$;
 
--- An expression, so that a call is paid for objects and arrays alone: 10,000 entries of nine values
--- take 0.2 s instead of 0.6.
+-- An expression, so that only objects and arrays cost a call: 10,000 entries of nine values take
+-- 0.2 s instead of 0.6.
 CREATE OR REPLACE FUNCTION _json_value(value json, margin text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE json_typeof(value)
@@ -33,7 +33,7 @@ CREATE OR REPLACE FUNCTION _json_value(value json, margin text) RETURNS text
         WHEN 'array' THEN _json_lines(value, margin)
         ELSE btrim(value::text, E' \t\r\n') END;
 
--- An object with another value for one of its keys, which are in the order they had.
+-- An object with another value for one of its keys, with the keys in their old order.
 CREATE OR REPLACE FUNCTION _json_with(value json, key text, instead json) RETURNS json
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (SELECT '{' || string_agg(to_json(e.key) || ': '

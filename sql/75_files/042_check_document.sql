@@ -1,5 +1,5 @@
--- What is asked of every document that comes from a file, before anything of it is believed, and
--- how times are read. A document is json: that keeps the order of keys, which jsonb does not.
+-- Checks that every document from a file must pass before anything in it is used, and how times are
+-- read. A document is json, because that keeps the order of keys and jsonb does not.
 CREATE OR REPLACE FUNCTION _check_document(document json, what text) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -27,7 +27,7 @@ BEGIN
     RETURN read;
 END $$;
 
--- The first key that an object has twice, and a reader would take once.
+-- The first key that an object has twice: a reader would use only one of them.
 CREATE OR REPLACE FUNCTION _key_twice(value json) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (SELECT e.key FROM json_each(value) AS e GROUP BY e.key HAVING count(*) > 1 LIMIT 1);
@@ -44,8 +44,8 @@ EXCEPTION WHEN invalid_parameter_value THEN
         USING ERRCODE = 'ME008', HINT = 'Pass a name such as Asia/Shanghai; the default is UTC.';
 END $$;
 
--- A time as files have it, in ISO 8601; without an offset it is of that zone. NULL: it is none.
--- The form is checked first: PostgreSQL would take "tomorrow", too.
+-- A time as files have it, in ISO 8601; without an offset it is in that zone. NULL: it is not a
+-- time. The form is checked first, because PostgreSQL would accept "tomorrow" too.
 CREATE OR REPLACE FUNCTION _file_time(value text, zone text) RETURNS timestamptz
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE
@@ -60,8 +60,8 @@ CREATE OR REPLACE FUNCTION _utc_text(at timestamptz) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"');
 
--- Redacts an object of a file. Where there is nothing to redact it stays as it was written; else
--- at least its own keys stay in their order, unless one of them is a secret itself.
+-- Redacts an object of a file. If there is nothing to redact it stays as it was written; otherwise
+-- at least its own keys keep their order, unless one of them is a secret itself.
 CREATE OR REPLACE FUNCTION _redact_written(written json) RETURNS json
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

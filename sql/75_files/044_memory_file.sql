@@ -1,6 +1,6 @@
--- memory.json: what it may hold (D3 2.1), and its entries as they are printed. An entry is printed
--- as it was written for as long as its memory is what it was when the file was read; where one
--- differs, the fields that do are printed anew.
+-- memory.json: what it may hold (D3 2.1), and how its entries are printed. An entry is printed as
+-- it was written while its memory is the same as when the file was read; if it differs, only the
+-- fields that differ are printed anew.
 CREATE OR REPLACE FUNCTION _memory_file_schema() RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -34,7 +34,7 @@ BEGIN
                     'type', 'string', 'enum', categories))))));
 END $$;
 
--- What an entry says besides the fields of D3: kept in the data of the memory, with its context.
+-- The fields of an entry besides those of D3: kept in the data of the memory, with its context.
 CREATE OR REPLACE FUNCTION _entry_extras(entry jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN entry - '{id,category,content,salience,created_at,last_accessed,access_count,source,'
@@ -54,14 +54,14 @@ CREATE OR REPLACE FUNCTION _entry_digest(
     RETURN md5(jsonb_build_array(kind, content, importance, data, origin, coalesce(count, 0),
                                  _micros(last_at))::text)::uuid;
 
--- The id in the file of a memory that did not come from one: of two of a user with equal beginnings
--- (1 % chance among 10,000) each has the longer form. recorded_at tells databases apart.
+-- The id in the file of a memory that did not come from one. If two of a user have equal beginnings
+-- (1 % chance among 10,000), each has the longer form. recorded_at tells databases apart.
 CREATE OR REPLACE FUNCTION _entry_hash(memory_id bigint, recorded_at timestamptz) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN left(md5(memory_id || ':' || _micros(recorded_at)::bigint), 16);
 
--- An entry in the form of D3: a share is a number with a point there, and what the user said or a
--- model found has a source of its own.
+-- An entry in the form of D3: there a share is a number with a point, and a memory that the user
+-- said or a model found has a source of its own.
 CREATE OR REPLACE FUNCTION _entry_of(
     entry_id text, category text, content text, importance float8, created_at timestamptz,
     last_at timestamptz, count int, origin text, context jsonb) RETURNS json
@@ -76,8 +76,8 @@ CREATE OR REPLACE FUNCTION _entry_of(
         to_json(CASE origin WHEN 'user' THEN 'user_explicit' WHEN 'model' THEN 'auto_reflection'
                             ELSE origin END), ', "context": ' || nullif(context, '{}')::text)::json;
 
--- An entry as it was written, but for the fields that are others now; what it lacked comes at its
--- end. When something was made, and by whom, does not change.
+-- An entry as it was written, except for fields that have changed; missing ones come at its end.
+-- When and by whom something was made does not change.
 CREATE OR REPLACE FUNCTION _merge_entry(
     written json, now_is json, kind text, data jsonb, zone text) RETURNS json
     LANGUAGE plpgsql STABLE

@@ -1,9 +1,9 @@
 -- The memories of a user as memory.json of D3 (2.1), and the rolling summary. It only reads: the
--- same memories always give the same text, on a standby, too.
+-- same memories always give the same text, on a standby too.
 
--- What the file holds: what is active and true now, no turns of conversations (kind.category), and
--- nothing that an application has in a table of its own. Entries of the file come in its order,
--- then the others in theirs.
+-- What the file holds: what is active and true now, without turns of conversations (kind.category)
+-- and without anything that an application has in a table of its own. Entries of the file come in
+-- its order, then the others in theirs.
 CREATE OR REPLACE FUNCTION _memory_entries(user_id text, at timestamptz, zone text)
     RETURNS TABLE (place int, memory_id bigint, entry json)
     LANGUAGE plpgsql STABLE
@@ -42,7 +42,7 @@ BEGIN
                          CASE WHEN n.category = 'procedural' THEN n.data END) AS entry) AS e;
 END $$;
 
--- When something last changed that the file tells of; what came in from the file itself does not
+-- When something the file contains last changed; changes that came from the file itself do not
 -- count.
 CREATE OR REPLACE FUNCTION _told_change(user_id text, read_at timestamptz) RETURNS timestamptz
     LANGUAGE plpgsql STABLE

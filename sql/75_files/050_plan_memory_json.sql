@@ -1,9 +1,9 @@
 -- What a memory.json means for the memories, entry by entry, without changing any: a dry run is
--- this and no more. The file is the truth about itself: nothing in it is merged for being alike.
--- What differs from what the file said last time was changed there, and is taken; what does not
--- stays as memory has it, whatever happened to it since.
+-- this and no more. The file is right about itself: no entry is merged because it is similar to
+-- another. What differs from the last version of the file was changed there, and is taken over;
+-- anything else stays as memory has it, whatever happened to it since.
 
--- The first thing in an entry that its schema does not tell.
+-- The first thing in an entry that its schema does not allow.
 CREATE OR REPLACE FUNCTION _check_entries(entries json[], zone text) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -73,8 +73,8 @@ BEGIN
                _content_hash((c.kind).name, NULL, NULL, NULL, e.entry ->> 'content') AS hash
         FROM unnest(entries) WITH ORDINALITY AS e (entry, place)
         JOIN category AS c ON c.category = e.entry ->> 'category'
-    -- A memory that has no entry yet is known by the id it is exported with, and when it was made:
-    -- of a second all at once, since a thousand may be of one.
+    -- A memory without an entry is recognised by the id it is exported with, and when it was made:
+    -- those of one second are read together, because there may be a thousand.
     ), unknown AS MATERIALIZED (
         SELECT s.place, s.entry_id, date_trunc('second', s.created_at) AS second
         FROM said AS s
@@ -97,8 +97,8 @@ BEGIN
         SELECT u.place, min(m.memory_id) AS memory_id
         FROM unknown AS u JOIN made AS m USING (second, entry_id)
         GROUP BY u.place
-    -- Nobody noted what the file says of it (an export on a standby, or one that was killed): of
-    -- that, what the memory itself said till it was changed later is no news.
+    -- Nobody recorded the file's version of it (an export on a standby, or one that was killed).
+    -- Then text that the memory itself had before a later change is not new.
     ), past AS MATERIALIZED (
         SELECT n.place, jsonb_object_agg(o.field, o.value) AS base
         FROM named AS n, LATERAL (
@@ -110,7 +110,7 @@ BEGIN
               AND r.memory_id BETWEEN n.memory_id AND n.memory_id AND r.created_at >= later
             ORDER BY e.key, r.revision_id) AS o
         GROUP BY n.place
-    -- The memory of the entry, and whether the entry says something else than it did.
+    -- The memory of the entry, and whether the entry says something different now.
     ), known AS MATERIALIZED (
         SELECT s.*, coalesce(f.written::jsonb, p.base) AS base, f.digest, m.memory_id AS own_id,
                CASE WHEN (m.valid_until > now()) IS NOT FALSE THEN m.status END AS own_status,
@@ -131,10 +131,10 @@ BEGIN
             WHERE m.user_id = _plan_entries.user_id
               AND m.memory_id = coalesce(f.memory_id, n.memory_id)
             OFFSET 0) AS m ON true
-    -- What is new or edited may be what another memory says.
+    -- A new or edited entry may say what another memory says.
     ), told AS MATERIALIZED (
         SELECT k.*, t.memory_id AS told_id,
-               -- Of entries with one memory one keeps it, first of all one that was not edited.
+               -- Of entries with the same memory one keeps it, preferably one that was not edited.
                row_number() OVER (PARTITION BY k.own_id
                                   ORDER BY k.edited, t.memory_id IS NOT NULL, k.place) AS turn
         FROM known AS k
@@ -145,7 +145,7 @@ BEGIN
               AND (m.valid_until > coalesce(k.created_at, now())) IS NOT FALSE
               AND k.edited IS NOT FALSE
             OFFSET 0) AS t ON true
-    -- An edited entry keeps its memory, unless another entry says now what that one says.
+    -- An edited entry keeps its memory, unless another entry now says what that memory says.
     ), aimed AS MATERIALIZED (
         SELECT t.*, CASE
                    WHEN NOT t.edited THEN t.own_id
@@ -179,8 +179,8 @@ BEGIN
         a.last_at, a.count, a.first_place <> a.place, m, c) AS d;
 END $$;
 
--- What is to be done about an entry and the memory it is about (NULL: it is new). base: what the
--- file said of it last time; NULL: it tells of it for the first time, and all it says is news.
+-- What to do about an entry and its memory (NULL: it is new). base: the entry in the last version
+-- of the file; NULL: the file has it for the first time, and everything in it is new.
 CREATE OR REPLACE FUNCTION _judge_entry(
     entry jsonb, base jsonb, of_kind kind, importance float8, last_at timestamptz, count int,
     again boolean, stored memory, shown access,
@@ -237,7 +237,7 @@ BEGIN
     END IF;
     counted := coalesce(shown.count, 0);
     shown_at := coalesce(shown.last_at, stored.created_at);
-    -- Told of for the first time, it may have been used here, too.
+    -- In the file for the first time: it may have been used here, too.
     IF (base ? 'access_count') IS NOT TRUE THEN
         count := greatest(count, counted);
         last_at := greatest(last_at, shown_at);
@@ -265,9 +265,9 @@ BEGIN
     END IF;
 END $$;
 
--- The whole plan. Missing is what the file had and has no more, unless it was brought back after
--- the file was written (to the second): it could not stand there. Lost is what no entry says any
--- more since its own says something else.
+-- The whole plan. Missing: entries the file once had and has no more, unless their memory was
+-- brought back after the file was written (to the second), because then it could not contain it.
+-- Lost: what no entry says any more since its own entry says something else.
 CREATE OR REPLACE FUNCTION _plan_memory_json(
     user_id text, document json, zone text, delete_missing boolean) RETURNS file_change[]
     LANGUAGE plpgsql STABLE

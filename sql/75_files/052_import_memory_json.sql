@@ -1,8 +1,8 @@
 -- Takes memory.json into memory, all of it or nothing, in a few statements. New entries are stored
--- side by side, not decided about; edited ones change their memory with a revision by author file.
--- All of it is one run, which undo_run() takes back.
+-- side by side without being compared; edited ones change their memory with a revision by author
+-- file. All of it is one run, which undo_run() undoes.
 
--- Stores the new entries of a plan; their ids, in its order.
+-- Stores the new entries of a plan; returns their ids, in its order.
 CREATE OR REPLACE FUNCTION _add_entries(user_id text, plan file_change[], run_id bigint)
     RETURNS bigint[]
     LANGUAGE plpgsql
@@ -57,8 +57,8 @@ BEGIN
         FROM own AS o LEFT JOIN own AS f ON f.place = o.same_as);
 END $$;
 
--- Keeps what the file says of each entry, and what its memory is now; how many rows were new or
--- others.
+-- Stores what the file says of each entry, and what its memory is now; returns how many rows were
+-- new or changed.
 CREATE OR REPLACE FUNCTION _keep_entries(user_id text, plan file_change[], holders bigint[])
     RETURNS bigint
     LANGUAGE plpgsql
@@ -100,7 +100,7 @@ BEGIN
     RETURN kept + dropped;
 END $$;
 
--- What a file says besides its entries, which the list named so stands for.
+-- Stores what a file says besides its entries; the list with that name stands for the entries.
 CREATE OR REPLACE FUNCTION _keep_head(user_id text, name text, written json, anew boolean)
     RETURNS void
     LANGUAGE plpgsql
@@ -115,9 +115,9 @@ BEGIN
     WHERE anew OR h.written::text <> excluded.written::text;
 END $$;
 
--- The rolling summary of the file, where it is another than last time; an empty one takes the
--- stored one away only where the file had one before. Of its words only the md5 stays in the head:
--- purge() deletes the summary, and it must not come back from there.
+-- The rolling summary of the file, if it has changed since last time. An empty one removes the
+-- stored one only if the file had one before. Only the md5 of its text stays in the head: purge()
+-- deletes the summary, and it must not come back from there.
 CREATE OR REPLACE FUNCTION _take_summary(user_id text, said text, before text, dry_run boolean)
     RETURNS boolean
     LANGUAGE plpgsql
@@ -141,7 +141,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- Carries a plan out; says whether there was anything to do.
+-- Carries a plan out; returns whether there was anything to do.
 CREATE OR REPLACE FUNCTION _carry_out(user_id text, plan file_change[], run_id bigint)
     RETURNS bigint[]
     LANGUAGE plpgsql

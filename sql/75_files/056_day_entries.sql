@@ -1,5 +1,5 @@
--- The log of a day as D3 has it (2.2): every event of that day but those of pgmemoir's own log. A
--- day is one of a time zone; UTC where nobody says another.
+-- The log of a day as D3 has it (2.2): every event of that day except those of pgmemoir's own log.
+-- A day is a day of a time zone; UTC unless another is given.
 CREATE OR REPLACE FUNCTION _day_log_schema() RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN '{
@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION _day_log_schema() RETURNS jsonb
                     "tool": {"type": ["string", "null"]},
                     "error": {"type": ["string", "null"]}}}}}}'::jsonb;
 
--- A day as D3 writes it, whatever DateStyle the caller has (as JSON has it), and the file of its
+-- A day as D3 writes it, whatever the caller's DateStyle is (as JSON has it), and the file of its
 -- log.
 CREATE OR REPLACE FUNCTION _day_text(day date) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -36,8 +36,8 @@ CREATE OR REPLACE FUNCTION _log_time(day date, said text, zone text) RETURNS tim
     RETURN CASE WHEN said ~ '^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$'
                 THEN (day + said::time) AT TIME ZONE zone END;
 
--- An event as an entry. One that came from a log is printed as it was written there; of another the
--- payload gives the fields, or stands as text where it has no content.
+-- An event as an entry. One that came from a log is printed as it was written there. For any other
+-- the payload gives the fields, or stands as text if it has no content.
 CREATE OR REPLACE FUNCTION _log_entry(
     type text, payload jsonb, log_entry json, happened_at timestamptz, day date, zone text)
     RETURNS json

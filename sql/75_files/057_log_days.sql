@@ -1,5 +1,5 @@
--- The days of which there is a log: what export_day_log() gives a document for.
--- A client writes a file for each of them, and none for the others.
+-- The days that have a log: those for which export_day_log() gives a document. A client writes a
+-- file for each of them, and none for the others.
 CREATE OR REPLACE FUNCTION log_days(user_id text DEFAULT NULL, zone text DEFAULT 'UTC')
     RETURNS TABLE (day date, entries bigint)
     LANGUAGE plpgsql STABLE

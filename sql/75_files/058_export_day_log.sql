@@ -1,5 +1,5 @@
--- The log of a day as logs/YYYY-MM-DD.json of D3. It only reads.
--- The summary is the one of the file, or else what the archive job made of the events of the day.
+-- The log of a day as logs/YYYY-MM-DD.json of D3. It only reads. The summary is the one of the
+-- file, or otherwise what the archive job made of the events of the day.
 CREATE OR REPLACE FUNCTION _archive_summary(user_id text, job_ids bigint[]) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

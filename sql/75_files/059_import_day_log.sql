@@ -1,6 +1,6 @@
--- Takes logs/YYYY-MM-DD.json into the events of its day. What happened is only ever added to: an
--- entry that is there already, as one of the file or as an event that is printed so, is the same;
--- of two equal ones in the file two are meant.
+-- Takes logs/YYYY-MM-DD.json into the events of its day. The past is only ever added to: an entry
+-- that is already there, from the file or as an event that is printed the same way, is the same
+-- event; two equal ones in the file are two events.
 
 CREATE OR REPLACE FUNCTION _check_log(document json, zone text) RETURNS date
     LANGUAGE plpgsql
@@ -42,7 +42,7 @@ BEGIN
     RETURN said::date;
 END $$;
 
--- Each entry of the file beside the event that it is, the first of equal ones beside the first.
+-- Each entry of the file with its event; of equal ones, the first with the first.
 CREATE OR REPLACE FUNCTION _match_log(user_id text, day date, entries json[], zone text)
     RETURNS TABLE (place int, entry json, event_id bigint, created_at timestamptz,
                    from_file boolean, log_place int)
@@ -66,7 +66,7 @@ BEGIN
 END $$;
 
 -- Events of a log that says it is archived are not queued for a summary again: it was made, and
--- what mattered was remembered. The job that would have done it is done.
+-- what mattered was remembered. The job that would have done it is marked as done.
 CREATE OR REPLACE FUNCTION _mark_archived(user_id text, event_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -138,8 +138,8 @@ BEGIN
     END IF;
 END $$;
 
--- Makes an event of an entry, or notes on the one that it is (event_id) how the file has it; place
--- NULL: the file has it no more.
+-- Makes an event of an entry, or records on the event it matches (event_id) how the file has it;
+-- place NULL: it is no longer in the file.
 CREATE OR REPLACE FUNCTION _log_event(
     user_id text, day date, zone text, place int, entry json, event_id bigint,
     created_at timestamptz) RETURNS bigint

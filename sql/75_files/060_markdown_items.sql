@@ -1,9 +1,9 @@
--- The items of the Markdown that D3 kept its memory in before (MEMORY.md, logs/*.md), read
--- generously, since people edited it: an item is a list item with all that stands under it, or a
+-- The items of the Markdown files in which D3 first kept its memory (MEMORY.md, logs/*.md), read
+-- generously, because people edited them. An item is a list item with everything under it, or a
 -- paragraph, with the headings above it. Code in fences is part of its item, whatever is in it.
 
--- The lines of a document, each with what it is; none: nothing that was meant to be remembered
--- (rules, "none yet"). Front matter and comments are left out; the first quantifier of a regular
+-- The lines of a document, each with its sort; none: nothing that was meant to be remembered
+-- (rules, "none yet"). Front matter and comments are left out. The first quantifier of a regular
 -- expression makes all of it greedy or not.
 CREATE OR REPLACE FUNCTION _markdown_lines(document text)
     RETURNS TABLE (place bigint, sort text, level int, content text)
@@ -80,7 +80,7 @@ BEGIN
 END $$;
 
 -- The kind that a heading names, in English or Chinese; the longest word that fits decides. whole:
--- it is all that the heading says.
+-- the heading says nothing else.
 CREATE OR REPLACE FUNCTION _kind_of_heading(heading text, OUT kind text, OUT whole boolean)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -97,8 +97,8 @@ BEGIN
     LIMIT 1;
 END $$;
 
--- The deepest of the headings above an item that names a kind (else general), and the deepest one
--- where it says anything besides.
+-- The deepest heading above an item that names a kind (otherwise general), and the deepest one if
+-- it says anything else as well.
 CREATE OR REPLACE FUNCTION _section(headings text[], OUT of_kind kind, OUT remark text)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -117,8 +117,8 @@ BEGIN
     END IF;
 END $$;
 
--- A date before a text: [2026-02-21 10:30], (2026-02-21), 2026-02-21: or 2026年2月21日：. What is no
--- date, or part of the sentence, stays in the text.
+-- A date before a text: [2026-02-21 10:30], (2026-02-21), 2026-02-21: or 2026年2月21日：. If it is not
+-- a date, or is part of the sentence, it stays in the text.
 CREATE OR REPLACE FUNCTION _dated(INOUT content text, OUT day date, OUT clock text)
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on

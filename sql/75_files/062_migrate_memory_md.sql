@@ -1,6 +1,6 @@
--- MEMORY.md, in which D3 kept its memory before (D3 10), becomes entries of memory.json. Their ids
--- are those D3's agent gives: the one that stands in the line, or md5 of date and content. So the
--- same file always gives the same entries, and migrating it twice changes nothing.
+-- MEMORY.md, in which D3 first kept its memory (D3 10), becomes entries of memory.json. Their ids
+-- are those that D3's agent gives: the one in the line, or md5 of date and content. So the same
+-- file always gives the same entries, and migrating it twice changes nothing.
 CREATE OR REPLACE FUNCTION _convert_memory_md(document text, at timestamptz) RETURNS json[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -30,7 +30,7 @@ BEGIN
         IF id IS NULL OR id = ANY (ids) THEN
             id := left(md5(coalesce(_day_text(dated.day), '') || ':' || dated.content), 8);
         END IF;
-        -- The same text again: behind the id that it got last.
+        -- The same text again: after the id that it got last.
         place := array_position(ids, id);
         IF place IS NOT NULL THEN
             id := latest[place];
@@ -54,8 +54,8 @@ BEGIN
     RETURN entries;
 END $$;
 
--- They are appended to what the file would hold: an entry with an id that is known already is an
--- older form of it, and left alone.
+-- They are appended to what the file would hold: an entry whose id is already known is an older
+-- form of it, and is left alone.
 CREATE OR REPLACE FUNCTION migrate_memory_md(
     document text, user_id text DEFAULT NULL, dry_run boolean DEFAULT false,
     zone text DEFAULT 'UTC', at timestamptz DEFAULT NULL)

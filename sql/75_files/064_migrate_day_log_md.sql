@@ -1,5 +1,5 @@
--- The log of a day as D3 kept it before, logs/YYYY-MM-DD.md, becomes entries of its JSON (D3 10).
--- An entry without a time has that of the one above it, or of the heading it stands under.
+-- The day log that D3 first kept, logs/YYYY-MM-DD.md, becomes entries of its JSON (D3 10). An entry
+-- without a time has that of the one above it, or of its heading.
 CREATE OR REPLACE FUNCTION _convert_day_log_md(document text) RETURNS json[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -42,7 +42,7 @@ BEGIN
     RETURN entries;
 END $$;
 
--- They are appended to what the log holds already, but for those that it holds.
+-- They are appended to the log, except for those that it already holds.
 CREATE OR REPLACE FUNCTION migrate_day_log_md(
     day date, document text, user_id text DEFAULT NULL, dry_run boolean DEFAULT false,
     zone text DEFAULT 'UTC')

@@ -1,8 +1,8 @@
--- The records of an export: what a line may be, in the order in which they stand in the file, so
--- that each names only what stands above it. Version 1; another set of fields is another version.
+-- The records of an export: what a line may be, in the order of the file, so that each names only
+-- records above it. Version 1; a different set of fields is a different version.
 --
--- What a user has is one of three: moved by these records; derived, and made anew by an import
--- (trace but for its vector, term, the cached parts of profile, places in the index); or work in
+-- The data of a user is one of three: moved by these records; derived, and rebuilt by an import
+-- (trace except its vector, term, the cached parts of profile, places in the index); or work in
 -- progress (job, uncompared, source_error, import). tests/75_files/test_move_all.py walks the
 -- catalogue, so that no table and no column is forgotten.
 CREATE OR REPLACE FUNCTION _records()
@@ -37,8 +37,8 @@ BEGIN ATOMIC
     ) AS r (place, record, fields, needed);
 END;
 
--- The sequences whose numbers stand in the records.
--- One constant each: for those in one array pg_dump would not know what to restore first.
+-- The sequences whose numbers appear in the records. One constant each: with all of them in one
+-- array pg_dump would not know what to restore first.
 CREATE OR REPLACE FUNCTION _id_sequences() RETURNS regclass[]
     LANGUAGE sql STABLE
     RETURN ARRAY['memory_memory_id_seq'::regclass, 'revision_revision_id_seq'::regclass,

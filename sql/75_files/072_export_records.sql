@@ -1,10 +1,10 @@
--- The lines of an export, a function a few records each: {"memory": {...}}. Times are UTC and ids
--- text; what is NULL or empty is left out, so that a line reads easily and the same rows always
+-- The lines of an export, one function per few records: {"memory": {...}}. Times are UTC and ids
+-- text; NULL and empty values are left out, so that a line reads easily and the same rows always
 -- make the same line.
 CREATE OR REPLACE FUNCTION _record(record text, plain jsonb, documents jsonb DEFAULT '{}')
     RETURNS text
     LANGUAGE sql IMMUTABLE
-    -- What is NULL inside a document of the user stays.
+    -- NULL inside a document of the user stays.
     RETURN jsonb_build_object(record, jsonb_strip_nulls(plain) || documents)::text;
 
 CREATE OR REPLACE FUNCTION _unless_empty(name text, document jsonb) RETURNS jsonb
@@ -46,8 +46,8 @@ BEGIN
     ORDER BY e.entity_id;
 END $$;
 
--- What hangs on a memory and has no id of its own stands in its line: keywords, entities, how often
--- it was recalled, its vector by the model in use (model NULL: no vectors).
+-- What belongs to a memory and has no id of its own stands in its line: keywords, entities, how
+-- often it was recalled, its vector by the model in use (model NULL: no vectors).
 CREATE OR REPLACE FUNCTION _export_memories(user_id text, model smallint) RETURNS SETOF text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -107,7 +107,8 @@ CREATE OR REPLACE FUNCTION _old_values(old_values jsonb, vectors boolean) RETURN
     RETURN CASE WHEN old_values ? 'embedding' AND NOT vectors
                 THEN old_values || '{"embedding": null}' ELSE old_values END;
 
--- What memory.json and the logs of days said: as text, since a JSON document would lose its form.
+-- The content of memory.json and the day logs: as text, because a JSON document would lose its
+-- form.
 CREATE OR REPLACE FUNCTION _export_files(user_id text) RETURNS SETOF text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -127,7 +128,7 @@ BEGIN
     ORDER BY f.name COLLATE "C";
 END $$;
 
--- Events, with those the log of recalls was folded into, and what else is kept of questions.
+-- Events, including those the log of recalls was folded into, and what else is kept of questions.
 CREATE OR REPLACE FUNCTION _export_logs(user_id text, model smallint) RETURNS SETOF text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

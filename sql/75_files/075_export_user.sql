@@ -1,5 +1,5 @@
--- Everything a user has, as lines of JSON: to move him to another database, or to answer him who
--- asks what is stored about him. One statement, so that all of it is of one moment.
+-- Everything a user has, as lines of JSON: to move the user to another database, or to answer a
+-- user who asks what is stored. One statement, so that all of it is of one moment.
 
 -- How many records of each sort the file has, and the highest of their ids.
 CREATE OR REPLACE FUNCTION _record_counts(user_id text) RETURNS jsonb
@@ -50,8 +50,8 @@ BEGIN
         (SELECT max(t.tool_call_id) FROM _tool_calls_here(user_id) AS t));
 END $$;
 
--- The sum is of all lines but the first, each with the sum before it: two exports of the same rows
--- differ in their first line alone, and what was cut or changed on its way is found out.
+-- The checksum covers all lines but the first, each with the sum before it: two exports of the same
+-- rows differ only in their first line, and a cut or changed file is detected.
 CREATE OR REPLACE FUNCTION _next_checksum(checksum bytea, line text) RETURNS bytea
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN sha256(checksum || convert_to(line, 'UTF8'));

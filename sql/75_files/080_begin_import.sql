@@ -1,5 +1,5 @@
 -- The first line of a file to import: whether the file can be read here at all, what its ids
--- become, and room for them. Nothing of it is written before these checks.
+-- become, and room for them. Nothing is written before these checks.
 
 -- The document of a first line.
 CREATE OR REPLACE FUNCTION _read_header(line text) RETURNS jsonb
@@ -36,8 +36,8 @@ BEGIN
     RETURN header;
 END $$;
 
--- Ids stay as they are only where the user has nothing else; what was counted or cached of him, and
--- jobs, do not count.
+-- Ids stay the same only if the user has nothing else; counted or cached values and jobs do not
+-- count.
 CREATE OR REPLACE FUNCTION _check_empty(user_id text) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -63,9 +63,9 @@ BEGIN
     END LOOP;
 END $$;
 
--- Moves the sequences behind the ids of a file and returns what is added to these. A sequence is
--- never set back: others take numbers at this moment, so it leaps over at least 10,000 or not at
--- all. Ids up to 2^53 are taken, so that no file can use up a sequence.
+-- Advances the sequences behind the ids of a file and returns what is added to these ids. A
+-- sequence is never set back: others are taking numbers, so it leaps over at least 10,000 or not at
+-- all. Ids up to 2^53 are accepted, so that no file can use up a sequence.
 CREATE OR REPLACE FUNCTION _make_room(highest_id bigint, new_ids boolean) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -86,7 +86,7 @@ BEGIN
     RETURN shift;
 END $$;
 
--- Whether the vectors of a file are those of this database; the first file names its model.
+-- Whether the vectors of a file fit this database; the first file names its model.
 CREATE OR REPLACE FUNCTION _admit_vectors(of_file jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -111,7 +111,7 @@ BEGIN
     END IF;
 END $$;
 
--- What is counted and cached of a user without memories goes; the file brings his settings.
+-- Counted and cached values of a user without memories are removed; the file brings the settings.
 CREATE OR REPLACE FUNCTION _begin_import(
     user_id text, first_line text, new_ids boolean, vectors boolean) RETURNS import
     LANGUAGE plpgsql

@@ -1,7 +1,7 @@
--- What the records of a file become, a function a few records each: one statement a table for as
--- many lines as come together. What is computed of them is made here anew by the functions that
--- make it for remember(), so that traces are of this version and these settings. All text is
--- redacted by the rules of this database, which may be stricter than those it comes from.
+-- Imports the records of a file, one function per few records: one statement per table for all
+-- lines that come together. Derived values are rebuilt by the functions that build them for
+-- remember(), so that traces match this version and these settings. All text is redacted by the
+-- rules of this database, which may be stricter than those of the other one.
 
 -- Ids as they become here. An id beyond the highest of the first line might be given a second time.
 CREATE OR REPLACE FUNCTION _refuse_id(id bigint, highest_id bigint) RETURNS bigint
@@ -18,8 +18,8 @@ CREATE OR REPLACE FUNCTION _new_id(reading import, id bigint) RETURNS bigint
     RETURN CASE WHEN id NOT BETWEEN 1 AND reading.highest_id
                 THEN _refuse_id(id, reading.highest_id) ELSE id + reading.shift END;
 
--- Of a list in a log, which may name what was purged since: that of an event stands negative among
--- the candidates of a recall.
+-- The ids of a list in a log, which may name memories purged since: an event stands as a negative
+-- id among the candidates of a recall.
 CREATE OR REPLACE FUNCTION _new_ids(reading import, ids bigint[]) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN reading.shift = 0 THEN ids
@@ -84,7 +84,7 @@ BEGIN
     FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::entity, b.body) AS e;
 END $$;
 
--- Memories with their traces. Rows of an attached table stay that: where one of this name is
+-- Memories with their traces. Rows of an attached table stay that: if a source of this name is
 -- attached here, they follow it.
 CREATE OR REPLACE FUNCTION _import_memories(reading import, bodies jsonb[]) RETURNS void
     LANGUAGE plpgsql
@@ -145,7 +145,7 @@ BEGIN
     PERFORM _import_of_memories(reading, bodies);
 END $$;
 
--- What hangs on them. An entity is a word of the trace, which the trigger of mention sees to.
+-- What belongs to memories. An entity is a word of the trace; the trigger of mention sees to that.
 CREATE OR REPLACE FUNCTION _import_of_memories(reading import, bodies jsonb[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -192,8 +192,8 @@ BEGIN
     HAVING count(*) > 0;
 END $$;
 
--- Old values are redacted but for the vector, whose digits may look like those of a card; they must
--- be values a memory can go back to.
+-- Old values are redacted except for the vector, whose digits may look like a card number; they
+-- must be values a memory can go back to.
 CREATE OR REPLACE FUNCTION _import_revisions(reading import, bodies jsonb[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -1,5 +1,5 @@
--- What files of agents said, events, gold sets and logs: what was asked and shown, with the ids of
--- what it was. As 082_import_records.sql, a statement a table.
+-- Imports files of agents, events, gold sets and logs: what was asked and shown, with new ids. As
+-- in 082_import_records.sql, one statement per table.
 
 CREATE OR REPLACE FUNCTION _import_file_entries(reading import, bodies jsonb[]) RETURNS void
     LANGUAGE plpgsql
@@ -24,14 +24,14 @@ BEGIN
         name text, written text, read_at timestamptz);
 END $$;
 
--- An object with another id under a name; without one it stays.
+-- An object with a new id under a name; without that name it stays as it is.
 CREATE OR REPLACE FUNCTION _with_new_id(shift bigint, object jsonb, name text) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
     RETURN object || CASE WHEN _said_id(object -> name) IS NULL THEN '{}'
                           ELSE jsonb_build_object(
                               name, (_said_id(object -> name) + shift)::text) END;
 
--- The ids in what memoir itself wrote among the events.
+-- The ids in the events that memoir itself wrote.
 CREATE OR REPLACE FUNCTION _new_payload(shift bigint, type text, payload jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
@@ -57,7 +57,7 @@ BEGIN
 END $$;
 
 -- The job that stands for those which summarised the events of the file: they are not summarised
--- again, and go when their time has come.
+-- again, and are deleted when their time has come.
 CREATE OR REPLACE FUNCTION _archived_by(reading import, bodies jsonb[]) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -75,7 +75,7 @@ BEGIN
     RETURN made;
 END $$;
 
--- Of a folded recall (_fold_log) recall reads nothing but what it is.
+-- Of a folded recall (_fold_log), recall reads only what it is.
 CREATE OR REPLACE FUNCTION _import_events(reading import, bodies jsonb[]) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -1,5 +1,6 @@
--- Reads some lines of a file after its first, all or none: each record where it belongs, the last
--- line against what was read. An error names the line; it is looked for only when there is one.
+-- Reads some lines of a file after its first, all or none: each record goes where it belongs, and
+-- the last line is checked against what was read. An error names the line, which is looked for only
+-- if there is an error.
 CREATE OR REPLACE FUNCTION _read_line(line text, OUT record text, OUT body jsonb)
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
@@ -22,7 +23,7 @@ BEGIN
     END IF;
 END $$;
 
--- That a record is known, stands where it may, and has the fields it has, no others.
+-- Checks that a record is known, is allowed here, and has exactly its fields.
 CREATE OR REPLACE FUNCTION _check_record(reading import, known record, body jsonb, name text)
     RETURNS void
     LANGUAGE plpgsql IMMUTABLE
@@ -144,8 +145,8 @@ BEGIN
     RETURN reading;
 END $$;
 
--- Reads one line after the other, and says which is the one that cannot be read. What PostgreSQL
--- says is told in the words of the file.
+-- Reads one line after the other, and says which one cannot be read. PostgreSQL's message is told
+-- in the words of the file.
 CREATE OR REPLACE FUNCTION _blame_line(reading import, lines text[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

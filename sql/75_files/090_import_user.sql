@@ -1,6 +1,6 @@
--- Takes over everything of a user from an export, all or nothing, in one call or, of a large file,
--- in many of one transaction: what was read so far stands in table import, and a transaction that
--- would commit before the last line is refused by a trigger at its end.
+-- Imports everything of a user from an export, all or nothing: in one call, or for a large file in
+-- many calls of one transaction. What was read so far is in table import, and a trigger at the end
+-- refuses a transaction that would commit before the last line.
 CREATE OR REPLACE FUNCTION _import_ended() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

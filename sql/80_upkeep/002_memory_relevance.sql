@@ -1,7 +1,7 @@
 -- How relevant each memory still is, by the formula of D4 6.1, and what follows from it. Days count
--- from the last access, or from when the memory was made if it never was shown; that somebody
--- changed, confirmed or brought it back counts as an access, else what a user restored today would
--- be forgotten again tonight.
+-- from the last access, or from when the memory was made if it was never shown. A change, a
+-- confirmation or a restore counts as an access; otherwise what a user restored today would be
+-- forgotten again tonight.
 CREATE OR REPLACE FUNCTION _forgetting(
     OUT rate float8, OUT forget_below float8, OUT fade_below float8, OUT active_above float8,
     OUT working float8, OUT temporary float8, OUT lower_by float8, OUT lower_to float8)
@@ -23,14 +23,14 @@ BEGIN
                      'temporary_days', 'lower_by', 'lower_to');
 END $$;
 
--- D4 6.1. exp() of less than -700 would be an error of underflow: that is as good as 0.
+-- D4 6.1. exp() of less than -700 would raise an underflow error: that counts as 0.
 CREATE OR REPLACE FUNCTION _lasting_relevance(
     rate float8, days float8, accesses int, importance float8) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN exp(-least(rate * greatest(days, 0), 700)) * (1 + ln(1 + accesses::float8)) * importance;
 
--- Of one user or all (NULL), so many of them (most) behind the one given (after). With core false
--- only those that can be forgotten, which lie in an index of their own: the plan must know that.
+-- Of one user or all (NULL), at most this many (most) after the given one (after). With core false
+-- only those that can be forgotten, which have an index of their own, and the plan must know that.
 -- over: why it is to be forgotten.
 CREATE OR REPLACE FUNCTION _relevances(
     only_user text, at timestamptz, core boolean DEFAULT true,

@@ -1,10 +1,10 @@
--- Forgets what has had its time and lowers the importance of what fades (D4 6.1). Core memories are
--- left alone: D4 3.3 keeps them unless the user deletes them, and lowering is the first step of
--- forgetting; it would also rewrite every lasting memory once a day, from a month after it was last
--- shown on.
+-- Forgets memories whose time is over and lowers the importance of fading ones (D4 6.1). Core
+-- memories are left alone: D4 3.3 keeps them unless the user deletes them, and lowering is the
+-- first step of forgetting. It would also rewrite every lasting memory once a day, from a month
+-- after it was last shown.
 --
--- As all steps of upkeep it takes the user, the run, and where to go on (after; 0 at first), looks
--- at run.most rows, and returns what was done; next: where to go on, NULL: there is no more.
+-- Like all steps of upkeep it takes the user, the run, and where to go on (after; 0 at first),
+-- looks at run.most rows, and returns what was done; next: where to go on, NULL: nothing is left.
 CREATE OR REPLACE FUNCTION _age(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -55,7 +55,7 @@ BEGIN
                      ORDER BY r.memory_id)
     INTO ids, new_values
     FROM _relevances(user_id, run.at, false, after, run.most) AS r
-    -- Those forgotten above made room for further ones.
+    -- The memories forgotten above made room for more.
     WHERE r.memory_id <= last_id AND r.state = 'fading' AND r.importance > rules.lower_to
       AND (r.lowered_at > run.at - interval '24 hours') IS NOT TRUE;
     IF ids IS NOT NULL THEN
@@ -74,7 +74,7 @@ BEGIN
     END IF;
 END $$;
 
--- What a row of the report says of many memories that were changed.
+-- A report row for many memories that were changed.
 CREATE OR REPLACE FUNCTION _told(run upkeep_run, why text, ids bigint[]) RETURNS jsonb
     LANGUAGE sql STABLE
     RETURN jsonb_strip_nulls(jsonb_build_object(

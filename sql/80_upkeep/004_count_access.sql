@@ -1,8 +1,8 @@
 -- Counts in table access what agents were shown (D2 3.3.2: how often and when last recalled): the
--- memories in the blocks of recalls, and those in the answers of tools; memory_write shows nothing.
--- The logs are appended to by recall, which must not wait for a counter; a row is counted once,
--- because its mark and the count are of one transaction. Where a crash empties the unlogged logs,
--- what was counted stays counted.
+-- memories in the blocks of recalls and in the answers of tools; memory_write shows nothing. Recall
+-- only appends to the logs, because it must not wait for a counter. A row is counted once, because
+-- its mark and the count are in one transaction. If a crash empties the unlogged logs, what was
+-- counted stays counted.
 CREATE OR REPLACE FUNCTION _count_access(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -20,7 +20,7 @@ BEGIN
                        WHERE c.user_id = user_id AND NOT c.counted);
     ELSE
         PERFORM _lock_user(user_id);
-        -- What mark_used() writes at this moment waits for the next time.
+        -- Rows that mark_used() is writing at this moment wait for the next run.
         recalls := ARRAY(SELECT r.retrieval_id FROM retrieval AS r
                          WHERE r.user_id = user_id AND NOT r.counted
                          ORDER BY r.retrieval_id LIMIT run.most FOR UPDATE SKIP LOCKED);
@@ -50,7 +50,7 @@ BEGIN
     END IF;
 END $$;
 
--- What these recalls and tool calls have shown; memories purged since are among it.
+-- What these recalls and tool calls have shown, including memories purged since.
 CREATE OR REPLACE FUNCTION _shown(user_id text, recalls bigint[], calls bigint[])
     RETURNS TABLE (memory_id bigint, count int, last_at timestamptz)
     LANGUAGE plpgsql STABLE

@@ -1,7 +1,7 @@
--- Recalls of more than a week ago become events of type memory_retrieval (D0 3.2), with the payload
--- that view retrieval_log shows. Till then they stay where replay() can choose again; and among
--- events younger than that they would be in the way of every recall, which reads the newest events.
--- The event's line has no words: it is for people who read the log, not for recall.
+-- Recalls more than a week old become events of type memory_retrieval (D0 3.2), with the payload
+-- that view retrieval_log shows. Until then they stay where replay() can choose again; and as
+-- younger events they would slow down every recall, which reads the newest events. The event's line
+-- has no words: it is for people who read the log, not for recall.
 CREATE OR REPLACE FUNCTION _fold_log(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -17,7 +17,7 @@ BEGIN
         recalls := ARRAY(SELECT r.retrieval_id FROM retrieval AS r
                          WHERE r.user_id = user_id AND r.created_at < until);
     ELSE
-        -- A row that mark_used() holds is passed by: it is folded the next time, with its marks.
+        -- A row that mark_used() has locked is skipped: it is folded the next time, with its marks.
         recalls := ARRAY(SELECT r.retrieval_id FROM retrieval AS r
                          WHERE r.user_id = user_id AND r.counted AND r.created_at < until
                          ORDER BY r.retrieval_id LIMIT run.most FOR UPDATE SKIP LOCKED);

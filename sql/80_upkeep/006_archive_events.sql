@@ -1,7 +1,7 @@
--- Old events (D3 4.6). After 30 days they are queued to be summarised, and what matters in them
--- remembered: that takes a model. After 60 days they are deleted, but those of a user only once
--- their job is done: with no model, or a broken one, they stay, and while the user has memory or
--- auto_extract off. The log's own events (_is_log) are nobody's words and just go.
+-- Old events (D3 4.6). After 30 days they are queued to be summarised and what matters in them
+-- remembered, which takes a model. After 60 days they are deleted, but a user's events only once
+-- their job is done: without a working model, or while the user has memory or auto_extract off,
+-- they stay. The log's own events (_is_log) are nobody's words and are simply deleted.
 CREATE OR REPLACE FUNCTION _archive_events(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION _archive_events(user_id text, run upkeep_run, after b
 AS $$
 #variable_conflict use_variable
 DECLARE
-    -- The batch before went so far: those archived then are not looked at again.
+    -- How far the last batch went: events archived then are not looked at again.
     since CONSTANT timestamptz := CASE after WHEN 0 THEN '-infinity' ELSE _time_of(after) END;
     until CONSTANT timestamptz := run.at - _days('archive_days');
     size CONSTANT int := _config('archive_events');
@@ -33,8 +33,8 @@ BEGIN
             FROM event AS e
             WHERE e.user_id = user_id AND e.created_at >= since AND e.created_at < until
               AND NOT _is_log(e.type)
-              -- One look a job, whatever the plan: joined, of a user with 50,000 jobs all of them
-              -- were gone through for every event.
+              -- One lookup per job, whatever the plan: as a join, all 50,000 jobs of a user were
+              -- read for every event.
               AND (e.archive_job IS NULL
                    OR NOT EXISTS (SELECT FROM job AS j
                                   WHERE j.user_id = user_id AND j.job_id = e.archive_job))
@@ -64,9 +64,9 @@ BEGIN
     END IF;
 END $$;
 
--- Deletes old events, tool calls, expansions of queries (asked again, a model says what it says by
--- then) and jobs. A job that archived events stays while one of them does: it is what says that
--- they are archived.
+-- Deletes old events, tool calls, query expansions (asked again, a model may answer differently by
+-- then) and jobs. A job that archived events stays as long as one of them: it is what marks them as
+-- archived.
 CREATE OR REPLACE FUNCTION _delete_old(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -86,7 +86,7 @@ DECLARE
         WHERE q.user_id = user_id AND q.created_at < until LIMIT run.most);
     jobs bigint[];
 BEGIN
-    -- All that must stay is looked through for what may go: not again while the rest is deleted.
+    -- This reads all that must stay to find what may go: not again while the rest is deleted.
     IF after = 0 THEN
         events := ARRAY(SELECT e.event_id FROM event AS e
                         WHERE e.user_id = user_id AND e.created_at < until
@@ -99,7 +99,7 @@ BEGIN
     IF NOT run.dry_run THEN
         DELETE FROM event AS e
         WHERE e.user_id = user_id AND e.event_id = ANY (events) AND e.created_at < until;
-        -- With the last event of a day goes what its log said besides (D3 2.2).
+        -- With the last event of a day goes what else its log said (D3 2.2).
         DELETE FROM file_head AS h
         WHERE h.user_id = user_id
           AND (SELECT d.day + 2 < until::date

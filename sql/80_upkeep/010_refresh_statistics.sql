@@ -1,13 +1,13 @@
 -- Counts in how many memories of a user each word occurs, so that recall counts only what came
--- later. Recall is exact with or without it (but for memories of a transaction that was open during
--- the count: the next one has them); at 550 memories it saves 0.4 ms a recall.
+-- later. Recall is exact with or without it (except for memories of a transaction that was open
+-- during the count, which the next count includes); at 550 memories it saves 0.4 ms per recall.
 --
--- Who changes memories locks the profile row first (_lock_user), so counting, which takes seconds
--- for 1,000,000 memories, goes before the lock and only writing after it. What was counted holds
--- when nothing left recall or changed meanwhile; else it is counted once more, now with the lock:
--- 10,000 memories take less than half a second. With more it is given up: who changes that often
--- would lose exact statistics at once. Of a user with indexes of his own (profile.ann) the
--- statistics need not be exact.
+-- Changes of memories lock the profile row first (_lock_user). Counting takes seconds for 1,000,000
+-- memories, so it runs before the lock, and only writing runs under it. The count is valid if
+-- nothing left recall or changed meanwhile. Otherwise it is repeated under the lock: 10,000
+-- memories take less than half a second. With more it is given up: a user with so many changes
+-- would lose exact statistics at once. Statistics of a user with own indexes (profile.ann) need not
+-- be exact.
 CREATE OR REPLACE FUNCTION refresh_statistics(user_id text DEFAULT NULL) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -77,8 +77,8 @@ BEGIN
     RETURN mark.memories;
 END $$;
 
--- What is counted, so that it can be told whether it still is there: how many memories, which
--- (their sum), and the last change of any.
+-- What was counted, to see whether it is still there: how many memories, which ones (their sum),
+-- and the last change of any.
 CREATE OR REPLACE FUNCTION _counted_mark(
     owner text, in_model smallint, newest bigint,
     OUT memories int, OUT ids numeric, OUT last_change bigint)
@@ -100,7 +100,7 @@ COMMENT ON FUNCTION refresh_statistics(text) IS
     'memories, at READ COMMITTED: a transaction that keeps its snapshot counts what another has '
     'just taken away. Error: ME006 user.';
 
--- A counted memory that leaves recall takes the statistics with it: recall counts for itself until
+-- A counted memory that leaves recall invalidates the statistics: recall counts for itself until
 -- the next refresh, so its results stay exact. Among many memories one changes nothing.
 CREATE OR REPLACE FUNCTION _drop_statistics() RETURNS trigger
     LANGUAGE plpgsql

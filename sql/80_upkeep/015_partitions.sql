@@ -1,10 +1,10 @@
--- Events lie in a table a month, so that a month whose events are all to go is dropped, not
--- deleted row by row. Tables are made for this month and the next two; whatever belongs to none of
--- them (imported history, events of months in which nobody called maintain) is in event_default.
--- A table is made empty and then attached: for that the server reads event_default, once, under a
--- lock that recalls wait for. It is left for another time where that table is large or busy.
+-- Events lie in one table per month, so that a month whose events are all due is dropped, not
+-- deleted row by row. Tables are made for this month and the next two. Events of any other month
+-- (imported history, months in which nobody called maintain) are in event_default. A table is made
+-- empty and then attached. For that the server reads event_default once, under a lock that recalls
+-- wait for; if that table is large or busy, it is left for another time.
 
--- Makes a policy, or puts right what differs: for that every recall waits. rule: as PostgreSQL
+-- Makes a policy, or corrects what differs, for which every recall waits. rule: as PostgreSQL
 -- writes it. The comment is written each time, for which nobody waits: the migration runner drops
 -- the policies that sql/ has not made or described this time.
 CREATE OR REPLACE FUNCTION _put_policy(
@@ -51,7 +51,7 @@ AS $$
 DECLARE
     name CONSTANT name := _partition_name(month);
 BEGIN
-    -- Looked for without that lock: the first month has its events there to the end.
+    -- Checked without that lock: the first month keeps its events there until they are deleted.
     IF pg_relation_size('event_default') > 256 * 1024 * 1024
        OR EXISTS (SELECT FROM event_default AS e
                   WHERE e.created_at >= month AND e.created_at < _month_after(month))
@@ -66,7 +66,7 @@ BEGIN
                    name, month, _month_after(month));
     RETURN true;
 EXCEPTION WHEN lock_not_available OR check_violation THEN
-    -- The table is busy, or event_default has got events of that month.
+    -- The table is busy, or event_default now has events of that month.
     RETURN false;
 END $$;
 
@@ -78,8 +78,8 @@ CREATE OR REPLACE FUNCTION _partition_name(month timestamptz) RETURNS text
     LANGUAGE sql STABLE
     RETURN to_char(month AT TIME ZONE 'UTC', '"event_"YYYY"_"MM');
 
--- Drops the table of a month, if all its events may go. 256 MB are looked through in less than a
--- second; the events of a larger table are deleted in batches till it is small or empty.
+-- Drops the table of a month, if all its events may go. 256 MB are read in less than a second; the
+-- events of a larger table are deleted in batches until it is small or empty.
 CREATE OR REPLACE FUNCTION _drop_partition(name name) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET lock_timeout = '500ms'
@@ -115,21 +115,21 @@ BEGIN ATOMIC
     ORDER BY c.relname;
 END;
 
--- What the report of maintain says of a step that could not be done.
+-- The report of maintain on a step that failed.
 CREATE OR REPLACE FUNCTION _failure(message text, code text, step text) RETURNS jsonb
     LANGUAGE sql STABLE
     RETURN jsonb_build_object('why', _kept_error(message), 'code', code, 'step', step);
 
 -- Whether CREATE EXTENSION made the tables. A table attached to one of the extension could not be
--- restored from a dump: pg_dump makes its indexes, which attaching it has made already.
+-- restored from a dump: pg_dump makes its indexes, which attaching has already made.
 CREATE OR REPLACE FUNCTION _is_extension() RETURNS boolean
     LANGUAGE sql STABLE
     RETURN EXISTS (SELECT FROM pg_depend AS d
                    WHERE d.classid = 'pg_class'::regclass AND d.objid = 'event'::regclass
                      AND d.deptype = 'e');
 
--- The step of upkeep; it is of no user. With the extension all events stay in event_default. What
--- an event trigger of the database refuses is told, and the other tables are tended all the same.
+-- The step of upkeep; it belongs to no user. With the extension all events stay in event_default.
+-- What an event trigger of the database refuses is reported, and the other tables are still tended.
 CREATE OR REPLACE FUNCTION _tend_partitions(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql

@@ -1,9 +1,9 @@
--- Which users have indexes of their own. A user with many memories gets three for himself alone, by
--- vector, by words and by importance: that beats an index shared by users (filtered afterwards, 0.4
--- ms for each 1 / share of it) and, from about 4,700 memories on, comparing all. No row is changed
--- by it; everybody's inserts pay 2 µs for each such user.
+-- Which users have indexes of their own. A user with many memories gets three private ones, by
+-- vector, by words and by importance. That beats an index shared by all users (filtered afterwards,
+-- 0.4 ms for each 1 / the user's share of it) and, from about 4,700 memories on, comparing all. It
+-- changes no row; every insert, of any user, takes 2 µs more for each such user.
 
--- Expected milliseconds of the search itself (DESIGN 3): all compared, or through his own indexes.
+-- Expected milliseconds of the search itself (DESIGN 3): all compared, or through own indexes.
 CREATE OR REPLACE FUNCTION _exact_cost(memories bigint) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 0.1::float8 + 0.0004::float8 * memories;
@@ -12,8 +12,8 @@ CREATE OR REPLACE FUNCTION _indexed_cost(memories bigint) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 0.5::float8 + 0.1::float8 * ln(greatest(memories, 1000) / 1000::float8);
 
--- Memory the build of an index by vector wants (maintenance_work_mem), up to 4 GB or what is set: a
--- graph that does not fit is built many times as slowly.
+-- Memory for building an index by vector (maintenance_work_mem), up to 4 GB or what is set: a graph
+-- that does not fit takes many times as long.
 CREATE OR REPLACE FUNCTION _build_memory(memories bigint) RETURNS text
     LANGUAGE sql STABLE
     RETURN (
@@ -22,9 +22,9 @@ CREATE OR REPLACE FUNCTION _build_memory(memories bigint) RETURNS text
                    least(memories * (2 * coalesce(e.dimensions, 0) + 800) / 1024, 4194304)) || 'kB'
         FROM embedding_model AS e WHERE e.active);
 
--- The names of the indexes with a number; with usable_by only those that recall of this user can
--- take: complete (an interrupted CONCURRENTLY leaves an invalid one), of his rows, and for vectors
--- of the model in use.
+-- The names of the indexes with a number. With usable_by only those that recall of this user can
+-- use: complete (an interrupted CONCURRENTLY leaves an invalid one), with this user's rows, and for
+-- vectors of the model in use.
 CREATE OR REPLACE FUNCTION _own_indexes(number int, usable_by text DEFAULT NULL) RETURNS name[]
     LANGUAGE sql STABLE
     RETURN ARRAY(
@@ -58,7 +58,7 @@ CREATE OR REPLACE FUNCTION _left_over_indexes() RETURNS name[]
                           WHERE p.ann = substring(c.relname FROM '[0-9]+$')::int)
         ORDER BY c.relname);
 
--- Users whose profile says they have indexes that cannot be used: recall of those reads the table.
+-- Users whose profile has indexes that cannot be used: their recall reads the table.
 CREATE OR REPLACE FUNCTION _without_indexes(only_user text DEFAULT NULL)
     RETURNS TABLE (user_id text, number smallint)
     LANGUAGE sql STABLE
@@ -74,8 +74,8 @@ CREATE OR REPLACE FUNCTION _owns_tables() RETURNS boolean
     RETURN pg_has_role(
         (SELECT c.relowner FROM pg_class AS c WHERE c.oid = 'trace'::regclass), 'USAGE');
 
--- The advisory lock of who makes or drops own indexes, one at a time: taken by maintain() until
--- the end of its transaction, by the command memoir maintain until the end of its session.
+-- The advisory lock for making or dropping own indexes, one at a time: maintain() holds it until
+-- the end of its transaction, the command memoir maintain until the end of its session.
 CREATE OR REPLACE FUNCTION _index_lock() RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN hashtextextended('memoir own indexes', 0);
@@ -89,13 +89,13 @@ CREATE OR REPLACE FUNCTION _free_number() RETURNS int
           AND _own_indexes(n) = '{}'
         LIMIT 1);
 
--- From here on recall of the user takes his indexes. They must be there, valid and his.
+-- From here on recall of the user uses these indexes. They must exist, be valid and be theirs.
 CREATE OR REPLACE FUNCTION _use_own_index(user_id text, number int) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    -- What summary() says from here on, counted before his row is locked.
+    -- What summary() says from here on, counted before the profile row is locked.
     told CONSTANT jsonb := (SELECT to_jsonb(s) FROM _summary(user_id) AS s WHERE number > 0);
 BEGIN
     IF number > 0 AND cardinality(_own_indexes(number, user_id)) < 3 THEN
@@ -107,15 +107,15 @@ BEGIN
     VALUES (_use_own_index.user_id, number, told)
     ON CONFLICT ON CONSTRAINT profile_pkey DO UPDATE
     SET ann = excluded.ann, overview = excluded.overview, updated_at = now();
-    -- Without indexes recall wants statistics of exactly what is there.
+    -- Without indexes recall needs exact statistics.
     UPDATE profile AS p SET counted = 0, counted_up_to = 0
     WHERE p.user_id = _use_own_index.user_id AND p.ann = 0;
     PERFORM _compile_near_rows();
 END $$;
 
--- Builds the indexes of a user at once; whoever writes memories waits until it commits. False: the
--- table was busy. Waiting for it is short, because writers queue behind, and because one of them
--- may wait for this transaction (half of deadlock_timeout, so that nobody is cancelled).
+-- Builds the indexes of a user at once; writers of memories wait until it commits. False: the table
+-- was busy. The wait for it is short, because writers queue behind it, and because one of them may
+-- be waiting for this transaction (half of deadlock_timeout, so that nobody is cancelled).
 CREATE OR REPLACE FUNCTION _build_own_index(user_id text, memories bigint) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET lock_timeout = '500ms'
@@ -164,7 +164,7 @@ EXCEPTION WHEN lock_not_available THEN
     RETURN false;
 END $$;
 
--- Takes a user's indexes away: from here on all his memories are compared. False: table busy.
+-- Removes a user's indexes: from here on all memories are compared. False: table busy.
 CREATE OR REPLACE FUNCTION _drop_own_index(user_id text, number int) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET lock_timeout = '500ms'
@@ -188,7 +188,7 @@ AS $$
 BEGIN
     UPDATE profile AS p SET ann = 0, counted = 0, counted_up_to = 0, updated_at = now()
     WHERE p.ann > 0;
-    -- Nobody is looked up there any more; the next maintain() of the owner takes the rest away.
+    -- Nobody is looked up there any more; the next maintain() of the owner removes the rest.
     IF FOUND AND _owns_tables() THEN
         PERFORM _compile_near_rows();
     END IF;

@@ -1,9 +1,9 @@
--- Upkeep that changes how fast a recall is and not what is stored: who has indexes of his own, and
--- word statistics. Indexes first: their absence or presence says how exact statistics must be.
+-- Upkeep that changes how fast a recall is, not what is stored: who has own indexes, and word
+-- statistics. Indexes first: whether they exist decides how exact statistics must be.
 
--- What the sizes of users call for. The gain that earns an index is above the one that keeps it, so
--- that nobody gets and loses it in turn. repair: his indexes cannot be used; earned: and he would
--- get new ones.
+-- What the sizes of users call for. Earning an index takes a larger gain than keeping it, so that
+-- nobody gets and loses it in turn. repair: the user's indexes cannot be used; earned: and the user
+-- would get new ones.
 CREATE OR REPLACE FUNCTION _index_plan(only_user text)
     RETURNS TABLE (owner text, action text, earned boolean, memories bigint, newest bigint,
                    number smallint)
@@ -46,7 +46,7 @@ BEGIN
     ) AS c;
 END $$;
 
--- Who has memories that his statistics do not know.
+-- Users with memories that their statistics do not count.
 CREATE OR REPLACE FUNCTION _uncounted(only_user text)
     RETURNS TABLE (owner text, memories bigint)
     LANGUAGE plpgsql STABLE
@@ -58,7 +58,7 @@ BEGIN
     FROM _index_plan(only_user) AS p
     LEFT JOIN profile AS f ON f.user_id = p.owner
     WHERE p.memories > 0
-      -- Recall of a user with indexes does not count what is newer: 1 % may be.
+      -- Recall of a user with indexes does not count what is newer: up to 1 % is allowed.
       AND CASE WHEN p.number > 0 AND f.counted > 0
                THEN abs(p.memories - f.counted) > p.memories / 100
                ELSE p.memories <> coalesce(f.counted, 0)
@@ -67,7 +67,7 @@ BEGIN
     ORDER BY p.memories DESC, p.owner;
 END $$;
 
--- The step of upkeep that gives a user his indexes, or takes them away.
+-- The step of upkeep that gives a user indexes, or removes them.
 CREATE OR REPLACE FUNCTION _tend_indexes(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -104,8 +104,8 @@ BEGIN
     END IF;
 END $$;
 
--- The step before that one: drops what interrupted builds left, and compiles _near_rows anew, so
--- that recall knows who has indexes.
+-- The step before that one: drops what interrupted builds left, and recompiles _near_rows, so that
+-- recall knows who has indexes.
 CREATE OR REPLACE FUNCTION _tend_left_over(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql

@@ -1,8 +1,8 @@
--- How full the index is that recall reads. Memories of many users stored in turn split its pages in
--- the middle, and half of what a recall reads is air: 2,372 bytes a memory where 1,500 would do.
+-- How full the index is that recall reads. Memories stored by many users in turn split its pages in
+-- the middle, and half of what a recall reads is empty: 2,372 bytes per memory instead of 1,500.
 
--- Bytes of an index row of trace, from a sample of up to 1,000 rows; NULL without one. 12 are its
--- header and its place in the page, 20 what alignment adds.
+-- Bytes of an index row of trace, from a sample of up to 1,000 rows; NULL if there is none. 12 are
+-- its header and its place in the page, 20 are for alignment.
 CREATE OR REPLACE FUNCTION _entry_width() RETURNS float8
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -22,10 +22,9 @@ BEGIN
     RETURN width;
 END $$;
 
--- What trace_scan takes, and what it would built anew; both 0 while nothing is known of it. A page
--- is filled to 90 % and then by one row more, if that fits; the last row goes on to the next page;
--- two pages are the index's own.
--- Of 12,000 memories it says 16.7 MB, and REINDEX makes 17.3.
+-- The size of trace_scan, and what it would be if rebuilt; both 0 while nothing is known of it. A
+-- page is filled to 90 % and then by one more row, if that fits; the last row continues on the next
+-- page; two pages are the index's own. For 12,000 memories it says 16.7 MB, and REINDEX makes 17.3.
 CREATE OR REPLACE FUNCTION _scan_bloat(OUT bytes bigint, OUT needed bigint)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -48,13 +47,13 @@ BEGIN
     END IF;
 END $$;
 
--- Whether building it anew gains so much that an hour of disk and WAL is worth it: a third of it,
--- and at least 8 MB.
+-- Whether rebuilding it gains enough to be worth an hour of disk and WAL: a third of its size, and
+-- at least 8 MB.
 CREATE OR REPLACE FUNCTION _is_bloated(bytes bigint, needed bigint) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN bytes > 1.5 * needed AND bytes - needed > 8 * 1024 * 1024;
 
--- Copies of trace_scan that a stopped REINDEX left and nobody builds: each costs every insert.
+-- Copies of trace_scan that a stopped REINDEX left and nobody builds: each slows every insert.
 CREATE OR REPLACE FUNCTION _left_over_copies() RETURNS name[]
     LANGUAGE sql STABLE
     RETURN ARRAY(

@@ -1,8 +1,8 @@
--- Memories of a user that contradict each other (D4 6.2: found and reported, never changed): said
--- to by a relation, of one subject in several kinds, or worded alike but for a number or a "not".
--- The last are looked for among the 2,000 newest statements (0.3 s); what was said in a
--- conversation, and what happened, states nothing. More than three worded alike are a series
--- (bills, measurements), which contradicts nothing either.
+-- Memories of a user that contradict each other (D4 6.2: found and reported, never changed): a
+-- relation says so, one subject has several kinds, or they have the same words except for a number
+-- or a "not". The last are looked for among the 2,000 newest statements (0.3 s). Turns of a
+-- conversation and events state nothing. More than three with the same words are a series (bills,
+-- measurements), which is no contradiction either.
 
 -- A text in lower case with blanks for punctuation, "don't" as "do not".
 CREATE OR REPLACE FUNCTION _spaced(content text) RETURNS text
@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION _unnumbered(spaced text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN array_remove(string_to_array(regexp_replace(spaced, '[0-9]+', '#', 'g'), ' '), '');
 
--- Without what denies, too, and without the endings that this changes (likes, does not like).
+-- Also without negations, and without the endings that they change (likes, does not like).
 CREATE OR REPLACE FUNCTION _undenied(words text[]) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN translate(
@@ -47,7 +47,7 @@ BEGIN
                'related as contradicting'
         FROM relation AS r
         WHERE r.user_id = owner AND r.type = 'contradicts'
-          -- No join: before the first ANALYZE it began with all pairs of his memories.
+          -- No join: before the first ANALYZE it began with all pairs of the user's memories.
           AND 2 = (SELECT count(*) FROM memory AS m
                    WHERE m.user_id = owner AND m.memory_id IN (r.from_id, r.to_id)
                      AND m.status = 'active')
@@ -65,7 +65,7 @@ BEGIN
                CASE WHEN count(DISTINCT _denies(w.words)) > 1 THEN 'alike, but one says not'
                     ELSE 'alike but for a number' END
         FROM (
-            -- The texts after the LIMIT, not of all his memories before it.
+            -- The texts after the LIMIT, not those of all the user's memories before it.
             SELECT b.memory_id, s.spaced, _unnumbered(s.spaced) AS words
             FROM (SELECT m.memory_id, m.content
                   FROM memory AS m

@@ -1,5 +1,5 @@
--- The last step of upkeep, when everything else is done: the figures of the quality report (D4 6.2)
--- of one user, or (NULL) of all together. It changes nothing.
+-- The last step of upkeep, after everything else: the figures of the quality report (D4 6.2), for
+-- one user or (NULL) for all together. It changes nothing.
 CREATE OR REPLACE FUNCTION _report_quality(only_user text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql STABLE

@@ -1,6 +1,6 @@
--- The daily upkeep of D4 6.2: everything that is due, in steps, each of one user. What is due is
--- asked for all users at once and without a lock; the steps then lock the user, in the order of
--- their names, so that two runs never wait for each other crosswise.
+-- The daily upkeep of D4 6.2: everything that is due, in steps of one user each. One query without
+-- a lock finds what is due for all users; the steps then lock the user, in the order of the user
+-- names, so that two runs cannot deadlock.
 CREATE OR REPLACE FUNCTION _upkeep_plan(phase int, only_user text, run upkeep_run)
     RETURNS TABLE (owner text, step text)
     LANGUAGE plpgsql STABLE
@@ -15,7 +15,7 @@ DECLARE
     jobs_until CONSTANT timestamptz := run.at - _days('job_days');
 BEGIN
     IF phase = 1 THEN
-        -- Till it commits recalls wait, so not in a transaction of the caller.
+        -- Recalls wait until it commits, so not in a transaction of the caller.
         RETURN QUERY SELECT NULL, '_tend_partitions'
                      WHERE only_user IS NULL AND run.most IS NOT NULL;
         RETURN QUERY SELECT NULL, '_tend_sources'
@@ -56,7 +56,8 @@ BEGIN
         ORDER BY d.owner, d.place;
     ELSIF phase = 2 THEN
         RETURN QUERY SELECT NULL, '_tend_left_over' WHERE only_user IS NULL;
-        -- The limit counts here: a step knows of no index that another leaves to the command.
+        -- The limit counts here: a step does not know of an index that another one leaves to the
+        -- command.
         RETURN QUERY
         SELECT p.owner, '_tend_indexes'
         FROM (SELECT x.*,
@@ -112,12 +113,11 @@ BEGIN
     RETURN run;
 END $$;
 
--- One step, or as much of it as one transaction takes. A user whom somebody else has locked for
--- long, say by an open transaction, is left to the next run. In a transaction that holds other
--- users the wait is short, half of deadlock_timeout, so that nobody is cancelled. Rows that
--- somebody wrote by SQL of his own may be such that a step cannot be done, and a trigger of his, or
--- an event trigger, may refuse it: that is said, and no other user goes without. Whatever keeps
--- indexes or tables from being made and dropped, what is stored and recalled is the same.
+-- One step, or as much of it as one transaction takes. A user locked for long, say by an open
+-- transaction, is left to the next run. If the transaction holds other users, the wait is short,
+-- half of deadlock_timeout, so that nobody is cancelled. A step may fail on rows written by hand,
+-- or a trigger or event trigger may refuse it: that is reported, and other users still get theirs.
+-- If indexes or tables cannot be made or dropped, what is stored and recalled stays the same.
 CREATE OR REPLACE FUNCTION _upkeep_step(
     step text, user_id text, run upkeep_run, after bigint DEFAULT 0)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)

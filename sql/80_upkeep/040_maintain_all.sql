@@ -1,8 +1,8 @@
--- maintain() in small transactions, for large databases: from psql, pg_cron or any client. No lock
--- is held for longer than a batch takes, what is done stays done when it is stopped, and the next
--- run goes on from there.
+-- maintain() in small transactions, for large databases: from psql, pg_cron or any client. It holds
+-- no lock longer than a batch takes. If it is stopped, what is done stays done, and the next run
+-- goes on from there.
 
--- So much of a step as one transaction takes. done: rows of the step so far, as a JSON array.
+-- As much of a step as one transaction takes. done: rows of the step so far, as a JSON array.
 CREATE OR REPLACE FUNCTION _upkeep_batch(
     planned jsonb, run upkeep_run, INOUT after bigint, INOUT done jsonb)
     LANGUAGE plpgsql
@@ -23,8 +23,8 @@ BEGIN
     after := next;
 END $$;
 
--- Rows of the report that say the same of several batches, as one: numbers are added up, of ids the
--- first 100 stay.
+-- Combines report rows that say the same of several batches: numbers are added up, and the first
+-- 100 ids stay.
 CREATE OR REPLACE FUNCTION _merged_rows(given jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
@@ -72,8 +72,8 @@ BEGIN
 END $$;
 
 -- A procedure with a SET clause cannot commit, so this one names its schema instead of pinning the
--- path: the text is made at installation. What it calls pins the path as everything does. Each
--- transaction sees what the ones it waited for did, whatever isolation the database is set to.
+-- path: its text is made at installation. What it calls pins the path as usual. Each transaction
+-- sees the results of those it waited for, whatever isolation the database is set to.
 DO $install$
 BEGIN
     EXECUTE format($format$

@@ -1,4 +1,4 @@
--- What triggers keep of the configuration, made anew: on a cluster configuration has no triggers,
+-- Rebuilds what triggers derive from the configuration: on a cluster configuration has no triggers,
 -- and elsewhere it repairs what a restore without triggers left behind.
 CREATE OR REPLACE FUNCTION compile_configuration() RETURNS void
     LANGUAGE plpgsql

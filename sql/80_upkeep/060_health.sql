@@ -1,8 +1,8 @@
 -- What is wrong with an installation, or may become so, and what to do about it: the same for psql
 -- and for the command memoir doctor. Each group of checks is a function of its own. What the caller
--- may not see is said to be unseen: a count without other users' rows would be a wrong one.
+-- may not see is reported as unseen: a count without other users' rows would be wrong.
 
--- Workers and admins see the rows of all users (95_access), and so does whom no policy binds.
+-- Workers and admins see the rows of all users (95_access), and so does a role without a policy.
 CREATE OR REPLACE FUNCTION _sees_all_users() RETURNS boolean
     LANGUAGE sql STABLE
     RETURN NOT row_security_active('memory')
@@ -124,8 +124,8 @@ BEGIN
                 THEN 'As the owner of the tables: SELECT memoir.grant_access();' END;
 END $$;
 
--- Settings that nothing reads, or whose value nothing can be done with; and whether what is kept of
--- them fits. A number may be anything from 0 on, a share up to 1.
+-- Settings that nothing reads, or whose value cannot be used, and whether the values derived from
+-- them are current. A number may be anything from 0 on, a share up to 1.
 CREATE OR REPLACE FUNCTION _settings_health()
     RETURNS TABLE (name text, status text, value text, advice text)
     LANGUAGE plpgsql STABLE
@@ -135,7 +135,7 @@ DECLARE
     switches CONSTANT text[] := '{consolidate,job_notify,keyword_jobs,log_recalls,notify}';
     shares CONSTANT text[] := '{active_above,fade_below,forget_below,keyword_weight_least,'
                               'lower_by,lower_to}';
-    -- At 0 nothing is done, for ever, or divided by it.
+    -- With 0 nothing would ever be done, or something be divided by it.
     from_one CONSTANT text[] := '{archive_events,compress_most,compress_tokens,embed_batch,'
                                 'extract_messages,extract_tokens,job_attempts,maintain_batch,'
                                 'reflect_tokens,source_batch}';
@@ -143,14 +143,14 @@ DECLARE
     unread text[];
     unfit text[];
     is_stale boolean;
-    -- The model whose traces recall reads, where a write finds none.
+    -- The model whose traces recall reads, if a write finds none.
     inactive mode;
 BEGIN
     IF NOT _sees('{setting,mode,embedding_model}') THEN
         RETURN QUERY SELECT u.* FROM _unseen('settings') AS u;
         RETURN;
     END IF;
-    -- Read once: to search 700 kB for each setting took 36 of the 49 ms of health().
+    -- Read once: searching 700 kB for each setting took 36 of the 49 ms of health().
     literals := ARRAY(
         SELECT DISTINCT literal[1]
         FROM pg_proc AS p,
@@ -334,7 +334,7 @@ BEGIN
     END IF;
 END $$;
 
--- What the server keeps about the tables, and what a crash would take.
+-- What the server's statistics say of the tables, and what a crash would lose.
 CREATE OR REPLACE FUNCTION _storage_health()
     RETURNS TABLE (name text, status text, value text, advice text)
     LANGUAGE plpgsql STABLE
@@ -357,7 +357,7 @@ DECLARE
     next_too CONSTANT boolean := to_regclass(
         format('%I.%I', current_schema(), _partition_name(_month_after(this_month)))) IS NOT NULL;
     -- A recall locks every table of events and every index of what it reads. There is room for
-    -- twice the setting a connection: at four times, for half of the connections at once.
+    -- twice the setting per connection: at four times, for half of the connections at once.
     locked CONSTANT bigint := (
         SELECT count(i.indexrelid) + count(DISTINCT t.oid)
         FROM (SELECT 'trace'::regclass AS oid

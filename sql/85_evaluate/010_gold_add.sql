@@ -1,6 +1,6 @@
 -- Puts a question into a gold set, with the memories that answer it, named by id or by content.
--- The same question again replaces what is given and keeps the rest, so that a file can be loaded
--- twice and a vector can come later.
+-- Adding the same question again replaces the given values and keeps the rest, so that a file can
+-- be loaded twice and a vector can come later.
 CREATE OR REPLACE FUNCTION gold_add(
     gold_set text, query text, relevant_ids bigint[] DEFAULT NULL, query_vec halfvec DEFAULT NULL,
     user_id text DEFAULT NULL, grades float8[] DEFAULT NULL, relevant_content text[] DEFAULT NULL)

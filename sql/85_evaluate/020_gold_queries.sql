@@ -1,5 +1,5 @@
--- The questions of a gold set as they were added, for export, for a look, and for a client that
--- makes the vectors that are missing.
+-- The questions of a gold set as they were added: to export, to look at, and for a client that
+-- makes missing vectors.
 CREATE OR REPLACE FUNCTION gold_queries(gold_set text, user_id text DEFAULT NULL)
     RETURNS TABLE (gold_id bigint, query text, relevant_ids bigint[], grades float8[],
                    has_vector boolean)

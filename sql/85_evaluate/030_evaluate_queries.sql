@@ -1,8 +1,8 @@
--- Asks every question of a gold set as an agent would, and measures the answers one by one. What is
--- measured is recall() itself, so it is what is served. It runs in a subtransaction that is read
--- only: a recall that may not write leaves no row in the log, which is to show use by agents, and
--- whatever else it might come to write is refused by PostgreSQL. The caller's transaction can write
--- again afterwards.
+-- Asks every question of a gold set as an agent would, and measures the answers one by one. It
+-- measures recall() itself, so it measures what agents get. It runs in a read-only subtransaction:
+-- a recall that may not write leaves no row in the log, which is meant for use by agents, and
+-- PostgreSQL refuses anything else it might write. The caller's transaction can write again
+-- afterwards.
 CREATE OR REPLACE FUNCTION evaluate_queries(
     gold_set text, mode text DEFAULT 'execute', budget int DEFAULT 800, k int DEFAULT 10,
     user_id text DEFAULT NULL, query_vecs halfvec[] DEFAULT NULL)

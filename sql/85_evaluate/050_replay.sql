@@ -1,7 +1,7 @@
--- What other settings would have changed: logged recalls are chosen again from the candidates the
--- log kept, and written nowhere. The log has no vector of the question, so what works on the
--- candidates can be replayed (weights of kinds, selection, budget), and what finds and scores them
--- cannot: for that evaluate() asks the questions of a gold set in a mode of its own.
+-- What other settings would have changed: logged recalls are chosen again from the candidates in
+-- the log, and nothing is written. The log has no vector of the question. So settings that work on
+-- the candidates can be replayed (weights of kinds, selection, budget), and those that find and
+-- score them cannot: for these evaluate() asks the questions of a gold set in a mode of its own.
 CREATE OR REPLACE FUNCTION replay(
     since timestamptz, mode_settings jsonb DEFAULT '{}', user_id text DEFAULT NULL,
     of_mode text DEFAULT NULL)
@@ -69,9 +69,9 @@ COMMENT ON FUNCTION replay(timestamptz, jsonb, text, text) IS
     'mode, ME002 kind, ME006 user, ME008 a setting that is unknown, out of range or cannot be '
     'replayed, ME011 since.';
 
--- One logged recall chosen again: ids of the new block, and whether it is certain.
--- In most modes the score of a candidate is proportional to the weight of its kind: the new score
--- is the logged one times new weight / old weight. From there on the steps are those of _recall.
+-- One logged recall chosen again: ids of the new block, and whether it is certain. In most modes
+-- the score of a candidate is proportional to the weight of its kind: the new score is the logged
+-- one times new weight / old weight. From there on the steps are those of _recall.
 CREATE OR REPLACE FUNCTION _choose_again(
     owner text, logged retrieval, settings mode, given jsonb,
     OUT after_ids bigint[], OUT exact boolean)
@@ -82,7 +82,7 @@ DECLARE
     changed CONSTANT mode := jsonb_populate_record(settings, given);
     budget CONSTANT int := coalesce((given ->> 'budget')::int, logged.token_budget);
     line_limit CONSTANT int := coalesce(changed.line_limit + changed.extra_lines, 2147483647);
-    -- Where the score has other parts, a weight does not scale it.
+    -- If the score has other parts, a weight does not scale it.
     scales CONSTANT boolean := settings.interaction_weight = 0 AND settings.priority_weight = 0
                                AND NOT settings.turns;
     citing CONSTANT boolean := _cites(owner);
@@ -163,11 +163,11 @@ BEGIN
                        FROM unnest(selection.chosen) WITH ORDINALITY AS c (place, number)
                        ORDER BY c.number);
     exact := (scales OR NOT reweighted)
-        -- Places of their own for some kinds, and turns found by their neighbours: the limits work
-        -- on more than the log has.
+        -- Reserved places for some kinds, and turns found by their neighbours: the limits apply to
+        -- more than the log has.
         AND (settings.extra_lines = 0 OR NOT (reweighted OR given ? 'line_limit'))
         AND (NOT settings.turns OR n = cardinality(logged.ids))
-        -- The log keeps the beginning of a question; what follows may ask for a time.
+        -- The log keeps the beginning of a question; the rest may ask for a time.
         AND (settings.day_headings <> 'asked' OR by_day OR length(logged.query) < 200)
         AND NOT EXISTS (SELECT FROM unnest(logged.ids) AS u (id)
                         WHERE (_line_cost(owner, settings.model_id, u.id)).cost IS NULL)
@@ -175,8 +175,8 @@ BEGIN
             <= CASE WHEN n < candidate_limit THEN changed.threshold ELSE scores[n] END;
 END $$;
 
--- What selection needs to know of a memory, or of an event by its negative id; NULL when it is gone
--- from recall.
+-- What selection needs to know of a memory, or of an event by its negative id; NULL if it has left
+-- recall.
 CREATE OR REPLACE FUNCTION _line_cost(
     owner text, model smallint, id bigint,
     OUT cost float8, OUT brief_cost float8, OUT terms sparsevec, OUT term_count int,
@@ -197,8 +197,8 @@ BEGIN
     END IF;
 END $$;
 
--- The best score that a memory without a place in the log can have had: below the last candidate
--- where their number was cut at the limit, at most the threshold where it was not.
+-- The best score that a memory outside the log can have had: below the last candidate if their
+-- number was cut at the limit, otherwise at most the threshold.
 CREATE OR REPLACE FUNCTION _best_unlogged(logged retrieval, settings mode) RETURNS float8
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -214,7 +214,7 @@ BEGIN
                     CASE WHEN candidates >= candidate_limit THEN logged.score[candidates] END);
 END $$;
 
--- The settings that replay() takes, checked, kinds by their names.
+-- The settings that replay() takes, checked, with kinds by their names.
 CREATE OR REPLACE FUNCTION _replay_settings(given jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -254,7 +254,7 @@ BEGIN
     RETURN checked || jsonb_build_object('weights', weights);
 END $$;
 
--- A setting that replay() does not take: unknown, or of the mode but out of reach.
+-- A setting that replay() does not take: unknown, or part of the mode but not replayable.
 CREATE OR REPLACE FUNCTION _refuse_replay(name text, known text) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

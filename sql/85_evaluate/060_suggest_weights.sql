@@ -1,7 +1,7 @@
--- Weights of kinds as feedback (mark_used) would have them. It only suggests: each row has the
--- statement that a person may run. A weight moves as far as the feedback proves and no further: to
--- the end of the 95 % interval of the kind's hit rate that is nearer to the hit rate of the mode,
--- so that ten recalls move it little and chance does not move it at all.
+-- Weights of kinds according to feedback (mark_used). It only suggests: each row has a statement
+-- that a person may run. A weight moves as far as the feedback proves and no further: to the end of
+-- the 95 % interval of the kind's hit rate that is nearer to the hit rate of the mode, so that ten
+-- recalls move it little and chance does not move it at all.
 CREATE OR REPLACE FUNCTION suggest_weights(
     since timestamptz DEFAULT NULL, user_id text DEFAULT NULL, minimum int DEFAULT 20,
     max_change float8 DEFAULT 0.5)

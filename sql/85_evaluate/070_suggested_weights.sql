@@ -1,5 +1,5 @@
--- suggest_weights() for every user with feedback, for dashboards and for who looks after several.
--- The arithmetic is the function's; arguments other than its defaults need a call.
+-- suggest_weights() for every user with feedback, for dashboards and for those who look after
+-- several users. The function does the arithmetic; other arguments than its defaults need a call.
 CREATE OR REPLACE VIEW suggested_weights WITH (security_invoker = true) AS
 SELECT u.user_id, s.*
 FROM (SELECT DISTINCT l.user_id

@@ -1,6 +1,6 @@
--- D3's memory_write: what an agent stores of its own accord. Long-term memory goes through
--- remember(); a note of the day is an event of type daily_note, as D3's daily log is a log: kept in
--- time order, not searched, summarised and dropped with old events.
+-- D3's memory_write: what an agent stores on its own initiative. Long-term memory goes through
+-- remember(). A note of the day is an event of type daily_note, because D3's daily log is a log:
+-- kept in time order, not searched, summarised and dropped with old events.
 CREATE OR REPLACE FUNCTION memory_write(
     content text, category text DEFAULT 'general', write_to text DEFAULT 'memory',
     salience float8 DEFAULT NULL, user_id text DEFAULT NULL, embedding halfvec DEFAULT NULL,

@@ -37,7 +37,7 @@ BEGIN
     ORDER BY t.place;
 END $$;
 
--- The language of an argument such as zh-CN, of those there is a system prompt in.
+-- The language of an argument such as zh-CN, among those that have a system prompt.
 CREATE OR REPLACE FUNCTION _check_language(language text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -65,7 +65,7 @@ DECLARE
     spoken CONSTANT text := _check_language(tool_schemas.language);
     kinds CONSTANT jsonb := (SELECT jsonb_agg(k.name ORDER BY k.kind_id)
                              FROM kind AS k WHERE k.layer <> 'episodic');
-    -- In a comment "name: ..." tells about an argument; the rest is about the function.
+    -- In a comment "name: ..." describes an argument; the rest describes the function.
     ending CONSTANT text := '\s(?:Returns |Errors: |Source: )|$)';
 BEGIN
     RETURN (

@@ -1,10 +1,10 @@
--- One door for every tool: a name and JSON arguments, as a model gives them, from any language.
--- Names and types of the statement come from the catalogue; what the caller says goes in as
--- parameters only. An error of the tool is an error of the call, with its own code.
+-- One entry point for every tool: a name and JSON arguments, as a model gives them, in any
+-- language. Names and types in the statement come from the catalogue; the caller's values are only
+-- parameters. An error of the tool is an error of the call, with its own code.
 
--- A value as its argument takes it, where a model wrote what can mean nothing else: "5" for 5,
+-- A value in the form its argument takes, if the model's form can mean nothing else: "5" for 5,
 -- "True", a string for an array of one, an array as text, a number for a text, a choice in other
--- letters. NULL for "" where that is no value: models say so what they leave out.
+-- letters. NULL for "" if that is no value: models write it for what they leave out.
 CREATE OR REPLACE FUNCTION _tool_value(
     value jsonb, type text, json_type text, required boolean, choices jsonb)
     RETURNS jsonb
@@ -33,13 +33,13 @@ BEGIN
         WHEN json_type IN ('array', 'object') AND length(said) <= 1000
              AND pg_input_is_valid(said, 'jsonb') AND jsonb_typeof(said::jsonb) = json_type
             THEN said::jsonb
-        -- Several in one string are left to the model: a keyword may have a comma, too.
+        -- Several in one string are left to the model, because a keyword may contain a comma.
         WHEN json_type = 'array' AND said !~ '[][{},;，、；\n]' THEN jsonb_build_array(said)
         WHEN json_type = 'string' AND choices ? _lower(said) THEN to_jsonb(_lower(said))
         ELSE value END;
 END $$;
 
--- A time that everybody reads alike: 01/02/2026 is January to one and February to the other.
+-- A time that everybody reads alike: 01/02/2026 is January to some and February to others.
 CREATE OR REPLACE FUNCTION _is_tool_value(said text, type text) RETURNS boolean
     LANGUAGE sql STABLE
     RETURN pg_input_is_valid(said, type)
@@ -58,7 +58,7 @@ DECLARE
     wrong record;
     given jsonb;
 BEGIN
-    -- As function calling has them: JSON in a text, empty for none.
+    -- As in function calling: JSON in a text, empty for none.
     IF pg_input_is_valid(text_form, 'jsonb') THEN
         arguments := text_form;
     END IF;

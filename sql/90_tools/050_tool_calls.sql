@@ -1,5 +1,5 @@
--- How often an agent uses memory by itself (D2 6.2), against the blocks it is given anyway.
--- One row a user and tool.
+-- How often an agent uses memory on its own (D2 6.2), compared with the blocks it is given anyway.
+-- One row per user and tool.
 CREATE OR REPLACE VIEW tool_calls WITH (security_invoker = true) AS
 SELECT c.user_id, c.tool, c.calls, c.days, c.calls_per_day, c.found_nothing, c.p50_ms, c.p95_ms,
        c.first_at, c.last_at,

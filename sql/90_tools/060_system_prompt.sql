@@ -1,5 +1,5 @@
--- The instructions that make an agent search its memory unasked (D2 3.4.2), from table prompt.
--- A paragraph that names a tool which is not offered is left out.
+-- The instructions that make an agent search its memory unasked (D2 3.4.2), from table prompt. A
+-- paragraph that names a tool which is not offered is left out.
 CREATE OR REPLACE FUNCTION system_prompt(language text DEFAULT 'en') RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

@@ -1,6 +1,6 @@
--- Row-level security on every table with user data, found by its column user_id: a role that does
--- not own the tables sees the rows of memoir.user_id, and without that setting none. Which tables
--- it may read or write at all is in 030_roles.sql.
+-- Row-level security on every table with user data, recognised by its column user_id: a role that
+-- does not own the tables sees the rows of memoir.user_id, and none without that setting. Which
+-- tables it may read or write at all is in 030_roles.sql.
 CREATE OR REPLACE FUNCTION _secure_tables() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

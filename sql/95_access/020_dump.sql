@@ -1,9 +1,9 @@
--- What a dump has to load into tables that are there already, with the rows of the installation in
--- them: a dump of data alone (pg_dump --data-only), or one of a database with the extension, whose
--- tables CREATE EXTENSION makes. A dumped row then replaces the row of its key. Rows that the dump
--- does not have stay: an installation newer than the dump needs its own settings.
+-- What a dump needs to load into existing tables that contain the rows of the installation: a dump
+-- of data alone (pg_dump --data-only), or one of a database with the extension, whose tables CREATE
+-- EXTENSION makes. A dumped row then replaces the row with its key. Rows that the dump does not
+-- have stay: an installation newer than the dump needs its own settings.
 
--- Arguments: as text of an array the columns of the key, and all columns that are not computed.
+-- Arguments, each an array as text: the columns of the key, and all columns that are not computed.
 CREATE OR REPLACE FUNCTION _restore_row() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -27,7 +27,7 @@ BEGIN
     IF differs IS NULL THEN
         RETURN NEW;
     END IF;
-    -- Most are as they were, and each UPDATE, be it of no row, compiles what is made of the table.
+    -- Most rows are unchanged, and an UPDATE, even of no row, recompiles what the table makes.
     IF differs THEN
         EXECUTE format('UPDATE %I AS t SET (%s) = ROW(%s) FROM (SELECT ($1).*) AS n WHERE %s',
                        TG_TABLE_NAME, columns, given, same_key)
@@ -36,7 +36,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- One model is in use, and the row that is not may come later.
+-- One model is in use, and the row of an unused one may come later.
 CREATE OR REPLACE FUNCTION _restore_model() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -46,7 +46,7 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- The own indexes of users are not in such a dump; maintain builds them again.
+-- Users' own indexes are not in such a dump; maintain builds them again.
 CREATE OR REPLACE FUNCTION _restore_profile() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -76,8 +76,8 @@ CREATE OR REPLACE TRIGGER restore BEFORE INSERT ON profile
 CREATE OR REPLACE TRIGGER restore_active BEFORE INSERT ON embedding_model
     FOR EACH ROW WHEN (NEW.active AND _restoring()) EXECUTE FUNCTION _restore_model();
 
--- Configuration is what has no user_id. The trigger of a key fires after the others of its table:
--- they fire in the order of their names.
+-- A table without user_id is configuration. The trigger of a key fires after the others of its
+-- table, because triggers fire in the order of their names.
 DO $$
 DECLARE
     part record;
@@ -102,8 +102,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- On the extension road pg_dump writes the rows of a table only where it is marked, and goes on
--- counting a sequence. Of a partitioned table the parts have the rows.
+-- With the extension pg_dump writes the rows of a table only if it is marked, and keeps the state
+-- of a sequence likewise. The rows of a partitioned table are in its parts.
 DO $$
 DECLARE
     part regclass;

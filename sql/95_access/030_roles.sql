@@ -1,23 +1,23 @@
 -- Roles: memoir_reader recalls, memoir_agent recalls and remembers, memoir_worker does the jobs of
--- all users, memoir_admin everything that is done with rows. What needs the owner of the tables is
--- left to him: migrations, redaction rules, indexes. They cannot log in; login roles are granted
--- them. SECURITY.md says what each can and cannot do.
+-- all users, memoir_admin does everything that is done with rows. Only the owner of the tables runs
+-- migrations and changes redaction rules and indexes. The roles cannot log in; they are granted to
+-- login roles. SECURITY.md says what each can and cannot do.
 --
--- Roles are of the whole cluster: another database may have made them, and who installs may not be
--- allowed to. Rights are set by difference from what is, each time sql/ runs and by grant_access():
--- a row of the catalogue that is as it should be is not written again (the migration runner tells
--- functions that are gone from sql/ by rows that were not). One statement has all objects that get
--- the same right for the same roles.
+-- Roles belong to the whole cluster: another database may have made them, and the installing role
+-- may not be allowed to. Rights are set by comparison with the existing ones, each time sql/ runs
+-- and by grant_access(). A correct catalogue row is not written again, because the migration runner
+-- recognises functions that are gone from sql/ by rows that were not written. One statement has all
+-- objects that get the same right for the same roles.
 
 CREATE OR REPLACE FUNCTION _role_names() RETURNS text[]
     LANGUAGE sql IMMUTABLE
     RETURN '{memoir_reader,memoir_agent,memoir_worker,memoir_admin}'::text[];
 
--- Who may call which function besides the owner. A public function that stands nowhere is the
--- owner's alone; a test fails then. memoir_agent may call what memoir_reader may, and memoir_admin
--- all. Private functions act with the caller's rights, so the four may call them; those that act
--- with their owner's are for him, but for _own_words, which asks for whom, and those that read an
--- attached table, which memoir_admin may fill and pull.
+-- Who may call which function besides the owner. A public function that is not listed is the
+-- owner's alone, and a test fails. memoir_agent may call what memoir_reader may, and memoir_admin
+-- all. Private functions act with the caller's rights, so the four may call them. Those that act
+-- with their owner's rights are the owner's, except _own_words, which checks the user, and those
+-- that read an attached table, which memoir_admin may fill and pull.
 CREATE OR REPLACE FUNCTION _callers() RETURNS TABLE (role text, functions text[])
     LANGUAGE sql IMMUTABLE
 BEGIN ATOMIC
@@ -57,9 +57,9 @@ BEGIN ATOMIC
 END;
 
 -- Who may write what; memoir_admin may write all. Agents and workers both write the tables of
--- memories, and each what belongs to its own work. columns: these alone. but: all columns except
--- these, so that a new column of a memory is written by whoever writes memories, while nobody
--- changes whose a row is, when it was stored, or whose an index is.
+-- memories, and each the tables of its own work. columns: only these. but: all columns except
+-- these, so that whoever writes memories can write a new column, while nobody changes who owns a
+-- row, when it was stored, or who owns an index.
 CREATE OR REPLACE FUNCTION _writers()
     RETURNS TABLE (roles text[], "right" text, tables text[], columns text[], but text[])
     LANGUAGE sql IMMUTABLE
@@ -102,7 +102,7 @@ CREATE OR REPLACE FUNCTION _hidden_from_workers(relation name) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN relation IN ('retrieval', 'tool_call', 'gold', 'gold_relevant');
 
--- Every right the four roles should have. Partitions are reached through their table alone.
+-- Every right the four roles should have. Partitions are reached only through their table.
 CREATE OR REPLACE FUNCTION _rights_due()
     RETURNS TABLE (object text, "right" text, role text)
     LANGUAGE plpgsql STABLE
@@ -125,7 +125,8 @@ BEGIN
         SELECT 'ROUTINE ' || p.oid::regprocedure, 'EXECUTE', m.role
         FROM pg_proc AS p, made AS m
         WHERE p.pronamespace = current_schema()::regnamespace
-          -- What is made for an attached table has the rights of its owner, or of who attached it.
+          -- Functions made for an attached table have the rights of its owner, or of who attached
+          -- it.
           AND (NOT p.prosecdef OR p.proname = '_own_words'
                OR m.role = 'memoir_admin' AND p.proname ~ '^_source_[0-9]+_')
           AND (p.proname LIKE '\_%' OR EXISTS (
@@ -152,7 +153,7 @@ BEGIN
             WHERE a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
               AND (a.attname = ANY (w.columns) OR a.attname <> ALL (w.but))) AS k (name) ON true
         UNION ALL
-        -- import_user() moves sequences on behind the ids of a file.
+        -- import_user() advances sequences past the ids of a file.
         SELECT 'SEQUENCE ' || r.name, s."right", m.role
         FROM relation AS r, made AS m, unnest('{USAGE,UPDATE}'::text[]) AS s ("right")
         WHERE r.relkind = 'S' AND m.role <> 'memoir_reader'
@@ -197,7 +198,7 @@ BEGIN
        OR r.rolname = ANY (_role_names());
 END $$;
 
--- Makes the roles that are missing; returns those that it may not make.
+-- Makes the missing roles; returns those that it may not make.
 CREATE OR REPLACE FUNCTION _make_roles() RETURNS text[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -220,9 +221,9 @@ BEGIN
     RETURN missing;
 END $$;
 
--- Policies by role. Agents and workers take back a memory of their own transaction (remember()
--- does, where another says the same), and no other: what is stored they may retire, and undo()
--- brings it back. Recalls that maintain() has folded are events, which workers archive.
+-- Policies by role. Agents and workers may delete a memory of their own transaction (remember()
+-- does, if another says the same), and no other: stored memories they may only retire, and undo()
+-- brings them back. Recalls that maintain() has folded are events, which workers archive.
 CREATE OR REPLACE FUNCTION _make_policies() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -245,9 +246,9 @@ BEGIN
         'Who may not read the log of recalls does not find it among the events either.');
 END $$;
 
--- Our functions look for the types of pgvector, and so for functions too, in its schema. Who may
--- create there can make a function that fits a call better than PostgreSQL's own does, and it would
--- run with the rights of whoever recalls.
+-- Our functions look up the types of pgvector, and therefore also functions, in its schema. A role
+-- that may create there can make a function that fits a call better than PostgreSQL's own, and it
+-- would run with the rights of whoever recalls.
 CREATE OR REPLACE FUNCTION _warn_of_open_schema() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -267,8 +268,8 @@ BEGIN
     END IF;
 END $$;
 
--- The functions of pgvector that a role of pgmemoir may not call: nobody may but their owner, where
--- ALTER DEFAULT PRIVILEGES took EXECUTE from PUBLIC.
+-- The functions of pgvector that a role of pgmemoir may not call, because ALTER DEFAULT PRIVILEGES
+-- took EXECUTE from PUBLIC and only their owner has it.
 CREATE OR REPLACE FUNCTION _closed_to_roles() RETURNS TABLE (role text, routine regprocedure)
     LANGUAGE sql STABLE
 BEGIN ATOMIC
@@ -281,7 +282,7 @@ BEGIN ATOMIC
     WHERE e.extname = 'vector' AND NOT has_function_privilege(r.oid, p.oid, 'EXECUTE');
 END;
 
--- Recall calls them with the rights of who asks.
+-- Recall calls them with the rights of its caller.
 CREATE OR REPLACE FUNCTION _open_vector() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
