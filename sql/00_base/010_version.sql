@@ -1,5 +1,5 @@
--- The version of the installed SQL code.
--- Clients compare it with their own, so that an old client and a new database find out at once.
+-- The version of the installed SQL code. Clients compare it with their own, so that an old client
+-- and a new database are noticed at once.
 CREATE OR REPLACE FUNCTION pgmemoir_version() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN '0.1.0';
 

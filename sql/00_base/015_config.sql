@@ -1,4 +1,4 @@
--- A number of table setting, read when it is asked for: an UPDATE counts at once. What every write
+-- A number from table setting, read on each call: an UPDATE takes effect at once. What every write
 -- needs is in the row of the model instead (088_compile_settings).
 CREATE OR REPLACE FUNCTION _config(name text) RETURNS float8
     LANGUAGE plpgsql STABLE
@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION _days(name text) RETURNS interval
     LANGUAGE sql STABLE
     RETURN _config(name) * interval '24 hours';
 
--- The trigger of a table of configuration: makes anew what is kept of it, by the function it names.
+-- The trigger of a configuration table: rebuilds what is derived from it, by the function it names.
 CREATE OR REPLACE FUNCTION _compile() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

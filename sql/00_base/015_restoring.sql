@@ -1,6 +1,6 @@
--- Whether this session loads a dump: pg_dump has both set before any row, and nobody else does.
--- Into tables that are there already (a dump of data alone, or the extension road, where CREATE
--- EXTENSION makes them) rows come through the triggers, and some must not act on them. Functions of
+-- Whether this session loads a dump: pg_dump has set both before any row, and nobody else does. In
+-- existing tables (a dump of data alone, or a database with the extension, where CREATE EXTENSION
+-- makes them) rows pass through the triggers, and some of these must not act on them. Functions of
 -- memoir have their own search path: what they write is not what the dump writes.
 CREATE OR REPLACE FUNCTION _restoring() RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE

@@ -1,15 +1,15 @@
--- Whose memory a call is about: the argument wins, then the setting memoir.user_id (SET LOCAL works
--- through a pooler), then 'default'. Who is subject to row-level security is refused any user but
--- the one the setting names: else he would be told that a user with memories has none.
+-- Whose memory a call is about: the argument first, then the setting memoir.user_id (SET LOCAL
+-- works through a pooler), then 'default'. A role subject to row-level security may name only the
+-- user in the setting; otherwise it would be told that a user with memories has none.
 --
--- Workers and administrators serve everybody (policy all_rows, sql/95_access). Where the roles do
--- not exist, to_regrole is NULL and nobody does.
+-- Workers and administrators serve everybody (policy all_rows, sql/95_access). If the roles do not
+-- exist, to_regrole is NULL and nobody does.
 CREATE OR REPLACE FUNCTION _serves_everybody() RETURNS boolean
     LANGUAGE sql STABLE
     RETURN coalesce(pg_has_role(to_regrole('memoir_worker'), 'USAGE')
                     OR pg_has_role(to_regrole('memoir_admin'), 'USAGE'), false);
 
--- Whether row-level security shows this role the rows of memoir.user_id alone.
+-- Whether row-level security shows this role only the rows of memoir.user_id.
 CREATE OR REPLACE FUNCTION _sees_one_user() RETURNS boolean
     LANGUAGE sql STABLE
     RETURN row_security_active('trace'::regclass) AND NOT _serves_everybody();
@@ -28,7 +28,7 @@ BEGIN
             USING ERRCODE = 'ME006',
                   HINT = 'Pass user_id => ''alice'', or SET memoir.user_id = ''alice''.';
     END IF;
-    -- Last: who asks for his own, or owns the tables, pays nothing (owner: 0.3 µs).
+    -- Last: a caller who asks for the own user, or owns the tables, pays nothing (owner: 0.3 µs).
     IF user_id IS DISTINCT FROM own AND _sees_one_user() THEN
         RAISE EXCEPTION USING
             ERRCODE = 'ME006',

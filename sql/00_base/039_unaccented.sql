@@ -1,8 +1,8 @@
--- Letters without their accents, in what is stored as in what is asked: who writes zurich, cafe or
--- Lodz means Zürich, café and Łódź. Marks of Latin, Greek, Arabic and Hebrew go (ñ is n, as in
--- unaccent and Lucene), also where they stand as characters of their own; of Cyrillic only those of
--- ё and of stress, as й is no и. Arabic letters that keyboards mix up are one.
--- 30 to 40 µs for a text of 90 characters.
+-- Letters without their accents, in stored text and in questions: zurich, cafe and Lodz mean
+-- Zürich, café and Łódź. Marks of Latin, Greek, Arabic and Hebrew are removed (ñ becomes n, as in
+-- unaccent and Lucene), also as separate characters; of Cyrillic only those of ё and of stress,
+-- because й is not и. Arabic letters that keyboards mix up become one. 30 to 40 µs for a text of 90
+-- characters.
 CREATE OR REPLACE FUNCTION _unaccented(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN translate(replace(replace(replace(replace(replace(replace(replace(replace(
@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION _has_accents(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN content ~ '[\u00c0-\u06ff\u1e00-\u1fff\u212b]';
 
--- Words that are English stop words without their accents only: thé is no the, mẹ no me.
+-- Words that are English stop words only without their accents: thé is not the, mẹ is not me.
 CREATE OR REPLACE FUNCTION _accented_stop_words(content text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC

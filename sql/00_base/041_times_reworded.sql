@@ -1,10 +1,10 @@
--- Times that a question has in other words, in those _dates_written and _times_from_now read:
--- 国庆节 and 第三季度 as dates, 先週の金曜日 and 지난주 금요일 as 上周五. Given in simplified characters.
--- Few expressions, each behind a look for a word of it: a connection keeps 32 of them. Where a word
--- may be another (李国庆, 先周 in Chinese), what stands around it decides; feasts of the moon and the
--- months of its calendar name no day.
+-- Rewrites times of a question into words that _dates_written and _times_from_now read: 国庆节 and
+-- 第三季度 as dates, 先週の金曜日 and 지난주 금요일 as 上周五. Given in simplified characters. Few expressions, each
+-- tried only if a word of it is found: a connection keeps 32 of them. If a word may mean something
+-- else (李国庆, 先周 in Chinese), its context decides; feasts of the lunar calendar and its months name
+-- no day.
 
--- pairs: a word and its meaning each; a word is there with its mark.
+-- pairs: a word and its meaning each; a word is there if its mark is.
 CREATE OR REPLACE FUNCTION _reworded(content text, mark text, pairs text[]) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path FROM CURRENT

@@ -1,6 +1,6 @@
--- The dates a text has in words of the calendar: "in May 2023", "the 8th of May", "May 8th, 2023",
--- "2023-05-08", "05/08/2023", "last summer", "since 2019", 2023年5月8日, 去年夏天.
--- A regular expression without groups finds each whole (16 µs a question; with groups 250 µs a
+-- The dates a text gives in words of the calendar: "in May 2023", "the 8th of May", "May 8th,
+-- 2023", "2023-05-08", "05/08/2023", "last summer", "since 2019", 2023年5月8日, 去年夏天. A regular
+-- expression without groups finds each as a whole (16 µs per question; with groups 250 µs per
 -- date), then its few words are read one by one. English is matched with every word in brackets,
 -- '<in><May><2023>', which needs no look-behind either.
 
@@ -32,7 +32,7 @@ CREATE OR REPLACE FUNCTION _number(word text) RETURNS int
                                          WHEN 'few' THEN 4 END)
     END;
 
--- Which word stands before a time that is found among the words, of those that open it to a side.
+-- Which word stands before a time found among the words, of those that extend it to one side.
 CREATE OR REPLACE FUNCTION _word_before(words text, found text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN strpos(words, '<since>' || found) > 0 THEN 'since'
@@ -41,10 +41,10 @@ CREATE OR REPLACE FUNCTION _word_before(words text, found text) RETURNS text
                 WHEN strpos(words, '<until>' || found) + strpos(words, '<till>' || found) > 0
                 THEN 'until' END;
 
--- lead: the word before the date, in lower case (since, last, 从), '' for none; the same for a word
--- behind it: 以来 is since, 之前 before. Two words of "since last summer", and "2 week before" with a
+-- lead: the word before the date, in lower case (since, last, 从), '' for none; also for a word
+-- after it: 以来 is since, 之前 before. Two words for "since last summer", and "2 week before" with a
 -- number; 到 also for the hyphen of "May 8-10". season: 1 spring to 4 winter. What the text leaves
--- open is NULL; 31 February is not sorted out here.
+-- open is NULL; 31 February is not rejected here.
 CREATE OR REPLACE FUNCTION _dates_written(content text, this_year int)
     RETURNS TABLE (lead text, year int, month int, day int, season int)
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 2
@@ -155,7 +155,7 @@ BEGIN
                 END IF;
             END IF;
         END IF;
-        -- What is no date: 2000 users, "may" the verb, a season or a month that is a name.
+        -- Not dates: 2000 users, "may" the verb, a season or a month that is a name.
         CONTINUE WHEN counted OR CASE
             WHEN year IS NOT NULL THEN month IS NULL AND season IS NULL AND lead IN ('', 'past')
             WHEN day IS NOT NULL THEN name = 'may' AND lead = '' AND found NOT LIKE '%May%'

@@ -1,6 +1,6 @@
--- Time counted from now that a text names: "yesterday", "last week", "two months ago", "the past 3
--- days", "last Friday", 昨天, 上周五, 三天前, 最近两周. "last year" and 去年 are dates of the calendar.
--- Found and read like those: one regular expression without groups, then word by word.
+-- Times counted from now that a text names: "yesterday", "last week", "two months ago", "the past 3
+-- days", "last Friday", 昨天, 上周五, 三天前, 最近两周. "last year" and 去年 are dates of the calendar. Found and
+-- read like those: one regular expression without groups, then word by word.
 
 CREATE OR REPLACE FUNCTION _unit(word text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION _unit(word text) RETURNS text
 
 -- lead: since, before, after, until, or '' for none. which: ago, few (ago), past (up to now), last,
 -- this, on (the latest of that weekday). amount: of units; weekday: 1 Monday to 7 Sunday, with unit
--- week where the text says whose.
+-- week if the text says of which week.
 CREATE OR REPLACE FUNCTION _times_from_now(content text)
     RETURNS TABLE (lead text, which text, amount int, unit text, weekday int)
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 2
@@ -41,7 +41,8 @@ BEGIN
             < (?: mon | tues | wednes | thurs | fri | satur | sun ) day >', 'g') AS f
         LIMIT 20
     LOOP
-        -- The last week of July is not that before this one, nor the week before last summer.
+        -- The last week of July is not the week before this one, nor is the week before last
+        -- summer.
         CONTINUE WHEN left(found, 5) IN ('<last', '<this') AND strpos(words, found || '<of>') > 0
                       OR right(found, 6) = '<last>' AND words LIKE ANY (ARRAY[
                           '%' || found || '<week%', '%' || found || '<month>%',

@@ -1,8 +1,8 @@
--- The spans of time a question names, for the recall of what was said then. Days are those of the
--- session's time zone (date_trunc and make_timestamptz use it): a reader in Shanghai means the days
--- of Shanghai. Weeks begin on Monday. Most questions name none, so a gate asks first.
+-- The spans of time a question names, to recall what was said then. Days are those of the session's
+-- time zone (date_trunc and make_timestamptz use it): a reader in Shanghai means days in Shanghai.
+-- Weeks begin on Monday. Most questions name none, so a quick check comes first.
 
--- A year, a month, a day or a season (of the northern hemisphere); NULL where there is none such.
+-- A year, a month, a day or a season (of the northern hemisphere); NULL if it does not exist.
 CREATE OR REPLACE FUNCTION _calendar_span(year int, month int, day int, season int)
     RETURNS tstzrange
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -28,8 +28,8 @@ BEGIN
                 THEN tstzrange(start, start + interval '1 day') END;
 END $$;
 
--- What lies on one side of a time: since it began, before it, after it, until it is over. What was
--- two weeks before a day may also be told that day.
+-- One side of a time: since it began, before it, after it, until it is over. What happened two
+-- weeks before a day may also be told on that day.
 CREATE OR REPLACE FUNCTION _beside(span tstzrange, lead text, at timestamptz) RETURNS tstzrange
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE
@@ -44,7 +44,7 @@ CREATE OR REPLACE FUNCTION _beside(span tstzrange, lead text, at timestamptz) RE
             lower(span), least(upper(span) + left(lead, -6)::interval, greatest(at, upper(span))))
         ELSE span END;
 
--- A month or day without a year is that of the years the question names elsewhere, else of the ten
+-- A month or day without a year is in the years the question names elsewhere, otherwise in the ten
 -- years up to now as far as they have begun; with "last", "since" or "after", the latest.
 CREATE OR REPLACE FUNCTION _calendar_spans(question text, at timestamptz) RETURNS tstzmultirange
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -172,8 +172,8 @@ BEGIN
     RETURN spans;
 END $$;
 
--- Full-width digits count, and traditional characters. Of a long question the first 2,000
--- characters, and the first 20 dates of each kind (_dates_written), bound the work.
+-- Full-width digits and traditional characters count. Only the first 2,000 characters of a question
+-- and the first 20 dates of each kind (_dates_written) are read, which bounds the work.
 CREATE OR REPLACE FUNCTION _named_spans(question text, at timestamptz) RETURNS tstzmultirange
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT
@@ -187,8 +187,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The gate: 3 µs for 67 characters that name no time. LIKE over a list, because one regular
--- expression of these words takes 7 µs; what passes it takes 60 to 260 µs, with a feast 400.
+-- The quick check: 3 µs for 67 characters that name no time. LIKE over a list, because one regular
+-- expression of these words takes 7 µs; a text that passes takes 60 to 260 µs, with a feast 400.
 CREATE OR REPLACE FUNCTION _time_windows(question text, at timestamptz) RETURNS tstzmultirange
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE

@@ -1,8 +1,8 @@
 -- Flags of a text for recall: a question that asks when, a memory that says when, a memory that is
--- a question. The last two are worked out when a memory is stored, so that recall reads no text.
+-- a question. The last two are computed when a memory is stored, so that recall reads no text.
 
--- "when I was in Paris" does not ask: a verb must follow, or nothing. Most questions are told by
--- words they lack, in 3 µs; the expression takes 17.
+-- "when I was in Paris" does not ask: a verb must follow, or nothing. Most questions are recognised
+-- in 3 µs by words they lack; the expression takes 17.
 CREATE OR REPLACE FUNCTION _asks_when(question text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (lower(question COLLATE "C") LIKE ANY ('{%when%,%how long%,%how many%}'::text[])
@@ -49,8 +49,8 @@ CREATE OR REPLACE FUNCTION _times_seasons() RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN '{spring,summer,autumn,fall,winter}'::text[];
 
--- Whether a token is one of those without which an ASCII text does not say when, but for 5/8/23: a
--- text takes less than 1 µs with it, 20 with the expression below. Of numbers, those of years.
+-- Whether a token is one that an ASCII text needs to say when, except for 5/8/23: this takes less
+-- than 1 µs per text, the expression below 20. Of numbers, only those of years.
 CREATE OR REPLACE FUNCTION _is_of_time(token text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN token >= '19' COLLATE "C" AND token < '21' COLLATE "C"
@@ -58,11 +58,11 @@ CREATE OR REPLACE FUNCTION _is_of_time(token text) RETURNS boolean
                         || '{march,april,may,june,august,jan,feb,mar,apr,jun,jul,aug,sep,sept,oct,'
                            'nov,dec}'::text[]);
 
--- Dates, weekdays, months beside a number or a preposition, and time counted from now or to come.
--- A function that is called: one memory in four is asked (_word_vector), and every statement that
--- stores some would set the expressions up. Three, of which the clues, the tokens that are of time,
--- tell which can match: in one their states multiply, and it takes 380 thousand instructions where
--- one of these takes 90 to 170. NULL: any may.
+-- Dates, weekdays, months next to a number or a preposition, and time counted from now or in the
+-- future. A function that is called, not inlined: only one memory in four needs it (_word_vector),
+-- and every statement that stores some would set the expressions up. There are three, and the
+-- clues, the tokens of time, tell which can match. As one expression their states multiply: 380
+-- thousand instructions, where each of these takes 90 to 170. NULL: any may match.
 CREATE OR REPLACE FUNCTION _has_time_word(content text, clues text[] DEFAULT NULL) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -112,7 +112,7 @@ BEGIN
           | 曜日 | [先来] [週月] | 어제 | 오늘 | 내일 | 요일 | (?: 지난|다음 ) \s? [주달해] | [0-9] \s? [년월일]';
 END $$;
 
--- The end decides, behind closing quotes, brackets, emoji and spaces; in Chinese 吗 and 呢 ask too.
+-- The end decides, before closing quotes, brackets, emoji and spaces; in Chinese 吗 and 呢 ask too.
 CREATE OR REPLACE FUNCTION _is_question(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN right(content, 40) ~ '(?x)

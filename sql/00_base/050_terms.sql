@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION _term(word text) RETURNS int
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ('x' || encode(substr(sha256(convert_to(word, 'UTF8')), 1, 4), 'hex'))::bit(28)::int + 1;
 
--- Those of a word of table synonym.
+-- The terms of a word of table synonym.
 CREATE OR REPLACE FUNCTION _spelled_terms(word text) RETURNS int[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT
     SET search_path FROM CURRENT

@@ -1,6 +1,6 @@
--- Keeps table expansion: the pairs of table synonym in both directions, as terms. One index probe
--- for each word of a question then tells that it has no synonym; spelling, stemming and hashing
--- were done when the pair was written (0.1 s for all of them, at each change of the table).
+-- Keeps table expansion: the pairs of table synonym in both directions, as terms. One index lookup
+-- per word of a question then shows that it has no synonym. Spelling, stemming and hashing were
+-- done when the pair was written (0.1 s for all of them, at each change of the table).
 CREATE OR REPLACE FUNCTION _refresh_expansions() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -20,7 +20,7 @@ BEGIN
            cardinality(f.adds),
            CASE WHEN cardinality(f.needs) > 1 THEN f.needs END, f.spellings
     FROM (
-        -- fail and failed are one word here; where both ways are written each has its own row.
+        -- fail and failed are one word here; if both ways are written each has its own row.
         SELECT row_number() OVER (ORDER BY w.terms, f.terms)::int AS form,
                (array_agg(p.similarity ORDER BY p.way, p.similarity DESC))[1] AS similarity,
                w.terms AS needs, cardinality(f.terms) AS terms,

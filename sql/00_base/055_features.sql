@@ -1,9 +1,9 @@
 -- Features of a memory that a question may ask for besides its words: who says it or what it is
--- about, that it asks, that it says when. They stand in the sparse vector of the words, so that one
--- inner product weighs words and features: a signal more costs no time in recall.
--- A feature has value 2^-12 in a memory and its weight times 2^12 in a question (exact in float4):
--- between two memories it counts 2^-24, so features never make texts similar. Words have the places
--- up to 2^28 of the vector, features those above: a word is never taken for a feature.
+-- about, that it asks, that it says when. They are part of the sparse vector of the words, so that
+-- one inner product weighs words and features: one more signal takes no time in recall. A feature
+-- has value 2^-12 in a memory and its weight times 2^12 in a question (exact in float4). Between
+-- two memories it counts 2^-24, so features never make texts similar. Words have the places up to
+-- 2^28 of the vector, features those above: a word is never taken for a feature.
 CREATE OR REPLACE FUNCTION _feature_scale() RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 4096::float8;
@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION _feature(name text) RETURNS int
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN 268435456 + _term(name);
 
--- A feature and what it counts for a question, as an entry of its sparse vector; '' for nothing.
+-- A feature and its weight for a question, as an entry of its sparse vector; '' for nothing.
 CREATE OR REPLACE FUNCTION _feature_entry(name text, weight float8) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE WHEN weight = 0 THEN ''
@@ -35,9 +35,9 @@ CREATE OR REPLACE FUNCTION _worded(content text, subject text) RETURNS text
     RETURN concat_ws(' ', content, subject);
 
 -- The words of a memory, of its text and its subject (_worded), and its features, as one vector: at
--- most term_limit words, and those of its names. Written so that it becomes part of the query that
--- calls it: its parts are set up once for a thousand memories. For a planner a hash is no constant:
--- the two numbers are those of features asks and when.
+-- most term_limit words, and those of its names. Written so that it is inlined into the calling
+-- query: its parts are set up once for a thousand memories. The planner does not take a hash for a
+-- constant: the two numbers are those of features asks and when.
 CREATE OR REPLACE FUNCTION _word_vector(
     content text, worded text, names text, term_limit int)
     RETURNS TABLE (term_count int, terms sparsevec, asks boolean)
@@ -49,7 +49,7 @@ BEGIN ATOMIC
                CASE WHEN names <> '' THEN ARRAY(
                    SELECT DISTINCT _feature('name ' || word)
                    FROM unnest((tokens(names))[:16]) AS word
-                   -- Of a longer name no noun of one character: 下雪 does not name 小雪.
+                   -- A longer name gives no noun of one character: 下雪 does not name 小雪.
                    WHERE length(word) > 1 OR octet_length(word) = 1
                       OR strpos(' ' || names || ' ', ' ' || word || ' ') > 0) END
                || CASE WHEN t.asks THEN '{479454090}'::int[] END

@@ -1,10 +1,10 @@
--- A text as one line of a block: control characters and line breaks become spaces, the length is
--- bounded. A memory cannot open a heading or a new line inside the prompt. Most texts are such a
--- line already, or a title with one below it: to see that and join them takes 2 µs, to make a line
--- of any other text 12. What is looked for to see it are two spaces, and any character that is not
--- known to be none: not of the ranges where most scripts, signs and emoji lie.
--- Named are the separators of lines and paragraphs, which are no spaces in a database of locale C,
--- and what a model reads and nobody sees, or sees elsewhere: tags (U+E0000) and signs of direction.
+-- A text as one line of a block: control characters and line breaks become spaces, and the length
+-- is limited. A memory cannot open a heading or a new line inside the prompt. Most texts are
+-- already such a line, or a title with one below it: checking that and joining them takes 2 µs,
+-- making a line of any other text 12. The check looks for two spaces, and for any character outside
+-- the ranges where most scripts, signs and emoji lie. Named are the separators of lines and
+-- paragraphs, which are not spaces in a database of locale C, and characters that a model reads and
+-- nobody sees, or sees elsewhere: tags (U+E0000) and signs of direction.
 CREATE OR REPLACE FUNCTION _folded_line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
 BEGIN ATOMIC
@@ -25,8 +25,8 @@ CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
                             '\U0001f300-\U0001faff]|  |^ | $'
                 THEN replace(content, E'\n', ' ') ELSE _folded_line(content, max_length) END;
 
--- What the line of a turn says: who spoke, which "I was there" needs, unless the text begins with
--- it. Who told a fact says nothing in its line.
+-- The line of a turn: who spoke, which "I was there" needs, unless the text begins with it. Who
+-- told a fact is not part of its line.
 CREATE OR REPLACE FUNCTION _said(content text, speaker text, turn int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN speaker IS NULL OR turn IS NULL
@@ -34,7 +34,7 @@ CREATE OR REPLACE FUNCTION _said(content text, speaker text, turn int) RETURNS t
                         AND substr(content, length(speaker) + 1) ~ '^ *[:：]'
                 THEN content ELSE speaker || ': ' || content END;
 
--- A text that may be missing, as it is stored: without the blanks around it; NULL: nothing is left.
+-- An optional text as it is stored: without the blanks around it; NULL: nothing is left.
 CREATE OR REPLACE FUNCTION _trimmed(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN nullif(btrim(content, E' \t\r\n'), '');

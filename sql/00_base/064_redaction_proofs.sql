@@ -1,5 +1,5 @@
--- What a regular expression cannot say of a secret: check digits, numbers that are never given out,
--- words that stand where a password could. They run only on what a rule has found.
+-- What a regular expression cannot check of a secret: check digits, numbers that are never issued,
+-- words in the place of a password. They run only on what a rule has found.
 
 -- Luhn's sum over all digits: from the right every second one counts double, less 9 above 9.
 CREATE OR REPLACE FUNCTION _luhn(digits text) RETURNS boolean
@@ -30,13 +30,13 @@ BEGIN ATOMIC
     FROM translate(secret, '０１２３４５６７８９Ｘｘx ', '0123456789XXX') AS i (id);
 END;
 
--- Never given out: areas 000, 666 and 900 to 999, group 00, serial number 0000.
+-- Never issued: areas 000, 666 and 900 to 999, group 00, serial number 0000.
 CREATE OR REPLACE FUNCTION _is_us_ssn(secret text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN secret !~ '^(?:000|666|9)|^...-00|0000$';
 
--- What is assigned to "password" and is none: a word of a sentence or a schema, a placeholder, a
--- variable or call of a program, a path ($PWD). Two expressions, not six: see _refresh_redaction.
+-- Values assigned to "password" that are not one: a word of a sentence or a schema, a placeholder,
+-- a variable or call of a program, a path ($PWD). Two expressions, not six: see _refresh_redaction.
 CREATE OR REPLACE FUNCTION _is_secret_value(secret text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN length(secret) >= 4
@@ -57,7 +57,7 @@ CREATE OR REPLACE FUNCTION _is_secret_value(secret text) RETURNS boolean
             '|^(?:~|[.]{1,2})?/(?:$|home|Users|usr|etc|var|tmp|opt|run|root|mnt|srv|app|data|work|'
             'secrets)|^(?:~|[.]{1,2})/');
 
--- Behind Bearer or Basic: a long word with a digit, or user:password in base64, unlike "basic
+-- After Bearer or Basic: a long word with a digit, or user:password in base64, unlike "basic
 -- PostgreSQL" and "basic OAuth2.0".
 CREATE OR REPLACE FUNCTION _is_header(secret text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

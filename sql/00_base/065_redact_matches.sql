@@ -1,7 +1,7 @@
--- One rule on one text: what it matches, and what it proves to be a secret, is replaced.
--- The parts between the matches and the matches come from one scan each, so that the time grows
--- with the text alone. What is redacted already, [redacted:kind], is no text any more: what stands
--- before it and behind it is looked at by itself.
+-- Applies one rule to one text: a match that proves to be a secret is replaced. The matches and the
+-- parts between them come from one scan each, so that the time grows only with the text. Already
+-- redacted parts, [redacted:kind], are no longer text: what stands before and after them is looked
+-- at separately.
 
 -- The kind of a secret, or what the words before it call it.
 CREATE OR REPLACE FUNCTION _kind_of(kind text, words text) RETURNS text
@@ -12,13 +12,13 @@ BEGIN
     RETURN coalesce(kind, _named_kind(words), 'secret');
 END $$;
 
--- A number that is called a token counts them, as in max_token=4096.
+-- A number that is called a token counts tokens, as in max_token=4096.
 CREATE OR REPLACE FUNCTION _is_count(kind text, secret text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN kind = 'token' AND secret ~ '^[0-9]{1,7}$';
 
--- rule: two groups, what stays and what goes, or none, and all goes. kind NULL: it is called so in
--- what stays.
+-- rule: two groups, what stays and what is removed, or none, and all is removed. kind NULL: the
+-- part that stays names it.
 CREATE OR REPLACE FUNCTION _has_context(rule text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN left(rule, 1) = '(' AND substr(rule, 2, 1) <> '?'

@@ -1,9 +1,9 @@
--- Makes four functions of the enabled rows of redaction_rule: _has_sign, the look every text takes;
--- _redact_once, the rules for a text with a sign; _is_secret_key and _named_kind, for names.
--- Signs are regular expressions of their own, small and without groups: in one their states
--- multiply, and it takes 19 µs where they take 8 (LoCoMo turns of 150 characters). Rules without a
--- context are one expression a kind, and so on: a connection keeps 32 compiled expressions, and to
--- make all of these again takes 140 ms, of which the keys of 55 services take 110.
+-- Makes four functions from the enabled rows of redaction_rule: _has_sign, the check of every text;
+-- _redact_once, the rules for a text with a sign; _is_secret_key and _named_kind, for names. Signs
+-- are separate regular expressions, small and without groups: in a single one their states
+-- multiply, and it takes 19 µs instead of 8 (LoCoMo turns of 150 characters). Rules without a
+-- context are one expression per kind, and so on: a connection keeps 32 compiled expressions, and
+-- compiling all of these takes 140 ms, of which the keys of 55 services take 110.
 
 -- The expression of a rule: group 1 stays, group 2 is the secret; without groups, which is faster,
 -- all of it is.
@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION _rule(context text, pattern text, any_case boolean) R
         || CASE WHEN context = '' THEN pattern
                 ELSE '(' || context || ')(' || pattern || ')' END;
 
--- A pattern is refused when it is written, never when a memory is.
+-- A bad pattern is refused when it is written, never when a memory is.
 CREATE OR REPLACE FUNCTION _check_redaction_rule() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -58,8 +58,8 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- The condition on a text that it has the signs of a rule. For a sign that no ASCII text can have,
--- such a text is not searched: 16 µs for the names of secrets in Chinese, Japanese and Korean.
+-- The condition on a text that it has the signs of a rule. An ASCII text is not searched for a sign
+-- that it cannot have: 16 µs for the names of secrets in Chinese, Japanese and Korean.
 CREATE OR REPLACE FUNCTION _look(signs text[]) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -70,11 +70,11 @@ BEGIN ATOMIC
     FROM unnest(signs) WITH ORDINALITY AS s (sign, place);
 END;
 
--- The rules as they are searched. look: the condition on which a text can have a match.
--- What is called by a name is a secret in five forms: in quotes of either kind; behind "=" or on a
--- command line; behind ":" or "is", with a digit or a sign; behind ":", to the end of the line.
--- Where a name occurs a look for all forms comes first: names occur often, values seldom. Names
--- that no ASCII text has are expressions of their own, which such a text never meets.
+-- The rules as they are searched. look: the condition under which a text can have a match. A value
+-- with a name is a secret in five forms: in quotes of either kind; after "=" or on a command line;
+-- after ":" or "is", with a digit or a sign; after ":", to the end of the line. If a name occurs, a
+-- check for all forms comes first: names are frequent, values rare. Names that no ASCII text has
+-- are separate expressions, which such a text never meets.
 CREATE OR REPLACE FUNCTION _compiled_rules()
     RETURNS TABLE (look text, rule text, kind text, proof text)
     LANGUAGE plpgsql STABLE
@@ -137,7 +137,7 @@ CREATE OR REPLACE FUNCTION _refresh_redaction() RETURNS void
     SET search_path FROM CURRENT
 AS $compile$
 BEGIN
-    -- Two who write rules at once: the second sees those of the first.
+    -- If two connections write rules at once, the second sees those of the first.
     PERFORM pg_advisory_xact_lock(hashtextextended('memoir._compile_redaction', 0));
     BEGIN
         PERFORM c.rule FROM _compiled_rules() AS c WHERE '' ~ c.rule;

@@ -1,6 +1,6 @@
--- What must never be stored, taken out of a text: a look for signs, and only where there is one the
--- rules, until none of them finds anything. So that what is stored has no match of a rule, and to
--- redact it again changes nothing.
+-- Takes out of a text what must never be stored. It looks for signs, and only if there is one does
+-- it apply the rules, until none of them finds anything. So stored text has no match of a rule, and
+-- redacting it again changes nothing.
 CREATE OR REPLACE FUNCTION _redact_signed(content text) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT
@@ -20,8 +20,8 @@ CREATE OR REPLACE FUNCTION _redact(content text) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE WHEN _has_sign(content) THEN _redact_signed(content) ELSE content END;
 
--- The beginning of a text for a log, at a bounded cost. A secret that the cut at 2,000 characters
--- halves would not be known: the 300 before it are not shown, where so much was redacted.
+-- The beginning of a text for a log, at a bounded cost. A secret cut in half at 2,000 characters
+-- would not be recognised: the 300 before the cut are left out, if so much was redacted.
 CREATE OR REPLACE FUNCTION _redact_cut(content text, most int) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC

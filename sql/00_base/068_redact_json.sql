@@ -1,7 +1,6 @@
--- What must never be stored, taken out of a JSON document: out of its strings, keys and numbers at
--- any depth, and everything under a key that names a secret (password, api_key, 密码).
--- It goes through the document as text, one string, number or bracket after the other: once, and as
--- deep as it may be.
+-- Takes out of a JSON document what must never be stored: from its strings, keys and numbers at any
+-- depth, and everything under a key that names a secret (password, api_key, 密码). It reads the
+-- document as text, one string, number or bracket after the other: once, and at any depth.
 CREATE OR REPLACE FUNCTION _redact_tokens(document text) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -12,7 +11,7 @@ DECLARE
     redacted text;
     parts text[] := '{}';
     depth int := 0;
-    -- What names the value that comes, and how deep its key is: a value may be a list or an object.
+    -- What names the next value, and how deep its key is: a value may be a list or an object.
     kind text;
     kind_depth int;
 BEGIN
@@ -53,8 +52,8 @@ BEGIN
     RETURN array_to_string(parts, '');
 END $$;
 
--- Signs are looked for in the document as it is written, and where it has escapes, which may hide
--- one, in the strings themselves.
+-- Signs are looked for in the document as it is written. If it has escapes, which may hide one,
+-- they are looked for in the strings themselves.
 CREATE OR REPLACE FUNCTION _redact_json(value jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -65,7 +64,7 @@ BEGIN
     IF _has_sign(document) THEN
         RETURN _redact_tokens(document);
     END IF;
-    -- By itself, since a condition with a subquery takes 35 µs.
+    -- Separately, since a condition with a subquery takes 35 µs.
     IF strpos(document, '\') > 0 THEN
         IF document ~ '\\[^"]*":'
            OR EXISTS (SELECT FROM jsonb_path_query(value, 'strict $.**') AS s (item)

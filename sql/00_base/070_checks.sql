@@ -1,7 +1,7 @@
--- Checks of arguments that several public functions share, each with the error a caller can act on.
--- They run before any row is written, so bad input changes nothing. A check returns what it was
--- given, and is an expression that becomes part of its statement; only what it refuses takes a call
--- (volatile, so that no planner makes it in advance).
+-- Checks of arguments that several public functions share, each with an error a caller can act on.
+-- They run before any row is written, so bad input changes nothing. A check returns its argument,
+-- and is an expression that becomes part of its statement; only a refusal takes a call (volatile,
+-- so that no planner makes it in advance).
 CREATE OR REPLACE FUNCTION _check_kind(kind text) RETURNS kind
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -26,7 +26,7 @@ BEGIN
     RETURN found_kind;
 END $$;
 
--- Whether a text has a character that is seen: not one of no width, a sign of direction, a tag.
+-- Whether a text has a visible character: not only zero-width ones, signs of direction and tags.
 CREATE OR REPLACE FUNCTION _is_visible(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN content ~ '[^[:space:][:cntrl:]\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f'
@@ -76,7 +76,7 @@ CREATE OR REPLACE FUNCTION _check_time(at timestamptz, what text) RETURNS timest
     RETURN CASE WHEN at < '1970-01-01 00:00:00+00' OR at > now() + interval '1 day'
                 THEN _refuse_time(at, what) ELSE at END;
 
--- A time to look from: what changes nothing may look ahead, a hundred years.
+-- A time to look from: a call that changes nothing may look ahead, up to a hundred years.
 CREATE OR REPLACE FUNCTION _check_moment(at timestamptz) RETURNS timestamptz
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -99,7 +99,7 @@ BEGIN
         USING ERRCODE = 'ME008', HINT = 'Pass a number from 0 to 1.';
 END $$;
 
--- A share too small to tell from 0 is 0: multiplied it would be an underflow error.
+-- A share too small to tell from 0 is 0: multiplying it would raise an underflow error.
 CREATE OR REPLACE FUNCTION _check_share(value float8, what text) RETURNS float8
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN NOT value BETWEEN 0 AND 1 THEN _refuse_share(value, what)
@@ -129,7 +129,7 @@ BEGIN
         USING ERRCODE = 'ME008', HINT = hint;
 END $$;
 
--- Who or what made a memory or changed one: a name, as that of a user is.
+-- Who or what made or changed a memory: a name, like that of a user.
 CREATE OR REPLACE FUNCTION _check_author(author text) RETURNS text
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN length(author) > 200
@@ -137,7 +137,7 @@ CREATE OR REPLACE FUNCTION _check_author(author text) RETURNS text
                                   'It names who or what did it, such as user or agent.')
                 ELSE author END;
 
--- Who said it: a name, too, whose words are features of what was said.
+-- Who said it: also a name, whose words are features of what was said.
 CREATE OR REPLACE FUNCTION _check_speaker(speaker text) RETURNS text
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN length(speaker) > 200

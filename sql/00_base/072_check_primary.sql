@@ -1,5 +1,6 @@
 -- What reads or writes the logs of recalls and tools does not work on a standby: they are unlogged.
--- It says so as every write does there, and not that an unlogged relation cannot be accessed.
+-- The error is the one that every write raises there, not that an unlogged relation cannot be
+-- accessed.
 CREATE OR REPLACE FUNCTION _check_primary(what text) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

@@ -1,6 +1,6 @@
--- Whether an error says that the server could not (a deadlock, a full disk, a shutdown), not that
--- what it was given is wrong. Who records what is wrong with a job or a row lets it through:
--- nothing is done then, no attempt is counted, and the next call does it.
+-- Whether an error means that the server could not do it (a deadlock, a full disk, a shutdown), not
+-- that the input is wrong. Code that records errors of a job or a row lets it through: nothing is
+-- done then, no attempt is counted, and the next call does it.
 CREATE OR REPLACE FUNCTION _is_of_server(code text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN left(code, 2) IN ('40', '53', '57', '58', 'XX');

@@ -1,6 +1,6 @@
--- That a memory is there and this user's, whatever its status: for every call that names one.
--- A memory of another user is said to be missing like any other: ids tell nothing. No plan may read
--- the table: one made while it was small would, for as long as the connection lasts.
+-- Checks that a memory exists and is this user's, whatever its status: for every call that names
+-- one. Another user's memory is reported as missing, so ids tell nothing. No plan may read the
+-- table: one made while it was small would, as long as the connection lasts.
 CREATE OR REPLACE FUNCTION _check_memory(user_id text, memory_id bigint) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -17,9 +17,9 @@ BEGIN
     END IF;
 END $$;
 
--- The same where something is to hang on the memory: held, it stays until this transaction ends.
--- The user's lock keeps purge() away, not an application that deletes a row of its own and with it
--- the memory (attach_source, on_delete => 'purge').
+-- The same for a memory that something will refer to: locked, it stays until this transaction ends.
+-- The user's lock keeps purge() away, but not an application that deletes a row of its own and with
+-- it the memory (attach_source, on_delete => 'purge').
 CREATE OR REPLACE FUNCTION _hold_memory(user_id text, memory_id bigint) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off

@@ -1,7 +1,7 @@
--- Where a list goes on: which list, the value it is sorted by, and the id that decides among equals
--- (keyset paging). Rows added meanwhile neither repeat nor hide others, as they do with OFFSET. For
--- callers it is a text to pass back; nothing in it needs escaping in a URL. All digits of the value
--- are in it, whatever extra_float_digits the caller has: with one less, a page repeats rows.
+-- Where a list goes on: which list, the value it is sorted by, and the id that decides between
+-- equals (keyset paging). Rows added meanwhile neither repeat nor hide others, as they do with
+-- OFFSET. Callers pass it back as a text; nothing in it needs escaping in a URL. It has all digits
+-- of the value, whatever extra_float_digits the caller has: with one less, a page repeats rows.
 CREATE OR REPLACE FUNCTION _cursor(list text, key float8, id bigint) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET extra_float_digits = 1
@@ -20,7 +20,7 @@ BEGIN
         key := part[2];
         id := part[3];
     END IF;
-    -- No time is this far away, and a number that is none is not below it either.
+    -- No time is this far away, and a value that is not a number is not below it either.
     IF after IS NOT NULL AND (abs(key) < 1e17) IS NOT TRUE THEN
         RAISE EXCEPTION '"%" is not a place in this list', left(after, 100)
             USING ERRCODE = 'ME008',

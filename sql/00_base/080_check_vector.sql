@@ -1,6 +1,5 @@
--- Whether a vector fits the model that filled this database.
--- The first vector decides the number of dimensions; after that another number is an error, never
--- a silent zero.
+-- Whether a vector fits the model that filled this database. The first vector decides the number of
+-- dimensions; after that a different number is an error, never a silent zero.
 CREATE OR REPLACE FUNCTION _refuse_vector(embedding halfvec, dimensions int) RETURNS halfvec
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -1,5 +1,5 @@
--- Keeps embedding_model.text_limit and its siblings: what a write asks of table setting, beside the
--- model. A write reads one row; looking up three settings takes 20 µs of a write's 400.
+-- Keeps embedding_model.text_limit and its siblings: what a write needs from table setting, next to
+-- the model. A write reads one row; looking up three settings takes 20 µs of a write's 400.
 CREATE OR REPLACE FUNCTION _refresh_settings() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -16,7 +16,7 @@ BEGIN
     INTO compiled
     FROM setting AS s
     WHERE s.name IN ('text_limit', 'line_length', 'brief_length', 'notify', 'consolidate');
-    -- Even an update of no row makes the constants of writes anew, and all plans with them.
+    -- Even an update of no row rebuilds the constants of writes, and with them all plans.
     stale := ARRAY(SELECT m.model_id FROM embedding_model AS m
                    WHERE (m.text_limit, m.line_length, m.brief_length) IS DISTINCT FROM
                          (compiled.text_limit, compiled.line_length, compiled.brief_length));

@@ -1,8 +1,8 @@
--- Makes functions of what a write asks of tables kind and embedding_model. As a constant of its
--- plan it costs a statement nothing, where reading the two rows takes 30 of the 350 µs of a row of
--- an attached table. A change of a row makes them anew, and with them every plan they are part of,
--- as the redaction rules do (066_compile_redaction). memoir_admin writes the two tables, too, and
--- may not replace a function: the trigger has its owner's rights, is given nothing and does this.
+-- Makes functions of what a write needs from tables kind and embedding_model. As a constant of its
+-- plan it costs a statement nothing, while reading the two rows takes 30 of the 350 µs of a row of
+-- an attached table. A change of a row rebuilds them, and with them every plan that uses them, as
+-- the redaction rules do (066_compile_redaction). memoir_admin also writes the two tables, and may
+-- not replace a function: the trigger has its owner's rights, takes no input and only does this.
 CREATE OR REPLACE FUNCTION _refresh_constants() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET extra_float_digits = 1
@@ -10,7 +10,7 @@ AS $compile$
 DECLARE
     constant record;
 BEGIN
-    -- Two who change a row at once: the second sees that of the first.
+    -- If two connections change a row at once, the second sees the change of the first.
     PERFORM pg_advisory_xact_lock(hashtextextended('memoir._refresh_constants', 0));
     FOR constant IN
         SELECT format('%I(kind_id int)', v.name) AS signature, v.type,
