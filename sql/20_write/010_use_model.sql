@@ -1,6 +1,6 @@
 -- Names the embedding model of this database, once; another follows it by add_model() and
--- switch_model(). Vectors of two models do not compare; a client with another model is told so
--- before it writes or asks.
+-- switch_model(). Vectors of two models cannot be compared; a client with a different model is told
+-- so before it writes or asks.
 CREATE OR REPLACE FUNCTION _check_model(name text, dimensions int, asked text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
@@ -15,7 +15,7 @@ BEGIN
     END IF;
 END $$;
 
--- Agents and workers do not name the model: a wrong name would stop the recall of everybody.
+-- Agents and workers may not name the model: a wrong name would stop everybody's recall.
 CREATE OR REPLACE FUNCTION _check_may_name(name text, dimensions int) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -55,7 +55,7 @@ BEGIN
     RETURN found_model;
 END $$;
 
--- A model by its name, unless drop_model() has begun with it.
+-- A model by its name, unless drop_model() has started on it.
 CREATE OR REPLACE FUNCTION _lasting_model(name text) RETURNS embedding_model
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -134,7 +134,8 @@ BEGIN
     IF embedding IS NOT NULL AND current.dimensions IS NULL THEN
         PERFORM _check_vector(embedding, vector_dims(embedding));
         PERFORM _check_may_name(current.name, vector_dims(embedding));
-        -- Two first vectors at once: the row lock lets one decide, the other is checked by it.
+        -- Two first vectors at once: the row lock lets one decide, and the other is checked against
+        -- it.
         SELECT m.* INTO STRICT current FROM embedding_model AS m WHERE m.active FOR UPDATE;
         UPDATE embedding_model AS m SET dimensions = vector_dims(embedding)
         WHERE m.model_id = current.model_id AND m.dimensions IS NULL

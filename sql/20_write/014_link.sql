@@ -1,5 +1,5 @@
--- Relations that a decision leaves, pair by pair; those that are there already stay as they are.
--- What lacks a side, or is on both, is left out: not every memory of a slot has a neighbour.
+-- Relations that a decision makes, pair by pair; existing ones stay as they are. A pair that lacks
+-- a side, or has the same on both, is left out: not every memory of a slot has a neighbour.
 -- change_ids go with the pairs: relation.change_id.
 CREATE OR REPLACE FUNCTION _link(
     user_id text, from_ids bigint[], to_ids bigint[], type text, strength float8,

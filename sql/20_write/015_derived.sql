@@ -1,8 +1,8 @@
--- What the traces of memories know of their sources (relation derived_from): that there are any,
--- and their place. A memory made from turns of one session stands beside the first of them and
+-- What the traces of memories know of their sources (relation derived_from): that they have some,
+-- and their place. A memory made from turns of one session stands next to the first of them and
 -- gains from the same neighbours: 2.3 points of evidence at 800 tokens of 5 LoCoMo conversations
 -- with the facts drawn from them. A turn keeps its own place. Rows are locked in the order of their
--- ids first: two batches never wait for each other.
+-- ids first, so that two batches never wait for each other.
 CREATE OR REPLACE FUNCTION _mark_derived(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -50,7 +50,7 @@ BEGIN
       AND (t.derived, t.session, t.position) <> (s.derived, s.session, s.position);
 END $$;
 
--- The change that gave a memory the text it has; NULL: it has the text it was added with.
+-- The change that gave a memory its text; NULL: it has the text it was added with.
 CREATE OR REPLACE FUNCTION _change_of_text(user_id text, memory_id bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -70,7 +70,7 @@ BEGIN
         ORDER BY r.memory_id DESC, r.revision_id DESC LIMIT 1);
 END $$;
 
--- Says that memories were made from others; the arrays go side by side. change_ids: the changes
+-- Records that memories were made from others; the arrays run in parallel. change_ids: the changes
 -- that gave them the texts that were made.
 CREATE OR REPLACE FUNCTION _derive(
     user_id text, from_ids bigint[], to_ids bigint[], change_ids bigint[] DEFAULT NULL)

@@ -1,9 +1,9 @@
 -- Read your writes, on a replica: written_at() after a commit on the primary gives a token, and
--- wait_for() with it on the replica says when a read there sees what was written.
+-- wait_for() with it on the replica tells when a read there sees what was written.
 
--- The end of the last record before a position of the log. Where that record ends with its page,
--- the server names the place behind the header of the next page, which a replica reaches only with
--- the record after it: on a primary at rest in up to 15 s. About one record in 1,000 ends so.
+-- The end of the last record before a position of the log. If that record ends with its page, the
+-- server names the place after the header of the next page, which a replica reaches only with the
+-- next record: on an idle primary in up to 15 s. About one record in 1,000 ends so.
 CREATE OR REPLACE FUNCTION _record_end(place pg_lsn) RETURNS pg_lsn
     LANGUAGE sql STABLE
     RETURN place - CASE

@@ -1,8 +1,8 @@
--- Waits on a replica until it has what a token of written_at() speaks of. It is one statement and
--- keeps its snapshot to the end: where the primary removes versions of rows that the snapshot may
--- see, the replica waits for this call before it goes on. With one row updated all the time 20 of
--- 20 calls timed out; none did with hot_standby_feedback = on, nor by asking again and again with
--- timeout 0, which is what the client does.
+-- Waits on a replica until it has everything up to a token of written_at(). It is one statement and
+-- keeps its snapshot to the end: if the primary removes row versions that the snapshot may see, the
+-- replica waits for this call before it goes on. With one row updated all the time 20 of 20 calls
+-- timed out; none did with hot_standby_feedback = on, nor with repeated calls with timeout 0, which
+-- is what the client does.
 CREATE OR REPLACE FUNCTION wait_for(lsn pg_lsn, timeout interval DEFAULT '1 s') RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -21,7 +21,7 @@ BEGIN
     END IF;
     deadline := clock_timestamp() + timeout;
     LOOP
-        -- Asked each time: the replica may become the primary.
+        -- Checked each time: the replica may become the primary.
         IF NOT pg_is_in_recovery() THEN
             RETURN lsn <= pg_current_wal_insert_lsn();
         END IF;

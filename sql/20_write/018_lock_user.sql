@@ -1,11 +1,11 @@
--- What every change of stored memories begins with: the user's profile row, locked until the end of
--- the transaction. Two changes of one user never wait for each other crosswise, and what one
--- decides by is what the other left. A row, not a key: it works on a cluster, too.
--- A write that only adds memories does not take it. Who takes it does so before all he writes:
--- with it he may wait for those who only add, and they must not wait for him. A user whose first
--- memory is not committed yet has no row to lock: then it is waited for that transaction.
--- A transaction that sees what was there when it began would not see what the other left: it writes
--- the row, which ends the next such one with 40001 where a lock would not.
+-- Every change of stored memories begins with this: the user's profile row is locked until the end
+-- of the transaction. Two changes of one user cannot deadlock, and each decides by what the other
+-- left. A row, not an advisory key: it also works on a cluster. A write that only adds memories
+-- does not take it. Others take it before all their writes: while they hold it they may wait for
+-- those who only add, who must not wait for them. A user whose first memory is not committed yet
+-- has no row to lock: then it waits for that transaction. A transaction that sees the state of its
+-- beginning would not see what the other left: it writes the row, which ends the next such one with
+-- 40001 where a lock would not.
 CREATE OR REPLACE FUNCTION _lock_user(user_id text) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -23,9 +23,8 @@ BEGIN
     END IF;
 END $$;
 
--- The profile of a user with his first memory; true, so that it can be a condition. Where another
--- transaction is just making it, which may be one of the application's, this one does not wait for
--- that to end.
+-- The profile of a user with a first memory; true, so that it can be a condition. If another
+-- transaction is making it, which may be one of the application's, this does not wait for its end.
 CREATE OR REPLACE FUNCTION _make_profile(user_id text) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -37,7 +36,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- The lock, if nobody has it: for those who must not wait. The row is there already.
+-- The lock, if it is free: for callers that must not wait. The row already exists.
 CREATE OR REPLACE FUNCTION _try_lock_user(user_id text) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -1,6 +1,6 @@
--- Whether the user wants this to be remembered, and used, at all: not with memory switched off, nor
--- in a temporary session (D4 4.4). Every write and every recall asks: a probe by primary key, and a
--- second one where there is a session.
+-- Whether the user allows this to be remembered, and used, at all: not with memory switched off,
+-- nor in a temporary session (D4 4.4). Every write and every recall asks: one lookup by primary
+-- key, and a second one if there is a session.
 CREATE OR REPLACE FUNCTION _writing_refused(user_id text, session_id text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

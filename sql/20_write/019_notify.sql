@@ -1,8 +1,8 @@
--- Says on channel memoir what a write did to memories, when the transaction commits (SPEC 8).
--- At most 100 ids a message: with a user_id of 200 characters that is 3.6 kB of the 8 kB a payload
--- may have. PostgreSQL lets one transaction at a time commit with a notification: 16 writers store
--- 600 memories/s instead of 1,300 (1,000 instead of 1,750 with synchronous_commit off), one alone
--- pays 50 µs of 800. Who needs more sets setting notify to false and polls view outbox.
+-- Tells channel memoir what a write did to memories, when the transaction commits (SPEC 8). At most
+-- 100 ids per message: with a user_id of 200 characters that is 3.6 kB of the 8 kB a payload may
+-- have. PostgreSQL commits only one transaction with a notification at a time: 16 writers store 600
+-- memories/s instead of 1,300 (1,000 instead of 1,750 with synchronous_commit off), one alone pays
+-- 50 µs of 800. To get more, set setting notify to false and poll view outbox.
 CREATE OR REPLACE FUNCTION _announce(user_id text, event text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -15,7 +15,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- The same for who has not read the row of the model yet.
+-- The same for callers that have not read the row of the model yet.
 CREATE OR REPLACE FUNCTION _notify(user_id text, event text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

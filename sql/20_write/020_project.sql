@@ -1,6 +1,6 @@
--- Writes the recall projection (trace) of memories: everything recall would otherwise work out at
--- question time. An index entry may hold 2,704 bytes; a row that would not fit is marked wide and
--- read from the table instead.
+-- Writes the recall projection (trace) of memories: everything that recall would otherwise compute
+-- for each question. An index entry may hold 2,704 bytes; a row that would not fit is marked wide
+-- and read from the table instead.
 CREATE OR REPLACE FUNCTION _fills_entry(
     dimensions int, term_count int, line text, user_id text)
     RETURNS boolean
@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _fills_entry(coalesce(vector_dims(embedding), 0), term_count, line, user_id);
 
--- The shorter line for when the line does not fit: the summary, or the beginning of a long text.
+-- The shorter line, used when the line does not fit: the summary, or the beginning of a long text.
 CREATE OR REPLACE FUNCTION _brief(
     content text, summary text, line text, line_length int, brief_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -21,8 +21,8 @@ CREATE OR REPLACE FUNCTION _brief(
                     CASE WHEN length(line) > 2 * brief_length
                          THEN _line(content, brief_length) END);
 
--- The same and its cost, where a shorter line is due. Calls, because few memories need them and the
--- expressions would be set up by every statement that stores one: a twentieth of what it takes.
+-- The same and its cost, if a shorter line is needed. Calls, because few memories need them, and
+-- every statement that stores one would set the expressions up: a twentieth of its time.
 CREATE OR REPLACE FUNCTION _brief_of(content text, summary text, line text) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT
@@ -39,14 +39,14 @@ BEGIN
     RETURN _cost_of_line(brief);
 END $$;
 
--- The names by which a memory is found: of who speaks, what it is about, and what it mentions.
+-- The names by which a memory is found: its speaker, its subject, and what it mentions.
 CREATE OR REPLACE FUNCTION _names(speaker text, subject text, mentioned text) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN concat_ws(' ', speaker, subject, mentioned);
 
 -- The memories are new: they have no relations and mention nothing. model: the row of
--- embedding_model whose vectors they come with; beside another, which is to follow it or was before
--- it, they are without.
+-- embedding_model whose vectors they come with. In another model, its successor or predecessor,
+-- they have none.
 CREATE OR REPLACE FUNCTION _project(user_id text, model embedding_model, made new_memory[])
     RETURNS void
     LANGUAGE plpgsql
@@ -91,11 +91,11 @@ BEGIN
 END $$;
 
 -- Gives traces their vectors, in the order of their ids; only those without one unless overwrite.
--- text_hashes: of the texts they were made of (_text_hash). Where a text is another by now, which
--- is known once the traces are locked, its vector is dropped. This waits for nobody: a trace that
--- an open transaction is changing is left for the next time, or a worker would stand still, or end
--- in a deadlock, beside any application that takes its time. Memories that fill no slot and are no
--- turns are noted in table uncompared, to be compared by their new vectors.
+-- text_hashes: of the texts they were made from (_text_hash). If a text has changed, which is known
+-- once the traces are locked, its vector is dropped. This waits for nobody: a trace that an open
+-- transaction is changing is left for the next time; otherwise a worker would stand still, or end
+-- in a deadlock, next to any slow application. Memories that fill no slot and are no turns are
+-- noted in table uncompared, to be compared by their new vectors.
 CREATE OR REPLACE FUNCTION _store_vectors(
     user_id text, model smallint, memory_ids bigint[], embeddings halfvec[], overwrite boolean,
     text_hashes bigint[] DEFAULT NULL)

@@ -1,6 +1,6 @@
--- A memory as it will be stored: every value checked, what was left out filled in, with its hash
--- and its id. One expression, which becomes part of the statement that calls it: remember() makes
--- one memory of it, remember_many() a thousand.
+-- A memory as it will be stored: every value checked, missing ones filled in, with its hash and its
+-- id. One expression, which becomes part of the calling statement: remember() makes one memory of
+-- it, remember_many() a thousand.
 CREATE OR REPLACE FUNCTION _content_hash(
     kind text, subject text, session_id text, turn int, content text) RETURNS bytea
     LANGUAGE sql STABLE PARALLEL SAFE

@@ -1,12 +1,12 @@
 -- The one way in which a stored memory changes: its values, what recall reads of it, and a revision
--- with the values before, together. Whoever calls holds _lock_user, but for the rows of attached
--- tables: there the application's own transaction calls, which must not keep a user's other
--- changes waiting, so every memory is locked by itself, too.
--- Rows are asked for so that one plan is left, with statistics or without. What is only read is
--- fetched by key, behind OFFSET 0. What is locked or changed has its ids in a range as well: where
--- most users have a few rows, PostgreSQL 16 takes "= ANY" for a filter of all that a user has. So
--- the arrays of ids go in their order. What is changed is changed 25 at a time: the planner, which
--- takes an array for ten entries, has each row compared with each of them; of 4,000 a minute long.
+-- with the old values, together. The caller holds _lock_user, except for the rows of attached
+-- tables: the application's own transaction changes those and must not keep a user's other changes
+-- waiting. So every memory is locked by itself, too. Rows are selected so that there is one plan,
+-- with statistics or without. Rows that are only read are fetched by key, behind OFFSET 0. For rows
+-- to lock or change the ids also form a range: if most users have few rows, PostgreSQL 16 takes "=
+-- ANY" for a filter of all that a user has. So the arrays of ids are sorted. Rows are changed 25 at
+-- a time: the planner, which assumes ten entries in an array, has each row compared with each of
+-- them; for 4,000 that took a minute.
 
 -- The names of the entities a memory mentions.
 CREATE OR REPLACE FUNCTION _mentioned(user_id text, memory_id bigint) RETURNS text
@@ -25,8 +25,8 @@ BEGIN
         WHERE o.user_id = _mentioned.user_id AND o.memory_id = _mentioned.memory_id);
 END $$;
 
--- The traces of memories whose text or names are others now, with all that is made from them.
--- memory_ids: in their order.
+-- The traces of memories whose text or names have changed, with all that is made from them.
+-- memory_ids: sorted.
 CREATE OR REPLACE FUNCTION _reproject(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -63,8 +63,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- The keywords of memories whose text is another now; what the user tagged stays. memory_ids: in
--- their order.
+-- The keywords of memories whose text has changed; the user's tags stay. memory_ids: sorted.
 CREATE OR REPLACE FUNCTION _find_keywords(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -84,9 +83,9 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
--- A memory may become active, or get another text or time, only where no other stands in its way:
--- one with the same text, or one of its slot that is active, too, or true at the same time. Each of
--- the three is looked for by an index of its own: memory_content, memory_subject, memory_slot.
+-- A memory may become active, or get another text or time, only if no other conflicts with it: one
+-- with the same text, or one of its slot that is also active, or true at the same time. Each of the
+-- three is looked up in an index of its own: memory_content, memory_subject, memory_slot.
 CREATE OR REPLACE FUNCTION _check_free(user_id text, changed memory[]) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -113,7 +112,7 @@ BEGIN
           AND m.source IS NULL AND c.source IS NULL
           AND m.status IN ('active', 'superseded') AND c.status IN ('active', 'superseded')
           AND tstzrange(m.valid_from, m.valid_until) && tstzrange(c.valid_from, c.valid_until)
-          -- No two overlap so far: what began before the last one before this is over.
+          -- So far no two overlap: what began before the last one before this has ended.
           AND m.valid_from >= coalesce((
               SELECT max(h.valid_from) FROM memory AS h
               WHERE h.user_id = _check_free.user_id AND h.memory_id <> ALL (ids)
@@ -142,7 +141,7 @@ BEGIN
     END IF;
 END $$;
 
--- The vector of a trace after a change. That of a model that is not in use goes when the text
+-- The vector of a trace after a change. That of a model that is not in use is removed when the text
 -- changes: given is by the model in use.
 CREATE OR REPLACE FUNCTION _changed_vector(
     stored halfvec, in_use boolean, old jsonb, given halfvec) RETURNS halfvec
@@ -152,8 +151,8 @@ CREATE OR REPLACE FUNCTION _changed_vector(
                 ELSE stored END;
 
 -- Shows changed memories to recall: their traces, what is made from a text, the profile. olds: the
--- values before; embeddings: the new ones of those whose old values have one, by the model. A
--- vector that comes to a trace may fit no index entry: wide goes with it, in the same statement.
+-- old values; embeddings: the new ones of those whose old values have one, by the model. A new
+-- vector may make a trace too large for an index entry: wide is set in the same statement.
 CREATE OR REPLACE FUNCTION _show_changes(
     user_id text, model smallint, memory_ids bigint[], olds jsonb[], embeddings halfvec[])
     RETURNS void
@@ -205,7 +204,7 @@ BEGIN
     END IF;
 END $$;
 
--- What listeners are told of a change; old_status NULL: it is the same still.
+-- What listeners are told of a change; old_status NULL: it has not changed.
 CREATE OR REPLACE FUNCTION _event_of(status text, old_status text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN old_status IS NULL THEN 'updated'
@@ -214,10 +213,10 @@ CREATE OR REPLACE FUNCTION _event_of(status text, old_status text) RETURNS text
                 WHEN old_status = 'pending' THEN 'updated'
                 ELSE 'restored' END;
 
--- Sets values of memories (an object of columns for each) and writes their revisions; what has the
--- values already is left alone. embedding stands for that of the trace: a new text that comes
--- without one has none. change_id NULL: every memory is a change of its own. Returns the ids of
--- those that changed.
+-- Sets values of memories (an object of columns for each) and writes their revisions; a memory that
+-- already has the values is left alone. embedding stands for that of the trace: a new text without
+-- one has none. change_id NULL: every memory is a change of its own. Returns the ids of those that
+-- changed.
 CREATE OR REPLACE FUNCTION _revise(
     user_id text, memory_ids bigint[], new_values jsonb[], action text, author text, reason text,
     run_id bigint, change_id bigint, undoes bigint DEFAULT NULL) RETURNS bigint[]

@@ -1,11 +1,11 @@
 -- The rule that decides about a near-duplicate without a model: it never drops a word that is not
--- in the memory kept. What contains the other is the memory; where only one of them negates, they
+-- in the memory kept. The one that contains the other is kept; if only one of them negates, they
 -- contradict each other and both stay.
 
--- The words of a text in their order, each between spaces, every Chinese character one of them.
--- Signs that say something are words or parts of them: A+ is not A-, C not C++, -5 not 5, < not >.
--- A hyphen says something before a number and at the end of a word, a # after one (C#), and what
--- joins numbers makes one of them: 10 is not 10:30, nor 1.1 part of 1.1.5.
+-- The words of a text in their order, each between spaces, with every Chinese character as one.
+-- Signs with a meaning are words or parts of them: A+ is not A-, C not C++, -5 not 5, < not >. A
+-- hyphen has one before a number and at the end of a word, a # after one (C#), and what joins
+-- numbers makes them one: 10 is not 10:30, nor 1.1 part of 1.1.5.
 CREATE OR REPLACE FUNCTION _word_sequence(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ' ' || btrim(regexp_replace(regexp_replace(regexp_replace(
@@ -25,8 +25,8 @@ CREATE OR REPLACE FUNCTION _negates(word_sequence text) RETURNS boolean
         'former(ly)?|dislikes?|hates?|不|没|沒|無|无|别|別|勿|非|未|停|禁|讨 厌|討 厭|'
         'な (い|く|か っ)|ま せ ん|ず に|嫌 い|않|안|없|못|아 니|싫) ');
 
--- What to do with a new text beside one that is stored: NOOP, UPDATE of the stored one, or ADD with
--- a relation.
+-- What to do with a new text given a stored one: NOOP, UPDATE of the stored one, or ADD with a
+-- relation.
 CREATE OR REPLACE FUNCTION _decide(stored text, given text, OUT action text, OUT relation text)
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT

@@ -1,10 +1,10 @@
--- Slots: the memories of one kind and subject follow each other in time, one of them is active
+-- Slots: the memories of one kind and subject follow each other in time, and one of them is active
 -- (D4 5.8). Each new one ends the one before it and ends itself where the next begins, so that a
--- fact that arrives late finds its place. Times are exclusive at the end; of two that begin at the
--- same moment the later one begins a microsecond later. Whoever calls holds _lock_user.
+-- fact that arrives late finds its place. End times are exclusive; if two begin at the same moment,
+-- the later one begins a microsecond later. The caller holds _lock_user.
 
--- The place of a memory in its slot. after_id: the one that follows, so that this is history
--- already; retired_at: from when on that was known, and so.
+-- The place of a memory in its slot. after_id: the one that follows, so that this is already
+-- history; retired_at: since when that was known.
 CREATE OR REPLACE FUNCTION _place(
     user_id text, kind text, subject text, created_at timestamptz,
     INOUT valid_from timestamptz, INOUT valid_until timestamptz, OUT status text,
@@ -25,7 +25,7 @@ BEGIN
         ORDER BY m.valid_from DESC LIMIT 1;
         before_id := following.memory_id;
         EXIT WHEN following.valid_from IS DISTINCT FROM valid_from;
-        -- Behind those of this moment, at once: a batch may have a thousand of them.
+        -- After those of this moment, in one step: a batch may have a thousand of them.
         valid_from := (
             SELECT r.valid_from + interval '1 microsecond'
             FROM (SELECT m.valid_from, lead(m.valid_from) OVER (ORDER BY m.valid_from) AS next
@@ -52,8 +52,8 @@ BEGIN
     END IF;
 END $$;
 
--- Ends a memory where another begins; that is known from known_at on, and true from ends_at on.
--- What made way already was known until then, however early its end is put since.
+-- Ends a memory where another begins; that is known from known_at on, and true from ends_at on. A
+-- memory that had already made way was known until then, however early its end is put since.
 CREATE OR REPLACE FUNCTION _end_at(
     user_id text, memory_id bigint, ends_at timestamptz, known_at timestamptz, author text,
     reason text, run_id bigint, change_id bigint) RETURNS boolean

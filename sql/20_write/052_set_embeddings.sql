@@ -1,6 +1,6 @@
--- Gives many memories of a user their vectors, from whoever made them: a backfill.
--- A vector of a text that was changed while the model worked on it is left out: the memory goes on
--- waiting for that of its new text.
+-- Gives many memories of a user their vectors, from whoever made them: a backfill. The vector of a
+-- text that was changed while the model worked on it is left out: the memory still waits for the
+-- vector of its new text.
 CREATE OR REPLACE FUNCTION set_embeddings(
     memory_ids bigint[], embeddings halfvec[], user_id text DEFAULT NULL,
     text_hashes bigint[] DEFAULT NULL, model text DEFAULT NULL)

@@ -1,6 +1,6 @@
--- Adds an embedding model beside the one in use, to go over to it. From now on every new memory has
--- a trace for it, too, still without a vector; fill_model() makes those of the memories there are.
--- Recall reads the model in use alone, so nothing it says changes.
+-- Adds an embedding model beside the one in use, to switch to it. From now on every new memory also
+-- has a trace for it, still without a vector; fill_model() makes those of existing memories. Recall
+-- reads only the model in use, so its answers do not change.
 CREATE OR REPLACE FUNCTION add_model(name text, dimensions int) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -1,7 +1,7 @@
--- Makes the traces of a model for memories that were there before it was added, or all that recall
--- will read but the vectors: those the embedder brings, by memories_without_vector() and
--- set_embeddings(). One user a call, whose lock keeps his memories as they are meanwhile; rows of
--- sources, which take no such lock, are held themselves.
+-- Makes the traces of a model for memories that existed before it was added: all that recall will
+-- read except the vectors, which the embedder brings, by memories_without_vector() and
+-- set_embeddings(). One user per call, whose lock keeps the memories unchanged meanwhile; rows of
+-- sources, which take no such lock, are locked themselves.
 CREATE OR REPLACE FUNCTION fill_model(
     name text, n int DEFAULT 1000, after_user text DEFAULT NULL, after_id bigint DEFAULT NULL,
     user_id text DEFAULT NULL)

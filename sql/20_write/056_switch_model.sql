@@ -1,9 +1,9 @@
--- Goes over to another model: one statement, from whose commit on recall reads the vectors of that
--- one. The traces of both are kept in step until one is dropped, so one can go back the same way.
--- Who writes at this moment is waited for and the next wait: no memory may lack its trace.
+-- Switches to another model: one statement, and once it commits recall reads the vectors of that
+-- model. The traces of both are kept in step until one is dropped, so one can switch back the same
+-- way. It waits for current writers, and new ones wait for it: no memory may lack its trace.
 
--- How many memories recall would lose, and how many it would find by words alone that it finds by
--- their vectors now. A memory has one trace of a model or none, and no trace is without a memory.
+-- How many memories recall would lose, and how many it would find only by words that it now finds
+-- by their vectors. A memory has one trace per model or none, and no trace is without a memory.
 CREATE OR REPLACE FUNCTION _without_trace(model smallint) RETURNS bigint
     LANGUAGE sql STABLE
     RETURN (SELECT count(*) FROM memory AS m)

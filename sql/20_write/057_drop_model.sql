@@ -1,5 +1,5 @@
--- Drops a model that is not in use, with its vectors: a batch a call, so that nothing waits for it.
--- The first call takes it out of all that is written from then on, the last one forgets its name.
+-- Drops a model that is not in use, with its vectors: a batch per call, so that nothing waits for
+-- it. The first call excludes it from all later writes, the last one deletes its name.
 CREATE OR REPLACE FUNCTION _delete_traces(model smallint, n int) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

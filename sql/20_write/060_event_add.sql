@@ -1,7 +1,7 @@
 -- Appends an event: what happened, recalled by its time and type, never by vector (D0 1.5).
 -- The line is what D0 prints: the type and the first 200 characters of the payload.
 
--- What memoir itself writes among the events, as its log: nobody's words.
+-- The events that memoir itself writes as its log: nobody's words.
 CREATE OR REPLACE FUNCTION _is_log(type text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN type IN ('memory_retrieval', 'memory_deleted');

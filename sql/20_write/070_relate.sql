@@ -1,5 +1,5 @@
--- Says how two memories of a user bear on each other; saying it again with another strength changes
--- it. Any status will do: a superseded memory keeps its place in the chain.
+-- States how two memories of a user are related; stating it again with another strength changes it.
+-- Any status is accepted: a superseded memory keeps its place in the chain.
 CREATE OR REPLACE FUNCTION _check_relation_type(type text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT

@@ -1,5 +1,5 @@
--- Takes back what relate() said.
--- Without a type every relation from the one memory to the other goes.
+-- Takes back what relate() stated. Without a type, every relation from the one memory to the other
+-- is removed.
 CREATE OR REPLACE FUNCTION unrelate(
     from_id bigint, to_id bigint, type text DEFAULT NULL, user_id text DEFAULT NULL)
     RETURNS boolean

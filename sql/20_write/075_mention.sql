@@ -1,5 +1,5 @@
--- Says that a memory mentions someone or something; memories that share an entity are linked.
--- The name counts without regard to case and spacing, and by its type: Java the island, Java the
+-- States that a memory mentions someone or something; memories that share an entity are linked. The
+-- name is compared without regard to case and spacing, and by its type: Java the island, Java the
 -- language.
 CREATE OR REPLACE FUNCTION _entity_name(entity text) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -15,9 +15,9 @@ BEGIN
     RETURN entity;
 END $$;
 
--- A memory is found by the names of its entities: they are features of its trace. A dump has
--- traces as they are. The row of a source may just be changed by the application, which takes no
--- lock of the user: the memory is held, or its trace would tell of the text before.
+-- A memory is found by the names of its entities: they are features of its trace. A dump has traces
+-- as they are. The application may be changing the row of a source, and takes no lock of the user:
+-- so the memory is locked, or its trace would have the old text.
 CREATE OR REPLACE FUNCTION _mention_changed() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

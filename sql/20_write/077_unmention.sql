@@ -1,5 +1,5 @@
--- Takes back what mention() said.
--- The entity stays: other memories may name it again, and it links nothing by itself.
+-- Takes back what mention() stated. The entity stays: other memories may name it again, and it
+-- links nothing by itself.
 CREATE OR REPLACE FUNCTION unmention(
     memory_id bigint, entity text, type text DEFAULT 'thing', user_id text DEFAULT NULL)
     RETURNS boolean

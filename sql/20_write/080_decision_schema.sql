@@ -1,6 +1,6 @@
--- The form of decisions about memories, of a model, a person or a rule: a JSON Schema, so that a
+-- The form of decisions about memories, by a model, a person or a rule: a JSON Schema, so that a
 -- prompt can carry what apply_decisions() checks against. Whatever does not apply is null or left
--- out: models say null more readily than nothing.
+-- out: models write null more readily than leave something out.
 CREATE OR REPLACE FUNCTION decision_schema() RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN '{

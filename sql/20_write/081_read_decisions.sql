@@ -1,8 +1,8 @@
--- Decisions as they will be applied: in the words of decision_schema(), checked against it, and the
--- memories they name found in a state that allows it. Nothing here writes: whatever is wrong with
--- any of them is said before the first is applied.
+-- Decisions as they will be applied: in the words of decision_schema(), checked against it, and
+-- with the memories they name in a state that allows it. Nothing here writes: an error in any of
+-- them is raised before the first is applied.
 
--- In our words, and without what is null or empty. D1 says merged_content, D3 id, salience and
+-- In our words, and without null or empty values. D1 says merged_content, D3 id, salience and
 -- category; a merge means its merged_content even if the new text stands beside it.
 CREATE OR REPLACE FUNCTION _decision_in_words(decision jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -33,7 +33,7 @@ CREATE OR REPLACE FUNCTION _decisions_in_words(decisions jsonb) RETURNS jsonb
         FROM jsonb_array_elements(decisions) WITH ORDINALITY AS d (decision, place))
     ELSE decisions END;
 
--- What an action needs and a decision lacks, or has too much; NULL: nothing.
+-- What a decision lacks for its action, or has too much; NULL: nothing.
 CREATE OR REPLACE FUNCTION _decision_fault(decision jsonb, targets int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE
@@ -75,7 +75,7 @@ BEGIN
     END IF;
 END $$;
 
--- An id as models write it: 12, "12" or 12.0; NULL for what can be no id of ours.
+-- An id as models write it: 12, "12" or 12.0; NULL if it cannot be one of ours.
 CREATE OR REPLACE FUNCTION _said_id(said jsonb) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN said #>> '{}' ~ '^[0-9]{1,18}([.]0+)?$'
@@ -107,7 +107,7 @@ BEGIN
 END $$;
 
 -- Memories that decisions name must be the user's, and one that a decision changes must not be
--- named by another: what came of it would depend on their order. A source may be named freely.
+-- named by another, because the result would depend on their order. A source may be named freely.
 CREATE OR REPLACE FUNCTION _check_named(user_id text, decisions jsonb) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

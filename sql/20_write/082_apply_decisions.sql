@@ -1,6 +1,6 @@
--- The one door for decisions: what a model, a person or a rule decided about memories is carried
--- out here, all of it or nothing. Text is never an action: what was written to command us is stored
--- at most. No decision loses a row or a text, and each leaves a revision of its run.
+-- The one entry point for decisions: what a model, a person or a rule decided about memories is
+-- carried out here, all of it or nothing. Text is never an action: an instruction hidden in it is
+-- at most stored. No decision loses a row or a text, and each leaves a revision of its run.
 
 CREATE OR REPLACE FUNCTION _said_time(decision jsonb, key text) RETURNS timestamptz
     LANGUAGE plpgsql STABLE
@@ -15,7 +15,7 @@ BEGIN
 END $$;
 
 -- The memories a decision is about, as one: the first, with the greatest importance, the mean of
--- the confidences and the slot that one of them fills. All NULL when there is none.
+-- the confidences and the slot that one of them fills. All NULL if there is none.
 CREATE OR REPLACE FUNCTION _followed(user_id text, memory_ids bigint[]) RETURNS memory
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -36,8 +36,8 @@ BEGIN
     RETURN stored;
 END $$;
 
--- The new memory of a decision. What it does not say is as in the one that it follows, but the slot
--- of one that is kept.
+-- The new memory of a decision. Values that it does not give come from the memory that it follows,
+-- except the slot of a memory that stays.
 CREATE OR REPLACE FUNCTION _decided_memory(
     model embedding_model, decision jsonb, stored memory, embedding halfvec, author text,
     session_id text, at timestamptz) RETURNS new_memory
@@ -61,8 +61,8 @@ BEGIN
     RETURN given;
 END $$;
 
--- Stores it, whatever it is like: that was decided. A slot is filled all the same, and the same
--- text is stored once.
+-- Stores it, however similar it is to others: that was decided. A slot is still filled, and the
+-- same text is stored once.
 CREATE OR REPLACE FUNCTION _add_decided(
     user_id text, model embedding_model, given new_memory, reason text, run_id bigint,
     change_id bigint) RETURNS outcome
@@ -162,7 +162,7 @@ BEGIN
     RETURN _outcome('NOOP', targets[1], coalesce(decision ->> 'reason', 'it was decided'));
 END $$;
 
--- What the user has tagged stays tagged in the memory that takes its place.
+-- The user's tags stay tags in the memory that replaces it.
 CREATE OR REPLACE FUNCTION _hand_tags_on(user_id text, from_ids bigint[], to_id bigint)
     RETURNS void
     LANGUAGE plpgsql
@@ -184,8 +184,8 @@ BEGIN
     END IF;
 END $$;
 
--- What waits for the user: a new memory that will supersede what it is about once it is confirmed.
--- A change without a text of its own cannot wait, and is not made.
+-- What waits for the user: a new memory that will supersede the ones it is about once it is
+-- confirmed. A change without a text of its own cannot wait, and is not made.
 CREATE OR REPLACE FUNCTION _propose(
     user_id text, model embedding_model, given new_memory, decision jsonb, targets bigint[],
     run_id bigint, change_id bigint) RETURNS outcome
@@ -207,7 +207,7 @@ BEGIN
         PERFORM _link(user_id, array_fill(given.memory_id, ARRAY[cardinality(targets)]), targets,
                       CASE decision ->> 'action' WHEN 'KEEP_BOTH' THEN 'related'
                                                  ELSE 'supersedes' END, 1);
-        -- As a change that does not wait keeps them, unlike a memory that makes way.
+        -- Like a change that does not wait, it keeps them, unlike a memory that makes way.
         IF decision ->> 'action' IN ('UPDATE', 'REPLACE', 'MERGE') THEN
             PERFORM _hand_tags_on(user_id, targets, given.memory_id);
         END IF;
@@ -282,7 +282,7 @@ BEGIN
                 ELSE _outcome(action, targets[1], reason) END;
 END $$;
 
--- The keywords and sources a decision gives the memory that came of it.
+-- The keywords and sources a decision gives the memory that results from it.
 CREATE OR REPLACE FUNCTION _tag_decided(
     user_id text, memory_id bigint, decision jsonb, author text) RETURNS void
     LANGUAGE plpgsql
@@ -297,8 +297,8 @@ BEGIN
         CASE author WHEN 'user' THEN 'user_tag' ELSE 'llm' END, false);
 END $$;
 
--- Carries out one decision. waits: the user confirms what this author adds, so that nothing stored
--- may change before.
+-- Carries out one decision. waits: the user confirms what this author adds, so nothing stored may
+-- change before that.
 CREATE OR REPLACE FUNCTION _apply_decision(
     user_id text, model embedding_model, decision jsonb, embedding halfvec, author text,
     session_id text, at timestamptz, run_id bigint, waits boolean) RETURNS outcome

@@ -1,11 +1,11 @@
--- Deletes one memory for good: the row, all that hangs on it (found by the foreign keys), and its
--- words where else they were kept. Its id stays in logs, where it says nothing any more. Forgetting
--- keeps a memory out of recall; purging is for what must not exist.
--- What hangs on it is deleted by plans that a connection keeps from the first time on: where that
--- was in small tables they would read these whole for each memory, so no plan may.
+-- Deletes one memory for good: the row, everything that refers to it (found by the foreign keys),
+-- and its words wherever else they were kept. Its id stays in logs, where it no longer means
+-- anything. Forgetting keeps a memory out of recall; purging is for what must not exist. Referring
+-- rows are deleted by plans that a connection keeps from the first time on. If these were made for
+-- small tables they would read them whole for each memory, so no plan may.
 
--- Where a memory is: tables, and the conditions that find the rows ($1 user, $2 memory). What hangs
--- on it goes with it; the words are deleted before, while it still tells where they are.
+-- Where a memory is: tables, and the conditions that find the rows ($1 user, $2 memory). Referring
+-- rows go with it; the words are deleted first, while it still tells where they are.
 CREATE OR REPLACE FUNCTION _places_of_memory()
     RETURNS TABLE (place text, hangs boolean, condition text)
     LANGUAGE plpgsql STABLE
@@ -15,7 +15,7 @@ BEGIN
     RETURN QUERY
     VALUES
         -- A memory newer than the counts is not in them: a word with df = 1 is another memory's,
-        -- which would not be found by it until the next refresh, were its row deleted.
+        -- and if its row were deleted that one would not be found by it until the next refresh.
         ('term', false,
          'x.df = 1 AND x.term IN (SELECT unnest(_places(t.terms)) FROM trace AS t '
          'JOIN profile AS p ON p.user_id = t.user_id '
@@ -90,7 +90,7 @@ BEGIN
         USING owner, memory_id;
     END LOOP;
     DELETE FROM memory AS m WHERE m.user_id = owner AND m.memory_id = memory_id;
-    -- Who was just bringing its vector, and was waited for, has noted it there.
+    -- A writer that was bringing its vector, and was waited for, has noted it there.
     DELETE FROM uncompared AS u WHERE u.user_id = owner AND u.memory_id = memory_id;
     PERFORM _add_event(owner, 'memory_deleted', jsonb_build_object('memory_id', memory_id::text),
                        now(), NULL, NULL);

@@ -1,9 +1,9 @@
 -- Deletes everything of a user. The tables are found in the catalogue by their column user_id, so
--- that none is forgotten; who refers to another table goes before it. His own indexes and the
--- functions made for them have his name in them, too.
+-- that none is forgotten; a referring table comes before the one it refers to. The user's own
+-- indexes and the functions made for them contain the name, so they go, too.
 
 -- Tables with rows of users, in an order in which they can be emptied. Mentions go after traces:
--- each makes the trace of its memory anew, if there is one.
+-- each rebuilds the trace of its memory, if there is one.
 CREATE OR REPLACE FUNCTION _user_tables() RETURNS SETOF regclass
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -48,7 +48,7 @@ BEGIN
     PERFORM _resolve_user(user_id);
     IF dry_run IS NOT TRUE THEN
         PERFORM _lock_user(user_id);
-        -- Who adds a message or ends a session locks it before its messages; so does this.
+        -- Adding a message or ending a session locks it before its messages; so does this.
         PERFORM FROM session AS s WHERE s.user_id = user_id ORDER BY s.session_id FOR UPDATE;
     END IF;
     ids := ARRAY(SELECT m.memory_id FROM memory AS m WHERE m.user_id = user_id
@@ -64,7 +64,7 @@ BEGIN
         END IF;
     END LOOP;
     IF NOT dry_run THEN
-        -- A worker locks no user: what one wrote who had traces that were waited for.
+        -- A worker locks no user: this is what a worker wrote whose traces were waited for.
         DELETE FROM uncompared AS u WHERE u.user_id = user_id;
         DELETE FROM job AS j WHERE j.user_id = user_id;
     END IF;
@@ -76,8 +76,8 @@ BEGIN
     END IF;
 END $$;
 
--- The indexes of a user without a profile, and his branches of the functions that use them. What a
--- busy table or a role that does not own it leaves, maintain() takes away.
+-- The indexes of a user without a profile, and the user's branches of the functions that use them.
+-- What a busy table or a role that does not own it leaves, maintain() removes.
 CREATE OR REPLACE FUNCTION _purge_own_indexes(number int, dry_run boolean)
     RETURNS TABLE (table_name text, rows bigint)
     LANGUAGE plpgsql

@@ -1,5 +1,5 @@
--- What a user decided about his memory (SPEC 8, D4 4.4).
--- What he left alone has its default; profile computes the same for whoever reads one of them.
+-- What a user decided about memory (SPEC 8, D4 4.4). Unset values have their default; profile
+-- computes the same for readers of a single one.
 CREATE OR REPLACE FUNCTION _default_settings() RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN '{"memory": true, "auto_extract": true, "confirm": false, "show_references": false}'

@@ -1,5 +1,5 @@
--- Changes what a user decided about his memory; what is not named stays.
--- An unknown name is refused: a switch that does nothing would be believed.
+-- Changes what a user decided about memory; what is not named stays. An unknown name is refused: a
+-- switch that does nothing would be believed.
 CREATE OR REPLACE FUNCTION _check_settings(settings jsonb) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT

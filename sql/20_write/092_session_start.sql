@@ -1,6 +1,6 @@
--- Opens a session, or goes on with it: the switch of a temporary conversation may be turned at any
--- time (D4 4.4). One begun while memory is off begins as temporary, until somebody says otherwise;
--- what was said while memory was off is kept for the window alone, whatever he says (private).
+-- Opens a session, or continues it: a conversation may be made temporary or lasting at any time (D4
+-- 4.4). A session begun while memory is off begins as temporary, unless told otherwise. What was
+-- said while memory was off is kept only for the window, whatever is set later (private).
 CREATE OR REPLACE FUNCTION session_start(
     INOUT session_id text DEFAULT NULL, INOUT temporary boolean DEFAULT NULL,
     user_id text DEFAULT NULL, data jsonb DEFAULT NULL, at timestamptz DEFAULT NULL,

@@ -1,7 +1,7 @@
--- Adds a turn to the working memory of a session. The row of the session gives places: of several
--- writers at once each waits for the one before, so that places have no gap and none is given
--- twice. A message to an ended session opens it again: people come back to a conversation, and to
--- refuse the message would lose it.
+-- Adds a turn to the working memory of a session. The row of the session gives the places:
+-- concurrent writers wait for each other, so that places have no gap and none is given twice. A
+-- message to an ended session opens it again: people come back to a conversation, and refusing the
+-- message would lose it.
 CREATE OR REPLACE FUNCTION _check_role(role text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
@@ -50,7 +50,7 @@ DECLARE
 BEGIN
     session_id := _check_session(coalesce(session_id, ''));
     PERFORM _check_role(role), _check_data(data);
-    -- Most messages have none, and to set the rules up takes 30 µs.
+    -- Most messages have none, and setting the rules up takes 30 µs.
     IF speaker IS NOT NULL THEN
         speaker := _check_speaker(_redact(speaker));
     END IF;

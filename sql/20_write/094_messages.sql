@@ -1,5 +1,5 @@
--- All messages of a session, page by page: for whoever shows it, or reflects on the whole of it.
--- A message never changes its place, so the place of the last one read is where to go on.
+-- All messages of a session, page by page: to show it, or to reflect on the whole of it. A message
+-- never changes its place, so the place of the last one read is where to go on.
 CREATE OR REPLACE FUNCTION messages(
     session_id text, page_size int DEFAULT 100, after_turn int DEFAULT NULL,
     user_id text DEFAULT NULL)

@@ -1,6 +1,6 @@
--- The working memory of a session: its newest messages that fit a number and a budget of tokens
--- (D4 5.2: 10 messages, about 4000 tokens). Whole messages, but for one that is over by itself: to
--- leave out what was said last would answer another question.
+-- The working memory of a session: its newest messages that fit a number and a budget of tokens (D4
+-- 5.2: 10 messages, about 4000 tokens). Whole messages, except a single one that is over the budget
+-- by itself: without the last message, another question would be answered.
 CREATE OR REPLACE FUNCTION _cut_to_tokens(content text, max_tokens int) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path FROM CURRENT

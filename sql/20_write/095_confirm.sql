@@ -1,8 +1,8 @@
 -- A candidate that the user confirms is remembered: it takes its place in its slot, or beside the
--- memory that says nearly the same, as remember() would have given it at once. No row goes: a
--- candidate was seen, so one that adds nothing is superseded by the one that says it already.
+-- memory that says nearly the same, as remember() would have given it at once. No row is deleted: a
+-- candidate was seen, so one that adds nothing is superseded by the one that already says it.
 
--- A confirmed candidate takes the place of what it was proposed for (apply_decisions): these ids.
+-- A confirmed candidate replaces the memories it was proposed for (apply_decisions): these ids.
 CREATE OR REPLACE FUNCTION _supersede_proposed(
     user_id text, memory_id bigint, change_id bigint) RETURNS bigint[]
     LANGUAGE plpgsql
@@ -59,8 +59,8 @@ BEGIN
         ELSE _outcome('CONFIRM', candidate.memory_id, 'confirmed') END;
 END $$;
 
--- The candidate beside the memory that says nearly the same: of two of which one contains the
--- other, that one stays.
+-- The candidate beside the memory that says nearly the same: if one contains the other, the
+-- containing one stays.
 CREATE OR REPLACE FUNCTION _confirm_beside(candidate memory) RETURNS outcome
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

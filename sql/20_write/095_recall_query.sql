@@ -1,7 +1,7 @@
 -- The question that a message of a conversation asks memory: the message and those just before it
 -- (D4 5.3), or "do it the first way" would find nothing. The message stands first, where a model
--- with a short view still reads it; those before are cut to a line, so that one long answer does
--- not drown it. What tools and the system said asks nothing.
+-- with a short context still reads it. Those before are cut to a line, so that one long answer does
+-- not drown it. Output of tools and system messages ask nothing.
 CREATE OR REPLACE FUNCTION recall_query(
     session_id text, message text DEFAULT NULL, user_id text DEFAULT NULL)
     RETURNS text

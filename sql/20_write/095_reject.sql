@@ -1,5 +1,5 @@
 -- A candidate that the user does not want. Forgotten, not deleted: history() tells why, restore()
--- brings it, purge() deletes it.
+-- brings it back, purge() deletes it.
 CREATE OR REPLACE FUNCTION reject(
     memory_id bigint, user_id text DEFAULT NULL, reason text DEFAULT NULL)
     RETURNS void

@@ -1,5 +1,5 @@
--- Closes a session; a second time changes nothing. Its reflection is enqueued. What was said in a
--- temporary one is deleted: it was kept for the window alone.
+-- Closes a session; a second call changes nothing. Its reflection is enqueued. The messages of a
+-- temporary one are deleted: they were kept only for the window.
 CREATE OR REPLACE FUNCTION session_end(
     session_id text, user_id text DEFAULT NULL, at timestamptz DEFAULT NULL,
     OUT action text, OUT ended_at timestamptz, OUT messages int, OUT deleted int)

@@ -1,7 +1,7 @@
--- What was done to memories, for those who poll instead of listening: made of the rows that are
--- there anyway, so that it costs a write nothing and cannot say what did not happen. A revision
--- tells the status before; the one after is what the next revision found, or is there now. Of a
--- memory that was deleted an event without content remains; of a user who was deleted nothing.
+-- What was done to memories, for those who poll instead of listening. It is made of rows that exist
+-- anyway, so it costs a write nothing and cannot report what did not happen. A revision has the
+-- status before; the status after is in the next revision, or is the current one. A deleted memory
+-- leaves an event without content; a deleted user leaves nothing.
 CREATE OR REPLACE VIEW outbox WITH (security_invoker = true) AS
 SELECT m.recorded_at AS at, m.user_id, 'created' AS event, m.memory_id, m.origin AS author,
        NULL AS reason, 'memory ' || m.memory_id AS event_id
