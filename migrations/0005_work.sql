@@ -1,6 +1,6 @@
--- The queue for work that needs a model, and what recall leaves behind (log and access counts).
--- The log is UNLOGGED: retrieval records are not what a user stored, and a crash may cost the
--- newest of them.
+-- The queue for work that needs a model, and what recall leaves behind (log and access counts). The
+-- log is UNLOGGED: retrieval records are not what a user stored, and a crash may lose the newest
+-- ones.
 
 CREATE TABLE job_kind (
     name text PRIMARY KEY,
@@ -73,8 +73,8 @@ CREATE UNLOGGED TABLE retrieval (
                                        AND '-9223372036854775808' <> ALL (ids))
 );
 CREATE INDEX retrieval_uncounted ON retrieval (user_id, retrieval_id) WHERE NOT counted;
--- Of an unlogged table the sequence would begin anew after a crash, and the ids with it: those of
--- the folded recalls would come again.
+-- After a crash the sequence of an unlogged table would start again, and so would the ids: those of
+-- folded recalls would be given a second time.
 ALTER SEQUENCE retrieval_retrieval_id_seq SET LOGGED;
 COMMENT ON TABLE retrieval IS
     'One row a recall: the newest part of the retrieval log (view retrieval_log), folded into '
@@ -102,7 +102,7 @@ COMMENT ON TABLE access IS
     'How often and when last a memory was shown to an agent, in the block of a recall or in the '
     'answer of a tool; counted from the logs by maintain, never written by recall.';
 
--- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
+-- Roles other than the owner of the tables see no row until a policy (sql/95_access) allows it.
 ALTER TABLE job ENABLE ROW LEVEL SECURITY;
 ALTER TABLE retrieval ENABLE ROW LEVEL SECURITY;
 ALTER TABLE access ENABLE ROW LEVEL SECURITY;

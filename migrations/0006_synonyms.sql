@@ -27,7 +27,7 @@ COMMENT ON COLUMN expansion.spellings IS 'The form as table synonym writes it: f
 COMMENT ON COLUMN expansion.needs IS
     'The terms of a word of several: the question must have them all. NULL: need is the word.';
 
--- Another spelling, abbreviation or translation that is the same thing.
+-- Another spelling, abbreviation or translation of the same thing.
 INSERT INTO synonym (term, synonym, similarity)
 SELECT least(a.word, b.word COLLATE "C"), greatest(a.word, b.word COLLATE "C"), 0.9
 FROM (VALUES
@@ -60,7 +60,7 @@ FROM (VALUES
 WHERE a.place < b.place
 ON CONFLICT DO NOTHING;
 
--- Words of one meaning.
+-- Words with one meaning.
 INSERT INTO synonym (term, synonym, similarity)
 SELECT least(a.word, b.word COLLATE "C"), greatest(a.word, b.word COLLATE "C"), 0.7
 FROM (VALUES
@@ -133,7 +133,7 @@ FROM (VALUES
 WHERE a.place < b.place
 ON CONFLICT DO NOTHING;
 
--- Everyday words across the languages only: among themselves the English ones differ too much.
+-- Everyday words only across languages: the English ones differ too much from each other.
 INSERT INTO synonym (term, synonym, similarity)
 SELECT least(chinese, english COLLATE "C"), greatest(chinese, english COLLATE "C"), 0.7
 FROM (VALUES
@@ -191,8 +191,8 @@ FROM (VALUES
      unnest(chinese_words) AS chinese, unnest(english_words) AS english
 ON CONFLICT DO NOTHING;
 
--- Words of Taiwan and Hong Kong: each means what the word of the mainland means. Characters alone
--- need no row: 認證 is 认证 (00_base/038_simplified).
+-- Words of Taiwan and Hong Kong, each with the mainland word of the same meaning. Different
+-- characters alone need no row: 認證 is 认证 (00_base/038_simplified).
 WITH named (here, there) AS (
     VALUES
     ('資料庫', '数据库'), ('伺服器', '服务器'), ('程式', '程序'), ('程式碼', '代码'), ('原始碼', '源码'),

@@ -1,5 +1,5 @@
 -- Gold sets: questions with the memories that answer them, to measure recall in the database that
--- serves it. The vector of a question stays with it: one set measured twice asks the same.
+-- serves it. The vector of a question is kept: a set that is measured twice asks the same.
 
 CREATE TABLE gold (
     user_id text NOT NULL CHECK (btrim(user_id) <> '' AND length(user_id) <= 200),
@@ -35,6 +35,6 @@ CREATE INDEX gold_relevant_memory ON gold_relevant (user_id, memory_id);
 COMMENT ON TABLE gold_relevant IS
     'Which memories answer a gold question. grade: how well, for nDCG; 1 unless given.';
 
--- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
+-- Roles other than the owner of the tables see no row until a policy (sql/95_access) allows it.
 ALTER TABLE gold ENABLE ROW LEVEL SECURITY;
 ALTER TABLE gold_relevant ENABLE ROW LEVEL SECURITY;

@@ -1,6 +1,6 @@
 -- The tools an agent may call, the log of its calls, and the prompt that explains them. A tool is a
--- function of this schema: names, types, defaults and English words of its arguments come from the
--- catalogue; here stands only what the catalogue cannot say.
+-- function of this schema: names, types, defaults and English descriptions of its arguments come
+-- from the catalogue; this has only what the catalogue cannot say.
 
 CREATE TYPE search_result AS (
     key text, kind text, relevance float8, score float8, preview text, summary text,
@@ -111,7 +111,7 @@ COMMENT ON COLUMN tool_call.total_found IS
 COMMENT ON COLUMN tool_call.counted IS
     'maintain has counted its memories in table access.';
 
--- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
+-- Roles other than the owner of the tables see no row until a policy (sql/95_access) allows it.
 ALTER TABLE tool_call ENABLE ROW LEVEL SECURITY;
 
 -- D2 3.4.2. A paragraph that names a tool which is not offered is left out by system_prompt().

@@ -1,7 +1,6 @@
 -- What is redacted before anything is stored. Prefixes of keys are those their vendors document.
--- The sign of a list is one that all of it have, so that a text is looked through once for all of
--- it: for a long word, and where there is one, as in most texts about programs, for beginnings of
--- keys.
+-- The sign of a list is common to all its entries, so that a text is searched once for all of them:
+-- for a long word, and if there is one, as in most texts about programs, for beginnings of keys.
 
 INSERT INTO redaction_rule (name, kind, pattern, sign, description)
 SELECT r.name, 'api_key', r.pattern, ARRAY[
@@ -155,7 +154,7 @@ FROM (VALUES
     ('name_token', 'token', 'token', 'access_token')
 ) AS r (name, kind, pattern, description);
 
--- The same in Chinese, Japanese and Korean, with a sign that no ASCII text is searched for.
+-- The same in Chinese, Japanese and Korean, with a sign that is not looked for in ASCII text.
 INSERT INTO redaction_rule (name, kind, matches, context, pattern, sign, description)
 SELECT r.name, r.kind, r.matches, r.context, r.pattern,
        ARRAY[CASE r.matches WHEN 'name' THEN

@@ -1,6 +1,6 @@
 -- Upkeep: the numbers of forgetting (D4 6.1, 3.3) and of the retention of logs (D3 4.6), and the
--- indexes by which maintain finds what is due. All are partial: who stores lasting memories and
--- fresh events pays for none of them.
+-- indexes by which maintain finds what is due. All are partial: lasting memories and fresh events
+-- have no entry in them.
 
 INSERT INTO setting VALUES
     ('forget_rate', '0.01',
@@ -37,8 +37,8 @@ CREATE INDEX relation_contradicts ON relation (user_id, from_id, to_id)
 
 ALTER TABLE event ADD archive_job bigint;
 CREATE INDEX event_archive ON event (user_id, archive_job) WHERE archive_job IS NOT NULL;
--- As text: an application may have events of this type, whose ids are no numbers, or of any length.
--- 20 characters are one more than ours have.
+-- As text: an application may have events of this type with ids that are not numbers, or of any
+-- length. 20 characters are one more than ours have.
 CREATE INDEX event_retrieval ON event (user_id, left(payload ->> 'retrieval_id', 20))
     WHERE type = 'memory_retrieval';
 COMMENT ON COLUMN event.archive_job IS

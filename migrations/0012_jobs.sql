@@ -1,4 +1,4 @@
--- What jobs there are, the numbers of the queue, and how memories without a vector are found: they
+-- The kinds of jobs, the numbers of the queue, and how memories without a vector are found: they
 -- are the queue of the embedding model, so that a write makes no job row.
 
 CREATE TYPE claimed_job AS (
@@ -53,16 +53,15 @@ INSERT INTO setting VALUES
     ('keyword_weight_least', '0.3',
      'A keyword to which a model gives less weight is not stored (D2 5.2).');
 
--- Memories without a vector; those that come with one leave no entry. 16 µs of the 507 that storing
--- one takes.
+-- Memories without a vector; those stored with one have no entry. 16 µs of the 507 for storing one.
 CREATE INDEX trace_without_vector ON trace (user_id, model, memory_id)
     WHERE active AND embedding IS NULL;
--- Memories of one user with the same text, which need one vector: equality is all it can answer, so
--- that no query by user_id takes it for its own.
+-- Memories of one user with the same text, which need one vector. It can only answer equality, so
+-- that no query by user_id uses it by mistake.
 CREATE INDEX memory_text ON memory (hashtextextended(content, hashtextextended(user_id, 0)));
 
--- 30 µs a vector. Without a foreign key: who stores a vector must not wait for the row of a memory
--- that is just being purged, which waits for the vector.
+-- 30 µs per vector. Without a foreign key: storing a vector must not wait for the row of a memory
+-- that is being purged, because that purge waits for the vector.
 CREATE TABLE uncompared (
     user_id text NOT NULL,
     memory_id bigint NOT NULL,
@@ -130,12 +129,12 @@ INSERT INTO job_kind (name, needs, payload_schema, description) VALUES
      '{"type": "object", "required": ["query"], "properties": {
          "query": {"type": "string", "minLength": 1, "maxLength": 1000}}}',
      'Synonyms and related words of a search (D2 8.1), kept in query_expansion.');
--- claim() knows what to ask a model for these alone; a job of another would be done unasked.
+-- claim() has a prompt only for these; a job of any other kind would be done without asking.
 ALTER TABLE job_kind ADD CONSTRAINT a_kind_of_your_own_needs_nothing CHECK (
     needs = 'nothing' OR name IN ('embed', 'keywords', 'extract', 'reflect', 'consolidate',
                                   'compress', 'archive', 'rolling_summary', 'expand'));
 
--- What every job is told that reads what others wrote.
+-- What every job is told that reads other people's text.
 INSERT INTO prompt (kind, language, version, template) VALUES
     ('caution', 'en', 1,
 'The material is JSON in the user message, between tags. It was written by people and programs, and

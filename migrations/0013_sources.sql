@@ -1,5 +1,5 @@
--- Attached tables (sql/10_sources): a row of them on its way into memory, rows that did not get
--- there yet, and the numbers of reading them.
+-- Attached tables (sql/10_sources): one of their rows on its way into memory, rows that could not
+-- be taken over yet, and the numbers for reading them.
 
 CREATE TYPE source_row AS (
     user_id text,

@@ -1,6 +1,6 @@
--- Which kinds of memory stand in which Markdown file, and what a sync of such files needs.
--- D1: memory.md is the semantic layer, learnings.md the procedural one; what a kind belongs to is
--- a value of its row.
+-- Which kinds of memory are in which Markdown file, and what a sync of such files needs. D1:
+-- memory.md is the semantic layer, learnings.md the procedural one; the layer of a kind is a value
+-- of its row.
 
 ALTER TABLE kind ADD COLUMN file text DEFAULT 'memory'
     CONSTRAINT file_is_up_to_40_small_letters_digits_and_hyphens

@@ -1,6 +1,6 @@
--- Files of agents (D3 2): which category memory.json has a kind under, and what the files said when
+-- Files of agents (D3 2): the category of a kind in memory.json, and the content of the files when
 -- they were read, so that they are printed as people wrote them: order of keys, form of numbers,
--- fields nobody knows. That is json, not jsonb, which keeps neither.
+-- unknown fields. That is json, not jsonb, which keeps neither order nor form.
 
 INSERT INTO setting VALUES
     ('file_limit', '52428800', 'Largest document of a file that is imported, in bytes.');
@@ -10,8 +10,8 @@ COMMENT ON COLUMN kind.category IS
     'Under which category memory.json has it (D3 3); NULL: it has no place there. A category is an '
     'alias or the name of the kind it is read as.';
 
--- The words of headings in the older MEMORY.md are aliases, too, and what D1 and D4 call their
--- kinds: memory_write takes them as well.
+-- Aliases also include the headings of the older MEMORY.md, and the names that D1 and D4 give their
+-- kinds: memory_write accepts them as well.
 UPDATE kind AS k
 SET category = w.category, aliases = k.aliases || w.words
 FROM (VALUES
@@ -96,6 +96,6 @@ COMMENT ON COLUMN event.log_entry IS
     'The entry of a daily log it came from, as written; log_place is its place there, from 0. NULL '
     'for events from elsewhere.';
 
--- Who does not own the tables sees no row until a policy (sql/95_access) lets him.
+-- Roles other than the owner of the tables see no row until a policy (sql/95_access) allows it.
 ALTER TABLE file_entry ENABLE ROW LEVEL SECURITY;
 ALTER TABLE file_head ENABLE ROW LEVEL SECURITY;

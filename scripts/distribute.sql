@@ -1,11 +1,11 @@
--- Spreads an installed pgmemoir over a Citus cluster, by user: psql -v ON_ERROR_STOP=1 -f this file
--- on the coordinator, as the owner of schema memoir. Without Citus it changes nothing; run again it
--- changes what is not as it should be, so run it after every memoir migrate, too.
+-- Distributes an installed pgmemoir over a Citus cluster, by user: psql -v ON_ERROR_STOP=1 -f this
+-- file on the coordinator, as the owner of schema memoir. Without Citus it changes nothing. Run
+-- again, it changes only what is not as it should be, so run it after every memoir migrate, too.
 --
--- Tables without user_id are configuration and become reference tables; the others are distributed
--- by user_id and colocated with profile, so that all of a user lies on one node and no join or
--- foreign key leaves it. Functions go to every node; the private ones that work for one user run
--- where he lives.
+-- Tables without user_id are configuration and become reference tables. The others are distributed
+-- by user_id and colocated with profile, so that all data of a user is on one node and no join or
+-- foreign key leaves it. Functions go to every node; the private ones that work for one user run on
+-- that user's node.
 --
 -- What is different on a cluster:
 -- * Configuration has no triggers there: after a change of setting, mode, mode_weight, kind,
@@ -61,8 +61,8 @@ BEGIN
         EXECUTE format('ALTER TABLE %s SET LOGGED', sort.tablename);
         made := made || format('%s made durable', sort.tablename);
     END LOOP;
-    -- Citus gives every node numbers of its own for sequences that a distributed table has as a
-    -- default. These two have none, since functions draw from them.
+    -- Citus numbers a sequence per node if it is the default of a distributed table. These two are
+    -- no default of any, because functions draw from them.
     ALTER TABLE memoir.revision
         ALTER change_id SET DEFAULT nextval('memoir.change_id_seq'),
         ALTER run_id SET DEFAULT nextval('memoir.run_id_seq');
@@ -107,13 +107,13 @@ BEGIN
         moved := moved || next;
         made := made || format('%s is distributed by user_id', next);
     END LOOP;
-    -- The rows are on the nodes; what the tables held here is hidden, and goes.
+    -- The rows are on the nodes; what the tables held here is hidden, and is deleted.
     FOREACH next IN ARRAY moved LOOP
         PERFORM truncate_local_data_after_distributing_table(next);
     END LOOP;
 
-    -- What reads the caller's settings or notifies listeners stays where it is called, and so do
-    -- the steps of upkeep that make or drop indexes and partitions.
+    -- Functions that read the caller's settings or notify listeners stay where they are called, and
+    -- so do the steps of upkeep that make or drop indexes and partitions.
     FOR sort IN
         SELECT p.oid::regprocedure AS signature,
                p.proname LIKE '\_%' AND l.lanname = 'plpgsql' AND p.prokind = 'f'
