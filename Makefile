@@ -15,7 +15,7 @@ demo: $(READY)
 # begin when two have compiled the tests, each its part: that takes a core 7 s.
 # Bytecode is kept, whatever the shell says, and that of packages is where pip has put it:
 # collecting the tests takes 3.5 s instead of 9, and a process of the command line 0.3, not 0.4.
-OUTSIDE := tests/bench tests/client tests/install tests/trust
+OUTSIDE := tests/client tests/install tests/trust
 INSIDE := tests $(OUTSIDE:%=--ignore=%)
 
 test: $(READY)
