@@ -61,8 +61,8 @@ BEGIN
         EXECUTE format('ALTER TABLE %s SET LOGGED', sort.tablename);
         made := made || format('%s made durable', sort.tablename);
     END LOOP;
-    -- Citus numbers a sequence per node if it is the default of a distributed table. These two are
-    -- no default of any, because functions draw from them.
+    -- Citus numbers a sequence per node if a distributed table has it as a default. Functions draw
+    -- from these two, so they become defaults only here.
     ALTER TABLE memoir.revision
         ALTER change_id SET DEFAULT nextval('memoir.change_id_seq'),
         ALTER run_id SET DEFAULT nextval('memoir.run_id_seq');

@@ -34,8 +34,8 @@ from tests.rows import plan_once
 from pgmemoir import migrations
 from pgmemoir import server as embedded
 
-# Files in memory, where there is such a folder with room: a database is 300 files, and for each
-# new one ext4 searches the inodes that were deleted lately, which took half of the time of a run.
+# Files in memory, if there is such a folder with room: a database is 300 files, and for each new
+# one ext4 searches the recently deleted inodes, which took half of the time of a run.
 IN_MEMORY = Path("/dev/shm")
 PREFIX = "pgmemoir-test-"
 LOCALES = "locales"  # in the folder of the server: what a test compiles for it
@@ -49,7 +49,7 @@ FAST = {
     "full_page_writes": "off",
     "shared_buffers": "256MB",
     "max_connections": "100",
-    # It would come at any moment: plans are those of the statistics a test has made, no other.
+    # It would run at any moment: plans must come from the statistics a test has made.
     "autovacuum_naptime": "1d",
 }
 
@@ -61,7 +61,7 @@ KEPT_MEMORY = {
     "MALLOC_TOP_PAD_": str(1 << 20),
 }
 
-# Who asks for one of these is told of a server, or which version it is to have.
+# Tests that use one of these get a server, or the version it should have.
 OF_A_SERVER = {"server", "installed", "pytestconfig"}
 
 # Of a test with more cases an older PostgreSQL gets the first, the last and each fifth. But all of
@@ -113,9 +113,9 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None, None, None]:
-    """Mark what asks for no server ``once``, as files about Python alone mark themselves.
+    """Mark tests without a server ``once``, as files about Python alone mark themselves.
 
-    Of what ``-m`` and ``-k`` have chosen then, an older version gets a part.
+    Of the tests chosen by ``-m`` and ``-k``, an older version gets a part.
     """
     for item in items:
         if OF_A_SERVER.isdisjoint(getattr(item, "fixturenames", ())):
@@ -129,7 +129,7 @@ def pytest_collection_modifyitems(
 
 
 def _version_of_examples(config: pytest.Config) -> int:
-    """The version that gets as many examples and cases as this run has."""
+    """The version that gets all examples and cases of this run."""
     return 18 if config.getoption("all_cases") else config.getoption("pg")
 
 
@@ -154,7 +154,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.fixture(scope="session")
 def server(pytestconfig: pytest.Config) -> Iterator[Server]:
-    """A server of the version of ``--pg``, without care for crashes, gone at the end."""
+    """A server of the version of ``--pg``, not crash-safe, gone at the end."""
     _sweep()
     with folder_of_a_server() as folder, pytest.MonkeyPatch.context() as environment:
         for name, value in {"LOCPATH": str(folder / LOCALES), **KEPT_MEMORY}.items():
@@ -181,13 +181,13 @@ def folder_of_a_server(name: str = "") -> Iterator[Path]:
 
 
 def in_memory() -> Path | None:
-    """Where a test puts what a server reads: the folder in memory, if there is room."""
+    """Where a test puts files for a server: the folder in memory, if there is room."""
     is_there = IN_MEMORY.is_dir() and os.access(IN_MEMORY, os.W_OK)
     return IN_MEMORY if is_there and shutil.disk_usage(IN_MEMORY).free > ROOM else None
 
 
 def _sweep() -> None:
-    """Remove what runs that were killed left in memory: nobody else would."""
+    """Remove what killed runs left in memory: nobody else would."""
     for folder in IN_MEMORY.glob(f"{PREFIX}*-*"):
         if not Path("/proc", folder.name.removeprefix(PREFIX).split("-")[0]).exists():
             _remove(folder)
@@ -201,7 +201,7 @@ def _remove(folder: Path) -> None:
 
 
 def _install(host: str, port: int, user: str, dbname: str, **_: object) -> None:
-    """Bring the template to the SQL of the checkout."""
+    """Install the SQL of the checkout in the template."""
     with psycopg.connect(host=host, port=port, user=user, dbname=dbname) as conn:
         migrations.up(conn)
 
@@ -221,7 +221,7 @@ def shared(installed: NoopExecutor) -> Iterator[Shared]:
 def shared_connection(shared: Shared) -> Iterator[list[psycopg.Connection]]:
     """Holds the connection of the ``tx`` tests of a file.
 
-    Its plans are made once. One of all files came to hold thousands, and looked at each of them
+    Its plans are made once. A connection for all files had thousands of plans, and checked each
     whenever a test changed a table or a function: half of the time of the tests of upkeep.
     """
     held = [shared.connect()]

@@ -61,7 +61,7 @@ def store(
 ) -> list[int]:
     """Store memories, each the arguments of ``remember``; their ids in order.
 
-    In one call: 0.15 ms a memory, one by one 1.3 ms.
+    In one call: 0.15 ms per memory, one by one 1.3 ms.
     """
     given = [{"kind": "fact", **memory} for memory in memories]
     vectors = [memory.pop("embedding", None) for memory in given]
@@ -93,7 +93,7 @@ def add_mode(conn: psycopg.Connection, name: str = "mine", **settings: Any) -> s
 
 
 def set_to(conn: psycopg.Connection, **settings: Any) -> None:
-    """Give rows of table setting these values."""
+    """Set these values in table setting."""
     for name, setting in settings.items():
         conn.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (Jsonb(setting), name))
 
@@ -121,7 +121,7 @@ def recall(conn: psycopg.Connection, query_text: str | None = None, **more: Any)
 
 
 def explain(conn: psycopg.Connection, query_text: str | None = None, **more: Any) -> list[Any]:
-    """One recall explained, a row a memory and event."""
+    """One recall explained, one row per memory and event."""
     return call(conn, "memory_explain", query_text=query_text, **more)
 
 
@@ -162,7 +162,7 @@ def headings(block: str) -> list[str]:
 
 
 def refused(conn: psycopg.Connection, function: str, **arguments: Any) -> Any:
-    """What the server says to a call that must fail (diagnostics of the error)."""
+    """The server's error for a call that must fail (its diagnostics)."""
     with pytest.raises(psycopg.Error) as caught, conn.transaction():
         call(conn, function, **arguments)
     return caught.value.diag
@@ -248,7 +248,7 @@ def blocks_read(conn: psycopg.Connection, statement: str) -> int:
 def rows_read(conn: psycopg.Connection, statement: str) -> int:
     """How many rows of tables of ``memoir`` a statement reads, with all that it calls.
 
-    Of blocks a planner reads its own: more of them where rolled back rows lie at an index's ends.
+    Not blocks: the planner reads some too, and more if rolled back rows lie at an index's ends.
     """
     count = """SELECT sum(seq_tup_read + idx_tup_fetch)::int FROM pg_stat_xact_user_tables
                WHERE schemaname = 'memoir'"""
@@ -276,5 +276,5 @@ def until(condition: Callable[[], Any]) -> None:
 
 
 def until_blocked(conn: psycopg.Connection) -> None:
-    """Wait till somebody waits for a lock."""
+    """Wait until somebody waits for a lock."""
     until(lambda: value(conn, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))

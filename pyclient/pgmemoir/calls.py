@@ -61,12 +61,12 @@ class Remembered:
     """What became of a text.
 
     Attributes:
-        action: ADD; SUPERSEDE, where it is newer on its subject; UPDATE, where a stored memory
-            says less and has this text now; NOOP, where it was known already; PENDING, where it
-            waits for `Memoir.confirm`.
-        memory_id: the memory that holds it now; None while memory is off or the session temporary.
+        action: ADD; SUPERSEDE if it is newer on its subject; UPDATE if a stored memory said less
+            and now has this text; NOOP if it was already known; PENDING if it waits for
+            `Memoir.confirm`.
+        memory_id: the memory that now holds it; None while memory is off or the session temporary.
         reason: why, in a few words.
-        other_ids: memories it superseded, that follow it, or that it is like.
+        other_ids: memories that it superseded, that follow it, or that are similar.
     """
 
     action: str
@@ -77,7 +77,7 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Maintained:
-    """One thing that upkeep did, with so many memories of a user (None: of all).
+    """One action of upkeep, with the number of memories, of a user (None: of all).
 
     ``action`` is as the comment of ``memoir.maintain`` lists them: forgotten, words counted,
     contradiction, report, ...; what is left to the command ends in ": memoir maintain". ``details``
@@ -91,7 +91,7 @@ class Maintained:
 
     @property
     def left(self) -> str | None:
-        """What the command has to do: build, drop or repair; None when it is done."""
+        """What is left to the command: build, drop or repair; None if it is done."""
         return self.action.split()[0] if self.action.endswith(": memoir maintain") else None
 
 
@@ -154,7 +154,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Detail:
-    """One memory, whole.
+    """One whole memory.
 
     ``relations``, the 20 strongest of ``relation_count``, are dictionaries of key, type, direction
     and strength; ``entities`` of name and type.
@@ -189,8 +189,8 @@ class Fields(TypedDict, total=False):
     """What a memory may carry besides its text and kind.
 
     ``subject`` names the slot it fills ("user.editor"); ``importance`` and ``confidence`` are
-    0..1; ``created_at`` is when it was said, ``valid_from`` and ``valid_until`` when it is true,
-    without a time zone UTC; ``vector`` replaces the embedder; ``keywords`` are tags; ``sources``
+    0..1; ``created_at`` is when it was said, ``valid_from`` and ``valid_until`` when it is true
+    (UTC without a time zone); ``vector`` replaces the embedder; ``keywords`` are tags; ``sources``
     are the ids of memories it was made from.
     """
 
@@ -238,7 +238,7 @@ class Question(NamedTuple):
         session: str | None,
         as_of: datetime | None,
     ) -> Question:
-        """Check what can be checked before anything is sent."""
+        """Check the arguments before anything is sent."""
         if not isinstance(query, str | None):
             raise BadText(
                 f"the query is {type(query).__name__}, not text",
@@ -283,7 +283,7 @@ def columns(kind: type[Any]) -> str:
     return ", ".join(field.name for field in fields(kind))
 
 
-# As the fields of `Question`, then the user.
+# The fields of `Question`, then the user.
 _ARGUMENTS = """query_text => %s::text, query_vec => {vector}, mode => %s::text,
     budget => %s::int, session_id => %s::text, as_of => %s::timestamptz, user_id => %s::text"""
 
@@ -428,7 +428,7 @@ class Calls:
 
 
 def redacted(texts: list[str]) -> Call[list[str]]:
-    """``memoir.redact`` of each text, in order; what cannot be stored anyway stays as it is."""
+    """``memoir.redact`` of each text, in order; a text that cannot be stored stays as it is."""
     return Call(_REDACTED, ([text.replace("\0", "") for text in texts],), first)
 
 
@@ -455,7 +455,7 @@ def use_model(name: str, dimensions: int) -> Call[None]:
 
 
 def name_user(user: str) -> Call[bool]:
-    """Name the user for this transaction, if none is named; whether that was so."""
+    """Name the user for this transaction if none is named; returns whether it did."""
     return Call(_NAME_USER, (user,), bool)
 
 
@@ -470,7 +470,7 @@ def selective_modes() -> Call[list[str]]:
 
 
 def score_parts(mode: str) -> Call[list[str]]:
-    """The fields of `Explained` that make the score of a mode, besides those of every mode."""
+    """The fields of `Explained` that make up the score of a mode, besides those of every mode."""
     return Call(_SCORE_PARTS, (mode,), first)
 
 
@@ -483,7 +483,7 @@ def checked(memory: NewMemory) -> NewMemory:
     """A copy with times in UTC and numbers as numbers.
 
     Raises:
-        TypeError: a field nobody knows.
+        TypeError: an unknown field.
         BadText, BadTimestamp, OutOfRange: a value the database cannot take.
     """
     refuse_unknown(memory, NewMemory, "a memory", "field")
@@ -528,7 +528,7 @@ def tool_arguments(arguments: dict[str, Any] | str | None) -> dict[str, Any]:
 
 
 def tool_text(arguments: dict[str, Any]) -> str | None:
-    """The text of a tool call that is embedded: what is searched for, or stored."""
+    """The text of a tool call that is embedded: the text to search for or to store."""
     texts = (arguments.get("query"), arguments.get("content"))
     return next((text for text in texts if isinstance(text, str) and text.strip()), None)
 
@@ -576,7 +576,7 @@ def _vector_type(rows: list[Row]) -> tuple[str, int]:
 
 
 def nothing(_rows: list[Row]) -> None:
-    """What a call answers that only does something."""
+    """The answer of a call that only does something."""
 
 
 SEES_ONE_USER: Call[bool] = Call(b"SELECT memoir._sees_one_user()", (), first)

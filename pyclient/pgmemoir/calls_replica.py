@@ -1,4 +1,4 @@
-"""The calls to read from a replica what was just written, and how often it is asked for."""
+"""The calls to read from a replica what was just written, and how often to ask."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .calls import Call, first
 from .checks import finite_number
 from .errors import OutOfRange
 
-# Seconds of the first pause and the longest, and of the longest wait.
+# Seconds: the first pause, the longest pause, and the longest wait.
 _FIRST = 0.002
 _LONGEST = 0.05
 _MOST = 3600.0
@@ -38,8 +38,8 @@ def has(token: str) -> Call[bool]:
 def pauses(timeout: float) -> Iterator[float]:
     """How long to sleep before each look: not at all before the first.
 
-    A statement that waits at the server keeps a snapshot, and a replica that has to remove what the
-    snapshot may see stops for it: short questions get their answer sooner.
+    A statement that waits at the server keeps a snapshot, and a replica that has to remove rows the
+    snapshot may see stops for it: repeated short questions are answered sooner.
     """
     seconds = finite_number(timeout, "timeout")
     if seconds is None or not 0 <= seconds <= _MOST:

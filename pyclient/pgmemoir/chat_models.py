@@ -1,7 +1,7 @@
 """Chat models, for the jobs that need one: messages and a JSON schema in, JSON out.
 
-The messages and the schema come from the database with a job, and what fits the schema is decided
-there again when the answer is stored. Here an answer is JSON that PostgreSQL can keep, or an error.
+The messages and the schema come from the database with a job; the database checks the answer again
+when it is stored. Here an answer is JSON that PostgreSQL can store, or an error.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _SCHEMA_IN_WORDS = """Answer with one JSON object and nothing else. It must fit 
 
 
 class ModelUnavailable(Unavailable):
-    """The chat model gives no answer now."""
+    """The chat model cannot answer now."""
 
 
 class BadAnswer(Exception):
-    """The model answered this question with what is no use, or not at all; others may do."""
+    """The model gave no usable answer to this question; other questions may succeed."""
 
 
 class ChatModel(Protocol):
@@ -51,11 +51,11 @@ class ChatModel(Protocol):
         Args:
             messages: with role and content, as OpenAI's.
             schema: of the answer; None: any JSON object.
-            kind: what is asked, a word that names the schema.
+            kind: what is asked: a word that names the schema.
 
         Raises:
             ModelUnavailable: no answer can be had now.
-            BadAnswer: the model refused, stopped half way, or wrote no JSON.
+            BadAnswer: the model refused, stopped halfway, or wrote no JSON.
         """
         ...
 
@@ -104,7 +104,7 @@ class OpenAIChat:
             raise BadAnswer(f"{self.name}: {error}") from None
 
     def _ask(self, messages: Sequence[Message], schema: Schema | None, kind: str) -> ChatCompletion:
-        """With the schema where the server takes one, in words where it does not."""
+        """With the schema if the server accepts one, otherwise with the schema in words."""
         if schema is None or not self._knows_schemas:
             return self._request(_with_schema(messages, schema), {"type": "json_object"})
         named = {"name": kind, "schema": schema, "strict": _is_strict(schema)}
@@ -120,7 +120,7 @@ class OpenAIChat:
     def _request(
         self, messages: Sequence[Message], response_format: dict[str, Any]
     ) -> ChatCompletion:
-        # What the client takes is a union of dozens of typed dictionaries.
+        # The client's argument type is a union of dozens of typed dictionaries.
         sent: Any = {"messages": list(messages), "response_format": response_format}
         completion: ChatCompletion = self._api.ask(
             lambda client: client.chat.completions.create(model=self.model, **sent)
@@ -129,7 +129,7 @@ class OpenAIChat:
 
 
 def default_chat_model(model: str | None = None) -> ChatModel | None:
-    """The chat model of that name, else of ``MEMOIR_CHAT_MODEL``; None when neither is set.
+    """The chat model of that name, otherwise of ``MEMOIR_CHAT_MODEL``; None if neither is set.
 
     There is no default: what a model costs is for the user to choose.
     """
@@ -138,7 +138,7 @@ def default_chat_model(model: str | None = None) -> ChatModel | None:
 
 
 def _is_strict(schema: Any) -> bool:
-    """Whether a model can be held to it: OpenAI takes objects alone that list all they have."""
+    """Whether a model can be held to it: OpenAI accepts only objects that list all their keys."""
     if isinstance(schema, list):
         return all(map(_is_strict, schema))
     if not isinstance(schema, dict):
@@ -156,7 +156,7 @@ def _with_schema(messages: Sequence[Message], schema: Schema | None) -> list[Mes
 
 
 def _content(completion: ChatCompletion) -> str:
-    """The text of an answer that is whole."""
+    """The text of a complete answer."""
     try:
         choice = completion.choices[0]
         message, ending = choice.message, choice.finish_reason
@@ -167,7 +167,7 @@ def _content(completion: ChatCompletion) -> str:
         raise BadAnswer("the model refused")
     if ending == "length":
         raise BadAnswer("the answer was cut off")
-    if isinstance(content, list):  # in parts, of which some may be thoughts
+    if isinstance(content, list):  # in parts, some of which may be thoughts
         parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
         content = "".join(str(part.get("text") or "") for part in parts)
     if not isinstance(content, str) or not content.strip():
@@ -176,7 +176,7 @@ def _content(completion: ChatCompletion) -> str:
 
 
 def _json(content: str) -> Any:
-    """The JSON of an answer, also behind the thoughts and in the fence small models put around."""
+    """The JSON of an answer, also after the thoughts and inside the fence of small models."""
     text = content.strip()
     if not text.startswith(("{", "[", "```")) and "</think>" in text:
         text = text.partition("</think>")[2].strip()

@@ -1,4 +1,4 @@
-"""What can be checked, and put into PostgreSQL's terms, before anything is sent."""
+"""Checks and conversions to PostgreSQL's terms before anything is sent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LARGEST_ID = 2**63 - 1
 
 
 def clean_text(text: str | None, where: str) -> str | None:
-    """The text, when PostgreSQL can store it.
+    """The text, if PostgreSQL can store it.
 
     Args:
         text: None stays None.
@@ -78,7 +78,7 @@ def check_data(data: Any) -> None:
 
 
 def dictionaries(values: Iterable[T], where: str) -> Iterator[T]:
-    """The values, each when it is a dictionary."""
+    """The values, after checking that each is a dictionary."""
     for place, value in enumerate(values):
         if not isinstance(value, Mapping):
             raise TypeError(f"{where}[{place}] is {reprlib.repr(value)}, not a dictionary")
@@ -157,7 +157,7 @@ def jsonb(value: dict[str, Any] | list[Any] | None) -> Jsonb | None:
 
 
 def memory_id(value: int | str) -> int:
-    """The id of a memory: a number, or the text that JSON has for it."""
+    """The id of a memory: a number, or its text form in JSON."""
     try:
         number = int(value) if isinstance(value, str) else operator.index(value)
     except (TypeError, ValueError) as error:

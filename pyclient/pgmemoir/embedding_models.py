@@ -1,4 +1,4 @@
-"""Going over to another embedding model while the one in use serves every recall.
+"""Switches to another embedding model while the one in use serves every recall.
 
 `add` it, make its traces (`make_traces`), have them embedded (`backfill.backfill` with its name),
 then `switch`: one statement. `drop` the old one when nobody will go back to it.
@@ -24,7 +24,7 @@ FROM memoir.fill_model(%s::text, %s::int, %s::text, %s::bigint, %s::text)"""
 _SWITCH = b"SELECT memoir.switch_model(%s::text, %s::boolean)"
 _DROP = b"SELECT memoir.drop_model(%s::text)"
 
-# Traces of one transaction; its user's changes wait for it.
+# Traces per transaction; changes of its user wait for it.
 _TRACES = 1000
 
 
@@ -35,7 +35,7 @@ class Model:
     Attributes:
         name: None before a client has named it.
         state: in use, ready, to be filled, or being dropped.
-        vectors: memories that have one of it.
+        vectors: memories that have a vector of it.
         missing: active memories that have none.
     """
 
@@ -56,10 +56,10 @@ def models(conn: psycopg.Connection[Any]) -> list[Model]:
 
 
 def add(conn: psycopg.Connection[Any], name: str, dimensions: int) -> None:
-    """Add a model beside the one in use; again, it changes nothing.
+    """Add a model beside the one in use; a second call changes nothing.
 
     Raises:
-        ModelMismatch: it is there with other dimensions.
+        ModelMismatch: it exists with other dimensions.
         NotPossible: the model in use has no name yet.
         OutOfRange: it has no name, or more than 4000 dimensions.
     """
@@ -67,7 +67,7 @@ def add(conn: psycopg.Connection[Any], name: str, dimensions: int) -> None:
 
 
 def make_traces(conn: psycopg.Connection[Any], name: str, user: str | None = None) -> Iterator[int]:
-    """Prepare the memories that were there before the model; yields how many after each batch.
+    """Prepare the memories that existed before the model; yields how many after each batch.
 
     Args:
         conn: in autocommit.
@@ -84,11 +84,11 @@ def switch(conn: psycopg.Connection[Any], name: str, *, force: bool = False) -> 
     """From now on this model is in use.
 
     Args:
-        force: though memories have no vector of it that have one of the model in use.
+        force: even if memories with a vector of the model in use have none of this one.
 
     Raises:
         ModelMismatch: there is no such model.
-        NotPossible: memories are missing, or are being changed at this moment.
+        NotPossible: memories are missing, or are being changed right now.
     """
     _run(conn, (_SWITCH, (name, force)))
 

@@ -16,15 +16,15 @@ from .errors import BadFile
 
 LARGEST = 50 * 1024 * 1024
 
-# How the name of a file ends that is being written, and after how many seconds without a byte more
-# nobody is writing it.
+# The suffix of a file that is being written, and after how many seconds without growth it counts
+# as abandoned.
 _NEW = ".memoir-new"
 _SECONDS_UNTIL_LEFT = 3600
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Within it what the system refuses is a `BadFile` that names the file."""
+    """Errors of the system inside it become a `BadFile` that names the file."""
     try:
         yield
     except OSError as error:
@@ -33,7 +33,7 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """As `reading`."""
+    """Like `reading`."""
     try:
         yield
     except OSError as error:
@@ -41,14 +41,14 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def read_text(path: Path, largest: int = LARGEST) -> str:
-    """The text of a file, its line ends and its byte order mark as they are.
+    """The text of a file, with its line ends and byte order mark unchanged.
 
     Args:
         path: the file.
         largest: how many bytes it may have.
 
     Raises:
-        BadFile: it is missing, no file, too large, not readable, or not UTF-8 (with the line).
+        BadFile: it is missing, not a file, too large, not readable, or not UTF-8 (with the line).
     """
     with reading(path), path.open("rb") as file:
         data = file.read(largest + 1)  # a device has no size, and no end
@@ -76,13 +76,13 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
 def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
     """Replace a file by one that is complete and on disk, or leave it as it was.
 
-    A file that has these bytes already is not touched. A link stays a link, and the file keeps its
+    A file that already has these bytes is not touched. A link stays a link, and the file keeps its
     permissions.
 
     Args:
         path: the file; its folder exists.
-        data: what it is to hold.
-        keep: leave what it held before beside it, as ``NAME.bak``.
+        data: its new content.
+        keep: leave its old content beside it, as ``NAME.bak``.
 
     Returns:
         whether anything was written.
@@ -103,9 +103,9 @@ def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file in the place of another, for what is too large to hold at once.
+    """A new file in the place of another, for content too large to hold in memory.
 
-    It has its name only once it is complete and on disk; an exception leaves the old one.
+    It gets its name only once it is complete and on disk; after an exception the old file stays.
 
     Raises:
         BadFile: the folder or the disk does not allow it.
@@ -143,7 +143,7 @@ def _beside(target: Path, like: Path) -> Iterator[BinaryIO]:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what a writer who was killed left beside the target: it holds what memory said."""
+    """Remove what a killed writer left beside the target: it contains memories."""
     for left in target.parent.glob(f".{glob.escape(target.name)}.*{_NEW}"):
         with suppress(OSError):
             if left.stat().st_mtime < time.time() - _SECONDS_UNTIL_LEFT:
@@ -158,7 +158,7 @@ def _umask() -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last, where the system lets a folder be opened."""
+    """Make the new name durable, if the system lets a folder be opened."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

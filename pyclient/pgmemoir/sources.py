@@ -1,7 +1,7 @@
 """Attached tables: the calls, the check of a mapping SELECT, and the fill in small transactions.
 
-A SELECT is looked at here before it is sent, as a parser sees it; the database checks it again in
-its own way. Its text is kept as it was written: sqlglot only reads it.
+A SELECT is checked here with a parser before it is sent; the database checks it again in its own
+way. Its text is kept as it was written: sqlglot only reads it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .statements import answer, together
 
 T = TypeVar("T")
 
-# How often a busy table is tried, and the pause between, in which its writers go on.
+# How often a busy table is tried, and the pause between, in which its writers continue.
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 1.0
 # A query that takes longer is stopped.
@@ -85,7 +85,7 @@ class Source:
 class Filled:
     """One batch that was read.
 
-    ``written`` is how many memories changed, ``waiting`` how many rows could not be taken in;
+    ``written`` is how many memories changed, ``waiting`` how many rows could not be taken over;
     ``complete``: nothing is left to read.
     """
 
@@ -106,7 +106,7 @@ _FILL = f"""SELECT {columns(Filled)}
 FROM memoir.fill_source(%s::text, most => %s::int, anew => %s::boolean)""".encode()
 _PULL = f"""SELECT {columns(Filled)}
 FROM memoir.pull_source(%s::text, most => %s::int)""".encode()
-# For the transaction, so that an error puts back what was before; a shorter time stays.
+# For the transaction, so that an error restores the old value; a shorter time stays.
 _LIMIT = b"""SELECT set_config('memoir.timeout', setting, true), set_config('statement_timeout',
     least(nullif(setting::int, 0), %s::int)::text, true)
 FROM pg_settings WHERE name = 'statement_timeout'"""
@@ -167,7 +167,7 @@ def pull(name: str, most: int | None) -> Call[Filled]:
 
 
 def limited(call: Call[T], seconds: float) -> list[Call[Any]]:
-    """A batch of calls that stops the one in its middle after so many seconds."""
+    """A batch of calls whose middle one is stopped after so many seconds."""
     return [Call(_LIMIT, (round(1000 * seconds),), len), call, Call(_UNLIMIT, (), len)]
 
 
@@ -251,7 +251,7 @@ def patiently(conn: psycopg.Connection[Any], call: Call[T]) -> T:
     """Attach or detach, trying again while a long transaction keeps the table busy.
 
     Args:
-        conn: in autocommit: the lock for the triggers is held for a moment alone.
+        conn: in autocommit: the lock for the triggers is held only for a moment.
         call: of `attach` or `detach`.
     """
     for _ in range(_ATTEMPTS - 1):
@@ -271,18 +271,18 @@ def read(
     most: int | None = None,
     seconds: float = QUERY_SECONDS,
 ) -> Iterator[Filled]:
-    """Read a source until nothing is left, a transaction a batch; yields each batch.
+    """Read a source until nothing is left, one transaction per batch; yields each batch.
 
-    Stopped at any point, the next call goes on. At last rows are tried again that failed, and the
-    keywords of the new memories are found.
+    If it is stopped at any point, the next call goes on. At the end failed rows are tried again,
+    and the keywords of the new memories are found.
 
     Args:
         conn: in autocommit.
         name: of the source.
-        changes: only what changed since (``pull_source``), else all that was not read yet.
+        changes: only what changed since (``pull_source``), otherwise all that was not read yet.
         anew: from the first row; also forgets memories whose rows are gone.
-        most: rows a batch; default the setting source_batch.
-        seconds: a statement that takes longer is stopped, or sooner where the connection says so.
+        most: rows per batch; default: the setting source_batch.
+        seconds: a statement that takes longer is stopped, or sooner if the connection says so.
     """
     batch = _run_for(conn, seconds, pull(name, most) if changes else fill(name, most, anew))
     yield batch

@@ -1,9 +1,9 @@
-"""Markdown files of a folder and the database, brought together: ``memory.md``, ``learnings.md``.
+"""Synchronises the Markdown files of a folder with the database: ``memory.md``, ``learnings.md``.
 
-What a file says and who follows whom is decided by ``memoir.sync_markdown``. Here files are read
-and written. Beside them, in ``.memoir-sync``, lies what the last sync agreed on (the base). The
-database commits first, then the files are written, then the base; killed between, the next sync
-finds that both sides say the same.
+``memoir.sync_markdown`` decides what a file says and which side follows. This module reads and
+writes files. Beside them, ``.memoir-sync`` has the state after the last sync (the base). The
+database commits first, then the files are written, then the base. If this is interrupted, the next
+sync finds that both sides say the same.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from .statements import rows
 
 BASES = ".memoir-sync"
 
-# How often a file may be edited while it is synced before that is given up.
+# How often a file may be edited during a sync before the sync gives up.
 _ATTEMPTS = 5
 # Seconds: how often a watch looks at the files, how long they must be quiet before it reads them,
-# and when it syncs although nobody told of a change (memories end by the clock, too).
+# and when it syncs without any sign of a change (memories also end by the clock).
 _LOOK = 0.5
 _QUIET = 0.3
 _AGAIN = 60.0
@@ -46,9 +46,9 @@ class Options:
     """How to sync.
 
     Attributes:
-        strategy: of conflicts: report lists them, with ours the files win, with theirs the
+        strategy: for conflicts: report lists them, with ours the files win, with theirs the
             database.
-        dry_run: change nothing, tell what would be.
+        dry_run: change nothing, report what would change.
         allow_deletions: forget memories even if more than half of a file is missing.
         user: whose memory; None: the setting ``memoir.user_id``, else "default".
     """
@@ -61,7 +61,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Change:
-    """A difference, and what became of it: see the comment of ``memoir.sync_markdown``.
+    """A difference, and its outcome: see the comment of ``memoir.sync_markdown``.
 
     Attributes:
         file: its name without ``.md``.
@@ -102,18 +102,18 @@ class Synced:
 
     @property
     def conflicts(self) -> list[Change]:
-        """What was changed on both sides and is as it was."""
+        """What was changed on both sides and left as it was."""
         return [change for change in self.changes if change.action == "CONFLICT"]
 
 
 def sync(conn: psycopg.Connection[Any], folder: Path, options: Options | None = None) -> Synced:
-    """Bring the Markdown files of a folder and the database together.
+    """Synchronise the Markdown files of a folder with the database.
 
     A file that is edited meanwhile is not overwritten: it is read and synced again.
 
     Args:
         conn: not in a transaction: the database has to commit before files are written.
-        folder: where the files are, or are to be.
+        folder: where the files are or will be.
         options: how.
 
     Raises:
@@ -148,15 +148,15 @@ def watch(
 ) -> None:
     """Sync whenever a file or a memory changes, until stopped.
 
-    What a file says wrongly is told once, and the next edit tried again; a lost connection is made
-    anew.
+    An error in a file is reported once, and the next edit is tried again; a lost connection is
+    reopened.
 
     Args:
         dsn: where the database is.
         folder: where the files are.
         options: how to sync.
         told: gets what each sync that found something did.
-        failed: gets each error that the watch outlives.
+        failed: gets each error that does not end the watch.
         stop: ends it, within a second.
 
     Raises:
@@ -205,7 +205,7 @@ class _Watch:
             heard = seen is not None and self._hears(conn)
             if heard or self._stamps() != seen or time.monotonic() > again_at:
                 self._wait_until_quiet()
-                seen = self._stamps()  # before: what is edited during the sync is seen after it
+                seen = self._stamps()  # before: an edit during the sync is seen after it
                 self._sync(conn)
                 again_at = time.monotonic() + _AGAIN
 
@@ -222,7 +222,7 @@ class _Watch:
             self._told(done)
 
     def _hears(self, conn: psycopg.Connection[Any]) -> bool:
-        """Whether a memory of this user changed; waits a moment for it."""
+        """Whether a memory of this user has changed; waits a moment for that."""
         heard = [self._is_ours(said.payload) for said in conn.notifies(timeout=_LOOK)]
         return any(heard)
 
@@ -237,7 +237,7 @@ class _Watch:
         return isinstance(said, dict) and said.get("user_id") == user
 
     def _wait_until_quiet(self) -> None:
-        """Who saves several files, or one in pieces, is done when nothing changes any more."""
+        """Wait until nothing changes: an editor may save several files, or one in pieces."""
         before = None
         while before != (before := self._stamps()) and not self._stop.wait(_QUIET):
             pass
@@ -255,7 +255,7 @@ class _Watch:
 
 
 def _check_folder(folder: Path, names: list[str], options: Options) -> None:
-    """What would fail only after the database has changed."""
+    """Check for what would fail only after the database has changed."""
     if not folder.is_dir():
         raise BadFile(f"{folder} is not a folder", hint=f"mkdir {folder}")
     if options.dry_run:
@@ -276,7 +276,7 @@ def _ask(
     texts: Mapping[str, str | None],
     options: Options,
 ) -> dict[str, Any]:
-    """What the database makes of the files, committed."""
+    """The database's answer to the files, committed."""
     files = {
         name: {"content": text, "base": _text(_base(folder, name))} for name, text in texts.items()
     }

@@ -1,8 +1,8 @@
-"""`Worker` takes jobs from the queue, asks the models, and brings the results back.
+"""`Worker` takes jobs from the queue, asks the models, and stores the results.
 
-One thread talks to the database, on one connection; the models are asked in threads of their own.
-So a model that hangs holds up nothing but its job, and a lost connection loses no answer: it is
-brought when PostgreSQL is back. What a killed worker had is handed out again after its lease.
+One thread talks to the database, on one connection; the models are asked in separate threads. So a
+model that hangs delays only its own job, and a lost connection loses no answer: it is stored when
+PostgreSQL is back. The jobs of a killed worker are handed out again after their lease.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from .lanes import ChatLane, EmbedLane, Lane
 Log = Callable[[dict[str, Any]], None]
 """Takes one entry of the log. None holds a text, a name or a secret."""
 
-# Users that are asked for at once.
+# Users per query.
 _USERS = 256
 _FIRST_RECONNECT = 0.25
 _LONGEST_RECONNECT = 10.0
-# The server is away, starts, stops, is a standby by now or short of something: another connection
+# The server is away, starting, stopping, now a standby, or short of something: another connection
 # may do what this one could not.
 _PASSING = (psycopg.OperationalError, psycopg.InternalError)
 
@@ -48,12 +48,12 @@ class Options:
     """How a worker works.
 
     Attributes:
-        name: no other worker has it.
+        name: unique among workers.
         kinds: kinds of jobs it takes; None: all that its models can do.
         concurrency: chat jobs at once.
-        poll: seconds after which an idle worker looks again, whatever it was told.
+        poll: seconds after which an idle worker looks again, even without a notification.
         lease: seconds after which the jobs of a killed worker are handed out again.
-        grace: seconds that jobs under way have to end when the worker is stopped.
+        grace: seconds in which running jobs may finish when the worker is stopped.
     """
 
     name: str = ""
@@ -66,7 +66,7 @@ class Options:
 
 @dataclass(eq=False)
 class _Task:
-    """Jobs that a thread works on."""
+    """Jobs that one thread works on."""
 
     lane: Lane
     jobs: Sequence[Job]
@@ -118,7 +118,7 @@ class Worker:
         self._waker.setblocking(False)
 
     def stop(self) -> None:
-        """Claim nothing more, and end with what is under way. A signal handler may call it."""
+        """Claim nothing more, and end after the running jobs. A signal handler may call it."""
         self._stop_at = time.monotonic() + self._options.grace
         self._wake()
 
@@ -130,7 +130,7 @@ class Worker:
 
         Raises:
             MemoirError: nothing can be done here: pgmemoir is not installed, another model filled
-                this database, or no model is there for a kind that was asked for.
+                this database, or a requested kind has no model.
             psycopg.Error: the database cannot be reached at the start, or with ``once``.
         """
         with translated():
@@ -160,26 +160,26 @@ class Worker:
                     return
 
     def _is_over(self) -> bool:
-        """Stopped, and nothing is under way or no time is left for it."""
+        """Stopped, and nothing is running or no time is left for it."""
         if self._stop_at is None:
             return False
         return not self._running or time.monotonic() >= self._stop_at
 
     def _connect(self) -> None:
-        # Of several hosts the primary; a standby, or a role that only reads, is told at once.
+        # Of several hosts the primary; a standby, or a read-only role, is reported at once.
         self._conn = connect(
             self._dsn,
             application_name=f"pgmemoir {self._name}",
             target_session_attrs="read-write",
         )
-        # Whatever the database's own is: each transaction sees what the ones it waited for did.
+        # Whatever the database's default is: each transaction sees what those it waited for did.
         self._conn.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         self._conn.add_notify_handler(self._hint)
         self._conn.execute("LISTEN memoir_jobs")
         self._jobs = Jobs(self._conn, self._name, self._options.lease)
 
     def _make_lanes(self) -> list[Lane]:
-        """One for each model, with the kinds of jobs that it does."""
+        """One for each model, with its kinds of jobs."""
         kinds = {needs: self._kinds(needs) for needs in ("embedding", "chat")}
         self._check_asked({kind for known in kinds.values() for kind in known})
         lanes: list[Lane] = []
@@ -204,7 +204,7 @@ class Worker:
         return EmbedLane(embedder, kinds, self._jobs.embed_batch)
 
     def _kinds(self, needs: str) -> list[str]:
-        """The kinds that need this, of those that were asked for."""
+        """The requested kinds that need this."""
         asked = self._options.kinds
         return [kind for kind in self._jobs.kinds(needs) if asked is None or kind in asked]
 
@@ -217,7 +217,7 @@ class Worker:
             )
 
     def _claim(self) -> None:
-        """Start tasks while there is room for them and somebody waits."""
+        """Start tasks while there is room and users have jobs."""
         self._hinted = False
         if self._stop_at is not None:
             return
@@ -231,7 +231,7 @@ class Worker:
                     self._start(_Task(lane, together, time.monotonic()))
 
     def _next_jobs(self, lane: Lane, room: int) -> list[Job]:
-        """Jobs to fill the room, of the users who wait longest."""
+        """Jobs to fill the room, from the users who have waited longest."""
         found: list[Job] = []
         asked = False
         while room > 0:
@@ -261,7 +261,7 @@ class Worker:
         threading.Thread(target=work, daemon=True).start()
 
     def _report(self) -> None:
-        """Bring the results that are there."""
+        """Store the available results."""
         while not self._worked.empty():
             self._unsaid.append(self._worked.get())
         while self._unsaid:
@@ -278,14 +278,14 @@ class Worker:
     def _name_model(self, lane: Lane) -> None:
         """Say whose vectors these are: some embedders know after their first answer.
 
-        Each time: the database may have gone over to another model meanwhile.
+        Each time: the database may have switched to another model meanwhile.
         """
         model = lane.model()
         if model is not None:
             self._jobs.use_model(*model)
 
     def _bring(self, results: Sequence[Result]) -> list[str]:
-        """All at once; where one of them is refused, one by one."""
+        """All at once; if one of them is refused, one by one."""
         try:
             return self._jobs.report(results)
         except psycopg.Error as error:
@@ -296,7 +296,7 @@ class Worker:
         return [outcome for result in results for outcome in self._bring([result])]
 
     def _bring_refused(self, result: Result, error: psycopg.Error) -> str:
-        """A result that PostgreSQL refused is an attempt that failed; of a job that is there."""
+        """A result that PostgreSQL refuses is a failed attempt, if its job still exists."""
         reason = error.diag.message_primary or type(error).__name__
         try:
             return self._jobs.report([Fail(result.job, reason)])[0]
@@ -306,7 +306,7 @@ class Worker:
             return again.sqlstate or "refused"  # its lease ends
 
     def _extend(self) -> None:
-        """Keep what is under way for longer than a third of a lease."""
+        """Extend the leases of jobs that have run for more than a third of one."""
         now = time.monotonic()
         if now < self._extend_at:
             return
@@ -314,7 +314,7 @@ class Worker:
         self._keep([job for task in self._running for job in task.jobs])
 
     def _keep(self, jobs: Sequence[Job]) -> None:
-        """All at once; where one of them was purged, one by one."""
+        """All at once; if one of them was purged, one by one."""
         try:
             self._jobs.extend(jobs)
         except psycopg.Error as error:
@@ -325,7 +325,7 @@ class Worker:
                     self._keep([job])
 
     def _release(self) -> None:
-        """Give back what was not ended in time, without an attempt counted."""
+        """Give back unfinished jobs, without counting an attempt."""
         jobs = [job for task in self._running for job in task.jobs]
         if not jobs:
             return
@@ -333,23 +333,23 @@ class Worker:
             self._bring([Fail(job, "the worker stopped", retry_after=0.0) for job in jobs])
 
     def _wait(self) -> None:
-        """Until a result is there, a job is enqueued, or it is time to look."""
+        """Until a result arrives, a job is enqueued, or it is time to look."""
         now = time.monotonic()
         waits = [self._options.poll, self._extend_at - now]
         waits += [left for lane in self._lanes if (left := lane.pause.left())]
         waits += [] if self._stop_at is None else [self._stop_at - now]
         if not self._hinted and self._sleep(min(waits), self._conn.fileno()):
-            # Something was sent: a notification, or that the server goes away.
+            # Something was sent: a notification, or that the server shuts down.
             self._conn.pgconn.consume_input()
             while self._conn.pgconn.notifies():
                 self._hinted = True
 
     def _hint(self, _notify: psycopg.Notify) -> None:
-        """Told while another statement ran."""
+        """A notification that arrived while another statement ran."""
         self._hinted = True
 
     def _sleep(self, seconds: float, *descriptors: int) -> bool:
-        """Until then, or until woken; whether there is something to read from a descriptor."""
+        """Until then, or until woken; returns whether a descriptor has something to read."""
         watched = [self._woken.fileno(), *descriptors]
         found, _, _ = select.select(watched, [], [], max(0.0, seconds))
         if watched[0] in found:
@@ -357,11 +357,11 @@ class Worker:
         return any(descriptor in found for descriptor in descriptors)
 
     def _wake(self) -> None:
-        with suppress(BlockingIOError):  # as many marks as fit there are enough
+        with suppress(BlockingIOError):  # a full pipe has enough marks
             self._waker.send(b".")
 
     def _reconnect(self, error: psycopg.Error) -> bool:
-        """Until the database is back, or the worker is stopped; whether it is back."""
+        """Until the database is back or the worker is stopped; returns whether it is back."""
         self._say("database lost", error=error.sqlstate or type(error).__name__)
         wait = _FIRST_RECONNECT
         while not self._is_over():

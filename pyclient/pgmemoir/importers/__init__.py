@@ -1,4 +1,4 @@
-"""Files of other programs as memories: which program wrote one, and what it says."""
+"""Files of other programs as memories: which program wrote a file, and what it contains."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["FORMATS", "Items", "check_mapping", "detect", "read"]
 
 
 def detect(data: bytes, name: str, mapping: Mapping[str, str]) -> str:
-    """Which of `FORMATS` a file has: by what stands in it, of CSV also by its name.
+    """Which of `FORMATS` a file has: by its content, and CSV also by its name.
 
     Args:
-        mapping: fields by their columns; with one the file has rows.
+        mapping: fields by their columns; if given, the file has rows.
     """
     if data.removeprefix(b"\xef\xbb\xbf").startswith(b'{"pgmemoir"'):
         return "pgmemoir"
@@ -39,7 +39,7 @@ def detect(data: bytes, name: str, mapping: Mapping[str, str]) -> str:
 
 
 def read(data: bytes, format: str, name: str, mapping: Mapping[str, str]) -> Items:
-    """What a file of a format other than pgmemoir's own and conversations holds.
+    """The content of a file that is neither a conversation nor in pgmemoir's own format.
 
     Raises:
         BadFile: with the line of the first fault.
@@ -60,7 +60,7 @@ def _looks_like_csv(text: str, name: str) -> bool:
 
 
 def _entries(document: Document) -> Iterator[Any]:
-    """What stands in the lists and lines of a document, up to the first fault."""
+    """The entries in the lists and lines of a document, up to the first fault."""
     try:
         for value, _ in document.values():
             if isinstance(value, dict):
@@ -75,7 +75,7 @@ def _entries(document: Document) -> Iterator[Any]:
 
 
 def _is_mem0(entry: Any) -> bool:
-    """Whether it is a memory, or what mem0 writes of a user without any."""
+    """Whether it is a memory, or what mem0 writes for a user without any."""
     return isinstance(entry, dict) and (
         {"id", "memory"} <= entry.keys() or entry.get("results") == []
     )

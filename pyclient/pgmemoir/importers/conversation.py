@@ -1,7 +1,7 @@
 """Conversations in JSON or JSONL, as memories of kind ``turn``: one message, one memory.
 
-A file is read whole and checked before anything is stored. Messages may stand in a list, under
-``messages`` or ``sessions`` (nested, each level may carry a session id and a time), or one a line.
+A file is read whole and checked before anything is stored. Messages may be in a list, under
+``messages`` or ``sessions`` (nested, each level may have a session id and a time), or one per line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SPEAKER = ("speaker", "role", "author", "name")
 _TIME = ("ts", "time", "timestamp", "created_at", "date")
 _SESSION = ("session", "session_id", "conversation_id")
 _NESTED = ("sessions", "messages", "turns", "conversations")
-# Keys under which a session object, unlike a message, may have its name.
+# Keys that may hold the name of a session object, but not of a message.
 _SESSION_NAME = (*_SESSION, "id", "name", "title")
 
 
@@ -41,7 +41,7 @@ class Conversation:
 
     Attributes:
         turns: the memories, in order.
-        lines: where each begins.
+        lines: the line where each begins.
         sessions: the names of their sessions, in order.
         skipped: how many messages have no text (tool calls, images).
     """
@@ -52,10 +52,10 @@ class Conversation:
     skipped: int = 0
 
     def follow(self, session: str, stored: Iterable[Listed]) -> None:
-        """Give the messages of a session the places under which they are stored already.
+        """Give the messages of a session the places under which they are already stored.
 
-        A message is known by its place, too: one more before it, or one less, would make another
-        of it.
+        A message is also identified by its place: one more or one less before it would make it a
+        different message.
 
         Args:
             stored: the turns of the session.
@@ -65,7 +65,7 @@ class Conversation:
         said = [(turn["content"], told_when and turn["created_at"]) for turn in turns]
         order = {each: number for number, each in reversed(list(enumerate(said)))}
         there = sorted(
-            # What was put in between has the place of another: those stand as in the file.
+            # An inserted message has the place of another: these keep their places in the file.
             (row.turn or 0, order.get(each, 0), each)
             for row in stored
             for each in [(row.content, told_when and row.created_at)]
@@ -83,11 +83,11 @@ class Conversation:
 
 
 def _places(given: list[int], known: dict[int, int]) -> Iterator[int]:
-    """Places of messages: behind the known one before it, ahead of the known one after it.
+    """Places of messages: after the known one before them, ahead of the known one after them.
 
     Args:
         given: their places in the file.
-        known: by their numbers, where those that are stored have theirs.
+        known: the places of stored messages, by their numbers.
     """
     numbers = sorted(known)
     for number, own in enumerate(given):
@@ -141,7 +141,7 @@ class _Reader:
             self._walk(value, session, None, start)
 
     def _walk(self, value: Any, session: str | None, time: datetime | None, start: int) -> None:
-        """Read a message, or go into what holds messages, which may name their session."""
+        """Read a message, or enter an object that holds messages and may name their session."""
         if isinstance(value, list):
             for number, item in enumerate(value, 1):
                 self._walk(item, self._numbered(item, session, number), time, start)
@@ -241,7 +241,7 @@ class _Reader:
         return time
 
     def _check(self, turn: NewMemory, start: int) -> None:
-        """What the database would refuse, while the line is still known."""
+        """Check for what the database would refuse, while the line is still known."""
         try:
             clean_text(turn["content"], "the text")
             clean_text(turn["session"], "the session")
@@ -256,14 +256,14 @@ class _Reader:
 
 
 def _with_speaker(text: str, speaker: str | None) -> str:
-    """``Caroline: text``, unless it begins so already."""
+    """``Caroline: text``, unless it already begins so."""
     if not speaker or re.match(rf"{re.escape(speaker)}\s*[:：]", text.lstrip(), re.IGNORECASE):
         return text
     return f"{speaker}: {text}"
 
 
 def _first(value: dict[str, Any], keys: tuple[str, ...], kind: Any) -> str | None:
-    """The first key whose value is of a kind and not empty."""
+    """The first key whose value is of this kind and not empty."""
     wanted = (key for key in keys if isinstance(value.get(key), kind))
     return next((key for key in wanted if value[key] != ""), None)
 

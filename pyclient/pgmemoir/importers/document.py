@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import BadFile, MemoirError
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-# Epoch values above this are milliseconds: as seconds they lie beyond the year 5000.
+# Epoch values above this are milliseconds: as seconds they would be after the year 5000.
 _MILLISECONDS = 1e11
 _BLANK = re.compile(r"[\s\ufeff]*")
 
@@ -25,7 +25,7 @@ class Object(dict[str, Any]):
 
 
 class _Decoder(JSONDecoder):
-    """Keeps the place of every object, for errors about what is in it."""
+    """Keeps the place of every object, for errors about its content."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,10 +43,10 @@ class Document:
     """A text with its lines.
 
     Args:
-        text: what the file holds.
+        text: the content of the file.
         name: of the file, for errors.
-        error: their class.
-        hint: what such a file holds, for errors.
+        error: the class of errors.
+        hint: what such a file should contain, for errors.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Document:
         self._line_ends = [found.start() for found in re.finditer("\n", text)]
 
     def values(self) -> Iterator[tuple[Any, int]]:
-        """The JSON values that follow one another: one for JSON, one a line for JSONL."""
+        """The JSON values in order: one for JSON, one per line for JSONL."""
         decoder = _Decoder()
         place = self._skip_blank(0)
         first = True
@@ -67,7 +67,7 @@ class Document:
             try:
                 value, end = decoder.raw_decode(self.text, place)
             except JSONDecodeError as error:
-                # In JSONL the fault is in the line that began here, wherever it is noticed.
+                # In JSONL the fault is in the line that began here, wherever the parser notices it.
                 fault = error.pos if first else place
                 raise self.fault(fault, f"not JSON: {error.msg}") from error
             except RecursionError as error:
@@ -79,7 +79,7 @@ class Document:
             place = self._skip_blank(end)
 
     def line(self, place: int) -> int:
-        """The number of the line in which a place lies, from 1."""
+        """The number of the line that contains a place, from 1."""
         return bisect_left(self._line_ends, place) + 1
 
     def fault(self, place: int, problem: str) -> MemoirError:

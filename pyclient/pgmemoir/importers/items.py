@@ -1,4 +1,4 @@
-"""What a file of another program holds, as memories."""
+"""The content of a file of another program, as memories."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Items:
     """Memories of a file.
 
     Attributes:
-        memories: what is to be remembered, in order.
-        lines: where each begins.
-        users: whose each is, as the file says; None where it says nothing.
+        memories: those to be remembered, in order.
+        lines: the line where each begins.
+        users: the user of each according to the file; None if it names none.
         skipped: how many entries have no text.
-        notes: what else there is to say, for people.
+        notes: other remarks, for people.
     """
 
     memories: list[NewMemory] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Memories as rows: the fields of ``remember()`` by their names, in CSV or in JSON, one a line."""
+"""Memories as rows: the fields of ``remember()`` by name, in CSV or in JSON, one per line."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _NAMES = {"session_id": "session", "position": "turn", "embedding": "vector", "o
 FIELDS = frozenset(
     (*_TEXTS, *_NUMBERS, *_TIMES, "turn", "keywords", "data", "user_id", "sources", "vector")
 )
-# What a message of a conversation has not: where one of these is, the lines are memories.
+# Fields that no message of a conversation has: with one of these, the lines are memories.
 TELLING = frozenset(
     ("kind", "subject", "summary", "importance", "confidence", "keywords", "valid_from")
 )
 
-# What remember() takes of a memory in an export of ours.
+# The fields of a memory in our export that remember() takes.
 _CURRENT = (
     *("content", "kind", "subject", "summary", "data", "importance", "confidence", "origin"),
     *("session_id", "position", "speaker", "created_at", "valid_from", "valid_until"),
@@ -47,10 +47,10 @@ Mapped = Mapping[str, str]
 
 
 def check_mapping(mapping: Mapped) -> None:
-    """Refuse names that are no fields.
+    """Refuse names that are not fields.
 
     Raises:
-        BadFile: with the fields there are.
+        BadFile: with the existing fields.
     """
     for name in mapping:
         if field_name(name) not in FIELDS:
@@ -65,7 +65,7 @@ def field_name(name: str) -> str:
 
 
 def read_jsonl(data: bytes, name: str, mapping: Mapped) -> Items:
-    """Memories in JSON: one a line, or a list of them."""
+    """Memories in JSON: one per line, or a list of them."""
     document = Document(decode(data), name, hint=_HINT)
     items = Items()
     for value, place in document.values():
@@ -81,12 +81,12 @@ def read_jsonl(data: bytes, name: str, mapping: Mapped) -> Items:
 
 
 def _is_record(item: dict[str, Any]) -> bool:
-    """Whether it is a line of an export of ours: {"memory": {...}}."""
+    """Whether it is a line of our export: {"memory": {...}}."""
     return len(item) == 1 and all(isinstance(value, dict) for value in item.values())
 
 
 def _exported(record: dict[str, Any]) -> dict[str, Any] | None:
-    """What is current in an export of ours, to be remembered beside what a user has already."""
+    """The current memories of our export, to be remembered beside those a user already has."""
     memory = record.get("memory")
     if not isinstance(memory, dict) or memory.get("status") != "active":
         return None
@@ -99,7 +99,7 @@ def _exported(record: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def read_csv(data: bytes, name: str, mapping: Mapped) -> Items:
-    """Memories in CSV: the first row names the columns; the delimiter is found out."""
+    """Memories in CSV: the first row names the columns; the delimiter is detected."""
     text = decode(data)
     csv.field_size_limit(LARGEST_TEXT)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(text), strict=True)
@@ -126,7 +126,7 @@ def read_csv(data: bytes, name: str, mapping: Mapped) -> Items:
 
 
 def delimiter(text: str) -> str:
-    """The one that stands most often in the first line, outside of quotes."""
+    """The most frequent one in the first line, outside of quotes."""
     head = text.split("\n", 1)[0]
     bare = "".join(head.split('"')[::2])
     return max(_DELIMITERS, key=bare.count)
@@ -144,7 +144,7 @@ def _check_heads(heads: list[str], mapping: Mapped, fault: Fault) -> None:
 
 
 def _add(items: Items, values: Mapping[str, Any], mapping: Mapped, line: int, fault: Fault) -> None:
-    """One memory; what has no name of a field goes to its data."""
+    """One memory; a column that is not a field goes into its data."""
     columns = {column: field_name(field) for field, column in mapping.items()}
     given: dict[str, Any] = {}
     rest: dict[str, Any] = {}
@@ -168,7 +168,7 @@ def _add(items: Items, values: Mapping[str, Any], mapping: Mapped, line: int, fa
 
 
 def _converted(field: str, value: Any, fault: Fault) -> Any:
-    """A value as the field wants it."""
+    """A value in the type of its field."""
     if field in _TEXTS or field == "user_id":
         if not isinstance(value, str):
             raise fault(f"{field} is {json.dumps(value)[:40]}, not text")
@@ -197,7 +197,7 @@ def _text(field: str, value: str, fault: Fault) -> str:
 
 
 def time_of(field: str, value: Any, fault: Fault) -> Any:
-    """A time; what is no time is a fault."""
+    """A time; anything else is a fault."""
     time = to_time(value)
     if time is None:
         raise fault(f"{field} is {json.dumps(value)[:40]}, not ISO 8601 or epoch seconds")

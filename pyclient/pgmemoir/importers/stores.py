@@ -1,6 +1,6 @@
 """Memories of mem0 (what its ``get_all`` returns) and items of a LangGraph store.
 
-What the other program knows of a memory besides its text stays in ``data``, under the program's
+What the other program stores of a memory besides its text stays in ``data``, under the program's
 name; ``source`` says where it came from.
 """
 
@@ -17,7 +17,7 @@ from .rows import Fault, time_of
 
 _MEM0 = 'mem0 writes {"results": [{"id": ..., "memory": ..., "created_at": ...}]}, or the list.'
 _LANGGRAPH = 'An item is {"namespace": ["users", "ada"], "key": ..., "value": {...}}.'
-# Where the text of a LangGraph value may be.
+# The keys that may hold the text of a LangGraph value.
 _TEXT = ("content", "text", "memory", "data")
 
 
@@ -105,7 +105,7 @@ def _add_langgraph(items: Items, entry: Object, document: Document) -> None:
 
 
 def _told(value: Any) -> tuple[str, dict[str, Any]]:
-    """The text of a value, and what else it says; without a text it is its own JSON."""
+    """The text of a value, and the rest of it; without a text, the text is its JSON."""
     if isinstance(value, str):
         return value, {}
     if value is None or value == {}:
@@ -124,7 +124,7 @@ def _told(value: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _namespace(entry: Object, fault: Fault) -> list[str]:
-    """The namespace; a row of the table has it as one text with points."""
+    """The namespace; a row of the table has it as one text with dots."""
     field = "namespace" if "namespace" in entry else "prefix"
     if isinstance(entry[field], str):
         return str(entry[field]).split(".")
@@ -132,7 +132,7 @@ def _namespace(entry: Object, fault: Fault) -> list[str]:
 
 
 def _list(entry: Object, field: str, fault: Fault) -> list[Any]:
-    """A list that an entry has; nothing is an empty one."""
+    """A list in an entry; a missing one is empty."""
     value = entry.get(field)
     if value is not None and not isinstance(value, list):
         raise fault(f"{field} is {json.dumps(value)[:40]}, not a list")
