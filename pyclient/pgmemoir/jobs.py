@@ -1,6 +1,6 @@
 """The queue of jobs as one worker sees it: ``ready_users``, ``claim``, ``finish`` and ``fail``.
 
-Calls about many users go together: one transaction and one round trip for all of them.
+Calls about many users are sent together: one transaction and one round trip for all of them.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Jobs:
 
     Args:
         conn: in autocommit.
-        worker: a name no other worker has.
-        lease: seconds after which a job of a worker that was killed is handed out again.
+        worker: a name that is unique among workers.
+        lease: seconds after which a job of a killed worker is handed out again.
     """
 
     def __init__(self, conn: psycopg.Connection[Any], worker: str, lease: float) -> None:
@@ -92,7 +92,7 @@ class Jobs:
         return [name for (name,) in rows(self._conn, _KINDS, (needs,))]
 
     def ready_users(self, limit: int, kinds: Sequence[str]) -> list[tuple[str, int]]:
-        """Users with jobs of these kinds, who waits longest first, and about how many they have."""
+        """Users with jobs of these kinds, longest wait first, and about how many they have."""
         return [(user, number) for user, number in rows(self._conn, _READY, (limit, list(kinds)))]
 
     def claim(
@@ -107,7 +107,7 @@ class Jobs:
             model: name and dimensions of the embedder, for jobs that embed.
 
         Raises:
-            psycopg.Error: ME009, when another model fills this database by now.
+            psycopg.Error: ME009, when another model now fills this database.
         """
         statements: list[Statement] = [] if model is None else [(USE_MODEL, model)]
         statements += [
@@ -118,7 +118,7 @@ class Jobs:
         return [Job(*row) for found in answers[0 if model is None else 1 :] for row in found]
 
     def dimensions(self, model: str) -> int | None:
-        """Of the vectors that this model filled the database with; None when it did not yet."""
+        """Dimensions of this model's vectors in the database; None if it has none yet."""
         found = rows(self._conn, _MODEL, (model,))
         return found[0][0] if found else None
 
@@ -127,7 +127,7 @@ class Jobs:
         rows(self._conn, USE_MODEL, (name, dimensions))
 
     def report(self, results: Sequence[Result]) -> list[str]:
-        """Bring results, all or none of them; what became of each job.
+        """Store results, all or none of them; returns what became of each job.
 
         Returns:
             done, done already, lost (another worker has it), failed or waiting (it comes back),
@@ -145,9 +145,9 @@ class Jobs:
     def _together(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """In one transaction, which does not wait for the disk.
 
-        What a crash of the server takes back it takes back whole: the job waits again and nothing
-        of its answer is stored. Said of the transaction: a session may be lent by a pooler, to
-        others who do wait.
+        A crash of the server undoes it as a whole: the job waits again and nothing of its answer is
+        stored. Set for the transaction, because a pooler may lend the session to others who do
+        wait.
         """
         return together(self._conn, [_NO_WAIT, *statements])[1:]
 

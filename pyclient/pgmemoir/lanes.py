@@ -1,7 +1,7 @@
 """What is done with claimed jobs: texts go to the embedder, messages to the chat model.
 
-A lane is the way of the jobs of one model: how many are under way, and how long it stands still
-when the model does not answer. Whatever happens in it, every job comes out with a result.
+A lane handles the jobs of one model: how many run at once, and how long it pauses if the model does
+not answer. Whatever happens in it, every job gets a result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .jobs import Fail, Finish, Job, Result
 from .openai_api import Unavailable
 from .vectors import VectorLike, formed, half_vector
 
-# Two requests to the embedder are under way: while the model works on one, the answer of the other
+# Two requests to the embedder run at once: while the model works on one, the answer of the other
 # is stored and the next is made ready, which hides that time.
 REQUESTS = 2
 
@@ -32,7 +32,7 @@ _LONGEST_REQUEST = 3600.0
 
 
 class Pause:
-    """How long a model is left alone when it did not answer: longer each time, drawn by lot."""
+    """How long a model that did not answer is left alone: longer each time, partly random."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,7 +40,7 @@ class Pause:
         self._until = 0.0
 
     def begin(self, retry_after: float | None = None) -> float:
-        """Leave it alone for as long as it asks, else for the next pause; returns the seconds.
+        """Leave it alone for as long as it asks, or for the next pause; returns the seconds.
 
         One that fails again after the pause it asked for (0, or a time that is over by this clock)
         is left alone for the next pause at least.
@@ -67,7 +67,7 @@ class Pause:
 
 
 class Lane(ABC):
-    """The way of the jobs of one model.
+    """The lane of the jobs of one model.
 
     ``kinds`` are the kinds of its jobs. ``ready`` are users who may have some, and how many.
     """
@@ -79,7 +79,7 @@ class Lane(ABC):
 
     @abstractmethod
     def room(self, tasks: int) -> int:
-        """How much may be claimed while so many tasks are under way."""
+        """How much may be claimed while so many tasks are running."""
 
     @abstractmethod
     def size(self, job: Job) -> int:
@@ -95,7 +95,7 @@ class Lane(ABC):
 
     @abstractmethod
     def tasks(self, jobs: Sequence[Job]) -> Sequence[Sequence[Job]]:
-        """Jobs, put together as they are worked on."""
+        """Jobs, grouped as they are worked on."""
 
     @abstractmethod
     def work(self, jobs: Sequence[Job]) -> list[Result]:
@@ -115,7 +115,7 @@ class EmbedLane(Lane):
         self._batch = batch
 
     def room(self, tasks: int) -> int:
-        """One request, which the last job may overfill; none when enough are under way."""
+        """One request, which the last job may overfill; none when enough are running."""
         return OPENAI_BATCH - self._batch + 1 if tasks < REQUESTS else 0
 
     def size(self, job: Job) -> int:
@@ -179,7 +179,7 @@ class ChatLane(Lane):
         self._most = most
 
     def room(self, tasks: int) -> int:
-        """As many as are not under way."""
+        """As many as are not running."""
         return self._most - tasks
 
     def size(self, _job: Job) -> int:
@@ -187,7 +187,7 @@ class ChatLane(Lane):
         return 1
 
     def next_users(self, room: int) -> list[tuple[str, int]]:
-        """One question a user, in turns."""
+        """One question per user, in turns."""
         found: list[tuple[str, int]] = []
         while room > len(found) and self.ready:
             user, waiting = self.ready.popleft()
@@ -228,7 +228,7 @@ def _pause(pause: Pause, error: Unavailable) -> float | None:
 
 
 def _embedded(job: Job, vectors: Sequence[VectorLike]) -> Finish:
-    """A job with its vectors; a text whose vector is of no use comes back by itself."""
+    """A job with its vectors; a text with an unusable vector comes back separately."""
     usable: list[bytes | None] = []
     errors = []
     for place, vector in enumerate(vectors, 1):

@@ -3,7 +3,7 @@
 Two kinds of text. ``migrations/NNNN_name.sql`` makes tables, types, indexes and seed rows; each
 runs once and is never edited after release. ``sql/`` makes functions, views, triggers and policies;
 all of it runs again when any of it changed or a migration ran. Every call is one transaction under
-one advisory lock: it happens whole or not at all, and of several processes one does the work.
+one advisory lock: all of it happens or nothing, and only one of several processes does the work.
 
 `ledger` says what ran.
 """
@@ -148,8 +148,8 @@ def up(
 def down(conn: Connection, target: int, *, source: Source | None = None) -> list[str]:
     """Undo every migration after ``target``; 0 leaves the database as before the first `up`.
 
-    The tables go, and what they hold. The schema stays while something else is in it, and so does
-    an extension ``vector`` that was there before or that others use by now.
+    Drops the tables with their rows. The schema stays while something else is in it, and so does an
+    extension ``vector`` that existed before or that others now use.
 
     Args:
         conn: as for `up`.
@@ -193,7 +193,7 @@ def down(conn: Connection, target: int, *, source: Source | None = None) -> list
 
 
 def status(conn: Connection, *, source: Source | None = None) -> list[Row]:
-    """What is applied and what is not: one row a migration, then one for the code of ``sql/``.
+    """What is applied and what is not: one row per migration, then one for the code of ``sql/``.
 
     Only reads. Works without an installation, and inside a transaction of the caller.
     """
@@ -325,7 +325,7 @@ def _set_path(cur: Cursor) -> None:
 def _run_code(cur: Cursor, code: list[SqlFile], before: ledger.Entry | None) -> None:
     """Run all of ``sql/``, then drop what an earlier text of it made and this one does not.
 
-    A function that got another parameter would else stay beside the new one, and calls would be
+    Otherwise a function with a new parameter would leave the old one beside it, and calls would be
     ambiguous.
     """
     began = time.monotonic()
@@ -368,7 +368,7 @@ def _drop(cur: Cursor, objects: Iterable[str], keep_used: bool = False) -> None:
 
 
 def _refuse_sources(cur: Cursor) -> None:
-    """Stop while tables are attached: what fills memories from them would fail at every row."""
+    """Stop while tables are attached: their triggers would fail at every row."""
     if value(cur, "SELECT to_regclass('memoir.source') IS NULL"):
         return
     attached = [row[0] for row in cur.execute("SELECT name FROM memoir.source ORDER BY source_id")]

@@ -1,6 +1,6 @@
 """What a database must have before the first migration: PostgreSQL, pgvector, the schema.
 
-Checks come before attempts, so that each thing missing has a sentence that says who does what.
+Checks come before attempts, so that each missing thing has an error that says who does what.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def left_schema(cur: Cursor) -> str | None:
 
 
 def extension_version(cur: Cursor) -> str | None:
-    """The version of pgmemoir that CREATE EXTENSION brought here; None where it did not."""
+    """The version of pgmemoir that CREATE EXTENSION installed; None if it did not."""
     version = value(cur, "SELECT extversion FROM pg_extension WHERE extname = 'pgmemoir'")
     return None if version is None else str(version)
 
 
 def refuse_extension(cur: Cursor, instead: str) -> None:
-    """Stop where CREATE EXTENSION installed: one road leads into a database.
+    """Stop if CREATE EXTENSION installed it: a database is installed in one way only.
 
     Args:
         instead: what does there what was asked for.

@@ -1,4 +1,4 @@
-"""Steps, as the methods of both clients ask for them, and those by which all of them get vectors.
+"""Steps that the methods of both clients ask for, and the steps that bring vectors.
 
 A step is a database call, a batch of calls or an embedding; a plan is a generator that asks for one
 and gets its answer. `client` carries steps out, with or without asyncio; nothing here waits.
@@ -27,8 +27,8 @@ T = TypeVar("T")
 EMBEDDER_PAUSE = 30.0
 # Questions whose vectors a client keeps.
 QUERY_CACHE = 256
-# Seconds after which a client says its model's name again: the database may have gone over to
-# another, whose vectors have as many dimensions.
+# Seconds after which a client names its model again: the database may have switched to another
+# one, whose vectors have as many dimensions.
 MODEL_CHECK = 30.0
 
 
@@ -60,7 +60,7 @@ Plan = Generator[Call[Any] | Batch | Embed, Any, T]
 
 
 class Steps:
-    """How the methods of both clients come to vectors.
+    """How the methods of both clients get vectors.
 
     Args:
         keeps_writes: False while the caller may still roll back what is written now.
@@ -94,7 +94,7 @@ class Steps:
         return self._calls
 
     def _vector_of(self, memory: Mapping[str, Any]) -> Plan[str | None]:
-        """The vector a memory brings, else that of its text."""
+        """The vector given with a memory, otherwise that of its text."""
         vector = given_vector(memory)
         text = clean_text(memory.get("content"), "the content") or ""
         if vector is None and text.strip():
@@ -148,7 +148,7 @@ class Steps:
         if not texts or embedder is None or time.monotonic() < self._paused_until:
             return [None] * len(texts)
         if not getattr(embedder, "local", False):
-            # No secret leaves for a model elsewhere.
+            # No secret is sent to a model elsewhere.
             texts = cast(list[str], (yield calls.redacted(texts)))
         try:
             vectors = one_each(embedder, texts, (yield Embed(embedder, texts)))
@@ -163,7 +163,7 @@ class Steps:
         return [self._formed(vector, form) for vector in vectors]
 
     def _formed(self, vector: VectorLike, form: Callable[[VectorLike], Form]) -> Form | None:
-        """None for a vector of no use: a text is stored and found by its words all the same."""
+        """None for an unusable vector: its text is stored and found by its words all the same."""
         try:
             return formed(vector, form)
         except UnusableVector as error:
