@@ -27,7 +27,7 @@ from .checks import (
     utc,
     whole_number,
 )
-from .errors import BadText, BudgetOutOfRange, NotInstalled, OutOfRange
+from .errors import BudgetOutOfRange, NotInstalled, OutOfRange
 from .vectors import HalfVectors, VectorLike, half_vectors, vector_text
 
 Row = tuple[Any, ...]
@@ -239,13 +239,8 @@ class Question(NamedTuple):
         as_of: datetime | None,
     ) -> Question:
         """Check the arguments before anything is sent."""
-        if not isinstance(query, str | None):
-            raise BadText(
-                f"the query is {type(query).__name__}, not text",
-                hint="Pass a vector by name: vector=[0.1, 0.2, ...].",
-            )
         return cls(
-            query=clean_text(query, "the query"),
+            query=clean_text(query, "the query", "Pass a vector by name: vector=[0.1, 0.2, ...]."),
             vector=None if vector is None else vector_text(vector),
             mode=clean_text(mode, "the mode"),
             budget=whole_number(budget, "the budget", BudgetOutOfRange),

@@ -22,12 +22,13 @@ _LARGEST_INT = 2**31 - 1
 _LARGEST_ID = 2**63 - 1
 
 
-def clean_text(text: str | None, where: str) -> str | None:
+def clean_text(text: str | None, where: str, hint: str | None = None) -> str | None:
     """The text, if PostgreSQL can store it.
 
     Args:
         text: None stays None.
         where: names it in the error.
+        hint: of the error, if it is not a string.
 
     Raises:
         BadText: it is not a string, or holds a NUL or half a surrogate pair.
@@ -35,7 +36,7 @@ def clean_text(text: str | None, where: str) -> str | None:
     if text is None:
         return None
     if not isinstance(text, str):
-        raise BadText(f"{where} is {type(text).__name__}, not text")
+        raise BadText(f"{where} is {type(text).__name__}, not text", hint=hint)
     if "\0" in text:
         raise BadText(
             f"{where} holds a NUL character at position {text.index(chr(0))}",

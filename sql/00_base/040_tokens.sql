@@ -199,8 +199,8 @@ BEGIN ATOMIC
     WHERE length(t.token) > 1 OR t.token !~ _short_nouns()
        OR array_to_string(w.all_of_it, ' ') !~ format('[^ ]%1$s|%1$s[^ ]', t.token);
 END;
+
 -- The parts of a text that may be keywords, as they were written.
--- What of a text may be a keyword, which stands as it was written.
 CREATE OR REPLACE FUNCTION _written_tokens(content text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN octet_length(content) > length(content)

@@ -41,6 +41,11 @@ CREATE OR REPLACE FUNCTION _word_before(words text, found text) RETURNS text
                 WHEN strpos(words, '<until>' || found) + strpos(words, '<till>' || found) > 0
                 THEN 'until' END;
 
+CREATE OR REPLACE FUNCTION _month_names() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN 'january|february|march|april|may|june|july|august|september|october|november|december'
+        '|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec';
+
 -- lead: the word before the date, in lower case (since, last, 从), '' for none; also for a word
 -- after it: 以来 is since, 之前 before. Two words for "since last summer", and "2 week before" with a
 -- number; 到 also for the hyphen of "May 8-10". season: 1 spring to 4 winter. What the text leaves
@@ -64,13 +69,11 @@ BEGIN
     -- May to July, 2020-2022: the same with a "from".
     IF words ~ '(<to>|<through>|-)(><)?<?(Ja|Fe|Ma|Ap|Ju|Au|Se|Oc|No|De|19|20)' THEN
         words := regexp_replace(words, '(?xi) <
-            ( (?: january|february|march|april|may|june|july|august|september|october|november|
-                  december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec )
+            ( (?: ' || _month_names() || ' )
               (?: >< [0-9]{1,2} (?: st|nd|rd|th )? )? (?: >< (?:19|20)[0-9]{2} )?
             | (?:19|20)[0-9]{2} )
             (?: - | ><->< | ><to>< | ><through>< )
-            (?= (?: january|february|march|april|may|june|july|august|september|october|november|
-                    december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|(?:19|20)[0-9]{2} ) > )
+            (?= (?: ' || _month_names() || ' | (?:19|20)[0-9]{2} ) > )
             ', '<from><\1><to><', 'g');
     END IF;
     -- Two weeks before, the Sunday after: one word.
@@ -88,9 +91,7 @@ BEGIN
         < (?: (?: early|mid|late|end|start|beginning|middle|month ) (?: > (?: <of> )? < | - ) )?
         (?:
             (?: [0-9]{1,2} (?: st|nd|rd|th )? (?: ><of )? (?: >< | - ) )?
-            (?: january|february|march|april|may|june|july|august|september|october|november|
-                december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|spring|summer|autumn|
-                fall|winter )
+            (?: ' || _month_names() || ' |spring|summer|autumn|fall|winter )
             (?: (?: >< | - ) (?: the>< )? [0-9]{1,2} (?: st|nd|rd|th )?
                 (?: - [0-9]{1,2} (?: st|nd|rd|th )? )? )?
             (?: (?: >< | - ) (?: (?:of|in) >< )?
