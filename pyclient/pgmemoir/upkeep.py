@@ -113,6 +113,8 @@ def _upkeep(
         rows = answer(conn, call)
         if may_build:
             yield from _indexes(cur, dsn, rows, everybody, watch)
+            # At once: the server ends a closed session a moment later than the client.
+            cur.execute("SELECT pg_advisory_unlock(_index_lock())")
         yield from (row for row in rows if not (may_build and row.left))
         if not may_build and any(row.left for row in rows):
             _refuse(cur, has_session)
