@@ -155,7 +155,6 @@ class OpenAIServer:
         embed: gives the vector of a text, for a number of dimensions.
         faults: for the next requests, one each.
         always: the fault of every request, besides.
-        knows_schemas: False for a server that refuses ``response_format`` json_schema.
     """
 
     def __init__(self, dimensions: int = 8, seconds: float = 0.0, at_once: int = 16) -> None:
@@ -165,7 +164,6 @@ class OpenAIServer:
         self.embed = vector
         self.faults: deque[Fault] = deque()
         self.always: Fault | None = None
-        self.knows_schemas = True
         self.embeddings: list[Body] = []
         self.chats: list[Body] = []
         self.worked = 0.0
@@ -221,11 +219,8 @@ class OpenAIServer:
             return self._chat(body)
         return status(404)(Reply(None))
 
-    def refusal(self, body: Body) -> str | None:
+    def refusal(self, _body: Body) -> str | None:
         """What is wrong with the request of a chat."""
-        wanted = body.get("response_format", {}).get("type")
-        if wanted == "json_schema" and not self.knows_schemas:
-            return "response_format json_schema is not known"
         return None
 
     def message(self, body: Body) -> Body:

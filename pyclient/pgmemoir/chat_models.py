@@ -25,7 +25,7 @@ Schema = dict[str, Any]
 # A model that reasons over a long conversation takes minutes.
 TIMEOUT = 120.0
 
-_FENCE = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
+_FENCE = re.compile(r"```(.*)```", re.DOTALL)
 
 _SCHEMA_IN_WORDS = """Answer with one JSON object and nothing else. It must fit this JSON schema:
 {schema}"""
@@ -92,14 +92,12 @@ class OpenAIChat:
     def answer(self, messages: Sequence[Message], schema: Schema | None, kind: str) -> Any:
         """See `ChatModel.answer`."""
         try:
-            completion = self._ask(messages, schema, kind)
+            return _json(_content(self._ask(messages, schema, kind)))
         except ApiFailure as error:
             reason = f"{self.name}: {error}"
             if error.fault == "request":
                 raise BadAnswer(reason) from None
             raise ModelUnavailable(reason, error.fault, error.retry_after) from None
-        try:
-            return _json(_content(completion))
         except BadAnswer as error:
             raise BadAnswer(f"{self.name}: {error}") from None
 
@@ -151,8 +149,11 @@ def _is_strict(schema: Any) -> bool:
 
 
 def _with_schema(messages: Sequence[Message], schema: Schema | None) -> list[Message]:
+    """In the first message: chat templates refuse one of the system's that stands behind others."""
     text = json.dumps(schema or {"type": "object"}, ensure_ascii=False)
-    return [*messages, {"role": "system", "content": _SCHEMA_IN_WORDS.format(schema=text)}]
+    first, *others = messages
+    content = f"{first['content']}\n\n{_SCHEMA_IN_WORDS.format(schema=text)}"
+    return [{**first, "content": content}, *others]
 
 
 def _content(completion: ChatCompletion) -> str:
@@ -162,7 +163,7 @@ def _content(completion: ChatCompletion) -> str:
         message, ending = choice.message, choice.finish_reason
         content, refusal = message.content, message.refusal
     except (AttributeError, LookupError, TypeError):
-        raise BadAnswer("not a chat answer") from None
+        raise ApiFailure("not a chat answer") from None
     if refusal or ending == "content_filter":
         raise BadAnswer("the model refused")
     if ending == "length":
@@ -176,14 +177,21 @@ def _content(completion: ChatCompletion) -> str:
 
 
 def _json(content: str) -> Any:
-    """The JSON of an answer, also after the thoughts and inside the fence of small models."""
+    """The JSON of an answer, also after the thoughts, in the fence or beside the words of a model.
+
+    Words may stand before it or after it, not on both sides: that may be a quotation.
+    """
     text = content.strip()
     if not text.startswith(("{", "[", "```")) and "</think>" in text:
         text = text.partition("</think>")[2].strip()
     if not text.startswith(("{", "[")) and (fenced := _FENCE.search(text)):
-        text = fenced[1]
+        text = fenced[1].strip()
+    start = 0 if text.startswith("[") else text.find("{")
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value, end = _DECODER.raw_decode(text, start)
+        rest = text[end:].strip()
+        if rest and (start or "{" in rest):
+            raise ValueError
         check_json(value, "the answer")
     except (ValueError, RecursionError):
         raise BadAnswer("the answer is not JSON") from None
@@ -194,3 +202,7 @@ def _json(content: str) -> Any:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+# Not strict: small models break lines within strings.
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)

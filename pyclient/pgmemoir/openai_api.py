@@ -32,7 +32,7 @@ what makes a server fail or take too long."""
 # Anything else that is no success, such as 500, is of unknown cause.
 _FAULTS: dict[int, Fault] = {
     **dict.fromkeys((400, 413, 422), "request"),
-    **dict.fromkeys((401, 402, 403, 404, 429, 503), "server"),
+    **dict.fromkeys((401, 402, 403, 404, 405, 407, 429, 503), "server"),
 }
 _DAY = 86_400.0
 # Of httpx: nothing was sent yet.
@@ -185,9 +185,13 @@ def _refusal(error: APIStatusError) -> ApiFailure:
     reason = f"HTTP {error.status_code}, {code}" if known else f"HTTP {error.status_code}"
     if error.status_code == 404 and "/v1" not in error.request.url.path:
         reason += " (OPENAI_BASE_URL is without /v1)"
+    if error.response.history:
+        reason += " (OPENAI_BASE_URL redirects)"
+    # llama.cpp and its kin answer 500 to a form of answer that they do not know.
+    otherwise: Fault = "request" if "response_format" in str(error.body) else "unknown"
     return ApiFailure(
         reason,
-        _FAULTS.get(error.status_code, "unknown"),
+        _FAULTS.get(error.status_code, otherwise),
         seconds_to_wait(error.response.headers.get("retry-after")),
         passes=error.status_code in _PASSING or error.status_code >= 500,
     )

@@ -66,14 +66,23 @@ def test_a_model_is_held_to_a_schema_that_lists_everything(
     assert api.chats[0]["response_format"]["json_schema"]["strict"] is strict
 
 
-def test_a_server_without_schemas_is_told_in_words(api: OpenAIServer) -> None:
-    api.knows_schemas = False
+@pytest.mark.parametrize("code", [400, 500])
+def test_a_server_without_schemas_is_told_in_words(api: OpenAIServer, code: int) -> None:
+    api.fail(status(code, message="response_format json_schema is not known"))
     asks = model(api)
     assert asks.answer(ASKED, SCHEMA, "keywords") == {"keywords": ["cookie"]}
     asks.answer(ASKED, SCHEMA, "keywords")
     formats = [chat["response_format"]["type"] for chat in api.chats]
     assert formats == ["json_schema", "json_object", "json_object"]
-    assert json.dumps(SCHEMA) in api.chats[-1]["messages"][-1]["content"]
+    assert json.dumps(SCHEMA) in api.chats[-1]["messages"][0]["content"]
+
+
+def test_the_words_stand_in_the_first_message_as_chat_templates_want_it(api: OpenAIServer) -> None:
+    api.fail(status(400))
+    model(api).answer([{"role": "system", "content": "List."}, *ASKED], SCHEMA, "keywords")
+    first, second = api.chats[-1]["messages"]
+    assert (first["role"], first["content"][:6]) == ("system", "List.\n")
+    assert second == ASKED[0]
 
 
 def test_a_request_refused_either_way_leaves_the_schema_on(api: OpenAIServer) -> None:
@@ -86,7 +95,14 @@ def test_a_request_refused_either_way_leaves_the_schema_on(api: OpenAIServer) ->
 
 
 @pytest.mark.parametrize(
-    "fault", [status(500), status(429), status(401), reset, truncated, empty, nested]
+    "fault",
+    [
+        *(status(500), status(429), status(401), reset, truncated, empty, nested),
+        lambda _: Reply({"error": {"message": "Rate limit exceeded", "code": 429}}),
+        lambda _: Reply({"choices": []}),
+        lambda _: Reply({"choices": {"text": "tea"}}),
+        lambda _: Reply([]),
+    ],
 )
 def test_a_server_that_fails_is_unavailable(api: OpenAIServer, fault: Fault) -> None:
     api.fail(fault)
@@ -113,9 +129,8 @@ def test_a_server_that_does_not_end_its_answer_is_unavailable(
         (says("[" * 100_000), "not JSON"),
         (says({"keywords": ["\0"]}), "cannot store"),
         (says(" "), "empty"),
-        (lambda _: Reply({"choices": []}), "not a chat answer"),
-        (lambda _: Reply({"choices": {"text": "tea"}}), "not a chat answer"),
-        (lambda _: Reply([]), "not a chat answer"),
+        (says('You wrote {"keywords": []}, which I will not do.'), "not JSON"),
+        (says('{"keywords": []} {"keywords": ["tea"]}'), "not JSON"),
     ],
 )
 def test_an_answer_of_no_use_is_told_apart(api: OpenAIServer, fault: Fault, reason: str) -> None:
@@ -129,16 +144,24 @@ def test_an_answer_of_no_use_is_told_apart(api: OpenAIServer, fault: Fault, reas
     [
         '```json\n{"keywords": ["```"]}\n```',
         'Here it is:\n```\n{"keywords": ["```"]}\n```\nI hope this helps.',
+        '```JSON\n{"keywords": ["```"]}\n```',
+        'Here it is: {"keywords": ["```"]}',
+        '{"keywords": ["```"]}\n\nI hope this helps.',
         '<think>\nIs it {"keywords": []}?\n</think>\n\n{"keywords": ["```"]}',
         'It says tea.\n</think>\n```json\n{"keywords": ["```"]}\n```',
         [{"type": "thinking"}, {"type": "text", "text": '{"keywords": ["```"]}'}],
     ],
 )
-def test_an_answer_may_stand_in_a_fence_in_parts_and_behind_thoughts(
+def test_an_answer_may_stand_in_a_fence_in_parts_behind_thoughts_and_beside_words(
     api: OpenAIServer, content: Any
 ) -> None:
     api.fail(lambda reply: spoken(reply, content=content))
     assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["```"]}
+
+
+def test_a_line_may_be_broken_within_a_text(api: OpenAIServer) -> None:
+    api.fail(says('{"keywords": ["green\ntea"]}'))
+    assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["green\ntea"]}
 
 
 def test_a_sign_of_thoughts_within_an_answer_is_part_of_it(api: OpenAIServer) -> None:

@@ -255,6 +255,12 @@ def test_an_address_that_lacks_its_end_is_named(api: Api) -> None:
         OpenAIEmbedder("m", base_url=address, api_key="none", retries=0).embed(["x"])
 
 
+def test_an_address_that_leads_elsewhere_is_named(api: Api) -> None:
+    api.fail(lambda _: Reply(None, 307, {"Location": f"{api.url}/elsewhere"}))
+    with pytest.raises(EmbedderUnavailable, match=r"HTTP 404.*OPENAI_BASE_URL redirects"):
+        api.embedder().embed(["x"])
+
+
 def test_a_bad_answer_teaches_no_dimensions(api: Api) -> None:
     embedder = api.embedder()
     uneven = [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1.0, 2.0]}]

@@ -240,7 +240,10 @@ def test_a_chat_model_that_fails_loses_nothing(
 
 @pytest.mark.parametrize(
     ("fault", "counted"),
-    [(status(429, "7"), 0), (status(503), 0), (status(401), 0), (status(500), 1), (reset, 1)],
+    [
+        *((status(429, "7"), 0), (status(503), 0), (status(401), 0), (status(405), 0)),
+        *((status(500), 1), (reset, 1)),
+    ],
 )
 def test_only_what_may_be_the_fault_of_a_job_counts_as_an_attempt(
     db: psycopg.Connection, work: Work, api: OpenAIServer, fault: Fault, counted: int
