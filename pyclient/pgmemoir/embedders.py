@@ -107,6 +107,7 @@ class OpenAIEmbedder:
         self.model = model or os.environ.get("MEMOIR_EMBED_MODEL") or OPENAI_MODEL
         self._asked = dimensions or _environment_dimensions()
         self._dimensions = self._asked or _OPENAI_DIMENSIONS.get(self.model, 0)
+        self._most = OPENAI_BATCH
         self._api = Api(base_url, api_key, timeout, retries)
 
     @property
@@ -134,7 +135,22 @@ class OpenAIEmbedder:
 
     def _embed(self, texts: list[str]) -> list[list[float]]:
         requests = batches(texts, OPENAI_BATCH, OPENAI_BATCH_CHARACTERS, len)
-        return [vector for batch in requests for vector in self._request(batch)]
+        return [vector for batch in requests for vector in self._divided(batch)]
+
+    def _divided(self, texts: list[str]) -> list[list[float]]:
+        """In halves, where a server takes fewer texts than OpenAI's; some take ten."""
+        if len(texts) <= self._most:
+            try:
+                return self._request(texts)
+            except EmbedderUnavailable as error:
+                if error.fault != "request":
+                    raise
+                if len(texts) == 1:  # so it was this text, and not how many there were
+                    self._most = OPENAI_BATCH
+                    raise
+                self._most = len(texts) // 2
+        half = len(texts) // 2
+        return self._divided(texts[:half]) + self._divided(texts[half:])
 
     def _request(self, texts: list[str]) -> list[list[float]]:
         try:

@@ -150,6 +150,25 @@ def test_long_texts_are_sent_in_smaller_batches(api: Api) -> None:
     assert len(api.embeddings[0]["input"][0]) == 4000
 
 
+def test_a_server_that_takes_few_texts_at_once_gets_as_many(api: Api) -> None:
+    api.always = lambda reply: status(413)(reply) if len(reply.body["data"]) > 10 else reply
+    embedder = api.embedder()
+    texts = ["x" * length for length in range(1, 41)]
+    for _ in range(2):
+        assert embedder.embed(texts) == [[length, 1, 0] for length in range(1, 41)]
+    sizes = [len(request["input"]) for request in api.embeddings]
+    assert sizes == [40, 20, 10, 10, 10, 10, 10, 10, 10, 10]
+
+
+def test_one_text_that_is_refused_makes_no_requests_smaller(api: Api) -> None:
+    embedder = api.embedder()
+    api.always = lambda reply: status(400)(reply) if "bad" in api.embeddings[-1]["input"] else reply
+    with pytest.raises(EmbedderUnavailable, match="HTTP 400"):
+        embedder.embed(["a", "bad", "c"])
+    embedder.embed(["a"] * 100)
+    assert len(api.embeddings[-1]["input"]) == 100
+
+
 def test_blank_texts_are_not_sent(api: Api) -> None:
     assert api.embedder().embed(["", "ab", " "]) == [[0, 0, 0], [2, 1, 0], [0, 0, 0]]
     assert api.embeddings[0]["input"] == ["ab"]
