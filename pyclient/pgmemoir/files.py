@@ -50,8 +50,9 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
     Raises:
         BadFile: it is missing, not a file, too large, not readable, or not UTF-8 (with the line).
     """
+    _refuse_special(path)
     with reading(path), path.open("rb") as file:
-        data = file.read(largest + 1)  # a device has no size, and no end
+        data = file.read(largest + 1)  # not every file tells its size
     if len(data) > largest:
         raise BadFile(
             f"{path} is too large",
@@ -73,6 +74,27 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
     return text
 
 
+def check_target(path: Path, data: bytes) -> None:
+    """Check that data can be written to a path, and be read again from it.
+
+    Raises:
+        BadFile: it is a folder, a pipe or a device, or the data is too large.
+    """
+    _refuse_special(path)
+    if len(data) > LARGEST:
+        raise BadFile(
+            f"{path} would be too large to be read again",
+            detail=f"It would have {len(data):,} bytes, the most is {LARGEST:,}.",
+            hint="memoir export writes everything of a user, whatever its size.",
+        )
+
+
+def _refuse_special(path: Path) -> None:
+    """Refuse what may never end when it is read, and is gone when a file takes its place."""
+    if path.exists() and not path.is_file():
+        raise BadFile(f"{path} is not a regular file", hint="Move it away.")
+
+
 def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
     """Replace a file by one that is complete and on disk, or leave it as it was.
 
@@ -88,8 +110,9 @@ def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
         whether anything was written.
 
     Raises:
-        BadFile: the folder or the disk does not allow it; nothing is changed then.
+        BadFile: `check_target`, the folder or the disk does not allow it; nothing is changed then.
     """
+    check_target(path, data)
     target = path.resolve()
     with writing(path):
         before = target.read_bytes() if target.exists() else None

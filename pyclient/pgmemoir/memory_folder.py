@@ -24,7 +24,7 @@ from psycopg.pq import TransactionStatus
 from .calls import Row
 from .checks import clean_text
 from .errors import BadFile, MemoirError, NotPossible, translate, translated
-from .files import read_text, reading, write_atomically, writing
+from .files import check_target, read_text, reading, write_atomically, writing
 from .statements import rows
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -220,14 +220,17 @@ class MemoryFolder:
     def _write(self, changed: dict[Path, str]) -> None:
         """Replace files; memory notes what they say now, by which it knows a later edit."""
         ((read_only,),) = rows(self._conn, _READ_ONLY)
+        files = {path: f"{text}\n".encode() for path, text in changed.items()}
+        for path, data in files.items():
+            check_target(path, data)
         with writing(self._logs):
             if any(path.parent == self._logs for path in changed):
                 self._logs.mkdir(exist_ok=True)
         for folder in {path.parent for path in changed}:
             if not os.access(folder, os.W_OK):
                 raise BadFile(f"cannot write into {folder}: permission denied")
-        for path, text in changed.items():
-            write_atomically(path, f"{text}\n".encode(), keep=True)
+        for path, data in files.items():
+            write_atomically(path, data, keep=True)
             if not read_only:
                 self._import(path, False, False)
 

@@ -247,6 +247,7 @@ BEGIN
                 owner, f.file, ARRAY(SELECT p FROM unnest(parts) AS p WHERE p.file = f.file),
                 ARRAY(SELECT b FROM unnest(read_files.bases) AS b WHERE b.file = f.file),
                 plan) AS w);
+        PERFORM _check_markdown(w.key, w.value ->> 'content') FROM jsonb_each(written) AS w;
     END IF;
     RETURN jsonb_build_object(
         'files', coalesce(written, '{}'), 'run_id', run::text,
@@ -272,5 +273,5 @@ COMMENT ON FUNCTION sync_markdown(jsonb, text, boolean, boolean, text, timestamp
     'RESTORE, NOOP (stored already) or CONFLICT; changed: database or file, which of them. '
     'dry_run: changes only. allow_deletions: forget even if more than half of a file is missing. '
     'at: when it is (default now). Errors: ME006 user, ME008 strategy or file, ME011 at, ME014 '
-    'memory is off, ME015 files, ME017 a file cannot be read, with its line. Source: D1, update '
-    'note; SPEC 6.';
+    'memory is off, ME015 files, ME017 a file cannot be read, with its line, or would be too large '
+    'to be read again. Source: D1, update note; SPEC 6.';

@@ -13,7 +13,7 @@ from click.testing import Result
 from tests.d3_files import LOG, LOG_MD, MEMORY, MEMORY_MD, Json, text
 from tests.rows import row_counts, value
 
-from pgmemoir import memory_folder
+from pgmemoir import files, memory_folder
 from pgmemoir.errors import BadFile, NotPossible
 from pgmemoir.memory_folder import MemoryFolder, read_json
 
@@ -231,6 +231,19 @@ def test_a_folder_that_is_none_is_refused(memoir: Call, tmp_path: Path) -> None:
 def test_a_folder_without_files_is_refused(memoir: Call, tmp_path: Path) -> None:
     done = memoir("files", "import", str(tmp_path))
     assert "has no memory.json and no logs/YYYY-MM-DD.json" in done.stderr
+
+
+def test_a_log_that_could_not_be_read_again_leaves_every_file_as_it_was(
+    memoir: Call, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memoir("files", "import", str(folder))
+    memoir("remember", "tea")
+    memoir("event", "note", json.dumps({"content": "x" * 5000}), "--at", "2026-02-22")
+    before = times(folder)
+    monkeypatch.setattr(files, "LARGEST", 5000)
+    done = memoir("files", "export", str(folder))
+    assert "2026-02-22.json would be too large to be read again" in done.stderr
+    assert times(folder) == before
 
 
 def test_a_folder_that_may_not_be_written_keeps_its_files(

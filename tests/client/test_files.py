@@ -71,6 +71,26 @@ def test_a_failure_leaves_the_file_as_it_was_and_nothing_beside_it(
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_pipe_or_a_device_is_neither_read_nor_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "memory.md"
+    os.mkfifo(pipe)
+    for use in (read_text, lambda path: write_atomically(path, b"new")):
+        with pytest.raises(BadFile, match=r"memory\.md is not a regular file"):
+            use(pipe)
+    assert pipe.is_fifo()
+
+
+def test_what_could_not_be_read_again_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.json"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(files, "LARGEST", 9)
+    with pytest.raises(BadFile, match=r"too large to be read again\n.*10 bytes, the most is 9"):
+        write_atomically(path, b"0123456789")
+    assert path.read_bytes() == b"old"
+
+
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"cannot write .*gone.*: No such file or directory"):
         write_atomically(tmp_path / "gone" / "memory.md", b"new")
@@ -101,7 +121,7 @@ def test_what_is_no_text_is_refused_with_its_line(tmp_path: Path, data: bytes, s
 def test_a_file_that_is_not_there_or_a_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"cannot read .*none\.md: No such file or directory"):
         read_text(tmp_path / "none.md")
-    with pytest.raises(BadFile, match="Is a directory"):
+    with pytest.raises(BadFile, match="is not a regular file"):
         read_text(tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import threading
@@ -187,6 +188,24 @@ def test_a_file_of_60_mb_is_not_even_read(db, folder):
         file.truncate(60 * 1024 * 1024)
     with pytest.raises(BadFile, match="is too large"):
         sync(db, folder)
+
+
+def test_a_file_that_could_not_be_read_again_is_not_written(db, folder):
+    before = (folder / "memory.md").read_bytes()
+    set_to(db, markdown_limit=len(before) + 9)
+    remember(db, "milk is white")
+    with pytest.raises(BadFile, match=r"memory\.md has \d+ bytes, the limit is"):
+        sync(db, folder)
+    assert (folder / "memory.md").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["memory.md", ".memoir-sync"])
+def test_what_is_no_file_or_no_folder_is_told_before_anything_is_changed(db, tmp_path, name):
+    remember(db, "tea is green")
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(BadFile, match=name):
+        sync(db, tmp_path)
+    assert [path.name for path in tmp_path.glob("*.md")] == [name] * (name == "memory.md")
 
 
 def test_where_nothing_can_be_written_nothing_is_changed(db, folder, monkeypatch):
