@@ -20,6 +20,7 @@ from .statements import Statement, rows, together, vector_calls
 _LONGEST_WAIT = timedelta(days=1)
 
 _NO_WAIT: Statement = (b"SELECT set_config('synchronous_commit', 'off', true)", ())
+_HELD_BACK: Statement = (b"SELECT set_config('lock_timeout', '200ms', true)", ())
 _KINDS = b"SELECT name FROM memoir.job_kind WHERE needs = %s ORDER BY name"
 _BATCH = b"SELECT value::int FROM memoir.setting WHERE name = 'embed_batch'"
 _READY = b"SELECT user_id, waiting FROM memoir.ready_users(%s::int, %s::text[])"
@@ -132,8 +133,11 @@ class Jobs:
         Returns:
             done, done already, lost (another worker has it), failed or waiting (it comes back),
             or dead.
+
+        Raises:
+            psycopg.errors.LockNotAvailable: an open transaction has changed memories of the user.
         """
-        answers = self._together([self._said(result) for result in results])
+        answers = self._together([_HELD_BACK, *(self._said(result) for result in results)])[1:]
         return [str(answer[0][0]) for answer in answers]
 
     def extend(self, jobs: Iterable[Job]) -> None:

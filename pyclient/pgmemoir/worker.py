@@ -14,7 +14,6 @@ import select
 import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -41,6 +40,9 @@ _LONGEST_RECONNECT = 10.0
 # The server is away, starting, stopping, now a standby, or short of something: another connection
 # may do what this one could not.
 _PASSING = (psycopg.OperationalError, psycopg.InternalError)
+# The user is busy: the same result can be stored when the other's transaction has ended.
+_BUSY = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
+_BUSY_WAIT = 0.5
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Worker:
         self._lanes: list[Lane] = []
         self._running: set[_Task] = set()
         self._worked: SimpleQueue[tuple[_Task, list[Result]]] = SimpleQueue()
-        self._unsaid: deque[tuple[_Task, list[Result]]] = deque()
+        self._unsaid: list[tuple[_Task, list[Result]]] = []
         self._hinted = False
         self._summary = Summary()
         self._stop_at: float | None = None
@@ -221,9 +223,10 @@ class Worker:
         self._hinted = False
         if self._stop_at is not None:
             return
+        unsaid = {task for task, _ in self._unsaid}
         for lane in self._lanes:
             while not lane.pause.left():
-                tasks = sum(task.lane is lane for task in self._running)
+                tasks = sum(task.lane is lane for task in self._running - unsaid)
                 jobs = self._next_jobs(lane, lane.room(tasks))
                 if not jobs:
                     break
@@ -233,6 +236,7 @@ class Worker:
     def _next_jobs(self, lane: Lane, room: int) -> list[Job]:
         """Jobs to fill the room, from the users who have waited longest."""
         found: list[Job] = []
+        busy = {job.user for task, _ in self._unsaid for job in task.jobs}
         asked = False
         while room > 0:
             if not lane.ready:
@@ -242,7 +246,8 @@ class Worker:
                 random.shuffle(users)  # other workers have the same list
                 lane.ready.extend(users)
                 asked = True
-            jobs = self._jobs.claim(lane.next_users(room), lane.kinds, lane.model())
+            wanted = [(user, number) for user, number in lane.next_users(room) if user not in busy]
+            jobs = self._jobs.claim(wanted, lane.kinds, lane.model())
             room -= sum(lane.size(job) for job in jobs)
             found += jobs
         return found
@@ -261,14 +266,16 @@ class Worker:
         threading.Thread(target=work, daemon=True).start()
 
     def _report(self) -> None:
-        """Store the available results."""
+        """Store the available results, except of users who are busy: others need not wait."""
         while not self._worked.empty():
             self._unsaid.append(self._worked.get())
-        while self._unsaid:
-            task, results = self._unsaid[0]
+        for task, results in list(self._unsaid):
             self._name_model(task.lane)
-            outcomes = self._bring(results)
-            self._unsaid.popleft()
+            try:
+                outcomes = self._bring(results)
+            except _BUSY:
+                continue
+            self._unsaid.remove((task, results))
             self._running.discard(task)
             for result, outcome in zip(results, outcomes, strict=True):
                 self._say_job(task, result, outcome)
@@ -289,7 +296,7 @@ class Worker:
         try:
             return self._jobs.report(results)
         except psycopg.Error as error:
-            if self._conn.closed:
+            if self._conn.closed or (len(results) == 1 and isinstance(error, _BUSY)):
                 raise
             if len(results) == 1:
                 return [self._bring_refused(results[0], error)]
@@ -337,6 +344,7 @@ class Worker:
         now = time.monotonic()
         waits = [self._options.poll, self._extend_at - now]
         waits += [left for lane in self._lanes if (left := lane.pause.left())]
+        waits += [_BUSY_WAIT] if self._unsaid else []
         waits += [] if self._stop_at is None else [self._stop_at - now]
         if not self._hinted and self._sleep(min(waits), self._conn.fileno()):
             # Something was sent: a notification, or that the server shuts down.

@@ -513,6 +513,23 @@ def test_an_answer_is_kept_whatever_isolation_the_database_is_set_to(
     assert outcomes(log) == ["done"]
 
 
+def test_an_open_transaction_of_one_user_keeps_no_other_user(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer
+) -> None:
+    for number in range(5):
+        wants_keywords(db, f"tea {number}")
+    wants_keywords(db, user="bob")
+    with psycopg.connect(dsn) as application:
+        application.execute("UPDATE memoir.profile SET updated_at = now() WHERE user_id = 'ada'")
+        with working(dsn, api, concurrency=2, kinds=["keywords"]) as (_, log):
+            until(lambda: api.chats and until_blocked(db) is None)
+            until(lambda: outcomes(log) == ["done"])
+            assert len(api.chats) == 2
+            application.commit()
+            until(lambda: outcomes(log) == ["done"] * 6)
+    assert len(api.chats) == 6
+
+
 @pytest.fixture
 def home(pytestconfig: pytest.Config) -> Iterator[tuple[Path, int]]:
     """A folder for a server of the test's own, and its version."""
