@@ -43,5 +43,6 @@ END $$;
 COMMENT ON FUNCTION set_keywords(bigint, text[], text, text, float8[]) IS
     'Sets the keywords of a memory from one origin in place of the earlier ones, and returns how '
     'many: llm (at most 5) or user_tag (at most 50), each of 1 to 100 characters. weights: 0 to 1, '
-    'one for each keyword, or NULL: 1. A tag of the user is not replaced by the model. Errors: '
-    'ME006 user, ME008 keywords, weights or origin, ME012 memory. Source: D2 3.2.4.';
+    'one for each keyword, or NULL: 1. A tag of the user is not replaced by the model. It makes no '
+    'revision: undo() leaves keywords as they are. Errors: ME006 user, ME008 keywords, weights or '
+    'origin, ME012 memory. Source: D2 3.2.4.';

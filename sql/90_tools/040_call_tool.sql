@@ -75,7 +75,8 @@ BEGIN
     INTO given
     FROM (SELECT e.name, CASE WHEN a.name IS NULL THEN e.value ELSE _tool_value(
                      e.value, a.type, a.json_type, a.required,
-                     called.arguments -> a.name -> 'enum') END AS value
+                     CASE WHEN a.name = called.kind_argument THEN '[]'
+                          ELSE called.arguments -> a.name -> 'enum' END) END AS value
           FROM jsonb_each(arguments) AS e (name, value)
           LEFT JOIN _tool_arguments(code) AS a ON a.name = e.name) AS e;
 

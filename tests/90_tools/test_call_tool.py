@@ -143,6 +143,7 @@ def test_null_is_the_same_as_left_out(tx):
         ("search_memories", {"keywords": "", "time_from": "", "search_mode": ""}, {}),
         ("memory_search", {"use_decay": "False"}, {"use_decay": False}),
         ("memory_write", {"write_to": "Daily"}, {"write_to": "daily"}),
+        ("memory_write", {"category": ""}, {}),
     ],
 )
 def test_what_can_mean_nothing_else_is_taken_for_it(tx, name, said, meant):

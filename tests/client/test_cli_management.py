@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,6 +15,7 @@ from tests.rows import statuses
 
 from pgmemoir import Memoir, cli
 from pgmemoir.cli import purge as purge_module
+from pgmemoir.cli.hints import COMMANDS
 
 pytestmark = pytest.mark.once
 
@@ -171,6 +174,34 @@ def test_a_hint_names_the_command_that_helps(memoir: Call) -> None:
     memoir("forget", "1")
     done = memoir("edit", "1", "--content", "tea is black")
     assert done.stderr.splitlines()[-1] == "hint: memoir restore 1 brings it back."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["forget", "9"], "Pass an id that memoir list shows, and with --user the one"),
+        (["undo", "--run", "7"], "memoir history ID --json shows run_id, and"),
+        (["list", "--after", "x"], "Pass what the page before it printed, with the same --sort."),
+        (["settings", "confrim=on"], "memoir settings memory=off"),
+        (["event", "", "{}"], """memoir event task_failed '{"task": "deploy"}'"""),
+        (["source", "fill", "tasks"], "memoir source list lists them."),
+        (["model", "switch", "m"], "memoir model list lists them; memoir model add NAME"),
+        (["model", "add", "", "--dimensions", "3"], "memoir model add text-embedding-3-small"),
+        (["--user", "", "list"], "Pass --user alice, or set MEMOIR_USER."),
+    ],
+)
+def test_a_hint_for_sql_names_the_command_instead(
+    kept_texts: str, arguments: list[str], hint: str
+) -> None:
+    done = CliRunner().invoke(cli.main, ["--dsn", kept_texts, "--user", "ada", *arguments])
+    assert done.stderr.splitlines()[-1].startswith(f"hint: {hint}")
+
+
+def test_every_hint_that_is_translated_is_one_of_the_database() -> None:
+    files = Path(__file__).parents[2].joinpath("sql").rglob("*.sql")
+    written = "\n".join(re.sub(r"'\s*\n\s*'", "", file.read_text()) for file in files)
+    hints = written.replace("''", "'").replace("%L", "'m'").replace("%s", "7")
+    assert [sql for sql in COMMANDS if not re.search(sql, hints)] == []
 
 
 def test_supersede_names_both(memoir: Call, db: psycopg.Connection) -> None:

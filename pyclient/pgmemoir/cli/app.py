@@ -26,6 +26,7 @@ from .. import __version__
 from ..client import Memoir, embedded_dsn
 from ..connections import connect
 from ..errors import PATIENCE_HINT, MemoirError, NotInstalled, translate
+from .hints import in_commands
 from .output import lines
 
 FAILED = 1
@@ -37,9 +38,6 @@ INTERRUPTED = 130
 # SQLSTATE classes of a connection that was refused or lost: connection exception, authorization,
 # unknown database, too many connections, shutdown.
 _CONNECTION = ("08", "28", "3D", "53300", "57P")
-
-# A call about one memory in a hint; the command of this name does the same.
-_CALL = re.compile(r"(?:SELECT \* FROM )?memoir\.(\w+)\((\d+)\)")
 
 _BEFORE_THE_COMMAND = ("--dsn", "--data", "--user")
 
@@ -204,7 +202,7 @@ def explain_error(error: Exception) -> tuple[Report, int]:
     if isinstance(error, click.ClickException | click.Abort):
         return _usage_error(error)
     if isinstance(error, MemoirError):
-        hint = error.hint and _CALL.sub(r"memoir \1 \2", error.hint)
+        hint = error.hint and in_commands(error.hint)
         return Report(error.message, error.detail, hint), _exit_code(error)
     if isinstance(error, psycopg.Error):
         return _database_error(error)
