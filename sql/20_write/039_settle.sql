@@ -80,8 +80,9 @@ BEGIN
 END $$;
 
 -- A new memory that says nearly the same as a stored one. The lock is not waited for: this
--- transaction may hold what its holder waits for. Without the lock both stay. A model is asked
--- later about what the rule keeps side by side.
+-- transaction may hold what its holder waits for. Without the lock both stay. Nor is one that is
+-- just being purged: nothing may refer to it. A model is asked later about what the rule keeps side
+-- by side.
 CREATE OR REPLACE FUNCTION _settle(user_id text, given new_memory, near_id bigint)
     RETURNS outcome
     LANGUAGE plpgsql
@@ -96,7 +97,8 @@ BEGIN
     LOOP
         SELECT m.* INTO stored
         FROM memory AS m
-        WHERE m.user_id = _settle.user_id AND m.memory_id = near_id AND m.status = 'active';
+        WHERE m.user_id = _settle.user_id AND m.memory_id = near_id AND m.status = 'active'
+        FOR KEY SHARE SKIP LOCKED;
         IF NOT FOUND THEN
             RETURN _outcome('ADD', given.memory_id, 'new');
         END IF;

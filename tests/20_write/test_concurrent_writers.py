@@ -136,6 +136,7 @@ def test_the_vector_of_a_text_that_was_changed_a_moment_before_is_dropped(db, ds
         ("set_keywords", {"memory_id": 2, "keywords": ["tea"]}),
         ("remember", {"content": "drinks tea at nine", "sources": [2]}),
         ("remember_many", {"memories": '[{"content": "drinks tea at nine", "sources": [2]}]'}),
+        ("gold_add", {"gold_set": "rest", "query": "When?", "relevant_ids": [2]}),
     ],
 )
 def test_a_memory_that_is_just_being_purged_is_missing(db, dsn, function, arguments):
@@ -146,6 +147,17 @@ def test_a_memory_that_is_just_being_purged_is_missing(db, dsn, function, argume
         until_blocked(other)
         other.commit()
         assert said.result().sqlstate == "ME012"
+
+
+def test_nothing_refers_to_a_near_duplicate_that_is_just_being_purged(db, dsn):
+    (text,) = sentences(1, 15)
+    id_ = remember(db, text)
+    db.execute("SET lock_timeout = '1s'")
+    with psycopg.connect(dsn) as other:
+        call(other, "purge", memory_id=id_)
+        (said,) = call(db, "remember", content=f"{text} today", kind="fact")
+        other.commit()
+    assert (said.action, said.reason, said.other_ids) == ("ADD", "new", [])
 
 
 @pytest.mark.parametrize(
