@@ -126,13 +126,16 @@ class OpenAIChat:
         return completion
 
 
-def default_chat_model(model: str | None = None) -> ChatModel | None:
+def default_chat_model(model: str | None = None, *, timeout: float = TIMEOUT) -> ChatModel | None:
     """The chat model of that name, otherwise of ``MEMOIR_CHAT_MODEL``; None if neither is set.
 
     There is no default: what a model costs is for the user to choose.
+
+    Args:
+        timeout: of the `OpenAIChat`.
     """
     model = (model or os.environ.get("MEMOIR_CHAT_MODEL", "")).strip()
-    return OpenAIChat(model) if model else None
+    return OpenAIChat(model, timeout=timeout) if model else None
 
 
 def _is_strict(schema: Any) -> bool:

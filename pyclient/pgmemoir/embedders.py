@@ -92,6 +92,9 @@ class OpenAIEmbedder:
         api_key: default ``OPENAI_API_KEY``.
         timeout: seconds for one request, to the last byte of its answer.
         retries: how often a failed request is repeated.
+        name: of the model in the database, where it gives other dimensions than before, or another
+            server calls it otherwise; default ``MEMOIR_EMBED_NAME`` for the model of the
+            environment, else ``openai/<model>``.
     """
 
     def __init__(
@@ -103,8 +106,10 @@ class OpenAIEmbedder:
         *,
         timeout: float = 20.0,
         retries: int = 1,
+        name: str | None = None,
     ) -> None:
         self.model = model or os.environ.get("MEMOIR_EMBED_MODEL") or OPENAI_MODEL
+        self._name = name or ("" if model else os.environ.get("MEMOIR_EMBED_NAME", "").strip())
         self._asked = dimensions or _environment_dimensions()
         self._dimensions = self._asked or _OPENAI_DIMENSIONS.get(self.model, 0)
         self._most = OPENAI_BATCH
@@ -112,8 +117,8 @@ class OpenAIEmbedder:
 
     @property
     def name(self) -> str:
-        """``openai/<model>``."""
-        return f"openai/{self.model}"
+        """The chosen one, otherwise ``openai/<model>``."""
+        return self._name or f"openai/{self.model}"
 
     @property
     def dimensions(self) -> int:

@@ -141,7 +141,10 @@ class Api:
             # A forked process must not read the answers of the one it comes from.
             if self._client is None or self._process != os.getpid():
                 if not self._api_key:
-                    raise ApiFailure("OPENAI_API_KEY is not set", "server")
+                    raise ApiFailure(
+                        "OPENAI_API_KEY is not set; for a server without keys, set it to none",
+                        "server",
+                    )
                 try:
                     self._client = openai.OpenAI(
                         api_key=self._api_key,

@@ -78,6 +78,7 @@ CREATE OR REPLACE FUNCTION use_model(name text, dimensions int) RETURNS void
 AS $$
 DECLARE
     current CONSTANT embedding_model := _known_model(NULL);
+    known int;
 BEGIN
     IF current.name = use_model.name AND current.dimensions = use_model.dimensions THEN
         RETURN;
@@ -85,15 +86,21 @@ BEGIN
     PERFORM _check_model(name, dimensions, 'use_model');
     IF coalesce(current.name, use_model.name) <> use_model.name
        OR coalesce(current.dimensions, use_model.dimensions) <> use_model.dimensions THEN
+        known := (SELECT m.dimensions FROM embedding_model AS m
+                  WHERE m.name = use_model.name AND NOT m.dropping);
         RAISE EXCEPTION
                 'this database was filled by model "%" with % dimensions, not by "%" with %',
                 coalesce(current.name, 'unnamed'), current.dimensions, name, dimensions
             USING ERRCODE = 'ME009',
                   HINT = CASE
-                      WHEN EXISTS (SELECT FROM embedding_model AS m
-                                   WHERE m.name = use_model.name AND NOT m.dropping)
+                      WHEN known = dimensions
                       THEN format('Use that model, or change to this one: memoir model fill, '
                                   'then SELECT memoir.switch_model(%L);', name)
+                      WHEN known <> dimensions
+                      THEN format('Ask it for %s dimensions, or change to this one by another '
+                                  'name (MEMOIR_EMBED_NAME): SELECT memoir.add_model(%L, %s); '
+                                  'then memoir model fill.',
+                                  known, name || '-' || dimensions, dimensions)
                       ELSE format('Use that model, or change to this one: SELECT '
                                   'memoir.add_model(%L, %s); then memoir model fill.',
                                   name, dimensions) END;

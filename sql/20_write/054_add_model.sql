@@ -24,7 +24,7 @@ BEGIN
         RAISE EXCEPTION 'model "%" has % dimensions, not %', name, known.dimensions, dimensions
             USING ERRCODE = 'ME009',
                   HINT = 'SELECT * FROM memoir.models() lists them. Vectors of another length '
-                         'need a model with another name.';
+                         'need a model with another name (MEMOIR_EMBED_NAME).';
     END IF;
 END $$;
 

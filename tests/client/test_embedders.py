@@ -341,6 +341,18 @@ def test_the_environment_sets_up_openai(api: Api, monkeypatch: pytest.MonkeyPatc
     assert embedder.embed(["abc"]) == [[3, 1, 0]]
 
 
+def test_a_name_of_the_environment_is_that_of_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMOIR_EMBED_NAME", "openai/text-embedding-3-small")
+    monkeypatch.setenv("MEMOIR_EMBED_MODEL", "our-deployment")
+    of_environment = OpenAIEmbedder()
+    assert (of_environment.name, of_environment.model) == (
+        "openai/text-embedding-3-small",
+        "our-deployment",
+    )
+    assert OpenAIEmbedder("another").name == "openai/another"
+    assert OpenAIEmbedder("another", name="short").name == "short"
+
+
 def test_without_a_key_wordllama_is_the_default() -> None:
     assert isinstance(default_embedder(), WordLlamaEmbedder)
 

@@ -281,6 +281,28 @@ def test_add_says_how_it_goes_on(memoir: Callable[..., Result]) -> None:
     )
 
 
+def test_the_same_model_gives_other_dimensions_under_another_name(
+    filled: psycopg.Connection,
+    dsn: str,
+    api: OpenAIServer,
+    memoir: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shorter = (OLD[0], 6)
+    with (
+        Memoir(dsn, embedder=embedder(api, shorter)) as client,
+        pytest.raises(ModelMismatch) as caught,
+    ):
+        client.recall("tea")
+    assert "memoir.add_model('openai/old-6', 6)" in str(caught.value.hint)
+    filled.execute("SELECT memoir.add_model('openai/old-6', 6)")
+    monkeypatch.setenv("MEMOIR_EMBED_NAME", "openai/old-6")
+    assert memoir("model", "fill", "--pause", "0", model=shorter).exit_code == 0
+    assert memoir("model", "switch", "openai/old-6").exit_code == 0
+    assert memoir("search", "tea is green", model=shorter).exit_code == 0
+    assert {len(body["input"]) for body in api.embeddings if body["dimensions"] == 6} == {8, 1}
+
+
 def test_a_switch_by_force_needs_no_fill(
     filled: psycopg.Connection, memoir: Callable[..., Result]
 ) -> None:

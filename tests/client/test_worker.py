@@ -630,6 +630,20 @@ def test_the_command_fails_when_an_attempt_did(
     assert runs.returncode == 1
 
 
+def test_the_command_waits_for_a_model_as_long_as_it_is_told(
+    db: psycopg.Connection,
+    api: OpenAIServer,
+    memoir: Callable[..., Result],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wants_keywords(db)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", api.url)
+    api.fail(silent)
+    done = memoir("worker", "--once", "--model", "m", "--timeout", "0.1")
+    assert (done.exit_code, "no answer in time" in done.stderr) == (1, True)
+
+
 def test_without_any_model_the_command_says_what_to_set(memoir: Callable[..., Result]) -> None:
     done = memoir("worker", "--once")
     assert done.exit_code == 1

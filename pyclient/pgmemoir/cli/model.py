@@ -170,5 +170,6 @@ def _check_waits(conn: psycopg.Connection[Any], name: str) -> None:
 def _other_embedder(name: str, wanted: str) -> ModelMismatch:
     return ModelMismatch(
         f'the embedder is "{name}", not {wanted}',
-        hint="Choose it: MEMOIR_EMBEDDER, MEMOIR_EMBED_MODEL, MEMOIR_EMBED_DIMENSIONS.",
+        hint="Choose it: MEMOIR_EMBEDDER, MEMOIR_EMBED_MODEL, MEMOIR_EMBED_DIMENSIONS, "
+        "MEMOIR_EMBED_NAME.",
     )

@@ -9,14 +9,10 @@ from typing import Any
 
 import click
 
-from ..chat_models import default_chat_model
+from ..chat_models import TIMEOUT, default_chat_model
 from ..embedders import default_embedder
 from ..worker import Options, Worker
 from .app import FAILED, App, main
-
-# A batch of embeddings may take long on a machine without an accelerator. The queue repeats what
-# failed, so the client does not.
-_TIMEOUT = 120.0
 
 
 @main.command()
@@ -54,8 +50,17 @@ _TIMEOUT = 120.0
     show_default=True,
     help="Seconds that running jobs get to finish after SIGTERM.",
 )
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 3600),
+    default=TIMEOUT,
+    show_default=True,
+    help="Seconds that a model gets for one request; without an accelerator it may need more.",
+)
 @click.pass_obj
-def worker(app: App, /, once: bool, kinds: str | None, model: str | None, **options: Any) -> None:
+def worker(
+    app: App, /, once: bool, kinds: str | None, model: str | None, timeout: float, **options: Any
+) -> None:
     """Run the jobs that need a model.
 
     Vectors for new memories by the embedder (MEMOIR_EMBEDDER, OPENAI_API_KEY), everything else by
@@ -68,8 +73,8 @@ def worker(app: App, /, once: bool, kinds: str | None, model: str | None, **opti
     wanted = None if kinds is None else [kind.strip() for kind in kinds.split(",")]
     serves = Worker(
         app.address,
-        default_embedder(timeout=_TIMEOUT, retries=0),
-        default_chat_model(model),
+        default_embedder(timeout=timeout, retries=0),  # the queue repeats what failed
+        default_chat_model(model, timeout=timeout),
         Options(kinds=wanted, **options),
         lambda entry: click.echo(json.dumps(entry), err=True),
     )
