@@ -24,6 +24,7 @@ from .checks import (
     memory_ids,
     refuse_unknown,
     texts,
+    true_or_false,
     utc,
     whole_number,
 )
@@ -431,7 +432,13 @@ def maintain(
     user: str | None, everybody: bool, build_up_to: int | None, dry_run: bool
 ) -> Call[list[Maintained]]:
     """``memoir.maintain``: what was done, and what is left to the command."""
-    return Call(_MAINTAIN, (everybody, user, build_up_to, dry_run), each(Maintained))
+    params = (
+        true_or_false(everybody, "everybody"),
+        user,
+        whole_number(build_up_to, "build_up_to"),
+        true_or_false(dry_run, "dry_run"),
+    )
+    return Call(_MAINTAIN, params, each(Maintained))
 
 
 def maintain_all(user: str | None, everybody: bool) -> Call[list[Maintained]]:

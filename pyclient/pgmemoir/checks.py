@@ -152,6 +152,13 @@ def whole_number(value: int | None, where: str, kind: type[MemoirError] = OutOfR
     return number
 
 
+def true_or_false(value: bool | None, where: str) -> bool | None:
+    """The value, if it is a boolean: PostgreSQL refuses 1, and reads the text "off" as one."""
+    if value is None or isinstance(value, bool):
+        return value
+    raise OutOfRange(f"{where} is {value!r}, not True or False")
+
+
 def jsonb(value: dict[str, Any] | list[Any] | None) -> Jsonb | None:
     """A JSON value as a parameter; it was checked by `check_json`."""
     return None if value is None else Jsonb(value, dumps=dumps)

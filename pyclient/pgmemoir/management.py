@@ -17,6 +17,7 @@ from .checks import (
     jsonb,
     refuse_unknown,
     texts,
+    true_or_false,
     utc,
     whole_number,
 )
@@ -303,7 +304,7 @@ class Management(Sessions):
             memory_ids: memories of any status.
             dry_run: delete nothing, tell the same.
         """
-        params = (checks.memory_ids(memory_ids), self._user, dry_run)
+        params = (checks.memory_ids(memory_ids), self._user, true_or_false(dry_run, "dry_run"))
         return Call(_PURGE, params, each(Deleted))
 
     @Method
@@ -316,7 +317,8 @@ class Management(Sessions):
         Raises:
             MissingUser: the client was made without ``user``: there is no default for this.
         """
-        return Call(_PURGE_USER, (self._user, dry_run), each(Deleted))
+        params = (self._user, true_or_false(dry_run, "dry_run"))
+        return Call(_PURGE_USER, params, each(Deleted))
 
     @Method
     def relations(self, memory_id: Id) -> Call[list[Related]]:
@@ -423,8 +425,11 @@ class Management(Sessions):
     def _set_status(
         self, statement: bytes, ids: Iterable[Id], reason: str | None, dry_run: bool, author: str
     ) -> Call[list[Changed]]:
-        why = clean_text(reason, "the reason")
-        by = clean_text(author, "the author")
-        return Call(
-            statement, (checks.memory_ids(ids), why, self._user, dry_run, by), each(Changed)
+        params = (
+            checks.memory_ids(ids),
+            clean_text(reason, "the reason"),
+            self._user,
+            true_or_false(dry_run, "dry_run"),
+            clean_text(author, "the author"),
         )
+        return Call(statement, params, each(Changed))

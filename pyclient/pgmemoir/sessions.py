@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from .calls import Call, columns, each, first, one
-from .checks import check_data, clean_text, jsonb, utc, whole_number
+from .checks import check_data, clean_text, jsonb, true_or_false, utc, whole_number
 from .methods import Method
 from .steps import Steps
 
@@ -115,6 +115,7 @@ class Sessions(Steps):
             at: when it began, without a time zone UTC; default now.
         """
         check_data(data)
+        temporary = true_or_false(temporary, "temporary")
         params = (_name(session), temporary, self._user, jsonb(data), utc(at, "at"))
         return Call(_START, params, one(Session))
 
@@ -196,7 +197,8 @@ class Sessions(Steps):
             after: ``next`` of the last row of the page before.
         """
         page = (whole_number(page_size, "page_size"), clean_text(after, "after"))
-        return Call(_SESSIONS, (is_open, *page, self._user), each(ListedSession))
+        params = (true_or_false(is_open, "is_open"), *page, self._user)
+        return Call(_SESSIONS, params, each(ListedSession))
 
 
 def _name(session: str | None) -> str | None:

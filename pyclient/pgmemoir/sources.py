@@ -15,7 +15,7 @@ from typing import Any, TypedDict, TypeVar
 import psycopg
 
 from .calls import Call, Row, columns, each, first, one
-from .checks import clean_text, refuse_unknown, texts, whole_number
+from .checks import clean_text, refuse_unknown, texts, true_or_false, whole_number
 from .errors import BadSource, NotPossible, translated
 from .statements import answer, together
 
@@ -98,8 +98,8 @@ class Filled:
 MANY = ("content", "source_id", "data", "payload")
 _ATTACH = """SELECT memoir.attach_source(%s::text, %s::text,
     relation => memoir._named_relation(%s::text, to_regclass(%s::text)),
-    query => %s::text, on_delete => %s::text, write_retrievals => %s::boolean,
-    user_id => %s::text{columns})"""
+    query => %s::text, on_delete => %s::text, user_id => %s::text,
+    write_retrievals => %s::boolean{columns})"""
 _DETACH = b"SELECT memoir.detach_source(%s::text, memories => %s::text)"
 _SOURCES = f"SELECT {columns(Source)} FROM memoir.sources ORDER BY name".encode()
 _FILL = f"""SELECT {columns(Filled)}
@@ -126,6 +126,8 @@ def attach(
     columns: Columns,
 ) -> Call[str]:
     """``memoir.attach_source``, after `check_query`."""
+    given = (name, kind, relation, relation, query, on_delete, user)
+    head = [clean_text(each, "an argument of attach_source") for each in given]
     if query is not None:
         check_query(query, kind)
     named = [(key, value) for key, value in columns.items() if value is not None]
@@ -138,9 +140,7 @@ def attach(
         else clean_text(value, key)  # type: ignore[arg-type]
         for key, value in named
     ]
-    given = (name, kind, relation, relation, query)
-    head = tuple(clean_text(each, "an argument of attach_source") for each in given)
-    params = (*head, on_delete, write_retrievals, user, *values)
+    params = (*head, true_or_false(write_retrievals, "write_retrievals"), *values)
     return Call(statement.encode(), params, first)
 
 
@@ -157,7 +157,8 @@ def listed() -> Call[list[Source]]:
 
 def fill(name: str, most: int | None, anew: bool) -> Call[Filled]:
     """``memoir.fill_source``: one batch."""
-    params = (clean_text(name, "the name"), whole_number(most, "most"), anew)
+    rows = (whole_number(most, "most"), true_or_false(anew, "anew"))
+    params = (clean_text(name, "the name"), *rows)
     return Call(_FILL, params, one(Filled))
 
 

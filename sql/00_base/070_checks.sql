@@ -26,11 +26,13 @@ BEGIN
     RETURN found_kind;
 END $$;
 
--- Whether a text has a visible character: not only zero-width ones, signs of direction and tags.
+-- Whether a text has a visible character: not only blanks (in C.UTF-8 those that break no line are
+-- no space), zero-width ones, signs of direction and tags.
 CREATE OR REPLACE FUNCTION _is_visible(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN content ~ '[^[:space:][:cntrl:]\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f'
-        '\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]';
+    RETURN content ~ '[^[:space:][:cntrl:]\u00a0\u00ad\u034f\u061c\u115f\u1160\u180e\u2007'
+        '\u200b-\u200f\u2028-\u202f\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0'
+        '\U000e0000-\U000e0fff]';
 
 CREATE OR REPLACE FUNCTION _refuse_text(content text, what text, text_limit int) RETURNS text
     LANGUAGE plpgsql

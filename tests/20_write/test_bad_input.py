@@ -28,6 +28,8 @@ BAD = {
     "whitespace": ("ME007", "remember", {"content": " \t\r\n "}),
     "control characters only": ("ME007", "remember", {"content": "\x01\x02\x1b"}),
     "characters of no width only": ("ME007", "remember", {"content": "\u200b\ufeff\U000e0041"}),
+    "blanks that break no line": ("ME007", "remember", {"content": "\u00a0\u2007\u202f"}),
+    "blank letters and signs": ("ME007", "remember", {"content": "\u3164\u2800\u061c\uffa0"}),
     "above the limit": ("ME007", "remember", {"content": "x" * 10_485_761}),
     "importance above 1": ("ME008", "remember", TEA | {"importance": 1.01}),
     "importance below 0": ("ME008", "remember", TEA | {"importance": -0.01}),

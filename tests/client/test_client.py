@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -235,6 +236,9 @@ def test_use_of_a_recall_can_be_marked(open_client: OpenClient, letters: Any) ->
         (lambda memory: memory.search(None), BadText, "the query is empty"),
         (lambda memory: memory.update(1, content=5), BadText, "the content is int, not text"),
         (lambda memory: memory.mark_used("x", []), OutOfRange, "'x' is not the id"),
+        (lambda memory: memory.maintain(build_up_to="x"), OutOfRange, "build_up_to is 'x'"),
+        (lambda memory: memory.attach_source("a", "fact", query=5), BadText, "is int, not text"),
+        (lambda memory: memory.attach_source("a", "fact", "t", user_id=5), BadText, "is int"),
         (lambda memory: memory.mark_used(1, ["x"]), OutOfRange, "'x' is not the id"),
     ],
 )
@@ -243,6 +247,29 @@ def test_what_has_the_wrong_type_is_told_in_words(
 ) -> None:
     with pytest.raises(error, match=said):
         call(open_client(embedder=letters))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda memory: memory.forget(1, dry_run=1), "dry_run is 1"),
+        (lambda memory: memory.restore(1, dry_run=[]), "dry_run is"),
+        (lambda memory: memory.purge(1, dry_run="off"), "dry_run is 'off'"),
+        (lambda memory: memory.purge_user(dry_run={}), "dry_run is"),
+        (lambda memory: memory.maintain("ada"), "everybody is 'ada'"),
+        (lambda memory: memory.maintain(dry_run="\0"), "dry_run is"),
+        (lambda memory: memory.sessions(is_open="no"), "is_open is 'no'"),
+        (lambda memory: memory.start_session("monday", temporary=1), "temporary is 1"),
+        (lambda memory: memory.fill_source("goals", anew=1.5), "anew is 1.5"),
+        (
+            lambda memory: memory.attach_source("goals", "okr", "goals", write_retrievals=1),
+            "write_retrievals is 1",
+        ),
+    ],
+)
+def test_a_switch_is_true_or_false(open_client: OpenClient, call: Any, said: str) -> None:
+    with pytest.raises(OutOfRange, match=f"{re.escape(said)}.*, not True or False"):
+        call(open_client(embedder=None))
 
 
 def test_without_an_embedder_words_decide(open_client: OpenClient) -> None:
