@@ -195,7 +195,8 @@ END $$;
 
 COMMENT ON FUNCTION remember_many(jsonb, halfvec[], text) IS
     'Stores many memories, all or none, as remember() would one after the other, in less than '
-    'half the time. Returns a row each, in order: place (from 1), and action, memory_id, reason '
+    'half the time. (A vector that comes with the second of two equal texts counts from the first '
+    'on.) Returns a row each, in order: place (from 1), and action, memory_id, reason '
     'and other_ids as remember() has them. memories: an array of objects whose keys are the '
     'arguments of remember() except embedding and user_id; embeddings: their vectors in the same '
     'order, NULL for one without. sources name memories stored before. Batches of about 1,000 do '

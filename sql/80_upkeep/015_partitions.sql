@@ -33,14 +33,17 @@ END $$;
 
 -- The policy of every table of user data (sql/95_access). After the transaction of a SET LOCAL the
 -- setting is '' and not missing: that is no user either.
+CREATE OR REPLACE FUNCTION _own_rows_rule() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN '(user_id = NULLIF(current_setting(''memoir.user_id''::text, true), ''''::text))';
+
 CREATE OR REPLACE FUNCTION _own_rows(owned regclass) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
     PERFORM _put_policy(
-        owned, 'own_rows', '', 'PUBLIC',
-        '(user_id = NULLIF(current_setting(''memoir.user_id''::text, true), ''''::text))',
+        owned, 'own_rows', '', 'PUBLIC', _own_rows_rule(),
         'The rows of the user that memoir.user_id names; without it none.');
 END $$;
 

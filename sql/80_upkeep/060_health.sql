@@ -85,7 +85,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _access_health()
     RETURNS TABLE (name text, status text, value text, advice text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET quote_all_identifiers = off
 AS $$
 DECLARE
     wanted CONSTANT text[] := _role_names();
@@ -101,7 +101,9 @@ DECLARE
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
         WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
           AND NOT (c.relrowsecurity
-                   AND EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = c.oid))
+                   AND EXISTS (SELECT FROM pg_policy AS p
+                               WHERE p.polrelid = c.oid AND p.polname = 'own_rows'
+                                 AND pg_get_expr(p.polqual, p.polrelid) = _own_rows_rule()))
         ORDER BY c.relname);
 BEGIN
     RETURN QUERY
@@ -117,19 +119,19 @@ BEGIN
                 THEN 'As the owner of the schema and pgvector: SELECT memoir.grant_access();' END;
     RETURN QUERY
     SELECT 'security', CASE WHEN bare = '{}' THEN 'ok' ELSE 'error' END,
-           CASE WHEN bare <> '{}' THEN 'off for ' || _some_of(bare)
+           CASE WHEN bare <> '{}' THEN 'off, or another than ours, for ' || _some_of(bare)
                 WHEN _sees_all_users() THEN format('on; %s sees all users', current_user)
                 ELSE format('on; %s sees one user at a time', current_user) END,
            CASE WHEN bare <> '{}'
                 THEN 'As the owner of the tables: SELECT memoir.grant_access();' END;
 END $$;
 
--- Settings that nothing reads, or whose value cannot be used, and whether the values derived from
--- them are current. A number may be anything from 0 on, a share up to 1.
+-- Settings that nothing reads, that were deleted, or whose value cannot be used, and whether the
+-- values derived from them are current. A number may be anything from 0 on, a share up to 1.
 CREATE OR REPLACE FUNCTION _settings_health()
     RETURNS TABLE (name text, status text, value text, advice text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET standard_conforming_strings = on
+    SET search_path FROM CURRENT
 AS $$
 DECLARE
     switches CONSTANT text[] := '{consolidate,job_notify,keyword_jobs,log_recalls,notify}';
@@ -139,8 +141,19 @@ DECLARE
     from_one CONSTANT text[] := '{archive_events,compress_most,compress_tokens,embed_batch,'
                                 'extract_messages,extract_tokens,job_attempts,maintain_batch,'
                                 'reflect_tokens,source_batch}';
-    literals text[];
+    others CONSTANT text[] := '{ann_gain,ann_inline,ann_limit,ann_near,ann_words,answer_limit,'
+                              'archive_days,brief_length,compress_accesses,compress_days,'
+                              'compress_least,delete_days,deletions_at_once,embed_split_after,'
+                              'extract_every,file_limit,forget_rate,job_backoff_factor,'
+                              'job_backoff_limit_seconds,job_backoff_seconds,job_days,line_length,'
+                              'link_hub_limit,markdown_limit,nightly_jobs,profile_goals,'
+                              'profile_tokens,recall_context,replay_days,similar_memories,'
+                              'source_attempts,source_overlap_seconds,statements_compared,'
+                              'summary_changes,summary_length,summary_memories,temporary_days,'
+                              'text_limit,working_days}';
+    known CONSTANT text[] := switches || shares || from_one || others || '{installation}';
     unread text[];
+    missing text[];
     unfit text[];
     is_stale boolean;
     -- The model whose traces recall reads, if a write finds none.
@@ -150,14 +163,9 @@ BEGIN
         RETURN QUERY SELECT u.* FROM _unseen('settings') AS u;
         RETURN;
     END IF;
-    -- Read once: searching 700 kB for each setting took 36 of the 49 ms of health().
-    literals := ARRAY(
-        SELECT DISTINCT literal[1]
-        FROM pg_proc AS p,
-             regexp_matches(coalesce(pg_get_function_sqlbody(p.oid), p.prosrc),
-                            $quoted$'(\w+)(?=')$quoted$, 'g') AS literal
-        WHERE p.pronamespace = current_schema()::regnamespace);
-    unread := ARRAY(SELECT s.name FROM setting AS s WHERE s.name <> ALL (literals) ORDER BY s.name);
+    unread := ARRAY(SELECT s.name FROM setting AS s WHERE s.name <> ALL (known) ORDER BY s.name);
+    missing := ARRAY(SELECT k.name FROM unnest(known) AS k (name)
+                     WHERE k.name NOT IN (SELECT s.name FROM setting AS s) ORDER BY k.name);
     unfit := ARRAY(
         SELECT format('%s = %s', s.name, left(s.value::text, 40)) FROM setting AS s
         WHERE s.name <> ALL (unread) AND NOT CASE jsonb_typeof(s.value)
@@ -175,12 +183,14 @@ BEGIN
     WHERE NOT EXISTS (SELECT FROM embedding_model AS e WHERE e.active) LIMIT 1;
     RETURN QUERY
     SELECT 'settings',
-           CASE WHEN unfit <> '{}' OR is_stale OR inactive.name <> '' THEN 'error'
+           CASE WHEN unfit <> '{}' OR missing <> '{}' OR is_stale OR inactive.name <> ''
+                THEN 'error'
                 WHEN unread <> '{}' THEN 'warning' ELSE 'ok' END,
            coalesce(nullif(concat_ws('; ',
                                      CASE WHEN inactive.name <> '' THEN 'no embedding model is '
                                           'active: nothing can be stored' END,
                                      'out of range: ' || nullif(_some_of(unfit), ''),
+                                     'missing: ' || nullif(_some_of(missing), ''),
                                      'unknown: ' || nullif(_some_of(unread), ''),
                                      CASE WHEN is_stale THEN 'modes are for another model' END),
                            ''),
@@ -190,6 +200,8 @@ BEGIN
                             'VALUES (%s, %s, true) ON CONFLICT (model_id) DO UPDATE '
                             'SET active = true;', inactive.model_id,
                             coalesce(inactive.dimensions::text, 'NULL'))
+                WHEN missing <> '{}'
+                THEN 'Insert them again: the migrations of pgmemoir have their values.'
                 WHEN is_stale AND unfit = '{}' THEN 'SELECT memoir.compile_configuration();'
                 WHEN unfit <> '{}' OR unread <> '{}'
                 THEN 'SELECT name, value, description FROM memoir.setting; UPDATE to change.' END;
@@ -418,9 +430,10 @@ COMMENT ON FUNCTION health() IS
     'or unseen (this role does not see it all, or a standby does not have it); value: what was '
     'found; advice: the statement or command that helps, NULL where nothing is to be done. '
     'Checks: server (and whether its system sorts text as it did), pgvector, version (and how it '
-    'was installed), roles, security (row-level, on for every table of users), settings (unknown, '
-    'out of range, no active model), memories (without vectors; error: without a trace, so that '
-    'nothing recalls them), jobs (dead, waiting for more than an hour), sources (broken, rows not '
+    'was installed), roles, security (row-level, on for every table of users, with its policy), '
+    'settings (unknown, missing, out of range, no active model), memories (without vectors; error: '
+    'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour), '
+    'sources (broken, rows not '
     'taken in), upkeep (days since maintain), indexes (invalid, missing for users with many '
     'memories), bloat (trace_scan, which REINDEX makes small), unlogged (tables a crash empties), '
     'statistics (autovacuum), partitions (of events; with the indexes more than '

@@ -20,7 +20,8 @@ def health(conn: psycopg.Connection) -> dict[str, Any]:
     return {row.name: row for row in call(conn, "health")}
 
 
-def test_a_new_installation_is_healthy(tx):
+def test_a_new_installation_is_healthy_whatever_quotes_the_session_wants(tx):
+    tx.execute("SET LOCAL quote_all_identifiers = on")
     rows = health(tx)
     assert list(rows) == NAMES
     assert {row.status for row in rows.values()} == {"ok"}
@@ -37,11 +38,14 @@ def test_a_new_installation_is_healthy(tx):
          "settings", "error", 'out of range: notify = "on"'),
         ("INSERT INTO memoir.setting VALUES ('nightly_job', '3', 'a typo')",
          "settings", "warning", "unknown: nightly_job"),
+        ("DELETE FROM memoir.setting WHERE name IN ('notify', 'job_days')",
+         "settings", "error", "missing: job_days, notify"),
         ("ALTER TABLE memoir.mode DISABLE TRIGGER ALL; UPDATE memoir.mode SET dimensions = 7",
          "settings", "error", "modes are for another model"),
         ("ALTER TABLE memoir.memory DISABLE ROW LEVEL SECURITY",
-         "security", "error", "off for memory"),
-        ("CREATE TABLE memoir.notes (user_id text)", "security", "error", "off for notes"),
+         "security", "error", "off, or another than ours, for memory"),
+        ("CREATE TABLE memoir.notes (user_id text)",
+         "security", "error", "off, or another than ours, for notes"),
         ("ALTER TABLE memoir.query_expansion SET UNLOGGED",
          "unlogged", "warning", "query_expansion, retrieval, tool_call: a crash empties them"),
         ("INSERT INTO pg_inherits SELECT n, 'memoir.event'::regclass, 2, false"
@@ -67,9 +71,10 @@ def test_what_is_wrong_is_said_with_what_to_do(tx, change, name, status, said):
 
 def test_what_is_said_to_do_switches_security_on_again(tx):
     tx.execute("ALTER TABLE memoir.memory DISABLE ROW LEVEL SECURITY")
-    tx.execute("DROP POLICY own_rows ON memoir.profile; DROP POLICY all_rows ON memoir.profile")
+    tx.execute("DROP POLICY own_rows ON memoir.profile")
+    tx.execute("ALTER POLICY own_rows ON memoir.trace USING (true)")
     before = health(tx)["security"]
-    assert before.value == "off for memory, profile"
+    assert before.value == "off, or another than ours, for memory, profile, trace"
     tx.execute(before.advice.partition(": ")[2])
     assert health(tx)["security"].status == "ok"
 
