@@ -26,16 +26,41 @@ CREATE OR REPLACE FUNCTION _number(word text) RETURNS int
             array_position('{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}'::text[],
                            left(lower(word COLLATE "C"), 3)),
             array_position(
-                '{one,two,three,four,five,six,seven,eight,nine,ten,eleven,twelve}'::text[],
+                '{one,two,three,four,five,six,seven,eight,nine,ten,eleven,twelve,thirteen,fourteen,'
+                'fifteen,sixteen,seventeen,eighteen,nineteen,twenty}'::text[],
                 lower(word COLLATE "C")),
-            CASE lower(word COLLATE "C") WHEN 'a' THEN 1 WHEN 'an' THEN 1 WHEN 'couple' THEN 2
-                                         WHEN 'few' THEN 4 END)
+            CASE lower(word COLLATE "C")
+                WHEN 'a' THEN 1 WHEN 'an' THEN 1 WHEN 'couple' THEN 2 WHEN 'few' THEN 4
+                WHEN 'several' THEN 4 WHEN 'thirty' THEN 30 END)
     END;
+
+-- How a text says how many, for expressions.
+CREATE OR REPLACE FUNCTION _counts() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN '[0-9]{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen'
+        '|twenty|thirty|couple|few|several';
+
+-- Which part of a time a word of _parts_marked names, in the form of _part; NULL for all of it.
+CREATE OR REPLACE FUNCTION _part_written(word text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT CASE
+        WHEN w[2] IN ('early', 'start', 'beginning') THEN 'third 1'
+        WHEN w[2] IN ('mid', 'middle') THEN 'third 2'
+        WHEN w[2] IN ('late', 'end') THEN 'third 3'
+        WHEN w[2] IN ('week', 'weekend') THEN w[2] || ' 0'
+        WHEN w[2] < ':' AND w[3] = '' THEN 'day ' || _number(rtrim(w[2], 'stndrh'))
+        WHEN w[2] = 'last' THEN w[3] || ' 9'
+        ELSE w[3] || ' ' || 1 + mod(array_position(
+            '{first,second,third,fourth,fifth,1st,2nd,3rd,4th,5th}'::text[], w[2]) - 1, 5) END
+    FROM string_to_array(word, 'x') AS w;
+END;
 
 -- Which word stands before a time found among the words, of those that extend it to one side.
 CREATE OR REPLACE FUNCTION _word_before(words text, found text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN strpos(words, '<since>' || found) > 0 THEN 'since'
+    RETURN CASE WHEN strpos(words, '<either>' || found) > 0 THEN 'either'
+                WHEN strpos(words, '<since>' || found) > 0 THEN 'since'
                 WHEN strpos(words, '<before>' || found) > 0 THEN 'before'
                 WHEN strpos(words, '<after>' || found) > 0 THEN 'after'
                 WHEN strpos(words, '<until>' || found) + strpos(words, '<till>' || found) > 0
@@ -48,10 +73,10 @@ CREATE OR REPLACE FUNCTION _month_names() RETURNS text
 
 -- lead: the word before the date, in lower case (since, last, 从), '' for none; also for a word
 -- after it: 以来 is since, 之前 before. Two words for "since last summer", and "2 week before" with a
--- number; 到 also for the hyphen of "May 8-10". season: 1 spring to 4 winter. What the text leaves
--- open is NULL; 31 February is not rejected here.
+-- number; 到 also for the hyphen of "May 8-10". season: also a feast, as in _feast; part: as in
+-- _part. What the text leaves open is NULL; 31 February is not rejected here.
 CREATE OR REPLACE FUNCTION _dates_written(content text, this_year int)
-    RETURNS TABLE (lead text, year int, month int, day int, season int)
+    RETURNS TABLE (lead text, year int, month int, day int, season text, part text)
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 2
     SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
@@ -67,7 +92,8 @@ DECLARE
     year_word text;
 BEGIN
     -- May to July, 2020-2022: the same with a "from".
-    IF words ~ '(<to>|<through>|-)(><)?<?(Ja|Fe|Ma|Ap|Ju|Au|Se|Oc|No|De|19|20)' THEN
+    IF (strpos(words, '<to>') + strpos(words, '<through>') + strpos(words, '-') > 0)
+       AND words ~ '(<to>|<through>|-)(><)?<?(Ja|Fe|Ma|Ap|Ju|Au|Se|Oc|No|De|19|20)' THEN
         words := regexp_replace(words, '(?xi) <
             ( (?: ' || _month_names() || ' )
               (?: >< [0-9]{1,2} (?: st|nd|rd|th )? )? (?: >< (?:19|20)[0-9]{2} )?
@@ -79,28 +105,28 @@ BEGIN
     -- Two weeks before, the Sunday after: one word.
     IF strpos(words, '><before><') + strpos(words, '><after><') > 0 THEN
         words := regexp_replace(words, '(?xi) <
-            (?: ( [0-9]{1,2} | one | two | three | four | five | six | seven | eight | nine | ten |
-                  couple | few ) >< (?: of>< )? )?
+            (?: ( ' || _counts() || ' ) >< (?: of>< )? )?
             (?: ( day | week | month | year ) s? | weekend | [a-z]+ day ) >< ( before|after ) >',
             '<_\1_\2_\3>', 'g');
     END IF;
     FOR found IN SELECT f[1] FROM regexp_matches(words, '(?xi)
         (?: < (?: in|on|of|since|during|until|till|by|before|after|around|from|between|and|to|
-                  through|last|this|past|the|year | _[0-9a-z_]+ ) > )?
+                  through|last|this|past|the|year|at|over|either | _[0-9a-z_]+ ) > )?
         (?: <the> )?
-        < (?: (?: early|mid|late|end|start|beginning|middle|month ) (?: > (?: <of> )? < | - ) )?
+        < (?: partx[0-9a-z]+ >< )? (?: (?: last|this ) >< )?
         (?:
             (?: [0-9]{1,2} (?: st|nd|rd|th )? (?: ><of )? (?: >< | - ) )?
-            (?: ' || _month_names() || ' |spring|summer|autumn|fall|winter )
+            (?: ' || _month_names() || ' |spring|summer|autumn|fall|winter|
+                feastx[a-z]+ | h[12] | q[1-4] )
             (?: (?: >< | - ) (?: the>< )? [0-9]{1,2} (?: st|nd|rd|th )?
                 (?: - [0-9]{1,2} (?: st|nd|rd|th )? )? )?
             (?: (?: >< | - ) (?: (?:of|in) >< )?
                 (?: (?:19|20)[0-9]{2} | (?:last|this) >< year ) )?
-        |   (?: (?:19|20)[0-9]{2} | (?:last|this) >< year )
+        |   (?: (?:19|20)[0-9]{2} s? | (?:last|this) >< year )
             (?: >< (?: ms|[km]b|px|seconds|minutes|hours|days|users|people|rows|lines|files|items|
                        tokens|words|times|steps|points|bytes|dollars|miles|meters|km|m ) )?
         |   (?:19|20)[0-9]{2} [-/] [0-9]{1,2} (?: [-/] [0-9]{1,2} (?: t[0-9:]+z? )? )?
-        |   [0-9]{1,2} / [0-9]{1,2} / (?: 19|20 )? [0-9]{2}
+        |   [0-9]{1,2} / (?: [0-9]{1,2} / (?: 19|20 )? [0-9]{2} | (?:19|20)[0-9]{2} )
         ) >', 'g') AS f
         LIMIT 20
     LOOP
@@ -108,6 +134,7 @@ BEGIN
         year := NULL;
         before := NULL;
         name := NULL;
+        part := NULL;
         numbers := '{}';
         counted := false;
         FOREACH word IN ARRAY string_to_array(
@@ -116,6 +143,9 @@ BEGIN
             CONTINUE WHEN word IS NULL;
             IF length(word) = 4 AND word BETWEEN '1900' AND '2099' THEN
                 year := word::int;
+            ELSIF word LIKE '____s' AND word BETWEEN '1900s' AND '2099s' THEN
+                year := left(word, 4)::int;
+                part := 'decade 0';
             ELSIF word < ':' THEN
                 numbers := numbers || rtrim(split_part(word, 't', 1), 'sndrh')::int;
             ELSIF word = 'year' AND before IN ('last', 'this') THEN
@@ -128,7 +158,14 @@ BEGIN
                   OR _number(word) IS NOT NULL
             THEN
                 name := word;
-            ELSIF before IS NULL THEN
+            ELSIF word LIKE 'partx%' THEN
+                part := _part_written(word);
+            ELSIF word LIKE 'feastx%' THEN
+                name := substr(word, 7);
+            ELSIF word IN ('h1', 'h2', 'q1', 'q2', 'q3', 'q4') THEN
+                part := CASE left(word, 1) WHEN 'h' THEN 'half ' ELSE 'quarter ' END
+                    || right(word, 1);
+            ELSIF before IS NULL OR word IN ('last', 'this') AND lead = '' THEN
                 lead := word;
             ELSE
                 counted := counted OR year IS NOT NULL;
@@ -141,8 +178,7 @@ BEGIN
         ELSIF lead = 'from' AND strpos(words, found || '<onward') > 0 THEN
             lead := 'since';
         END IF;
-        season := array_position('{spring,summer,fall,winter}'::text[],
-                                 replace(name, 'autumn', 'fall'));
+        season := CASE WHEN _number(name) IS NULL THEN replace(name, 'autumn', 'fall') END;
         month := CASE WHEN season IS NULL THEN _number(name) END;
         day := numbers[1];
         IF name IS NULL AND numbers <> '{}' THEN
@@ -150,24 +186,36 @@ BEGIN
             day := numbers[2];
             IF year IS NULL OR found LIKE '%/' || year || '>' THEN
                 year := coalesce(year, 2000 + numbers[3]);
-                IF month > 12 THEN
+                IF month > 12 AND day IS NOT NULL THEN
                     month := numbers[2];
                     day := numbers[1];
                 END IF;
             END IF;
         END IF;
+        IF lead = 'by' AND part LIKE 'third%' THEN
+            part := NULL;
+        END IF;
         -- Not dates: 2000 users, "may" the verb, a season or a month that is a name.
-        CONTINUE WHEN counted OR CASE
-            WHEN year IS NOT NULL THEN month IS NULL AND season IS NULL AND lead IN ('', 'past')
+        CONTINUE WHEN counted OR lead LIKE 'either%' OR CASE
+            WHEN year IS NOT NULL THEN month IS NULL AND season IS NULL AND part IS NULL
+                                       AND (lead IN ('', 'past')
+                                            OR lead IN ('at', 'over') AND before <> 'year')
+            WHEN name IS NULL AND part LIKE ANY ('{quarter%,half%}') THEN
+                numbers <> '{}' OR part LIKE 'half%'
+                OR lead IN ('', 'on', 'the', 'at', 'year', 'past')
+                OR lead IN ('and', 'to') AND words !~* '<(from|between)>'
+                OR strpos(words, found || '<of>') > 0
             WHEN day IS NOT NULL THEN name = 'may' AND lead = '' AND found NOT LIKE '%May%'
-            WHEN season IS NOT NULL THEN lead IN ('', 'by', 'to', 'the', 'and', 'from')
+            WHEN season IS NOT NULL THEN
+                lead IN ('', 'by', 'to', 'the', 'and', 'from') AND part IS NULL
             WHEN name IN ('january', 'february', 'july', 'september', 'october', 'november',
                           'december') THEN false
             WHEN lead IN ('and', 'to') THEN words !~* '<(from|between)>'
-            WHEN name IN ('may', 'mar', 'march') AND found NOT LIKE '%<Ma%' THEN
+            WHEN name IN ('may', 'mar', 'march') AND found NOT LIKE '%Ma%' THEN
                 lead NOT IN ('in', 'of', 'since', 'during', 'until', 'last', 'from', 'between',
-                             'before', 'after')
-            ELSE lead IN ('', 'on', 'the', 'year', 'past') END;
+                             'before', 'after') AND (part IS NULL OR part LIKE 'third%' AND
+                                  found ILIKE ANY ('{%xearlyx%,%xmidx%,%xlatex%}'))
+            ELSE lead IN ('', 'on', 'the', 'year', 'past', 'at', 'over') AND part IS NULL END;
         RETURN NEXT;
         IF name IS NOT NULL AND found LIKE '%-%' AND numbers[2] IS NOT NULL THEN
             lead := '到';
@@ -184,13 +232,22 @@ BEGIN
         (?: (?: (?: [0-9]+ \s? 年 | [〇零一二三四五六七八九]{4}年 | 去年 | 今年 | 大?前年 ) \s? 的? \s? )?
             (?: (?: [0-9]+ | [一二三四五六七八九十]+ ) \s? 月 (?! [饼球亮光租薪] ) 份?
                 (?: \s? (?: [0-9]{1,2} | [一二三四五六七八九十]+ ) \s? [日号] )?
-              | [春夏秋冬] [天季] )
-        |   (?: [0-9]+ \s? 年 | [〇零一二三四五六七八九]{4}年 | 去年 | 今年 | 大?前年 ) (?! [度级代] ) )
-        (?: \s? (?: 以来 | 以降 | 至今 | 开始 | 起 (?! [诉草因来点] ) | 为止 | [以之] [前后] (?! [0-9一二两三几] )
+              | [春夏秋冬] [天季] | « (?! week|third ) [^»]+ » )
+            (?: « [^»]+ » )?
+        |   (?: [0-9]+ \s? 年 | [〇零一二三四五六七八九]{4}年 | 去年 | 今年 | 大?前年 )
+            (?: [春夏秋冬] (?= $ | [^一-龥] | [我你他她去在] ) | « [^»]+ » | (?! [度级代] ) )
+        |   19 [0-9五六七八九] 0年代 | 20[0-9]0年代 )
+        (?: \s? (?: 以来 | 以降 | 至今 | 开始 | 起 (?! [诉草因来点] ) | 为止 | 前或后
+                 | [以之] [前后] (?! [0-9一二两三几] )
                  | 前 (?! [0-9一二三四五六七八九十两几半后线端台者] ) | 后 (?! [半台端来期者] ) ) )?', 'g') AS f
         LIMIT 20
     LOOP
-        found := translate(found, ' 的份个', '');
+        CONTINUE WHEN right(found, 2) = '或后';
+        name := split_part(split_part(found, '«', 2), '»', 1);
+        part := CASE WHEN strpos(name, ' ') > 0 THEN
+            split_part(name, ' ', 1) || ' ' || coalesce(_number(split_part(name, ' ', 2)), 9) END;
+        season := CASE WHEN part IS NULL THEN nullif(name, '') END;
+        found := translate(split_part(found, '«', 1) || split_part(found, '»', 2), ' 的份个', '');
         lead := CASE WHEN right(found, 1) IN ('来', '降', '今', '始', '起') THEN 'since'
                      WHEN right(found, 1) = '止' THEN 'until'
                      WHEN right(found, 1) = '前' THEN 'before'
@@ -203,15 +260,22 @@ BEGIN
         year := CASE year_word
             WHEN '今' THEN this_year WHEN '去' THEN this_year - 1 WHEN '前' THEN this_year - 2
             WHEN '大前' THEN this_year - 3
-            ELSE _number(year_word) END;
-        IF length(year_word) = 2 AND found <> '' THEN
+            ELSE _number(CASE WHEN found = '代' THEN translate(year_word, '五六七八九', '56789')
+                              ELSE year_word END) END;
+        IF found = '代' THEN
+            part := 'decade 0';
+            found := '';
+        ELSIF length(year_word) = 2 AND (found <> '' OR name <> '') THEN
             year := year + 2000;
         END IF;
-        season := array_position('{春,夏,秋,冬}'::text[], left(found, 1));
-        month := CASE WHEN season IS NULL AND found <> ''
-                      THEN coalesce(_number(split_part(found, '月', 1)), 0) END;
+        IF strpos('春夏秋冬', left(found, 1)) > 0 AND found <> '' THEN
+            season := ('{spring,summer,fall,winter}'::text[])[strpos('春夏秋冬', left(found, 1))];
+            CONTINUE WHEN year IS NULL AND lead = '';
+            found := '';
+        END IF;
+        month := CASE WHEN found <> '' THEN coalesce(_number(split_part(found, '月', 1)), 0) END;
         day := _number(rtrim(split_part(found, '月', 2), '日号'));
-        CONTINUE WHEN year < 1900 OR season IS NOT NULL AND year IS NULL AND lead = '';
+        CONTINUE WHEN year < 1900;
         RETURN NEXT;
     END LOOP;
 END $$;

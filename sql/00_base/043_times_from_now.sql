@@ -10,11 +10,12 @@ CREATE OR REPLACE FUNCTION _unit(word text) RETURNS text
         WHEN '月' THEN 'month' WHEN '季度' THEN 'quarter' WHEN '年' THEN 'year'
         ELSE rtrim(word, 's') END;
 
--- lead: since, before, after, until, or '' for none. which: ago, few (ago), past (up to now), last,
--- this, on (the latest of that weekday). amount: of units; weekday: 1 Monday to 7 Sunday, with unit
--- week if the text says of which week.
+-- lead: since, before, after, until, or '' for none. which: ago, past (up to now), last, this, on
+-- (the latest of that weekday). amount to most: of units, as "a few" is 2 to 6; part: of that unit,
+-- as in _part; weekday: 1 Monday to 7 Sunday, with unit week if the text says of which week.
 CREATE OR REPLACE FUNCTION _times_from_now(content text)
-    RETURNS TABLE (lead text, which text, amount int, unit text, weekday int)
+    RETURNS TABLE (
+        lead text, which text, amount int, most int, unit text, part text, weekday int)
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 2
     SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
@@ -29,30 +30,37 @@ BEGIN
             (?: <the> <day> <before> )? <yesterday> | <today> | <last> <night>
         |   <this> <(?: morning | afternoon | evening )>
         |   <half> <a> <year> <ago>
-        |   < (?: [0-9]{1,3} | an? | one | two | three | four | five | six | seven | eight | nine |
-                  ten | eleven | twelve | couple | few ) > (?: <of> )?
-            < (?: hour | day | week | month | quarter | year ) s? > <ago>
-        |   < (?: last | past | this ) >
-            (?: < (?: [0-9]{1,3} | one | two | three | four | five | six | seven | eight | nine |
-                      ten | eleven | twelve | couple | few ) > (?: <of> )? )?
-            < (?: hour | day | weekend | week | month | quarter | year ) s? >
+        |   < (?: ' || _counts() || ' ) > (?: <of> | <and> <a> <half> )?
+            < (?: hour | day | week | weekend | month | quarter | year | decade ) s? >
+            (?: <and> <a> <half> )? <ago>
+        |   (?: < partx [0-9a-z]+ > )? < (?: last | past | this ) >
+            (?: < [0-9a-z]+ > (?: <of> )? )?
+            < (?: hour | day | weekend | week | month | quarter | year | decade ) s? >
         |   <the> < (?: weekend | week | month | year ) > <before> <last>
         |   < (?: last | this | past | on | since | after ) >
             < (?: mon | tues | wednes | thurs | fri | satur | sun ) day >', 'g') AS f
         LIMIT 20
     LOOP
         -- The last week of July is not the week before this one, nor is the week before last
-        -- summer.
-        CONTINUE WHEN left(found, 5) IN ('<last', '<this') AND strpos(words, found || '<of>') > 0
+        -- summer, or the last weekend before 10 May.
+        CONTINUE WHEN left(found, 5) IN ('<last', '<this')
+                      AND strpos(words, found || '<of>') + strpos(words, found || '<before>') > 0
                       OR right(found, 6) = '<last>' AND words LIKE ANY (ARRAY[
                           '%' || found || '<week%', '%' || found || '<month>%',
                           '%' || found || '<year>%', '%' || found || '<summer>%',
                           '%' || found || '<winter>%', '%' || found || '<spring>%',
                           '%' || found || '<fall>%', '%' || found || '<autumn>%']);
-        parts := string_to_array(btrim(replace(found, '><of', ''), '<>'), '><');
-        which := parts[1];
         lead := coalesce(_word_before(words, found), '');
+        CONTINUE WHEN lead = 'either';
+        parts := string_to_array(btrim(replace(found, '><of', ''), '<>'), '><');
+        part := NULL;
+        IF starts_with(found, '<partx') THEN
+            part := _part_written(parts[1]);
+            parts := parts[2:];
+        END IF;
+        which := parts[1];
         amount := 1;
+        most := NULL;
         unit := _unit(parts[cardinality(parts)]);
         weekday := array_position(
             '{monday,tuesday,wednesday,thursday,friday,saturday,sunday}'::text[], unit);
@@ -70,9 +78,14 @@ BEGIN
             which := 'ago';
             amount := 6;
             unit := 'month';
+        ELSIF unit = 'ago' AND 'half' = ANY (parts) THEN
+            which := 'ago';
+            amount := 4 * _number(parts[1]) + 2;
+            unit := CASE WHEN strpos(found, '<year') > 0 THEN 'quarter' ELSE 'week' END;
         ELSIF unit = 'ago' THEN
-            which := CASE WHEN parts[1] = 'few' THEN 'few' ELSE 'ago' END;
-            amount := _number(parts[1]);
+            which := 'ago';
+            amount := CASE WHEN parts[1] IN ('few', 'several') THEN 2 ELSE _number(parts[1]) END;
+            most := CASE WHEN parts[1] IN ('few', 'several') THEN 6 END;
             unit := _unit(parts[2]);
         ELSIF unit IN ('yesterday', 'today', 'night', 'morning', 'afternoon', 'evening') THEN
             amount := CASE WHEN which = 'the' THEN 2
@@ -83,7 +96,11 @@ BEGIN
             which := 'past';
             amount := _number(parts[2]);
         END IF;
-        CONTINUE WHEN unit = 'year' AND which IN ('last', 'this') AND amount = 1;
+        CONTINUE WHEN amount IS NULL OR unit = 'year' AND which IN ('last', 'this') AND amount = 1;
+        IF which = 'this' THEN
+            amount := 0;
+        END IF;
+        most := coalesce(most, amount);
         RETURN NEXT;
     END LOOP;
 
@@ -93,19 +110,24 @@ BEGIN
     FOR found IN
         SELECT f[1] FROM regexp_matches(content, '(?x)
             (?: 大?前天 | 昨 [天日晚夜] | (?<! 年 | 年的 ) 今 [天日早晚晨] )
-            (?: 以来 | 至今 | 起 | 开始 | 为止 | [以之] [前后] )?
+            (?: 以来 | 至今 | 起 | 开始 | 为止 | 前或后 | [以之] [前后] )?
         |   (?: 过去 | 最近 | 近 | 这 )? 的? \s? (?<! 月 | 月\s | [0-9一二三四五六七八九十] )
-            (?: [0-9]+ | [一二三四五六七八九十百千]+ | 两 | 几 ) \s? 个? \s?
-            (?: 小时 | 天 | 日 | 周 | 星期 | 礼拜 | 月 | 季度 | 年 ) (?: [以之]? 前 (?! 后 ) )?
+            (?: [0-9]+ | [一二三四五六七八九十百千]+ | 两 | 十?几 ) 多? \s? 个? [多半]? \s?
+            (?: 小时 | 天 | 日 | 周 | 星期 | 礼拜 | 月 | 季度 | 年 ) [多半]? (?: [以之]? 前 (?! [后或] ) )?
         |   (?: 每 | 上+ | 下+ | 这 | 本 )? 个? (?: 周末 | 周 | 星期 | 礼拜 | 月 | 季度 )
-            (?: [一二三四五六1-7] | 日 (?! [程常] ) | 天 (?! 气 ) )?
-            (?: 以来 | 至今 | 起 | 开始 | 为止 | [以之] [前后] )?', 'g') AS f
+            (?: [一二三四五六1-7] | 日 (?! [程常] ) | 天 (?! 气 )
+              | (?<= 月 ) (?: (?: [0-9]{1,2} | [一二三四五六七八九十]+ ) [日号] | « [^»]+ » ) )?
+            (?: 以来 | 至今 | 起 | 开始 | 为止 | 前或后 | [以之] [前后] )?', 'g') AS f
         LIMIT 20
     LOOP
         -- 三月前 is before March, 三个月前 three months ago.
         CONTINUE WHEN found LIKE '%月%前' AND strpos(found, '个') = 0
                       AND strpos('0123456789一二三四五六七八九十', left(found, 1)) > 0;
-        found := translate(found, ' 的个', '');
+        CONTINUE WHEN right(found, 2) = '或后';
+        part := split_part(split_part(found, '«', 2), '»', 1);
+        part := CASE WHEN part <> '' THEN
+            split_part(part, ' ', 1) || ' ' || coalesce(_number(split_part(part, ' ', 2)), 9) END;
+        found := translate(split_part(found, '«', 1) || split_part(found, '»', 2), ' 的个', '');
         lead := CASE WHEN right(found, 1) IN ('来', '始', '起') OR right(found, 2) = '至今'
                      THEN 'since'
                      WHEN right(found, 1) = '止' THEN 'until'
@@ -122,28 +144,44 @@ BEGIN
             which := 'ago';
             amount := CASE left(found, 1) WHEN '大' THEN 3 WHEN '前' THEN 2 WHEN '昨' THEN 1
                                           ELSE 0 END;
+            most := amount;
             unit := 'day';
             RETURN NEXT;
             CONTINUE;
         END IF;
-        parts := regexp_match(found, '^(过去|最近|近|这)?([0-9]+|[一二两三四五六七八九十百千几]+)'
-                                     '(小时|天|日|周|星期|礼拜|月|季度|年)([以之]?前)?$');
+        parts := regexp_match(
+            found, '^(过去|最近|近|这)?([0-9]+|[一二两三四五六七八九十百千几]+)([多半]?)'
+                   '(小时|天|日|周|星期|礼拜|月|季度|年)([多半]?)([以之]?前)?$');
         IF parts IS NOT NULL THEN
-            which := CASE WHEN parts[4] IS NULL THEN 'past' WHEN parts[2] = '几' THEN 'few'
-                          ELSE 'ago' END;
+            CONTINUE WHEN coalesce(parts[1], parts[6]) IS NULL;
+            which := CASE WHEN parts[6] IS NULL THEN 'past' ELSE 'ago' END;
             amount := _number(parts[2]);
-            unit := _unit(parts[3]);
-            CONTINUE WHEN coalesce(parts[1], parts[4]) IS NULL;
+            most := amount;
+            unit := _unit(parts[4]);
+            IF '半' IN (parts[3], parts[5]) AND unit IN ('month', 'year') THEN
+                amount := 4 * amount + 2;
+                most := amount;
+                unit := CASE unit WHEN 'year' THEN 'quarter' ELSE 'week' END;
+            ELSIF '多' IN (parts[3], parts[5]) THEN
+                most := amount + CASE WHEN mod(amount, 10) = 0 THEN 9 ELSE 1 END;
+            ELSIF right(parts[2], 1) = '几' AND which = 'ago' THEN
+                amount := CASE parts[2] WHEN '几' THEN 2 ELSE 11 END;
+                most := CASE parts[2] WHEN '几' THEN 6 ELSE 19 END;
+            END IF;
         ELSE
-            parts := regexp_match(found, '^([每上下这本]*)(周末|周|星期|礼拜|月|季度)(.?)$');
+            IF right(found, 1) IN ('日', '号') AND strpos(found, '月') > 0 THEN
+                part := 'day ' || coalesce(_number(rtrim(split_part(found, '月', 2), '日号')), 0);
+            END IF;
+            parts := regexp_match(found, '^([每上下这本]*)(周末|周|星期|礼拜|月|季度)(.?)');
             unit := _unit(parts[2]);
             weekday := CASE WHEN unit = 'week' THEN array_position(
                 '{一,二,三,四,五,六,日}'::text[],
                 translate(parts[3], '天1234567', '日一二三四五六日')) END;
             which := CASE left(parts[1], 1) WHEN '上' THEN 'last' WHEN '这' THEN 'this'
                                             WHEN '本' THEN 'this' WHEN '' THEN 'on' END;
-            amount := length(parts[1]);
             CONTINUE WHEN which IS NULL OR which = 'on' AND weekday IS NULL;
+            amount := CASE which WHEN 'last' THEN length(parts[1]) ELSE 0 END;
+            most := amount;
         END IF;
         RETURN NEXT;
     END LOOP;

@@ -2,30 +2,115 @@
 -- time zone (date_trunc and make_timestamptz use it): a reader in Shanghai means days in Shanghai.
 -- Weeks begin on Monday. Most questions name none, so a quick check comes first.
 
--- A year, a month, a day or a season (of the northern hemisphere); NULL if it does not exist.
-CREATE OR REPLACE FUNCTION _calendar_span(year int, month int, day int, season int)
+-- The days of a feast that has several, or other dates each year. For those a letter for each year
+-- from 1980 to 2059 counts the days after the first date possible: A is 0, a is 26.
+CREATE OR REPLACE FUNCTION _feast(name text, year int) RETURNS tstzrange
+    LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT tstzrange(d.first, d.first + d.days * interval '1 day')
+    FROM (
+        SELECT make_timestamptz(year, f.month, f.day, 0, 0, 0) + interval '1 day' * CASE
+                   WHEN m.letters IS NULL THEN 0
+                   ELSE strpos('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijk',
+                               nullif(substr(m.letters, year - 1979, 1), '')) - 1 END,
+               f.days
+        FROM (VALUES
+            ('{国庆}'::text[], 10, 1, 7, ''), ('{五一}', 5, 1, 5, ''),
+            ('{春节,newyear}', 1, 20, 7, 'newyear'), ('{除夕}', 1, 19, 1, 'newyear'),
+            ('{元宵}', 2, 3, 1, 'newyear'), ('{端午,boat}', 5, 25, 1, 'boat'),
+            ('{中秋,moon}', 9, 5, 1, 'moon'), ('{复活,easter}', 3, 20, 1, 'easter')
+        ) AS f (names, month, day, days, moves)
+        LEFT JOIN (VALUES
+            ('newyear',
+             'bQFYNfUJcRHaPDVLeSIbQEXMCUJdSGZODVLeTIbQFXMCVJcRGYODWLeTIaPEXMCVKcRGZNDWMeTIaPEX'),
+            ('boat',
+             'XMfVKcRGYODWLeTIaPFYMfVKcRGZODWMdSIaPFYNfUJcQGZPDWLeSHaQFYNCUJcRGZOEVKdTHaQFXMfU'),
+            ('moon',
+             'SHaQFYNgUJcRGZPEWLeTHaQGXNfUJcRHZODWKdTIaQFYMfUKcRHaODWLdTIbPFXMeUKdRGZOCVLeTIbQ'),
+            ('easter',
+             'ReWOhSKeOGaLeWObSKXPiaLfWHbTDXPjTLfQHbMgXPcULfQIbMgYIcUFYQkVMgRJcUFZQdVNgRJdNhZK')
+        ) AS m (moves, letters) USING (moves)
+        WHERE _feast.name = ANY (f.names)
+    ) AS d (first, days)
+    WHERE d.first IS NOT NULL;
+END;
+
+-- A part of a span: its first week, its last Friday (9 is the last), its day 8, its second third.
+-- week 0 and weekend 0 are those of a day; decade 0 is that of its first year.
+CREATE OR REPLACE FUNCTION _part(span tstzrange, part text) RETURNS tstzrange
+    LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    unit CONSTANT text := split_part(part, ' ', 1);
+    number CONSTANT int := least(split_part(part, ' ', 2)::int, 31);
+    pieces CONSTANT int := array_position('{half,third,quarter}'::text[], unit) + 1;
+    weekday CONSTANT int := array_position(
+        '{monday,tuesday,wednesday,thursday,friday,saturday,sunday}'::text[],
+        replace(unit, 'weekend', 'saturday'));
+    days CONSTANT int := round(date_part('epoch', upper(span) - lower(span)) / 86400);
+    months CONSTANT int := round(days / 30.4);
+    length CONSTANT interval := CASE
+        WHEN pieces IS NULL THEN CASE unit WHEN 'week' THEN '7 days' WHEN 'weekend' THEN '2 days'
+                                           WHEN 'decade' THEN '10 years' ELSE '1 day' END
+        WHEN months > 0 AND months % pieces = 0 THEN format('%s months', months / pieces)
+        ELSE format('%s days', days / pieces) END;
+    step CONSTANT interval := CASE WHEN unit = 'day' THEN '1 day' ELSE '7 days' END;
+    start timestamptz := lower(span);
+BEGIN
+    IF number = 0 AND days > 7 THEN
+        RETURN CASE WHEN unit = 'decade' THEN tstzrange(start, start + length) ELSE span END;
+    ELSIF pieces IS NOT NULL THEN
+        start := start + (least(number, pieces) - 1) * length;
+        RETURN tstzrange(start, CASE WHEN number < pieces THEN start + length
+                                     ELSE upper(span) END);
+    ELSIF number = 0 THEN
+        start := CASE unit WHEN 'weekend' THEN
+                     date_trunc('week', start - interval '2 days') + interval '5 days'
+                           ELSE date_trunc('week', start) END;
+    ELSE
+        start := start + (number - 1) * step
+                 + coalesce(mod(weekday - date_part('isodow', start)::int + 7, 7), 0)
+                   * interval '1 day';
+        WHILE start + length > upper(span) LOOP
+            start := start - CASE WHEN weekday IS NULL THEN interval '1 day' ELSE step END;
+        END LOOP;
+    END IF;
+    RETURN tstzrange(start, start + length);
+END $$;
+
+-- A year, a month, a day, a season (of the northern hemisphere) or a feast, or a part of it; NULL
+-- if it does not exist.
+CREATE OR REPLACE FUNCTION _calendar_span(year int, month int, day int, season text, part text)
     RETURNS tstzrange
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
+    season_month CONSTANT int :=
+        3 * array_position('{spring,summer,fall,winter}'::text[], season);
     start timestamptz;
+    span tstzrange;
 BEGIN
     IF (year BETWEEN 1900 AND 2199 AND coalesce(month, 1) BETWEEN 1 AND 12
         AND coalesce(day, 1) BETWEEN 1 AND 31) IS NOT TRUE
     THEN
         RETURN NULL;
+    ELSIF season IS NOT NULL AND season_month IS NULL THEN
+        RETURN _feast(season, year);
     END IF;
-    start := make_timestamptz(year, coalesce(month, 3 * season, 1), 1, 0, 0, 0);
+    start := make_timestamptz(year, coalesce(month, season_month, 1), 1, 0, 0, 0);
     IF day IS NULL THEN
-        RETURN tstzrange(start, start + CASE
+        span := tstzrange(start, start + CASE
             WHEN season IS NOT NULL THEN interval '3 months'
             WHEN month IS NOT NULL THEN interval '1 month'
             ELSE interval '1 year' END);
+    ELSE
+        start := start + (day - 1) * interval '1 day';
+        span := CASE WHEN date_part('month', start) = month
+                     THEN tstzrange(start, start + interval '1 day') END;
     END IF;
-    start := start + (day - 1) * interval '1 day';
-    RETURN CASE WHEN date_part('month', start) = month
-                THEN tstzrange(start, start + interval '1 day') END;
+    RETURN CASE WHEN part IS NULL THEN span ELSE _part(span, part) END;
 END $$;
 
 -- One side of a time: since it began, before it, after it, until it is over. What happened two
@@ -45,7 +130,8 @@ CREATE OR REPLACE FUNCTION _beside(span tstzrange, lead text, at timestamptz) RE
         ELSE span END;
 
 -- A month or day without a year is in the years the question names elsewhere, otherwise in the ten
--- years up to now as far as they have begun; with "last", "since" or "after", the latest.
+-- years up to now as far as they have begun; with "last", "since" or "after", and of a quarter, the
+-- latest.
 CREATE OR REPLACE FUNCTION _calendar_spans(question text, at timestamptz) RETURNS tstzmultirange
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT
@@ -57,7 +143,8 @@ DECLARE
     years int[];
     months int[];
     days int[];
-    seasons int[];
+    seasons text[];
+    parts text[];
     named int[];
     without_year boolean;
     closes boolean[];
@@ -69,44 +156,48 @@ DECLARE
     spans tstzmultirange := '{}';
 BEGIN
     SELECT array_agg(d.lead), array_agg(d.year), array_agg(d.month), array_agg(d.day),
-           array_agg(d.season),
+           array_agg(d.season), array_agg(d.part),
            array_agg(d.year) FILTER (WHERE d.year IS NOT NULL
                                            AND split_part(d.lead, ' ', 1) <> ALL (open)),
            bool_or(d.year IS NULL AND d.lead NOT IN ('this', 'last', 'since', 'after', '上')
                    AND d.lead NOT LIKE '% last'),
            array_agg(d.lead IN ('到', '至') OR d.lead IN ('to', 'and', 'until', 'till', 'through')
                                               AND d.lead_before IN ('from', 'between', '从', '自'))
-    INTO leads, years, months, days, seasons, named, without_year, closes
+    INTO leads, years, months, days, seasons, parts, named, without_year, closes
     FROM (SELECT w.*, lag(w.lead, 1, '') OVER () AS lead_before
           FROM _dates_written(question, this_year) AS w) AS d;
 
     FOR i IN 1..coalesce(cardinality(leads), 0) LOOP
         -- The year of "in 2022, in June", and the first end of "from May to July".
-        CONTINUE WHEN without_year AND months[i] IS NULL AND seasons[i] IS NULL
+        CONTINUE WHEN without_year AND coalesce(months[i]::text, seasons[i], parts[i]) IS NULL
                       AND split_part(leads[i], ' ', 1) <> ALL (open) OR closes[i + 1];
-        newest := this_year - coalesce((seasons[i] = 4)::int, 0);
+        newest := this_year - coalesce((seasons[i] = 'winter')::int, 0);
         of_years := CASE
             WHEN years[i] IS NOT NULL THEN ARRAY[years[i]]
             WHEN leads[i] IN ('last', '上') OR leads[i] LIKE '% last' THEN ARRAY[
-                newest - (upper(_calendar_span(newest, months[i], days[i], seasons[i])) > at)::int]
+                newest - (upper(_calendar_span(newest, months[i], days[i], seasons[i], parts[i]))
+                          > at)::int]
             WHEN leads[i] IN ('this', '这') THEN ARRAY[
                 CASE WHEN date_part('month', at) < 3 THEN newest ELSE this_year END]
-            WHEN leads[i] IN ('since', 'after') THEN ARRAY[
-                this_year - (lower(_calendar_span(this_year, months[i], days[i], seasons[i]))
-                             > at)::int]
+            WHEN leads[i] IN ('since', 'after')
+                 OR named IS NULL AND coalesce(months[i]::text, seasons[i]) IS NULL THEN ARRAY[
+                this_year - (lower(_calendar_span(
+                    this_year, months[i], days[i], seasons[i], parts[i])) > at)::int]
             ELSE coalesce(named, ARRAY(SELECT generate_series(this_year - 9, this_year))) END;
         FOREACH of_year IN ARRAY of_years LOOP
-            span := _calendar_span(of_year, months[i], days[i], seasons[i]);
+            span := _calendar_span(of_year, months[i], days[i], seasons[i], parts[i]);
             CONTINUE WHEN span IS NULL OR years[i] IS NULL AND lower(span) > at;
             IF closes[i] THEN
                 from_span := _calendar_span(
-                    coalesce(years[i - 1], of_year - (months[i - 1] > months[i])::int),
-                    months[i - 1], days[i - 1], seasons[i - 1]);
+                    coalesce(years[i - 1], of_year - coalesce((months[i - 1] > months[i])::int, 0)),
+                    months[i - 1], days[i - 1], seasons[i - 1], parts[i - 1]);
                 IF lower(from_span) < upper(span) THEN
                     span := tstzrange(lower(from_span), upper(span));
                 END IF;
             ELSE
-                span := _beside(span, leads[i], at);
+                -- Before the end of May is until it is over.
+                span := _beside(span, CASE WHEN leads[i] = 'before' AND parts[i] = 'third 3'
+                                           THEN 'until' ELSE leads[i] END, at);
             END IF;
             spans := spans + tstzmultirange(span);
         END LOOP;
@@ -125,20 +216,15 @@ DECLARE
     step interval;
     start timestamptz;
     until timestamptz;
+    span tstzrange;
     spans tstzmultirange := '{}';
 BEGIN
-    FOR written IN SELECT r.* FROM _times_from_now(question) AS r WHERE r.amount < 1000 LOOP
+    FOR written IN SELECT r.* FROM _times_from_now(question) AS r WHERE r.most < 1000 LOOP
         step := CASE written.unit WHEN 'quarter' THEN interval '3 months'
                                   WHEN 'weekend' THEN interval '1 week'
                                   ELSE ('1 ' || written.unit)::interval END;
         until := NULL;
         CASE
-            WHEN written.which = 'ago' THEN
-                start := date_trunc(written.unit, at - written.amount * step);
-                until := start + step;
-            WHEN written.which = 'few' THEN
-                start := date_trunc(written.unit, at - 6 * step);
-                until := date_trunc(written.unit, at - 2 * step) + step;
             WHEN written.which = 'past' AND written.unit IS NOT NULL THEN
                 start := at - written.amount * step;
                 IF written.unit <> 'hour' THEN
@@ -158,15 +244,20 @@ BEGIN
                                  * interval '1 day' END;
                 until := start + interval '1 day';
             ELSE
-                start := CASE WHEN written.unit = 'weekend' THEN this_week + interval '5 days'
-                              ELSE date_trunc(written.unit, at) END
-                         - CASE WHEN written.which = 'last' THEN written.amount
-                                ELSE 0 END * step;
-                until := start + CASE WHEN written.unit = 'weekend' THEN interval '2 days'
-                                      ELSE step END;
+                start := date_trunc(replace(written.unit, 'weekend', 'week'), at);
+                IF written.unit = 'weekend' THEN
+                    start := start + interval '5 days';
+                END IF;
+                until := start - written.amount * step
+                         + CASE written.unit WHEN 'weekend' THEN interval '2 days' ELSE step END;
+                start := start - written.most * step;
         END CASE;
         IF start < until THEN
-            spans := spans + tstzmultirange(_beside(tstzrange(start, until), written.lead, at));
+            span := tstzrange(start, until);
+            IF written.part IS NOT NULL THEN
+                span := _part(span, written.part);
+            END IF;
+            spans := spans + tstzmultirange(_beside(span, written.lead, at));
         END IF;
     END LOOP;
     RETURN spans;
@@ -179,7 +270,10 @@ CREATE OR REPLACE FUNCTION _named_spans(question text, at timestamptz) RETURNS t
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    flat CONSTANT text := _times_reworded(_simplified(normalize(left(question, 2000), NFKC)));
+    head CONSTANT text := left(question, 2000);
+    flat CONSTANT text := _times_reworded(
+        CASE WHEN octet_length(head) = length(head) THEN head
+             ELSE _simplified(normalize(head, NFKC)) END);
 BEGIN
     IF at >= '1910-01-01' AND at < '2190-01-01' THEN
         RETURN nullif(_calendar_spans(flat, at) + _relative_spans(flat, at), '{}');
@@ -194,11 +288,13 @@ CREATE OR REPLACE FUNCTION _time_windows(question text, at timestamptz) RETURNS 
     RETURN CASE
         WHEN question ~ '[0-9]'
              OR octet_length(question) > length(question)
-             AND question ~ ('[０-９年月周週昨今曜节節旦诞誕]|星期|[礼禮]拜|季度|前[天几幾些两兩]|[天日时時][以之前]|'
+             AND question ~ ('[０-９年月周週昨今曜节節旦诞誕夕]|星期|[礼禮]拜|季度|前[天晚几幾些两兩]|[天日时時][以之前]|中秋|端午|'
                              '[春夏秋冬][天季]|[近去这這的][一二两兩三四五六七八九十几幾]|[国國][庆慶]|五一|[双雙]十|'
-                             '平安夜|クリスマス|어제|그제|오늘|그저께|지난|이번 ?[주달]|작년|올해|요일|[일달월년주] ?전')
+                             '平安夜|大晦|四半期|クリスマス|ハロウィン|バレンタイン|어제|그제|오늘|그[저끄]|지난|저번|'
+                             '이번 ?[주달]|작년|올해|요일|[일달월년주흘칠틀] ?전|추석|설날|크리스마스|할로윈|발렌타인|[상하]반기')
              OR lower(question COLLATE "C") LIKE ANY (
                 '{%uary%,%march%,%april%,%may%,%june%,%july%,%august%,%tember%,%october%,%vember%,'
                 '%cember%,%summer%,%winter%,%spring%,%utumn%,%fall%,%last%,%past%,%this%,'
-                '%day%,% ago%}'::text[])
+                '%day%,% ago%,%quarter%,%christmas%,%easter%,%new year%,%hallow%,%thanksg%,'
+                '%e nineties%,%e eighties%,%boat fest%,%other week%}'::text[])
         THEN _named_spans(question, at) END;
