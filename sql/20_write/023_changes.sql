@@ -136,8 +136,9 @@ BEGIN
             USING ERRCODE = 'ME014',
                   DETAIL = CASE WHEN taken.same THEN 'It has the same text.'
                                 ELSE format('It fills subject "%s".', taken.subject) END,
-                  HINT = format('SELECT * FROM memoir.history(%s) shows how it got there; '
-                                'memoir.forget(%s) removes it.', taken.other_id, taken.other_id);
+                  HINT = format('SELECT * FROM memoir.history(%1$s, user_id => %2$L) shows how it '
+                                'got there; memoir.forget(%1$s, user_id => %2$L) removes it.',
+                                taken.other_id, user_id);
     END IF;
 END $$;
 

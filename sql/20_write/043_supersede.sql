@@ -19,12 +19,12 @@ BEGIN
             USING ERRCODE = 'ME014',
                   DETAIL = format('Only a memory that is %s can be.',
                                   array_to_string(allowed, ' or ')),
-                  HINT = CASE found_memory.status
-                      WHEN 'forgotten' THEN format('memoir.restore(%s) brings it back.', memory_id)
-                      WHEN 'archived' THEN format('memoir.restore(%s) brings it back.', memory_id)
-                      WHEN 'pending' THEN format('memoir.confirm(%s) accepts it.', memory_id)
-                      ELSE format('SELECT * FROM memoir.history(%s) shows why.',
-                                  memory_id) END;
+                  HINT = format(CASE found_memory.status
+                      WHEN 'forgotten' THEN 'memoir.restore(%s, user_id => %L) brings it back.'
+                      WHEN 'archived' THEN 'memoir.restore(%s, user_id => %L) brings it back.'
+                      WHEN 'pending' THEN 'memoir.confirm(%s, user_id => %L) accepts it.'
+                      ELSE 'SELECT * FROM memoir.history(%s, user_id => %L) shows why.'
+                      END, memory_id, user_id);
     END IF;
     RETURN found_memory;
 END $$;

@@ -121,12 +121,14 @@ BEGIN
     IF change IS NULL THEN
         RAISE EXCEPTION 'memory % has nothing to undo', undo.memory_id
             USING ERRCODE = 'ME014',
-                  HINT = format('SELECT * FROM memoir.history(%s) shows what was undone.',
-                                undo.memory_id);
+                  HINT = format('SELECT * FROM memoir.history(%s, user_id => %L) shows what was '
+                                'undone.', undo.memory_id, owner);
     ELSIF since IS NOT NULL THEN
         RAISE EXCEPTION 'memory % was changed with memory %, which was changed again since',
                 undo.memory_id, since
-            USING ERRCODE = 'ME014', HINT = format('SELECT * FROM memoir.undo(%s) first.', since);
+            USING ERRCODE = 'ME014',
+                  HINT = format('SELECT * FROM memoir.undo(%s, user_id => %L) first.', since,
+                                owner);
     ELSIF change = 0 THEN
         ids := _revise(owner, ARRAY[undo.memory_id], ARRAY[_retired('forgotten', now())],
                        'UNDO', author, 'undone: ADD', NULL, NULL, 0);

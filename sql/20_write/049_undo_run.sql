@@ -20,7 +20,8 @@ BEGIN
                    WHERE r.user_id = owner
                      AND r.run_id BETWEEN undo_run.run_id AND undo_run.run_id
                    ORDER BY r.run_id OFFSET 0) THEN
-        RAISE EXCEPTION 'user "%" has no run %', owner, coalesce(undo_run.run_id::text, 'NULL')
+        RAISE EXCEPTION 'run % changed no memory of user "%"',
+                coalesce(undo_run.run_id::text, 'NULL'), owner
             USING ERRCODE = 'ME012',
                   HINT = 'maintain() and apply_decisions() return the run_id; history() shows it.';
     END IF;

@@ -18,7 +18,8 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'user "%" has no session "%"', owner, left(session_id, 200)
             USING ERRCODE = 'ME012',
-                  HINT = 'SELECT session_id FROM memoir.sessions() lists them.';
+                  HINT = format('SELECT session_id FROM memoir.sessions(user_id => %L) lists '
+                                'them.', owner);
     END IF;
     deleted := 0;
     messages := found_session.next_position;

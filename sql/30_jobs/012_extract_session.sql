@@ -55,12 +55,16 @@ BEGIN
     IF NOT EXISTS (SELECT FROM message AS m
                    WHERE m.user_id = owner AND m.session_id = extract_session.session_id) THEN
         RAISE EXCEPTION 'user "%" has no messages of session "%"', owner, left(session_id, 200)
-            USING ERRCODE = 'ME012', HINT = 'SELECT session_id FROM memoir.sessions() lists them.';
+            USING ERRCODE = 'ME012',
+                  HINT = format('SELECT session_id FROM memoir.sessions(user_id => %L) lists '
+                                'them.', owner);
     END IF;
     IF refusal IS NOT NULL THEN
         RAISE EXCEPTION 'nothing is remembered of session "%": %', left(session_id, 200), refusal
-            USING ERRCODE = 'ME014', HINT = 'memoir.set_settings(''{"memory": true}'') or '
-                                            'memoir.session_start(..., temporary => false).';
+            USING ERRCODE = 'ME014',
+                  HINT = format('memoir.set_settings(''{"memory": true}'', %1$L) or '
+                                'memoir.session_start(%2$L, false, %1$L) allows it.', owner,
+                                session_id);
     END IF;
     RETURN enqueue('extract', jsonb_build_object('session_id', session_id), owner, session_id);
 END $$;

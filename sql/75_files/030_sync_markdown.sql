@@ -233,7 +233,8 @@ BEGIN
             IF _writing_refused(owner, NULL) IS NOT NULL THEN
                 RAISE EXCEPTION 'memory of user "%" is off: its files cannot change it', owner
                     USING ERRCODE = 'ME014',
-                          HINT = 'SELECT memoir.set_settings(''{"memory": true}'') switches it on.';
+                          HINT = format('SELECT memoir.set_settings(''{"memory": true}'', %L) '
+                                        'switches it on.', owner);
             END IF;
             run := _next_run();
             plan := _carry_out_files(owner, plan, run, coalesce(at, now()));

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from psycopg.types.json import Jsonb
 from tests.rows import ago, call, refused, remember, row_counts, value
@@ -70,6 +72,12 @@ def test_a_run_that_is_not_there_is_not_undone(tx):
     assert code(tx, "undo_run", run_id=0) == "ME012"
 
 
+def test_a_run_that_decided_to_change_nothing_says_so(tx):
+    run = call(tx, "apply_decisions", decisions=Jsonb([{"action": "NOOP"}]))[0].run_id
+    said = refused(tx, "undo_run", run_id=run)
+    assert said.message_primary == f'run {run} changed no memory of user "default"'
+
+
 def test_a_live_memory_is_not_restored(tx, pair):
     assert code(tx, "restore", memory_id=pair[0]) == "ME014"
 
@@ -95,6 +103,26 @@ def test_a_memory_that_was_said_again_is_not_restored_beside_it(tx, pair):
 def test_a_forgotten_memory_is_not_updated(tx, pair):
     call(tx, "forget", memory_id=pair[0])
     assert code(tx, "update_memory", memory_id=pair[0], content="x") == "ME014"
+
+
+@pytest.mark.parametrize(
+    ("status", "function", "arguments"),
+    [
+        ("forgotten", "update_memory", {"content": "x"}),
+        ("archived", "update_memory", {"content": "x"}),
+        ("pending", "supersede", {"by_id": 1}),
+        ("active", "restore", {}),
+        ("forgotten", "undo", {}),
+    ],
+)
+def test_a_hint_can_be_followed_for_any_user(tx, status, function, arguments):
+    id_ = remember(tx, "lives in Oslo", user_id="d'Arc")
+    if function == "undo":
+        call(tx, "undo", memory_id=id_, user_id="d'Arc")
+    tx.execute("UPDATE memoir.memory SET status = %s", [status])
+    said = refused(tx, function, memory_id=id_, user_id="d'Arc", **arguments)
+    advised = re.search(r"memoir\.\w+\(.+?\)(?= )", said.message_hint)
+    assert tx.execute(f"SELECT * FROM {advised[0]}").fetchall()
 
 
 @pytest.mark.parametrize("days", [5, 10])

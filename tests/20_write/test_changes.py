@@ -100,7 +100,7 @@ def test_a_memory_whose_place_is_taken_stays_forgotten(tx):
     new = remember(tx, "uses React", subject="user.ui")
     said = refused(tx, "restore", memory_id=old)
     assert (said.sqlstate, said.message_detail) == ("ME014", 'It fills subject "user.ui".')
-    assert f"memoir.forget({new})" in said.message_hint
+    assert f"memoir.forget({new}, user_id => 'default')" in said.message_hint
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,8 @@ def test_undo_of_what_another_change_built_on_is_refused(tx):
     old = remember(tx, "uses Vue", subject="user.ui", created_at=ago(days=9))
     new = remember(tx, "uses React", subject="user.ui", created_at=ago(days=2))
     call(tx, "update_memory", memory_id=new, content="uses React 19")
-    assert f"memoir.undo({new}) first" in refused(tx, "undo", memory_id=old).message_hint
+    said = refused(tx, "undo", memory_id=old)
+    assert f"memoir.undo({new}, user_id => 'default') first" in said.message_hint
 
 
 def test_the_history_tells_who_when_why_and_what_was(tx, tea):

@@ -324,7 +324,7 @@ def test_purge_of_a_user_wants_one_named(dsn: str) -> None:
         (["restore", "1"], "memory 1 is active: it cannot be restored"),
         (["supersede", "1", "1"], "memory 1 cannot supersede itself"),
         (["confirm", "1"], "memory 1 is active: it cannot be confirmed"),
-        (["undo", "--run", "7"], 'user "ada" has no run 7'),
+        (["undo", "--run", "7"], 'run 7 changed no memory of user "ada"'),
         (["list", "--status", "gone"], 'unknown status "gone"'),
         (["list", "--sort", "colour"], 'unknown sort "colour"'),
         (["list", "--after", "x"], '"x" is not a place in this list'),

@@ -6,7 +6,7 @@ import re
 
 # SQL in a hint, and the command or option that does the same.
 COMMANDS = {
-    r"(?:SELECT \* FROM )?memoir\.(\w+)\((\d+)\)": r"memoir \1 \2",
+    r"(?:SELECT \* FROM )?memoir\.(\w+)\((\d+), user_id => '.+?'\)": r"memoir \1 \2",
     r"a memory_id that remember\(\) or recall\(\) returned, and the user": (
         "an id that memoir list shows, and with --user the one"
     ),
@@ -23,7 +23,7 @@ COMMANDS = {
     r"vectors => false": "--no-vectors",
     r"SELECT memoir\.event_add\('(\w+)', ('.+')\);": r"memoir event \1 \2",
     r"SELECT memoir\.set_settings\('{\"memory\": false}'\);": "memoir settings memory=off",
-    r"SELECT memoir\.set_settings\('{\"memory\": true}'\)": "memoir settings memory=on",
+    r"SELECT memoir\.set_settings\('{\"memory\": true}', '.+'\)": "memoir settings memory=on",
     r"SELECT advice FROM memoir\.health\(\) WHERE name = '\w+'": "memoir doctor",
     r"SELECT (?:\*|name) FROM memoir\.sources;?": "memoir source list",
     r"SELECT (?:\* FROM memoir\.models\(\)|name, dimensions FROM memoir\.embedding_model .+\.)": (
