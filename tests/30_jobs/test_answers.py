@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
+from psycopg.errors import LockNotAvailable
 from psycopg.types.json import Jsonb
 from tests.jobs import (
     answered,
@@ -68,6 +70,18 @@ def test_an_answer_that_does_not_fit_is_a_failed_attempt_and_changes_nothing(tx,
     assert said == "failed"
     assert job(tx, claimed.job_id, "(status, error)") == ("waiting", reason)
     assert keywords(tx, memory_id) == []
+
+
+def test_an_answer_that_somebody_keeps_from_being_stored_is_no_failed_attempt(db, dsn):
+    memory_id = remember(db, "Ada likes green tea")
+    claimed = chat_job(db, "keywords", {"memory_id": str(memory_id)})
+    with psycopg.connect(dsn) as application:
+        application.execute("SELECT FROM memoir.memory FOR UPDATE")
+        db.execute("SET lock_timeout = '20ms'")
+        with pytest.raises(LockNotAvailable):
+            answered(db, claimed, words(0.9))
+    assert answered(db, claimed, words(0.9)) == "done"
+    assert keywords(db, memory_id) == [("word0", 0.9)]
 
 
 def test_the_eighth_answer_that_does_not_fit_is_the_last(tx):

@@ -620,6 +620,24 @@ def test_a_signal_lets_it_end_what_it_has_begun(
     assert entries[-1]["event"] == "stop"
 
 
+def test_the_log_is_lines_of_json_when_a_connection_is_lost(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer
+) -> None:
+    wants_keywords(db)
+    with psycopg.connect(dsn) as application:
+        application.execute("UPDATE memoir.profile SET updated_at = now()")
+        runs = process(dsn, api)
+        until_blocked(db)
+        db.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        )
+    until(lambda: from_model(db))
+    runs.terminate()
+    _, log = runs.communicate(timeout=60)
+    assert "database lost" in [json.loads(line)["event"] for line in log.splitlines()]
+
+
 def test_the_command_fails_when_an_attempt_did(
     db: psycopg.Connection, dsn: str, api: OpenAIServer
 ) -> None:

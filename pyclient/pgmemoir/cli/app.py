@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import re
 import shlex
@@ -40,6 +41,9 @@ INTERRUPTED = 130
 _CONNECTION = ("08", "28", "3D", "53300", "57P")
 
 _BEFORE_THE_COMMAND = ("--dsn", "--data", "--user")
+
+# psycopg also warns of lost connections; without a handler that would be printed.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 @dataclass
