@@ -3,7 +3,8 @@
 -- owner, so only what PostgreSQL itself brings runs there. A type of the application is printed by
 -- its output function (concat) and never cast, because anybody may have written the cast. Functions
 -- are named with their schema, because another one may hold a closer match. A column may get such a
--- type later, so what is written for its type is done only while it has that type.
+-- type later. So columns of all types are printed, and what was printed is cast. To ask for the
+-- type first would not do: the planner evaluates an immutable cast wherever it stands.
 
 -- The type beneath any domains.
 CREATE OR REPLACE FUNCTION _base_type(type oid) RETURNS oid
@@ -32,7 +33,8 @@ CREATE OR REPLACE FUNCTION _while_of_type(place text, type oid, expression text,
     RETURN format('CASE WHEN pg_catalog.pg_typeof(%s)::oid OPERATOR(pg_catalog.=) %s::oid '
                   'THEN %s ELSE %s END', place, type, expression, _printed(place, result));
 
--- A column as text, json, time or number; NULL if its type does not fit.
+-- A column as text, json, time or number; NULL if its type does not fit. A type of PostgreSQL reads
+-- what it prints, with the settings of a trigger.
 CREATE OR REPLACE FUNCTION _column_as(wanted text, place text, type oid, zone text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -41,26 +43,25 @@ DECLARE
     base CONSTANT regtype := _base_type(type);
 BEGIN
     RETURN CASE
-        WHEN wanted = 'text' THEN CASE
-            WHEN base IN ('text', 'varchar', 'bpchar', 'name')
-            THEN _while_of_type(place, type, place || '::text', 'text')
-            WHEN base IN ('json', 'jsonb')
-            THEN _while_of_type(place, type, place || ' #>> ''{}''', 'text')
-            ELSE _printed(place, 'text') END
-        WHEN wanted = 'json' THEN CASE
-            WHEN base = 'json'::regtype
-            THEN _while_of_type(place, type, place || '::jsonb', 'jsonb')
-            WHEN base::oid < 16384
-            THEN _while_of_type(place, type, format('%s::%s', place, base), base::text)
-            ELSE _printed(place, 'text') END
+        WHEN wanted IN ('text', 'json') AND base IN ('text', 'varchar', 'name')
+        THEN format('CASE WHEN %s IS NOT NULL THEN pg_catalog.concat(%1$s) END', place)
+        WHEN wanted IN ('text', 'json') AND base = 'bpchar'::regtype
+        THEN format('pg_catalog.rtrim(%s)', _column_as('text', place, 'text'::regtype, zone))
+        WHEN wanted = 'text' AND base IN ('json', 'jsonb')
+        THEN _while_of_type(place, type, format('%s OPERATOR(pg_catalog.#>>) ''{}''',
+                                                _printed(place, 'json')), 'text')
+        WHEN wanted = 'json' AND base::oid < 16384
+        THEN _printed(place, CASE base WHEN 'json'::regtype THEN 'jsonb'
+                                       ELSE format_type(base, -1) END)
+        WHEN wanted IN ('text', 'json') THEN _printed(place, 'text')
         WHEN wanted = 'time' AND base = 'timestamptz'::regtype
-        THEN _while_of_type(place, type, place || '::timestamptz', 'timestamptz')
+        THEN _printed(place, 'timestamptz')
         WHEN wanted = 'time' AND base IN ('timestamp', 'date')
-        THEN _while_of_type(place, type, format('%s::timestamp AT TIME ZONE %L', place, zone),
-                            'timestamptz')
+        THEN _while_of_type(place, type, format('%s AT TIME ZONE %L',
+                                                _printed(place, 'timestamp'), zone), 'timestamptz')
         WHEN wanted = 'number'
              AND base IN ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric')
-        THEN _while_of_type(place, type, place || '::float8', 'float8') END;
+        THEN _printed(place, 'float8') END;
 END $$;
 
 -- A column as an argument of concat_ws, which prints its arguments: a text stays as it is.

@@ -99,7 +99,7 @@ BEGIN
 END $$;
 
 -- The settings a trigger pins, so that those of the session (DateStyle, ...) do not change how a
--- key or a text is printed.
+-- key, a text or a time is printed.
 CREATE OR REPLACE FUNCTION _plain_settings(columns jsonb, mapping jsonb) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -115,6 +115,7 @@ BEGIN
               'jsonb'))
     THEN ' SET TimeZone = ''UTC'' SET DateStyle = ''ISO, YMD'' SET IntervalStyle = ''postgres'''
          ' SET extra_float_digits = 1 SET bytea_output = ''hex'' SET lc_monetary = ''C'''
+    WHEN mapping ?| '{created_at,valid_until}' THEN ' SET DateStyle = ''ISO, YMD'''
     ELSE '' END;
 END $$;
 

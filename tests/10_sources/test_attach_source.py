@@ -161,6 +161,44 @@ def test_a_key_of_any_type_is_the_same_whatever_the_session_sets(app, type_, key
     assert (memories(app, "t"), waiting(app, "t")) == ({"two": "active"}, [])
 
 
+def test_a_time_is_the_same_whatever_the_session_sets(app):
+    app.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, content text, created_at timestamptz, due timestamp)"
+    )
+    call(
+        app,
+        "attach_source",
+        name="t",
+        kind="fact",
+        relation="t",
+        valid_until="due",
+        user_id="cecelia",
+    )
+    app.execute("SET LOCAL TimeZone = 'Asia/Kolkata'; SET LOCAL DateStyle = 'SQL, DMY'")
+    app.execute("INSERT INTO t VALUES (1, 'tea', '2025-03-02 10:00:00.5+00', '2125-04-03 10:00')")
+    found = app.execute(
+        "SELECT created_at = '2025-03-02T10:00:00.5Z', "
+        "valid_until = '2125-04-03T10:00:00Z' FROM memoir.memory"
+    )
+    assert found.fetchall() == [(True, True)]
+
+
+def test_columns_of_a_fixed_length_are_whole_in_the_data(app):
+    app.execute("CREATE TABLE t (id int PRIMARY KEY, content text, state char(9), flags bit(3))")
+    call(
+        app,
+        "attach_source",
+        name="t",
+        kind="fact",
+        relation="t",
+        data=["state", "flags"],
+        user_id="cecelia",
+    )
+    app.execute("INSERT INTO t VALUES (1, 'tea', 'pending', '101')")
+    data = value(app, "SELECT data FROM memoir.memory")
+    assert data == {"state": "pending", "flags": "101"}
+
+
 def test_a_key_of_several_columns(app):
     app.execute(
         "CREATE TYPE colour AS ENUM ('red', 'green');"
