@@ -469,6 +469,15 @@ def test_a_server_that_starts_names_the_call_that_stops_it(
     assert f"(memoir {option}server stop ends it)" in capsys.readouterr().err
 
 
+def test_a_server_that_cannot_start_is_not_said_to_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    done = CliRunner().invoke(cli.main, ["--data", str(tmp_path), "remember", "tea"])
+    assert done.stderr.startswith("error: the embedded server needs the package pixeltable-pgserv")
+    assert done.exit_code == 3
+
+
 def test_a_server_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli.main, ["--data", str(tmp_path), "server", "status"])
     assert done.exit_code == 3
