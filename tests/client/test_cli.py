@@ -181,6 +181,15 @@ def test_an_import_stores_every_message(memoir: Call, chat: Path, db: psycopg.Co
     assert [row[0] for row in rows[2:]] == ["Caroline: Thanks!", "Caroline: Thanks!"]
 
 
+def test_a_file_whose_name_is_not_utf8_names_its_session_all_the_same(
+    memoir: Call, chat: Path, db: psycopg.Connection
+) -> None:
+    old = chat.rename(os.fsdecode(bytes(chat.parent) + b"/caf\xe9.json"))
+    assert memoir("import", str(old)).exit_code == 0
+    sessions = db.execute("SELECT DISTINCT session_id FROM memoir.memory").fetchall()
+    assert sessions == [(r"caf\xe9",)]
+
+
 def test_the_same_import_again_adds_nothing(memoir: Call, chat: Path) -> None:
     memoir("import", str(chat))
     assert memoir("import", str(chat)).stdout.startswith("0 messages stored, 4 known already")
