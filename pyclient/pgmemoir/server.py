@@ -115,6 +115,11 @@ def address(data_dir: Path) -> str | None:
     return next((_dsn(known, DATABASE) for known in clusters if _answers(known, _ADMIN)), None)
 
 
+def check_installed(version: int = 18) -> None:
+    """Raise `ServerError` if the package with the server's binaries is not there."""
+    _bin(version)
+
+
 def psql(version: int = 18) -> Path:
     """The ``psql`` that comes with the embedded server of this version."""
     return _bin(version) / "psql"
@@ -204,7 +209,7 @@ def _create(cluster: Path, tools: Path) -> None:
         try:
             _run([*command, f"--locale={locale}"], f"cannot create a database in {cluster}", raw)
         except ServerError as error:
-            if "locale" not in str(error) or locale == "C":
+            if "invalid locale" not in str(error) or locale == "C":
                 raise
         else:
             break

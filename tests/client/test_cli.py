@@ -181,6 +181,15 @@ def test_an_import_stores_every_message(memoir: Call, chat: Path, db: psycopg.Co
     assert [row[0] for row in rows[2:]] == ["Caroline: Thanks!", "Caroline: Thanks!"]
 
 
+def test_a_file_whose_name_is_not_utf8_names_its_session_all_the_same(
+    memoir: Call, chat: Path, db: psycopg.Connection
+) -> None:
+    old = chat.rename(os.fsdecode(bytes(chat.parent) + b"/caf\xe9.json"))
+    assert memoir("import", str(old)).exit_code == 0
+    sessions = db.execute("SELECT DISTINCT session_id FROM memoir.memory").fetchall()
+    assert sessions == [(r"caf\xe9",)]
+
+
 def test_the_same_import_again_adds_nothing(memoir: Call, chat: Path) -> None:
     memoir("import", str(chat))
     assert memoir("import", str(chat)).stdout.startswith("0 messages stored, 4 known already")
@@ -467,6 +476,15 @@ def test_a_server_that_starts_names_the_call_that_stops_it(
     App(None, None if is_default else Path("/no where"), None).announce_server()
     option = "" if is_default else "--data '/no where' "
     assert f"(memoir {option}server stop ends it)" in capsys.readouterr().err
+
+
+def test_a_server_that_cannot_start_is_not_said_to_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    done = CliRunner().invoke(cli.main, ["--data", str(tmp_path), "remember", "tea"])
+    assert done.stderr.startswith("error: the embedded server needs the package pixeltable-pgserv")
+    assert done.exit_code == 3
 
 
 def test_a_server_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:

@@ -127,6 +127,7 @@ def test_messages_without_text_are_skipped_but_keep_their_place() -> None:
         ('[\n{"text": "a\\ud800"}]', 2, "not valid Unicode"),
         ("[" * 100_000, 1, "nested too deeply"),
         ("nonsense", 1, "not JSON"),
+        ('[{"text": "a"}, {"text": "b', 1, r"not JSON: Unterminated string .* line 1 column 26"),
     ],
 )
 def test_a_fault_is_told_with_its_line(text: str, line: int, problem: str) -> None:

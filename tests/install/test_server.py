@@ -180,6 +180,19 @@ def test_a_broken_cluster_is_reported_in_the_servers_words(home, version):
     conf.write_text(good)
 
 
+def test_a_cluster_that_cannot_be_made_gets_no_other_locale(monkeypatch, tmp_path):
+    tried = []
+
+    def fail(command, failure, _):
+        tried.append(command[-1])
+        raise embedded.ServerError(failure, detail='initialized with locale "C.UTF-8". Disk full')
+
+    monkeypatch.setattr(embedded, "_run", fail)
+    with pytest.raises(embedded.ServerError, match="Disk full"):
+        embedded.start(tmp_path)
+    assert tried == ["--locale=C.UTF-8"]
+
+
 def test_an_unknown_version_is_refused(tmp_path):
     with pytest.raises(embedded.ServerError, match="no embedded PostgreSQL 17"):
         embedded.start(tmp_path, 17)

@@ -110,6 +110,7 @@ class App:
         from .. import server
 
         if not server.running(self.data_dir):
+            server.check_installed()
             stop = shlex.join(["memoir", *self.options(), "server", "stop"])
             click.echo(f"starting PostgreSQL in {self.data_dir} ({stop} ends it)", err=True)
 

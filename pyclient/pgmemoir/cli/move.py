@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
 import zlib
 from collections import Counter
@@ -114,7 +115,9 @@ def import_file(
     _refuse(found, new_ids=new_ids, no_vectors=no_vectors)
     if found == "conversation":
         _refuse(found, map=pairs, keep_users=keep_users)
-        _import_conversation(app, data, session or path.stem, path.name, dry_run)
+        # The name of a file may be in another encoding than UTF-8.
+        name = os.fsencode(path.stem).decode(errors="backslashreplace")
+        _import_conversation(app, data, session or name, path.name, dry_run)
         return
     _refuse(found, session=session, map=pairs if found not in ("csv", "jsonl") else None)
     _import_items(app, read(data, found, path.name, mapping), found, keep_users, dry_run)

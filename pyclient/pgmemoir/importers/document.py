@@ -69,7 +69,7 @@ class Document:
             except JSONDecodeError as error:
                 # In JSONL the fault is in the line that began here, wherever the parser notices it.
                 fault = error.pos if first else place
-                raise self.fault(fault, f"not JSON: {error.msg}") from error
+                raise self.fault(fault, f"not JSON: {error}") from error
             except RecursionError as error:
                 raise self.fault(place, "nested too deeply") from error
             except ValueError as error:
