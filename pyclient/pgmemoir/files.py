@@ -50,9 +50,10 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
     Raises:
         BadFile: it is missing, not a file, too large, not readable, or not UTF-8 (with the line).
     """
-    _refuse_special(path)
-    with reading(path), path.open("rb") as file:
-        data = file.read(largest + 1)  # not every file tells its size
+    with reading(path):
+        _refuse_special(path)
+        with path.open("rb") as file:
+            data = file.read(largest + 1)  # not every file tells its size
     if len(data) > largest:
         raise BadFile(
             f"{path} is too large",
@@ -80,7 +81,8 @@ def check_target(path: Path, data: bytes) -> None:
     Raises:
         BadFile: it is a folder, a pipe or a device, or the data is too large.
     """
-    _refuse_special(path)
+    with writing(path):
+        _refuse_special(path)
     if len(data) > LARGEST:
         raise BadFile(
             f"{path} would be too large to be read again",

@@ -80,6 +80,20 @@ def test_a_pipe_or_a_device_is_neither_read_nor_replaced(tmp_path: Path) -> None
     assert pipe.is_fifo()
 
 
+def test_a_folder_that_may_not_be_looked_into_is_told_with_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    path = tmp_path / "memory.md"
+    monkeypatch.setattr(Path, "exists", denied)
+    with pytest.raises(BadFile, match=r"cannot read .*memory\.md: Permission denied"):
+        read_text(path)
+    with pytest.raises(BadFile, match=r"cannot write .*memory\.md: Permission denied"):
+        write_atomically(path, b"new")
+
+
 def test_what_could_not_be_read_again_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
