@@ -51,6 +51,8 @@ FAST = {
     "max_connections": "100",
     # It would run at any moment: plans must come from the statistics a test has made.
     "autovacuum_naptime": "1d",
+    # Days in answers are those of the session: that of the machine is not everywhere the same.
+    "timezone": "UTC",
 }
 
 # A backend that gives memory back to the system after each statement has it filled with zeros again
@@ -97,6 +99,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     examples.load(_version_of_examples(config))
+    # Started by root, the server runs as another account, which reads what tests write for it.
+    os.umask(0o022)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
@@ -21,6 +20,7 @@ from tests.rows import (
     sentences,
     set_to,
     store,
+    until,
     until_blocked,
     value,
 )
@@ -150,14 +150,6 @@ def test_what_was_changed_beside_it_does_not_stop_it_whatever_isolation_is_the_d
         until_blocked(db)
         writer.commit()
         assert ("default", "forgotten", 20) in done.result()
-
-
-def until(condition):
-    for _ in range(500):
-        if condition():
-            return
-        time.sleep(0.01)
-    pytest.fail("never came true")
 
 
 def test_killed_halfway_nothing_is_lost_and_the_next_run_goes_on(db, dsn):

@@ -118,7 +118,7 @@ def test_who_is_interrupted_inside_a_pipeline_waits_for_nothing_that_was_sent(
     dsn: str, held: psycopg.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     with psycopg.connect(dsn, autocommit=True) as conn:
-        conn.execute("SET lock_timeout = '1s'")
+        conn.execute("SET lock_timeout = '10s'")
         with pytest.raises(KeyboardInterrupt):
             interrupted_inside(conn, held)
         assert conn.closed

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from psycopg.conninfo import make_conninfo
-from tests.rows import fill, found, remember, set_to, until_blocked, value, wave
+from tests.rows import fill, found, remember, set_to, until, until_blocked, value, wave
 
 from pgmemoir import Maintained, Memoir, cli, upkeep
 
@@ -231,19 +230,14 @@ def building(dsn: str, conn: psycopg.Connection) -> Iterator[subprocess.Popen[st
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         process = subprocess.Popen(program, **pipes)  # type: ignore[call-overload]
         try:
-            wait_until(conn, "EXISTS (SELECT FROM pg_stat_progress_create_index)")
+            until(lambda: value(conn, "SELECT count(*) FROM pg_stat_progress_create_index"))
+            pid = value(conn, "SELECT pid FROM pg_stat_progress_create_index")
             yield process
         finally:
             process.kill()
             process.communicate()
-
-
-def wait_until(conn: psycopg.Connection, condition: str) -> None:
-    for _ in range(500):
-        if value(conn, f"SELECT {condition}"):
-            return
-        time.sleep(0.02)
-    pytest.fail(f"never {condition}")
+        # Its session, which has the lock, ends later than the process.
+        until(lambda: not value(conn, "SELECT count(*) FROM pg_stat_activity WHERE pid = %s", pid))
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
@@ -264,7 +258,6 @@ def test_after_a_killed_build_the_next_run_clears_up(
 ) -> None:
     with building(dsn, many) as process:
         process.kill()
-        wait_until(many, "NOT EXISTS (SELECT FROM pg_stat_progress_create_index)")
     assert [complete for _, complete in indexes(many)] == [False]
     assert found(many, "note9", query_vec=wave(9))[0] == "note9 word9"
     assert "left-over index dropped" in memoir("maintain").stdout

@@ -21,7 +21,7 @@ from click.testing import Result
 from psycopg.conninfo import make_conninfo
 from tests.client.conftest import Letters
 from tests.conftest import folder_of_a_server
-from tests.jobs import add_kind, enqueue
+from tests.jobs import add_kind, claim, enqueue
 from tests.openai_server import (
     Body,
     Fault,
@@ -440,19 +440,19 @@ def test_what_a_stopped_worker_cannot_end_is_free_at_once(
 
 
 def test_a_job_that_takes_longer_than_its_lease_stays_with_its_worker(
-    db: psycopg.Connection, dsn: str, api: OpenAIServer, work: Work
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
 ) -> None:
-    wants_keywords(db)
-    api.answer = lambda _: time.sleep(3) or KEYWORDS
-    log: Log = []
-    runs = worker(dsn, api, log, name="slow", lease=2.0)
-    thread = threading.Thread(target=runs.run, args=(True,))
-    thread.start()
-    until(lambda: api.chats)
-    while thread.is_alive():
-        assert outcomes(work(name="other")) == []
-        thread.join(0.4)
-    assert outcomes(log) == ["done"]
+    job = wants_keywords(db)
+    ends = "SELECT run_at FROM memoir.job WHERE job_id = %s"
+    with working(dsn, api, lease=4.0) as (_, log):
+        until(lambda: api.chats)
+        first = value(db, ends, job)
+        until(lambda: value(db, ends, job) > first)
+        second = value(db, ends, job)
+        until(lambda: value(db, ends, job) > second)
+        assert claim(db, worker="other", user_id="ada", at=first) == []
+        held.set()
+        until(lambda: outcomes(log) == ["done"])
 
 
 def test_a_job_that_is_gone_does_not_stop_the_worker(

@@ -182,7 +182,8 @@ def samples(conn: psycopg.Connection[Any]) -> dict[tuple[str, str], Any]:
     lines = [line for (line,) in conn.execute("SELECT memoir.export_user('ada', true)")]
     ((markdown, memory, log),) = conn.execute(
         "SELECT memoir.export_markdown('memory', 'ada'), memoir.export_memory_json('ada'),"
-        " memoir.export_day_log(current_date, 'ada')"
+        " memoir.export_day_log((SELECT (max(created_at) AT TIME ZONE 'UTC')::date"
+        " FROM memoir.event WHERE user_id = 'ada'), 'ada')"
     )
     return {
         ("import_user", "lines"): lines,

@@ -223,7 +223,7 @@ def test_a_wait_of_the_client_does_not_hold_up_the_replica(primary, standby):
     try:
         for _ in range(5):
             token = value(primary, "SELECT memoir.written_at()")
-            assert Memoir(standby.info.dsn).wait_for(token, timeout=5)
+            assert Memoir(standby.info.dsn).wait_for(token, timeout=20)
     finally:
         over.set()
         thread.join()

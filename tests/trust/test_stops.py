@@ -120,6 +120,7 @@ def test_a_load_that_takes_too_long_is_not_half_there(tx):
     memories = json.dumps([{"content": f"number {n} is a number"} for n in range(2000)])
     tx.execute("SET LOCAL statement_timeout = '100ms'")
     said = refused(tx, "remember_many", memories=memories)
+    tx.execute("SET LOCAL statement_timeout = 0")
     assert said.sqlstate == CANCELLED
     assert value(tx, "SELECT count(*) FROM memoir.memory") == 0
 
