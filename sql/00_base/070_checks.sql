@@ -78,6 +78,12 @@ CREATE OR REPLACE FUNCTION _check_time(at timestamptz, what text) RETURNS timest
     RETURN CASE WHEN at < '1970-01-01 00:00:00+00' OR at > now() + interval '1 day'
                 THEN _refuse_time(at, what) ELSE at END;
 
+-- A time that everybody reads alike: 01/02/2026 is January to some and February to others.
+CREATE OR REPLACE FUNCTION _is_clear_time(said text) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN pg_input_is_valid(said, 'timestamptz')
+        AND said !~ '^\s*[0-9]{1,2}[-./][0-9]{1,2}[-./]';
+
 -- A time to look from: a call that changes nothing may look ahead, up to a hundred years.
 CREATE OR REPLACE FUNCTION _check_moment(at timestamptz) RETURNS timestamptz
     LANGUAGE plpgsql STABLE

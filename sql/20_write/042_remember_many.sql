@@ -112,8 +112,9 @@ BEGIN
                 USING ERRCODE = CASE WHEN code LIKE '22%' THEN 'ME008' ELSE code END,
                       DETAIL = coalesce(nullif(explanation, ''),
                                         left(_redact_json(memories -> place - 1)::text, 200)),
-                      HINT = coalesce(nullif(advice, ''),
-                                      'Nothing of this batch is stored. Correct this memory.');
+                      HINT = CASE WHEN advice = '' OR code LIKE '22%'
+                             THEN 'Nothing of this batch is stored. Correct this memory.'
+                             ELSE advice END;
         END;
     END LOOP;
 END $$;

@@ -7,8 +7,8 @@ CREATE OR REPLACE FUNCTION _said_time(decision jsonb, key text) RETURNS timestam
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF NOT pg_input_is_valid(decision ->> key, 'timestamptz') THEN
-        RAISE EXCEPTION '% "%" is not a time', key, left(decision ->> key, 40)
+    IF NOT _is_clear_time(decision ->> key) THEN
+        RAISE EXCEPTION '% "%" is not a time such as 2026-03-01', key, left(decision ->> key, 40)
             USING ERRCODE = 'ME011', HINT = 'Write 2026-03-01 or 2026-03-01T09:30:00Z.';
     END IF;
     RETURN (decision ->> key)::timestamptz;

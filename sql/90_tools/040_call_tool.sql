@@ -39,11 +39,9 @@ BEGIN
         ELSE value END;
 END $$;
 
--- A time that everybody reads alike: 01/02/2026 is January to some and February to others.
 CREATE OR REPLACE FUNCTION _is_tool_value(said text, type text) RETURNS boolean
     LANGUAGE sql STABLE
-    RETURN pg_input_is_valid(said, type)
-        AND (type NOT LIKE 'timestamp%' OR said !~ '^\s*[0-9]{1,2}[-./][0-9]{1,2}[-./]');
+    RETURN pg_input_is_valid(said, type) AND (type NOT LIKE 'timestamp%' OR _is_clear_time(said));
 
 CREATE OR REPLACE FUNCTION _check_tool_arguments(called tool, code name, arguments jsonb)
     RETURNS jsonb

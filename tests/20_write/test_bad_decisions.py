@@ -150,6 +150,7 @@ def test_an_update_does_not_make_two_of_the_same(tx):
         ({"kind": "nonsense"}, "ME002"),
         ({"content": "\u200b \t"}, None),
         ({"valid_from": "last Tuesday"}, "ME011"),
+        ({"valid_from": "03.04.2026"}, "ME011"),
         ({"valid_from": "2020-01-02", "valid_until": "2020-01-01"}, "ME011"),
         ({"keywords": ["x" * 101]}, "ME008"),
         ({"subject": "x" * 201}, "ME015"),
