@@ -15,7 +15,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from .batches import batches
 from .errors import DimensionMismatch, MemoirError
@@ -113,6 +113,7 @@ class OpenAIEmbedder:
         self._asked = dimensions or _environment_dimensions()
         self._dimensions = self._asked or _OPENAI_DIMENSIONS.get(self.model, 0)
         self._most = OPENAI_BATCH
+        self._encoding: Literal["base64", "float"] = "base64"
         self._api = Api(base_url, api_key, timeout, retries)
 
     @property
@@ -164,11 +165,15 @@ class OpenAIEmbedder:
                 lambda client: client.embeddings.with_raw_response.create(
                     model=self.model,
                     input=texts,
-                    encoding_format="base64",
+                    encoding_format=self._encoding,
                     extra_body={"dimensions": self._asked} if self._asked else None,
                 )
             )
-            vectors = self._ordered(json.loads(answer.content)["data"], len(texts))
+            data = json.loads(answer.content)["data"]
+            if not data and self._encoding == "base64":  # OpenRouter, of a model without it
+                self._encoding = "float"
+                return self._request(texts)
+            vectors = self._ordered(data, len(texts))
         except ApiFailure as error:
             reason = f"{self.name}: {error}"
             raise EmbedderUnavailable(reason, error.fault, error.retry_after) from None

@@ -9,7 +9,7 @@ BEGIN
     WHILE estimate_tokens(content) > max_tokens LOOP
         content := left(content, greatest(0, least(
             length(content) - 2,
-            floor(length(content) * max_tokens / _token_cost(content))::int - 1))) || '…';
+            floor(max_tokens / _token_cost(content) * length(content))::int - 1))) || '…';
     END LOOP;
     RETURN content;
 END $$;

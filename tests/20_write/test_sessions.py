@@ -191,6 +191,12 @@ def test_a_last_message_over_the_limit_is_cut_to_it(tx, text, limit):
     assert kept.content == text or cost >= 0.9 * limit - 2
 
 
+def test_a_long_log_in_the_last_message_is_cut(tx):
+    talk(tx, "word " * 24_000)
+    (kept,) = window(tx, max_tokens=20_000)
+    assert kept.startswith("word " * 10_000)
+
+
 def test_the_size_of_the_window_is_a_setting(tx):
     talk(tx, "one", "two", "three")
     set_to(tx, extract_messages=2)

@@ -121,6 +121,15 @@ def test_a_server_that_answers_with_numbers_all_the_same_is_understood(api: Api)
     assert api.embedder().embed(["four", "eleven char"]) == [[4, 1, 0], [11, 1, 0]]
 
 
+def test_a_server_that_has_nothing_in_base64_is_asked_for_numbers(api: Api) -> None:
+    api.fail(lambda reply: Reply({**reply.body, "data": []}))
+    embedder = api.embedder()
+    for _ in range(2):
+        assert embedder.embed(["four"]) == [[4, 1, 0]]
+    formats = [request["encoding_format"] for request in api.embeddings]
+    assert formats == ["base64", "float", "float"]
+
+
 def test_openai_learns_the_dimensions_of_an_unknown_model(api: Api) -> None:
     embedder = api.embedder()
     assert embedder.dimensions == 0
@@ -183,7 +192,6 @@ def test_blank_texts_are_not_sent(api: Api) -> None:
         reset,
         truncated,
         nested,
-        lambda _: Reply({"object": "list", "data": []}),
         lambda _: Reply({"data": [{"index": 0, "embedding": "not base64"}]}),
         lambda _: Reply({"data": [{"index": 0, "embedding": "AAAA"}]}),
         lambda _: Reply({"data": [{"index": 0, "embedding": []}]}),
@@ -194,6 +202,12 @@ def test_blank_texts_are_not_sent(api: Api) -> None:
 def test_an_api_that_does_not_answer_is_unavailable(api: Api, fault: Fault) -> None:
     api.fail(fault)
     with pytest.raises(EmbedderUnavailable, match="openai/custom"):
+        api.embedder().embed(["x"])
+
+
+def test_an_api_that_answers_nothing_is_unavailable(api: Api) -> None:
+    api.always = lambda _: Reply({"object": "list", "data": []})
+    with pytest.raises(EmbedderUnavailable, match="0 vectors for 1 texts"):
         api.embedder().embed(["x"])
 
 
