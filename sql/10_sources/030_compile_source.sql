@@ -80,6 +80,8 @@ BEGIN
     END IF;$guard$, current_schema(), name, 'somebody changed function ' || name);
 END $$;
 
+-- They go with the extension, and with them the triggers that call them: a trigger that is left
+-- behind would refuse every write of the application.
 CREATE OR REPLACE FUNCTION _make_function(
     name text, owner name, arguments text, returns text, settings text, body text) RETURNS void
     LANGUAGE plpgsql
@@ -92,6 +94,9 @@ BEGIN
     EXECUTE format('GRANT EXECUTE ON FUNCTION %I(%s) TO %I', name, arguments, _memoir_owner());
     IF to_regrole('memoir_admin') IS NOT NULL THEN
         EXECUTE format('GRANT EXECUTE ON FUNCTION %I(%s) TO memoir_admin', name, arguments);
+    END IF;
+    IF EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pgmemoir') THEN
+        EXECUTE format('ALTER FUNCTION %I(%s) DEPENDS ON EXTENSION pgmemoir', name, arguments);
     END IF;
     IF owner <> current_user THEN
         PERFORM _give_function(format('%I(%s)', name, arguments), owner);

@@ -248,7 +248,8 @@ END $$;
 
 -- Our functions look up the types of pgvector, and therefore also functions, in its schema. A role
 -- that may create there can make a function that fits a call better than PostgreSQL's own, and it
--- would run with the rights of whoever recalls.
+-- would run with the rights of whoever recalls. So can whoever owns our schema, if it was there
+-- before pgmemoir.
 CREATE OR REPLACE FUNCTION _warn_of_open_schema() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -260,11 +261,20 @@ DECLARE
         JOIN pg_namespace AS n ON n.oid = e.extnamespace
         CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
         WHERE e.extname = 'vector' AND a.grantee = 0 AND a.privilege_type = 'CREATE');
+    installer CONSTANT name := _memoir_owner();
+    maker CONSTANT name := (
+        SELECT pg_get_userbyid(n.nspowner) FROM pg_namespace AS n
+        WHERE n.nspname = current_schema() AND NOT pg_has_role(n.nspowner, installer, 'MEMBER'));
 BEGIN
     IF open_schema IS NOT NULL THEN
         RAISE WARNING 'anybody may create functions in schema "%", where pgvector is, and those of '
                       'pgmemoir have it in their path', open_schema
             USING HINT = format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC;', open_schema);
+    END IF;
+    IF maker IS NOT NULL THEN
+        RAISE WARNING 'schema "%" belongs to "%", who can have code run with the rights of "%"',
+                      current_schema(), maker, installer
+            USING HINT = format('ALTER SCHEMA %I OWNER TO %I;', current_schema(), installer);
     END IF;
 END $$;
 

@@ -121,15 +121,29 @@ def test_who_runs_as_the_owner_pins_a_path_that_ends_with_temporary_objects(tx):
     assert all(path.endswith("pg_temp") for (path,) in paths)
 
 
-def test_a_schema_of_ours_that_anybody_may_write_to_is_told(tx):
-    said = []
+@pytest.fixture
+def told(tx) -> list[tuple[str, str]]:
+    """What the server warns of, with its advice."""
+    said: list[tuple[str, str]] = []
     tx.add_notice_handler(lambda notice: said.append((notice.message_primary, notice.message_hint)))
+    return said
+
+
+def test_a_schema_of_ours_that_anybody_may_write_to_is_told(tx, told):
     schema = vector_schema(tx)
     tx.execute(f"GRANT CREATE ON SCHEMA {schema} TO PUBLIC")
     tx.execute("SELECT memoir.grant_access()")
-    ((warning, hint),) = said
+    ((warning, hint),) = told
     assert warning.startswith(f'anybody may create functions in schema "{schema}", where pgvector')
     assert hint == f"REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC;"
+
+
+def test_a_schema_that_was_somebody_elses_before_is_told(tx, told):
+    tx.execute("CREATE ROLE mallory; ALTER SCHEMA memoir OWNER TO mallory")
+    tx.execute("SELECT memoir.grant_access()")
+    ((warning, hint),) = told
+    assert warning.startswith('schema "memoir" belongs to "mallory", who can have code run')
+    assert hint == "ALTER SCHEMA memoir OWNER TO postgres;"
 
 
 @pytest.mark.parametrize("evil", STRINGS)

@@ -139,14 +139,27 @@ def test_what_it_made_later_goes_with_it_and_it_can_come_back(extended_db, catal
     assert remember(extended_db, "Here again") == 1
 
 
-def test_it_is_not_dropped_under_an_attached_table(extended_db):
+@pytest.fixture
+def attached(extended_db) -> psycopg.Connection:
+    """A database with the extension, and a table of an application that is attached."""
     extended_db.execute("CREATE TABLE public.chore (id int PRIMARY KEY, body text)")
     attach = "SELECT memoir.attach_source('chores', 'task', 'public.chore', '{body}', '{id}'"
     extended_db.execute(attach + ", user_id => 'ada')")
-    with pytest.raises(errors.DependentObjectsStillExist):
-        extended_db.execute("DROP EXTENSION pgmemoir")
-    extended_db.execute("SELECT memoir.detach_source('chores')")
-    extended_db.execute("DROP EXTENSION pgmemoir")
+    return extended_db
+
+
+def test_it_is_not_dropped_under_an_attached_table(attached):
+    with pytest.raises(errors.DependentObjectsStillExist, match="extension") as caught:
+        attached.execute("DROP EXTENSION pgmemoir")
+    assert "trigger memoir_source_1 on table chore" in caught.value.diag.message_detail
+    attached.execute("SELECT memoir.detach_source('chores')")
+    attached.execute("DROP EXTENSION pgmemoir")
+
+
+def test_who_drops_it_all_the_same_can_write_the_table_on(attached):
+    attached.execute("DROP EXTENSION pgmemoir CASCADE")
+    attached.execute("INSERT INTO public.chore VALUES (1, 'Water the plants')")
+    attached.execute("DROP SCHEMA memoir")
 
 
 def test_events_stay_in_one_table(with_extension):
