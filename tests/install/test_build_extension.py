@@ -68,6 +68,8 @@ def test_the_archive_for_pgxn_has_its_meta_and_its_makefile(tree, builder, tmp_p
 def test_make_install_puts_the_files_where_the_server_looks(tree, builder, tmp_path, pytestconfig):
     builder.build(tree, PROJECT, tmp_path / "dist")
     tools = server.psql(pytestconfig.getoption("pg")).parent
+    if " " in str(tools):
+        pytest.skip("make reads no path with a blank: move the checkout")
     command = ["make", "-C", tmp_path / "dist/extension", "install", f"DESTDIR={tmp_path}/root"]
     subprocess.run([*command, f"PG_CONFIG={tools}/pg_config"], check=True, capture_output=True)
     share = subprocess.run(
