@@ -101,7 +101,7 @@ def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
     """Replace a file by one that is complete and on disk, or leave it as it was.
 
     A file that already has these bytes is not touched. A link stays a link, and the file keeps its
-    permissions.
+    permissions and, if root replaces it, its owner.
 
     Args:
         path: the file; its folder exists.
@@ -156,6 +156,9 @@ def _beside(target: Path, like: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         if like.exists():
+            before = like.stat()
+            with suppress(PermissionError):  # only root may give a file away
+                os.chown(name, before.st_uid, before.st_gid)
             shutil.copymode(like, name)
         else:
             Path(name).chmod(0o666 & ~_umask())
