@@ -97,7 +97,9 @@ def _refuse_special(path: Path) -> None:
         raise BadFile(f"{path} is not a regular file", hint="Move it away.")
 
 
-def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
+def write_atomically(
+    path: Path, data: bytes, *, keep: bool = False, like: Path | None = None
+) -> bool:
     """Replace a file by one that is complete and on disk, or leave it as it was.
 
     A file that already has these bytes is not touched. A link stays a link, and the file keeps its
@@ -107,6 +109,7 @@ def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
         path: the file; its folder exists.
         data: its new content.
         keep: leave its old content beside it, as ``NAME.bak``.
+        like: the file whose permissions and owner it gets, if not its own.
 
     Returns:
         whether anything was written.
@@ -122,7 +125,7 @@ def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
             return False
         if keep and before is not None:
             _replace(target.with_name(f"{target.name}.bak"), before, like=target)
-        _replace(target, data, like=target)
+        _replace(target, data, like=like or target)
     return True
 
 
