@@ -118,7 +118,7 @@ def write_atomically(
         BadFile: `check_target`, the folder or the disk does not allow it; nothing is changed then.
     """
     check_target(path, data)
-    target = path.resolve()
+    target = Path(os.path.realpath(path))  # resolve() refuses a link that leads to itself
     with writing(path):
         before = target.read_bytes() if target.exists() else None
         if before == data:
@@ -138,7 +138,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Raises:
         BadFile: the folder or the disk does not allow it.
     """
-    with writing(path), _beside(path.resolve(), like=path.resolve()) as file:
+    target = Path(os.path.realpath(path))
+    with writing(path), _beside(target, like=target) as file:
         yield file
 
 

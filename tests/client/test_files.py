@@ -44,6 +44,13 @@ def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
     assert real.stat().st_mode & 0o777 == 0o640
 
 
+def test_a_link_that_leads_to_itself_is_replaced(tmp_path: Path) -> None:
+    link = tmp_path / "memory.md"
+    link.symlink_to(link)
+    assert write_atomically(link, b"new")
+    assert link.read_bytes() == b"new"
+
+
 def test_a_file_that_root_replaces_still_belongs_to_its_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
