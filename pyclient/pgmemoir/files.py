@@ -97,16 +97,19 @@ def _refuse_special(path: Path) -> None:
         raise BadFile(f"{path} is not a regular file", hint="Move it away.")
 
 
-def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
+def write_atomically(
+    path: Path, data: bytes, *, keep: bool = False, like: Path | None = None
+) -> bool:
     """Replace a file by one that is complete and on disk, or leave it as it was.
 
     A file that already has these bytes is not touched. A link stays a link, and the file keeps its
-    permissions.
+    permissions and, if root replaces it, its owner.
 
     Args:
         path: the file; its folder exists.
         data: its new content.
         keep: leave its old content beside it, as ``NAME.bak``.
+        like: the file whose permissions and owner it gets, if not its own.
 
     Returns:
         whether anything was written.
@@ -115,14 +118,14 @@ def write_atomically(path: Path, data: bytes, *, keep: bool = False) -> bool:
         BadFile: `check_target`, the folder or the disk does not allow it; nothing is changed then.
     """
     check_target(path, data)
-    target = path.resolve()
+    target = Path(os.path.realpath(path))  # resolve() refuses a link that leads to itself
     with writing(path):
         before = target.read_bytes() if target.exists() else None
         if before == data:
             return False
         if keep and before is not None:
             _replace(target.with_name(f"{target.name}.bak"), before, like=target)
-        _replace(target, data, like=target)
+        _replace(target, data, like=like or target)
     return True
 
 
@@ -135,7 +138,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Raises:
         BadFile: the folder or the disk does not allow it.
     """
-    with writing(path), _beside(path.resolve(), like=path.resolve()) as file:
+    target = Path(os.path.realpath(path))
+    with writing(path), _beside(target, like=target) as file:
         yield file
 
 
@@ -156,6 +160,9 @@ def _beside(target: Path, like: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         if like.exists():
+            before = like.stat()
+            with suppress(PermissionError):  # only root may give a file away
+                os.chown(name, before.st_uid, before.st_gid)
             shutil.copymode(like, name)
         else:
             Path(name).chmod(0o666 & ~_umask())

@@ -306,7 +306,7 @@ def _write(
             return False
         if write_atomically(path, written["content"].encode()):
             done.written.append(path.name)
-        write_atomically(_base(folder, name), written["base"].encode())
+        write_atomically(_base(folder, name), written["base"].encode(), like=path)
     return True
 
 

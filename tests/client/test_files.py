@@ -44,6 +44,24 @@ def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
     assert real.stat().st_mode & 0o777 == 0o640
 
 
+def test_a_link_that_leads_to_itself_is_replaced(tmp_path: Path) -> None:
+    link = tmp_path / "memory.md"
+    link.symlink_to(link)
+    assert write_atomically(link, b"new")
+    assert link.read_bytes() == b"new"
+
+
+def test_a_file_that_root_replaces_still_belongs_to_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.md"
+    path.write_bytes(b"old")
+    given: list[tuple[int, int]] = []
+    monkeypatch.setattr(files.os, "chown", lambda _, *owner: given.append(owner))
+    write_atomically(path, b"new", keep=True)
+    assert given == 2 * [(path.stat().st_uid, path.stat().st_gid)]
+
+
 def test_what_a_killed_writer_left_beside_a_file_goes_with_the_next(tmp_path: Path) -> None:
     left, being_written = (tmp_path / f".memory.md.{name}.memoir-new" for name in ("one", "two"))
     mine = tmp_path / ".memory.md.backup12"

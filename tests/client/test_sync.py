@@ -61,6 +61,14 @@ def test_an_empty_folder_gets_the_files_and_what_git_is_to_ignore(folder):
     assert (folder / ".memoir-sync/.gitignore").read_text() == "*\n"
 
 
+def test_what_nobody_else_may_read_is_not_readable_in_the_base(db, folder):
+    (folder / "memory.md").chmod(0o600)
+    remember(db, "milk is white")
+    sync(db, folder)
+    modes = [(folder / name).stat().st_mode for name in ("memory.md", ".memoir-sync/memory.md")]
+    assert [mode & 0o777 for mode in modes] == [0o600, 0o600]
+
+
 def written(folder):
     """When the file was written, and which it is: reading it changes another time."""
     seen = (folder / "memory.md").stat()
@@ -117,10 +125,10 @@ def test_killed_before_the_base_is_written_the_next_run_finds_nothing(db, folder
     edit(folder, "tea is green", "tea is black")
     write = module.write_atomically
 
-    def files_only(path: Path, data: bytes) -> bool:
+    def files_only(path: Path, data: bytes, **how: Path) -> bool:
         if path.parent.name == module.BASES:
             raise KeyboardInterrupt
-        return write(path, data)
+        return write(path, data, **how)
 
     with monkeypatch.context() as patched:
         patched.setattr(module, "write_atomically", files_only)
