@@ -57,6 +57,8 @@ clean:
 	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# An old pip compares every file of every version there is, a new one takes half as long. A module is
+# compiled when it is imported: most of them never are.
 $(READY): pyproject.toml constraints.txt
 	@rm -rf .venv
 	@if command -v uv >/dev/null; then \
@@ -68,8 +70,9 @@ $(READY): pyproject.toml constraints.txt
 	        echo "pgmemoir needs Python 3.11 or newer; $(PYTHON) is not. Try: make PYTHON=python3.12 demo"; \
 	        exit 1; }; \
 	    echo "Making .venv with pip (once, about a minute)"; \
-	    $(PYTHON) -m venv .venv && \
-	    $(PIP) --upgrade pip && \
-	    $(PIP) -e '.[dev]' -c constraints.txt; \
+	    $(PYTHON) -m venv .venv && { \
+	        $(PIP) --upgrade pip; \
+	        $(PIP) -e '.[dev]' -c constraints.txt; \
+	    }; \
 	fi
 	@touch $(READY)
