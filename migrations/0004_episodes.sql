@@ -11,6 +11,7 @@ CREATE TABLE session (
     started_at timestamptz NOT NULL DEFAULT now(),
     ended_at timestamptz,
     next_position int NOT NULL DEFAULT 0,
+    questions int NOT NULL DEFAULT 0,
     PRIMARY KEY (user_id, session_id)
 );
 COMMENT ON TABLE session IS 'A conversation. A temporary one neither reads nor writes memory.';
@@ -20,6 +21,8 @@ COMMENT ON COLUMN session.ended_at IS
 COMMENT ON COLUMN session.next_position IS
     'Place of the next message: how many there have been. No place is given twice, not even when '
     'the messages of a temporary session are gone.';
+COMMENT ON COLUMN session.questions IS
+    'How many messages the user has said in it. Extraction counts in these.';
 
 CREATE TABLE message (
     user_id text NOT NULL,

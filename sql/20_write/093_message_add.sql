@@ -14,21 +14,21 @@ BEGIN
     END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION _next_position(user_id text, session_id text, at timestamptz)
-    RETURNS int
+CREATE OR REPLACE FUNCTION _next_place(
+    user_id text, session_id text, role text, at timestamptz, OUT turn int, OUT questions int)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_variable
-DECLARE
-    given int;
 BEGIN
     LOOP
-        UPDATE session AS s SET next_position = s.next_position + 1, ended_at = NULL
+        UPDATE session AS s
+        SET next_position = s.next_position + 1, ended_at = NULL,
+            questions = s.questions + (role = 'user')::int
         WHERE s.user_id = user_id AND s.session_id = session_id
-        RETURNING s.next_position - 1 INTO given;
+        RETURNING s.next_position - 1, s.questions INTO turn, questions;
         IF FOUND THEN
-            RETURN given;
+            RETURN;
         END IF;
         PERFORM session_start(session_id, user_id => user_id, at => at);
     END LOOP;
@@ -46,7 +46,7 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     said_at CONSTANT timestamptz := coalesce(_check_time(created_at, 'created_at'), now());
     said CONSTANT text := coalesce(_redact(content), '');
-    turn int;
+    place record;
 BEGIN
     session_id := _check_session(coalesce(session_id, ''));
     PERFORM _check_role(role), _check_data(data);
@@ -57,16 +57,16 @@ BEGIN
     IF said <> '' OR data IS NULL THEN
         PERFORM _check_text(said, 'the message');
     END IF;
-    turn := _next_position(owner, session_id, said_at);
+    place := _next_place(owner, session_id, role, said_at);
     INSERT INTO message (user_id, session_id, position, role, speaker, content, tokens, data,
                          private, created_at)
-    VALUES (owner, message_add.session_id, turn, message_add.role, message_add.speaker, said,
+    VALUES (owner, message_add.session_id, place.turn, message_add.role, message_add.speaker, said,
             estimate_tokens(said), coalesce(_redact_json(message_add.data), '{}'),
             _writing_refused(owner, NULL) IS NOT NULL, said_at);
     IF role = 'user' THEN
-        PERFORM _extract_if_due(owner, session_id, turn);
+        PERFORM _extract_if_due(owner, session_id, place.turn, place.questions - 1);
     END IF;
-    RETURN turn;
+    RETURN place.turn;
 END $$;
 
 COMMENT ON FUNCTION message_add(text, text, text, text, text, timestamptz, jsonb) IS

@@ -11,20 +11,17 @@ BEGIN
                      WHERE p.user_id = _may_extract.user_id), true);
 END $$;
 
--- Called when the user begins a turn: the rounds before it are complete. Each window is a job of
--- its own, so that none is left out if the model is slow.
-CREATE OR REPLACE FUNCTION _extract_if_due(user_id text, session_id text, turn int) RETURNS void
+-- Called when the user begins a turn, after so many rounds, which are complete. Each window is a job
+-- of its own, so that none is left out if the model is slow.
+CREATE OR REPLACE FUNCTION _extract_if_due(user_id text, session_id text, turn int, rounds int)
+    RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    before CONSTANT bigint := (
-        SELECT count(*) FROM message AS m
-        WHERE m.user_id = _extract_if_due.user_id AND m.session_id = _extract_if_due.session_id
-          AND m.position < turn AND m.role = 'user');
     every CONSTANT int := _config('extract_every');
 BEGIN
-    IF before > 0 AND before % nullif(every, 0) = 0 AND _may_extract(user_id, session_id) THEN
+    IF rounds > 0 AND rounds % nullif(every, 0) = 0 AND _may_extract(user_id, session_id) THEN
         PERFORM enqueue(
             'extract', jsonb_build_object('session_id', session_id, 'until_turn', turn - 1),
             user_id, format('%s until %s', session_id, turn - 1));

@@ -12,7 +12,8 @@ BEGIN ATOMIC
     SELECT r.place::smallint, r.record, r.fields::text[] || r.needed::text[], r.needed::text[]
     FROM (VALUES
         (1, 'user', '{settings,rolling_summary,summarised_at}', '{}'),
-        (2, 'session', '{data,ended_at}', '{session_id,temporary,started_at,next_position}'),
+        (2, 'session', '{data,ended_at,questions}',
+         '{session_id,temporary,started_at,next_position}'),
         (3, 'message', '{speaker,data,private}', '{session_id,position,role,content,created_at}'),
         (4, 'entity', '{}', '{entity_id,name,type,created_at}'),
         (5, 'memory',

@@ -26,7 +26,8 @@ BEGIN
     RETURN QUERY
     SELECT _record('session', jsonb_build_object(
                'session_id', s.session_id, 'temporary', s.temporary, 'started_at', s.started_at,
-               'ended_at', s.ended_at, 'next_position', s.next_position),
+               'ended_at', s.ended_at, 'next_position', s.next_position,
+               'questions', nullif(s.questions, 0)),
                _unless_empty('data', s.data))
     FROM session AS s WHERE s.user_id = user_id
     ORDER BY s.number;

@@ -46,10 +46,11 @@ CREATE OR REPLACE FUNCTION _import_sessions(reading import, bodies jsonb[]) RETU
 AS $$
 BEGIN
     INSERT INTO session (user_id, session_id, number, temporary, data, started_at, ended_at,
-                         next_position)
+                         next_position, questions)
     SELECT reading.user_id, _check_session(s.session_id), nextval('session_number_seq'),
            s.temporary, coalesce(_check_data(_redact_json(s.data)), '{}'),
-           _check_time(s.started_at, 'started_at'), s.ended_at, s.next_position
+           _check_time(s.started_at, 'started_at'), s.ended_at, s.next_position,
+           coalesce(s.questions, 0)
     FROM unnest(bodies) WITH ORDINALITY AS b (body, place),
          jsonb_populate_record(NULL::session, b.body) AS s
     ORDER BY b.place;

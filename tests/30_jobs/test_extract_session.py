@@ -6,7 +6,7 @@ import json
 
 import pytest
 from tests.jobs import claim, enqueue
-from tests.rows import call, refused, set_to, value
+from tests.rows import call, refused, rows_read, set_to, value
 
 
 def talk(conn, *roles):
@@ -31,6 +31,14 @@ def test_every_window_is_extracted_even_where_the_model_is_slow(tx):
     windows = [each.messages[1]["content"] for each in claim(tx, kinds=["extract"])]
     assert [len(window.splitlines()) - 2 for window in windows] == [10, 10]
     assert json.loads(windows[1].splitlines()[1])["role"] == "user"
+
+
+def test_a_message_reads_none_of_those_before_it(tx):
+    say = "SELECT memoir.message_add('s', 'user', 'hello')"
+    talk(tx, "user")
+    few = rows_read(tx, say)
+    tx.execute(f"{say} FROM generate_series(1, 100)")
+    assert rows_read(tx, say) <= few + 10
 
 
 def test_what_tools_were_asked_and_said_leaves_no_round_out_of_the_window(tx):

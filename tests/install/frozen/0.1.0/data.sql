@@ -63,8 +63,8 @@ INSERT INTO memoir.retrieval (user_id, retrieval_id, created_at, as_of, mode, qu
 ('ada', '1', '2026-04-01 00:00:23+00:00', NULL, 'execute', 'login failed', '{1}', '{2}', '{0.5}', '{1.2,1,0.8,0.5,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}', '{1}', '43', '800', '1', '{1}', 'true'),
 ('李雷', '2', '2026-04-01 00:00:30+00:00', NULL, 'execute', '认证失败', '{12}', '{15}', '{0.5}', '{1.2,1,0.8,0.5,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}', '{1}', '19', '800', '1', NULL, 'false');
 
-INSERT INTO memoir.session (user_id, session_id, number, temporary, data, started_at, ended_at, next_position) VALUES
-('ada', 'monday', '1', 'false', '{}', '2026-03-30 10:00:00+00', '2026-03-30 11:00:00+00', '2');
+INSERT INTO memoir.session (user_id, session_id, number, temporary, data, started_at, ended_at, next_position, questions) VALUES
+('ada', 'monday', '1', 'false', '{}', '2026-03-30 10:00:00+00', '2026-03-30 11:00:00+00', '2', '1');
 
 INSERT INTO memoir.setting (name, value, description) VALUES
 ('installation', '"7c1d8f0a-0000-4000-8000-000000000001"', 'Names this database in what a sync keeps of files: it is no base for another database.'),
