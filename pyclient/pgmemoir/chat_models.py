@@ -25,7 +25,7 @@ Schema = dict[str, Any]
 # A model that reasons over a long conversation takes minutes.
 TIMEOUT = 120.0
 
-_FENCE = re.compile(r"```(.*)```", re.DOTALL)
+_FENCE = re.compile(r"[^{]*```(.*)```", re.DOTALL)
 
 _SCHEMA_IN_WORDS = """Answer with one JSON object and nothing else. It must fit this JSON schema:
 {schema}"""
@@ -187,7 +187,7 @@ def _json(content: str) -> Any:
     text = content.strip()
     if not text.startswith(("{", "[", "```")) and "</think>" in text:
         text = text.partition("</think>")[2].strip()
-    if not text.startswith(("{", "[")) and (fenced := _FENCE.search(text)):
+    if not text.startswith(("{", "[")) and (fenced := _FENCE.match(text)):
         text = fenced[1].strip()
     start = 0 if text.startswith("[") else text.find("{")
     try:

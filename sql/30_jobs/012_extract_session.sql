@@ -68,5 +68,6 @@ END $$;
 
 COMMENT ON FUNCTION extract_session(text, text) IS
     'Enqueues the extraction of memories from the last messages of a session (settings '
-    'extract_messages, extract_tokens) and returns the job_id. Errors: ME006 user, ME012 no '
-    'messages of such a session, ME014 memory is off or the session temporary. Source: D4 5.2.';
+    'extract_messages, extract_tokens) and returns the job_id: when the user asks for it, or when '
+    'the application has summarised the conversation. Errors: ME006 user, ME012 no messages of '
+    'such a session, ME014 memory is off or the session temporary. Source: D4 5.2, D1 5.1.';

@@ -159,6 +159,11 @@ def test_an_answer_may_stand_in_a_fence_in_parts_behind_thoughts_and_beside_word
     assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["```"]}
 
 
+def test_a_fence_within_an_answer_is_part_of_it(api: OpenAIServer) -> None:
+    api.fail(says('Here it is: {"keywords": ["```sh```"]}'))
+    assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["```sh```"]}
+
+
 def test_a_line_may_be_broken_within_a_text(api: OpenAIServer) -> None:
     api.fail(says('{"keywords": ["green\ntea"]}'))
     assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["green\ntea"]}
