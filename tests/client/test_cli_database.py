@@ -72,6 +72,14 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert [check["name"] for check in checks] == expected
 
 
+def test_migrate_tells_what_the_migration_warns_of(memoir: Call, db: psycopg.Connection) -> None:
+    db.execute("CREATE ROLE mallory; ALTER SCHEMA memoir OWNER TO mallory")
+    warning, hint = memoir("migrate", "up", "--anew").stderr.splitlines()
+    db.execute("ALTER SCHEMA memoir OWNER TO postgres; DROP ROLE mallory")
+    assert warning.startswith('warning: schema "memoir" belongs to "mallory"')
+    assert hint == "hint: ALTER SCHEMA memoir OWNER TO postgres;"
+
+
 def test_dates_may_look_otherwise_to_the_role(
     memoir: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
