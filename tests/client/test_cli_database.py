@@ -208,3 +208,10 @@ def test_doctor_examines_what_a_role_may_see(dsn: str, role: str) -> None:
     assert [line for line in said.splitlines() if line.startswith("fail")] == []
     for hidden in ("memories", "jobs    "):
         assert (f"skip  {hidden}    hidden from" in said) == (role in ("reader", "agent"))
+
+
+@pytest.mark.parametrize("command", ["doctor", "list"])
+def test_a_role_that_sees_one_user_is_told_how_to_name_one(dsn: str, command: str) -> None:
+    address = make_conninfo(dsn, options="-c role=memoir_agent")
+    hint = CliRunner().invoke(cli.main, ["--dsn", address, command]).output.splitlines()[-1]
+    assert "Pass --user alice, or set MEMOIR_USER. A role that serves all users must be" in hint
