@@ -72,6 +72,14 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert [check["name"] for check in checks] == expected
 
 
+def test_migrate_tells_what_the_migration_warns_of(memoir: Call, db: psycopg.Connection) -> None:
+    db.execute("CREATE ROLE mallory; ALTER SCHEMA memoir OWNER TO mallory")
+    warning, hint = memoir("migrate", "up", "--anew").stderr.splitlines()
+    db.execute("ALTER SCHEMA memoir OWNER TO postgres; DROP ROLE mallory")
+    assert warning.startswith('warning: schema "memoir" belongs to "mallory"')
+    assert hint == "hint: ALTER SCHEMA memoir OWNER TO postgres;"
+
+
 def test_dates_may_look_otherwise_to_the_role(
     memoir: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,3 +208,10 @@ def test_doctor_examines_what_a_role_may_see(dsn: str, role: str) -> None:
     assert [line for line in said.splitlines() if line.startswith("fail")] == []
     for hidden in ("memories", "jobs    "):
         assert (f"skip  {hidden}    hidden from" in said) == (role in ("reader", "agent"))
+
+
+@pytest.mark.parametrize("command", ["doctor", "list"])
+def test_a_role_that_sees_one_user_is_told_how_to_name_one(dsn: str, command: str) -> None:
+    address = make_conninfo(dsn, options="-c role=memoir_agent")
+    hint = CliRunner().invoke(cli.main, ["--dsn", address, command]).output.splitlines()[-1]
+    assert "Pass --user alice, or set MEMOIR_USER. A role that serves all users must be" in hint

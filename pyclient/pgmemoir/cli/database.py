@@ -16,7 +16,7 @@ from ..connections import connect
 from ..errors import MemoirError
 from ..prerequisites import value, vector_schema
 from .app import NOT_CONNECTED, App, main
-from .output import counted, table
+from .output import counted, one_line, table
 
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Run everything, then roll back.")
 
@@ -82,11 +82,19 @@ def status(app: App) -> None:
 
 def _up(app: App, target: int | None, dry_run: bool, anew: bool) -> None:
     with connect(app.bare_address) as conn:
+        conn.add_notice_handler(_warn)
         applied = migrations.up(conn, target, dry_run, anew=anew)
     word = "would apply" if dry_run else "applied"
     for name in applied:
         click.echo(f"{word} {name}")
     click.echo(f"{word} {counted(len(applied), 'file')}" if applied else "up to date")
+
+
+def _warn(notice: psycopg.errors.Diagnostic) -> None:
+    """Tell what the migration warns of, such as roles that it may not create."""
+    for name, text in (("warning", notice.message_primary), ("hint", notice.message_hint)):
+        if text:
+            click.echo(f"{name}: {one_line(text)}", err=True)
 
 
 @main.command(context_settings={"ignore_unknown_options": True})

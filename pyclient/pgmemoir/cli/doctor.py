@@ -11,6 +11,7 @@ from ..connections import connect
 from ..doctor import Check, examine
 from ..embedders import default_embedder
 from .app import FAILED, App, explain_error, main
+from .hints import in_commands
 from .options import AS_JSON
 from .output import one_line, print_json
 
@@ -30,7 +31,7 @@ def doctor(app: App, as_json: bool) -> None:
         if not as_json:
             click.echo(f"{check.state:<6}{check.name:<12}{one_line(check.text)}")
             if check.hint:
-                click.echo(f"{'':<18}{one_line(check.hint)}")
+                click.echo(f"{'':<18}{one_line(in_commands(check.hint))}")
     if as_json:
         print_json(checks)
     if any(check.state == "fail" for check in checks):
