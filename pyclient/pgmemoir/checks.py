@@ -180,6 +180,13 @@ def memory_id(value: int | str) -> int:
     return number
 
 
+def list_of_ids(values: Iterable[int | str]) -> list[int]:
+    """Ids as `memory_id` has them; one text alone is refused: its digits would be the ids."""
+    if isinstance(values, str | bytes):
+        raise OutOfRange(f"{values!r} is one text, not a list of ids", hint=f"[{values!r}]")
+    return list(map(memory_id, values))
+
+
 def memory_ids(values: Iterable[int | str]) -> list[int]:
-    """Ids as `memory_id` has them, each once."""
-    return list(dict.fromkeys(map(memory_id, values)))
+    """Ids as `list_of_ids` has them, each once."""
+    return list(dict.fromkeys(list_of_ids(values)))

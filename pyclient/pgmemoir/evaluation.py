@@ -15,7 +15,16 @@ from typing import Any, TypedDict
 from psycopg.types.json import Jsonb
 
 from .calls import Call, Question, columns, each, first
-from .checks import check_json, clean_text, utc
+from .checks import (
+    check_json,
+    clean_text,
+    finite_number,
+    list_of_ids,
+    refuse_unknown,
+    texts,
+    utc,
+    whole_number,
+)
 from .errors import BadText
 from .vectors import VectorLike
 
@@ -105,17 +114,16 @@ def gold_add(
     vector_type: str, gold_set: str, question: GoldQuestion, vector: str | None, user: str | None
 ) -> Call[int]:
     """``memoir.gold_add``: the id of the question; ``vector`` is in text form."""
-    contents = question.get("relevant_content")
-    for text in contents or []:
-        clean_text(text, "the content of a memory")
+    refuse_unknown(question, GoldQuestion, "a question", "field")
+    relevant, grades = question.get("relevant"), question.get("grades")
     params = (
         clean_text(gold_set, "the gold set"),
         clean_text(question.get("query"), "the question"),
-        question.get("relevant"),
+        None if relevant is None else list_of_ids(relevant),
         vector,
         user,
-        question.get("grades"),
-        contents,
+        None if grades is None else [finite_number(grade, "a grade") for grade in grades],
+        texts(question.get("relevant_content"), "relevant_content"),
     )
     return Call(_GOLD_ADD.format(vector=vector_type).encode(), params, first)
 
@@ -141,7 +149,7 @@ def evaluate(
         clean_text(gold_set, "the gold set"),
         asked.mode,
         asked.budget,
-        k,
+        whole_number(k, "k"),
         user,
         None if vectors is None else list(vectors),
     )

@@ -240,6 +240,8 @@ def test_use_of_a_recall_can_be_marked(open_client: OpenClient, letters: Any) ->
         (lambda memory: memory.attach_source("a", "fact", query=5), BadText, "is int, not text"),
         (lambda memory: memory.attach_source("a", "fact", "t", user_id=5), BadText, "is int"),
         (lambda memory: memory.mark_used(1, ["x"]), OutOfRange, "'x' is not the id"),
+        (lambda memory: memory.mark_used(1, "12"), OutOfRange, "'12' is one text, not a list"),
+        (lambda memory: memory.remember("a", sources="12"), OutOfRange, "'12' is one text"),
     ],
 )
 def test_what_has_the_wrong_type_is_told_in_words(

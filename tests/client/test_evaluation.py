@@ -124,6 +124,31 @@ def test_an_unknown_gold_set_raises(open_client: Client) -> None:
         open_client(embedder=None).evaluate("nothing")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "error", "said"),
+    [
+        ({"relevant": "12"}, OutOfRange, "'12' is one text, not a list of ids"),
+        ({"relevant": ["tea"]}, OutOfRange, "'tea' is not the id"),
+        ({"relevant": [1], "grades": ["good"]}, OutOfRange, "a grade is 'good', not a number"),
+        ({"relevant_content": "tea"}, BadText, "relevant_content is one text"),
+        ({"relevant": [1], "grade": [2]}, TypeError, "a question has no field 'grade'"),
+    ],
+)
+def test_a_question_of_the_wrong_shape_is_told_in_words(
+    open_client: Client, wrong: Any, error: Any, said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        open_client(embedder=None).add_gold("drinks", [{"query": "green?"} | wrong])
+
+
+def test_the_first_k_are_a_whole_number(open_client: Client) -> None:
+    client = open_client(embedder=None)
+    tea = client.remember("tea green").memory_id
+    client.add_gold("drinks", [{"query": "green?", "relevant": [tea]}])
+    with pytest.raises(OutOfRange, match=r"k is 1\.5, not a whole number"):
+        client.evaluate("drinks", k=1.5)
+
+
 def test_a_replay_shows_what_would_change(open_client: Client) -> None:
     client = open_client(embedder=None)
     for name in ("green", "black"):
