@@ -11,8 +11,8 @@ BEGIN
                      WHERE p.user_id = _may_extract.user_id), true);
 END $$;
 
--- Called when the user begins a turn, after so many rounds, which are complete. Each window is a job
--- of its own, so that none is left out if the model is slow.
+-- Called when the user begins a turn, after so many rounds, which are complete. Each window is a
+-- job of its own, so that none is left out if the model is slow.
 CREATE OR REPLACE FUNCTION _extract_if_due(user_id text, session_id text, turn int, rounds int)
     RETURNS void
     LANGUAGE plpgsql
