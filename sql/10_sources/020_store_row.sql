@@ -79,8 +79,7 @@ BEGIN
     WHERE m.user_id = r.user_id AND m.source = _source_take.name AND m.source_key = r.source_key
     FOR NO KEY UPDATE OF m;
     IF NOT FOUND THEN
-        RETURN adding
-            AND _source_add_many(_known_source(name, false), r.user_id, ARRAY[r]) > 0;
+        RETURN adding AND _source_add_many(_known_source(name, false), ARRAY[r]) > 0;
     ELSIF NOT _says_something(r.content) THEN
         RETURN _source_gone(name, r.user_id, r.source_key, false);
     ELSIF NOT found_row.memory_on THEN

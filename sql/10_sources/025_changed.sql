@@ -34,7 +34,7 @@ BEGIN
     IF is_event OR current_setting('transaction_isolation') = 'read committed' THEN
         RETURN;
     END IF;
-    PERFORM _source_add_many(_known_source(name, false), r.user_id, ARRAY[r]);
+    PERFORM _source_add_many(_known_source(name, false), ARRAY[r]);
     RAISE SQLSTATE 'P0999';  -- there is none: the probe is taken back
 EXCEPTION WHEN SQLSTATE 'P0999' THEN
     NULL;
@@ -152,11 +152,23 @@ BEGIN
     ORDER BY p.user_id;
 END $$;
 
+-- New rows without those that nobody wants remembered, whatever is wrong with them.
+CREATE OR REPLACE FUNCTION _wanted_rows(rows source_row[], is_event boolean) RETURNS source_row[]
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT w FROM unnest(rows) AS w
+        WHERE (is_event OR _says_something(w.content))
+          AND NOT EXISTS (SELECT FROM profile AS p
+                          WHERE p.user_id = w.user_id AND NOT p.memory_on));
+END $$;
+
 -- Rows of an INSERT that could not be taken over together, because of one bad row, or because a
 -- memory of one already existed (after a lost row, beside a fill, or because a trigger wrote the
--- row again: the table has it as it is now). They are taken one by one, except rows that nobody
--- wants remembered, whatever is wrong with them. Rows that were busy, or that the server failed to
--- process, are not tried again while the application waits.
+-- row again: the table has it as it is now). They are taken a few at a time. Rows that were busy,
+-- or that the server failed to process, are not tried again while the application waits.
 CREATE OR REPLACE FUNCTION _source_added(name text, rows source_row[], code text, reason text)
     RETURNS void
     LANGUAGE plpgsql
@@ -164,11 +176,7 @@ CREATE OR REPLACE FUNCTION _source_added(name text, rows source_row[], code text
 AS $$
 DECLARE
     s CONSTANT source := _known_source(name, false);
-    wanted CONSTANT source_row[] := ARRAY(
-        SELECT w FROM unnest(rows) AS w
-        WHERE (s.kind = 'event' OR _says_something(w.content))
-          AND NOT EXISTS (SELECT FROM profile AS p
-                          WHERE p.user_id = w.user_id AND NOT p.memory_on));
+    wanted CONSTANT source_row[] := _wanted_rows(rows, s.kind = 'event');
     r source_row;
 BEGIN
     IF wanted = '{}' THEN

@@ -144,42 +144,40 @@ END $$;
 -- anything the mapping does not have. The first INSERT selects nothing volatile, which would add a
 -- node (volatile parts are in its WHERE). OFFSET 0 makes the values of a row once, not wherever a
 -- text is named: seven times just to see that it has no secret.
-CREATE OR REPLACE FUNCTION _adding_statement(s source, relation regclass, columns jsonb)
+-- name and kind_id: expressions. rows: a query that gives what the mapping has, in its order.
+CREATE OR REPLACE FUNCTION _adding_statement(name text, kind_id text, mapping jsonb, rows text)
     RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    kind_id CONSTANT int := (SELECT k.kind_id FROM kind AS k WHERE k.name = s.kind);
     -- What the mapping has is a column of the row; anything else is the same for all rows.
-    owner CONSTANT text := CASE WHEN s.mapping ? 'user_column' THEN 'n.user_id'
-                                ELSE format('%L::text', s.mapping ->> 'user_id') END;
-    summary CONSTANT text := CASE WHEN s.mapping ? 'summary' THEN 'n.summary'
+    owner CONSTANT text := CASE WHEN mapping ? 'user_column' THEN 'n.user_id'
+                                ELSE format('%L::text', mapping ->> 'user_id') END;
+    summary CONSTANT text := CASE WHEN mapping ? 'summary' THEN 'n.summary'
                                   ELSE 'NULL::text' END;
-    importance CONSTANT text := CASE WHEN s.mapping ? 'importance' THEN 'n.importance'
+    importance CONSTANT text := CASE WHEN mapping ? 'importance' THEN 'n.importance'
                                      ELSE format('_kind_importance(%s)', kind_id) END;
-    data CONSTANT text := CASE WHEN s.mapping ? 'data' THEN 'n.data' ELSE '''{}''::jsonb' END;
-    subject CONSTANT text := CASE WHEN s.mapping ? 'subject' THEN 'n.subject'
+    data CONSTANT text := CASE WHEN mapping ? 'data' THEN 'n.data' ELSE '''{}''::jsonb' END;
+    subject CONSTANT text := CASE WHEN mapping ? 'subject' THEN 'n.subject'
                                   ELSE 'NULL::text' END;
-    status CONSTANT text := CASE WHEN s.mapping ? 'status' THEN 'n.status'
+    status CONSTANT text := CASE WHEN mapping ? 'status' THEN 'n.status'
                                  ELSE '''active''::text' END;
-    made_at CONSTANT text := CASE WHEN s.mapping ? 'created_at' THEN 'n.created_at'
+    made_at CONSTANT text := CASE WHEN mapping ? 'created_at' THEN 'n.created_at'
                                   ELSE 'now()' END;
-    valid_until CONSTANT text := CASE WHEN s.mapping ? 'valid_until' THEN 'n.valid_until'
+    valid_until CONSTANT text := CASE WHEN mapping ? 'valid_until' THEN 'n.valid_until'
                                       ELSE 'NULL::timestamptz' END;
-    expiring CONSTANT text := CASE WHEN s.mapping ? 'valid_until' THEN format(
+    expiring CONSTANT text := CASE WHEN mapping ? 'valid_until' THEN format(
         $expiring$, expiring AS (
             UPDATE profile AS p SET some_expire = true
             WHERE NOT p.some_expire AND p.user_id = ANY (ARRAY(
                 SELECT %s FROM added AS n WHERE n.valid_until IS NOT NULL))
         )$expiring$, owner) ELSE '' END;
-    has_subject CONSTANT boolean := s.mapping ? 'subject';
-    outputs text[];
+    has_subject CONSTANT boolean := mapping ? 'subject';
     names text[];
     made text[];
 BEGIN
-    SELECT array_agg(m.output), array_agg(m.name), array_agg(m.made || ' AS ' || m.name)
-    INTO outputs, names, made
+    SELECT array_agg(m.name), array_agg(m.made || ' AS ' || m.name) INTO names, made
     FROM (VALUES
         ('user_column', 'user_id', 'n.user_id'),
         ('source_id', 'source_key', 'n.source_key'),
@@ -189,22 +187,23 @@ BEGIN
          format('coalesce(_check_share(n.importance, ''importance''), _kind_importance(%s))',
                 kind_id)),
         ('data', 'data', 'CASE WHEN n.data IS NULL THEN ''{}'' ELSE _redact_json(n.data) END'),
-        ('subject', 'subject', '_check_subject(_redact(n.subject))'),
+        ('subject', 'subject',
+         'CASE WHEN n.subject IS NOT NULL THEN _check_subject(_redact(n.subject)) END'),
         ('status', 'status', 'coalesce(n.status, ''active'')'),
         ('created_at', 'created_at',
          'coalesce(_check_time(n.created_at, ''created_at''), now())'),
         ('valid_until', 'valid_until',
          '_row_until(n.valid_until, coalesce(n.created_at, now()))')
     ) AS m (output, name, made)
-    WHERE s.mapping ? m.output;
+    WHERE mapping ? m.output;
     RETURN format($statement$
         WITH added AS (
             INSERT INTO memory (user_id, kind, content, summary, data, subject, importance,
                                 confidence, origin, source, source_key, valid_from, valid_until,
                                 lifetime, status, retired_at, content_hash, created_at)
-            SELECT %3$s, _kind_name(%1$s), n.content, %4$s, %6$s, %7$s, %5$s, 1, 'source', %2$L,
+            SELECT %3$s, _kind_name(%1$s), n.content, %4$s, %6$s, %7$s, %5$s, 1, 'source', %2$s,
                    n.source_key, %9$s, %10$s, 'core', %8$s,
-                   CASE WHEN %8$s <> 'active' THEN now() END, _row_hash(%2$L, n.source_key), %9$s
+                   CASE WHEN %8$s <> 'active' THEN now() END, _row_hash(%2$s, n.source_key), %9$s
             FROM (
                 SELECT %13$s,
                        (SELECT p.memory_on FROM profile AS p WHERE p.user_id = %3$s) AS memory_on
@@ -231,22 +230,27 @@ BEGIN
         FROM (SELECT n.*, _line(n.content, _line_length()) AS line%16$s
               FROM added AS n OFFSET 0) AS n,
              _word_vector(n.content, %17$s, %7$s, _term_limit()) AS w, embedding_model AS e
-        WHERE NOT e.dropping;
-        IF _in_profile(%1$s) THEN
-            PERFORM _refresh_profile(o.user_id)
-            FROM (SELECT DISTINCT m.user_id
-                  FROM (%18$s) AS n (user_id, source_key), memory AS m
-                  WHERE m.user_id = n.user_id AND m.source = %2$L
-                    AND m.source_key = n.source_key) AS o;
-        END IF;$statement$,
-        kind_id, s.name, owner, summary, importance, data, subject, status, made_at, valid_until,
-        _added_rows(s, relation, columns, outputs), array_to_string(names, ', '),
+        WHERE NOT e.dropping;$statement$,
+        kind_id, name, owner, summary, importance, data, subject, status, made_at, valid_until,
+        rows, array_to_string(names, ', '),
         array_to_string(made, ', '),
         array_to_string(array_remove(array_remove(names, 'source_key'), 'data'), ', '), expiring,
         CASE WHEN has_subject THEN ', _worded(n.content, n.subject) AS worded' ELSE '' END,
-        CASE WHEN has_subject THEN 'n.worded' ELSE 'n.content' END,
-        _added_rows(s, relation, columns, '{user_column,source_id}'));
+        CASE WHEN has_subject THEN 'n.worded' ELSE 'n.content' END);
 END $$;
+
+-- What follows it, if the memories belong to the profile. keys: a query for the users and keys.
+CREATE OR REPLACE FUNCTION _profile_statement(name text, kind_id text, keys text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN format($statement$
+        IF _in_profile(%2$s) THEN
+            PERFORM _refresh_profile(o.user_id)
+            FROM (SELECT DISTINCT m.user_id
+                  FROM (%3$s) AS n (user_id, source_key), memory AS m
+                  WHERE m.user_id = n.user_id AND m.source = %1$s
+                    AND m.source_key = n.source_key
+                  ORDER BY m.user_id) AS o;
+        END IF;$statement$, name, kind_id, keys);
 
 CREATE OR REPLACE FUNCTION _adding_events(s source, rows text) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -273,6 +277,8 @@ AS $$
 DECLARE
     columns CONSTANT jsonb := _columns_of(relation);
     rows CONSTANT text := _added_rows(s, relation, columns);
+    name CONSTANT text := quote_literal(s.name);
+    kind_id CONSTANT text := (SELECT k.kind_id FROM kind AS k WHERE k.name = s.kind);
     call CONSTANT text := format('%L, %L', s.on_delete = 'purge', s.kind = 'event');
 BEGIN
     PERFORM _make_function(
@@ -356,7 +362,11 @@ EXCEPTION WHEN OTHERS THEN
 END $body$,
             s.name, call, _row_of(columns, s.mapping, 'OLD'), _row_of(columns, s.mapping, 'NEW'),
             rows, CASE WHEN s.kind = 'event' THEN _adding_events(s, rows)
-                       ELSE _adding_statement(s, relation, columns) END,
+                       ELSE _adding_statement(name, kind_id, s.mapping, _added_rows(
+                                s, relation, columns,
+                                ARRAY(SELECT jsonb_object_keys(s.mapping))))
+                            || _profile_statement(name, kind_id, _added_rows(
+                                s, relation, columns, '{user_column,source_id}')) END,
             format('memoir.source_%s_written', s.source_id),
             'SELECT ' || _row_of(columns, s.mapping, '($1)')));
 END $$;

@@ -24,14 +24,26 @@ BEGIN
 END $$;
 
 -- The profile of a user with a first memory; true, so that it can be a condition. If another
--- transaction is making it, which may be one of the application's, this does not wait for its end.
+-- transaction is making it, which may be one of the application's, this does not wait for its end:
+-- that transaction has a lock for the user. Thousands of them would fill the server's table of
+-- locks, so after 1000 users a transaction locks one of 256 groups of users instead. The group's
+-- other new users then get their profile with their next memory, or from maintain().
 CREATE OR REPLACE FUNCTION _make_profile(user_id text) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    made CONSTANT int := coalesce(nullif(current_setting('memoir.new_profiles', true), ''), '0');
+    of_user CONSTANT bigint := hashtextextended('memoir profile ' || user_id, 0);
+    of_group CONSTANT bigint := hashtextextended('memoir profiles ' || (of_user & 255), 0);
 BEGIN
-    IF pg_try_advisory_xact_lock(hashtextextended('memoir profile ' || user_id, 0)) THEN
+    IF NOT EXISTS (SELECT FROM profile AS p WHERE p.user_id = _make_profile.user_id)
+       AND (CASE WHEN made < 1000 THEN pg_try_advisory_xact_lock_shared(of_group)
+                                       AND pg_try_advisory_xact_lock(of_user)
+                 ELSE pg_try_advisory_xact_lock(of_group) END)
+    THEN
         INSERT INTO profile (user_id) VALUES (_make_profile.user_id) ON CONFLICT DO NOTHING;
+        PERFORM set_config('memoir.new_profiles', (made + 1)::text, true);
     END IF;
     RETURN true;
 END $$;

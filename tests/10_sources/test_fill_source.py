@@ -58,6 +58,64 @@ def test_a_bad_row_does_not_keep_the_others(app):
     assert (fill(app, "tasks")[-1].waiting, memories(app)) == (1, {"a": "active", "c": "active"})
 
 
+@pytest.fixture
+def many(tx):
+    """A table of many users, with something to be wrong in it."""
+    tx.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, user_id text, content text, weight float8,"
+        " title text, status text, progress int)"
+    )
+    return tx
+
+
+def attach_many(conn, **more):
+    how = {"kind": "task", "importance": "weight", **more}
+    call(conn, "attach_source", name="t", relation="t", **how)
+
+
+def test_rows_of_many_users_are_stored_by_one_statement(many):
+    many.execute("INSERT INTO t SELECT n, 'u' || n % 40, 'n ' || n FROM generate_series(1, 99) n")
+    attach_many(many)
+    assert fill(many, "t")[0].written == 99
+    statements = "SELECT count(DISTINCT cmin::text), count(DISTINCT user_id) FROM memoir.memory"
+    assert many.execute(statements).fetchone() == (1, 40)
+    assert value(many, "SELECT count(*) FROM memoir.trace") == 99
+    assert value(many, "SELECT count(*) FROM memoir.profile") == 40
+
+
+def test_bad_rows_of_some_users_do_not_keep_those_of_others(many):
+    many.execute(
+        "INSERT INTO t SELECT n, CASE WHEN n <> 7 THEN 'u' || n % 5 END, 'n ' || n,"
+        " CASE WHEN n IN (20, 21, 90) THEN 9 END FROM generate_series(1, 99) AS n"
+    )
+    attach_many(many)
+    assert fill(many, "t")[0][:3] == (99, 95, 4)
+    failed = many.execute("SELECT source_key, code FROM memoir.source_error ORDER BY 2, 1")
+    assert failed.fetchall() == [("7", "ME006"), ("20", "ME008"), ("21", "ME008"), ("90", "ME008")]
+
+
+def test_what_nobody_wants_remembered_is_no_mistake_beside_one(many):
+    call(many, "set_settings", settings={"memory": False}, user_id="off")
+    many.execute(
+        "INSERT INTO t VALUES (1, 'ada', 'tea', 9), (2, NULL, ' ', 9), (3, 'off', 'milk', 9)"
+    )
+    attach_many(many)
+    assert fill(many, "t")[-1].waiting == 1
+
+
+def test_the_profile_of_every_user_is_made_anew(many):
+    many.execute(
+        "INSERT INTO t SELECT n, 'u' || n % 3, 'goal', 0.5, 'Goal ' || n, 'open', 0"
+        " FROM generate_series(1, 6) AS n"
+    )
+    attach_many(many, kind="okr", data=["title", "status", "progress"])
+    fill(many, "t")
+    snippets = many.execute("SELECT snippet FROM memoir.profile ORDER BY user_id").fetchall()
+    assert [[f"Goal {n}" in text for n in range(1, 7)] for (text,) in snippets] == [
+        [n % 3 == user for n in range(1, 7)] for user in range(3)
+    ]
+
+
 def test_a_row_without_a_key_does_not_keep_others_from_being_tried_again(tx):
     tx.execute("CREATE TABLE t (id int, content text, weight float8)")
     tx.execute("INSERT INTO t VALUES (1, 'tea', 7), (NULL, 'milk', 1), (NULL, 'rum', 1)")
@@ -353,6 +411,26 @@ def test_a_user_whose_first_row_is_not_committed_is_remembered_for_at_once(db, d
         remember(db, "drinks tea", user_id=USER)
         first.rollback()
     remember(db, "sleeps at nine", user_id=USER)
+    assert value(db, "SELECT count(*) FROM memoir.profile") == 1
+
+
+MANY_NEW = "SELECT count(memoir._make_profile('u' || n)) FROM generate_series(1, 2500) AS n"
+
+
+def test_many_new_users_leave_room_in_the_table_of_locks(tx):
+    assert value(tx, MANY_NEW) == value(tx, "SELECT count(*) FROM memoir.profile") == 2500
+    held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+    assert value(tx, held) < 2000
+
+
+@pytest.mark.parametrize("user", ["u1", "u2500", "someone else"])
+def test_many_new_users_of_an_open_transaction_keep_nobody_waiting(db, dsn, user):
+    with psycopg.connect(dsn) as first:
+        first.execute(MANY_NEW)
+        db.execute("SET statement_timeout = '5s'")
+        remember(db, "drinks tea", user_id=user)
+        first.rollback()
+    remember(db, "sleeps at nine", user_id=user)
     assert value(db, "SELECT count(*) FROM memoir.profile") == 1
 
 
