@@ -170,7 +170,8 @@ def test_a_number_in_chinese_is_that_in_digits(tx, text, same):
 
 
 @pytest.mark.parametrize(
-    "text", ["一点也不", "一天三顿", "三万二千", "五一去哪", "一五一十", "张三李四", "千万小心", "一百二"]
+    "text",
+    ["一点也不", "一天三顿", "三万二千", "五一去哪", "一五一十", "张三李四", "千万小心", "一百二"],
 )
 def test_a_numeral_of_a_phrase_stays_as_it_is(tx, text):
     assert not any(token.isdigit() for token in tokens(tx, text))
