@@ -54,7 +54,8 @@ FROM (VALUES
     ('{signup,register,registration,注册}'), ('{email,mail,邮件,邮箱}'),
     ('{wifi,无线网络}'), ('{cpu,processor,处理器}'), ('{gpu,显卡}'), ('{disk,磁盘,硬盘}'),
     ('{docker,容器,container}'), ('{microservice,微服务}'), ('{frontend,front end,前端}'),
-    ('{backend,back end,后端}'), ('{failover,故障转移}'), ('{rollback,回滚}')
+    ('{backend,back end,后端}'), ('{failover,故障转移}'), ('{rollback,回滚}'),
+    ('{first,1st}'), ('{second,2nd}'), ('{third,3rd}'), ('{fourth,4th}'), ('{fifth,5th}')
 ) AS same (words), unnest(words) WITH ORDINALITY AS a (word, place),
      unnest(words) WITH ORDINALITY AS b (word, place)
 WHERE a.place < b.place

@@ -144,14 +144,17 @@ BEGIN
     ELSE
         head := normalize(head, NFKC);
     END IF;
-    words := words || CASE WHEN octet_length(head) = length(head) THEN _tokens_ascii(head)
-                           WHEN _has_identifier(head)
-                           THEN _tokens_identifiers(head, _spaced_words(head))
-                           ELSE _stems(_spaced_words(head)) END;
     IF head ~ _cjk_run() THEN
-        words := words || _character_pairs(_simplified(head));
+        head := _simplified(head);
+        IF _has_numeral(head) THEN
+            head := _with_digits(head);
+        END IF;
+        words := words || _character_pairs(head);
     END IF;
-    RETURN words;
+    RETURN words || CASE WHEN octet_length(head) = length(head) THEN _tokens_ascii(head)
+                         WHEN _has_identifier(head)
+                         THEN _tokens_identifiers(head, _spaced_words(head))
+                         ELSE _stems(_spaced_words(head)) END;
 END $$;
 
 -- ASCII prose, of any number of lines, without identifiers and without signs that the parser of
@@ -187,8 +190,8 @@ COMMENT ON FUNCTION tokens(text) IS
     'Words of a text as recall compares them: English stems and numbers; identifiers, versions, '
     'paths and error codes whole (lower case) besides their parts; character bigrams of Chinese, '
     'Japanese and Korean, and nouns of one character. Full-width forms equal plain ones, letters '
-    'with accents those without. Array of text, each once; empty for a text without words. '
-    'Source: SPEC 2.5.';
+    'with accents those without, Chinese numerals digits. Array of text, each once; empty for a '
+    'text without words. Source: SPEC 2.5.';
 
 -- The words by which a word of table synonym is known: its pairs, without a character of its own.
 CREATE OR REPLACE FUNCTION _spelled(word text) RETURNS text[]

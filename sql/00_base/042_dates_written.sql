@@ -4,15 +4,6 @@
 -- date), then its few words are read one by one. English is matched with every word in brackets,
 -- '<in><May><2023>', which needs no look-behind either.
 
--- 五, 十, 二十三: 1 to 99; NULL for anything else.
-CREATE OR REPLACE FUNCTION _below_100(word text) RETURNS int
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE
-        WHEN length(word) = 1 OR word LIKE ANY ('{十_,_十,_十_}'::text[]) THEN nullif(
-            10 * CASE strpos(word, '十') WHEN 0 THEN 0 WHEN 1 THEN 1
-                                         ELSE nullif(strpos('一二三四五六七八九', left(word, 1)), 0) END
-            + strpos('一二三四五六七八九', right(word, 1)), 0) END;
-
 -- The number a word stands for: digits, 五, 二十三, 二〇二三, three, a, few, March; else NULL.
 CREATE OR REPLACE FUNCTION _number(word text) RETURNS int
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

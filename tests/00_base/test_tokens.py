@@ -151,6 +151,32 @@ def test_traditional_and_japanese_characters_are_those_of_simplified_chinese(tx,
     assert tokens(tx, text) == tokens(tx, same)
 
 
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("他二十五岁", "他25岁"),
+        ("三楼会议室", "3楼会议室"),
+        ("兩百零六號", "206号"),
+        ("一千零一十层", "1010层"),
+        ("十点，十二点半", "10点，12点半"),
+        ("二〇二三年十一月八日", "2023年11月8日"),
+        ("一九八四年", "1984年"),
+        ("百分之八十五", "百分之85"),
+        ("九千九百九十九", "9999"),
+    ],
+)
+def test_a_number_in_chinese_is_that_in_digits(tx, text, same):
+    assert tokens(tx, text) == tokens(tx, same)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["一点也不", "一天三顿", "三万二千", "五一去哪", "一五一十", "张三李四", "千万小心", "一百二"],
+)
+def test_a_numeral_of_a_phrase_stays_as_it_is(tx, text):
+    assert not any(token.isdigit() for token in tokens(tx, text))
+
+
 def test_a_simplified_character_is_that_of_no_other(tx):
     forms = value(tx, "SELECT memoir._simplified_forms()")
     assert len(forms) > 2800
