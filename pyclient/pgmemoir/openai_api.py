@@ -126,6 +126,7 @@ class Api:
         try:
             return asked.result(self._timeout)
         except TimeoutError:
+            self._leave(client)
             raise ApiFailure("no answer in time") from None
         except openai.OpenAIError as error:
             raise _failure(error) from None  # its cause may quote what was sent
@@ -133,6 +134,15 @@ class Api:
             raise ApiFailure(_SETTINGS["LocalProtocolError"], "server") from None
         except (ValueError, RecursionError):
             raise ApiFailure("the reply is not JSON") from None
+
+    def _leave(self, client: OpenAI) -> None:
+        """Connect anew, and end what still drips when other requests have had their time too."""
+        with self._lock:
+            if self._client is client:
+                self._client = None
+                closing = threading.Timer(self._timeout, client.close)
+                closing.daemon = True
+                closing.start()
 
     def _connect(self) -> OpenAI:
         import openai

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from email.utils import formatdate
 from typing import Any
@@ -26,6 +27,7 @@ from tests.openai_server import (
     status,
     truncated,
 )
+from tests.rows import until
 
 from pgmemoir.chat_models import BadAnswer, ModelUnavailable, OpenAIChat, default_chat_model
 from pgmemoir.openai_api import seconds_to_wait
@@ -117,6 +119,15 @@ def test_a_server_that_does_not_end_its_answer_is_unavailable(
     api.fail(fault)
     with pytest.raises(ModelUnavailable, match="no answer in time"):
         model(api, timeout=0.1).answer(ASKED, SCHEMA, "keywords")
+
+
+def test_an_answer_that_drips_on_is_left_alone_and_keeps_nothing_open(api: OpenAIServer) -> None:
+    before = threading.active_count()
+    api.fail(lambda reply: dripping(spoken(reply, content="for minutes " * 1000)))
+    asks = model(api, timeout=0.1)
+    with pytest.raises(ModelUnavailable):
+        asks.answer(ASKED, SCHEMA, "keywords")
+    until(lambda: threading.active_count() == before)
 
 
 @pytest.mark.parametrize(
