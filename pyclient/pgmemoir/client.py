@@ -160,7 +160,11 @@ class Memoir(Recalling):
                 client_encoding="utf8",
                 fallback_application_name="pgmemoir",
             )
-            _mind_a_pooler(conn, _execute(conn, SESSION))
+            try:
+                _mind_a_pooler(conn, _execute(conn, SESSION))
+            except BaseException:  # Ctrl-C too
+                conn.close()
+                raise
             self._conn = conn
             self._process = os.getpid()
         return self._conn
@@ -274,7 +278,11 @@ class AsyncMemoir(Recalling):
                 client_encoding="utf8",
                 fallback_application_name="pgmemoir",
             )
-            _mind_a_pooler(conn, await _execute_async(conn, SESSION))
+            try:
+                _mind_a_pooler(conn, await _execute_async(conn, SESSION))
+            except BaseException:  # a cancelled task too
+                await conn.close()
+                raise
             self._conn = conn
         return self._conn
 

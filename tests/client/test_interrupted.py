@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from pgmemoir import AsyncMemoir, Memoir
+from pgmemoir import AsyncMemoir, Memoir, client
 from pgmemoir.cursors import Pipelined
 
 _WAITS = """SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
@@ -75,6 +75,36 @@ async def cancelled(memory: AsyncMemoir, held: psycopg.Connection) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+def test_a_connection_interrupted_at_its_first_statement_is_closed(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[psycopg.Connection] = []
+
+    def press(conn: psycopg.Connection, _: object) -> None:
+        opened.append(conn)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(client, "_execute", press)
+    with pytest.raises(KeyboardInterrupt):
+        Memoir(dsn, embedder=None).stats()
+    assert [conn.closed for conn in opened] == [True]
+
+
+def test_a_connection_of_a_task_cancelled_at_its_first_statement_is_closed(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[psycopg.AsyncConnection] = []
+
+    async def cancel(conn: psycopg.AsyncConnection, _: object) -> None:
+        opened.append(conn)
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(client, "_execute_async", cancel)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(AsyncMemoir(dsn, embedder=None).stats())
+    assert [conn.closed for conn in opened] == [True]
 
 
 def test_after_ctrl_c_the_client_goes_on(dsn: str, held: psycopg.Connection) -> None:
