@@ -89,6 +89,17 @@ def test_what_waits_to_be_confirmed_is_confirmed_by_one_of_sixteen_who_say_it(db
     assert sorted(at_once(dsn, again, lambda _: ())) == ["NOOP"] * 15 + ["UPDATE"]
 
 
+def test_what_another_is_just_confirming_is_confirmed_once(db, dsn):
+    call(db, "set_settings", settings={"confirm": True})
+    id_ = remember(db, "drinks tea", source="model")
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        call(other, "confirm", memory_id=id_)
+        said = pool.submit(refused, db, "confirm", memory_id=id_)
+        until_blocked(other)
+        other.commit()
+        assert said.result().sqlstate == "ME014"
+
+
 def test_of_keywords_that_sixteen_set_at_once_those_of_one_stay(db, dsn):
     id_ = value(db, "SELECT memory_id FROM memoir.remember('drinks tea')")
     words = "SELECT memoir.set_keywords(%s, ARRAY[%s, %s])"

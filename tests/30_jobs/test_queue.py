@@ -179,6 +179,18 @@ def test_writers_of_one_key_do_not_wait_for_each_other_and_claim_makes_their_job
     assert value(db, statuses) == ["done", "running"]
 
 
+def test_a_double_that_another_worker_is_just_taking_stays_with_that_one(db, dsn):
+    add_kind(db)
+    first = enqueue(db, dedup_key="milk")
+    claim(db)
+    second = enqueue(db, dedup_key="milk")
+    db.execute("SET lock_timeout = '1s'")
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT FROM memoir.job WHERE job_id = %s FOR UPDATE", (second,))
+        assert [each.job_id for each in claim(db, 1, "w2", at=soon())] == [first]
+    assert job(db, second, "status") == "waiting"
+
+
 def test_two_workers_do_not_wait_for_each_other(db, dsn):
     add_kind(db)
     one, two, three = (enqueue(db) for _ in range(3))

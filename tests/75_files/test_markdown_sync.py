@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
 import psycopg
 import pytest
 from tests.markdown_folder import Folder
-from tests.rows import call, remember, value
+from tests.rows import call, remember, until_blocked, value
 
 
 @pytest.fixture
@@ -200,6 +203,19 @@ def test_changed_on_both_sides_nothing_is_overwritten(folder, tx):
     conflict = folder.changes[0]
     assert (conflict["file_text"], conflict["database_text"]) == ("tea is black", "tea is white")
     assert before.splitlines()[conflict["line"] - 1].startswith("- tea is black")
+
+
+def test_what_another_is_just_changing_is_not_overwritten(db, dsn):
+    remember(db, "tea is green")
+    folder = Folder(db)
+    folder.sync()
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        both_edit(replace(folder, conn=other))
+        synced = pool.submit(folder.sync)
+        until_blocked(other)
+        other.commit()
+        assert synced.result() == [("CONFLICT", None)]
+    assert contents(db) == ["tea is white"]
 
 
 def test_with_ours_the_file_wins(folder, tx):

@@ -102,6 +102,17 @@ def test_two_at_once_count_each_recall_once(db, dsn):
     assert counts(db) == {tea: 50}
 
 
+def test_a_recall_that_is_just_being_marked_is_counted_by_the_next(db, dsn):
+    tea = remember(db, "green tea")
+    marked, _ = recall(db, "tea").retrieval_id, recall(db, "tea")
+    with psycopg.connect(dsn) as other:
+        call(other, "mark_used", retrieval_id=marked, memory_ids=[tea])
+        maintain(db)
+        assert counts(db) == {tea: 1}
+    maintain(db)
+    assert counts(db) == {tea: 2}
+
+
 def test_what_a_killed_run_did_not_commit_is_counted_by_the_next(db, dsn):
     tea = remember(db, "green tea")
     recall(db, "tea")

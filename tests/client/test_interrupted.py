@@ -165,11 +165,13 @@ def test_a_connection_left_in_the_middle_of_a_statement_is_replaced(dsn: str) ->
 def test_a_forked_process_leaves_the_connection_to_its_parent(dsn: str) -> None:
     with Memoir(dsn, embedder=None) as memory:
         memory.remember("I use Vim.")
+        own = memory._connection()
         if not (child := os.fork()):
             with memory:
                 os._exit("Vim" not in memory.context("Vim"))
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert "Vim" in memory.context("Vim")
+        assert memory._connection() is own
 
 
 def test_who_closes_a_client_waits_for_the_call_that_is_under_way(
