@@ -61,6 +61,11 @@ BEGIN
              '{6,196},{7,197},{8,198},{9,199}}');
 END $$;
 
+CREATE OR REPLACE FUNCTION _month_names() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN 'january|february|march|april|may|june|july|august|september|october|november|december'
+        '|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec';
+
 -- Words for a part of a time, before it, as one word: "early" is partxearlyx, "the first week of"
 -- the partxfirstxweek.
 CREATE OR REPLACE FUNCTION _parts_marked(content text) RETURNS text
@@ -70,7 +75,8 @@ CREATE OR REPLACE FUNCTION _parts_marked(content text) RETURNS text
             (?: \s of \M (?: \s the \M )? | - | (?= \s ) )
       | (first|second|third|fourth|fifth|last | [1-5](?:st|nd|rd|th) ) \s
         (half|quarter|week|weekend | (?:mon|tues|wednes|thurs|fri|satur|sun)day ) \s
-        (?: of | in ) \M (?: \s the \M )?
+        (?: of \M (?: \s the \M )?
+          | in (?= \s (?: (?:19|20)[0-9]{2} | ' || _month_names() || ' ) \M ) )
       | (week|weekend) \s of \M
       | ([0-9]{1,2}(?:st|nd|rd|th)) \s of (?= \s (?: last|this ) \s month )
         )', 'partx\1\2\4\5x\3 ', 'g');

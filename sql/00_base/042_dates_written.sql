@@ -57,11 +57,6 @@ CREATE OR REPLACE FUNCTION _word_before(words text, found text) RETURNS text
                 WHEN strpos(words, '<until>' || found) + strpos(words, '<till>' || found) > 0
                 THEN 'until' END;
 
-CREATE OR REPLACE FUNCTION _month_names() RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN 'january|february|march|april|may|june|july|august|september|october|november|december'
-        '|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec';
-
 -- lead: the word before the date, in lower case (since, last, 从), '' for none; also for a word
 -- after it: 以来 is since, 之前 before. Two words for "since last summer", and "2 week before" with a
 -- number; 到 also for the hyphen of "May 8-10". season: also a feast, as in _feast; part: as in
@@ -134,7 +129,7 @@ BEGIN
             CONTINUE WHEN word IS NULL;
             IF length(word) = 4 AND word BETWEEN '1900' AND '2099' THEN
                 year := word::int;
-            ELSIF word LIKE '____s' AND word BETWEEN '1900s' AND '2099s' THEN
+            ELSIF word LIKE '____s' AND word BETWEEN '1910s' AND '2090s' THEN
                 year := left(word, 4)::int;
                 part := 'decade 0';
             ELSIF word < ':' THEN
