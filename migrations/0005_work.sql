@@ -26,7 +26,8 @@ CREATE TABLE job (
         CHECK (status IN ('waiting', 'running', 'done', 'dead')),
     priority int NOT NULL DEFAULT 0,
     attempts int NOT NULL DEFAULT 0,
-    run_at timestamptz NOT NULL DEFAULT now(),
+    run_at timestamptz NOT NULL DEFAULT now()
+        CONSTRAINT since_1970 CHECK (run_at >= '1970-01-01 00:00:00+00'),
     worker text,
     error text,
     created_at timestamptz NOT NULL DEFAULT now(),

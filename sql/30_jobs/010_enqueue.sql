@@ -40,9 +40,10 @@ BEGIN
     IF length(key) NOT BETWEEN 1 AND 500 THEN
         RAISE EXCEPTION 'dedup_key has % characters, not 1 to 500', length(key)
             USING ERRCODE = 'ME008', HINT = 'Pass the name of what the job is about, or NULL.';
-    ELSIF NOT isfinite(run_at) THEN
+    ELSIF run_at NOT BETWEEN '1970-01-01 00:00:00+00' AND now() + interval '100 years' THEN
         RAISE EXCEPTION 'a job cannot wait until %', run_at
-            USING ERRCODE = 'ME011', HINT = 'Pass a time, or NULL for now.';
+            USING ERRCODE = 'ME011',
+                  HINT = 'Pass a time between 1970 and a hundred years from now, or NULL for now.';
     END IF;
     PERFORM _check_json(given, of_kind.payload_schema, 'the payload');
     IF key IS NOT NULL THEN
@@ -69,6 +70,7 @@ COMMENT ON FUNCTION enqueue(text, jsonb, text, text, timestamptz, int) IS
     'Enqueues a job in the caller''s transaction and returns its job_id; where a job of the same '
     'user, kind and dedup_key (1 to 500 characters) is waiting, nothing happens and its job_id is '
     'returned. kind: a row of job_kind. payload: a JSON object that fits the payload_schema of the '
-    'kind. run_at: not before then, NULL: now. priority: higher first among the jobs of a user. '
+    'kind. run_at: not before then (1970 to a hundred years from now), NULL: now. priority: higher '
+    'first among the jobs of a user. '
     'Sends NOTIFY memoir_jobs with the kind (setting job_notify), as a hint: a worker has to poll. '
     'Errors: ME002 kind, ME006 user, ME008 dedup_key, ME011 run_at, ME015 payload.';

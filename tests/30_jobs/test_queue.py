@@ -228,6 +228,8 @@ def test_the_queue_is_counted_by_kind(queue):
         ("enqueue", {"kind": "errand", "dedup_key": ""}, "ME008"),
         ("enqueue", {"kind": "errand", "dedup_key": "x" * 501}, "ME008"),
         ("enqueue", {"kind": "errand", "run_at": "infinity"}, "ME011"),
+        ("enqueue", {"kind": "errand", "run_at": "0044-03-15 BC"}, "ME011"),
+        ("enqueue", {"kind": "errand", "run_at": "9999-01-01"}, "ME011"),
         ("enqueue", {"kind": "embed", "payload": {"memory_ids": "all"}}, "ME015"),
         ("claim", {"user_id": None, "n": 0, "worker": "w1"}, "ME008"),
         ("claim", {"user_id": None, "n": 1, "worker": " "}, "ME008"),
@@ -245,6 +247,15 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(queue, function, arg
     said = refused(queue, function, **arguments)
     assert (said.sqlstate, bool(said.message_hint)) == (code, True)
     assert row_counts(queue) == before
+
+
+@pytest.mark.parametrize("run_at", ["-infinity", "0044-03-15 BC"])
+def test_no_job_waits_since_a_time_that_drivers_cannot_read(queue, run_at):
+    row = (
+        "INSERT INTO memoir.job (user_id, kind, payload, run_at) VALUES ('ada', 'errand', '{}', %s)"
+    )
+    with pytest.raises(psycopg.errors.CheckViolation):
+        queue.execute(row, (run_at,))
 
 
 def test_a_job_of_another_user_cannot_be_finished(queue):
