@@ -96,7 +96,7 @@ WHERE m.kind = 'code' AND p.prosqlbody IS NULL
   AND encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex') <> ALL (%s)
   AND p.oid = to_regprocedure(substring(item FROM '^(?:function|procedure) (.+)$'))
   AND p.proname NOT IN ('_leading_rows', '_near_rows', '_own_words', '_redact_once',
-                        'maintain_all', 'read_source')
+                        '_source_add_many', 'maintain_all', 'read_source')
 ORDER BY 1
 """
 
