@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION _number(word text) RETURNS int
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE
         WHEN word = '' THEN NULL
-        WHEN translate(word, '0123456789', '') = '' THEN right(word, 9)::int
+        WHEN translate(word, '0123456789', '') = '' THEN left(word, 8)::int
         WHEN length(word) = 4 AND translate(word, '〇零一二三四五六七八九', '') = '' THEN
             translate(word, '〇零一二三四五六七八九', '00123456789')::int
         WHEN octet_length(word) > length(word) THEN _below_100(translate(word, '两几', '二四'))

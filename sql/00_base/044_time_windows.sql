@@ -120,7 +120,7 @@ CREATE OR REPLACE FUNCTION _beside(span tstzrange, lead text, at timestamptz) RE
         WHEN lead LIKE 'since%' THEN tstzrange(lower(span), greatest(at, lower(span)), '[]')
         WHEN lead LIKE 'after%' THEN tstzrange(upper(span), greatest(at, upper(span)), '[]')
         WHEN lead LIKE ANY ('{before%,until%,till%}'::text[]) THEN tstzrange(
-            make_timestamptz(1900, 1, 1, 0, 0, 0),
+            least(make_timestamptz(1900, 1, 1, 0, 0, 0), lower(span)),
             CASE WHEN lead LIKE 'before%' THEN lower(span) ELSE upper(span) END)
         WHEN lead LIKE '% before' THEN tstzrange(
             lower(span) - left(lead, -7)::interval, upper(span))
@@ -218,7 +218,8 @@ DECLARE
     span tstzrange;
     spans tstzmultirange := '{}';
 BEGIN
-    FOR written IN SELECT r.* FROM _times_from_now(question) AS r WHERE r.most < 1000 LOOP
+    FOR written IN SELECT r.* FROM _times_from_now(question) AS r
+                   WHERE r.most < CASE r.unit WHEN 'decade' THEN 100 ELSE 1000 END LOOP
         step := CASE written.unit WHEN 'quarter' THEN interval '3 months'
                                   WHEN 'weekend' THEN interval '1 week'
                                   ELSE ('1 ' || written.unit)::interval END;
