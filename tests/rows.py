@@ -275,6 +275,11 @@ def until(condition: Callable[[], Any]) -> None:
     pytest.fail("it never came")
 
 
+def is_blocked(conn: psycopg.Connection) -> bool:
+    """Whether somebody waits for a lock."""
+    return bool(value(conn, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+
+
 def until_blocked(conn: psycopg.Connection) -> None:
     """Wait until somebody waits for a lock."""
-    until(lambda: value(conn, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+    until(lambda: is_blocked(conn))

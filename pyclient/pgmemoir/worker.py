@@ -43,6 +43,8 @@ _PASSING = (psycopg.OperationalError, psycopg.InternalError)
 # The user is busy: the same result can be stored when the other's transaction has ended.
 _BUSY = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
 _BUSY_WAIT = 0.5
+# Requests whose results wait for such users; with more, nothing else is begun.
+_MOST_UNSAID = 32
 
 
 @dataclass(frozen=True)
@@ -221,7 +223,7 @@ class Worker:
     def _claim(self) -> None:
         """Start tasks while there is room and users have jobs."""
         self._hinted = False
-        if self._stop_at is not None:
+        if self._stop_at is not None or len(self._unsaid) >= _MOST_UNSAID:
             return
         unsaid = {task for task, _ in self._unsaid}
         for lane in self._lanes:

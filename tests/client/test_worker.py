@@ -40,6 +40,7 @@ from tests.openai_server import (
     wrong_dimension,
 )
 from tests.rows import (
+    is_blocked,
     notes,
     remember,
     set_to,
@@ -531,6 +532,23 @@ def test_an_open_transaction_of_one_user_keeps_no_other_user(
             application.commit()
             until(lambda: outcomes(log) == ["done"] * 6)
     assert len(api.chats) == 6
+
+
+def test_no_more_is_asked_than_can_be_kept_for_users_who_are_busy(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgmemoir.worker._MOST_UNSAID", 1)
+    monkeypatch.setattr("pgmemoir.worker._BUSY_WAIT", 0.01)
+    for user in ("ada", "bob"):
+        wants_keywords(db, user=user)
+    with psycopg.connect(dsn) as application:
+        application.execute("UPDATE memoir.profile SET updated_at = now()")
+        with working(dsn, api, concurrency=1, kinds=["keywords"]) as (_, log):
+            for blocked in (True, False, True, False):
+                until(lambda blocked=blocked: blocked == is_blocked(db))
+            assert len(api.chats) == 1
+            application.commit()
+            until(lambda: outcomes(log) == ["done"] * 2)
 
 
 @pytest.fixture
