@@ -113,8 +113,9 @@ def test_in_the_callers_pipeline_the_failure_is_told_and_not_what_came_of_it(log
 @pytest.mark.usefixtures("agent")
 def test_what_never_reaches_the_server_leaves_none_either(log_in):
     conn = log_in("agent", autocommit=False)
-    with pytest.raises(psycopg.ProgrammingError):
-        Memoir(conn, user="bob", embedder=None).start_session("s", temporary=object())
+    conn.execute("SET client_encoding TO 'LATIN1'")
+    with pytest.raises(UnicodeEncodeError):
+        Memoir(conn, user="bob", embedder=None).context("茶")
     assert value(conn, "SELECT current_setting('memoir.user_id')") == ""
 
 
