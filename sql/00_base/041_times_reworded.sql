@@ -38,8 +38,9 @@ BEGIN
         '{the other week,a few weeks ago},{fortnight,2 weeks},{this past weekend,last weekend},'
         '{this past spring,last spring},{this past summer,last summer},'
         '{this past fall,last fall},{this past winter,last winter},'
-        '{mid-autumn festival,feastxmoon},{dragon boat festival,feastxboat},'
-        '{before or after,either},{before and after,either},{after or before,either}}');
+        '{spring festival,feastxnewyear},{mid-autumn festival,feastxmoon},'
+        '{dragon boat festival,feastxboat},{before or after,either},{before and after,either},'
+        '{after or before,either}}');
     RETURN _reworded(
         regexp_replace(content, '(?x)
             (?<= \m (?: on|at|over|during|since|until|till|before|after|around|by|last|this |
