@@ -25,7 +25,7 @@ Schema = dict[str, Any]
 # A model that reasons over a long conversation takes minutes.
 TIMEOUT = 120.0
 
-_FENCE = re.compile(r"[^{]*```(.*)```", re.DOTALL)
+_FENCE = re.compile(r"[^{]*```\w*(.*)```", re.DOTALL)
 
 _SCHEMA_IN_WORDS = """Answer with one JSON object and nothing else. It must fit this JSON schema:
 {schema}"""

@@ -175,6 +175,11 @@ def test_a_fence_within_an_answer_is_part_of_it(api: OpenAIServer) -> None:
     assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["```sh```"]}
 
 
+def test_a_list_may_stand_in_a_fence_too(api: OpenAIServer) -> None:
+    api.fail(says('```json\n[{"name": "tea"}]\n```'))
+    assert model(api).answer(ASKED, None, "names") == [{"name": "tea"}]
+
+
 def test_a_line_may_be_broken_within_a_text(api: OpenAIServer) -> None:
     api.fail(says('{"keywords": ["green\ntea"]}'))
     assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["green\ntea"]}
