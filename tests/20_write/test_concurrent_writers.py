@@ -89,15 +89,26 @@ def test_what_waits_to_be_confirmed_is_confirmed_by_one_of_sixteen_who_say_it(db
     assert sorted(at_once(dsn, again, lambda _: ())) == ["NOOP"] * 15 + ["UPDATE"]
 
 
-def test_what_another_is_just_confirming_is_confirmed_once(db, dsn):
+@pytest.mark.parametrize(
+    ("function", "state", "code"),
+    [
+        ("confirm", "pending", "ME014"),
+        ("reject", "pending", "ME014"),
+        ("restore", "forgotten", "ME014"),
+        ("purge", "forgotten", "ME012"),
+    ],
+)
+def test_of_two_who_do_the_same_to_a_memory_one_is_refused(db, dsn, function, state, code):
     call(db, "set_settings", settings={"confirm": True})
-    id_ = remember(db, "drinks tea", source="model")
+    pending, forgotten = remember(db, "drinks tea", source="model"), remember(db, "sleeps at nine")
+    call(db, "forget", memory_id=forgotten)
+    id_ = {"pending": pending, "forgotten": forgotten}[state]
     with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
-        call(other, "confirm", memory_id=id_)
-        said = pool.submit(refused, db, "confirm", memory_id=id_)
+        call(other, function, memory_id=id_)
+        said = pool.submit(refused, db, function, memory_id=id_)
         until_blocked(other)
         other.commit()
-        assert said.result().sqlstate == "ME014"
+        assert said.result().sqlstate == code
 
 
 def test_of_keywords_that_sixteen_set_at_once_those_of_one_stay(db, dsn):
