@@ -15,7 +15,7 @@ from tests.rows import statuses
 
 from pgmemoir import Memoir, cli
 from pgmemoir.cli import purge as purge_module
-from pgmemoir.cli.hints import COMMANDS
+from pgmemoir.cli.hints import COMMANDS, in_commands
 
 pytestmark = pytest.mark.once
 
@@ -173,7 +173,13 @@ def test_several_ids_are_all_or_none(memoir: Call, db: psycopg.Connection) -> No
 def test_a_hint_names_the_command_that_helps(memoir: Call) -> None:
     memoir("forget", "1")
     done = memoir("edit", "1", "--content", "tea is black")
-    assert done.stderr.splitlines()[-1] == "hint: memoir restore 1 brings it back."
+    assert done.stderr.splitlines()[-1] == "hint: memoir --user 'ada' restore 1 brings it back."
+
+
+def test_a_hint_names_a_user_who_is_not_the_default() -> None:
+    switch = """SELECT memoir.set_settings('{"memory": true}', '%s') switches it on."""
+    assert in_commands(switch % "ada") == "memoir --user 'ada' settings memory=on switches it on."
+    assert in_commands(switch % "default") == "memoir settings memory=on switches it on."
 
 
 @pytest.mark.parametrize(

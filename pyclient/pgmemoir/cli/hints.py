@@ -6,7 +6,7 @@ import re
 
 # SQL in a hint, and the command or option that does the same.
 COMMANDS = {
-    r"(?:SELECT \* FROM )?memoir\.(\w+)\((\d+), user_id => '.+?'\)": r"memoir \1 \2",
+    r"(?:SELECT \* FROM )?memoir\.(\w+)\((\d+), user_id => ('.+?')\)": r"memoir --user \3 \1 \2",
     r"a memory_id that remember\(\) or recall\(\) returned, and the user": (
         "an id that memoir list shows, and with --user the one"
     ),
@@ -26,7 +26,9 @@ COMMANDS = {
     r"vectors => false": "--no-vectors",
     r"SELECT memoir\.event_add\('(\w+)', ('.+')\);": r"memoir event \1 \2",
     r"SELECT memoir\.set_settings\('{\"memory\": false}'\);": "memoir settings memory=off",
-    r"SELECT memoir\.set_settings\('{\"memory\": true}', '.+'\)": "memoir settings memory=on",
+    r"SELECT memoir\.set_settings\('{\"memory\": true}', ('.+')\)": (
+        r"memoir --user \1 settings memory=on"
+    ),
     r"SELECT advice FROM memoir\.health\(\) WHERE name = '\w+'": "memoir doctor",
     r"SELECT (?:\*|name) FROM memoir\.sources;?": "memoir source list",
     r"SELECT (?:\* FROM memoir\.models\(\)|name, dimensions FROM memoir\.embedding_model .+\.)": (
@@ -48,4 +50,4 @@ def in_commands(hint: str) -> str:
     """A hint as it helps on the command line."""
     for sql, command in COMMANDS.items():
         hint = re.sub(sql, command, hint)
-    return hint
+    return hint.replace(" --user 'default'", "")
