@@ -247,9 +247,10 @@ BEGIN
     WHERE (r.user_id, r.source_key) NOT IN (SELECT t.user_id, t.source_key FROM unnest(there) AS t);
 END $$;
 
--- Tries failed rows again. If a row is gone, its memory goes too. If a row now belongs to another
--- user, the memory of the former user goes.
-CREATE OR REPLACE FUNCTION _try_again(s source, most int, OUT read_rows int, OUT written int)
+-- Tries failed rows again, of all users or of one. If a row is gone, its memory goes too. If a row
+-- now belongs to another user, the memory of the former user goes. What somebody holds waits on.
+CREATE OR REPLACE FUNCTION _try_again(s source, only_user text, most int, OUT read_rows int,
+                                      OUT written int)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -257,13 +258,14 @@ AS $$
 DECLARE
     waiting source_error[];
     there source_row[];
-    w source_error;
-    of_key source_row[];
-    gone boolean;
+    lacking jsonb[];
+    tried int;
+    of_tried source_row[];
 BEGIN
     waiting := ARRAY(
         SELECT e FROM source_error AS e
         WHERE e.source = s.name AND e.place IS NOT NULL
+          AND (only_user IS NULL OR e.user_id = only_user)
           AND e.attempts < (SELECT _config('source_attempts'))
         ORDER BY e.user_id, e.error_id LIMIT most FOR UPDATE SKIP LOCKED);
     read_rows := cardinality(waiting);
@@ -271,26 +273,40 @@ BEGIN
     IF read_rows = 0 THEN
         RETURN;
     END IF;
-    there := _rows_at(s, ARRAY(SELECT u.place FROM unnest(waiting) AS u), true);
-    FOREACH w IN ARRAY waiting LOOP
-        DELETE FROM source_error AS e WHERE e.user_id = w.user_id AND e.error_id = w.error_id;
-        of_key := ARRAY(SELECT t FROM unnest(there) AS t WHERE t.source_key = w.source_key);
-        IF of_key <> '{}' THEN
-            written := written + _take_rows(s, of_key, w.attempts + 1);
-            gone := NOT EXISTS (SELECT FROM unnest(of_key) AS t WHERE t.user_id = w.user_id);
-        ELSE
-            gone := _rows_at(s, ARRAY[w.place], false) = '{}';
-            IF NOT gone THEN
-                INSERT INTO source_error SELECT w.*;
-            END IF;
-        END IF;
-        IF gone AND w.user_id <> '' THEN
-            written := written + _source_row_gone(
-                s.name, w.user_id, w.source_key, s.on_delete = 'purge'
-                OR EXISTS (SELECT FROM unnest(of_key) AS t WHERE t.user_id <> w.user_id),
-                s.kind = 'event')::int;
-        END IF;
+    there := _rows_at(s, ARRAY(SELECT w.place FROM unnest(waiting) AS w), true);
+    lacking := ARRAY(
+        SELECT w.place FROM unnest(waiting) AS w
+        WHERE w.source_key NOT IN (SELECT left(t.source_key, 1000) FROM unnest(there) AS t));
+    IF lacking <> '{}' THEN
+        waiting := ARRAY(
+            SELECT w FROM unnest(waiting) AS w
+            WHERE w.place NOT IN (SELECT unnest(lacking))
+               OR w.source_key NOT IN (SELECT left(h.source_key, 1000)
+                                       FROM unnest(_rows_at(s, lacking, false)) AS h));
+    END IF;
+    DELETE FROM source_error AS e USING unnest(waiting) AS w
+    WHERE e.user_id = w.user_id AND e.error_id = w.error_id;
+    FOR tried, of_tried IN
+        SELECT w.attempts, array_agg(DISTINCT t)
+        FROM unnest(waiting) AS w
+        JOIN unnest(there) AS t ON left(t.source_key, 1000) = w.source_key
+        GROUP BY w.attempts
+    LOOP
+        written := written + _take_rows(s, of_tried, tried + 1);
     END LOOP;
+    written := written + (
+        SELECT count(*) FILTER (WHERE g.gone)
+        FROM (SELECT _source_row_gone(
+                         s.name, w.user_id, w.source_key,
+                         s.on_delete = 'purge'
+                         OR w.source_key IN (SELECT left(t.source_key, 1000) FROM unnest(there) AS t
+                                             WHERE t.user_id IS NOT NULL),
+                         s.kind = 'event') AS gone
+              FROM unnest(waiting) AS w
+              WHERE w.user_id <> ''
+                AND (w.user_id, w.source_key)
+                    NOT IN (SELECT t.user_id, left(t.source_key, 1000) FROM unnest(there) AS t
+                            WHERE t.user_id IS NOT NULL)) AS g);
 END $$;
 
 -- Keywords of rows that a trigger or fill took over without them: for this many memories of a user.

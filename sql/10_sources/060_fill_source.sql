@@ -29,7 +29,7 @@ BEGIN
     ELSIF s.checking IS NOT NULL THEN
         SELECT 0, g.* INTO read_rows, written, complete FROM _check_gone(s, batch) AS g;
     ELSE
-        SELECT a.*, true INTO read_rows, written, complete FROM _try_again(s, batch) AS a;
+        SELECT a.*, true INTO read_rows, written, complete FROM _try_again(s, NULL, batch) AS a;
     END IF;
     waiting := (SELECT count(*) FROM source_error AS e WHERE e.source = s.name);
 END $$;

@@ -3,7 +3,8 @@
 -- into the application's table. It reads nothing from the start: what somebody purged stays away.
 
 -- The sources with something to do, one after the other by source_id; one batch per call if the
--- caller commits in between. A source that fails does not stop the others.
+-- caller commits in between. A source that fails does not stop the others. For one user: his failed
+-- rows, and the sources that are his alone.
 CREATE OR REPLACE FUNCTION _tend_sources(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -19,15 +20,17 @@ BEGIN
         SELECT o.* INTO s FROM source AS o
         WHERE o.source_id > next
           AND (NOT o.follows AND o.mapping ? 'changed_at' AND o.last_read IS NOT NULL
+                   AND (user_id IS NULL OR o.mapping ->> 'user_id' = user_id)
                OR EXISTS (SELECT FROM source_error AS e
                           WHERE e.source = o.name AND e.place IS NOT NULL
+                            AND (user_id IS NULL OR e.user_id = user_id)
                             AND e.attempts < (SELECT _config('source_attempts'))))
         ORDER BY o.source_id LIMIT 1;
         EXIT WHEN NOT FOUND;
         next := s.source_id;
         action := 'source read';
         BEGIN
-            SELECT t.* INTO told FROM _tend_source(s, run) AS t;
+            SELECT t.* INTO told FROM _tend_source(s, user_id, run) AS t;
             next := CASE WHEN told.complete THEN s.source_id ELSE s.source_id - 1 END;
             memories := told.written;
             details := jsonb_build_object('source', s.name, 'rows', told.read_rows);
@@ -42,7 +45,8 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION _tend_source(
-    s source, run upkeep_run, OUT read_rows int, OUT written int, OUT complete boolean)
+    s source, user_id text, run upkeep_run,
+    OUT read_rows int, OUT written int, OUT complete boolean)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -50,14 +54,17 @@ AS $$
 BEGIN
     complete := true;
     IF run.dry_run THEN
-        read_rows := (SELECT count(*) FROM source_error AS e WHERE e.source = s.name);
+        read_rows := (SELECT count(*) FROM source_error AS e
+                      WHERE e.source = s.name AND (user_id IS NULL OR e.user_id = user_id));
         written := 0;
-    ELSIF NOT s.follows AND s.mapping ? 'changed_at' THEN
+    ELSIF NOT s.follows AND s.mapping ? 'changed_at'
+          AND (user_id IS NULL OR s.mapping ->> 'user_id' = user_id)
+    THEN
         SELECT p.read_rows, p.written, p.complete INTO read_rows, written, complete
         FROM pull_source(s.name, run.most) AS p;
     ELSE
         SELECT a.* INTO read_rows, written
-        FROM _try_again(s, coalesce(run.most, _config('source_batch')::int)) AS a;
+        FROM _try_again(s, user_id, coalesce(run.most, _config('source_batch')::int)) AS a;
     END IF;
 END $$;
 

@@ -18,8 +18,7 @@ BEGIN
         -- Recalls wait until it commits, so not in a transaction of the caller.
         RETURN QUERY SELECT NULL, '_tend_partitions'
                      WHERE only_user IS NULL AND run.most IS NOT NULL;
-        RETURN QUERY SELECT NULL, '_tend_sources'
-                     WHERE only_user IS NULL AND EXISTS (SELECT FROM source);
+        RETURN QUERY SELECT only_user, '_tend_sources' WHERE EXISTS (SELECT FROM source);
         RETURN QUERY
         SELECT d.owner, d.step
         FROM (
@@ -194,17 +193,18 @@ COMMENT ON FUNCTION maintain(text, bigint, boolean, timestamptz) IS
     'days, into events), archive queued (events older than 30 days), old rows deleted (events '
     'older than 60 days that are archived or of the log, tool calls, what models said of queries, '
     'jobs done), source read or source failed (attached tables and queries: rows that failed, '
-    'changes of what is pulled), keywords found (of rows that came from them), words counted, '
-    'index built, index dropped, unusable index dropped, left-over index dropped, or what is left '
-    'to the command memoir maintain, jobs enqueued (see enqueue_nightly()), contradiction (see '
-    'contradictions()), left to the next run (somebody kept the user locked), failed (a step '
-    'that cannot be done with the rows of a user, or that a trigger refuses; details say which '
-    'and why), and last report: of the memories how many are active, steady, fading, forgettable '
-    'or kept by relevance, how many have which status, how many active ones have no vector, and '
-    'the share with keywords. The numbers are rows of table setting. build_up_to: it builds '
-    'indexes of up to so many memories itself, and writers wait meanwhile; default setting '
-    'ann_inline, and for one user no limit; 0 leaves indexes alone. dry_run: nothing is changed, '
-    'the rows tell what would be. at: the clock, 1970 to a day from now (NULL: now), in a dry run '
+    'changes of what is pulled; of one user, what is theirs alone), keywords found (of rows that '
+    'came from them), words counted, index built, index dropped, unusable index dropped, '
+    'left-over index dropped, or what is left to the command memoir maintain, jobs enqueued (see '
+    'enqueue_nightly()), contradiction (see contradictions()), left to the next run (somebody '
+    'kept the user locked), failed (a step that cannot be done with the rows of a user, '
+    'or that a trigger refuses; details say which and why), and last report: of the memories how '
+    'many are active, steady, fading, forgettable or kept by relevance, how many have which '
+    'status, how many active ones have no vector, and the share with keywords. The '
+    'numbers are rows of table setting. build_up_to: it builds indexes of up to so '
+    'many memories itself, and writers wait meanwhile; default setting ann_inline, and for one '
+    'user no limit; 0 leaves indexes alone. dry_run: nothing is changed, the rows tell what '
+    'would be. at: the clock, 1970 to a day from now (NULL: now), in a dry run '
     'to a hundred years from now. Safe to run twice at once and to be stopped at any point. '
     'Indexes and partitions need the owner of the tables. Errors: ME006 user, ME011 at. '
     'Source: D4 6, D3 4.6.';

@@ -442,3 +442,36 @@ def test_a_view_is_pulled_whose_schema_has_a_name_that_wants_quotes(tx):
     call(tx, "attach_source", name="notes", kind="fact", relation='"My App"."Notes"', user_id="bob")
     assert call(tx, "pull_source", name="notes")[0].written == 1
     assert value(tx, "SELECT relation FROM memoir.sources") == '"My App"."Notes"'
+
+
+def test_maintain_of_a_user_tries_the_rows_of_that_user_again(many):
+    attach_many(many)
+    many.execute("INSERT INTO t VALUES (1, 'ada', 'tea', 9), (2, 'bob', 'milk', 9)")
+    many.execute("SET LOCAL session_replication_role = replica; UPDATE t SET weight = 1")
+    read = [row.details for row in call(many, "maintain", only_user="ada") if row.details]
+    assert {"rows": 1, "source": "t"} in read
+    assert many.execute("SELECT user_id FROM memoir.memory").fetchall() == [("ada",)]
+    assert many.execute("SELECT user_id FROM memoir.source_error").fetchall() == [("bob",)]
+
+
+def test_maintain_of_a_user_pulls_what_is_that_users_alone(tickets):
+    pull(tickets)
+    fill(tickets, "tickets")
+    tickets.execute("UPDATE ticket SET title = 'rum', changed_at = now() WHERE id = 1")
+    call(tickets, "maintain", only_user="eve")
+    assert "rum" not in memories(tickets, "tickets")
+    call(tickets, "maintain", only_user=USER)
+    assert "rum" in memories(tickets, "tickets")
+
+
+def test_failed_rows_are_tried_again_by_one_statement(many):
+    attach_many(many)
+    fill(many, "t")
+    many.execute(
+        "INSERT INTO t SELECT n, 'u' || n, 'n ' || n, 9 FROM generate_series(1, 9) AS n;"
+        "SET LOCAL session_replication_role = replica;"
+        "UPDATE t SET weight = 0.5; DELETE FROM t WHERE id = 5"
+    )
+    assert len(waiting(many, "t")) == 9
+    assert call(many, "fill_source", name="t")[0][:3] == (9, 8, 0)
+    assert value(many, "SELECT count(DISTINCT cmin::text) FROM memoir.memory") == 1
