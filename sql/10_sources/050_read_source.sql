@@ -248,7 +248,7 @@ BEGIN
 END $$;
 
 -- Tries failed rows again, of all users or of one. If a row is gone, its memory goes too. If a row
--- now belongs to another user, the memory of the former user goes. One that somebody holds waits on.
+-- now belongs to another user, the memory of the former user goes. What somebody holds waits on.
 CREATE OR REPLACE FUNCTION _try_again(s source, only_user text, most int, OUT read_rows int,
                                       OUT written int)
     LANGUAGE plpgsql

@@ -45,7 +45,8 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION _tend_source(
-    s source, user_id text, run upkeep_run, OUT read_rows int, OUT written int, OUT complete boolean)
+    s source, user_id text, run upkeep_run,
+    OUT read_rows int, OUT written int, OUT complete boolean)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
