@@ -47,6 +47,12 @@ CREATE TABLE {name} (
 )"""
 _ATTACH = b"""SELECT memoir.attach_source(%s, 'task', %s::regclass, '{title,description}',
     user_id => 'cecelia')"""
+_ATTACH_SHARED = b"""SELECT memoir.attach_source('bench_filled', 'task', 'bench_filled'::regclass,
+    '{title,description}', user_column => 'owner')"""
+_SHARE = """UPDATE bench_filled SET owner = 'user ' || (hashint8(id) & 2147483647) %% %s::int"""
+_KEYWORDS = b"""SELECT sum((w.k).looked_at)::int
+FROM (SELECT memoir._source_keywords(u, 0, 1000) AS k
+      FROM memoir._source_users('bench_filled') AS u LIMIT 100) AS w"""
 _INSERT = "INSERT INTO {name} (title, description) VALUES (%s, %s)"
 _BEAT = "UPDATE {name} SET beats = beats + 1 WHERE id = %s"
 _EDIT = "UPDATE {name} SET title = %s WHERE id = %s"
@@ -113,26 +119,30 @@ def trigger(conn: psycopg.Connection[Any], clock: ServerTime, rows: int) -> Figu
     return found
 
 
-def fill(conn: psycopg.Connection[Any], clock: ServerTime, rows: int) -> dict[str, Any]:
+def fill(conn: psycopg.Connection[Any], clock: ServerTime, rows: int, users: int) -> dict[str, Any]:
     """Attach and fill of a table, and the keywords of its memories, which may come later."""
     _table(conn, "bench_filled")
     conn.execute(_FILL.replace("{name}", "bench_filled").encode(), (rows,))
+    conn.execute("ALTER TABLE bench_filled ADD owner text")
+    conn.execute(_SHARE.encode(), (users,))
     before, start = clock.milliseconds(), time.perf_counter()
-    _attach(conn, "bench_filled")
+    conn.execute(_ATTACH_SHARED)
     complete = False
     while not complete:
         row = conn.execute("SELECT complete FROM memoir.fill_source('bench_filled')").fetchone()
         complete = row is not None and row[0]
     seconds, cpu = time.perf_counter() - start, clock.milliseconds() - before
     before = clock.milliseconds()
-    conn.execute("SELECT memoir._source_keywords('cecelia', 0, 1000)")
+    row = conn.execute(_KEYWORDS).fetchone()
+    assert row is not None
     words = clock.milliseconds() - before
     conn.execute("SELECT memoir.detach_source('bench_filled', 'purge')")
     return {
         "fill_rows": rows,
+        "fill_users": users,
         "fill_rows_per_second": rows / seconds,
         "fill_cpu_ms_per_row": cpu / rows,
-        "keywords_cpu_ms_per_row": words / 1000,
+        "keywords_cpu_ms_per_row": words / row[0],
     }
 
 
@@ -198,7 +208,8 @@ def report(result: Mapping[str, Any]) -> str:
         rate = result["fill_rows_per_second"]
         lines += [
             "",
-            f"attached and filled {result['fill_rows']:,} rows: {rate:,.0f} a second"
+            f"attached and filled {result['fill_rows']:,} rows of {result['fill_users']:,} users:"
+            f" {rate:,.0f} a second"
             f" ({result['fill_cpu_ms_per_row']:.3f} ms of CPU a row)",
             verdict("rows a second", rate, BAR_ROWS, at_least=True),
             f"keywords, afterwards: {result['keywords_cpu_ms_per_row']:.3f} ms of CPU a row",
@@ -223,6 +234,7 @@ def report(result: Mapping[str, Any]) -> str:
     show_default=True,
     help="Rows to fill.",
 )
+@count("--users", 1, "Users whose rows those are, in no order.")
 @click.option(
     "--large",
     type=click.IntRange(0),
@@ -230,7 +242,7 @@ def report(result: Mapping[str, Any]) -> str:
     show_default=True,
     help="Rows of the large table.",
 )
-def main(where: Where, rows: int, fill_rows: int, large: int) -> Figures:
+def main(where: Where, rows: int, fill_rows: int, users: int, large: int) -> Figures:
     """Time writes of an attached table against those of a bare one, and its first reading.
 
     Takes 2 minutes.
@@ -239,7 +251,7 @@ def main(where: Where, rows: int, fill_rows: int, large: int) -> Figures:
         clock = ServerTime(conn, place)
         result = {"server_version": place.server, **trigger(conn, clock, rows)}
         if fill_rows:
-            result |= fill(conn, clock, fill_rows)
+            result |= fill(conn, clock, fill_rows, users)
         if large:
             result |= locks(place, conn, large)
     return result
