@@ -7,6 +7,9 @@ AS $$
 DECLARE
     relation CONSTANT regclass := CASE WHEN s.follows THEN _followed_table(s.source_id)
                                        WHEN s.query IS NULL THEN to_regclass(s.relation) END;
+    triggers CONSTANT "char"[] := ARRAY(
+        SELECT t.tgenabled FROM pg_trigger AS t
+        WHERE t.tgrelid = relation AND t.tgname ~ format('^memoir_source_%s(_|$)', s.source_id));
     missing text;
 BEGIN
     IF relation IS NULL AND s.query IS NULL THEN
@@ -21,9 +24,12 @@ BEGIN
     RETURN CASE
         WHEN s.follows AND _unfit(relation) IS NOT NULL THEN 'broken: ' || _unfit(relation)
         WHEN missing IS NOT NULL THEN format('broken: %s has no column %s', relation, missing)
-        WHEN EXISTS (SELECT FROM pg_trigger AS t
-                     WHERE t.tgrelid = relation AND t.tgname = 'memoir_source_' || s.source_id
-                       AND t.tgenabled = 'D') THEN 'broken: its trigger is disabled'
+        WHEN 'D' = ANY (triggers) THEN 'broken: its trigger is disabled'
+        -- A partitioned table has one for its rows, one for TRUNCATE; others one more for INSERT.
+        WHEN s.follows AND cardinality(triggers)
+                           < (SELECT CASE c.relkind WHEN 'p' THEN 2 ELSE 3 END FROM pg_class AS c
+                              WHERE c.oid = relation)
+            THEN 'broken: one of its triggers is gone'
         WHEN NOT s.complete OR s.checking IS NOT NULL
             THEN CASE WHEN s.follows THEN 'filling' ELSE 'pulling' END
         WHEN s.follows THEN 'following'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from tests.application import CALLS, attach, fill, known, memories, state, waiting
+from tests.application import CALLS, USER, attach, fill, known, memories, state, waiting
 from tests.rows import call, refused, row_counts, value
 
 
@@ -271,3 +271,19 @@ def test_nobody_else_may_call_the_functions_of_a_source(app):
     for function in (f"_source_{number}_write()", f"_source_{number}_read(jsonb)"):
         asked = ("SELECT has_function_privilege('eve', %s, 'EXECUTE')", "memoir." + function)
         assert not value(app, *asked)
+
+
+@pytest.mark.parametrize("name", ["", "_added", "_emptied"])
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [("DROP TRIGGER {} ON t", "gone"), ("ALTER TABLE t DISABLE TRIGGER {}", "disabled")],
+)
+def test_a_trigger_that_does_not_follow_is_told(tx, name, how, said):
+    tx.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    call(tx, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    fill(tx, "t")
+    assert state(tx, "t") == "following"
+    number = value(tx, "SELECT source_id FROM memoir.source")
+    tx.execute(how.format(f"memoir_source_{number}{name}"))
+    assert state(tx, "t").startswith("broken: ")
+    assert said in state(tx, "t")
