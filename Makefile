@@ -57,8 +57,8 @@ clean:
 	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# An old pip compares every file of every version there is, a new one takes half as long. A module is
-# compiled when it is imported: most of them never are.
+# An old pip compares every file of every version there is: a new one takes half as long.
+# A module is compiled when it is imported, and most of them never are.
 $(READY): pyproject.toml constraints.txt
 	@rm -rf .venv
 	@if command -v uv >/dev/null; then \
