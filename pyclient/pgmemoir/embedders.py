@@ -159,18 +159,19 @@ class OpenAIEmbedder:
         return self._divided(texts[:half]) + self._divided(texts[half:])
 
     def _request(self, texts: list[str]) -> list[list[float]]:
+        encoding = self._encoding  # another thread may change it meanwhile
         try:
             # Read below: openai builds an object for each number of a server without base64.
             answer = self._api.ask(
                 lambda client: client.embeddings.with_raw_response.create(
                     model=self.model,
                     input=texts,
-                    encoding_format=self._encoding,
+                    encoding_format=encoding,
                     extra_body={"dimensions": self._asked} if self._asked else None,
                 )
             )
             data = json.loads(answer.content)["data"]
-            if not data and self._encoding == "base64":  # OpenRouter, of a model without it
+            if not data and encoding == "base64":  # OpenRouter, of a model without it
                 self._encoding = "float"
                 return self._request(texts)
             vectors = self._ordered(data, len(texts))

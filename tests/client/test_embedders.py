@@ -130,6 +130,18 @@ def test_a_server_that_has_nothing_in_base64_is_asked_for_numbers(api: Api) -> N
     assert formats == ["base64", "float", "float"]
 
 
+def test_two_threads_may_find_that_at_once(api: Api) -> None:
+    embedder = api.embedder()
+
+    def late(reply: Reply) -> Reply:
+        embedder.embed(["another"])
+        return Reply({**reply.body, "data": []})
+
+    api.fail(late)
+    api.fail(lambda reply: Reply({**reply.body, "data": []}))
+    assert embedder.embed(["four"]) == [[4, 1, 0]]
+
+
 def test_openai_learns_the_dimensions_of_an_unknown_model(api: Api) -> None:
     embedder = api.embedder()
     assert embedder.dimensions == 0
