@@ -33,11 +33,12 @@ BEGIN
 END $$;
 
 -- The memories of a batch, read and checked; dimensions are those of the model or of the first
--- vector.
+-- vector. A time such as 03/04/2026, which the session's DateStyle would read as March or as April,
+-- is refused.
 CREATE OR REPLACE FUNCTION _read_batch(
     user_id text, memories jsonb, embeddings halfvec[], dimensions int) RETURNS new_memory[]
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET DateStyle = 'ISO, YMD'
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -217,8 +217,10 @@ def test_bad_input_is_refused_with_its_place_and_nothing_is_stored(tx, sqlstate,
     assert row_counts(tx) == before
 
 
-def test_a_time_that_is_none_brings_no_advice_about_settings_of_the_session(tx):
-    batch = Jsonb([{"content": "tea", "created_at": "2025-13-01"}])
+@pytest.mark.parametrize("time", ["2025-13-01", "03/04/2025", "03.04.2025"])
+def test_a_time_that_is_none_or_two_brings_no_advice_about_settings_of_the_session(tx, time):
+    tx.execute("SET LOCAL DateStyle = 'ISO, DMY'")
+    batch = Jsonb([{"content": "tea", "created_at": time}])
     said = refused(tx, "remember_many", memories=batch)
     assert said.message_hint == "Nothing of this batch is stored. Correct this memory."
 
