@@ -161,7 +161,8 @@ def _beside(target: Path, like: Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         if like.exists():
             before = like.stat()
-            with suppress(PermissionError):  # only root may give a file away
+            # Only root may give a file away, and in a container not to everybody.
+            with suppress(OSError):
                 os.chown(name, before.st_uid, before.st_gid)
             shutil.copymode(like, name)
         else:

@@ -62,6 +62,19 @@ def test_a_file_that_root_replaces_still_belongs_to_its_owner(
     assert given == 2 * [(path.stat().st_uid, path.stat().st_gid)]
 
 
+def test_a_file_whose_owner_a_container_does_not_know_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(22, "Invalid argument")
+
+    path = tmp_path / "memory.md"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(files.os, "chown", refused)
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
 def test_what_a_killed_writer_left_beside_a_file_goes_with_the_next(tmp_path: Path) -> None:
     left, being_written = (tmp_path / f".memory.md.{name}.memoir-new" for name in ("one", "two"))
     mine = tmp_path / ".memory.md.backup12"
