@@ -67,8 +67,9 @@ def make_tables(conn: psycopg.Connection) -> None:
 
 
 def attach(conn: psycopg.Connection, table: str, **more: Any) -> str:
-    """Attach one of the five under its own name; its state."""
-    arguments = {"relation": table, "user_id": USER, **CALLS[table], **more}
+    """Attach one of the five under its own name, or another table as facts; its state."""
+    fitting = CALLS.get(table, {"kind": "fact"})
+    arguments = {"relation": table, "user_id": USER, **fitting, **more}
     if arguments["user_id"] is None:
         del arguments["user_id"]
     return call(conn, "attach_source", name=table, **arguments)[0].attach_source

@@ -19,10 +19,11 @@ BEGIN
             USING ERRCODE = 'ME014',
                   DETAIL = format('Only a memory that is %s can be.',
                                   array_to_string(allowed, ' or ')),
-                  HINT = format(CASE found_memory.status
-                      WHEN 'forgotten' THEN 'memoir.restore(%s, user_id => %L) brings it back.'
-                      WHEN 'archived' THEN 'memoir.restore(%s, user_id => %L) brings it back.'
-                      WHEN 'pending' THEN 'memoir.confirm(%s, user_id => %L) accepts it.'
+                  HINT = format(CASE
+                      WHEN found_memory.status IN ('forgotten', 'archived')
+                      THEN 'memoir.restore(%s, user_id => %L) brings it back.'
+                      WHEN found_memory.status = 'pending'
+                      THEN 'memoir.confirm(%s, user_id => %L) accepts it.'
                       ELSE 'SELECT * FROM memoir.history(%s, user_id => %L) shows why.'
                       END, memory_id, user_id);
     END IF;

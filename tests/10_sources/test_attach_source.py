@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from tests.application import CALLS, USER, attach, fill, known, memories, state, waiting
+from tests.application import CALLS, attach, fill, known, memories, state, waiting
 from tests.rows import call, refused, row_counts, value
 
 
@@ -150,7 +150,7 @@ def test_names_of_any_spelling_in_any_schema(app):
 )
 def test_a_key_of_any_type_is_the_same_whatever_the_session_sets(app, type_, key):
     app.execute(f"CREATE TABLE t (id {type_} PRIMARY KEY, content text)")
-    call(app, "attach_source", name="t", kind="fact", relation="t", user_id="cecelia")
+    attach(app, "t")
     app.execute("INSERT INTO t VALUES (%s, 'one')", (key,))
     app.execute(
         "SET LOCAL TimeZone = 'Asia/Tokyo'; SET LOCAL DateStyle = 'German';"
@@ -165,15 +165,7 @@ def test_a_time_is_the_same_whatever_the_session_sets(app):
     app.execute(
         "CREATE TABLE t (id int PRIMARY KEY, content text, created_at timestamptz, due timestamp)"
     )
-    call(
-        app,
-        "attach_source",
-        name="t",
-        kind="fact",
-        relation="t",
-        valid_until="due",
-        user_id="cecelia",
-    )
+    attach(app, "t", valid_until="due")
     app.execute("SET LOCAL TimeZone = 'Asia/Kolkata'; SET LOCAL DateStyle = 'SQL, DMY'")
     app.execute("INSERT INTO t VALUES (1, 'tea', '2025-03-02 10:00:00.5+00', '2125-04-03 10:00')")
     found = app.execute(
@@ -185,15 +177,7 @@ def test_a_time_is_the_same_whatever_the_session_sets(app):
 
 def test_columns_of_a_fixed_length_are_whole_in_the_data(app):
     app.execute("CREATE TABLE t (id int PRIMARY KEY, content text, state char(9), flags bit(3))")
-    call(
-        app,
-        "attach_source",
-        name="t",
-        kind="fact",
-        relation="t",
-        data=["state", "flags"],
-        user_id="cecelia",
-    )
+    attach(app, "t", data=["state", "flags"])
     app.execute("INSERT INTO t VALUES (1, 'tea', 'pending', '101')")
     data = value(app, "SELECT data FROM memoir.memory")
     assert data == {"state": "pending", "flags": "101"}
@@ -205,7 +189,7 @@ def test_a_key_of_several_columns(app):
         "CREATE TABLE t (a int, b colour, content text, PRIMARY KEY (b, a));"
         "INSERT INTO t VALUES (1, 'red', 'one'), (1, 'green', 'two'), (2, 'red', 'three')"
     )
-    call(app, "attach_source", name="t", kind="fact", relation="t", user_id="cecelia")
+    attach(app, "t")
     assert [batch.read_rows for batch in fill(app, "t", most=2)] == [2, 1]
     app.execute("DELETE FROM t WHERE a = 1 AND b = 'green'")
     assert memories(app, "t") == {"one": "active", "two": "forgotten", "three": "active"}
@@ -213,15 +197,7 @@ def test_a_key_of_several_columns(app):
 
 def test_a_table_without_a_key_is_attached_by_columns_that_are_one(app):
     app.execute("CREATE TABLE t (code text, content text); INSERT INTO t VALUES ('a', 'tea')")
-    call(
-        app,
-        "attach_source",
-        name="t",
-        kind="fact",
-        relation="t",
-        source_id=["code"],
-        user_id="cecelia",
-    )
+    attach(app, "t", source_id=["code"])
     fill(app, "t")
     assert memories(app, "t") == {"tea": "active"}
 
@@ -232,16 +208,7 @@ def test_generated_columns_and_times_without_a_zone_are_read(app):
         "CREATE TABLE t (id int PRIMARY KEY, a text, at timestamp,"
         " said text GENERATED ALWAYS AS ('tea ' || a) STORED)"
     )
-    call(
-        app,
-        "attach_source",
-        name="t",
-        kind="fact",
-        relation="t",
-        content=["said"],
-        created_at="at",
-        user_id="cecelia",
-    )
+    attach(app, "t", content=["said"], created_at="at")
     app.execute("SET LOCAL TimeZone = 'UTC'; INSERT INTO t VALUES (1, 'x', '2025-06-01 12:00')")
     assert memories(app, "t") == {"tea x": "active"}
     assert str(value(app, "SELECT created_at FROM memoir.memory")) == "2025-06-01 10:00:00+00:00"
@@ -280,7 +247,7 @@ def test_nobody_else_may_call_the_functions_of_a_source(app):
 )
 def test_a_trigger_that_does_not_follow_is_told(tx, name, how, said):
     tx.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
-    call(tx, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    attach(tx, "t")
     fill(tx, "t")
     assert state(tx, "t") == "following"
     number = value(tx, "SELECT source_id FROM memoir.source")

@@ -292,7 +292,7 @@ def test_rows_written_to_a_partition_and_to_one_that_came_later(app):
         "CREATE TABLE log (id int PRIMARY KEY, content text) PARTITION BY RANGE (id);"
         "CREATE TABLE log_1 PARTITION OF log FOR VALUES FROM (0) TO (10)"
     )
-    call(app, "attach_source", name="log", kind="fact", relation="log", user_id=USER)
+    attach(app, "log")
     app.execute("CREATE TABLE log_2 PARTITION OF log FOR VALUES FROM (10) TO (20)")
     app.execute("INSERT INTO log_1 VALUES (1, 'one'); INSERT INTO log_2 VALUES (11, 'eleven')")
     app.execute("UPDATE log SET id = 12 WHERE id = 1")
@@ -364,15 +364,7 @@ def test_so_it_is_with_partitions_and_with_on_delete_purge(app):
         "CREATE TABLE notes_1 PARTITION OF notes FOR VALUES FROM (0) TO (10);"
         "CREATE TABLE notes_2 PARTITION OF notes FOR VALUES FROM (10) TO (20)"
     )
-    call(
-        app,
-        "attach_source",
-        name="notes",
-        kind="fact",
-        relation="notes",
-        user_id=USER,
-        on_delete="purge",
-    )
+    attach(app, "notes", on_delete="purge")
     app.execute(WRITES_AGAIN.format(name="before_memoir"))
     app.execute(WRITES[0])
     assert memories(app, "notes") == {"TEA": "active", "bread": "active", "rice": "active"}

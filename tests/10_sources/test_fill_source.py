@@ -120,7 +120,7 @@ def test_a_row_without_a_key_does_not_keep_others_from_being_tried_again(tx):
     tx.execute("CREATE TABLE t (id int, content text, weight float8)")
     tx.execute("INSERT INTO t VALUES (1, 'tea', 7), (NULL, 'milk', 1), (NULL, 'rum', 1)")
     how = {"source_id": ["id"], "importance": "weight"}
-    call(tx, "attach_source", name="t", kind="fact", relation="t", user_id=USER, **how)
+    attach(tx, "t", **how)
     fill(tx, "t")
     assert sorted(code for code, _ in waiting(tx, "t")) == ["ME008", "ME008"]
     tx.execute("SET LOCAL session_replication_role = replica; UPDATE t SET weight = 1")
@@ -290,7 +290,7 @@ def test_read_source_commits_between_batches_and_finds_keywords(db):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
     db.execute("INSERT INTO t SELECT n, 'task number ' || n FROM generate_series(1, 25) AS n")
     set_to(db, source_batch=10)
-    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    attach(db, "t")
     db.execute("CALL memoir.read_source('t')")
     assert (len(memories(db, "t")), state(db, "t")) == (25, "following")
     assert value(db, "SELECT count(DISTINCT xmin::text) FROM memoir.memory") == 3
@@ -306,7 +306,7 @@ def test_read_source_sees_what_is_committed_whatever_isolation_is_the_default(db
         "CREATE TRIGGER level BEFORE INSERT ON memoir.memory FOR EACH ROW EXECUTE FUNCTION level();"
         "UPDATE memoir.setting SET value = '1' WHERE name = 'source_batch'"
     )
-    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    attach(db, "t")
     db.execute("SET default_transaction_isolation = 'repeatable read'")
     db.execute("CALL memoir.read_source('t')")
     levels = db.execute("SELECT summary FROM memoir.memory").fetchall()
@@ -316,7 +316,7 @@ def test_read_source_sees_what_is_committed_whatever_isolation_is_the_default(db
 def test_a_row_that_somebody_holds_is_taken_later(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
     db.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
-    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    attach(db, "t")
     with psycopg.connect(dsn) as holder:
         holder.execute("SELECT FROM t WHERE id = 2 FOR UPDATE")
         assert fill(db, "t")[0][:3] == (2, 2, 1)
@@ -328,7 +328,7 @@ def test_a_row_that_somebody_holds_is_taken_later(db, dsn):
 def test_a_fill_beside_writers_ends_with_the_rows_as_they_are(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
     db.execute("INSERT INTO t SELECT n, 'old ' || n FROM generate_series(1, 300) AS n")
-    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    attach(db, "t")
 
     def write(first: int) -> None:
         with psycopg.connect(dsn, autocommit=True) as conn:
@@ -363,7 +363,7 @@ def test_a_transaction_that_began_before_a_fill_changes_its_memories_at_last(
     db, dsn, statement, left
 ):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text); INSERT INTO t VALUES (1, 'tea')")
-    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    attach(db, "t")
     with psycopg.connect(dsn) as early:
         early.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         early.execute("SELECT FROM t")
@@ -375,9 +375,7 @@ def test_a_transaction_that_began_before_a_fill_changes_its_memories_at_last(
 
 def test_a_row_that_waited_when_the_transaction_began_waits_again(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, weight float8)")
-    call(
-        db, "attach_source", name="t", kind="fact", relation="t", importance="weight", user_id=USER
-    )
+    attach(db, "t", importance="weight")
     fill(db, "t")
     db.execute("INSERT INTO t VALUES (1, 'tea', 7)")
     db.execute("SET session_replication_role = replica; UPDATE t SET weight = 0.7")
@@ -394,7 +392,7 @@ def test_a_row_that_waited_when_the_transaction_began_waits_again(db, dsn):
 
 def test_two_users_of_one_statement_and_one_open_transaction_do_not_wait(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
-    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    attach(db, "t")
     with psycopg.connect(dsn) as first:
         first.execute("INSERT INTO t VALUES (1, 'a')")
         db.execute("SET statement_timeout = '5s'; INSERT INTO t VALUES (2, 'b')")
@@ -404,7 +402,7 @@ def test_two_users_of_one_statement_and_one_open_transaction_do_not_wait(db, dsn
 
 def test_a_user_whose_first_row_is_not_committed_is_remembered_for_at_once(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
-    call(db, "attach_source", name="t", kind="fact", relation="t", user_id=USER)
+    attach(db, "t")
     with psycopg.connect(dsn) as first:
         first.execute("INSERT INTO t VALUES (1, 'a')")
         db.execute("SET statement_timeout = '5s'")
