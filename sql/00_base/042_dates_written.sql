@@ -47,6 +47,11 @@ BEGIN ATOMIC
     FROM string_to_array(word, 'x') AS w;
 END;
 
+-- The same for what stands between the marks of _chinese_times: quarter 三, weekend 后.
+CREATE OR REPLACE FUNCTION _part_of_mark(mark text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN split_part(mark, ' ', 1) || ' ' || coalesce(_number(split_part(mark, ' ', 2)), 9);
+
 -- Which word stands before a time found among the words, of those that extend it to one side.
 CREATE OR REPLACE FUNCTION _word_before(words text, found text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -231,8 +236,7 @@ BEGIN
     LOOP
         CONTINUE WHEN right(found, 2) = '或后';
         name := split_part(split_part(found, '«', 2), '»', 1);
-        part := CASE WHEN strpos(name, ' ') > 0 THEN
-            split_part(name, ' ', 1) || ' ' || coalesce(_number(split_part(name, ' ', 2)), 9) END;
+        part := CASE WHEN strpos(name, ' ') > 0 THEN _part_of_mark(name) END;
         season := CASE WHEN part IS NULL THEN nullif(name, '') END;
         found := translate(split_part(found, '«', 1) || split_part(found, '»', 2), ' 的份个', '');
         lead := CASE WHEN right(found, 1) IN ('来', '降', '今', '始', '起') THEN 'since'

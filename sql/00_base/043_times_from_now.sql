@@ -125,8 +125,7 @@ BEGIN
                       AND strpos('0123456789一二三四五六七八九十', left(found, 1)) > 0;
         CONTINUE WHEN right(found, 2) = '或后';
         part := split_part(split_part(found, '«', 2), '»', 1);
-        part := CASE WHEN part <> '' THEN
-            split_part(part, ' ', 1) || ' ' || coalesce(_number(split_part(part, ' ', 2)), 9) END;
+        part := CASE WHEN part <> '' THEN _part_of_mark(part) END;
         found := translate(split_part(found, '«', 1) || split_part(found, '»', 2), ' 的个', '');
         lead := CASE WHEN right(found, 1) IN ('来', '始', '起') OR right(found, 2) = '至今'
                      THEN 'since'
