@@ -422,8 +422,8 @@ BEGIN
             FROM jsonb_array_elements(request -> 'keys') AS k (key)));
     END IF;
     RETURN QUERY EXECUTE format(
-        'SELECT %%s FROM %%s AS n WHERE %%s ORDER BY %%s LIMIT %%s %%s', columns, relation,
-        condition, places, coalesce(request ->> 'most', 'ALL'),
+        'SELECT %%s FROM %%s AS n WHERE %%s ORDER BY %%s LIMIT %%L %%s', columns, relation,
+        condition, places, request ->> 'most',
         CASE WHEN request ? 'lock' THEN 'FOR SHARE OF n SKIP LOCKED' ELSE '' END);
 END;
 END $body$,

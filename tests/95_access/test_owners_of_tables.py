@@ -1,5 +1,6 @@
 """Who owns an attached table has code of his run by who reads or writes it: with his rights alone.
 
+Nobody who may call the functions made for that table has code of his run by its owner either.
 Memoir is installed by a role that is no superuser, as on a managed server; it attaches the table of
 a shop, whose owner then makes a policy, a trigger and a path of his own.
 """
@@ -13,6 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 from pytest_postgresql.executors import NoopExecutor
 from tests.databases import database
 from tests.rows import call, recall, value
@@ -126,3 +128,13 @@ def test_a_function_that_he_altered_is_refused(shop):
     assert value(shop.owner, WHO_RAN) is None
     assert call(shop.installer, "detach_source", name="shop")
     shop.admin.execute(f"REVOKE memoir_agent FROM {SHOP}")  # a role is of all databases
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"most": "(SELECT 1 WHERE shop.runs())"}, {"after": ["1) OR shop.runs() OR (1 = 1"]}]
+)
+def test_what_memoir_admin_asks_such_a_function_for_is_no_code(shop, wanted):
+    shop.admin.execute("SET ROLE memoir_admin")
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+        call(shop.admin, "_source_1_read", request=Jsonb(wanted))
+    assert value(shop.owner, WHO_RAN) is None
