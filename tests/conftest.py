@@ -66,18 +66,25 @@ KEPT_MEMORY = {
 # Tests that use one of these get a server, or the version it should have.
 OF_A_SERVER = {"server", "installed", "pytestconfig"}
 
-# Of a test with more cases an older PostgreSQL gets the first, the last and each fifth. But all of
-# those of what versions do differently: regular expressions and Unicode, plans, rights, how a query
-# is stored, psql, a standby.
-MANY = 12
+# Of a file an older PostgreSQL gets the first case, each fourth and the last. But all of those of
+# what versions do differently: regular expressions and Unicode, plans, rights, how a query is
+# stored, partitions, extensions, pg_dump, psql, a standby.
+EACH = 4
 IN_FULL = (
     "tests/00_base/",
     "tests/10_sources/test_fill_source.py",
+    "tests/20_write/test_indexes.py",
     "tests/20_write/test_keywords.py",
     "tests/20_write/test_near_duplicates.py",
     "tests/20_write/test_what_is_read.py",
+    "tests/70_context/test_recall_plan.py",
+    "tests/70_context/test_recall_statistics.py",
+    "tests/70_context/test_tier_plans.py",
+    "tests/80_upkeep/test_partitions.py",
     "tests/95_access/",
+    "tests/install/",
     "tests/story/",
+    "tests/trust/test_old_plans.py",
     "tests/trust/test_standby.py",
 )
 
@@ -119,15 +126,16 @@ def pytest_collection_modifyitems(
 ) -> Generator[None, None, None]:
     """Mark tests without a server ``once``, as files about Python alone mark themselves.
 
-    Of the tests chosen by ``-m`` and ``-k``, an older version gets a part.
+    An older version gets a part of the tests of each file, if nothing was chosen by a name.
     """
     for item in items:
         if OF_A_SERVER.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.once)
     yield
-    if _version_of_examples(config) < 18:
-        tests = groupby(items, lambda item: item.nodeid.partition("[")[0])
-        kept = [case for test, cases in tests for case in _some(test, list(cases))]
+    by_name = config.option.keyword or any(".py" in argument for argument in config.args)
+    if _version_of_examples(config) < 18 and not by_name:
+        files = groupby(items, lambda item: item.nodeid.partition("::")[0])
+        kept = [case for file, cases in files for case in _some(file, list(cases))]
         config.hook.pytest_deselected(items=list(set(items) - set(kept)))
         items[:] = kept
 
@@ -137,11 +145,9 @@ def _version_of_examples(config: pytest.Config) -> int:
     return 18 if config.getoption("all_cases") else config.getoption("pg")
 
 
-def _some(test: str, cases: list[pytest.Item]) -> list[pytest.Item]:
-    """The cases of a test that an older version gets."""
-    if len(cases) <= MANY or test.startswith(IN_FULL):
-        return cases
-    return [*cases[:-1:5], cases[-1]]
+def _some(file: str, cases: list[pytest.Item]) -> list[pytest.Item]:
+    """The cases of a file that an older version gets."""
+    return cases if file.startswith(IN_FULL) else [*cases[:-1:EACH], cases[-1]]
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -1,8 +1,10 @@
-"""What `make test` runs with one version of PostgreSQL only is the same with each."""
+"""What `make test` leaves out of one version of PostgreSQL is the same with each."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+from tests.conftest import IN_FULL
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "pytest.mark" + ".once"
@@ -25,3 +27,7 @@ def test_only_files_about_the_client_servers_and_the_benchmarks_are_marked():
 def test_the_client_does_nothing_by_the_version_of_the_server_but_refuse_an_old_one():
     asking = having("pyclient/pgmemoir", "server_version")
     assert asking == {Path("doctor.py"), Path("prerequisites.py")}
+
+
+def test_what_an_older_version_runs_in_full_is_there():
+    assert [path for path in IN_FULL if not (ROOT / path).exists()] == []
