@@ -69,13 +69,15 @@ class Pause:
 class Lane(ABC):
     """The lane of the jobs of one model.
 
-    ``kinds`` are the kinds of its jobs. ``ready`` are users who may have some, and how many.
+    ``kinds`` are the kinds of its jobs. ``ready`` are users who may have some, and how many; at
+    ``ask_at`` there may be others.
     """
 
     def __init__(self, kinds: Sequence[str]) -> None:
         self.kinds = kinds
         self.pause = Pause()
         self.ready: deque[tuple[str, int]] = deque()
+        self.ask_at = 0.0
 
     @abstractmethod
     def room(self, tasks: int) -> int:
