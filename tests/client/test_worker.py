@@ -243,7 +243,8 @@ def test_a_chat_model_that_fails_loses_nothing(
     ("fault", "counted"),
     [
         *((status(429, "7"), 0), (status(503), 0), (status(401), 0), (status(405), 0)),
-        *((status(500), 1), (reset, 1)),
+        *((status(403), 0), (status(502), 0), (status(522), 0), (status(529), 0)),
+        *((status(500), 1), (status(504), 1), (reset, 1)),
     ],
 )
 def test_only_what_may_be_the_fault_of_a_job_counts_as_an_attempt(
