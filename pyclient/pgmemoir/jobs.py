@@ -141,10 +141,13 @@ class Jobs:
         return [str(answer[0][0]) for answer in answers]
 
     def extend(self, jobs: Iterable[Job]) -> None:
-        """Keep jobs for another lease."""
-        self._together(
-            [(_EXTEND, (job.job_id, self._worker, self._lease, job.user)) for job in jobs]
-        )
+        """Keep jobs for another lease.
+
+        Raises:
+            psycopg.errors.LockNotAvailable: an open transaction has changed one of them.
+        """
+        extensions = [(_EXTEND, (job.job_id, self._worker, self._lease, job.user)) for job in jobs]
+        self._together([_HELD_BACK, *extensions])
 
     def _together(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """In one transaction, which does not wait for the disk.

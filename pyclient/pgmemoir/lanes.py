@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Sequence
 from math import ceil
 
-from .chat_models import BadAnswer, ChatModel, ModelUnavailable
-from .embedders import OPENAI_BATCH, Embedder, EmbedderUnavailable, embedded
+from .chat_models import BadAnswer, ChatModel
+from .embedders import OPENAI_BATCH, Embedder, embedded
 from .errors import MemoirError, UnusableVector
 from .jobs import Fail, Finish, Job, Result
 from .openai_api import Unavailable
@@ -27,19 +27,42 @@ REQUESTS = 2
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
+# So many jobs, one after the other, and the model fails at all of them, for a reason that nobody
+# knows: it is asked seldom, because each question may cost.
+_MANY = 5
+_LONGEST_OUTAGE = 600.0
 # A server may ask for more; it is asked again after this.
 _LONGEST_REQUEST = 3600.0
 
 
 class Pause:
-    """How long a model that did not answer is left alone: longer each time, partly random."""
+    """How long a model that did not answer is left alone: longer each time, partly random.
+
+    It also tells whether the model fails at a job, or at whatever it is asked.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._next = _FIRST_PAUSE
         self._until = 0.0
+        self._answered = False  # the last time
+        self._failed: set[int] = set()  # jobs, since the last answer
 
-    def begin(self, retry_after: float | None = None) -> float:
+    def failed(self, job_id: int, failure: Unavailable) -> float | None:
+        """Leave it alone; returns the seconds, or None if that was an attempt of the job."""
+        if failure.fault == "request":
+            return None
+        with self._lock:
+            answered, self._answered = self._answered, False
+            self._failed.add(job_id)
+        is_unknown = failure.fault == "unknown"
+        longest = _LONGEST_OUTAGE if is_unknown and self.is_outage else _LONGEST_PAUSE
+        seconds = self.begin(failure.retry_after, longest)
+        if is_unknown:
+            return seconds if self.is_outage else None
+        return None if failure.fault == "either" and answered else seconds
+
+    def begin(self, retry_after: float | None = None, longest: float = _LONGEST_PAUSE) -> float:
         """Leave it alone for as long as it asks, or for the next pause; returns the seconds.
 
         One that fails again after the pause it asked for (0, or a time that is over by this clock)
@@ -51,14 +74,21 @@ class Pause:
                 is_first = self._next == _FIRST_PAUSE
                 seconds = retry_after if is_first else max(seconds, retry_after)
             seconds = min(seconds, _LONGEST_REQUEST)
-            self._next = min(2 * self._next, _LONGEST_PAUSE)
+            self._next = min(2 * self._next, longest)
             self._until = max(self._until, time.monotonic() + seconds)
             return seconds
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether the model has failed at many jobs, one after the other."""
+        return len(self._failed) >= _MANY
 
     def end(self) -> None:
         """It answered."""
         with self._lock:
             self._next = _FIRST_PAUSE
+            self._answered = True
+            self._failed.clear()
 
     def left(self) -> float:
         """Seconds until it may be asked."""
@@ -69,13 +99,15 @@ class Pause:
 class Lane(ABC):
     """The lane of the jobs of one model.
 
-    ``kinds`` are the kinds of its jobs. ``ready`` are users who may have some, and how many.
+    ``kinds`` are the kinds of its jobs. ``ready`` are users who may have some, and how many; at
+    ``ask_at`` there may be others.
     """
 
     def __init__(self, kinds: Sequence[str]) -> None:
         self.kinds = kinds
         self.pause = Pause()
         self.ready: deque[tuple[str, int]] = deque()
+        self.ask_at = 0.0
 
     @abstractmethod
     def room(self, tasks: int) -> int:
@@ -116,7 +148,8 @@ class EmbedLane(Lane):
 
     def room(self, tasks: int) -> int:
         """One request, which the last job may overfill; none when enough are running."""
-        return OPENAI_BATCH - self._batch + 1 if tasks < REQUESTS else 0
+        most = 1 if self.pause.is_outage else REQUESTS
+        return OPENAI_BATCH - self._batch + 1 if tasks < most else 0
 
     def size(self, job: Job) -> int:
         """Its texts."""
@@ -146,24 +179,17 @@ class EmbedLane(Lane):
 
     def work(self, jobs: Sequence[Job]) -> list[Result]:
         """The vectors of all texts, by one call of the embedder."""
-        wait = None
         try:
             texts = [text for job in jobs for text in job.texts or ()]
             vectors = iter(embedded(self._embedder, texts))
             self.pause.end()
             return [_embedded(job, [next(vectors) for _ in job.texts or ()]) for job in jobs]
-        except EmbedderUnavailable as error:
-            if error.fault == "request" and len(jobs) > 1:  # one text is at fault, but whose?
-                return [result for job in jobs for result in self.work([job])]
-            reason = str(error)
-            wait = _pause(self.pause, error)
-        except MemoirError as error:
-            reason = error.message
-            self.pause.begin()
         except Exception as error:
-            reason = f"{self._embedder.name}: {type(error).__name__}"
-            self.pause.begin()
-        return [Fail(job, reason, wait) for job in jobs]
+            failure = _failure(self._embedder.name, error)
+            if failure.fault == "request" and len(jobs) > 1:  # one text is at fault, but whose?
+                return [result for job in jobs for result in self.work([job])]
+            wait = self.pause.failed(jobs[0].job_id, failure)
+            return [Fail(job, str(failure), wait) for job in jobs]
 
 
 class ChatLane(Lane):
@@ -180,7 +206,7 @@ class ChatLane(Lane):
 
     def room(self, tasks: int) -> int:
         """As many as are not running."""
-        return self._most - tasks
+        return (1 if self.pause.is_outage else self._most) - tasks
 
     def size(self, _job: Job) -> int:
         """One question."""
@@ -207,24 +233,23 @@ class ChatLane(Lane):
     def _answered(self, job: Job) -> Result:
         try:
             answer = self._chat.answer(job.messages or [], job.schema, job.kind)
-        except ModelUnavailable as error:
-            return Fail(job, str(error), _pause(self.pause, error))
         except BadAnswer as error:
             self.pause.end()
             return Fail(job, str(error))
         except Exception as error:
-            self.pause.begin()
-            return Fail(job, f"{self._chat.name}: {type(error).__name__}")
+            failure = _failure(self._chat.name, error)
+            return Fail(job, str(failure), self.pause.failed(job.job_id, failure))
         self.pause.end()
         return Finish(job, answer)
 
 
-def _pause(pause: Pause, error: Unavailable) -> float | None:
-    """Leave the model alone; the seconds, when the jobs are not what it failed at."""
-    if error.fault == "request":
-        return None
-    seconds = pause.begin(error.retry_after)
-    return seconds if error.fault == "server" else None
+def _failure(model: str, error: Exception) -> Unavailable:
+    """How a model failed; whose fault it is that one raises anything else is unknown."""
+    if isinstance(error, Unavailable):
+        return error
+    return Unavailable(
+        error.message if isinstance(error, MemoirError) else f"{model}: {type(error).__name__}"
+    )
 
 
 def _embedded(job: Job, vectors: Sequence[VectorLike]) -> Finish:

@@ -24,19 +24,23 @@ T = TypeVar("T")
 
 # A code is a word like rate_limit_exceeded; a server may put a sentence there.
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-Fault = Literal["request", "server", "unknown"]
+Fault = Literal["request", "server", "either", "unknown"]
 """Whose fault a failure is: that of the request, which fails again while others succeed; that of
-the server or of what leads to it, which answers nobody now; or it cannot be told: a text may be
-what makes a server fail or take too long."""
+the server or of what leads to it, which answers nobody now; that of the server, unless others are
+answered; or it cannot be told: a text may be what makes a server fail or take too long."""
 
 # Anything else that is no success, such as 500, is of unknown cause.
 _FAULTS: dict[int, Fault] = {
     **dict.fromkeys((400, 413, 422), "request"),
-    **dict.fromkeys((401, 402, 403, 404, 405, 407, 429, 503), "server"),
+    **dict.fromkeys((401, 402, 404, 405, 407, 429, 503), "server"),
+    # A gateway that does not reach its server; 529: too much is asked of it.
+    **dict.fromkeys((521, 522, 523, 525, 526, 529, 530), "server"),
+    # A key without rights, or a filter of texts; a server that is away, or that a text has ended.
+    **dict.fromkeys((403, 502), "either"),
 }
 _DAY = 86_400.0
 # Of httpx: nothing was sent yet.
-_NOT_REACHED = frozenset(("ConnectError", "ConnectTimeout"))
+_NOT_REACHED = frozenset(("ConnectError", "ConnectTimeout", "ProxyError"))
 # Of httpx: nothing can be sent, before somebody has mended a setting.
 _SETTINGS = {
     "UnsupportedProtocol": "OPENAI_BASE_URL does not begin with http:// or https://",

@@ -55,7 +55,7 @@ class Options:
         name: unique among workers.
         kinds: kinds of jobs it takes; None: all that its models can do.
         concurrency: chat jobs at once.
-        poll: seconds after which an idle worker looks again, even without a notification.
+        poll: seconds after which a worker looks again who has jobs, even without a notification.
         lease: seconds after which the jobs of a killed worker are handed out again.
         grace: seconds in which running jobs may finish when the worker is stopped.
     """
@@ -75,6 +75,10 @@ class _Task:
     lane: Lane
     jobs: Sequence[Job]
     began: float
+
+
+_Said = tuple[_Task, list[Result]]
+"""What came of a task and is not stored yet."""
 
 
 @dataclass
@@ -111,8 +115,9 @@ class Worker:
         self._log = log
         self._lanes: list[Lane] = []
         self._running: set[_Task] = set()
-        self._worked: SimpleQueue[tuple[_Task, list[Result]]] = SimpleQueue()
-        self._unsaid: list[tuple[_Task, list[Result]]] = []
+        self._worked: SimpleQueue[_Said] = SimpleQueue()
+        self._unsaid: list[_Said] = []
+        self._retry_at = 0.0
         self._hinted = False
         self._summary = Summary()
         self._stop_at: float | None = None
@@ -238,21 +243,27 @@ class Worker:
     def _next_jobs(self, lane: Lane, room: int) -> list[Job]:
         """Jobs to fill the room, from the users who have waited longest."""
         found: list[Job] = []
-        busy = {job.user for task, _ in self._unsaid for job in task.jobs}
+        busy = {result.job.user for _, results in self._unsaid for result in results}
         asked = False
         while room > 0:
-            if not lane.ready:
+            if not lane.ready or time.monotonic() >= lane.ask_at:
                 if asked:
                     break
-                users = self._jobs.ready_users(_USERS, lane.kinds)
-                random.shuffle(users)  # other workers have the same list
-                lane.ready.extend(users)
+                self._add_users(lane)
                 asked = True
             wanted = [(user, number) for user, number in lane.next_users(room) if user not in busy]
             jobs = self._jobs.claim(wanted, lane.kinds, lane.model())
             room -= sum(lane.size(job) for job in jobs)
             found += jobs
         return found
+
+    def _add_users(self, lane: Lane) -> None:
+        """Put users with jobs behind those who have their turn before them."""
+        lane.ask_at = time.monotonic() + self._options.poll
+        users = self._jobs.ready_users(_USERS, lane.kinds)
+        random.shuffle(users)  # other workers have the same list
+        known = {user for user, _ in lane.ready}
+        lane.ready.extend((user, number) for user, number in users if user not in known)
 
     def _start(self, task: _Task) -> None:
         def work() -> None:
@@ -269,20 +280,35 @@ class Worker:
 
     def _report(self) -> None:
         """Store the available results, except of users who are busy: others need not wait."""
-        while not self._worked.empty():
-            self._unsaid.append(self._worked.get())
-        for task, results in list(self._unsaid):
-            self._name_model(task.lane)
-            try:
-                outcomes = self._bring(results)
-            except _BUSY:
-                continue
-            self._unsaid.remove((task, results))
-            self._running.discard(task)
-            for result, outcome in zip(results, outcomes, strict=True):
+        old = list(self._unsaid)
+        new = [self._worked.get() for _ in range(self._worked.qsize())]
+        self._unsaid += new
+        for said in new:
+            self._store(said)
+        for said in old:
+            if time.monotonic() < self._retry_at:
+                break
+            self._store(said)
+
+    def _store(self, said: _Said) -> None:
+        """The results of a task; those of busy users are left for later, behind other tasks."""
+        task, results = said
+        self._name_model(task.lane)
+        outcomes = self._bring(results)
+        self._unsaid.remove(said)
+        left = []
+        for result, outcome in zip(results, outcomes, strict=True):
+            if outcome is None:
+                left.append(result)
+            else:
                 self._say_job(task, result, outcome)
-            if (pause := task.lane.pause.left()) > 0:
-                self._say("pause", kinds=list(task.lane.kinds), seconds=round(pause, 1))
+        if left:
+            self._unsaid.append((task, left))
+            self._retry_at = time.monotonic() + _BUSY_WAIT
+            return
+        self._running.discard(task)
+        if (pause := task.lane.pause.left()) > 0:
+            self._say("pause", kinds=list(task.lane.kinds), seconds=round(pause, 1))
 
     def _name_model(self, lane: Lane) -> None:
         """Say whose vectors these are: some embedders know after their first answer.
@@ -293,15 +319,16 @@ class Worker:
         if model is not None:
             self._jobs.use_model(*model)
 
-    def _bring(self, results: Sequence[Result]) -> list[str]:
-        """All at once; if one of them is refused, one by one."""
+    def _bring(self, results: Sequence[Result]) -> list[str | None]:
+        """All at once; if one of them is refused, one by one. None: the user is busy."""
         try:
-            return self._jobs.report(results)
+            return [*self._jobs.report(results)]
         except psycopg.Error as error:
-            if self._conn.closed or (len(results) == 1 and isinstance(error, _BUSY)):
+            if self._conn.closed:
                 raise
             if len(results) == 1:
-                return [self._bring_refused(results[0], error)]
+                is_busy = isinstance(error, _BUSY)
+                return [None if is_busy else self._bring_refused(results[0], error)]
         return [outcome for result in results for outcome in self._bring([result])]
 
     def _bring_refused(self, result: Result, error: psycopg.Error) -> str:
@@ -323,11 +350,11 @@ class Worker:
         self._keep([job for task in self._running for job in task.jobs])
 
     def _keep(self, jobs: Sequence[Job]) -> None:
-        """All at once; if one of them was purged, one by one."""
+        """All at once; if one of them was purged, or is being purged, one by one."""
         try:
             self._jobs.extend(jobs)
         except psycopg.Error as error:
-            if error.sqlstate != NotFound.sqlstate:
+            if error.sqlstate != NotFound.sqlstate and not isinstance(error, _BUSY):
                 raise
             if len(jobs) > 1:
                 for job in jobs:

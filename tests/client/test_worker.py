@@ -243,7 +243,8 @@ def test_a_chat_model_that_fails_loses_nothing(
     ("fault", "counted"),
     [
         *((status(429, "7"), 0), (status(503), 0), (status(401), 0), (status(405), 0)),
-        *((status(500), 1), (reset, 1)),
+        *((status(403), 0), (status(502), 0), (status(522), 0), (status(529), 0)),
+        *((status(500), 1), (status(504), 1), (reset, 1)),
     ],
 )
 def test_only_what_may_be_the_fault_of_a_job_counts_as_an_attempt(
@@ -332,6 +333,21 @@ def test_questions_are_asked_at_once_up_to_a_limit(
     for user in range(6):
         wants_keywords(db, user=f"user{user}")
     assert outcomes(work(concurrency=3)) == ["done"] * 6
+
+
+def test_who_comes_later_waits_a_turn_and_not_for_all_jobs_of_another(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+) -> None:
+    for number in range(20):
+        wants_keywords(db, f"tea {number}")
+    with working(dsn, api, concurrency=1, poll=0.01, kinds=["keywords"]) as (_, log):
+        until(lambda: api.chats)
+        wants_keywords(db, user="bob")
+        time.sleep(0.01)
+        held.set()
+        until(lambda: len(outcomes(log)) == 21)
+    users = [entry["user"] for entry in log if entry["event"] == "job"]
+    assert len(set(users[:3])) == 2
 
 
 def test_without_a_chat_model_its_jobs_wait_unharmed(db: psycopg.Connection, work: Work) -> None:
@@ -482,6 +498,50 @@ def test_a_job_that_is_gone_does_not_stop_the_worker_while_it_waits_for_the_mode
         until(lambda: value(db, lease, kept) > before)
         held.set()
         until(lambda: sorted(outcomes(log)) == ["ME012", "done"])
+
+
+def test_a_purge_that_is_not_committed_keeps_no_other_user_when_leases_are_extended(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+) -> None:
+    wants_keywords(db)
+    with psycopg.connect(dsn) as application, working(dsn, api, lease=1.0) as (_, log):
+        until(lambda: api.chats)
+        application.execute("SELECT memoir.purge_user('ada')")
+        until_blocked(db)
+        wants_keywords(db, user="bob")
+        held.set()
+        until(lambda: outcomes(log) == ["done"])
+        application.rollback()
+        until(lambda: outcomes(log) == ["done"] * 2)
+
+
+def test_a_purge_that_is_not_committed_keeps_no_vectors_of_other_users(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer
+) -> None:
+    for user in ("ada", "bob", "carl", "dora", "eve"):
+        notes(db, 1, user)
+    began, free = threading.Event(), threading.Event()
+    api.always = lambda reply: (began.set(), free.wait(60), reply)[2]
+    with psycopg.connect(dsn) as application, working(dsn, api) as (_, log):
+        assert began.wait(60)
+        application.execute("SELECT memoir.purge_user('ada')")
+        free.set()
+        until(lambda: without_vector(db) == 1)
+        until(lambda: outcomes(log) == ["done"] * 4)
+        application.rollback()
+        until(lambda: outcomes(log) == ["done"] * 5)
+
+
+def test_a_purge_that_is_not_committed_keeps_no_job_of_others_with_a_stopped_worker(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+) -> None:
+    for user in ("ada", "bob", "carl", "dora", "eve"):
+        wants_keywords(db, user=user)
+    with psycopg.connect(dsn) as application, working(dsn, api, grace=0.0, concurrency=5):
+        until(lambda: len(api.chats) == 5)
+        application.execute("SELECT memoir.purge_user('ada')")
+    assert not held.is_set()
+    assert errors(db) == [("waiting", 0, "the worker stopped")] * 4
 
 
 def test_a_lost_connection_loses_no_answer(
