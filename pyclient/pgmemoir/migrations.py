@@ -352,8 +352,13 @@ def _drop(cur: Cursor, objects: Iterable[str], keep_used: bool = False) -> None:
             try:
                 with cur.connection.transaction():
                     cur.execute(f"DROP {item}".encode())
-            except (errors.UndefinedFunction, errors.UndefinedObject, errors.UndefinedTable):
-                pass  # somebody dropped it by hand
+            except (
+                errors.UndefinedFunction,
+                errors.UndefinedObject,
+                errors.UndefinedTable,
+                errors.InvalidSchemaName,
+            ):
+                pass  # somebody dropped it by hand, or renamed the schema of pgvector
             except (errors.DependentObjectsStillExist, errors.InsufficientPrivilege) as error:
                 blocked[item] = error
         if len(blocked) == len(waiting) and not keep_used:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from tests.rows import recall, remember
+from tests.rows import recall, remember, value
 
 from pgmemoir import doctor, migrations, prerequisites
 from pgmemoir.migrations import MigrationError
@@ -127,6 +127,18 @@ def test_after_pgvector_was_moved_migrate_makes_the_code_look_there(db):
     assert migrations.up(db)
     assert doctor._pgvector(db).state == "ok"
     assert recall(db, "cello").block == "## Known facts\n- Ada plays the cello\n"
+
+
+def test_after_its_schema_was_renamed_too(empty_db, tree):
+    tree.write(
+        "sql/10_read/near.sql",
+        "CREATE OR REPLACE FUNCTION near(halfvec) RETURNS int LANGUAGE sql RETURN 1;",
+    )
+    empty_db.execute("CREATE SCHEMA extensions; CREATE EXTENSION vector SCHEMA extensions")
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("ALTER SCHEMA extensions RENAME TO ext")
+    assert migrations.up(empty_db, source=tree, anew=True)
+    assert value(empty_db, "SELECT memoir.near('[1]'::ext.halfvec)") == 1
 
 
 def test_the_schema_of_pgvector_must_be_open_to_the_role(empty_db, owner_db, tree):
