@@ -63,7 +63,11 @@ class MemoirError(Exception):
             place, message = self.in_batch()
             if place is None:
                 return self
-        return type(self)(f"memory {done + place}: {message}", detail=self.detail, hint=self.hint)
+        return self.reworded(f"memory {done + place}: {message}")
+
+    def reworded(self, message: str) -> Self:
+        """The same error in other words."""
+        return type(self)(message, detail=self.detail, hint=self.hint)
 
 
 class UnknownMode(MemoirError):

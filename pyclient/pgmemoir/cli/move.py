@@ -237,9 +237,7 @@ def _remember_in(
 def _of_line(error: MemoirError, lines: list[int]) -> MemoirError:
     """The error of a memory, with its line instead of its number."""
     place, message = error.in_batch()
-    if place is None:
-        return error
-    return type(error)(f"line {lines[place - 1]}: {message}", detail=error.detail, hint=error.hint)
+    return error if place is None else error.reworded(f"line {lines[place - 1]}: {message}")
 
 
 def _told(records: dict[str, int]) -> str:
