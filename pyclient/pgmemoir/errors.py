@@ -16,6 +16,7 @@ import psycopg
 _OF_MEMORY = re.compile(r"memory (\d+): (.*)", re.DOTALL)
 
 INSTALL_HINT = "Run: memoir --dsn <connection string> migrate"
+VECTOR_HINT = "Run CREATE EXTENSION vector; as a superuser, then: memoir migrate"
 PATIENCE_HINT = "Give --dsn options='-c statement_timeout=0': what is set there is too short."
 
 
