@@ -28,7 +28,7 @@ from .checks import (
     utc,
     whole_number,
 )
-from .errors import BudgetOutOfRange, NotInstalled, OutOfRange
+from .errors import VECTOR_HINT, BudgetOutOfRange, NotInstalled, OutOfRange
 from .vectors import HalfVectors, VectorLike, half_vectors, vector_text
 
 Row = tuple[Any, ...]
@@ -571,7 +571,7 @@ def _vector_type(rows: list[Row]) -> tuple[str, int]:
     if not rows:
         raise NotInstalled(
             "the extension vector is not installed in this database",
-            hint="Run CREATE EXTENSION vector; as a superuser, then: memoir migrate",
+            hint=VECTOR_HINT,
         )
     schema, oid = rows[0]
     return str(schema), int(oid)

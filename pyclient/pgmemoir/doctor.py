@@ -15,7 +15,7 @@ from .chat_models import ChatModel
 from .client import Memoir
 from .embedders import Embedder
 from .embedding_models import models
-from .errors import INSTALL_HINT, PATIENCE_HINT, MemoirError, translate
+from .errors import INSTALL_HINT, PATIENCE_HINT, VECTOR_HINT, MemoirError, translate
 from .statements import rows
 
 State = Literal["ok", "warn", "fail", "skip"]
@@ -124,18 +124,12 @@ def _pgvector(conn: psycopg.Connection[Any]) -> Check:
         b" JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
     )
     if not found:
-        hint = "Run CREATE EXTENSION vector; as a superuser, then: memoir migrate"
-        return Check(
-            "pgvector",
-            "fail",
-            "the extension vector is not installed",
-            _RESTORE if ledger.road(conn) else hint,
-        )
+        hint = _RESTORE if ledger.road(conn) else VECTOR_HINT
+        return Check("pgvector", "fail", "the extension vector is not installed", hint)
     version, schema = found[0]
-    oldest = prerequisites.OLDEST_VECTOR
     text = f"{version} in schema {schema}"
-    if tuple(int(part) for part in version.split(".")[:3]) < oldest:
-        hint = f"pgmemoir needs {'.'.join(map(str, oldest))}: ALTER EXTENSION vector UPDATE;"
+    if prerequisites.is_old_vector(version):
+        hint = f"pgmemoir needs {prerequisites.OLDEST_VECTOR}: ALTER EXTENSION vector UPDATE;"
         return Check("pgvector", "fail", text, hint)
     with psycopg.Cursor(conn, row_factory=tuple_row) as cur:
         left = prerequisites.left_schema(cur)
@@ -196,8 +190,7 @@ def _objects(conn: psycopg.Connection[Any]) -> Check:
         for what, names in (("missing", missing), ("rewritten by hand", rewritten))
         if names
     )
-    on_extension = (ledger.road(conn) or "").startswith("extension")
-    hint = _RUN_FILES if on_extension else f"{INSTALL_HINT} up --anew"
+    hint = _RUN_FILES if ledger.is_extension(conn) else f"{INSTALL_HINT} up --anew"
     hint = _RESTORE if tables else hint
     return Check("objects", "fail" if missing else "warn", text, hint)
 

@@ -16,6 +16,7 @@ import psycopg
 _OF_MEMORY = re.compile(r"memory (\d+): (.*)", re.DOTALL)
 
 INSTALL_HINT = "Run: memoir --dsn <connection string> migrate"
+VECTOR_HINT = "Run CREATE EXTENSION vector; as a superuser, then: memoir migrate"
 PATIENCE_HINT = "Give --dsn options='-c statement_timeout=0': what is set there is too short."
 
 
@@ -63,7 +64,11 @@ class MemoirError(Exception):
             place, message = self.in_batch()
             if place is None:
                 return self
-        return type(self)(f"memory {done + place}: {message}", detail=self.detail, hint=self.hint)
+        return self.reworded(f"memory {done + place}: {message}")
+
+    def reworded(self, message: str) -> Self:
+        """The same error in other words."""
+        return type(self)(message, detail=self.detail, hint=self.hint)
 
 
 class UnknownMode(MemoirError):

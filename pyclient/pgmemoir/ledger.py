@@ -148,8 +148,12 @@ def forget(cur: Cursor, name: str) -> None:
 
 def update_hint(conn: psycopg.Connection[Any]) -> str:
     """The command that brings this database to a newer version, on the road it came by."""
-    on_extension = (road(conn) or "").startswith("extension")
-    return UPDATE_EXTENSION if on_extension else INSTALL_HINT
+    return UPDATE_EXTENSION if is_extension(conn) else INSTALL_HINT
+
+
+def is_extension(conn: psycopg.Connection[Any]) -> bool:
+    """Whether CREATE EXTENSION installed it."""
+    return (road(conn) or "").startswith(EXTENSION)
 
 
 def road(conn: psycopg.Connection[Any]) -> str | None:
@@ -159,5 +163,5 @@ def road(conn: psycopg.Connection[Any]) -> str | None:
     """
     with conn.transaction(), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
         if version := extension_version(cur):
-            return f"extension {version}"
+            return f"{EXTENSION} {version}"
         return "memoir migrate" if read(cur) else None

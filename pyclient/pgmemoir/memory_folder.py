@@ -191,9 +191,7 @@ class MemoryFolder:
         except psycopg.Error as error:
             known = translate(error)
             if isinstance(known, MemoirError) and not known.message.startswith(path.name):
-                known = type(known)(
-                    f"{self._name(path)}: {known.message}", detail=known.detail, hint=known.hint
-                )
+                known = known.reworded(f"{self._name(path)}: {known.message}")
             raise known from error
         news = [(action, reason, key) for action, reason, key in told if action in _NEWS]
         return Done(self._name(path), False, Counter(row[0] for row in told), news)

@@ -27,7 +27,15 @@ from psycopg.rows import tuple_row
 
 from . import ledger, sqlfiles
 from .paths import Source, installed
-from .prerequisites import Cursor, left_schema, provide, refuse_extension, value, vector_schema
+from .prerequisites import (
+    Cursor,
+    left_schema,
+    provide,
+    refuse_extension,
+    value,
+    values,
+    vector_schema,
+)
 from .sqlfiles import CODE, MigrationError, SqlFile, number
 from .sqltext import line_of, statement_starts
 
@@ -179,7 +187,7 @@ def down(conn: Connection, target: int, *, source: Source | None = None) -> list
         if code := ran.get(CODE):
             _drop_own_indexes(cur)
             _drop(cur, code.objects)
-            for statement in [row[0] for row in cur.execute(_REVOKE)]:
+            for statement in values(cur, _REVOKE):
                 cur.execute(statement.encode())
             ledger.forget(cur, CODE)
             undone.insert(0, CODE)
@@ -231,14 +239,10 @@ def differences(conn: Connection, *, source: Source | None = None) -> Difference
     with conn.transaction(), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
         cur.execute(_PLAIN_NAMES)
         return Differences(
-            _names(cur, _GONE_TABLES, tables),
-            _names(cur, ledger.GONE, _OBJECT.findall(text)),
-            _names(cur, ledger.REWRITTEN, bodies),
+            values(cur, _GONE_TABLES, tables),
+            values(cur, ledger.GONE, _OBJECT.findall(text)),
+            values(cur, ledger.REWRITTEN, bodies),
         )
-
-
-def _names(cur: Cursor, query: str, given: list[str]) -> list[str]:
-    return [name for (name,) in cur.execute(query.encode(), (given,), prepare=False)]
 
 
 def _row(name: str, kind: str, entry: ledger.Entry | None, state: str) -> Row:
@@ -331,10 +335,9 @@ def _run_code(cur: Cursor, code: list[SqlFile], before: ledger.Entry | None) -> 
     began = time.monotonic()
     for file in code:
         _run(cur, file)
-    made = [row[0] for row in cur.execute(ledger.MADE_NOW)]
+    made = values(cur, ledger.MADE_NOW)
     if before:
-        made_before = [row[0] for row in cur.execute(ledger.MADE_BEFORE)]
-        _drop(cur, (item for item in made_before if item not in made))
+        _drop(cur, (item for item in values(cur, ledger.MADE_BEFORE) if item not in made))
         ledger.forget(cur, CODE)
     ledger.record(cur, CODE, sqlfiles.digest(code), "code", began, made)
 
@@ -376,7 +379,7 @@ def _refuse_sources(cur: Cursor) -> None:
     """Stop while tables are attached: their triggers would fail at every row."""
     if value(cur, "SELECT to_regclass('memoir.source') IS NULL"):
         return
-    attached = [row[0] for row in cur.execute("SELECT name FROM memoir.source ORDER BY source_id")]
+    attached = values(cur, "SELECT name FROM memoir.source ORDER BY source_id")
     if attached:
         raise MigrationError(
             f"tables are attached: {', '.join(attached)}",
@@ -386,7 +389,7 @@ def _refuse_sources(cur: Cursor) -> None:
 
 def _drop_own_indexes(cur: Cursor) -> None:
     """Drop the indexes of single users, which upkeep made with functions of the code."""
-    names = [row[0] for row in cur.execute(_OWN_INDEXES)]
+    names = values(cur, _OWN_INDEXES)
     for name in names:
         cur.execute(f"DROP INDEX {name}".encode())
     if names:

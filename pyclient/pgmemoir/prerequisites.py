@@ -16,7 +16,7 @@ from .sqlfiles import MigrationError
 Cursor = psycopg.Cursor[TupleRow]
 
 OLDEST_SERVER = 16
-OLDEST_VECTOR = (0, 8, 0)
+OLDEST_VECTOR = "0.8.0"
 UPDATE_EXTENSION = "ALTER EXTENSION pgmemoir UPDATE;"
 
 
@@ -24,6 +24,12 @@ def value(cur: Cursor, query: str, *arguments: object) -> Any:
     """The single value of a query, None when it has no row."""
     row = cur.execute(query.encode(), arguments or None, prepare=False).fetchone()
     return row[0] if row else None
+
+
+def values(cur: Cursor, query: str, *arguments: object) -> list[Any]:
+    """The first column of a query."""
+    rows = cur.execute(query.encode(), arguments or None, prepare=False)
+    return [row[0] for row in rows]
 
 
 def provide(cur: Cursor) -> list[str]:
@@ -114,6 +120,15 @@ def check_server(cur: Cursor) -> None:
         )
 
 
+def is_old_vector(version: str) -> bool:
+    """Whether pgvector is older than it has to be."""
+    return _numbers(version) < _numbers(OLDEST_VECTOR)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")[:3]]
+
+
 def _create_vector(cur: Cursor) -> None:
     database = cur.connection.info.dbname
     if not value(cur, "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"):
@@ -144,12 +159,11 @@ def _create_vector(cur: Cursor) -> None:
 def _check_vector(cur: Cursor) -> None:
     """The version is new enough, and its types can be used by this role."""
     version = str(value(cur, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
-    if tuple(int(part) for part in version.split(".")[:3]) < OLDEST_VECTOR:
-        oldest = ".".join(map(str, OLDEST_VECTOR))
+    if is_old_vector(version):
         raise MigrationError(
-            f"pgmemoir needs pgvector {oldest} or newer; this database has {version}",
-            hint=f"Install pgvector {oldest} on the server's machine if it has an older one, then"
-            " as the extension's owner: ALTER EXTENSION vector UPDATE;",
+            f"pgmemoir needs pgvector {OLDEST_VECTOR} or newer; this database has {version}",
+            hint=f"Install pgvector {OLDEST_VECTOR} on the server's machine if it has an older one,"
+            " then as the extension's owner: ALTER EXTENSION vector UPDATE;",
         )
     schema = vector_schema(cur)
     if not value(

@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 
 from ..memory_folder import Done, MemoryFolder
-from ..recalling import COUNT_FROM
 from .app import App, main
 from .options import AS_JSON, DRY_RUN
 from .output import one_line, print_json
@@ -141,5 +140,4 @@ def _index(app: App, done: list[Done], dry_run: bool) -> None:
     added = sum(each.actions["ADD"] for each in done)
     if added and not dry_run:
         click.echo("vectors come from memoir worker, or memoir backfill", err=True)
-    if added >= COUNT_FROM and not dry_run:
-        index_loaded(app)
+        index_loaded(app, added)

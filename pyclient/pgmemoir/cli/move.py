@@ -24,7 +24,6 @@ from ..files import replacing
 from ..importers import FORMATS, Items, check_mapping, detect, read
 from ..importers.conversation import parse
 from ..move import Imported, export_lines, header_of, import_lines, read_lines
-from ..recalling import COUNT_FROM
 from .app import App, main
 from .options import DRY_RUN, USER
 from .output import counted, one_line, progress_bar
@@ -149,8 +148,8 @@ def _import_user(
         if dry_run:
             conn.rollback()
     click.echo(_imported(done, one_line(str(app.user)), dry_run))
-    if not (dry_run or done.known) and done.records.get("memory", 0) >= COUNT_FROM:
-        index_loaded(app)
+    if not (dry_run or done.known):
+        index_loaded(app, done.records.get("memory", 0))
 
 
 def _imported(done: Imported, user: str, dry_run: bool) -> str:
@@ -176,8 +175,8 @@ def _import_conversation(app: App, data: bytes, name: str, file: str, dry_run: b
         f"{conversation.skipped} without text, {counted(len(conversation.sessions), 'session')}"
         + (f"; {len(refused)} not stored: {refused[0]}" if refused else "")
     )
-    if added >= COUNT_FROM and not dry_run:
-        index_loaded(app)
+    if not dry_run:
+        index_loaded(app, added)
 
 
 def _import_items(app: App, items: Items, format: str, keep_users: bool, dry_run: bool) -> None:
@@ -198,8 +197,8 @@ def _import_items(app: App, items: Items, format: str, keep_users: bool, dry_run
         if dry_run:
             conn.rollback()
     click.echo(_remembered(done, items, format, dry_run))
-    if sum(each.action == "ADD" for each in done) >= COUNT_FROM and not (dry_run or keep_users):
-        index_loaded(app)
+    if not (dry_run or keep_users):
+        index_loaded(app, sum(each.action == "ADD" for each in done))
 
 
 def _remembered(done: list[Remembered], items: Items, format: str, dry_run: bool) -> str:
@@ -237,9 +236,7 @@ def _remember_in(
 def _of_line(error: MemoirError, lines: list[int]) -> MemoirError:
     """The error of a memory, with its line instead of its number."""
     place, message = error.in_batch()
-    if place is None:
-        return error
-    return type(error)(f"line {lines[place - 1]}: {message}", detail=error.detail, hint=error.hint)
+    return error if place is None else error.reworded(f"line {lines[place - 1]}: {message}")
 
 
 def _told(records: dict[str, int]) -> str:

@@ -12,6 +12,7 @@ import click
 from .. import upkeep
 from ..calls import Maintained
 from ..errors import MemoirError
+from ..recalling import COUNT_FROM
 from .app import App, Interrupted, main
 from .options import AS_JSON, DRY_RUN, USER_OR_ALL
 from .output import counted, fit, one_line, print_json, progress_bar, table
@@ -51,8 +52,10 @@ def maintain(app: App, dry_run: bool, as_json: bool) -> None:
         )
 
 
-def index_loaded(app: App) -> None:
+def index_loaded(app: App, added: int) -> None:
     """Index the user of this call when many memories were stored; silent when there is no need."""
+    if added < COUNT_FROM:
+        return
     try:
         with _stoppable():
             for row in upkeep.tend_recall(app.address, app.user, _watch):

@@ -6,20 +6,20 @@ A file is read whole and checked before anything is stored. Messages may be in a
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from difflib import SequenceMatcher
+from functools import partial
 from typing import Any
 
 from ..calls import NewMemory
 from ..checks import clean_text
 from ..errors import BadText, MemoirError
 from ..memories import Listed
-from .document import EARLIEST, Document, Object, decode, to_time
+from .document import EARLIEST, Document, Object, decode, misfit, no_object, time_of
 from .items import LARGEST_TEXT
 
 _TEXT = ("content", "text", "message")
@@ -146,7 +146,7 @@ class _Reader:
             for number, item in enumerate(value, 1):
                 self._walk(item, self._numbered(item, session, number), time, start)
         elif not isinstance(value, Object):
-            raise self._fault(start, f"a message is an object, this is {json.dumps(value)[:40]}")
+            raise self._fault(start, no_object("a message", value))
         elif (inside := _first(value, _NESTED, list | dict)) is not None:
             name = _first(value, _SESSION_NAME, str | int)
             session = session if name is None else str(value[name])
@@ -212,7 +212,7 @@ class _Reader:
         if isinstance(value, list):
             parts = [part.get("text") if isinstance(part, dict) else part for part in value]
             return "\n".join(part for part in parts if isinstance(part, str))
-        raise self._fault(message.start, f"{keys[0]} is {json.dumps(value)[:40]}, not text")
+        raise self._fault(message.start, misfit(keys[0], value, "text"))
 
     def _speaker(self, message: Object) -> str | None:
         for key in _SPEAKER:
@@ -228,12 +228,7 @@ class _Reader:
         key = next((key for key in _TIME if message.get(key) not in (None, "")), None)
         if key is None:
             return None
-        value = message[key]
-        time = to_time(value)
-        if time is None:
-            raise self._fault(
-                message.start, f"{key} is {json.dumps(value)[:40]}, not ISO 8601 or epoch seconds"
-            )
+        time = time_of(key, message[key], partial(self._fault, message.start))
         if not EARLIEST <= time <= self._latest:
             raise self._fault(
                 message.start, f"{key} is {time.isoformat()}, before 1970 or more than a day ahead"

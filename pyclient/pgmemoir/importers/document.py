@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
@@ -16,6 +16,9 @@ EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 # Epoch values above this are milliseconds: as seconds they would be after the year 5000.
 _MILLISECONDS = 1e11
 _BLANK = re.compile(r"[\s\ufeff]*")
+
+Fault = Callable[[str], MemoirError]
+"""Makes the error of a problem, with the place where it is."""
 
 
 class Object(dict[str, Any]):
@@ -100,6 +103,24 @@ def decode(data: bytes, error: type[MemoirError] = BadFile) -> str:
         raise error(
             f"line {line}: not UTF-8", hint="Save the file in the encoding UTF-8."
         ) from fault
+
+
+def misfit(name: str, value: Any, wanted: str) -> str:
+    """What is wrong with a value that its field cannot have."""
+    return f"{name} is {json.dumps(value)[:40]}, not {wanted}"
+
+
+def no_object(name: str, value: Any) -> str:
+    """What is wrong with a value in the place of an object."""
+    return f"{name} is an object, this is {json.dumps(value)[:40]}"
+
+
+def time_of(field: str, value: Any, fault: Fault) -> datetime:
+    """A time; anything else is a fault."""
+    time = to_time(value)
+    if time is None:
+        raise fault(misfit(field, value, "ISO 8601 or epoch seconds"))
+    return time
 
 
 def to_time(value: Any) -> datetime | None:

@@ -7,14 +7,14 @@ import io
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, cast
 
 from ..calls import NewMemory
 from ..checks import clean_text
-from ..errors import BadFile, BadText, MemoirError
-from .document import Document, Object, decode, to_time
+from ..errors import BadFile, BadText
+from .document import Document, Fault, Object, decode, misfit, no_object, time_of
 from .items import LARGEST_TEXT, Items
 
 # The names of fields, and the other names they have in SQL.
@@ -42,7 +42,6 @@ _HINT = (
 )
 _DELIMITERS = ",;\t|"
 
-Fault = Callable[[str], MemoirError]
 Mapped = Mapping[str, str]
 
 
@@ -73,7 +72,7 @@ def read_jsonl(data: bytes, name: str, mapping: Mapped) -> Items:
             start = item.start if isinstance(item, Object) else place
             fault = partial(document.fault, start)
             if not isinstance(item, dict):
-                raise fault(f"a memory is an object, this is {json.dumps(item)[:40]}")
+                raise fault(no_object("a memory", item))
             memory = _exported(item) if _is_record(item) else item
             if memory is not None:
                 _add(items, memory, mapping, document.line(start), fault)
@@ -171,7 +170,7 @@ def _converted(field: str, value: Any, fault: Fault) -> Any:
     """A value in the type of its field."""
     if field in _TEXTS or field == "user_id":
         if not isinstance(value, str):
-            raise fault(f"{field} is {json.dumps(value)[:40]}, not text")
+            raise fault(misfit(field, value, "text"))
         return _text(field, value, fault)
     if field in _TIMES:
         return time_of(field, value, fault)
@@ -184,7 +183,7 @@ def _converted(field: str, value: Any, fault: Fault) -> Any:
     if field == "keywords" and isinstance(value, str):
         value = [word.strip() for word in value.replace(";", ",").split(",") if word.strip()]
     if not isinstance(value, list):
-        raise fault(f"{field} is {json.dumps(value)[:40]}, not a list")
+        raise fault(misfit(field, value, "a list"))
     return value
 
 
@@ -196,21 +195,13 @@ def _text(field: str, value: str, fault: Fault) -> str:
     return value
 
 
-def time_of(field: str, value: Any, fault: Fault) -> Any:
-    """A time; anything else is a fault."""
-    time = to_time(value)
-    if time is None:
-        raise fault(f"{field} is {json.dumps(value)[:40]}, not ISO 8601 or epoch seconds")
-    return time
-
-
 def _number(field: str, value: Any, fault: Fault) -> float | int:
     try:
         number = float("nan") if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number) or (field == "turn" and number != int(number)):
-        raise fault(f"{field} is {json.dumps(value)[:40]}, not a number")
+        raise fault(misfit(field, value, "a number"))
     return int(number) if field == "turn" else number
 
 
@@ -218,7 +209,7 @@ def _vector(value: str, fault: Fault) -> Any:
     try:
         return json.loads(value)
     except ValueError as error:
-        raise fault(f"vector is {json.dumps(value)[:40]}, not a list of numbers") from error
+        raise fault(misfit("vector", value, "a list of numbers")) from error
 
 
 def _data(value: Any, fault: Fault) -> dict[str, Any]:
@@ -227,5 +218,5 @@ def _data(value: Any, fault: Fault) -> dict[str, Any]:
     except ValueError:
         data = None
     if not isinstance(data, dict):
-        raise fault(f"data is {json.dumps(value)[:40]}, not a JSON object")
+        raise fault(misfit("data", value, "a JSON object"))
     return data

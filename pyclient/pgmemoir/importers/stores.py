@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any
 
 from ..calls import NewMemory
-from .document import Document, Object, decode
+from .document import Document, Fault, Object, decode, misfit, no_object, time_of
 from .items import Items
-from .rows import Fault, time_of
 
 _MEM0 = 'mem0 writes {"results": [{"id": ..., "memory": ..., "created_at": ...}]}, or the list.'
 _LANGGRAPH = 'An item is {"namespace": ["users", "ada"], "key": ..., "value": {...}}.'
@@ -40,13 +39,13 @@ def _add_mem0(items: Items, entry: Object, document: Document) -> None:
     fault = partial(document.fault, entry.start)
     text = entry.get("memory")
     if text is not None and not isinstance(text, str):
-        raise fault(f"memory is {json.dumps(text)[:40]}, not text")
+        raise fault(misfit("memory", text, "text"))
     if not (text or "").strip():
         items.skipped += 1
         return
     metadata = entry.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise fault(f"metadata is {json.dumps(metadata)[:40]}, not an object")
+        raise fault(misfit("metadata", metadata, "an object"))
     known = ("memory", "metadata", "score", "created_at", "user_id", "categories")
     kept = {key: each for key, each in entry.items() if key not in known and each is not None}
     memory: NewMemory = {
@@ -67,7 +66,7 @@ def _add_mem0(items: Items, entry: Object, document: Document) -> None:
 def _user(entry: Object, fault: Fault) -> str | None:
     user = entry.get("user_id")
     if user is not None and not isinstance(user, str):
-        raise fault(f"user_id is {json.dumps(user)[:40]}, not text")
+        raise fault(misfit("user_id", user, "text"))
     return user
 
 
@@ -135,7 +134,7 @@ def _list(entry: Object, field: str, fault: Fault) -> list[Any]:
     """A list in an entry; a missing one is empty."""
     value = entry.get(field)
     if value is not None and not isinstance(value, list):
-        raise fault(f"{field} is {json.dumps(value)[:40]}, not a list")
+        raise fault(misfit(field, value, "a list"))
     return value or []
 
 
@@ -147,6 +146,6 @@ def _entries(document: Document, value: Any, place: int, inside: tuple[str, ...]
     entries: list[Object] = []
     for entry in value if isinstance(value, list) else [value]:
         if not isinstance(entry, Object):
-            raise document.fault(place, f"an entry is an object, this is {json.dumps(entry)[:40]}")
+            raise document.fault(place, no_object("an entry", entry))
         entries.append(entry)
     return entries
