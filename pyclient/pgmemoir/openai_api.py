@@ -52,6 +52,8 @@ _PASSING = (408, 409, 429)
 # recalls or remembers should wait for it.
 _PAUSE = 0.5
 _LONGEST_PAUSE = 2.0
+# No model has read a request and failed at it in so few seconds.
+_AT_ONCE = 1.0
 
 
 class Unavailable(Exception):
@@ -77,6 +79,10 @@ class ApiFailure(Unavailable):
     ) -> None:
         super().__init__(reason, fault, retry_after)
         self.passes = passes
+
+
+class _ConnectionLost(ApiFailure):
+    """The connection ended before the answer did."""
 
 
 class Api:
@@ -111,13 +117,23 @@ class Api:
         left = self._retries
         while True:
             try:
-                return self._ask(request)
+                return self._ask_twice(request)
             except ApiFailure as failure:
                 pause = _PAUSE if failure.retry_after is None else failure.retry_after
                 if not (left and failure.passes) or pause > _LONGEST_PAUSE:
                     raise
             left -= 1
             time.sleep(pause)
+
+    def _ask_twice(self, request: Callable[[OpenAI], T]) -> T:
+        """Servers end connections that are idle, some just when a request is on its way."""
+        began = time.monotonic()
+        try:
+            return self._ask(request)
+        except _ConnectionLost:
+            if time.monotonic() - began > _AT_ONCE:
+                raise
+        return self._ask(request)
 
     def _ask(self, request: Callable[[OpenAI], T]) -> T:
         import openai
@@ -192,7 +208,9 @@ def _failure(error: OpenAIError) -> ApiFailure:
             return ApiFailure(_SETTINGS[cause], "server")
         if cause in _NOT_REACHED:
             return ApiFailure("no connection", "server", passes=not is_late)
-        return ApiFailure("no answer in time" if is_late else "connection lost", passes=not is_late)
+        if is_late:
+            return ApiFailure("no answer in time")
+        return _ConnectionLost("connection lost", passes=True)
     return ApiFailure(type(error).__name__)
 
 

@@ -99,7 +99,7 @@ def test_a_request_refused_either_way_leaves_the_schema_on(api: OpenAIServer) ->
 @pytest.mark.parametrize(
     "fault",
     [
-        *(status(500), status(429), status(401), reset, truncated, empty, nested),
+        *(status(500), status(429), status(401), truncated, empty, nested),
         lambda _: Reply({"error": {"message": "Rate limit exceeded", "code": 429}}),
         lambda _: Reply({"choices": []}),
         lambda _: Reply({"choices": {"text": "tea"}}),
@@ -109,6 +109,24 @@ def test_a_request_refused_either_way_leaves_the_schema_on(api: OpenAIServer) ->
 def test_a_server_that_fails_is_unavailable(api: OpenAIServer, fault: Fault) -> None:
     api.fail(fault)
     with pytest.raises(ModelUnavailable):
+        model(api).answer(ASKED, SCHEMA, "keywords")
+
+
+def test_a_connection_that_the_server_has_just_ended_is_not_the_last(api: OpenAIServer) -> None:
+    api.fail(reset)
+    assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["cookie"]}
+    api.fail(reset, reset)
+    with pytest.raises(ModelUnavailable, match="connection lost"):
+        model(api).answer(ASKED, SCHEMA, "keywords")
+    assert len(api.chats) == 4
+
+
+def test_a_connection_that_ends_when_the_model_has_worked_is_not_asked_again(
+    api: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgmemoir.openai_api._AT_ONCE", 0.0)
+    api.fail(reset)
+    with pytest.raises(ModelUnavailable, match="connection lost"):
         model(api).answer(ASKED, SCHEMA, "keywords")
 
 

@@ -201,7 +201,6 @@ def test_blank_texts_are_not_sent(api: Api) -> None:
         status(500),
         status(429),
         status(401),
-        reset,
         truncated,
         nested,
         lambda _: Reply({"data": [{"index": 0, "embedding": "not base64"}]}),
