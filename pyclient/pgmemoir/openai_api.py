@@ -222,8 +222,11 @@ def _refusal(error: APIStatusError) -> ApiFailure:
         reason += " (OPENAI_BASE_URL is without /v1)"
     if error.response.history:
         reason += " (OPENAI_BASE_URL redirects)"
-    # llama.cpp and its kin answer 500 to a form of answer that they do not know.
-    otherwise: Fault = "request" if "response_format" in str(error.body) else "unknown"
+    # llama.cpp and its kin answer 500 to a form of answer that they do not know; others repeat the
+    # whole request when they fail.
+    said = str(error.body)
+    is_refused = "response_format" in said and "messages" not in said
+    otherwise: Fault = "request" if is_refused else "unknown"
     return ApiFailure(
         reason,
         _FAULTS.get(error.status_code, otherwise),

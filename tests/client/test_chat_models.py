@@ -79,6 +79,15 @@ def test_a_server_without_schemas_is_told_in_words(api: OpenAIServer, code: int)
     assert json.dumps(SCHEMA) in api.chats[-1]["messages"][0]["content"]
 
 
+def test_a_server_that_fails_and_repeats_the_request_refuses_nothing(api: OpenAIServer) -> None:
+    api.fail(lambda _: status(500, message=f"cannot serve {api.chats[-1]}")(Reply(None)))
+    asks = model(api)
+    with pytest.raises(ModelUnavailable, match="HTTP 500"):
+        asks.answer(ASKED, SCHEMA, "keywords")
+    asks.answer(ASKED, SCHEMA, "keywords")
+    assert api.chats[-1]["response_format"]["type"] == "json_schema"
+
+
 def test_the_words_stand_in_the_first_message_as_chat_templates_want_it(api: OpenAIServer) -> None:
     api.fail(status(400))
     model(api).answer([{"role": "system", "content": "List."}, *ASKED], SCHEMA, "keywords")
