@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from .checks import check_json
 from .errors import BadText
-from .openai_api import Api, ApiFailure, Unavailable
+from .openai_api import Api, ApiFailure, Unavailable, check_no_error
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
@@ -161,8 +161,10 @@ def _with_schema(messages: Sequence[Message], schema: Schema | None) -> list[Mes
 
 def _content(completion: ChatCompletion) -> str:
     """The text of a complete answer."""
+    check_no_error(getattr(completion, "error", None))
     try:
         choice = completion.choices[0]
+        check_no_error(getattr(choice, "error", None))
         message, ending = choice.message, choice.finish_reason
         content, refusal = message.content, message.refusal
     except (AttributeError, LookupError, TypeError):

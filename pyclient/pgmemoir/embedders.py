@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol
 
 from .batches import batches
 from .errors import DimensionMismatch, MemoirError
-from .openai_api import Api, ApiFailure, Unavailable
+from .openai_api import Api, ApiFailure, Unavailable, check_no_error
 
 # What of a text is embedded. 4000 characters are at most about 8000 tokens, the limit of OpenAI's
 # models, in any language; the rest of a longer text is still found by its words.
@@ -170,7 +170,9 @@ class OpenAIEmbedder:
                     extra_body={"dimensions": self._asked} if self._asked else None,
                 )
             )
-            data = json.loads(answer.content)["data"]
+            body = json.loads(answer.content)
+            check_no_error(body.get("error"))
+            data = body["data"]
             if not data and encoding == "base64":  # OpenRouter, of a model without it
                 self._encoding = "float"
                 return self._request(texts)
@@ -178,7 +180,7 @@ class OpenAIEmbedder:
         except ApiFailure as error:
             reason = f"{self.name}: {error}"
             raise EmbedderUnavailable(reason, error.fault, error.retry_after) from None
-        except (KeyError, TypeError, ValueError, RecursionError, struct.error):
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError, struct.error):
             raise EmbedderUnavailable(f"{self.name}: not an embeddings answer") from None
         self._check_dimensions(vectors)
         return vectors

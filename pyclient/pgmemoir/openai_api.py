@@ -235,6 +235,20 @@ def _refusal(error: APIStatusError) -> ApiFailure:
     )
 
 
+def check_no_error(said: Any) -> None:
+    """Some gateways answer 200, and tell of the failure behind them in the answer.
+
+    Args:
+        said: ``error`` of an answer or of a part of it, None where there is none.
+
+    Raises:
+        ApiFailure: it is an error.
+    """
+    code = said.get("code") if isinstance(said, dict) else None
+    if isinstance(code, int):
+        raise ApiFailure(f"HTTP 200, error {code}", _FAULTS.get(code, "unknown"))
+
+
 def seconds_to_wait(header: Any) -> float | None:
     """The seconds of a Retry-After, which names them or the time to come back; None: neither.
 

@@ -121,6 +121,22 @@ def test_a_server_that_fails_is_unavailable(api: OpenAIServer, fault: Fault) -> 
         model(api).answer(ASKED, SCHEMA, "keywords")
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lambda _: Reply({"error": {"message": "the model is overloaded", "code": 503}}),
+        lambda reply: Reply(
+            {"choices": [{**reply.body["choices"][0], "error": {"code": 503}}]},
+        ),
+    ],
+)
+def test_an_answer_may_tell_of_a_server_that_is_away(api: OpenAIServer, fault: Fault) -> None:
+    api.fail(fault)
+    with pytest.raises(ModelUnavailable, match="HTTP 200, error 503") as caught:
+        model(api).answer(ASKED, SCHEMA, "keywords")
+    assert caught.value.fault == "server"
+
+
 def test_a_connection_that_the_server_has_just_ended_is_not_the_last(api: OpenAIServer) -> None:
     api.fail(reset)
     assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["cookie"]}
