@@ -82,7 +82,7 @@ class OpenAIChat:
     ) -> None:
         self.model = model
         self._api = Api(base_url, api_key, timeout, retries)
-        self._knows_schemas = True
+        self._forms = ["json_schema", "json_object", "text"]
 
     @property
     def name(self) -> str:
@@ -103,23 +103,34 @@ class OpenAIChat:
 
     def _ask(self, messages: Sequence[Message], schema: Schema | None, kind: str) -> ChatCompletion:
         """With the schema if the server accepts one, otherwise with the schema in words."""
-        if schema is None or not self._knows_schemas:
-            return self._request(_with_schema(messages, schema), {"type": "json_object"})
-        named = {"name": kind, "schema": schema, "strict": _is_strict(schema)}
-        try:
-            return self._request(messages, {"type": "json_schema", "json_schema": named})
-        except ApiFailure as error:
-            if error.fault != "request":
-                raise
-        answer = self._request(_with_schema(messages, schema), {"type": "json_object"})
-        self._knows_schemas = False
-        return answer
+        refused: list[str] = []
+        for form in self._forms:
+            if schema is None and form == "json_schema":
+                continue
+            try:
+                answer = self._request(messages, schema, kind, form)
+            except ApiFailure as error:
+                if error.fault != "request":
+                    raise
+                refused.append(form)
+                failure = error
+            else:
+                self._forms = [form for form in self._forms if form not in refused]
+                return answer
+        raise failure
 
     def _request(
-        self, messages: Sequence[Message], response_format: dict[str, Any]
+        self, messages: Sequence[Message], schema: Schema | None, kind: str, form: str
     ) -> ChatCompletion:
         # The client's argument type is a union of dozens of typed dictionaries.
-        sent: Any = {"messages": list(messages), "response_format": response_format}
+        sent: Any = {"messages": list(messages), "response_format": {"type": form}}
+        if form == "json_schema":
+            named = {"name": kind, "schema": schema, "strict": _is_strict(schema)}
+            sent["response_format"]["json_schema"] = named
+        else:
+            sent["messages"] = _with_schema(messages, schema)
+        if form == "text":  # the default, which even a server that knows no forms has
+            del sent["response_format"]
         completion: ChatCompletion = self._api.ask(
             lambda client: client.chat.completions.create(model=self.model, **sent)
         )

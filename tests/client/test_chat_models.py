@@ -96,8 +96,30 @@ def test_the_words_stand_in_the_first_message_as_chat_templates_want_it(api: Ope
     assert second == ASKED[0]
 
 
-def test_a_request_refused_either_way_leaves_the_schema_on(api: OpenAIServer) -> None:
-    api.fail(status(400), status(400))
+@pytest.mark.parametrize(
+    ("known", "schema", "first", "then"),
+    [
+        ([], SCHEMA, ["json_schema", "json_object", None], [None]),
+        ([], None, ["json_object", None], ["json_schema", None]),
+        (["json_schema"], None, ["json_object", None], ["json_schema"]),
+    ],
+)
+def test_a_server_may_know_no_form_of_answer_or_only_one(
+    api: OpenAIServer, known: list[str], schema: Any, first: list[Any], then: list[Any]
+) -> None:
+    def forms() -> list[Any]:
+        return [chat.get("response_format", {}).get("type") for chat in api.chats]
+
+    api.always = lambda reply: reply if forms()[-1] in [None, *known] else status(400)(reply)
+    asks = model(api)
+    assert asks.answer(ASKED, schema, "keywords") == {"keywords": ["cookie"]}
+    assert forms() == first
+    asks.answer(ASKED, SCHEMA, "keywords")
+    assert forms() == [*first, *then]
+
+
+def test_a_request_refused_in_every_form_leaves_the_schema_on(api: OpenAIServer) -> None:
+    api.fail(*[status(400)] * 3)
     asks = model(api)
     with pytest.raises(BadAnswer, match="HTTP 400"):
         asks.answer(ASKED, SCHEMA, "keywords")
