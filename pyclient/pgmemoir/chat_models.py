@@ -27,6 +27,9 @@ TIMEOUT = 120.0
 
 _FENCE = re.compile(r"[^{]*```\w*(.*)```", re.DOTALL)
 
+# A comma behind the last item of a list, which models write as people do; not one within a text.
+_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])', re.DOTALL)
+
 _SCHEMA_IN_WORDS = """Answer with one JSON object and nothing else. It must fit this JSON schema:
 {schema}"""
 
@@ -204,8 +207,7 @@ def _json(content: str) -> Any:
         text = fenced[1].strip()
     start = 0 if text.startswith("[") else text.find("{")
     try:
-        value, end = _DECODER.raw_decode(text, start)
-        rest = text[end:].strip()
+        value, rest = _value(text, start)
         if rest and (start or "{" in rest):
             raise ValueError
         check_json(value, "the answer")
@@ -214,6 +216,16 @@ def _json(content: str) -> Any:
     except BadText:
         raise BadAnswer("the answer holds what PostgreSQL cannot store") from None
     return value
+
+
+def _value(text: str, start: int) -> tuple[Any, str]:
+    """The JSON that begins there, and the words after it."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except ValueError:
+        text = text[:start] + _LAST_COMMA.sub(lambda found: found[1] or "", text[start:])
+        value, end = _DECODER.raw_decode(text, start)
+    return value, text[end:].strip()
 
 
 def _refuse_constant(name: str) -> NoReturn:

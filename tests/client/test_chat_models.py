@@ -245,6 +245,11 @@ def test_a_list_may_stand_in_a_fence_too(api: OpenAIServer) -> None:
     assert model(api).answer(ASKED, None, "names") == [{"name": "tea"}]
 
 
+def test_a_comma_may_follow_the_last_item_and_stays_within_a_text(api: OpenAIServer) -> None:
+    api.fail(says('Here, it is: {"keywords": ["a \\",] }", ",}", ],\n}'))
+    assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ['a ",] }', ",}"]}
+
+
 def test_a_line_may_be_broken_within_a_text(api: OpenAIServer) -> None:
     api.fail(says('{"keywords": ["green\ntea"]}'))
     assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["green\ntea"]}
