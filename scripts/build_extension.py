@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from pgmemoir import ledger, sqlfiles
+from pgmemoir import ledger, sqlfiles, sqltext
 from pgmemoir.paths import Source
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,26 +78,18 @@ END $guard$;
 
 LOCK = f"DO $lock$ BEGIN PERFORM pg_advisory_xact_lock({ledger.LOCK}); END $lock$;\n"
 
-# As memoir migrate does: what an earlier text of sql/ made and this one does not is dropped, never
-# what others have built on it.
-FINISH = """\
-SET LOCAL quote_all_identifiers = off;
-DO $finish$
-DECLARE
-    made CONSTANT text[] := ARRAY({made_now});
-    waiting text[] := ARRAY(SELECT b.item FROM ({made_before}) AS b WHERE b.item <> ALL (made));
-    blocked text[];
-    item text;
-BEGIN
+# A loop of both blocks below: what depends on another is dropped before it, never what others have
+# built on it.
+DROP = """\
     WHILE cardinality(waiting) > 0 LOOP
-        blocked := '{{}}';
-        FOREACH item IN ARRAY waiting LOOP
+        blocked := '{}';
+        FOREACH object IN ARRAY waiting LOOP
             BEGIN
-                EXECUTE 'DROP ' || item;
+                EXECUTE 'DROP ' || object;
             EXCEPTION
                 WHEN undefined_function OR undefined_object OR undefined_table THEN NULL;
                 WHEN dependent_objects_still_exist THEN
-                    blocked := blocked || item;
+                    blocked := blocked || object;
                     IF cardinality(blocked) = cardinality(waiting) THEN
                         RAISE;
                     END IF;
@@ -105,6 +97,57 @@ BEGIN
         END LOOP;
         waiting := blocked;
     END LOOP;
+"""
+
+# As memoir migrate does: before the code, and before a file whose views have other columns by now,
+# what is in the way. The rights that somebody gave on it wait in a setting for the end.
+MAKE_WAY = """\
+SET LOCAL quote_all_identifiers = off;
+DO $way$
+DECLARE
+    waiting text[];
+    blocked text[];
+    object text;
+    given jsonb;
+BEGIN
+{attempt}\
+    SELECT array_agg(w.item), jsonb_object_agg(w.item, to_jsonb(w.rights)) INTO waiting, given
+    FROM ({in_the_way}) AS w;
+    PERFORM set_config('memoir.rights', (coalesce(NULLIF(
+        current_setting('memoir.rights', true), ''), '{{}}')::jsonb || given)::text, true)
+    WHERE given IS NOT NULL;
+{drop}\
+END $way$;
+"""
+ATTEMPT = """\
+    BEGIN
+        EXECUTE $file$
+{text}$file$;
+        RETURN;
+    EXCEPTION WHEN invalid_table_definition THEN NULL;
+    END;
+"""
+
+# At the end, what an earlier text of sql/ made and this one does not.
+FINISH = """\
+SET LOCAL quote_all_identifiers = off;
+DO $finish$
+DECLARE
+    made CONSTANT text[] := ARRAY({made_now});
+    waiting text[] := ARRAY(SELECT b.item FROM ({made_before}) AS b WHERE b.item <> ALL (made));
+    blocked text[];
+    object text;
+    given text;
+BEGIN
+    FOR given IN
+        SELECT s.value
+        FROM jsonb_each(NULLIF(current_setting('memoir.rights', true), '')::jsonb) AS r,
+             jsonb_array_elements_text(r.value) AS s
+        WHERE r.key = ANY (made)
+    LOOP
+        EXECUTE given;
+    END LOOP;
+{drop}\
     DELETE FROM migration WHERE name = '{code}';
     INSERT INTO migration (name, sha256, kind, objects, ms)
     VALUES ('{code}', '{sha256}', 'code', made, 0);
@@ -144,17 +187,18 @@ def extension(source: Source, version: str) -> Extension:
     finish = FINISH.format(
         made_now=ledger.MADE_NOW.strip(),
         made_before=ledger.MADE_BEFORE.strip(),
+        drop=DROP,
         code=sqlfiles.CODE,
         sha256=sqlfiles.digest(code),
     )
-    ending = [*map(_text, code), finish]
     install = [GUARD, ledger.TABLE, _row(ledger.EXTENSION, "", "base")]
-    install += [*_migrations(migrations), *ending]
+    install += [*_migrations(migrations), *map(_text, code), finish]
+    replacing = [_make_way(code), *(text for file in code for text in _replacing(file)), finish]
     updates = {}
     for old, names in sqlfiles.releases(source).items():
         if old != version:
             new = [file for file in migrations if file.name not in names]
-            updates[old] = _script("ALTER", [LOCK, *_migrations(new), *ending])
+            updates[old] = _script("ALTER", [LOCK, *_migrations(new), *replacing])
     return Extension(version, _script("CREATE", install), updates)
 
 
@@ -172,6 +216,20 @@ def _migrations(files: Iterable[sqlfiles.SqlFile]) -> Iterable[str]:
 def _text(file: sqlfiles.SqlFile) -> str:
     folder = "" if file.name.startswith(f"{sqlfiles.CODE}/") else "migrations/"
     return f"-- {folder}{file.name}\n{file.text}"
+
+
+def _make_way(code: Iterable[sqlfiles.SqlFile] = (), views: str = "", attempt: str = "") -> str:
+    """Drops what is in the way of files, or of views with these names where the attempt fails."""
+    headers = json.dumps([r._asdict() for file in code for r in sqltext.routines(file.text)])
+    in_the_way = ledger.IN_THE_WAY % (f"$headers${headers}$headers$", f"'{{{views}}}'")
+    return MAKE_WAY.format(attempt=attempt, in_the_way=in_the_way.strip(), drop=DROP)
+
+
+def _replacing(file: sqlfiles.SqlFile) -> Iterable[str]:
+    """A file of the code where an earlier text of it ran."""
+    if views := sqltext.views(file.text):
+        yield _make_way(views=",".join(views), attempt=ATTEMPT.format(text=file.text))
+    yield _text(file)
 
 
 def _row(name: str, sha256: str, kind: str) -> str:

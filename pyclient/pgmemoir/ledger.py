@@ -78,6 +78,62 @@ FROM memoir.migration AS m, unnest(m.objects) AS item,
 WHERE m.kind = 'code'
 """
 
+# What of it is in the way of a newer text: functions that it makes with other arguments or another
+# result, as its headers say (JSON of sqltext.routines), and views with these names. Also what of
+# ours is built on these, as none can be dropped alone, and indexes of single users, which upkeep
+# makes again. is_changed: not only built on others. rights: the statements that give back what
+# somebody granted on it.
+IN_THE_WAY = f"""
+WITH RECURSIVE made_before AS ({MADE_BEFORE}), header AS (
+    SELECT r.*, (
+        SELECT string_agg(concat_ws(' ', a ->> 0, a ->> 1, to_regtype(a ->> 2)), ', ' ORDER BY n)
+        FROM jsonb_array_elements(r.arguments) WITH ORDINALITY AS x (a, n)) AS takes
+    FROM jsonb_to_recordset(%s::jsonb) AS r (
+        kind "char", name name, arguments jsonb, defaults int, is_set boolean, result text)
+), changed (class, oid) AS (
+    SELECT 'pg_proc'::regclass::oid, p.oid
+    FROM pg_proc AS p
+    LEFT JOIN LATERAL (
+        SELECT string_agg(concat_ws(' ', coalesce(p.proargmodes[n], 'i'), p.proargnames[n],
+                                    type::regtype), ', ' ORDER BY n)
+        FROM unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) WITH ORDINALITY
+            AS x (type, n)) AS old (takes) ON true
+    WHERE p.pronamespace = 'memoir'::regnamespace AND p.proname IN (SELECT name FROM header)
+      AND NOT EXISTS (
+          SELECT FROM header AS h
+          WHERE h.name = p.proname AND h.kind = p.prokind AND h.is_set = p.proretset
+            AND h.takes IS NOT DISTINCT FROM old.takes AND h.defaults >= p.pronargdefaults
+            AND (h.result IS NULL OR to_regtype(h.result) = p.prorettype))
+    UNION ALL
+    SELECT 'pg_class'::regclass, c.oid
+    FROM pg_class AS c
+    WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind = 'v' AND c.relname = ANY (%s)
+), built (class, oid) AS (
+    TABLE changed
+    UNION
+    SELECT CASE WHEN r.oid IS NULL THEN d.classid ELSE 'pg_class'::regclass END,
+           coalesce(r.ev_class, d.objid)
+    FROM built JOIN pg_depend AS d ON d.refclassid = built.class AND d.refobjid = built.oid
+    LEFT JOIN pg_rewrite AS r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
+)
+SELECT o.item, EXISTS (SELECT FROM changed WHERE changed = built) AS is_changed, ARRAY(
+    SELECT 'GRANT ' || a.privilege_type || ' ON '
+           || CASE named.type WHEN 'view' THEN 'TABLE' ELSE named.type END || ' ' || named.identity
+           || ' TO ' || quote_ident(r.rolname)
+           || CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
+    FROM aclexplode(CASE built.class WHEN 'pg_proc'::regclass
+                    THEN (SELECT proacl FROM pg_proc AS p WHERE p.oid = built.oid)
+                    ELSE (SELECT relacl FROM pg_class AS c WHERE c.oid = built.oid) END) AS a
+    JOIN pg_roles AS r ON r.oid = a.grantee
+    WHERE a.grantee <> a.grantor AND r.rolname NOT IN
+          ('memoir_reader', 'memoir_agent', 'memoir_worker', 'memoir_admin')) AS rights
+FROM built, pg_identify_object(built.class, built.oid, 0) AS named,
+     LATERAL (SELECT named.type || ' ' || named.identity) AS o (item)
+WHERE o.item IN (SELECT item FROM made_before)
+   OR o.item ~ '^index memoir.trace_(leading|near|words)_[0-9]+$'
+ORDER BY o.item
+"""
+
 # Those of them that are gone, but for what was on a table that is gone or was only made for a row.
 GONE = rf"""
 SELECT before.item FROM ({MADE_BEFORE}) AS before

@@ -10,6 +10,7 @@ one advisory lock: all of it happens or nothing, and only one of several process
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -25,7 +26,7 @@ import psycopg
 from psycopg import errors, generators, pq
 from psycopg.rows import tuple_row
 
-from . import ledger, sqlfiles
+from . import ledger, sqlfiles, sqltext
 from .paths import Source, installed
 from .prerequisites import (
     Cursor,
@@ -39,7 +40,7 @@ from .prerequisites import (
 from .sqlfiles import CODE, MigrationError, SqlFile, number
 from .sqltext import line_of, statement_starts
 
-__all__ = ["MigrationError", "Row", "down", "status", "up"]
+__all__ = ["MigrationError", "Row", "down", "outdated", "status", "up"]
 
 Connection = psycopg.Connection[Any]
 
@@ -80,6 +81,9 @@ _TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (\w+)", re.MULTILINE)
 _OBJECT = re.compile(
     r"^CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE|VIEW|TRIGGER) (\w+)", re.MULTILINE
 )
+_NAME = re.compile(r"^[\w ]+? (?:memoir\.)?(\w+)")
+# What a text makes, also with a statement that it puts together of strings.
+_MADE = re.compile(r"(?:FUNCTION|PROCEDURE|VIEW|TRIGGER|POLICY) (\w+)|'(\w+)'")
 _BODY = re.compile(r"AS (\$\w*\$)(.*?)\1", re.DOTALL)
 
 
@@ -245,6 +249,26 @@ def differences(conn: Connection, *, source: Source | None = None) -> Difference
         )
 
 
+def outdated(conn: Connection, *, source: Source | None = None) -> list[str]:
+    """What the next `up` drops: what is not in the code of ``sql/``, or there with another header.
+
+    Only reads. A function with another header is made again as it is there, and so is what of ours
+    was built on it.
+    """
+    code = sqlfiles.code(source or installed())
+    made_now = {a or b for file in code for a, b in _MADE.findall(file.text)}
+    with conn.transaction(force_rollback=True), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
+        before = ledger.read(cur).get(CODE)
+        if before is None or before.sha256 == sqlfiles.digest(code):
+            return []
+        cur.execute(_PLAIN_NAMES)
+        _set_path(cur)
+        changed = [item for item, is_changed, _ in _in_the_way(cur, code) if is_changed]
+        made = values(cur, ledger.MADE_BEFORE)
+    gone = [item for item in made if (name := _NAME.match(item)) and name[1] not in made_now]
+    return sorted(item.replace("pg_catalog.", "") for item in {*changed, *gone})
+
+
 def _row(name: str, kind: str, entry: ledger.Entry | None, state: str) -> Row:
     if entry is None:
         return Row(name, kind, "pending")
@@ -327,19 +351,54 @@ def _set_path(cur: Cursor) -> None:
 
 
 def _run_code(cur: Cursor, code: list[SqlFile], before: ledger.Entry | None) -> None:
-    """Run all of ``sql/``, then drop what an earlier text of it made and this one does not.
+    """Run all of ``sql/``, and drop what an earlier text of it made and this one does not.
 
-    Otherwise a function with a new parameter would leave the old one beside it, and calls would be
-    ambiguous.
+    A function with other parameters goes before: the new text would be built on the one or the
+    other. So do one with another result and a view with other columns, which nothing can replace.
     """
     began = time.monotonic()
+    rights = _make_way(cur, _in_the_way(cur, code)) if before else {}
     for file in code:
-        _run(cur, file)
+        if before and (views := sqltext.views(file.text)):
+            rights |= _run_views(cur, file, views)
+        else:
+            _run(cur, file)
     made = values(cur, ledger.MADE_NOW)
+    for statement in [s for item in made for s in rights.get(item, [])]:
+        cur.execute(statement.encode())
     if before:
         _drop(cur, (item for item in values(cur, ledger.MADE_BEFORE) if item not in made))
         ledger.forget(cur, CODE)
     ledger.record(cur, CODE, sqlfiles.digest(code), "code", began, made)
+
+
+def _run_views(cur: Cursor, file: SqlFile, views: list[str]) -> dict[str, list[str]]:
+    """Run a file with views; those whose columns are others are dropped first, see `_make_way`."""
+    try:
+        with cur.connection.transaction():
+            _run(cur, file)
+    except MigrationError as error:
+        if error.server_sqlstate != errors.InvalidTableDefinition.sqlstate:
+            raise
+        rights = _make_way(cur, _in_the_way(cur, views=views))
+        _run(cur, file)
+        return rights
+    return {}
+
+
+def _in_the_way(
+    cur: Cursor, code: Iterable[SqlFile] = (), views: Iterable[str] = ()
+) -> list[tuple[str, bool, list[str]]]:
+    """What must go before these files can run, or these views be made: see `ledger`."""
+    headers = json.dumps([r._asdict() for file in code for r in sqltext.routines(file.text)])
+    cur.execute(ledger.IN_THE_WAY.encode(), (headers, list(views)), prepare=False)
+    return [(item, is_changed, rights) for item, is_changed, rights in cur]
+
+
+def _make_way(cur: Cursor, found: list[tuple[str, bool, list[str]]]) -> dict[str, list[str]]:
+    """Drop it; returns by object the statements that give back the rights somebody gave on it."""
+    _drop(cur, [item for item, _, _ in found])
+    return {item: rights for item, _, rights in found}
 
 
 def _drop(cur: Cursor, objects: Iterable[str], keep_used: bool = False) -> None:

@@ -1,11 +1,13 @@
-"""Where the statements of a SQL text begin, so that an error can name a line.
+"""Where the statements of a SQL text begin, so that an error can name a line; and its functions.
 
-The text itself is sent to the server whole; nothing here decides what is executed.
+The text itself is sent to the server whole; nothing here decides what of it is executed.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"""
@@ -22,6 +24,77 @@ _TOKEN = re.compile(
 )
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _ROUTINE = re.compile(r"CREATE( OR REPLACE)? (FUNCTION|PROCEDURE)")
+_VIEW = re.compile(r"^CREATE (?:OR REPLACE )?VIEW (\w+)", re.MULTILINE)
+_HEADER = re.compile(r"^CREATE (?:OR REPLACE )?(FUNCTION|PROCEDURE) (\w+)(?=\()", re.MULTILINE)
+_RESULT = re.compile(r"\s*RETURNS\s+(SETOF\s+)?(?:TABLE\s*(?=\()|(.+?)\s*(?=[A-Z]|$))", re.DOTALL)
+_MODES = {"IN": "i", "OUT": "o", "INOUT": "b", "VARIADIC": "v"}
+
+
+class Routine(NamedTuple):
+    """A function or procedure as its header in a file says, types as they are written there.
+
+    ``arguments`` has mode (as in ``pg_proc``), name and type of each. Where they are also the
+    result, ``result`` is None.
+    """
+
+    kind: str
+    name: str
+    arguments: list[tuple[str, str, str]]
+    defaults: int
+    is_set: bool
+    result: str | None
+
+
+def views(text: str) -> list[str]:
+    """The names of the views that a text makes at the beginning of a line."""
+    return _VIEW.findall(text)
+
+
+def routines(text: str) -> Iterator[Routine]:
+    """The functions and procedures that a text makes at the beginning of a line."""
+    for header in _HEADER.finditer(text):
+        parts, end = _parts(text, header.end())
+        arguments = [_argument(part) for part in parts]
+        defaults = sum(any(word in ("DEFAULT", "=") for word in part) for part in parts)
+        result = _RESULT.match(text, end)
+        if result and result[2] is None:
+            columns, _ = _parts(text, result.end())
+            arguments += [("t", *_argument(column)[1:]) for column in columns]
+        of_arguments = any(mode in "obt" for mode, _, _ in arguments)
+        yield Routine(
+            kind=header[1][0].lower(),
+            name=header[2],
+            arguments=arguments,
+            defaults=defaults,
+            is_set=bool(result and (result[1] or result[2] is None)),
+            result=None if result is None or of_arguments else result[2],
+        )
+
+
+def _parts(text: str, position: int) -> tuple[list[list[str]], int]:
+    """What stands between parentheses, as words and signs, parted by commas; and where it ends."""
+    parts: list[list[str]] = [[]]
+    depth = 0
+    while token := _TOKEN.search(text, position):
+        found, position = token.group(), token.end()
+        if found.startswith("--"):
+            continue
+        depth += (found == "(") - (found == ")")
+        if depth == 0:
+            break
+        if found == "," and depth == 1:
+            parts.append([])
+        elif (found, depth) != ("(", 1) or parts[-1]:
+            parts[-1].append(found)
+    return [part for part in parts if part], position
+
+
+def _argument(words: list[str]) -> tuple[str, str, str]:
+    """Mode, name and type."""
+    mode = _MODES.get(words[0].upper(), "")
+    name, *words = words[1:] if mode else words
+    ends = [place for place, word in enumerate(words) if word in ("DEFAULT", "=")]
+    return mode or "i", name.strip('"'), " ".join(words[: ends[0]] if ends else words)
 
 
 def statement_starts(text: str) -> list[int]:

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.client.conftest import in_a_process
 from tests.conftest import folder_of_a_server
 from tests.rows import set_to
@@ -390,9 +390,15 @@ def test_migrate_installs_and_is_then_up_to_date(empty_dsn: str) -> None:
     def call(*arguments: str) -> Result:
         return CliRunner().invoke(cli.main, ["--dsn", empty_dsn, "migrate", *arguments])
 
-    assert "would apply 0001" in call("--dry-run").stdout
+    would = "would have applied 16 migrations and "
+    *files, told = call("--dry-run", "--verbose").stdout.splitlines()
+    assert files[0] == "would have applied 0001_registry.sql"
+    assert told.startswith(f"{would}{len(files) - 16} files of sql/ to database empty in ")
     assert "pending" in call("status").stdout
-    assert "applied 0001" in call().stdout
+    done, advice = call().stdout.splitlines()
+    assert done.startswith(told.removeprefix("would have ").partition(" in ")[0])
+    given = conninfo_to_dict(shlex.split(advice)[3])
+    assert (given, shlex.split(advice)[4]) == (conninfo_to_dict(empty_dsn), "doctor")
     assert call("up").stdout == "up to date\n"
     assert "pending" not in call("status").stdout
     assert call("status").stdout.endswith("installed by: memoir migrate\n")

@@ -80,6 +80,26 @@ def test_migrate_tells_what_the_migration_warns_of(memoir: Call, db: psycopg.Con
     assert hint == "hint: ALTER SCHEMA memoir OWNER TO postgres;"
 
 
+def test_status_and_a_dry_run_tell_what_an_update_drops(
+    memoir: Call, db: psycopg.Connection
+) -> None:
+    db.execute(
+        "UPDATE memoir.migration SET sha256 = 'older', objects = objects || 'view memoir.former'"
+        "::text WHERE kind = 'code'; DROP FUNCTION memoir.written_at();"
+        "CREATE FUNCTION memoir.written_at() RETURNS int LANGUAGE sql RETURN 1"
+    )
+    gone = ["function memoir.written_at()", "view memoir.former"]
+    told = memoir("migrate", "status").stdout.splitlines()
+    assert told[-3:] == [
+        *(f"to be dropped: {item}" for item in gone),
+        "installed by: memoir migrate",
+    ]
+    for call, word in ((("--dry-run",), "would have dropped"), ((), "dropped")):
+        told = memoir("migrate", *call).stdout.splitlines()
+        assert told[:-1] == [f"{word} {item}" for item in gone]
+    assert memoir("migrate").stdout == "up to date\n"
+
+
 def test_dates_may_look_otherwise_to_the_role(
     memoir: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

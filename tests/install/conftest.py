@@ -48,9 +48,45 @@ DECLARE a int := 2; BEGIN RETURN a; END $$;
 NAMED_OTHERWISE = """UPDATE memoir.migration SET objects = array_replace(
     objects, 'function memoir.body(integer)', 'function memoir.body(pg_catalog.int4)')"""
 
+OLD = """CREATE OR REPLACE FUNCTION old(kind text) RETURNS text LANGUAGE sql
+RETURN kind || _decay(0, 0);
+CREATE OR REPLACE VIEW aged AS SELECT old(kind) FROM memory;
+"""
+
+GRANTS = """GRANT SELECT ON memoir.retrieval_log TO pg_monitor;
+GRANT EXECUTE ON FUNCTION memoir.estimate_tokens TO pg_monitor WITH GRANT OPTION;
+"""
+
+# By file of sql/ a part that CREATE OR REPLACE cannot make of an older one, and the older one.
+OLDER = {
+    # Another result: with rights of others, with functions and views built on it.
+    "00_base/030_estimate_tokens.sql": ("text) RETURNS int", "text) RETURNS real"),
+    "50_score/010_decay.sql": ("seconds float8) RETURNS float8", "seconds float8) RETURNS real"),
+    # One parameter less; the older function would also fit the calls.
+    "20_write/022_new_memory.sql": ("content text) RETURNS", "content text, x int = 0) RETURNS"),
+    # Another name of what is given.
+    "80_upkeep/022_tend_indexes.sql": ("TABLE (owner text", "TABLE (holder text"),
+    # Other columns, with another view built on it.
+    "70_context/060_retrieval_log.sql": ("r.user_id, r.retrieval_id", "r.retrieval_id, r.user_id"),
+}
+
 
 class Tree(Source):
     """A `Source` with a pen."""
+
+    def copy(self, *folders: str) -> None:
+        """Take the SQL of the package."""
+        for name in folders:
+            shutil.rmtree(self.sql.with_name(name))
+            shutil.copytree(paths.installed().sql.with_name(name), self.sql.with_name(name))
+
+    def age(self) -> None:
+        """Make it an `OLDER` one, with a function and a view that are gone by now."""
+        for name, (text, older) in OLDER.items():
+            path = self.sql / name
+            assert text in path.read_text(encoding="utf-8"), name
+            self.write(f"sql/{name}", path.read_text(encoding="utf-8").replace(text, older, 1))
+        self.write("sql/99_old/old.sql", OLD)
 
     def write(self, name: str, text: str) -> Path:
         path = self.sql.parent / name

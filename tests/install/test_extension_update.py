@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
-from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import errors
 from tests import frozen_data
-from tests.install.conftest import NAMED_OTHERWISE
+from tests.install.conftest import GRANTS, NAMED_OTHERWISE
 
 from pgmemoir import migrations
 
-ROOT = Path(__file__).resolve().parents[2]
 CONTROL = "default_version = '{}'\nschema = memoir\nrelocatable = false\nsuperuser = false\n"
 TWICE = "CREATE OR REPLACE FUNCTION twice(a int{}) RETURNS int LANGUAGE sql RETURN a * 2;\n"
 TWO = "CREATE OR REPLACE VIEW two AS SELECT 2 AS two;\n"
@@ -109,16 +106,21 @@ def test_what_a_session_quotes_is_not_dropped(extension_server, published, tree)
         assert conn.execute("SHOW quote_all_identifiers").fetchone() == ("on",)
 
 
-def test_an_upgrade_of_all_the_sql_keeps_what_is_remembered(
+def test_an_upgrade_of_an_older_build_keeps_what_is_remembered_and_who_may_look(
     extension_server, published, tree, catalogue
 ):
-    for folder in (tree.migrations, tree.sql):
-        shutil.rmtree(folder)
-        shutil.copytree(ROOT / folder.name, folder)
-    published(tree, lambda _: None)
-    with psycopg.connect(extension_server.database(), autocommit=True) as conn:
-        conn.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
-        frozen_data.load(conn, frozen_data.versions()[-1])
-        before = catalogue(conn), frozen_data.contents(conn), frozen_data.ask(conn)
-        conn.execute("ALTER EXTENSION pgmemoir UPDATE")
-        assert (catalogue(conn), frozen_data.contents(conn), frozen_data.ask(conn)) == before
+    tree.copy("migrations", "sql")
+    tree.age()
+    published(tree, lambda tree: tree.copy("sql"))
+    old, fresh = (psycopg.connect(extension_server.database(), autocommit=True) for _ in range(2))
+    with old, fresh:
+        old.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
+        fresh.execute("CREATE EXTENSION pgmemoir CASCADE")
+        for conn in old, fresh:
+            frozen_data.load(conn, frozen_data.versions()[-1])
+            conn.execute(GRANTS)
+        before = frozen_data.contents(old)
+        old.execute("ALTER EXTENSION pgmemoir UPDATE")
+        assert catalogue(old) == catalogue(fresh)
+        assert frozen_data.contents(old) == before
+        assert frozen_data.ask(old) == frozen_data.answers(frozen_data.versions()[-1])

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 from psycopg.rows import dict_row
-from tests.install.conftest import NAMED_OTHERWISE, SHADOWS
+from tests.install.conftest import FILES, NAMED_OTHERWISE, SHADOWS
 
 from pgmemoir import MemoirError, migrations
 
@@ -82,6 +82,57 @@ def test_an_overload_of_an_older_text_is_dropped(empty_db, tree):
     tree.write("sql/30_more/twice.sql", one.format(", b int DEFAULT 0"))
     migrations.up(empty_db, source=tree)
     assert empty_db.execute("SELECT memoir.twice(4)").fetchone() == (8,)
+
+
+def test_what_was_built_on_an_overload_of_an_older_text_is_built_on_the_new_one(empty_db, tree):
+    one = "CREATE OR REPLACE FUNCTION half(a int{}) RETURNS int LANGUAGE sql RETURN a / 2;\n"
+    tree.write("sql/15_half/half.sql", one.format(""))
+    tree.write("sql/20_view/two.sql", "CREATE OR REPLACE VIEW two AS SELECT half(4) AS two;\n")
+    migrations.up(empty_db, source=tree)
+    tree.write("sql/15_half/half.sql", one.format(", b int DEFAULT 0"))
+    migrations.up(empty_db, source=tree)
+    assert empty_db.execute("SELECT two FROM memoir.two").fetchone() == (2,)
+
+
+def test_a_function_with_another_result_waits_for_what_others_built_on_it(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("CREATE VIEW public.mine AS SELECT memoir.body(1)")
+    tree.write("sql/10_read/body.sql", FILES["sql/10_read/body.sql"].replace(" text", " name"))
+    tree.write("sql/20_view/bodies.sql", "CREATE OR REPLACE VIEW bodies AS SELECT 1 AS one;\n")
+    with pytest.raises(migrations.MigrationError) as caught:
+        migrations.up(empty_db, source=tree)
+    assert caught.value.message.startswith("cannot drop function memoir.body(integer)")
+    assert caught.value.detail == "view mine depends on function body(integer)"
+    assert caught.value.hint == "Drop what was built on it first."
+    empty_db.execute("DROP VIEW public.mine")
+    migrations.up(empty_db, source=tree)
+    assert empty_db.execute("SELECT one, memoir.body(1) FROM memoir.bodies").fetchone() == (
+        1,
+        "第一",
+    )
+
+
+def test_an_overload_of_somebody_else_stays(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("CREATE FUNCTION memoir.body() RETURNS int LANGUAGE sql RETURN 7")
+    tree.write("sql/10_read/body.sql", FILES["sql/10_read/body.sql"].replace(" text", " name"))
+    migrations.up(empty_db, source=tree)
+    assert empty_db.execute("SELECT memoir.body(), memoir.body(1)").fetchone() == (7, "第一")
+
+
+def test_an_index_of_a_single_user_goes_with_a_function_it_is_made_of(empty_db, tree):
+    one = "CREATE OR REPLACE FUNCTION half(a int) RETURNS {} LANGUAGE sql IMMUTABLE RETURN a / 2;\n"
+    tree.write("sql/15_half/half.sql", one.format("int"))
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("CREATE INDEX trace_near_7 ON memoir.note (memoir.half(id))")
+    tree.write("sql/15_half/half.sql", one.format("real"))
+    migrations.up(empty_db, source=tree)
+    assert empty_db.execute("SELECT to_regclass('memoir.trace_near_7')").fetchone() == (None,)
+
+
+def test_code_that_makes_the_same_drops_nothing(db):
+    db.execute("UPDATE memoir.migration SET sha256 = 'older' WHERE kind = 'code'")
+    assert migrations.outdated(db) == []
 
 
 def test_what_another_server_named_otherwise_is_not_dropped(empty_db, tree):

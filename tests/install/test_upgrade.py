@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from tests import frozen_data
+from tests.install.conftest import GRANTS
 from tests.rows import remember
 
 from pgmemoir import migrations, paths, sqlfiles
@@ -72,3 +73,26 @@ def test_the_newest_data_set_has_a_row_in_every_table(upgraded, version):
 def test_every_release_has_its_data():
     released = sqlfiles.releases(paths.installed())
     assert {*released} <= {*VERSIONS}
+
+
+def test_an_older_build_is_brought_up_to_date(empty_db, db, tree, catalogue):
+    tree.copy("migrations", "sql")
+    tree.age()
+    migrations.up(empty_db, source=tree)
+    memory_id = remember(empty_db, "Ada likes tea")
+    empty_db.execute(GRANTS)
+    db.execute(GRANTS)
+    before = frozen_data.contents(empty_db)
+    assert migrations.outdated(empty_db) == [
+        "function memoir._content_hash(text,text,text,integer,text,integer)",
+        "function memoir._decay(double precision,double precision)",
+        "function memoir._index_plan(text)",
+        "function memoir.estimate_tokens(text)",
+        "function memoir.old(text)",
+        "view memoir.aged",
+    ]
+    migrations.up(empty_db)
+    assert catalogue(empty_db) == catalogue(db)
+    assert frozen_data.contents(empty_db) == before
+    assert remember(empty_db, "Ada likes tea") == memory_id
+    assert migrations.outdated(empty_db) == []

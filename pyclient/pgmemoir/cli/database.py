@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
+import time
 
 import click
 import psycopg
@@ -15,34 +17,39 @@ from .. import ledger, migrations, server
 from ..connections import connect
 from ..errors import MemoirError
 from ..prerequisites import value, vector_schema
+from ..sqlfiles import CODE
 from .app import NOT_CONNECTED, App, main
 from .output import counted, one_line, table
 
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Run everything, then roll back.")
+_VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Name every file.")
 
 
 @main.group(invoke_without_command=True)
 @_DRY_RUN
+@_VERBOSE
 @click.pass_context
-def migrate(context: click.Context, dry_run: bool) -> None:
+def migrate(context: click.Context, dry_run: bool, verbose: bool) -> None:
     """Install or update the schema.
 
     Without a subcommand the same as: memoir migrate up
     """
     if context.invoked_subcommand is None:
-        _up(context.obj, None, dry_run, anew=False)
-    elif dry_run:
-        raise click.UsageError("--dry-run belongs after up: memoir migrate up --dry-run")
+        _up(context.obj, None, dry_run, verbose, anew=False)
+    elif dry_run or verbose:
+        given = "--dry-run" if dry_run else "--verbose"
+        raise click.UsageError(f"{given} belongs after up: memoir migrate up {given}")
 
 
 @migrate.command()
 @click.argument("target", type=int, required=False)
 @_DRY_RUN
+@_VERBOSE
 @click.option("--anew", is_flag=True, help="Restore functions that were dropped or rewritten.")
 @click.pass_obj
-def up(app: App, target: int | None, dry_run: bool, anew: bool) -> None:
+def up(app: App, target: int | None, dry_run: bool, verbose: bool, anew: bool) -> None:
     """Apply the migrations that are missing, up to number TARGET."""
-    _up(app, target, dry_run, anew)
+    _up(app, target, dry_run, verbose, anew)
 
 
 @migrate.command()
@@ -70,24 +77,42 @@ def status(app: App) -> None:
     """List the migrations and whether they are applied."""
     with connect(app.bare_address) as conn:
         rows, road = migrations.status(conn), ledger.road(conn)
+        outdated = migrations.outdated(conn)
     cells = [["name", "state", "applied", "by", "ms"]]
     for row in rows:
         applied = f"{row.applied_at:%Y-%m-%d %H:%M}" if row.applied_at else ""
         ms = "" if row.ms is None else str(row.ms)
         cells.append([row.name, row.state, applied, row.applied_by or "", ms])
     click.echo(table(cells, flexible=0, right={4}))
+    for item in outdated:
+        click.echo(f"to be dropped: {item}")
     if road:
         click.echo(f"installed by: {road}")
 
 
-def _up(app: App, target: int | None, dry_run: bool, anew: bool) -> None:
+def _up(app: App, target: int | None, dry_run: bool, verbose: bool, anew: bool) -> None:
     with connect(app.bare_address) as conn:
         conn.add_notice_handler(_warn)
+        outdated = migrations.outdated(conn)
+        began = time.monotonic()
         applied = migrations.up(conn, target, dry_run, anew=anew)
-    word = "would apply" if dry_run else "applied"
-    for name in applied:
-        click.echo(f"{word} {name}")
-    click.echo(f"{word} {counted(len(applied), 'file')}" if applied else "up to date")
+        took = time.monotonic() - began
+        database = conn.info.dbname
+    if not applied:
+        click.echo("up to date")
+        return
+    code = sum(name.startswith(f"{CODE}/") for name in applied)
+    would = "would have " if dry_run else ""
+    for item in outdated if code else []:
+        click.echo(f"{would}dropped {item}")
+    for name in applied if verbose else []:
+        click.echo(f"{would}applied {name}")
+    counts = [(len(applied) - code, "migration"), (code, "file")]
+    done = " and ".join(counted(count, noun) for count, noun in counts if count)
+    of_code = f" of {CODE}/" if code else ""
+    click.echo(f"{would}applied {done}{of_code} to database {database} in {took:.1f} s")
+    if applied[0].startswith("0001") and not dry_run:
+        click.echo(f"next: {shlex.join(['memoir', *app.options(), 'doctor'])}")
 
 
 def _warn(notice: psycopg.errors.Diagnostic) -> None:
