@@ -40,6 +40,20 @@ EXCEPTION WHEN SQLSTATE 'P0999' THEN
     NULL;
 END $$;
 
+-- A row waits no longer once its change is taken over, or once it is gone. Returns whether it
+-- waited.
+CREATE OR REPLACE FUNCTION _waits_no_longer(name text, r source_row) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    DELETE FROM source_error AS e
+    WHERE e.user_id = left(coalesce(r.user_id, ''), 200) AND e.source = _waits_no_longer.name
+      AND e.source_key = left(r.source_key, 1000);
+    RETURN FOUND;
+END $$;
+
 -- A row that had no text before is new, whatever its key, and so is one that waits because of an
 -- error. A row without a memory for any other reason was purged, or written while memory was off:
 -- fill_source() takes it, its next change does not. A row that moves to another key or user leaves
@@ -57,6 +71,7 @@ DECLARE
                               IS DISTINCT FROM (new_row.user_id, new_row.source_key);
     at_old_key source_row;
     known boolean := false;
+    waited boolean;
 BEGIN
     IF new_row.source_key <> old_row.source_key THEN
         at_old_key := _row_now(name, old_row);
@@ -70,6 +85,7 @@ BEGIN
         IF NOT known THEN
             PERFORM _refuse_unseen(name, old_row, is_event);
         END IF;
+        PERFORM _waits_no_longer(name, old_row);
     END IF;
     IF new_row.source_key IS NULL THEN
         RETURN known;
@@ -79,17 +95,15 @@ BEGIN
     END IF;
     known := _source_row(name, new_row, NOT (is_event OR _says_something(old_row.content)),
                          is_event);
-    IF NOT known THEN
-        DELETE FROM source_error AS e
-        WHERE e.user_id = new_row.user_id AND e.source = name
-          AND e.source_key = new_row.source_key;
-        IF FOUND THEN
-            PERFORM _take_rows(_known_source(name, false), ARRAY[new_row], 1);
-        ELSE
-            PERFORM _refuse_unseen(name, new_row, is_event);
-        END IF;
+    waited := _waits_no_longer(name, new_row);
+    IF known THEN
+        RETURN true;
+    ELSIF waited THEN
+        PERFORM _take_rows(_known_source(name, false), ARRAY[new_row], 1);
+    ELSE
+        PERFORM _refuse_unseen(name, new_row, is_event);
     END IF;
-    RETURN known;
+    RETURN false;
 END $$;
 
 -- What becomes of all memories of a source: keep (only counted), forget or purge; events go.
@@ -134,6 +148,7 @@ AS $$
 BEGIN
     PERFORM _leave_memories(name, CASE WHEN for_good THEN 'purge' ELSE 'forget' END, is_event,
                             name || ' was emptied');
+    DELETE FROM source_error AS e WHERE e.source = name;
 END $$;
 
 -- The users who have rows of a source.

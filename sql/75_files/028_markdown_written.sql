@@ -157,7 +157,8 @@ BEGIN
         ) AS i);
 END $$;
 
--- One file. parts and bases belong to this file alone, plan to all files.
+-- One file. bases belong to this file alone, parts and plan to all files. What moves to another
+-- section goes to the file of its kind; what stays where it is, in whichever file, is in no other.
 CREATE OR REPLACE FUNCTION _written_markdown(
     user_id text, file text, parts markdown_part[], bases markdown_part[],
     plan markdown_change[], OUT content text, OUT base text)
@@ -166,7 +167,9 @@ CREATE OR REPLACE FUNCTION _written_markdown(
 AS $$
 #variable_conflict use_column
 DECLARE
-    kept CONSTANT markdown_part[] := _kept_parts(user_id, parts, plan);
+    kept CONSTANT markdown_part[] := _kept_parts(
+        user_id, ARRAY(SELECT p FROM unnest(parts) AS p WHERE p.file = _written_markdown.file),
+        plan);
     unsettled CONSTANT bigint[] := ARRAY(
         SELECT c.memory_id FROM unnest(plan) AS c WHERE c.action = 'CONFLICT');
     come bigint[];
@@ -181,8 +184,10 @@ BEGIN
              WHERE c.changed = 'file' AND c.action IN ('ADD', 'UPDATE'))) AS i
     JOIN unnest(plan) AS c ON c.memory_id = i.memory_id AND c.changed = 'file'
                           AND c.action IN ('ADD', 'UPDATE')
-    WHERE NOT EXISTS (SELECT FROM unnest(kept) AS p WHERE p.memory_id = i.memory_id)
-      AND CASE WHEN c.place IS NULL THEN c.file ELSE i.home END = _written_markdown.file;
+    LEFT JOIN unnest(parts) AS p ON p.file = c.file AND p.place = c.place
+    WHERE NOT EXISTS (SELECT FROM unnest(kept) AS k WHERE k.memory_id = i.memory_id)
+      AND CASE WHEN c.place IS NULL THEN c.file WHEN p.kind <> c.kind THEN i.home END
+          = _written_markdown.file;
     base := _markdown_base(
         user_id,
         ARRAY(SELECT p.memory_id FROM unnest(kept) AS p

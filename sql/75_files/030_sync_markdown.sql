@@ -245,7 +245,7 @@ BEGIN
                        'base', w.base))
             FROM jsonb_each(files) AS f (file, said)
             CROSS JOIN LATERAL _written_markdown(
-                owner, f.file, ARRAY(SELECT p FROM unnest(parts) AS p WHERE p.file = f.file),
+                owner, f.file, parts,
                 ARRAY(SELECT b FROM unnest(read_files.bases) AS b WHERE b.file = f.file),
                 plan) AS w);
         PERFORM _check_markdown(w.key, w.value ->> 'content') FROM jsonb_each(written) AS w;

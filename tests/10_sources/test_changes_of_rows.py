@@ -544,12 +544,34 @@ def test_a_row_without_a_user_waits_for_nobody(app):
     ]
 
 
-def test_a_row_without_a_user_that_is_deleted_waits_no_longer(app):
+@pytest.mark.parametrize(
+    "then",
+    [
+        "UPDATE tasks SET owner = 'ada'",
+        "UPDATE tasks SET owner = 'ada', id = gen_random_uuid()",
+        "DELETE FROM tasks",
+        "TRUNCATE tasks",
+    ],
+)
+def test_a_row_without_a_user_that_gets_one_or_goes_waits_no_longer(app, then):
     app.execute("ALTER TABLE tasks ADD owner text")
     attach(app, "tasks", user_id=None, user_column="owner")
-    app.execute("INSERT INTO tasks (title) VALUES ('tea'); DELETE FROM tasks")
-    fill(app, "tasks")
-    fill(app, "tasks")
+    app.execute("INSERT INTO tasks (title, owner) VALUES ('tea', NULL), ('milk', '')")
+    assert len(waiting(app)) == 2
+    app.execute(then)
+    assert waiting(app) == []
+
+
+@pytest.mark.parametrize(
+    "then",
+    ["UPDATE tasks SET title = 'milk', created_at = now()", "DELETE FROM tasks", "TRUNCATE tasks"],
+)
+def test_a_memory_whose_row_waits_for_a_change_waits_no_longer_after_the_next(app, then):
+    attach(app, "tasks")
+    app.execute("INSERT INTO tasks (title) VALUES ('tea')")
+    app.execute("UPDATE tasks SET created_at = '2999-01-01'")
+    assert len(waiting(app)) == 1
+    app.execute(then)
     assert waiting(app) == []
 
 

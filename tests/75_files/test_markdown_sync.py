@@ -187,6 +187,19 @@ def test_a_memory_moved_to_the_other_file_is_not_deleted(folder, tx):
     assert folder.sync() == []
 
 
+@pytest.mark.parametrize("heading", ["## Lessons", "## Drinks"])
+def test_a_memory_that_stands_in_another_file_than_its_kind_is_changed_there_alone(tx, heading):
+    folder = Folder(tx, files={"memory": f"{heading}\n\n- tea is green\n", "learnings": None})
+    folder.sync()
+    call(tx, "update_memory", memory_id=id_of(tx, "tea is green"), kind="lesson")
+    folder.sync()
+    call(tx, "update_memory", memory_id=id_of(tx, "tea is green"), content="tea is black")
+    assert folder.sync() == [("UPDATE", "file")]
+    assert "- tea is black <!-- m:" in folder.files["memory"]
+    assert "tea" not in folder.files["learnings"]
+    assert folder.sync() == []
+
+
 def both_edit(folder: Folder) -> None:
     """The file says black, the database white."""
     memory_id = id_of(folder.conn, "tea is green")
