@@ -16,7 +16,7 @@ from ..connections import connect
 from ..errors import MemoirError
 from ..prerequisites import value, vector_schema
 from .app import NOT_CONNECTED, App, main
-from .output import counted, one_line, table
+from .output import counted, minute, one_line, plain, table
 
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Run everything, then roll back.")
 
@@ -72,9 +72,8 @@ def status(app: App) -> None:
         rows, road = migrations.status(conn), ledger.road(conn)
     cells = [["name", "state", "applied", "by", "ms"]]
     for row in rows:
-        applied = f"{row.applied_at:%Y-%m-%d %H:%M}" if row.applied_at else ""
-        ms = "" if row.ms is None else str(row.ms)
-        cells.append([row.name, row.state, applied, row.applied_by or "", ms])
+        applied = minute(row.applied_at)
+        cells.append([row.name, row.state, applied, row.applied_by or "", plain(row.ms)])
     click.echo(table(cells, flexible=0, right={4}))
     if road:
         click.echo(f"installed by: {road}")
