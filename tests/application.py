@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
-from tests.rows import call, lines, recall, value
+from tests.rows import call, found, value
 
 # Types and columns as D0 shows them (1.5, 2.1, 2.3, 3.2) or implies them.
 TABLES = """
@@ -75,6 +75,12 @@ def attach(conn: psycopg.Connection, table: str, **more: Any) -> str:
     return call(conn, "attach_source", name=table, **arguments)[0].attach_source
 
 
+def add_tasks(conn: psycopg.Connection, *titles: str) -> None:
+    """Tasks with nothing but a title."""
+    for title in titles:
+        conn.execute("INSERT INTO tasks (title) VALUES (%s)", (title,))
+
+
 def fill(conn: psycopg.Connection, name: str, most: int | None = None, **more: Any) -> list[Any]:
     """Read a source to its end; each batch."""
     batches = call(conn, "fill_source", name=name, most=most, **more)
@@ -94,7 +100,7 @@ def memories(conn: psycopg.Connection, name: str = "tasks", user: str = USER) ->
 
 def known(conn: psycopg.Connection, question: str, user: str = USER, **more: Any) -> list[str]:
     """The lines of a recall."""
-    return lines(recall(conn, question, user_id=user, **more).block)
+    return found(conn, question, user_id=user, **more)
 
 
 def waiting(conn: psycopg.Connection, name: str = "tasks") -> list[tuple[str, str]]:

@@ -156,9 +156,30 @@ def found(conn: psycopg.Connection, query_text: str | None = None, **more: Any) 
     return lines(recall(conn, query_text, **more).block)
 
 
+def previews(rows: Iterable[Any]) -> list[str]:
+    """The beginnings of what a search has found."""
+    return [row.preview for row in rows]
+
+
 def headings(block: str) -> list[str]:
     """The headings of a block, without marks."""
     return [line[3:] for line in block.splitlines() if line.startswith("## ")]
+
+
+def relate(
+    conn: psycopg.Connection,
+    from_id: int,
+    to_id: int,
+    type: str = "related",
+    strength: float = 0.5,
+) -> None:
+    """Say how two memories bear on each other."""
+    call(conn, "relate", from_id=from_id, to_id=to_id, type=type, strength=strength)
+
+
+def redact(conn: psycopg.Connection, text: str | None) -> str | None:
+    """The text as it would be stored."""
+    return value(conn, "SELECT memoir.redact(%s)", text)
 
 
 def refused(conn: psycopg.Connection, function: str, **arguments: Any) -> Any:
@@ -171,6 +192,11 @@ def refused(conn: psycopg.Connection, function: str, **arguments: Any) -> Any:
 def status(conn: psycopg.Connection, memory_id: int) -> str:
     """The status of a memory."""
     return value(conn, "SELECT status FROM memoir.memory WHERE memory_id = %s", memory_id)
+
+
+def set_status(conn: psycopg.Connection, memory_id: int, status: str) -> None:
+    """Give a memory this status."""
+    conn.execute("UPDATE memoir.memory SET status = %s WHERE memory_id = %s", (status, memory_id))
 
 
 def statuses(conn: psycopg.Connection) -> list[str]:

@@ -330,19 +330,7 @@ FROM memoir._tend_recall({_WHOSE}, {_BUILD_UP_TO})""".encode()
 _SELECTIVE_MODES = b"""SELECT coalesce(array_agg(name), '{}') FROM memoir.mode
 WHERE common_share IS NOT NULL"""
 
-_SCORE_PARTS = b"""SELECT array_remove(ARRAY[
-    CASE WHEN keyword_weight > 0 THEN 'keyword' END,
-    CASE WHEN graph_weight > 0 THEN 'graph' END,
-    CASE WHEN recency_weight > 0 OR recency_power > 0 THEN 'recency' END,
-    CASE WHEN importance_weight > 0 OR importance_power > 0 THEN 'importance' END,
-    CASE WHEN interaction_weight > 0 THEN 'interaction' END,
-    CASE WHEN priority_weight > 0 THEN 'priority' END,
-    CASE WHEN (name_boost, time_boost, when_boost, question_penalty) <> (0, 0, 0, 0)
-         THEN 'boost' END,
-    CASE WHEN greatest(neighbour_weight, second_neighbour_weight, answer_weight) > 0
-         THEN 'neighbours' END,
-    CASE WHEN session_weight > 0 THEN 'session' END], NULL)
-FROM memoir.mode WHERE name = %s"""
+_SCORE_PARTS = b"SELECT memoir._score_parts(%s::text)"
 
 _EMBEDDING_TEXT = b"SELECT memoir.embedding_text(%s::text, %s::text, %s::text)"
 

@@ -176,7 +176,7 @@ class OpenAIEmbedder:
             if not data and encoding == "base64":  # OpenRouter, of a model without it
                 self._encoding = "float"
                 return self._request(texts)
-            vectors = self._ordered(data, len(texts))
+            vectors = self._ordered(one_each(self, texts, data))
         except ApiFailure as error:
             reason = f"{self.name}: {error}"
             raise EmbedderUnavailable(reason, error.fault, error.retry_after) from None
@@ -185,14 +185,12 @@ class OpenAIEmbedder:
         self._check_dimensions(vectors)
         return vectors
 
-    def _ordered(self, data: list[dict[str, Any]], count: int) -> list[list[float]]:
-        """Vectors in the order of their texts: one each, and none twice."""
-        if len(data) != count:
-            raise EmbedderUnavailable(f"{self.name}: {len(data)} vectors for {count} texts")
+    def _ordered(self, data: list[dict[str, Any]]) -> list[list[float]]:
+        """Vectors in the order of their texts, none twice."""
         found = {item["index"]: _numbers(item["embedding"]) for item in data}
-        if found.keys() != set(range(count)):
+        if found.keys() != set(range(len(data))):
             raise EmbedderUnavailable(f"{self.name}: vectors of other texts than were sent")
-        return [found[place] for place in range(count)]
+        return [found[place] for place in range(len(data))]
 
     def _check_dimensions(self, vectors: list[list[float]]) -> None:
         expected = self._dimensions or len(vectors[0])

@@ -53,7 +53,10 @@ _PACK = "REINDEX INDEX CONCURRENTLY trace_scan"
 _MB = 1024 * 1024
 
 _TAKEN = ("drop", "repair")
-_LEFT_OVER = Maintained(None, "left-over index dropped", None)
+
+# What stopped builds left, and a stopped rebuild.
+_LEFT_OVER = "SELECT _left_over_indexes()::text[]"
+_COPIES = "SELECT _left_over_copies()::text[]"
 
 # transaction_timeout is there from PostgreSQL 17 on.
 _WITHOUT_LIMITS = """SELECT set_config(name, '0', false) FROM pg_settings
@@ -87,10 +90,7 @@ def planned(dsn: str, user: str | None, everybody: bool) -> list[Maintained]:
     """What `maintain` would do; changes nothing."""
     call = calls.maintain(user, everybody, build_up_to=0, dry_run=True)
     with connect(dsn) as conn:
-        cur = conn.cursor(row_factory=tuple_row)
-        has_session = _has_session(cur)
-        if has_session:
-            _settle(cur)
+        cur, has_session = _settled(conn)
         rows = answer(conn, call)
         half_empty = _half_empty(cur) if everybody and has_session else None
         return [half_empty, *rows] if half_empty else rows
@@ -105,10 +105,7 @@ def _upkeep(
     dsn: str, call: calls.Call[list[Maintained]], everybody: bool, watch: Watch
 ) -> Iterator[Maintained]:
     with connect(dsn) as conn:
-        cur = conn.cursor(row_factory=tuple_row)
-        has_session = _has_session(cur)
-        if has_session:
-            _settle(cur)
+        cur, has_session = _settled(conn)
         may_build = has_session and value(cur, _MAY_BUILD)
         rows = answer(conn, call)
         if may_build:
@@ -120,12 +117,16 @@ def _upkeep(
             _refuse(cur, has_session)
 
 
-def _has_session(cur: Cursor) -> bool:
-    """Whether the session is this connection's own, and not a pooler's, which gives it to others.
+def _settled(conn: psycopg.Connection[Any]) -> tuple[Cursor, bool]:
+    """A cursor, and whether the session is this connection's own.
 
-    They would meet its search_path, limits and lock.
+    That of a pooler goes to others, who would meet its search_path, limits and lock.
     """
-    return bool(value(cur, "SELECT pg_catalog.pg_backend_pid()") == cur.connection.info.backend_pid)
+    cur = conn.cursor(row_factory=tuple_row)
+    has_session = value(cur, "SELECT pg_catalog.pg_backend_pid()") == conn.info.backend_pid
+    if has_session:
+        _settle(cur)
+    return cur, has_session
 
 
 def _settle(cur: Cursor) -> None:
@@ -171,7 +172,7 @@ def _indexes(
         (row.user, partial(_build, cur, dsn, row, watch)) for row in rows if row.left == "build"
     ]
     if everybody:
-        steps += [(None, partial(_clear_copies, cur)), (None, partial(_pack, cur, dsn, watch))]
+        steps += [(None, partial(_clear, cur, _COPIES)), (None, partial(_pack, cur, dsn, watch))]
     for user, step in steps:
         try:
             done = step()
@@ -187,20 +188,22 @@ def _indexes(
 def _clear_up(cur: Cursor, everybody: bool) -> Maintained | None:
     if everybody:
         cur.execute("SELECT _compile_near_rows()")
-    return _LEFT_OVER if _drop_left_over(cur) else None
+    return _clear(cur, _LEFT_OVER)
 
 
 def _take_away(cur: Cursor, row: Maintained) -> Maintained:
     cur.execute("SELECT _use_own_index(%s, 0)", (row.user,))
     cur.execute("SELECT refresh_statistics(%s)", (row.user,))
-    _drop_left_over(cur)
+    _drop(cur, value(cur, _LEFT_OVER))
     word = "index" if row.left == "drop" else "unusable index"
     return replace(row, action=f"{word} dropped")
 
 
-def _clear_copies(cur: Cursor) -> Maintained | None:
-    """Drop what a stopped rebuild left."""
-    return _LEFT_OVER if _drop_copies(cur) else None
+def _clear(cur: Cursor, which: str) -> Maintained | None:
+    """Drop what was left of these; None: nothing."""
+    names = value(cur, which)
+    _drop(cur, names)
+    return Maintained(None, "left-over index dropped", None) if names else None
 
 
 def _pack(cur: Cursor, dsn: str, watch: Watch) -> Maintained | None:
@@ -211,7 +214,7 @@ def _pack(cur: Cursor, dsn: str, watch: Watch) -> Maintained | None:
             with watch("index of recalls") as report, _watched(dsn, cur, half_empty, report):
                 _create(cur, "trace_scan_ccnew", _PACK)
         except BaseException:
-            _give_up(cur, _drop_copies)
+            _give_up(cur, _COPIES)
             raise
     return half_empty
 
@@ -225,26 +228,16 @@ def _half_empty(cur: Cursor) -> Maintained | None:
     return Maintained(None, "index packed", None, {"why": why})
 
 
-def _drop_copies(cur: Cursor, option: str = "CONCURRENTLY") -> bool:
-    return _drop(cur, value(cur, "SELECT _left_over_copies()::text[]"), option)
-
-
-def _drop_left_over(cur: Cursor, option: str = "CONCURRENTLY") -> bool:
-    return _drop(cur, value(cur, "SELECT _left_over_indexes()::text[]"), option)
-
-
-def _drop(cur: Cursor, names: list[str], option: str = "CONCURRENTLY") -> bool:
-    """Whether there was one."""
+def _drop(cur: Cursor, names: list[str], option: str = "CONCURRENTLY") -> None:
     for name in names:
         cur.execute(sql.SQL(f"DROP INDEX {option} IF EXISTS {{}}").format(sql.Identifier(name)))
-    return bool(names)
 
 
-def _give_up(cur: Cursor, drop: Callable[..., object]) -> None:
-    """Drop what is half built, if that can be done soon."""
+def _give_up(cur: Cursor, which: str) -> None:
+    """Drop what is half built of these, if that can be done soon."""
     with suppress(psycopg.Error):
         cur.execute("SET lock_timeout = '500ms'")
-        drop(cur, option="")
+        _drop(cur, value(cur, which), option="")
     with suppress(psycopg.Error):
         cur.execute("SET lock_timeout = 0")
 
@@ -262,7 +255,7 @@ def _build(cur: Cursor, dsn: str, row: Maintained, watch: Watch) -> Maintained:
                 _create(cur, f"trace_{name}_{number}", statement)
         cur.execute("SELECT _use_own_index(%s, %s)", (row.user, number))
     except BaseException:
-        _give_up(cur, _drop_left_over)
+        _give_up(cur, _LEFT_OVER)
         raise
     return replace(row, action="index built")
 

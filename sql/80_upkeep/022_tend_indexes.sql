@@ -67,6 +67,12 @@ BEGIN
     ORDER BY p.memories DESC, p.owner;
 END $$;
 
+-- Whether a run is to build or drop indexes, and nobody else does.
+CREATE OR REPLACE FUNCTION _may_build(run upkeep_run) RETURNS boolean
+    LANGUAGE sql
+    RETURN NOT run.dry_run AND run.build_up_to > 0 AND _owns_tables()
+           AND pg_try_advisory_xact_lock(_index_lock());
+
 -- The step of upkeep that gives a user indexes, or removes them.
 CREATE OR REPLACE FUNCTION _tend_indexes(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
@@ -76,8 +82,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     limit_of_users CONSTANT int := _config('ann_limit');
-    may_build CONSTANT boolean := NOT run.dry_run AND run.build_up_to > 0 AND _owns_tables()
-        AND pg_try_advisory_xact_lock(_index_lock());
+    may_build CONSTANT boolean := _may_build(run);
     indexed bigint := (SELECT count(*) FROM profile AS p WHERE p.ann > 0);
     planned record;
 BEGIN
@@ -112,9 +117,7 @@ CREATE OR REPLACE FUNCTION _tend_left_over(user_id text, run upkeep_run, after b
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF NOT run.dry_run AND run.build_up_to > 0 AND _owns_tables()
-       AND pg_try_advisory_xact_lock(_index_lock())
-    THEN
+    IF _may_build(run) THEN
         PERFORM _compile_near_rows();
         IF _left_over_indexes() <> '{}' AND _drop_indexes(_left_over_indexes()) THEN
             action := 'left-over index dropped';

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from tests.rows import value
+from tests.rows import redact, value
 
 ADD = "INSERT INTO memoir.redaction_rule (name, pattern, context, sign) VALUES ('mine', %s, %s, %s)"
 
@@ -12,11 +12,6 @@ ADD = "INSERT INTO memoir.redaction_rule (name, pattern, context, sign) VALUES (
 def add(conn, pattern, context="", sign=None):
     """Add a rule of one's own."""
     conn.execute(ADD, (pattern, context, sign and [sign]))
-
-
-def redact(conn, text):
-    """The text as it would be stored."""
-    return value(conn, "SELECT memoir.redact(%s)", text)
 
 
 def test_a_rule_of_ones_own_is_one_row(tx):

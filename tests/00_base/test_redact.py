@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rows import value
+from tests.rows import redact
 
 HEX = "0123456789abcdef" * 4
 MIXED = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9fG1hJ3"
@@ -294,11 +293,6 @@ KEPT = [
     "password = [redacted:password]",
     "postgres://bob:[redacted:password]@db",
 ]
-
-
-def redact(conn: psycopg.Connection, text: str | None) -> str | None:
-    """The text as it would be stored."""
-    return value(conn, "SELECT memoir.redact(%s)", text)
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from tests.application import CALLS, USER, attach, fill, known, memories, state, waiting
+from tests.application import CALLS, USER, add_tasks, attach, fill, known, memories, state, waiting
 from tests.rows import ago, call, recall, remember, set_to, value
 
 SECRET = "the password is hunter2-x9-longer"
@@ -18,36 +18,31 @@ def tasks(app):
     return app
 
 
-def add(conn, *titles):
-    for title in titles:
-        conn.execute("INSERT INTO tasks (title) VALUES (%s)", (title,))
-
-
 def revisions(conn):
     rows = conn.execute("SELECT action, author FROM memoir.revision ORDER BY revision_id")
     return rows.fetchall()
 
 
 def test_a_new_row_is_known_in_the_same_transaction(tasks):
-    add(tasks, "fix the 登录 page")
+    add_tasks(tasks, "fix the 登录 page")
     assert known(tasks, "登录") == ["fix the 登录 page"]
 
 
 def test_what_the_application_takes_back_is_no_memory(tasks):
     with tasks.transaction(force_rollback=True):
-        add(tasks, "tea")
+        add_tasks(tasks, "tea")
     assert memories(tasks) == {}
 
 
 def test_a_changed_row_is_an_update_by_the_source(tasks):
-    add(tasks, "tea")
+    add_tasks(tasks, "tea")
     tasks.execute("UPDATE tasks SET title = 'milk'")
     assert (known(tasks, "milk"), known(tasks, "tea")) == (["milk"], [])
     assert revisions(tasks) == [("UPDATE", "source")]
 
 
 def test_a_change_of_another_column_writes_nothing(tasks):
-    add(tasks, "tea")
+    add_tasks(tasks, "tea")
     before = value(tasks, "SELECT updated_at::text || xmin FROM memoir.memory")
     tasks.execute("UPDATE tasks SET project_id = gen_random_uuid()")
     tasks.execute("UPDATE tasks SET title = title")
@@ -55,7 +50,7 @@ def test_a_change_of_another_column_writes_nothing(tasks):
 
 
 def test_only_another_text_needs_another_vector(tasks):
-    add(tasks, "tea")
+    add_tasks(tasks, "tea")
     tasks.execute("UPDATE memoir.trace SET embedding = '[1,0,0]'")
     tasks.execute("UPDATE tasks SET status = 'done'")
     assert value(tasks, "SELECT embedding FROM memoir.trace") is not None
@@ -64,7 +59,7 @@ def test_only_another_text_needs_another_vector(tasks):
 
 
 def test_one_row_that_is_there_already_keeps_none_of_its_insert_away(tasks):
-    add(tasks, "tea", "milk")
+    add_tasks(tasks, "tea", "milk")
     tasks.execute("CREATE TEMP TABLE kept AS SELECT * FROM tasks; DELETE FROM tasks")
     tasks.execute(
         "INSERT INTO tasks (id, title) SELECT id, title FROM kept WHERE title = 'tea'"
@@ -91,7 +86,7 @@ def test_a_memory_that_somebody_holds_lets_its_row_wait(db, dsn, statement):
 
 
 def test_a_deleted_row_is_forgotten_and_comes_back(tasks):
-    add(tasks, "tea")
+    add_tasks(tasks, "tea")
     tasks.execute("CREATE TEMP TABLE kept AS SELECT * FROM tasks; DELETE FROM tasks")
     assert (memories(tasks), known(tasks, "tea")) == ({"tea": "forgotten"}, [])
     tasks.execute("INSERT INTO tasks SELECT * FROM kept")
@@ -100,7 +95,7 @@ def test_a_deleted_row_is_forgotten_and_comes_back(tasks):
 
 
 def test_what_the_user_forgot_stays_forgotten(tasks):
-    add(tasks, "tea")
+    add_tasks(tasks, "tea")
     memory_id = value(tasks, "SELECT memory_id FROM memoir.memory")
     call(tasks, "forget", memory_id=memory_id, user_id=USER)
     tasks.execute("UPDATE tasks SET title = 'milk'")
@@ -133,27 +128,27 @@ def test_a_row_that_lacks_a_part_of_its_key_waits_and_is_not_taken_for_another(t
 
 def test_on_delete_purge_leaves_nothing(app):
     attach(app, "tasks", on_delete="purge")
-    add(app, "tea")
+    add_tasks(app, "tea")
     app.execute("DELETE FROM tasks")
     assert memories(app) == {}
 
 
 def test_truncate_forgets_all(tasks):
-    add(tasks, "tea", "milk")
+    add_tasks(tasks, "tea", "milk")
     tasks.execute("TRUNCATE tasks")
     assert set(memories(tasks).values()) == {"forgotten"}
 
 
 def test_two_rows_with_the_same_text_are_two_memories(tasks):
     remember(tasks, "buy tea", "task", user_id=USER)
-    add(tasks, "buy tea", "buy tea", "buy some tea")
+    add_tasks(tasks, "buy tea", "buy tea", "buy some tea")
     assert value(tasks, "SELECT count(*) FROM memoir.memory WHERE content = 'buy tea'") == 3
     assert value(tasks, "SELECT count(*) FROM memoir.relation") == 0
 
 
 def test_a_subject_is_only_a_name(app):
     attach(app, "tasks", subject="status")
-    add(app, "tea", "milk")
+    add_tasks(app, "tea", "milk")
     said = [
         call(app, "remember", content=drink, kind="task", subject="queued", user_id=USER, **when)[0]
         for drink, when in {"cocoa": {"created_at": ago(days=1)}, "coffee": {}}.items()
@@ -207,7 +202,7 @@ def test_another_key_is_another_memory(app):
 
 
 def test_a_row_without_a_text_is_no_memory_until_it_has_one(tasks):
-    add(tasks, " ")
+    add_tasks(tasks, " ")
     assert (memories(tasks), waiting(tasks)) == ({}, [])
     tasks.execute("UPDATE tasks SET title = 'tea'")
     assert memories(tasks) == {"tea": "active"}
@@ -227,7 +222,7 @@ def test_secrets_are_redacted(tasks):
 
 def test_with_memory_off_nothing_is_stored_and_a_fill_catches_up(tasks):
     call(tasks, "set_settings", settings={"memory": False}, user_id=USER)
-    add(tasks, "tea")
+    add_tasks(tasks, "tea")
     assert memories(tasks) == {}
     call(tasks, "set_settings", settings={"memory": True}, user_id=USER)
     fill(tasks, "tasks", anew=True)
@@ -257,7 +252,7 @@ def test_who_has_memory_off_keeps_no_row_of_others_from_memory_or_from_the_mista
 
 
 def test_what_was_purged_comes_back_by_a_fill_alone(tasks):
-    add(tasks, "tea")
+    add_tasks(tasks, "tea")
     call(tasks, "purge_user", user_id=USER)
     tasks.execute("UPDATE tasks SET title = 'milk'")
     call(tasks, "maintain")
@@ -391,14 +386,14 @@ def test_a_key_that_became_a_larger_number_is_read(app):
 
 
 def test_keywords_are_found_by_maintain(tasks):
-    add(tasks, "deploy the gateway")
+    add_tasks(tasks, "deploy the gateway")
     assert value(tasks, "SELECT count(*) FROM memoir.keyword") == 0
     call(tasks, "maintain")
     assert value(tasks, "SELECT count(*) FROM memoir.keyword") > 0
 
 
 def test_rows_are_not_forgotten_for_their_age(tasks):
-    add(tasks, "tea")
+    add_tasks(tasks, "tea")
     tasks.execute("UPDATE memoir.memory SET created_at = now() - interval '900 days'")
     call(tasks, "maintain")
     assert memories(tasks) == {"tea": "active"}
@@ -406,7 +401,7 @@ def test_rows_are_not_forgotten_for_their_age(tasks):
 
 @pytest.mark.parametrize("statement", ["DROP TABLE tasks", "ALTER TABLE tasks DROP title"])
 def test_the_application_may_change_its_table_and_goes_on(tasks, statement):
-    add(tasks, "tea")
+    add_tasks(tasks, "tea")
     tasks.execute(statement)
     assert state(tasks).startswith("broken: ")
     if "ALTER" in statement:
@@ -462,7 +457,7 @@ def test_no_function_of_the_tables_owner_runs_with_memoirs_rights(app, column, t
 
 
 def test_a_renamed_column_is_told_and_attached_anew_without_duplicates(tasks):
-    add(tasks, "tea")
+    add_tasks(tasks, "tea")
     tasks.execute("ALTER TABLE tasks RENAME title TO heading; ALTER TABLE tasks RENAME TO todo")
     tasks.execute("INSERT INTO todo (heading) VALUES ('milk')")
     assert state(tasks) == 'broken: todo has no column "title"'
@@ -620,7 +615,7 @@ def test_two_users_do_not_see_each_others_rows(app):
 def test_all_five_are_detached_again(app):
     for table in CALLS:
         attach(app, table)
-    add(app, "tea")
+    add_tasks(app, "tea")
     for table in CALLS:
         call(app, "detach_source", name=table, memories="purge")
     assert value(app, "SELECT count(*) FROM memoir.memory") == 0

@@ -6,15 +6,10 @@ import threading
 
 import psycopg
 import pytest
-from tests.application import USER, attach, fill, memories, state, waiting
+from tests.application import USER, add_tasks, attach, fill, memories, state, waiting
 from tests.rows import call, refused, remember, set_to, value
 
 QUERY = "SELECT id AS source_id, title AS content, created_at, changed_at FROM ticket"
-
-
-def tasks(conn, *titles):
-    for title in titles:
-        conn.execute("INSERT INTO tasks (title) VALUES (%s)", (title,))
 
 
 @pytest.fixture
@@ -34,7 +29,7 @@ def pull(conn, query=QUERY, **more):
 
 
 def test_a_fill_goes_on_where_it_ended_and_stores_once(app):
-    tasks(app, *map(str, range(1, 8)))
+    add_tasks(app, *map(str, range(1, 8)))
     attach(app, "tasks")
     batches = fill(app, "tasks", most=3)
     assert [(b.read_rows, b.written, b.complete) for b in batches] == [
@@ -130,7 +125,7 @@ def test_a_row_without_a_key_does_not_keep_others_from_being_tried_again(tx):
 
 
 def test_an_anew_fill_forgets_what_is_gone(app):
-    tasks(app, "tea", "milk")
+    add_tasks(app, "tea", "milk")
     attach(app, "tasks")
     fill(app, "tasks")
     app.execute("SET LOCAL session_replication_role = replica")

@@ -7,7 +7,7 @@ import json
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import call, refused, remember, row_counts, value
+from tests.rows import call, refused, remember, row_counts, set_status, value
 
 GOOD = {"action": "ADD", "content": "drinks tea", "kind": "fact"}
 
@@ -110,7 +110,7 @@ def test_a_memory_of_another_user_does_not_exist(tx):
 @pytest.mark.parametrize("status", ["superseded", "forgotten", "archived", "pending"])
 def test_only_active_memories_are_decided_about(tx, status):
     id_ = remember(tx, "likes chess")
-    tx.execute("UPDATE memoir.memory SET status = %s WHERE memory_id = %s", (status, id_))
+    set_status(tx, id_, status)
     found = said(tx, {"action": "UPDATE", "memory_id": id_, "content": "x"})
     assert found[0] == "ME014"
     assert found[1].startswith(f"decisions[1]: memory {id_} is {status}")

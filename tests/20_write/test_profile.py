@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import NOTHING, NOW, ago, call, explain, headings, lines, recall, remember, value
+from tests.rows import (
+    NOTHING,
+    NOW,
+    ago,
+    call,
+    explain,
+    found,
+    headings,
+    recall,
+    remember,
+    value,
+)
 
 
 def goal(conn, title, priority=0, progress=0, status="in_progress", **more):
     """Store a goal; its id."""
     data = {"title": title, "status": status, "priority": priority, "progress": progress}
     return remember(conn, f"goal {title}", "okr", data=data, **more)
-
-
-def shown(conn, query_text=None, **more):
-    """The lines of a block."""
-    return lines(recall(conn, query_text, **more).block)
 
 
 def test_a_goal_is_shown_with_status_and_progress(tx):
@@ -26,27 +32,27 @@ def test_goals_come_by_priority_then_progress(tx):
     goal(tx, "second", priority=0, progress=10)
     goal(tx, "third", priority=1, progress=90)
     goal(tx, "first", priority=0, progress=50)
-    assert [line.split()[0] for line in shown(tx)] == ["first", "second", "third"]
+    assert [line.split()[0] for line in found(tx)] == ["first", "second", "third"]
 
 
 def test_three_goals_are_shown(tx):
     for priority in range(5):
         goal(tx, f"goal{priority}", priority=priority)
-    assert [line.split()[0] for line in shown(tx, "nothing")] == ["goal0", "goal1", "goal2"]
+    assert [line.split()[0] for line in found(tx, "nothing")] == ["goal0", "goal1", "goal2"]
 
 
 def test_numbers_are_compared_as_numbers(tx):
     goal(tx, "ten", priority=10)
     goal(tx, "nine", priority=9)
     goal(tx, "text", priority="2")
-    assert [line.split()[0] for line in shown(tx)] == ["text", "nine", "ten"]
+    assert [line.split()[0] for line in found(tx)] == ["text", "nine", "ten"]
 
 
 def test_a_goal_without_a_usable_priority_comes_last(tx):
     goal(tx, "none", priority=None)
     goal(tx, "word", priority="someday")
     goal(tx, "late", priority=99)
-    assert shown(tx)[0].startswith("late")
+    assert found(tx)[0].startswith("late")
 
 
 @pytest.mark.parametrize(
@@ -57,20 +63,20 @@ def test_goals_come_by_priorities_in_words(tx, words):
     goal(tx, "none", priority=None)
     for word in reversed(words):
         goal(tx, word.strip(), priority=word)
-    assert [line.split()[0] for line in shown(tx)[: len(words)]] == [w.strip() for w in words]
+    assert [line.split()[0] for line in found(tx)[: len(words)]] == [w.strip() for w in words]
 
 
 def test_a_priority_in_words_stands_among_numbers(tx):
     goal(tx, "one", priority=1)
     goal(tx, "two", priority="P2")
     goal(tx, "zero", priority="urgent")
-    assert [line.split()[0] for line in shown(tx)] == ["zero", "one", "two"]
+    assert [line.split()[0] for line in found(tx)] == ["zero", "one", "two"]
 
 
 @pytest.mark.parametrize("status", ["In Progress", "to-do", "OPEN", "进行中"])
 def test_a_goal_is_open_in_the_words_of_any_tracker(tx, status):
     goal(tx, "Open the tea house", status=status)
-    assert shown(tx, "unrelated") == [f"Open the tea house ({status}, 0%)"]
+    assert found(tx, "unrelated") == [f"Open the tea house ({status}, 0%)"]
 
 
 @pytest.mark.parametrize("status", ["done", "cancelled", "已完成", None])
@@ -87,13 +93,13 @@ def test_a_heading_of_ones_own_stands_as_it_is(tx):
 
 def test_a_pending_goal_is_in_the_profile(tx):
     goal(tx, "Open the tea house", status="pending")
-    assert shown(tx, "unrelated") == ["Open the tea house (pending, 0%)"]
+    assert found(tx, "unrelated") == ["Open the tea house (pending, 0%)"]
 
 
 @pytest.mark.parametrize("mode", ["plan", "execute", "debug"])
 def test_a_goal_is_shown_once(tx, mode):
     goal(tx, "Open the tea house")
-    assert shown(tx, "goal tea house", mode=mode) == ["Open the tea house (in_progress, 0%)"]
+    assert found(tx, "goal tea house", mode=mode) == ["Open the tea house (in_progress, 0%)"]
 
 
 def test_chat_shows_no_profile(tx):
@@ -104,7 +110,7 @@ def test_chat_shows_no_profile(tx):
 
 def test_chat_may_find_a_goal_as_a_memory(tx):
     goal(tx, "Open the tea house")
-    assert shown(tx, "tea house", mode="chat") == ["goal Open the tea house"]
+    assert found(tx, "tea house", mode="chat") == ["goal Open the tea house"]
 
 
 def test_the_profile_comes_first(tx):
@@ -136,7 +142,7 @@ def test_the_capabilities_take_about_100_tokens(tx):
 
 def test_a_capability_is_shown_by_its_summary(tx):
     remember(tx, "Can brew tea of every sort " * 10, "capability", summary="Brews tea")
-    assert shown(tx) == ["Brews tea"]
+    assert found(tx) == ["Brews tea"]
 
 
 @pytest.mark.parametrize("as_of", [None, "infinity", NOW])
@@ -169,17 +175,17 @@ def test_a_goal_of_another_user_is_not_shown(tx):
 def test_a_goal_not_yet_set_is_not_shown(tx):
     goal(tx, "old", created_at=ago(days=2))
     goal(tx, "new", created_at=NOW)
-    assert shown(tx, as_of=ago(days=1)) == ["old (in_progress, 0%)"]
+    assert found(tx, as_of=ago(days=1)) == ["old (in_progress, 0%)"]
 
 
 def test_a_goal_with_an_end_is_shown_until_then(tx):
     goal(tx, "Open the tea house", created_at=ago(days=9), valid_until="2999-01-01")
-    assert shown(tx) == ["Open the tea house (in_progress, 0%)"]
+    assert found(tx) == ["Open the tea house (in_progress, 0%)"]
     goal(tx, "Drink tea")
     tx.execute(
         "UPDATE memoir.memory SET valid_until = %s WHERE valid_until > now()", (ago(days=1),)
     )
-    assert shown(tx) == ["Drink tea (in_progress, 0%)"]
+    assert found(tx) == ["Drink tea (in_progress, 0%)"]
     assert [row.reason for row in explain(tx) if "house" in row.content] == ["expired"]
 
 
@@ -194,4 +200,4 @@ def test_data_of_any_shape_breaks_nothing(tx):
         stored = remember(tx, f"goal {data}", "okr")
         tx.execute("UPDATE memoir.memory SET data = %s WHERE memory_id = %s", (data, stored))
     goal(tx, "Open the tea house")
-    assert shown(tx, "unrelated") == ["Open the tea house (in_progress, 0%)"]
+    assert found(tx, "unrelated") == ["Open the tea house (in_progress, 0%)"]

@@ -6,12 +6,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from tests.rows import call, remember_all, set_to, value
-
-
-def relate(conn, from_id, to_id, type="related", strength=0.5):
-    """Relate two memories."""
-    call(conn, "relate", from_id=from_id, to_id=to_id, type=type, strength=strength)
+from tests.rows import call, relate, remember_all, set_to, value
 
 
 def mention_all(conn, entity, memory_ids):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import NOW, ago, call, refused, remember
+from tests.rows import NOW, ago, call, refused, remember, set_status
 
 SORTS = ["created", "updated", "importance", "accessed"]
 
@@ -19,11 +19,6 @@ def pages(conn, **more):
     while page:
         yield page
         page = call(conn, "list_memories", after=page[-1].next, **more)
-
-
-def set_status(conn, memory_id, status):
-    """Give a memory this status."""
-    conn.execute("UPDATE memoir.memory SET status = %s WHERE memory_id = %s", (status, memory_id))
 
 
 def recalled(conn, memory_id, count, at, user="default"):

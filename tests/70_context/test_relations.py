@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import call, refused, remember
+from tests.rows import call, refused, relate, remember
 
 
 @pytest.fixture
 def pair(tx):
     """Two memories of the default user."""
     return remember(tx, "tea"), remember(tx, "coffee", "preference")
-
-
-def relate(conn, from_id, to_id, type, strength):
-    """Say how two memories bear on each other."""
-    call(conn, "relate", from_id=from_id, to_id=to_id, type=type, strength=strength)
 
 
 def test_relations_are_listed_in_both_directions_strongest_first(tx, pair):

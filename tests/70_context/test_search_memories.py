@@ -5,15 +5,11 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from tests.rows import ago, call, refused, remember, remember_all, sentences, value
+from tests.rows import ago, call, previews, refused, remember, remember_all, sentences, value
 
 
 def search(conn, query="tea", **more):
     return call(conn, "search_memories", query=query, **{"min_relevance_score": 0, **more})
-
-
-def previews(rows):
-    return [row.preview for row in rows]
 
 
 def tag(conn, key, *keywords):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import NOW, add_event, call, recall, refused, remember, value
+from tests.rows import NOW, add_event, call, recall, refused, remember, set_status, value
 
 NAMES = [
     "memories",
@@ -41,11 +41,6 @@ def stats(conn, **more):
     return {row.name: row.value for row in call(conn, "stats", **more)}
 
 
-def status(conn, memory_id, status):
-    """Give a memory this status."""
-    conn.execute("UPDATE memoir.memory SET status = %s WHERE memory_id = %s", (status, memory_id))
-
-
 def test_a_user_without_anything_has_zeros_and_nothing_to_measure(tx):
     numbers = stats(tx, user_id="nobody")
     assert list(numbers) == NAMES
@@ -59,8 +54,8 @@ def test_memories_are_counted_by_kind_and_status(tx):
     remember(tx, "tea", "fact", importance=0.2)
     remember(tx, "milk", "fact", importance=0.4)
     remember(tx, "green", "preference", importance=0.9)
-    status(tx, remember(tx, "water"), "pending")
-    status(tx, remember(tx, "coffee"), "forgotten")
+    set_status(tx, remember(tx, "water"), "pending")
+    set_status(tx, remember(tx, "coffee"), "forgotten")
     numbers = stats(tx)
     assert (numbers["memories"], numbers["importance"], numbers["pending"]) == (3, 0.5, 1)
     assert numbers["by_kind"] == {

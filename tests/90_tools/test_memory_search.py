@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import call, refused, remember
+from tests.rows import call, previews, refused, remember
 
 
 def search(conn, query="tea", **more):
     return call(conn, "memory_search", query=query, **more)
 
 
-def contents(rows):
-    return [row.preview for row in rows]
-
-
 def test_the_important_comes_before_the_unimportant(tx):
     remember(tx, "tea black", importance=0.2)
     remember(tx, "tea green", importance=0.9)
-    assert contents(search(tx)) == ["tea green", "tea black"]
+    assert previews(search(tx)) == ["tea green", "tea black"]
 
 
 def test_what_was_not_used_for_long_counts_less(tx):
     remember(tx, "tea old", importance=0.6, created_at="2025-01-01")
     remember(tx, "tea new", importance=0.5)
-    assert contents(search(tx)) == ["tea new", "tea old"]
-    assert contents(search(tx, use_decay=False)) == ["tea old", "tea new"]
+    assert previews(search(tx)) == ["tea new", "tea old"]
+    assert previews(search(tx, use_decay=False)) == ["tea old", "tea new"]
 
 
 def test_top_k_bounds_the_rows_not_the_total(tx):
@@ -37,7 +33,7 @@ def test_top_k_bounds_the_rows_not_the_total(tx):
 def test_a_category_leaves_out_other_kinds(tx):
     remember(tx, "tea fact", "fact")
     remember(tx, "tea task", "task")
-    assert contents(search(tx, category="facts")) == ["tea fact"]
+    assert previews(search(tx, category="facts")) == ["tea fact"]
 
 
 def test_the_strategy_says_what_was_compared(tx):

@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from pgmemoir.calls import Explained
-from pgmemoir.cli import output
+from pgmemoir.cli import memory, output
 
 
 def test_chinese_characters_take_two_columns() -> None:
@@ -66,6 +66,6 @@ def test_explain_shows_the_words_and_the_link_that_brought_a_row_in(
         | {"matched": ["认证 → auth"], "via": "follows memory 7"}
     )
     monkeypatch.setenv("COLUMNS", "200")
-    head, _, line = output.explain_table([row]).splitlines()
+    head, _, line = memory.explain_table([row]).splitlines()
     assert head.endswith("because of")
     assert line.endswith("in block  认证 → auth, follows memory 7")

@@ -10,8 +10,9 @@ import click
 
 from ..memories import Changed, Undone
 from .app import App, main
-from .options import AS_JSON, DRY_RUN, ID, IDS, REASON
-from .output import answer, outcome, parse_object, read_text, table
+from .memory import outcome
+from .options import AS_JSON, DRY_RUN, ID, IDS, REASON, parse_object, read_text
+from .output import answer, table
 
 
 @main.command()

@@ -10,7 +10,7 @@ import click
 from ..sessions import ListedSession
 from .app import App, main
 from .options import AFTER, AS_JSON, LIMIT
-from .output import answer, answer_page, table
+from .output import answer, answer_page, minute, table
 
 _SWITCH = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 
@@ -81,8 +81,8 @@ def session_table(rows: list[ListedSession]) -> str:
     cells = [
         [
             row.session_id,
-            f"{row.started_at:%Y-%m-%d %H:%M}",
-            f"{row.ended_at:%Y-%m-%d %H:%M}" if row.ended_at else "",
+            minute(row.started_at),
+            minute(row.ended_at),
             str(row.messages),
             str(row.tokens),
             str(row.memories),

@@ -19,7 +19,7 @@ from ..errors import MemoirError
 from ..prerequisites import value, vector_schema
 from ..sqlfiles import CODE
 from .app import NOT_CONNECTED, App, main
-from .output import counted, one_line, table
+from .output import counted, minute, one_line, plain, table
 
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Run everything, then roll back.")
 _VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Name every file.")
@@ -80,9 +80,8 @@ def status(app: App) -> None:
         outdated = migrations.outdated(conn)
     cells = [["name", "state", "applied", "by", "ms"]]
     for row in rows:
-        applied = f"{row.applied_at:%Y-%m-%d %H:%M}" if row.applied_at else ""
-        ms = "" if row.ms is None else str(row.ms)
-        cells.append([row.name, row.state, applied, row.applied_by or "", ms])
+        applied = minute(row.applied_at)
+        cells.append([row.name, row.state, applied, row.applied_by or "", plain(row.ms)])
     click.echo(table(cells, flexible=0, right={4}))
     for item in outdated:
         click.echo(f"to be dropped: {item}")

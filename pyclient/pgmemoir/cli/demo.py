@@ -17,7 +17,8 @@ from .. import demo as year
 from ..calls import Explained, Recall
 from ..client import Memoir
 from .app import App, main
-from .output import counted, explain_table, fit, one_line, progress_bar
+from .memory import explain_table
+from .output import counted, fit, one_line, progress_bar
 
 _BUDGET = 800
 _REPEATS = 5

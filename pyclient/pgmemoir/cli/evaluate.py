@@ -13,8 +13,8 @@ import click
 
 from ..evaluation import Evaluation, Replayed, read_gold
 from .app import App, main
-from .options import AS_JSON, USER
-from .output import answer, counted, parse_time, print_json, progress_bar, table
+from .options import AS_JSON, TIME, USER
+from .output import answer, counted, print_json, progress_bar, table
 
 _PLOT_BUDGETS = (200, 400, 800, 1600, 3200)
 
@@ -119,8 +119,7 @@ def import_gold(app: App, file: BinaryIO, gold_set: str | None) -> None:
 @main.command()
 @click.option(
     "--since",
-    type=parse_time,
-    metavar="TIME",
+    type=TIME,
     default="7d",
     show_default=True,
     help="Recalls of this time or later.",

@@ -13,8 +13,8 @@ import click
 from ..calls import Detail
 from ..memories import Listed, Revision
 from .app import App, main
-from .options import AFTER, AS_JSON, ID, LIMIT
-from .output import answer, answer_page, fit, lines, one_line, parse_time, table
+from .options import AFTER, AS_JSON, ID, LIMIT, TIME
+from .output import answer, answer_page, fit, lines, minute, one_line, table
 
 # Columns for what was before a change, and the values of it that are not shown there.
 _LONGEST_BEFORE = 32
@@ -30,11 +30,10 @@ _SHOWN_ELSEWHERE = ("content", "retired_at")
     show_default=True,
     help="pending, active, superseded, archived, forgotten, or all; may be repeated.",
 )
-@click.option("--since", type=parse_time, metavar="TIME", help="Created at this time or later.")
+@click.option("--since", type=TIME, help="Created at this time or later.")
 @click.option(
     "--until",
-    type=parse_time,
-    metavar="TIME",
+    type=TIME,
     help="Created up to this time; a day means its beginning.",
 )
 @click.option("--search", help="Words it contains; memoir search finds by meaning.")
@@ -117,7 +116,7 @@ def detail_text(row: Detail) -> str:
         "confidence": f"{row.confidence:g}",
         "keywords": ", ".join(row.keywords),
         "said": _joined(row.speaker, row.session_id, place),
-        "created": f"{_minute(row.created_at)} by {row.origin}",
+        "created": f"{minute(row.created_at)} by {row.origin}",
         "true": _span(row.valid_from, row.valid_until),
         "recalled": f"{row.access_count} times" if row.access_count else None,
         "data": row.data and json.dumps(row.data, ensure_ascii=False),
@@ -133,7 +132,7 @@ def history_table(rows: Sequence[Revision]) -> str:
     """A line for each thing that happened: the text from then on, what else was before, and why."""
     cells = [
         [
-            _minute(row.changed_at),
+            minute(row.changed_at),
             row.action + (" (undone)" if row.undone else ""),
             row.author,
             row.content,
@@ -168,9 +167,5 @@ def _joined(*parts: str | None) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _minute(time: datetime) -> str:
-    return f"{time:%Y-%m-%d %H:%M}"
-
-
 def _span(start: datetime, end: datetime | None) -> str:
-    return f"{_minute(start)} to {_minute(end)}" if end else f"since {_minute(start)}"
+    return f"{minute(start)} to {minute(end)}" if end else f"since {minute(start)}"

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 import click
 
-from ..calls import score_parts
+from ..calls import Explained, Found, Remembered, score_parts
 from .app import App, main
-from .options import AS_JSON
-from .output import (
-    answer,
-    counted,
-    explain_table,
-    found_table,
-    outcome,
-    parse_object,
-    parse_time,
-    print_json,
-    read_text,
-)
+from .options import AS_JSON, TIME, parse_object, read_text
+from .output import answer, counted, fit, plain, print_json, table
+
+_LONGEST_BECAUSE = 32
+
+# What stands over a part of a score that not every mode has.
+_PART_HEADS = {
+    "keyword": "keyw",
+    "graph": "graph",
+    "recency": "recent",
+    "importance": "import",
+    "interaction": "used",
+    "priority": "prior",
+    "boost": "boost",
+    "neighbours": "beside",
+    "session": "sess",
+}
 
 _MODES = "How memories are weighted: execute, plan, debug, chat, conversation, ... (table mode)."
 
@@ -31,9 +36,7 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
     """The arguments of a recall."""
     for option in (
         AS_JSON,
-        click.option(
-            "--as-of", type=parse_time, metavar="TIME", help="Recall as it was at that time."
-        ),
+        click.option("--as-of", type=TIME, help="Recall as it was at that time."),
         click.option("--session", help="The conversation the query belongs to."),
         click.option("--budget", type=int, default=800, show_default=True, help="Tokens."),
         click.option("--mode", default="execute", show_default=True, help=_MODES),
@@ -50,11 +53,9 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--importance", type=float, help="0 to 1.")
 @click.option("--summary", help="A short form, used when only that fits.")
 @click.option("--data", "data_text", metavar="JSON", help="A JSON object to store with it.")
-@click.option(
-    "--at", "created_at", type=parse_time, metavar="TIME", help="When it happened; default now."
-)
-@click.option("--valid-from", type=parse_time, metavar="TIME", help="From when on it is true.")
-@click.option("--valid-until", type=parse_time, metavar="TIME", help="Until when it is true.")
+@click.option("--at", "created_at", type=TIME, help="When it happened; default now.")
+@click.option("--valid-from", type=TIME, help="From when on it is true.")
+@click.option("--valid-until", type=TIME, help="Until when it is true.")
 @click.option("--session", help="The conversation it comes from.")
 @click.option("--source", help="Where it comes from.")
 @click.option("--keyword", "keywords", multiple=True, help="A tag; may be repeated.")
@@ -143,11 +144,10 @@ def explain(app: App, /, query: str, as_json: bool, **asked: Any) -> None:
     "--keyword", "keywords", multiple=True, help="Only memories with one of these; may be repeated."
 )
 @click.option("--kind", "kinds", multiple=True, help="Only these kinds; may be repeated.")
-@click.option("--from", "since", type=parse_time, metavar="TIME", help="Only from this time on.")
+@click.option("--from", "since", type=TIME, help="Only from this time on.")
 @click.option(
     "--until",
-    type=parse_time,
-    metavar="TIME",
+    type=TIME,
     help="Only up to this time; a day means its beginning.",
 )
 @click.option("--limit", type=click.IntRange(1, 20), default=5, show_default=True, help="Results.")
@@ -187,7 +187,7 @@ def search(
 @main.command()
 @click.argument("type")
 @click.argument("payload", metavar="JSON")
-@click.option("--at", type=parse_time, metavar="TIME", help="When it happened; default now.")
+@click.option("--at", type=TIME, help="When it happened; default now.")
 @click.pass_obj
 def event(app: App, type: str, payload: str, at: datetime | None) -> None:
     """Record an event of TYPE.
@@ -198,3 +198,57 @@ def event(app: App, type: str, payload: str, at: datetime | None) -> None:
     with app.memoir() as memory:
         event_id = memory.add_event(type, content, at)
     click.echo("not recorded: memory is off" if event_id is None else f"event {event_id}")
+
+
+def outcome(done: Remembered) -> str:
+    """What became of a text, as a line."""
+    memory = "" if done.memory_id is None else f" memory {done.memory_id}"
+    others = f" (memory {', '.join(map(str, done.other_ids))})" if done.other_ids else ""
+    return f"{done.action}{memory}: {done.reason}{others}"
+
+
+def explain_table(rows: Sequence[Explained], parts: Sequence[str] = ()) -> str:
+    """Candidates as a table as wide as the terminal; the text gets what the numbers leave.
+
+    Args:
+        parts: further fields that make the score, of `_PART_HEADS`.
+    """
+    further = [_PART_HEADS[part] for part in parts]
+    heads = ["#", "kind", "id", "content", "relev", "cosine", "cover", *further]
+    heads += ["decay", "weight", "score", "tokens"]
+    cells = [[*heads, "reason", "because of"], *(_explain_cells(row, parts) for row in rows)]
+    return table(cells, flexible=3, right={0, 2, *range(4, len(heads))})
+
+
+def found_table(rows: Sequence[Found]) -> str:
+    """Search results as a table as wide as the terminal, and how many there are."""
+    cells = [
+        [
+            row.key,
+            row.kind,
+            f"{row.relevance:.3f}",
+            f"{row.score:.3f}",
+            row.preview,
+            ", ".join(row.keywords),
+        ]
+        for row in rows
+    ]
+    heads = ["key", "kind", "relev", "score", "content", "keywords"]
+    found = table([heads, *cells], flexible=4, right={0, 2, 3})
+    return f"{found}\n{len(rows)} of {rows[0].total_found} found, {rows[0].strategy}"
+
+
+def _explain_cells(row: Explained, further: Sequence[str]) -> list[str]:
+    number = row.memory_id if row.memory_id is not None else row.event_id
+    names = ("relevance", "cosine", "coverage", *further, "decay", "weight", "score")
+    parts = (getattr(row, name) for name in names)
+    return [
+        plain(row.place),
+        row.kind,
+        plain(number),
+        row.content,
+        *("" if part is None else f"{part:.3f}" for part in parts),
+        plain(row.tokens),
+        row.reason,
+        fit(", ".join([*(row.matched or []), *([row.via] if row.via else [])]), _LONGEST_BECAUSE),
+    ]

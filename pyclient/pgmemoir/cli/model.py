@@ -14,7 +14,7 @@ from .app import App, main
 from .backfill import fill as embed
 from .backfill import fill_options, needed_embedder, show_backlog
 from .options import AS_JSON
-from .output import counted, one_line, print_json, progress_bar, table
+from .output import counted, one_line, plain, print_json, progress_bar, table
 
 _INDEXED = b"SELECT count(*) FROM memoir.profile WHERE ann > 0"
 
@@ -45,9 +45,8 @@ def list_models(app: App, as_json: bool) -> None:
         return
     cells = [["model", "dimensions", "state", "vectors", "missing"]]
     for one in found:
-        size = "" if one.dimensions is None else str(one.dimensions)
         numbers = [f"{one.vectors:,}", f"{one.missing:,}"]
-        cells.append([one.name or "(unnamed)", size, one.state, *numbers])
+        cells.append([one.name or "(unnamed)", plain(one.dimensions), one.state, *numbers])
     click.echo(table(cells, flexible=0, right={1, 3, 4}))
 
 

@@ -1,13 +1,36 @@
-"""Options and arguments that several commands have."""
+"""Options and arguments that several commands have, and how what is given is read."""
 
 from __future__ import annotations
 
+import json
+import re
+import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import click
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def _parse_time(value: str) -> datetime:
+    """In ISO 8601, without a time zone UTC, or how long ago it was."""
+    if span := re.fullmatch(r"(\d{1,5})([mhdw])", value):
+        return datetime.now(UTC) - timedelta(**{_UNITS[span[2]]: int(span[1])})
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{value!r} is not a time like 2025-03-01, 2025-03-01T09:30+02:00 or 7d (ago)"
+        ) from error
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+TIME = click.types.FuncParamType(_parse_time)
+TIME.name = "time"  # --help names it so
 
 
 def _of_user(help: str) -> Callable[[_Command], _Command]:
@@ -39,3 +62,19 @@ AFTER = click.option("--after", metavar="PLACE", help="Continue after a page, wh
 ID = click.argument("memory_id", metavar="ID", type=int)
 
 IDS = click.argument("memory_ids", metavar="ID...", type=int, nargs=-1, required=True)
+
+
+def read_text(value: str) -> str:
+    """The argument itself, or what comes on stdin for ``-``, without a byte order mark."""
+    return sys.stdin.read().removeprefix("\ufeff").strip() if value == "-" else value
+
+
+def parse_object(text: str, what: str) -> dict[str, Any]:
+    """A JSON object given on the command line."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise click.UsageError(f"{what} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise click.UsageError(f'{what} is not a JSON object like {{"key": "value"}}')
+    return value

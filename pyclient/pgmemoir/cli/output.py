@@ -4,53 +4,21 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeVar
 
 import click
 
-from ..calls import Explained, Found, Remembered
-
 # Columns of a table that goes into a file or a pipe.
 _WIDTH_WITHOUT_TERMINAL = 160
 _LEAST_CONTENT = 20
-_LONGEST_BECAUSE = 32
-
-# What stands over a part of a score that not every mode has.
-_PART_HEADS = {
-    "keyword": "keyw",
-    "graph": "graph",
-    "recency": "recent",
-    "importance": "import",
-    "interaction": "used",
-    "priority": "prior",
-    "boost": "boost",
-    "neighbours": "beside",
-    "session": "sess",
-}
 
 T = TypeVar("T")
-
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-
-def parse_time(value: str) -> datetime:
-    """The type of TIME: in ISO 8601, without a time zone UTC, or how long ago it was."""
-    if span := re.fullmatch(r"(\d{1,5})([mhdw])", value):
-        return datetime.now(UTC) - timedelta(**{_UNITS[span[2]]: int(span[1])})
-    try:
-        time = datetime.fromisoformat(value)
-    except ValueError as error:
-        raise click.BadParameter(
-            f"{value!r} is not a time like 2025-03-01, 2025-03-01T09:30+02:00 or 7d (ago)"
-        ) from error
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def counted(count: int, noun: str) -> str:
@@ -59,27 +27,14 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else plural}"
 
 
-def outcome(done: Remembered) -> str:
-    """What became of a text, as a line."""
-    memory = "" if done.memory_id is None else f" memory {done.memory_id}"
-    others = f" (memory {', '.join(map(str, done.other_ids))})" if done.other_ids else ""
-    return f"{done.action}{memory}: {done.reason}{others}"
+def plain(value: int | None) -> str:
+    """A number in a table, nothing if there is none."""
+    return "" if value is None else str(value)
 
 
-def read_text(value: str) -> str:
-    """The argument itself, or what comes on stdin for ``-``, without a byte order mark."""
-    return sys.stdin.read().removeprefix("\ufeff").strip() if value == "-" else value
-
-
-def parse_object(text: str, what: str) -> dict[str, Any]:
-    """A JSON object given on the command line."""
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise click.UsageError(f"{what} is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise click.UsageError(f'{what} is not a JSON object like {{"key": "value"}}')
-    return value
+def minute(time: datetime | None) -> str:
+    """A time in a table, nothing if there is none."""
+    return f"{time:%Y-%m-%d %H:%M}" if time else ""
 
 
 def print_json(value: Any) -> None:
@@ -147,37 +102,6 @@ def progress_bar(length: int, label: str, more: Callable[[], str] | None = None)
     )
 
 
-def explain_table(rows: Sequence[Explained], parts: Sequence[str] = ()) -> str:
-    """Candidates as a table as wide as the terminal; the text gets what the numbers leave.
-
-    Args:
-        parts: further fields that make the score, of `_PART_HEADS`.
-    """
-    further = [_PART_HEADS[part] for part in parts]
-    heads = ["#", "kind", "id", "content", "relev", "cosine", "cover", *further]
-    heads += ["decay", "weight", "score", "tokens"]
-    cells = [[*heads, "reason", "because of"], *(_explain_cells(row, parts) for row in rows)]
-    return table(cells, flexible=3, right={0, 2, *range(4, len(heads))})
-
-
-def found_table(rows: Sequence[Found]) -> str:
-    """Search results as a table as wide as the terminal, and how many there are."""
-    cells = [
-        [
-            row.key,
-            row.kind,
-            f"{row.relevance:.3f}",
-            f"{row.score:.3f}",
-            row.preview,
-            ", ".join(row.keywords),
-        ]
-        for row in rows
-    ]
-    heads = ["key", "kind", "relev", "score", "content", "keywords"]
-    found = table([heads, *cells], flexible=4, right={0, 2, 3})
-    return f"{found}\n{len(rows)} of {rows[0].total_found} found, {rows[0].strategy}"
-
-
 def table(cells: Sequence[Sequence[str]], flexible: int, right: set[int]) -> str:
     """Align columns by their width on a terminal; the first row is the head.
 
@@ -213,22 +137,6 @@ def fit(text: str, width: int) -> str:
     return "".join(kept).rstrip() + "…"
 
 
-def _explain_cells(row: Explained, further: Sequence[str]) -> list[str]:
-    number = row.memory_id if row.memory_id is not None else row.event_id
-    names = ("relevance", "cosine", "coverage", *further, "decay", "weight", "score")
-    parts = (getattr(row, name) for name in names)
-    return [
-        _plain(row.place),
-        row.kind,
-        _plain(number),
-        row.content,
-        *("" if part is None else f"{part:.3f}" for part in parts),
-        _plain(row.tokens),
-        row.reason,
-        fit(", ".join([*(row.matched or []), *([row.via] if row.via else [])]), _LONGEST_BECAUSE),
-    ]
-
-
 def one_line(text: str) -> str:
     """White space as single blanks; no control characters, which could drive the terminal."""
     return _printable(" ".join(text.split()))
@@ -245,10 +153,6 @@ def _printable(line: str) -> str:
 
 def _is_shown(character: str) -> bool:
     return unicodedata.category(character) not in ("Cc", "Cf")
-
-
-def _plain(value: int | None) -> str:
-    return "" if value is None else str(value)
 
 
 def _line(row: Sequence[str], widths: Sequence[int], right: set[int]) -> str:

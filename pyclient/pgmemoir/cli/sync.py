@@ -14,7 +14,7 @@ import click
 from ..sync import Change, Options, Synced, sync, watch
 from .app import FAILED, App, explain_error, main
 from .options import AS_JSON, DRY_RUN, USER
-from .output import lines, one_line, print_json, table
+from .output import lines, one_line, plain, print_json, table
 
 # More rows than this nobody reads.
 _LONGEST_LIST = 40
@@ -95,7 +95,7 @@ def _change_table(changes: Sequence[Change]) -> str:
             _place(each),
             each.action,
             each.changed or "",
-            "" if each.memory_id is None else str(each.memory_id),
+            plain(each.memory_id),
             _text_now(each),
             each.reason,
         ]
