@@ -33,10 +33,7 @@ _HEALTH = b"SELECT name, status, value, advice FROM memoir.health()"
 # Jobs that are dead are worse: what to do about them stays.
 _LACKS_CHAT = b"""SELECT coalesce(sum(waiting) FILTER (WHERE needs = 'chat'), 0) > 0
 AND sum(dead) = 0 FROM memoir.job_overview"""
-# The schema is known by a function, wherever it is; the right one first.
-_SCHEMA = b"""SELECT n.oid::regnamespace::text, n.nspname <> 'memoir' FROM pg_proc AS p
-JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.proname = 'pgmemoir_version'
-ORDER BY 2 LIMIT 1"""
+_HAS_FUNCTIONS = b"SELECT to_regproc('memoir.pgmemoir_version') IS NOT NULL"
 _RESTORE = "Restore the database, at least schema memoir, from a backup."
 _RUN_FILES = (
     "Run their files of sql/ again, of this version, with search_path = memoir and pgvector's."
@@ -163,13 +160,11 @@ def _migrations(conn: psycopg.Connection[Any]) -> Check:
 
 def _absence(conn: psycopg.Connection[Any]) -> tuple[str, str]:
     """What is here instead of the ledger, and what to do."""
-    found = rows(conn, _SCHEMA)
-    if not found:
-        return "pgmemoir is not installed here", INSTALL_HINT
-    ((schema, is_renamed),) = found
-    if is_renamed:
-        return f"pgmemoir is in schema {schema}", f"ALTER SCHEMA {schema} RENAME TO memoir;"
-    return "functions are here, but no rows of memoir.migration", _RESTORE
+    with psycopg.Cursor(conn, row_factory=tuple_row) as cur:
+        prerequisites.refuse_renamed(cur)
+    if rows(conn, _HAS_FUNCTIONS)[0][0]:
+        return "functions are here, but no rows of memoir.migration", _RESTORE
+    return "pgmemoir is not installed here", INSTALL_HINT
 
 
 def _version(conn: psycopg.Connection[Any]) -> Check:

@@ -43,6 +43,7 @@ def provide(cur: Cursor) -> list[str]:
     """
     check_server(cur)
     refuse_extension(cur, UPDATE_EXTENSION)
+    refuse_renamed(cur)
     made = []
     if vector_schema(cur) is None:
         _create_vector(cur)
@@ -96,6 +97,24 @@ def refuse_extension(cur: Cursor, instead: str) -> None:
             f"this database has pgmemoir {version} as an extension,"
             " which brings its own migrations",
             hint=instead,
+        )
+
+
+def refuse_renamed(cur: Cursor) -> None:
+    """Stop if the schema was renamed: a new installation would hide the memories in the old one.
+
+    Raises:
+        MigrationError: another schema has memoir's functions, and schema memoir has none.
+    """
+    schema = value(
+        cur,
+        "SELECT min(pronamespace::regnamespace::text) FROM pg_proc"
+        " WHERE proname = 'pgmemoir_version'"
+        " HAVING bool_or(pronamespace = to_regnamespace('memoir')) IS NOT true",
+    )
+    if schema:
+        raise MigrationError(
+            f"pgmemoir is in schema {schema}", hint=f"ALTER SCHEMA {schema} RENAME TO memoir;"
         )
 
 

@@ -118,6 +118,17 @@ def test_without_a_schema_to_put_pgvector_in_one_is_named(empty_db, tree):
     assert error.hint.endswith("CREATE EXTENSION vector SCHEMA extensions;")
 
 
+def test_a_schema_that_was_renamed_is_found_and_no_second_one_made(empty_db, tree):
+    tree.write("sql/version.sql", "CREATE FUNCTION pgmemoir_version() RETURNS int RETURN 1;")
+    migrations.up(empty_db, source=tree)
+    empty_db.execute('ALTER SCHEMA memoir RENAME TO "Old"')
+    with pytest.raises(MigrationError) as caught:
+        migrations.up(empty_db, source=tree)
+    assert caught.value.message == 'pgmemoir is in schema "Old"'
+    assert caught.value.hint == 'ALTER SCHEMA "Old" RENAME TO memoir;'
+    assert value(empty_db, "SELECT to_regnamespace('memoir') IS NULL")
+
+
 def test_after_pgvector_was_moved_migrate_makes_the_code_look_there(db):
     remember(db, "Ada plays the cello")
     db.execute('CREATE SCHEMA "My Extensions"')
