@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+INSTALL := install --quiet --disable-pip-version-check --no-compile
+PIP := $(BIN)/python -m pip $(INSTALL)
 
 PG_CONFIG ?= pg_config
 
@@ -57,7 +58,8 @@ clean:
 	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# An old pip compares every file of every version there is: a new one takes half as long.
+# An old pip compares every file of every version there is: a new one takes half as long. Where
+# there is a pip it puts the new one there: ensurepip first compiles the old one, for 5 s.
 # A module is compiled when it is imported, and most of them never are.
 $(READY): pyproject.toml constraints.txt
 	@rm -rf .venv
@@ -70,8 +72,11 @@ $(READY): pyproject.toml constraints.txt
 	        echo "pgmemoir needs Python 3.11 or newer; $(PYTHON) is not. Try: make PYTHON=python3.12 demo"; \
 	        exit 1; }; \
 	    echo "Making .venv with pip (once, about a minute)"; \
-	    $(PYTHON) -m venv .venv && { \
-	        $(PIP) --upgrade pip; \
+	    $(PYTHON) -m venv --without-pip .venv && { \
+	        $(PYTHON) -m pip --python $(BIN)/python $(INSTALL) pip 2>/dev/null || { \
+	            $(PYTHON) -m venv .venv || exit 1; \
+	            $(PIP) --upgrade pip; \
+	        }; \
 	        $(PIP) -e '.[dev]' -c constraints.txt; \
 	    }; \
 	fi
