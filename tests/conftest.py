@@ -71,7 +71,14 @@ OF_A_SERVER = {"server", "installed", "pytestconfig"}
 # stored, partitions, extensions, pg_dump, psql, a standby.
 EACH = 4
 IN_FULL = (
-    "tests/00_base/",
+    "tests/00_base/test_compile_redaction.py",
+    "tests/00_base/test_line.py",
+    "tests/00_base/test_locales.py",
+    "tests/00_base/test_redact.py",
+    "tests/00_base/test_redact_json.py",
+    "tests/00_base/test_time_flags.py",
+    "tests/00_base/test_time_windows.py",
+    "tests/00_base/test_tokens.py",
     "tests/10_sources/test_fill_source.py",
     "tests/20_write/test_indexes.py",
     "tests/20_write/test_keywords.py",
@@ -82,7 +89,11 @@ IN_FULL = (
     "tests/70_context/test_tier_plans.py",
     "tests/80_upkeep/test_partitions.py",
     "tests/95_access/",
-    "tests/install/",
+    "tests/install/test_dump.py",
+    "tests/install/test_extension.py",
+    "tests/install/test_extension_update.py",
+    "tests/install/test_prerequisites.py",
+    "tests/install/test_upgrade.py",
     "tests/story/",
     "tests/trust/test_old_plans.py",
     "tests/trust/test_standby.py",
