@@ -324,7 +324,7 @@ class Worker:
         try:
             return [*self._jobs.report(results)]
         except psycopg.Error as error:
-            if self._conn.closed:
+            if self._conn.closed or isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
                 raise
             if len(results) == 1:
                 is_busy = isinstance(error, _BUSY)
