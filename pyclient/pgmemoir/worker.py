@@ -246,11 +246,11 @@ class Worker:
         busy = {result.job.user for _, results in self._unsaid for result in results}
         asked = False
         while room > 0:
-            if not lane.ready or time.monotonic() >= lane.ask_at:
-                if asked:
-                    break
+            if not asked and (not lane.ready or time.monotonic() >= lane.ask_at):
                 self._add_users(lane)
                 asked = True
+            if not lane.ready:
+                break
             wanted = [(user, number) for user, number in lane.next_users(room) if user not in busy]
             jobs = self._jobs.claim(wanted, lane.kinds, lane.model())
             room -= sum(lane.size(job) for job in jobs)
