@@ -336,8 +336,13 @@ def test_questions_are_asked_at_once_up_to_a_limit(
 
 
 def test_who_comes_later_waits_a_turn_and_not_for_all_jobs_of_another(
-    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+    db: psycopg.Connection,
+    dsn: str,
+    api: OpenAIServer,
+    held: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("pgmemoir.worker._REST", 0)
     for number in range(20):
         wants_keywords(db, f"tea {number}")
     with working(dsn, api, concurrency=1, poll=0.01, kinds=["keywords"]) as (_, log):
