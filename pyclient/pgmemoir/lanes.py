@@ -66,15 +66,18 @@ class Pause:
         """Leave it alone for as long as it asks, or for the next pause; returns the seconds.
 
         One that fails again after the pause it asked for (0, or a time that is over by this clock)
-        is left alone for the next pause at least.
+        is left alone for the next pause at least. Requests that were on their way when a pause
+        began, and fail in it, make it no longer.
         """
         with self._lock:
-            seconds = self._next * random.uniform(0.5, 1)
+            is_first = self._next == _FIRST_PAUSE
+            seconds = self._until - time.monotonic()
+            if seconds <= 0:
+                seconds = self._next * random.uniform(0.5, 1)
+                self._next = min(2 * self._next, longest)
             if retry_after is not None:
-                is_first = self._next == _FIRST_PAUSE
                 seconds = retry_after if is_first else max(seconds, retry_after)
             seconds = min(seconds, _LONGEST_REQUEST)
-            self._next = min(2 * self._next, longest)
             self._until = max(self._until, time.monotonic() + seconds)
             return seconds
 

@@ -222,17 +222,25 @@ def _refusal(error: APIStatusError) -> ApiFailure:
         reason += " (OPENAI_BASE_URL is without /v1)"
     if error.response.history:
         reason += " (OPENAI_BASE_URL redirects)"
-    # llama.cpp and its kin answer 500 to a form of answer that they do not know; others repeat the
-    # whole request when they fail.
-    said = str(error.body)
-    is_refused = "response_format" in said and "messages" not in said
-    otherwise: Fault = "request" if is_refused else "unknown"
     return ApiFailure(
         reason,
-        _FAULTS.get(error.status_code, otherwise),
+        _fault(error.status_code, str(error.body)),
         seconds_to_wait(error.response.headers.get("retry-after")),
         passes=error.status_code in _PASSING or error.status_code >= 500,
     )
+
+
+def _fault(status: int, said: str) -> Fault:
+    """By the status, except of servers that mean something else by it."""
+    if status == 400 and "API key" in said[:200]:  # Google, xAI; behind that may be a text
+        return "server"
+    if status == 429 and "too large" in said:  # for any minute
+        return "request"
+    # llama.cpp and its kin answer 500 to a form of answer that they do not know; others repeat the
+    # whole request when they fail.
+    if status not in _FAULTS and "response_format" in said and "messages" not in said:
+        return "request"
+    return _FAULTS.get(status, "unknown")
 
 
 def check_no_error(said: Any) -> None:

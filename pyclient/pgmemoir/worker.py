@@ -35,6 +35,8 @@ Log = Callable[[dict[str, Any]], None]
 
 # Users per query.
 _USERS = 256
+# So many times as long as that query took (a second, if 100,000 users wait), until the next.
+_REST = 20
 _FIRST_RECONNECT = 0.25
 _LONGEST_RECONNECT = 10.0
 # The server is away, starting, stopping, now a standby, or short of something: another connection
@@ -246,11 +248,11 @@ class Worker:
         busy = {result.job.user for _, results in self._unsaid for result in results}
         asked = False
         while room > 0:
-            if not lane.ready or time.monotonic() >= lane.ask_at:
-                if asked:
-                    break
+            if not asked and (not lane.ready or time.monotonic() >= lane.ask_at):
                 self._add_users(lane)
                 asked = True
+            if not lane.ready:
+                break
             wanted = [(user, number) for user, number in lane.next_users(room) if user not in busy]
             jobs = self._jobs.claim(wanted, lane.kinds, lane.model())
             room -= sum(lane.size(job) for job in jobs)
@@ -259,8 +261,10 @@ class Worker:
 
     def _add_users(self, lane: Lane) -> None:
         """Put users with jobs behind those who have their turn before them."""
-        lane.ask_at = time.monotonic() + self._options.poll
+        began = time.monotonic()
         users = self._jobs.ready_users(_USERS, lane.kinds)
+        asked = time.monotonic()
+        lane.ask_at = asked + max(self._options.poll, _REST * (asked - began))
         random.shuffle(users)  # other workers have the same list
         known = {user for user, _ in lane.ready}
         lane.ready.extend((user, number) for user, number in users if user not in known)
@@ -324,7 +328,7 @@ class Worker:
         try:
             return [*self._jobs.report(results)]
         except psycopg.Error as error:
-            if self._conn.closed:
+            if self._conn.closed or isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
                 raise
             if len(results) == 1:
                 is_busy = isinstance(error, _BUSY)

@@ -268,6 +268,20 @@ def test_an_error_quotes_neither_key_nor_text(api: OpenAIServer) -> None:
     assert caught.value.__cause__ is None
 
 
+def test_a_key_may_be_refused_as_a_bad_request(api: OpenAIServer) -> None:
+    said = {"code": 400, "message": "API key not valid. Please pass a valid API key."}
+    api.fail(lambda _: Reply([{"error": said}], 400))
+    with pytest.raises(ModelUnavailable, match="HTTP 400") as caught:
+        model(api).answer(ASKED, SCHEMA, "keywords")
+    assert caught.value.fault == "server"
+
+
+def test_a_request_may_be_too_large_for_any_minute(api: OpenAIServer) -> None:
+    api.always = status(429, "7", "Request too large for m: Limit 10000, Requested 19621.")
+    with pytest.raises(BadAnswer, match="HTTP 429"):
+        model(api).answer(ASKED, SCHEMA, "keywords")
+
+
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [("7", 7), ("0.5", 0.5), ("-1", 0), ("soon", None), ("Fri, 31 Dec 99999 23:59:59 GMT", None)],

@@ -81,6 +81,15 @@ def test_in_an_outage_one_question_is_asked_at_a_time() -> None:
         assert lane.room(0) == before
 
 
+def test_requests_that_fail_together_make_one_pause() -> None:
+    for lane in lanes(Model("unknown", *range(200))):
+        counted(lane, *range(200))
+        assert 0 < lane.pause.left() <= 1
+        lane.pause._until = 0.0
+        counted(lane, 0)
+        assert 1 <= lane.pause.left() + 0.1 <= 2.1
+
+
 @pytest.mark.parametrize("fault", ["server", "either"])
 def test_a_model_that_is_away_fails_at_no_job(fault: Fault) -> None:
     for lane in lanes(Model(fault, *range(9))):

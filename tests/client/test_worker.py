@@ -336,8 +336,13 @@ def test_questions_are_asked_at_once_up_to_a_limit(
 
 
 def test_who_comes_later_waits_a_turn_and_not_for_all_jobs_of_another(
-    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+    db: psycopg.Connection,
+    dsn: str,
+    api: OpenAIServer,
+    held: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("pgmemoir.worker._REST", 0)
     for number in range(20):
         wants_keywords(db, f"tea {number}")
     with working(dsn, api, concurrency=1, poll=0.01, kinds=["keywords"]) as (_, log):
@@ -558,6 +563,25 @@ def test_a_lost_connection_loses_no_answer(
         held.set()
         until(lambda: outcomes(log) == ["done"])
     assert (len(api.chats), from_model(db)) == (1, [("tea", 0.9)])
+
+
+def test_an_answer_waits_for_a_server_that_takes_no_writes_for_a_while(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+) -> None:
+    """A pooler keeps the connection when the server behind it becomes a standby."""
+    wants_keywords(db)
+    db.execute(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION"
+        " ''a standby'' USING ERRCODE = ''25006''; END'"
+    )
+    with working(dsn, api) as (_, log):
+        until(lambda: api.chats)
+        db.execute("CREATE TRIGGER refuse BEFORE UPDATE ON memoir.job EXECUTE FUNCTION refuse()")
+        held.set()
+        until(lambda: [entry for entry in log if entry["event"] == "database lost"])
+        db.execute("DROP TRIGGER refuse ON memoir.job")
+        until(lambda: outcomes(log))
+    assert (outcomes(log), len(api.chats)) == (["done"], 1)
 
 
 def test_an_answer_is_kept_whatever_isolation_the_database_is_set_to(
