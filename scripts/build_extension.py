@@ -13,6 +13,7 @@ dist/pgmemoir--VERSION.pg_tle.sql   for managed PostgreSQL with pg_tle
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shutil
@@ -339,9 +340,11 @@ def _zip(path: Path, files: dict[str, str]) -> Path:
 
 
 def main() -> None:
-    """Build from this checkout, into the folder of the first argument or dist/."""
+    """Build from this checkout."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist")
+    folder = parser.parse_args().folder
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "dist"
     source = Source(migrations=ROOT / "migrations", sql=ROOT / "sql")
     try:
         for path in build(source, project, folder):

@@ -15,7 +15,7 @@ from .chat_models import ChatModel
 from .client import Memoir
 from .embedders import Embedder
 from .embedding_models import models
-from .errors import INSTALL_HINT, PATIENCE_HINT, VECTOR_HINT, MemoirError, translate
+from .errors import INSTALL_HINT, VECTOR_HINT, MemoirError, advice, translate
 from .statements import rows
 
 State = Literal["ok", "warn", "fail", "skip"]
@@ -96,9 +96,7 @@ def _guarded(name: str, step: Callable[[], Check | list[Check]]) -> list[Check]:
     except psycopg.Error as error:
         cause = translate(error)
         # Without the text of the function that failed.
-        message, hint = error.diag.message_primary or str(error).strip(), error.diag.message_hint
-        if isinstance(error, psycopg.errors.QueryCanceled):
-            hint = PATIENCE_HINT
+        message, hint = error.diag.message_primary or str(error).strip(), advice(error)
     except MemoirError as error:
         cause = error
     if isinstance(cause, MemoirError):

@@ -18,6 +18,11 @@ _OF_MEMORY = re.compile(r"memory (\d+): (.*)", re.DOTALL)
 INSTALL_HINT = "Run: memoir --dsn <connection string> migrate"
 VECTOR_HINT = "Run CREATE EXTENSION vector; as a superuser, then: memoir migrate"
 PATIENCE_HINT = "Give --dsn options='-c statement_timeout=0': what is set there is too short."
+RIGHTS_HINT = (
+    "The owner gives rights: GRANT memoir_agent TO the role of --dsn; memoir_reader only recalls,"
+    " memoir_admin may do what an agent may not."
+)
+_NO_RIGHTS = re.compile(r"permission denied for (schema memoir|function \w+|procedure \w+)")
 
 
 class MemoirError(Exception):
@@ -198,6 +203,15 @@ def translate(error: psycopg.Error) -> Exception:
         return error
     kind = _BY_SQLSTATE.get(code, MemoirError)
     return kind(message, detail=error.diag.message_detail, hint=error.diag.message_hint)
+
+
+def advice(error: psycopg.Error) -> str | None:
+    """What to do on the command line about an error of PostgreSQL itself."""
+    if isinstance(error, psycopg.errors.QueryCanceled):
+        return PATIENCE_HINT
+    if _NO_RIGHTS.fullmatch(error.diag.message_primary or ""):
+        return RIGHTS_HINT
+    return error.diag.message_hint
 
 
 @contextmanager

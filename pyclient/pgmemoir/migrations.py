@@ -33,6 +33,7 @@ from .prerequisites import (
     left_schema,
     provide,
     refuse_extension,
+    role,
     value,
     values,
     vector_schema,
@@ -145,13 +146,15 @@ def up(
         _set_path(cur)
         missing = [file for file in migrations if file.name not in ran]
         todo = [file for file in missing if target is None or number(file.name) <= target]
+        before = ran.get(CODE)
+        runs_code = todo == missing and (bool(todo) or anew or not _is_fresh(cur, before, code))
+        if todo or runs_code:
+            _refuse_stranger(cur)
         for file in todo:
             began = time.monotonic()
             _run(cur, file)
             ledger.record(cur, file.name, file.sha256, "migration", began)
-        before = ran.get(CODE)
-        fresh = not anew and _is_fresh(cur, before, code)
-        if todo != missing or (fresh and not todo):
+        if not runs_code:
             return [file.name for file in todo]
         _run_code(cur, code, before)
         return [file.name for file in (*todo, *code)]
@@ -184,6 +187,7 @@ def down(conn: Connection, target: int, *, source: Source | None = None) -> list
         undo = [sqlfiles.undoing(source, n) for n in reversed(applied) if number(n) > target]
         if not ran or (not undo and target > 0):
             return []
+        _refuse_stranger(cur)
         if target == 0:
             _refuse_sources(cur)
         _set_path(cur)
@@ -432,6 +436,17 @@ def _drop(cur: Cursor, objects: Iterable[str], keep_used: bool = False) -> None:
                 server_sqlstate=cause.sqlstate,
             )
         waiting = [] if len(blocked) == len(waiting) else list(blocked)
+
+
+def _refuse_stranger(cur: Cursor) -> None:
+    """Stop if this role may not change what another installed."""
+    query = """SELECT relowner::regrole::text FROM pg_class
+        WHERE oid = to_regclass('memoir.migration') AND NOT pg_has_role(relowner, 'USAGE')"""
+    if owner := value(cur, query):
+        raise MigrationError(
+            f"memoir belongs to {owner}, and {role(cur)} may not change it",
+            hint=f"Run this as {owner}.",
+        )
 
 
 def _refuse_sources(cur: Cursor) -> None:

@@ -163,7 +163,7 @@ def _create_vector(cur: Cursor) -> None:
             cur.execute("CREATE EXTENSION vector")
     except errors.InsufficientPrivilege as error:
         raise MigrationError(
-            f"pgvector is not yet in this database, and {_role(cur)} may not create it",
+            f"pgvector is not yet in this database, and {role(cur)} may not create it",
             hint=f'As a superuser in the database "{database}": CREATE EXTENSION vector;',
             server_sqlstate=error.sqlstate,
         ) from error
@@ -191,8 +191,8 @@ def _check_vector(cur: Cursor) -> None:
         " WHERE extname = 'vector'",
     ):
         raise MigrationError(
-            f"{_role(cur)} may not use the schema {schema}, where pgvector is",
-            hint=f"As its owner: GRANT USAGE ON SCHEMA {schema} TO {_role(cur)};",
+            f"{role(cur)} may not use the schema {schema}, where pgvector is",
+            hint=f"As its owner: GRANT USAGE ON SCHEMA {schema} TO {role(cur)};",
         )
 
 
@@ -203,9 +203,9 @@ def _create_schema(cur: Cursor) -> None:
     except errors.InsufficientPrivilege as error:
         database = sql.Identifier(cur.connection.info.dbname).as_string(cur.connection)
         raise MigrationError(
-            f"{_role(cur)} may not create the schema memoir",
+            f"{role(cur)} may not create the schema memoir",
             hint="As the owner of the database:"
-            f" GRANT CREATE ON DATABASE {database} TO {_role(cur)};",
+            f" GRANT CREATE ON DATABASE {database} TO {role(cur)};",
             server_sqlstate=error.sqlstate,
         ) from error
 
@@ -221,12 +221,12 @@ def _check_schema(cur: Cursor) -> None:
     ).fetchone() or ("", True, True)
     if not (may_use and may_install):
         raise MigrationError(
-            f"the schema memoir belongs to {owner}, and {_role(cur)} may not create in it",
+            f"the schema memoir belongs to {owner}, and {role(cur)} may not create in it",
             hint=f"Run this as {owner}, or as its owner, before the first installation:"
-            f" ALTER SCHEMA memoir OWNER TO {_role(cur)};",
+            f" ALTER SCHEMA memoir OWNER TO {role(cur)};",
         )
 
 
-def _role(cur: Cursor) -> str:
+def role(cur: Cursor) -> str:
     """The current role, quoted where SQL needs it."""
     return str(value(cur, "SELECT current_user::regrole::text"))

@@ -80,6 +80,17 @@ def test_migrate_tells_what_the_migration_warns_of(memoir: Call, db: psycopg.Con
     assert hint == "hint: ALTER SCHEMA memoir OWNER TO postgres;"
 
 
+@pytest.mark.parametrize("command", [("list",), ("doctor",), ("migrate",)])
+def test_a_role_without_rights_is_told_of_the_roles_there_are(
+    memoir: Call, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c role=pg_monitor")
+    done = memoir(*command)
+    assert "permission denied for schema memoir" in done.output
+    assert "GRANT memoir_agent TO the role of --dsn" in done.output
+    assert done.exit_code == 1
+
+
 def test_status_and_a_dry_run_tell_what_an_update_drops(
     memoir: Call, db: psycopg.Connection
 ) -> None:

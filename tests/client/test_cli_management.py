@@ -193,6 +193,7 @@ def test_a_hint_names_a_user_who_is_not_the_default() -> None:
         (["source", "fill", "tasks"], "memoir source list lists them."),
         (["model", "switch", "m"], "memoir model list lists them; memoir model add NAME"),
         (["model", "add", "", "--dimensions", "3"], "memoir model add text-embedding-3-small"),
+        (["context", "tea", "--mode", "plna"], 'memoir psql -c "SELECT name, description FROM '),
         (["--user", "", "list"], "Pass --user alice, or set MEMOIR_USER."),
     ],
 )

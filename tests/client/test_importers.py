@@ -260,7 +260,7 @@ def test_a_fault_is_told_with_its_line(format: str, text: str, problem: str) -> 
 
 
 def test_what_is_not_utf8_is_told_with_its_line() -> None:
-    with pytest.raises(BadFile, match="line 2: not UTF-8"):
+    with pytest.raises(BadFile, match="file, line 2: not UTF-8"):
         read(b"content\n\xe9", "csv", "file", {})
 
 

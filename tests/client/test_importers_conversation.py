@@ -136,7 +136,7 @@ def test_a_fault_is_told_with_its_line(text: str, line: int, problem: str) -> No
 
 
 def test_a_file_that_is_not_utf8_is_told_with_its_line() -> None:
-    with pytest.raises(BadConversation, match="line 2: not UTF-8"):
+    with pytest.raises(BadConversation, match="chat, line 2: not UTF-8"):
         parse(b'{"text": "a"}\n{"text": "\xe9"}', "chat")
 
 

@@ -39,6 +39,26 @@ def test_the_flexible_column_gets_what_the_others_leave(monkeypatch: pytest.Monk
     assert {output.text_width(line) for line in made.splitlines()} == {60}
 
 
+def test_in_a_narrow_terminal_each_row_of_a_wide_table_is_a_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    heads = ["id", "kind", "status", "created", "content"]
+    cells = [["1", "fact", "active", "2026-11-22", "认证失败了, 认证失败了, 认证失败了"]]
+    assert output.table([heads, *cells, ["2", "task", "", "", "x"]], 4, {0}).splitlines() == [
+        "id       1",
+        "kind     fact",
+        "status   active",
+        "created  2026-11-22",
+        "content  认证失败了, 认证失败…",
+        "",
+        "id       2",
+        "kind     task",
+        "content  x",
+    ]
+    assert output.table([heads], 4, {0}).startswith("id  kind  status")
+
+
 def test_control_characters_do_not_reach_the_terminal() -> None:
     assert output.one_line("a\x1b[31m\nb\u202ec") == "a[31m bc"
 

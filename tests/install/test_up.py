@@ -213,6 +213,21 @@ def test_a_reader_may_ask_when_there_is_nothing_to_do(empty_db, empty_dsn, tree)
         assert migrations.up(reader, source=tree) == []
 
 
+def test_who_does_not_own_it_is_told_who_does(empty_db, empty_dsn, tree):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("GRANT USAGE ON SCHEMA memoir TO pg_monitor")
+    empty_db.execute("GRANT SELECT ON memoir.migration TO pg_monitor")
+    tree.write("sql/30_more/two.sql", "CREATE OR REPLACE VIEW two AS SELECT 2 AS two;\n")
+    with psycopg.connect(empty_dsn, options="-c role=pg_monitor") as reader:
+        for call in migrations.up, lambda conn, source: migrations.down(conn, 0, source=source):
+            with pytest.raises(MemoirError) as caught:
+                call(reader, source=tree)
+            assert caught.value.message == (
+                "memoir belongs to postgres, and pg_monitor may not change it"
+            )
+            assert caught.value.hint == "Run this as postgres."
+
+
 def test_a_repeatable_read_default_does_not_hide_what_another_process_did(empty_db, tree):
     empty_db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     assert migrations.up(empty_db, source=tree) == ALL

@@ -26,7 +26,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from .. import __version__
 from ..client import Memoir, embedded_dsn
 from ..connections import connect
-from ..errors import PATIENCE_HINT, MemoirError, NotInstalled, translate
+from ..errors import MemoirError, NotInstalled, advice, translate
 from .hints import in_commands
 from .output import lines
 
@@ -251,14 +251,12 @@ def _database_error(error: psycopg.Error) -> tuple[Report, int]:
     code = error.sqlstate
     lost = isinstance(error, psycopg.OperationalError)
     if lost and (code is None or code.startswith(_CONNECTION)):
-        hint = "Check --dsn or MEMOIR_DSN. Without one, memoir uses an embedded server."
+        hint: str | None = "Check --dsn or MEMOIR_DSN. Without one, memoir uses an embedded server."
         return Report(message, error.diag.message_detail, hint), NOT_CONNECTED
-    advice = error.diag.message_hint
-    if code == "25006" and advice is None:
-        advice = "A standby, or a role that only reads? Give --dsn the primary."
-    elif isinstance(error, psycopg.errors.QueryCanceled):
-        advice = PATIENCE_HINT
-    return Report(message, error.diag.message_detail, advice), FAILED
+    hint = advice(error)
+    if code == "25006" and hint is None:
+        hint = "A standby, or a role that only reads? Give --dsn the primary."
+    return Report(message, error.diag.message_detail, hint), FAILED
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -31,6 +31,9 @@ COMMANDS = {
     ),
     r"SELECT advice FROM memoir\.health\(\) WHERE name = '\w+'": "memoir doctor",
     r"SELECT (?:\*|name) FROM memoir\.sources;?": "memoir source list",
+    r"SELECT name.* FROM memoir\.(?:mode|(?:job_)?kind)(?: WHERE needs <> 'nothing')?": (
+        r'memoir psql -c "\g<0>"'
+    ),
     r"SELECT (?:\* FROM memoir\.models\(\)|name, dimensions FROM memoir\.embedding_model .+\.)": (
         "memoir model list"
     ),

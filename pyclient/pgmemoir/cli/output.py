@@ -17,6 +17,8 @@ import click
 # Columns of a table that goes into a file or a pipe.
 _WIDTH_WITHOUT_TERMINAL = 160
 _LEAST_CONTENT = 20
+# In a terminal with fewer columns each row of a table that does not fit takes a line for each cell.
+_NARROW = 80
 
 T = TypeVar("T")
 
@@ -113,10 +115,28 @@ def table(cells: Sequence[Sequence[str]], flexible: int, right: set[int]) -> str
     cells = [[one_line(cell) for cell in row] for row in cells]
     widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
     others = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
-    widths[flexible] = min(widths[flexible], max(_LEAST_CONTENT, _terminal_width() - others))
+    width = _terminal_width()
+    is_wide = width < min(_NARROW, others + min(widths[flexible], _LEAST_CONTENT))
+    if is_wide and len(widths) > 2 and len(cells) > 1:
+        return _records(cells, width)
+    widths[flexible] = min(widths[flexible], max(_LEAST_CONTENT, width - others))
     lines = [_line(row, widths, right) for row in cells]
     rule = "  ".join("-" * width for width in widths)
     return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def _records(cells: Sequence[Sequence[str]], width: int) -> str:
+    """The rows of a table below each other, each cell with its head; nothing of an empty one."""
+    heads, *rows = cells
+    indent = max(map(text_width, heads)) + 2
+    return "\n\n".join(
+        "\n".join(
+            f"{head}{' ' * (indent - text_width(head))}{fit(cell, max(2, width - indent))}"
+            for head, cell in zip(heads, row, strict=True)
+            if cell
+        )
+        for row in rows
+    )
 
 
 def text_width(text: str) -> int:

@@ -111,7 +111,9 @@ def parse(data: bytes, name: str, file: str | None = None) -> Conversation:
         BadConversation: with the line of the first fault.
     """
     file = file or name
-    reader = _Reader(Document(decode(data, BadConversation), file, BadConversation, _SHAPES), name)
+    reader = _Reader(
+        Document(decode(data, file, BadConversation), file, BadConversation, _SHAPES), name
+    )
     reader.read()
     if not reader.result.turns and not reader.result.skipped:
         raise BadConversation(f"{file} holds no messages", hint=_SHAPES)

@@ -94,14 +94,14 @@ class Document:
         return found.end() if found else place
 
 
-def decode(data: bytes, error: type[MemoirError] = BadFile) -> str:
-    """The text of a file in UTF-8, without a byte order mark."""
+def decode(data: bytes, name: str, error: type[MemoirError] = BadFile) -> str:
+    """The text of a file of that name in UTF-8, without a byte order mark."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         line = data.count(b"\n", 0, fault.start) + 1
         raise error(
-            f"line {line}: not UTF-8", hint="Save the file in the encoding UTF-8."
+            f"{name}, line {line}: not UTF-8", hint="Save the file in the encoding UTF-8."
         ) from fault
 
 

@@ -65,7 +65,7 @@ def field_name(name: str) -> str:
 
 def read_jsonl(data: bytes, name: str, mapping: Mapped) -> Items:
     """Memories in JSON: one per line, or a list of them."""
-    document = Document(decode(data), name, hint=_HINT)
+    document = Document(decode(data, name), name, hint=_HINT)
     items = Items()
     for value, place in document.values():
         for item in value if isinstance(value, list) else [value]:
@@ -99,7 +99,7 @@ def _exported(record: dict[str, Any]) -> dict[str, Any] | None:
 
 def read_csv(data: bytes, name: str, mapping: Mapped) -> Items:
     """Memories in CSV: the first row names the columns; the delimiter is detected."""
-    text = decode(data)
+    text = decode(data, name)
     csv.field_size_limit(LARGEST_TEXT)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(text), strict=True)
 

@@ -22,7 +22,7 @@ _TEXT = ("content", "text", "memory", "data")
 
 def read_mem0(data: bytes, name: str) -> Items:
     """Memories of mem0, of any of its versions."""
-    document = Document(decode(data), name, hint=_MEM0)
+    document = Document(decode(data, name), name, hint=_MEM0)
     items = Items()
     relations = 0
     for value, place in document.values():
@@ -72,7 +72,7 @@ def _user(entry: Object, fault: Fault) -> str | None:
 
 def read_langgraph(data: bytes, name: str) -> Items:
     """Items of a LangGraph store, as ``Item.dict()`` or the rows of its table."""
-    document = Document(decode(data), name, hint=_LANGGRAPH)
+    document = Document(decode(data, name), name, hint=_LANGGRAPH)
     items = Items()
     for value, place in document.values():
         for entry in _entries(document, value, place, ("items",)):
