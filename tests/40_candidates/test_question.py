@@ -21,16 +21,16 @@ from tests.rows import (
 
 pytestmark = pytest.mark.usefixtures("side_by_side")
 
-WORDS = ["tea", "milk", "sugar", "lemon", "cup", "running", "红茶", "橙汁", "柠檬茶", "8080"]
+WORDS = ["tea", "milk", "sugar", "lemon", "cup", "running", "豆浆", "橙汁", "柠檬水", "8080"]
 MEMORIES = [
     "tea with milk",
     "tea with lemon",
     "tea without sugar",
     "the tea house sells cups",
-    "柠檬茶和牛奶",
+    "柠檬水和牛奶",
     "port 8080",
 ]
-QUESTION = "Which tea has lemon? 红茶还是柠檬茶 8080"
+QUESTION = "Which tea has lemon? 豆浆还是柠檬水 8080"
 
 
 def covered(conn, question=QUESTION, **more):

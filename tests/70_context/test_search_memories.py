@@ -239,11 +239,11 @@ def test_another_users_memory_is_not_found(tx):
 
 
 def test_a_synonym_is_searched_besides_and_named(tx):
-    tx.execute("INSERT INTO memoir.synonym VALUES ('chai', 'tea', 0.9) ON CONFLICT DO NOTHING")
+    tx.execute("INSERT INTO memoir.synonym VALUES ('redbush', 'rooibos', 0.9)")
     key = remember(tx, "green leaves")
-    tag(tx, key, "tea")
-    (row,) = search(tx, "chai")
-    assert (row.preview, row.expanded_keywords) == ("green leaves", ["tea"])
+    tag(tx, key, "rooibos")
+    (row,) = search(tx, "redbush")
+    assert (row.preview, row.expanded_keywords) == ("green leaves", ["rooibos"])
 
 
 @pytest.mark.parametrize(
