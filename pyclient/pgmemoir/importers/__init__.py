@@ -28,12 +28,14 @@ def detect(data: bytes, name: str, mapping: Mapping[str, str]) -> str:
     text = data.decode("utf-8-sig", errors="replace")
     if not text.lstrip().startswith(("{", "[")):
         return "csv" if mapping or _looks_like_csv(text, name) else "conversation"
-    entries = list(_entries(Document(text, name)))
+    values = list(_values(Document(text, name)))
+    entries = list(_entries(values, ("results", "memories", "items")))
     if entries and all(_is_mem0(each) for each in entries):
         return "mem0"
     if entries and all(_is_langgraph(each) for each in entries):
         return "langgraph"
-    if mapping or (entries and all(map(_is_memory, entries)) and any(map(_tells, entries))):
+    rows = list(_entries(values))
+    if mapping or (rows and all(map(_is_memory, rows)) and any(map(_tells, rows))):
         return "jsonl"
     return "conversation"
 
@@ -59,19 +61,23 @@ def _looks_like_csv(text: str, name: str) -> bool:
     return "content" in [cell.strip(' "\r') for cell in head.split(delimiter(text))]
 
 
-def _entries(document: Document) -> Iterator[Any]:
-    """The entries in the lists and lines of a document, up to the first fault."""
+def _values(document: Document) -> Iterator[Any]:
+    """The values of a document, up to the first fault."""
     try:
         for value, _ in document.values():
-            if isinstance(value, dict):
-                inside = (value.get(key) for key in ("results", "items"))
-                yield from next(
-                    (each for each in inside if each and isinstance(each, list)), [value]
-                )
-            else:
-                yield from value if isinstance(value, list) else [value]
+            yield value
     except MemoirError:
         return
+
+
+def _entries(values: list[Any], inside: tuple[str, ...] = ()) -> Iterator[Any]:
+    """The entries of values: themselves, those of a list, or of a list under one of these keys."""
+    for value in values:
+        if isinstance(value, dict):
+            lists = (value.get(key) for key in inside)
+            yield from next((each for each in lists if each and isinstance(each, list)), [value])
+        else:
+            yield from value if isinstance(value, list) else [value]
 
 
 def _is_mem0(entry: Any) -> bool:
