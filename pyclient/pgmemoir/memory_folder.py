@@ -22,7 +22,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from .calls import Row
-from .checks import clean_text
+from .checks import clean_text, refuse_constant
 from .errors import BadFile, MemoirError, NotPossible, translate, translated
 from .files import check_target, read_text, reading, write_atomically, writing
 from .statements import rows
@@ -249,7 +249,7 @@ def read_json(path: Path) -> str:
     """
     text = read_text(path).removeprefix("\ufeff")
     try:
-        json.loads(text, parse_constant=_no_number)
+        json.loads(text, parse_constant=refuse_constant)
     except JSONDecodeError as error:
         raise BadFile(
             f"{path}, line {error.lineno}, column {error.colno}: {error.msg}",
@@ -260,10 +260,6 @@ def read_json(path: Path) -> str:
     except ValueError as error:
         raise BadFile(f"{path}: {error}", hint="JSON has no such number.") from error
     return text
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _check_day(path: Path, document: str) -> None:

@@ -112,8 +112,9 @@ def table(cells: Sequence[Sequence[str]], flexible: int, right: set[int]) -> str
     """
     cells = [[one_line(cell) for cell in row] for row in cells]
     widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
+    terminal = shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24))
     others = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
-    widths[flexible] = min(widths[flexible], max(_LEAST_CONTENT, _terminal_width() - others))
+    widths[flexible] = min(widths[flexible], max(_LEAST_CONTENT, terminal.columns - others))
     lines = [_line(row, widths, right) for row in cells]
     rule = "  ".join("-" * width for width in widths)
     return "\n".join([lines[0], rule, *lines[1:]])
@@ -168,7 +169,3 @@ def _character_width(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _terminal_width() -> int:
-    return shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns
