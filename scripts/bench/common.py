@@ -385,11 +385,11 @@ def unmoved() -> Iterator[None]:
 
 
 @contextmanager
-def setting(conn: psycopg.Connection[Any], name: str, value: str) -> Iterator[None]:
-    """A setting of the session, meanwhile."""
-    conn.execute(f"SET {name} = {value}".encode())
+def synchronous_commit(conn: psycopg.Connection[Any], value: str) -> Iterator[None]:
+    """Whether a commit waits for the disk, meanwhile."""
+    conn.execute(f"SET synchronous_commit = {value}".encode())
     yield
-    conn.execute(f"RESET {name}".encode())
+    conn.execute("RESET synchronous_commit")
 
 
 def first_call(place: Database, statements: Sequence[Statement]) -> dict[str, float]:
