@@ -325,7 +325,7 @@ _MAINTAIN = f"""SELECT user_id, action, memories, details FROM memoir.maintain(
 _MAINTAIN_ALL = f"CALL memoir.maintain_all({_WHOSE}, build_up_to => 0)".encode()
 
 _TEND_RECALL = f"""SELECT user_id, action, memories, details
-FROM memoir._tend_recall({_WHOSE}, {_BUILD_UP_TO})""".encode()
+FROM memoir._tend_recall(memoir._resolve_user(%s::text), {_BUILD_UP_TO})""".encode()
 
 _SELECTIVE_MODES = b"""SELECT coalesce(array_agg(name), '{}') FROM memoir.mode
 WHERE common_share IS NOT NULL"""
@@ -436,7 +436,7 @@ def maintain_all(user: str | None, everybody: bool) -> Call[list[Maintained]]:
 
 def tend_recall(user: str | None, build_up_to: int | None) -> Call[list[Maintained]]:
     """The part of ``memoir.maintain`` that many new memories call for: words and indexes."""
-    return Call(_TEND_RECALL, (False, user, build_up_to), each(Maintained))
+    return Call(_TEND_RECALL, (user, build_up_to), each(Maintained))
 
 
 def use_model(name: str, dimensions: int) -> Call[None]:

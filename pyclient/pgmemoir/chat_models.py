@@ -10,9 +10,9 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from .checks import check_json
+from .checks import check_json, refuse_constant
 from .errors import BadText
 from .openai_api import Api, ApiFailure, Unavailable, check_no_error
 
@@ -228,9 +228,5 @@ def _value(text: str, start: int) -> tuple[Any, str]:
     return value, text[end:].strip()
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
 # Not strict: small models break lines within strings.
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant, strict=False)

@@ -9,7 +9,7 @@ import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from psycopg.types.json import Jsonb
 
@@ -99,6 +99,11 @@ def utc(time: datetime | None, where: str) -> datetime | None:
 
 
 dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python reads in JSON."""
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _check_strings(value: Any, where: str) -> None:

@@ -13,10 +13,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.rows import tuple_row
 
 from .errors import INSTALL_HINT
-from .prerequisites import UPDATE_EXTENSION, Cursor, extension_version, value
+from .prerequisites import UPDATE_EXTENSION, Cursor, extension_version, reading, value
 
 LOCK = 0x6D656D6F6972  # 'memoir' in ASCII: who installs or upgrades holds this advisory lock
 
@@ -217,7 +216,7 @@ def road(conn: psycopg.Connection[Any]) -> str | None:
 
     Only reads. Works inside a transaction of the caller.
     """
-    with conn.transaction(), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
+    with reading(conn) as cur:
         if version := extension_version(cur):
             return f"{EXTENSION} {version}"
         return "memoir migrate" if read(cur) else None

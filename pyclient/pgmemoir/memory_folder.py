@@ -22,7 +22,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from .calls import Row
-from .checks import clean_text
+from .checks import clean_text, refuse_constant
 from .errors import BadFile, MemoirError, NotPossible, translate, translated
 from .files import check_target, read_text, reading, write_atomically, writing
 from .statements import rows
@@ -113,7 +113,9 @@ class MemoryFolder:
                 hint="memoir files migrate reads MEMORY.md and logs/*.md.",
             )
         with self._transaction():
-            return [self._import(path, dry_run, delete_missing) for path in found]
+            return [
+                self._import(path, dry_run=dry_run, delete_missing=delete_missing) for path in found
+            ]
 
     def export_files(self, *, dry_run: bool = False, force: bool = False) -> list[Done]:
         """Write ``memory.json`` and a log for each day on which something happened.
@@ -150,7 +152,7 @@ class MemoryFolder:
         with self._transaction():
             for path in (self._path / "memory.json", *logs):
                 if path.is_file():
-                    self._import(path, dry_run, delete_missing=False)
+                    self._import(path, dry_run=dry_run)
             done = [self._migrate(path, dry_run) for path in old]
         if not dry_run:
             if export:
@@ -168,7 +170,7 @@ class MemoryFolder:
             found = self._logs.glob(pattern) if self._logs.is_dir() else []
             return sorted(path for path in found if _DAY.fullmatch(path.stem))
 
-    def _import(self, path: Path, dry_run: bool, delete_missing: bool) -> Done:
+    def _import(self, path: Path, *, dry_run: bool, delete_missing: bool = False) -> Done:
         document = read_json(path)
         if path.parent == self._logs:
             _check_day(path, document)
@@ -208,7 +210,7 @@ class MemoryFolder:
     def _check_known(self, changed: dict[Path, str]) -> None:
         """Refuse to replace files that say what memory does not know."""
         for path in changed:
-            if path.is_file() and (news := self._import(path, True, False).news):
+            if path.is_file() and (news := self._import(path, dry_run=True).news):
                 raise BadFile(
                     f"{self._name(path)} says what memory does not know",
                     detail="New or edited: " + ", ".join(key for _, _, key in news[:5]),
@@ -230,7 +232,7 @@ class MemoryFolder:
         for path, data in files.items():
             write_atomically(path, data, keep=True)
             if not read_only:
-                self._import(path, False, False)
+                self._import(path, dry_run=False)
 
     def _name(self, path: Path) -> str:
         return str(path.relative_to(self._path))
@@ -249,7 +251,7 @@ def read_json(path: Path) -> str:
     """
     text = read_text(path).removeprefix("\ufeff")
     try:
-        json.loads(text, parse_constant=_no_number)
+        json.loads(text, parse_constant=refuse_constant)
     except JSONDecodeError as error:
         raise BadFile(
             f"{path}, line {error.lineno}, column {error.colno}: {error.msg}",
@@ -260,10 +262,6 @@ def read_json(path: Path) -> str:
     except ValueError as error:
         raise BadFile(f"{path}: {error}", hint="JSON has no such number.") from error
     return text
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _check_day(path: Path, document: str) -> None:

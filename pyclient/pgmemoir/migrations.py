@@ -32,6 +32,7 @@ from .prerequisites import (
     Cursor,
     left_schema,
     provide,
+    reading,
     refuse_extension,
     role,
     value,
@@ -214,7 +215,7 @@ def status(conn: Connection, *, source: Source | None = None) -> list[Row]:
     Only reads. Works without an installation, and inside a transaction of the caller.
     """
     source = source or installed()
-    with conn.transaction(), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
+    with reading(conn) as cur:
         ran = ledger.read(cur)
         fresh = _is_fresh(cur, ran.get(CODE), sqlfiles.code(source))
     rows = []
@@ -244,7 +245,7 @@ def differences(conn: Connection, *, source: Source | None = None) -> Difference
     tables = [name for file in sqlfiles.migrations(source) for name in _TABLE.findall(file.text)]
     text = "".join(file.text for file in sqlfiles.code(source))
     bodies = [sqlfiles.sha256(body) for _, body in _BODY.findall(text)]
-    with conn.transaction(), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
+    with reading(conn) as cur:
         cur.execute(_PLAIN_NAMES)
         return Differences(
             values(cur, _GONE_TABLES, tables),

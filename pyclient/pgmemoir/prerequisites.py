@@ -5,11 +5,13 @@ Checks come before attempts, so that each missing thing has an error that says w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 from psycopg import errors, sql
-from psycopg.rows import TupleRow
+from psycopg.rows import TupleRow, tuple_row
 
 from .sqlfiles import MigrationError
 
@@ -30,6 +32,13 @@ def values(cur: Cursor, query: str, *arguments: object) -> list[Any]:
     """The first column of a query."""
     rows = cur.execute(query.encode(), arguments or None, prepare=False)
     return [row[0] for row in rows]
+
+
+@contextmanager
+def reading(conn: psycopg.Connection[Any]) -> Iterator[Cursor]:
+    """A cursor in a transaction, that of the caller if there is one; its rows are tuples."""
+    with conn.transaction(), psycopg.Cursor(conn, row_factory=tuple_row) as cur:
+        yield cur
 
 
 def provide(cur: Cursor) -> list[str]:

@@ -179,29 +179,22 @@ def watch(
             pause = 0.0
 
 
+@dataclass
 class _Watch:
-    """One watch, over however many connections."""
+    """One watch, over however many connections; it began when the first sync was done."""
 
-    def __init__(
-        self,
-        folder: Path,
-        options: Options,
-        told: Callable[[Synced], None],
-        failed: Callable[[Exception], None],
-        stop: threading.Event,
-    ) -> None:
-        self.began = False
-        self._folder = folder
-        self._options = options
-        self._told = told
-        self._failed = failed
-        self._stop = stop
+    folder: Path
+    options: Options
+    told: Callable[[Synced], None]
+    failed: Callable[[Exception], None]
+    stop: threading.Event
+    began: bool = False
 
     def follow(self, conn: psycopg.Connection[Any]) -> None:
         """Until stopped, or the connection is lost."""
         seen: dict[str, tuple[int, int]] | None = None
         again_at = 0.0
-        while not self._stop.is_set():
+        while not self.stop.is_set():
             heard = seen is not None and self._hears(conn)
             if heard or self._stamps() != seen or time.monotonic() > again_at:
                 self._wait_until_quiet()
@@ -211,15 +204,15 @@ class _Watch:
 
     def _sync(self, conn: psycopg.Connection[Any]) -> None:
         try:
-            done = sync(conn, self._folder, self._options)
+            done = sync(conn, self.folder, self.options)
         except MemoirError as error:
             if not self.began:
                 raise
-            self._failed(error)
+            self.failed(error)
             return
         self.began = True
         if done.changes or done.written:
-            self._told(done)
+            self.told(done)
 
     def _hears(self, conn: psycopg.Connection[Any]) -> bool:
         """Whether a memory of this user has changed; waits a moment for that."""
@@ -227,7 +220,7 @@ class _Watch:
         return any(heard)
 
     def _is_ours(self, payload: str) -> bool:
-        user = self._options.user
+        user = self.options.user
         if user is None:
             return True
         try:
@@ -239,13 +232,13 @@ class _Watch:
     def _wait_until_quiet(self) -> None:
         """Wait until nothing changes: an editor may save several files, or one in pieces."""
         before = None
-        while before != (before := self._stamps()) and not self._stop.wait(_QUIET):
+        while before != (before := self._stamps()) and not self.stop.wait(_QUIET):
             pass
 
     def _stamps(self) -> dict[str, tuple[int, int]]:
         """Time and size of every Markdown file."""
         found = {}
-        for path in self._folder.glob("*.md"):
+        for path in self.folder.glob("*.md"):
             try:
                 status = path.stat()
             except OSError:

@@ -26,7 +26,7 @@ import psycopg
 from numpy.typing import NDArray
 from psycopg import sql
 
-from pgmemoir import migrations, server
+from pgmemoir import migrations, prerequisites, server
 from pgmemoir.errors import MemoirError
 
 # The one setting a production server of any size would change. Durability (fsync,
@@ -290,12 +290,7 @@ def _migrated(place: Database) -> Database:
 
 def vector_schema(conn: psycopg.Connection[Any]) -> str:
     """The schema of the extension vector, quoted where it must be."""
-    found = scalar(
-        conn,
-        "SELECT quote_ident(n.nspname) FROM pg_extension e"
-        " JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
-    )
-    return str(found)
+    return str(prerequisites.vector_schema(conn.cursor()))
 
 
 def scalar(conn: psycopg.Connection[Any], statement: str) -> Any:
@@ -390,11 +385,11 @@ def unmoved() -> Iterator[None]:
 
 
 @contextmanager
-def setting(conn: psycopg.Connection[Any], name: str, value: str) -> Iterator[None]:
-    """A setting of the session, meanwhile."""
-    conn.execute(f"SET {name} = {value}".encode())
+def synchronous_commit(conn: psycopg.Connection[Any], value: str) -> Iterator[None]:
+    """Whether a commit waits for the disk, meanwhile."""
+    conn.execute(f"SET synchronous_commit = {value}".encode())
     yield
-    conn.execute(f"RESET {name}".encode())
+    conn.execute("RESET synchronous_commit")
 
 
 def first_call(place: Database, statements: Sequence[Statement]) -> dict[str, float]:

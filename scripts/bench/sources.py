@@ -26,7 +26,7 @@ from common import (
     count,
     milliseconds,
     pairs_once,
-    setting,
+    synchronous_commit,
     table,
     verdict,
 )
@@ -111,7 +111,7 @@ def trigger(conn: psycopg.Connection[Any], clock: ServerTime, rows: int) -> Figu
             _table(conn, name)
         _attach(conn, _PAIR[0])
         ending = "_async" if durable == "off" else ""
-        with setting(conn, "synchronous_commit", durable):
+        with synchronous_commit(conn, durable):
             for what in kinds:
                 times = pairs_once(conn, clock, _statements(what, rows + _WARM), _WARM)
                 found |= {f"{what}{ending}_{key}": each for key, each in _added(times).items()}

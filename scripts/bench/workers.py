@@ -32,7 +32,7 @@ from common import (
     percentile,
     processes,
     scalar,
-    setting,
+    synchronous_commit,
     table,
     verdict,
 )
@@ -155,7 +155,7 @@ def calls(conn: psycopg.Connection[Any], users: int) -> dict[str, float]:
     """Milliseconds of single calls: to enqueue, and to ask who waits when everybody does."""
     times: dict[str, list[float]] = {"enqueue": [], "floor_enqueue": [], "ready_users": []}
     conn.execute("TRUNCATE memoir.job, memoir_floor_job")
-    with setting(conn, "synchronous_commit", "off"):
+    with synchronous_commit(conn, "off"):
         for number in range(300):
             ours = Statement(ENQUEUE, ('{"n": 1}', f"user {number}"))
             bare = Statement(_BARE_ENQUEUE, ('{"n": 1}',))
@@ -168,15 +168,13 @@ def calls(conn: psycopg.Connection[Any], users: int) -> dict[str, float]:
     return {f"{name}_ms": percentile(each, 50) for name, each in times.items()}
 
 
-def killed(
-    place: Database, jobs: int, users: int, workers: int, of_server: bool, seed: int = 1
-) -> dict[str, int]:
+def killed(place: Database, jobs: int, users: int, workers: int, of_server: bool) -> dict[str, int]:
     """Kill workers, and the server too, at random points until every job is done.
 
     Returns:
         jobs that are done, how often that was said of one at most, and how many were killed.
     """
-    source, context = random.Random(seed), multiprocessing.get_context("spawn")
+    source, context = random.Random(1), multiprocessing.get_context("spawn")
     with place.connect() as conn:
         conn.execute("TRUNCATE memoir.job")
         conn.execute(COUNTED.encode())

@@ -27,7 +27,7 @@ from common import (
     count,
     first_call,
     pairs_once,
-    setting,
+    synchronous_commit,
     table,
     vector_schema,
     verdict,
@@ -159,7 +159,7 @@ def against_same_rows(
     with progress_bar(len(every) * len(DURABLE) * rows, "storing, and the same rows") as bar:
         for case in every:
             for ending, durable in DURABLE.items():
-                with setting(conn, "synchronous_commit", durable):
+                with synchronous_commit(conn, durable):
                     found = figures(same.timed(case, clock, rows, _WARM))
                 result |= {f"{case.name}{ending}_{key}": each for key, each in found.items()}
                 bar.update(rows)
@@ -253,7 +253,7 @@ def main(
         with progress_bar(2 * rows + batches * batch_size, "storing") as bar:
             for ending, durable in DURABLE.items():
                 pairs = list(writes.singles(rows + _WARM))
-                with setting(conn, "synchronous_commit", durable):
+                with synchronous_commit(conn, durable):
                     found = figures(pairs_once(conn, clock, pairs, _WARM))
                 result |= {f"single{ending}_{key}": value for key, value in found.items()}
                 bar.update(rows)

@@ -264,9 +264,9 @@ class Call:
         return f"{self.function.name}({', '.join(given)})"
 
 
-def _short(value: Value, most: int = 60) -> str:
+def _short(value: Value) -> str:
     text = "NULL" if value is None else repr(value)
-    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
+    return text if len(text) <= 60 else f"{text[:60]}... ({len(text)} characters)"
 
 
 def functions(conn: psycopg.Connection[Any]) -> list[Function]:

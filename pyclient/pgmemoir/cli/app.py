@@ -124,15 +124,9 @@ class App:
             return ["--data", str(self.data)]
         return []
 
-    def connect(self, *, autocommit: bool = True) -> psycopg.Connection[Any]:
-        """A connection to a database with the schema of this version.
-
-        A transaction waits as long as it takes for models, and for who reads what is exported.
-        """
-        conn = connect(self.address, autocommit=autocommit)
-        if not autocommit:
-            conn.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-        return conn
+    def connect(self) -> psycopg.Connection[Any]:
+        """A connection to a database with the schema of this version."""
+        return connect(self.address)
 
     @contextmanager
     def memoir(self) -> Iterator[Memoir]:
@@ -141,10 +135,16 @@ class App:
             yield client
 
     @contextmanager
-    def transaction(self) -> Iterator[Memoir]:
-        """A client whose calls are committed together, or not at all."""
-        with self.connect(autocommit=False) as conn:
-            yield Memoir(conn, user=self.user)
+    def transaction(self, *, keep: bool = True) -> Iterator[psycopg.Connection[Any]]:
+        """A connection whose statements are committed together, or not at all.
+
+        It waits as long as it takes for models, and for who reads what is exported.
+        """
+        with connect(self.address, autocommit=False) as conn:
+            conn.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            yield conn
+            if not keep:
+                conn.rollback()
 
 
 class Interrupted(MemoirError):

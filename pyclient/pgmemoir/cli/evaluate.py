@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from ..client import Memoir
 from ..evaluation import Evaluation, Replayed, read_gold
 from .app import App, main
 from .options import AS_JSON, TIME, USER
@@ -110,8 +111,8 @@ def import_gold(app: App, file: BinaryIO, gold_set: str | None) -> None:
     """
     name = gold_set or (Path(file.name).stem if file.name != "<stdin>" else "stdin")
     questions = read_gold(file.read())
-    with app.transaction() as memory, progress_bar(len(questions), "reading") as bar:
-        count = memory.add_gold(name, questions)
+    with app.transaction() as conn, progress_bar(len(questions), "reading") as bar:
+        count = Memoir(conn, user=app.user).add_gold(name, questions)
         bar.update(count)
     click.echo(f"{counted(count, 'question')} in gold set {name}")
 

@@ -50,7 +50,7 @@ def export(app: App, file: str, vectors: bool, force: bool) -> None:
     path = Path(file)
     if path.is_file() and not force:
         raise BadFile(f"{file} already exists", hint="Give another name, or use --force.")
-    with app.connect(autocommit=False) as conn:
+    with app.transaction() as conn:
         lines = export_lines(conn, app.user, vectors)
         header = header_of(first := next(lines))
         counts: dict[str, int] = header["counts"]
@@ -136,7 +136,10 @@ def _import_user(
         for number in (promised.values() if isinstance(promised, dict) else ())
         if isinstance(number, int)
     )
-    with app.connect(autocommit=False) as conn, progress_bar(length, "importing") as bar:
+    with (
+        app.transaction(keep=not dry_run) as conn,
+        progress_bar(length, "importing") as bar,
+    ):
         done = import_lines(
             conn,
             chain([first], lines),
@@ -145,8 +148,6 @@ def _import_user(
             vectors=vectors,
             progress=lambda line: bar.update(line - bar.pos),
         )
-        if dry_run:
-            conn.rollback()
     click.echo(_imported(done, one_line(str(app.user)), dry_run))
     if not (dry_run or done.known):
         index_loaded(app, done.records.get("memory", 0))
@@ -160,13 +161,11 @@ def _imported(done: Imported, user: str, dry_run: bool) -> str:
 
 def _import_conversation(app: App, data: bytes, name: str, file: str, dry_run: bool) -> None:
     conversation = parse(data, name, file)
-    with app.connect(autocommit=False) as conn:
+    with app.transaction(keep=not dry_run) as conn:
         memory = Memoir(conn, user=app.user)
         for session in conversation.sessions:
             conversation.follow(session, memory.memories(kinds=["turn"], session=session))
         done = _remember_in(conn, conversation.turns, conversation.lines, app.user)
-        if dry_run:
-            conn.rollback()
     added = sum(result.action == "ADD" for result in done)
     refused = [result.reason for result in done if result.memory_id is None]
     click.echo(
@@ -188,14 +187,12 @@ def _import_items(app: App, items: Items, format: str, keep_users: bool, dry_run
             "give --keep-users to store each for its own, or --user for one"
         )
     done: list[Remembered] = []
-    with app.connect(autocommit=False) as conn:
+    with app.transaction(keep=not dry_run) as conn:
         for user in dict.fromkeys(items.users if keep_users else [None]):
             places = [i for i, each in enumerate(items.users) if not keep_users or each == user]
             whose = app.user if user is None else user
             memories = [items.memories[i] for i in places]
             done += _remember_in(conn, memories, [items.lines[i] for i in places], whose)
-        if dry_run:
-            conn.rollback()
     click.echo(_remembered(done, items, format, dry_run))
     if not (dry_run or keep_users):
         index_loaded(app, sum(each.action == "ADD" for each in done))

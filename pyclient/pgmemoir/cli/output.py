@@ -115,7 +115,7 @@ def table(cells: Sequence[Sequence[str]], flexible: int, right: set[int]) -> str
     cells = [[one_line(cell) for cell in row] for row in cells]
     widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
     others = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
-    width = _terminal_width()
+    width = shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns
     is_wide = width < min(_NARROW, others + min(widths[flexible], _LEAST_CONTENT))
     if is_wide and len(widths) > 2 and len(cells) > 1:
         return _records(cells, width)
@@ -188,7 +188,3 @@ def _character_width(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _terminal_width() -> int:
-    return shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns

@@ -37,10 +37,8 @@ def read_mem0(data: bytes, name: str) -> Items:
 
 def _add_mem0(items: Items, entry: Object, document: Document) -> None:
     fault = partial(document.fault, entry.start)
-    text = entry.get("memory")
-    if text is not None and not isinstance(text, str):
-        raise fault(misfit("memory", text, "text"))
-    if not (text or "").strip():
+    text = _text(entry, "memory", fault) or ""
+    if not text.strip():
         items.skipped += 1
         return
     metadata = entry.get("metadata") or {}
@@ -49,7 +47,7 @@ def _add_mem0(items: Items, entry: Object, document: Document) -> None:
     known = ("memory", "metadata", "score", "created_at", "user_id", "categories")
     kept = {key: each for key, each in entry.items() if key not in known and each is not None}
     memory: NewMemory = {
-        "content": str(text),
+        "content": text,
         "kind": "fact",
         "source": "mem0",
         "data": {**metadata, "mem0": kept},
@@ -60,14 +58,7 @@ def _add_mem0(items: Items, entry: Object, document: Document) -> None:
         memory["valid_until"] = time_of("expiration_date", entry["expiration_date"], fault)
     if words := [str(each) for each in _list(entry, "categories", fault) if each]:
         memory["keywords"] = words
-    items.add(memory, document.line(entry.start), _user(entry, fault))
-
-
-def _user(entry: Object, fault: Fault) -> str | None:
-    user = entry.get("user_id")
-    if user is not None and not isinstance(user, str):
-        raise fault(misfit("user_id", user, "text"))
-    return user
+    items.add(memory, document.line(entry.start), _text(entry, "user_id", fault))
 
 
 def read_langgraph(data: bytes, name: str) -> Items:
@@ -128,6 +119,14 @@ def _namespace(entry: Object, fault: Fault) -> list[str]:
     if isinstance(entry[field], str):
         return str(entry[field]).split(".")
     return [str(part) for part in _list(entry, field, fault)]
+
+
+def _text(entry: Object, field: str, fault: Fault) -> str | None:
+    """A text in an entry."""
+    value = entry.get(field)
+    if value is not None and not isinstance(value, str):
+        raise fault(misfit(field, value, "text"))
+    return value
 
 
 def _list(entry: Object, field: str, fault: Fault) -> list[Any]:
