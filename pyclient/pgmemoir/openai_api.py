@@ -38,6 +38,8 @@ _FAULTS: dict[int, Fault] = {
     # A key without rights, or a filter of texts; a server that is away, or that a text has ended.
     **dict.fromkeys((403, 502), "either"),
 }
+# What Google and xAI, and Anthropic, say of an account as if it were a bad request.
+_ACCOUNT = re.compile("API key|credit balance")
 _DAY = 86_400.0
 # Of httpx: nothing was sent yet.
 _NOT_REACHED = frozenset(("ConnectError", "ConnectTimeout", "ProxyError"))
@@ -232,7 +234,7 @@ def _refusal(error: APIStatusError) -> ApiFailure:
 
 def _fault(status: int, said: str) -> Fault:
     """By the status, except of servers that mean something else by it."""
-    if status == 400 and "API key" in said[:200]:  # Google, xAI; behind that may be a text
+    if status == 400 and _ACCOUNT.search(said[:200]):  # behind that may be a text
         return "server"
     if status == 429 and "too large" in said:  # for any minute
         return "request"

@@ -268,9 +268,16 @@ def test_an_error_quotes_neither_key_nor_text(api: OpenAIServer) -> None:
     assert caught.value.__cause__ is None
 
 
-def test_a_key_may_be_refused_as_a_bad_request(api: OpenAIServer) -> None:
-    said = {"code": 400, "message": "API key not valid. Please pass a valid API key."}
-    api.fail(lambda _: Reply([{"error": said}], 400))
+@pytest.mark.parametrize(
+    "said",
+    [
+        [{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}],
+        {"code": "invalid argument", "error": "Incorrect API key provided: xa***"},
+        {"error": {"message": "Your credit balance is too low to access the Anthropic API."}},
+    ],
+)
+def test_an_account_may_be_refused_as_a_bad_request(api: OpenAIServer, said: Any) -> None:
+    api.fail(lambda _: Reply(said, 400))
     with pytest.raises(ModelUnavailable, match="HTTP 400") as caught:
         model(api).answer(ASKED, SCHEMA, "keywords")
     assert caught.value.fault == "server"
