@@ -26,7 +26,8 @@ Schema = dict[str, Any]
 TIMEOUT = 120.0
 
 _FENCE = re.compile(r"[^{]*```\w*(.*)```", re.DOTALL)
-
+# <answer>...</answer>, <|begin_of_box|>...<|end_of_box|>, but no thoughts.
+_TAGS = re.compile(r"<(?!think|thought|reason)[^<>{}]+>(.*)<[^<>{}]+>", re.DOTALL)
 # A comma behind the last item of a list, which models write as people do; not one within a text.
 _LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])', re.DOTALL)
 
@@ -196,13 +197,15 @@ def _content(completion: ChatCompletion) -> str:
 
 
 def _json(content: str) -> Any:
-    """The JSON of an answer, also after the thoughts, in the fence or beside the words of a model.
+    """The JSON of an answer, also after thoughts, between tags, in a fence, or beside words.
 
     Words may stand before it or after it, not on both sides: that may be a quotation.
     """
     text = content.strip()
     if not text.startswith(("{", "[", "```")) and "</think>" in text:
         text = text.partition("</think>")[2].strip()
+    if tagged := _TAGS.fullmatch(text):
+        text = tagged[1].strip()
     if not text.startswith(("{", "[")) and (fenced := _FENCE.match(text)):
         text = fenced[1].strip()
     start = 0 if text.startswith("[") else text.find("{")

@@ -205,6 +205,7 @@ def test_an_answer_that_drips_on_is_left_alone_and_keeps_nothing_open(api: OpenA
         (says("[" * 100_000), "not JSON"),
         (says({"keywords": ["\0"]}), "cannot store"),
         (says(" "), "empty"),
+        (says('<thinking>{"keywords": []}</thinking>'), "not JSON"),
         (says('You wrote {"keywords": []}, which I will not do.'), "not JSON"),
         (says('{"keywords": []} {"keywords": ["tea"]}'), "not JSON"),
     ],
@@ -225,10 +226,12 @@ def test_an_answer_of_no_use_is_told_apart(api: OpenAIServer, fault: Fault, reas
         '{"keywords": ["```"]}\n\nI hope this helps.',
         '<think>\nIs it {"keywords": []}?\n</think>\n\n{"keywords": ["```"]}',
         'It says tea.\n</think>\n```json\n{"keywords": ["```"]}\n```',
+        '<think>Tea.</think>\n<answer>\n{"keywords": ["```"]}\n</answer>',
+        '<|begin_of_box|>{"keywords": ["```"]}<|end_of_box|>',
         [{"type": "thinking"}, {"type": "text", "text": '{"keywords": ["```"]}'}],
     ],
 )
-def test_an_answer_may_stand_in_a_fence_in_parts_behind_thoughts_and_beside_words(
+def test_an_answer_may_stand_in_a_fence_in_tags_in_parts_behind_thoughts_and_beside_words(
     api: OpenAIServer, content: Any
 ) -> None:
     api.fail(lambda reply: spoken(reply, content=content))
