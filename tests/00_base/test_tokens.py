@@ -101,6 +101,25 @@ def test_prose_is_no_identifier(tx, text, words):
     assert tokens(tx, text) == words
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("It costs $1,500 a month.", "1500"),
+        ("1,234,567 rows", "1234567"),
+        ("Paid 1,000.50", "1000"),
+        ("价格是1,500元", "1500"),
+        ("１，５００", "1500"),
+    ],
+)
+def test_a_number_with_commas_is_that_without(tx, text, number):
+    assert number in tokens(tx, text)
+
+
+@pytest.mark.parametrize("text", ["1,00", "12,3456", "2023,500", "1,2,3", "x1,500", "1.5,500"])
+def test_other_commas_separate_numbers(tx, text):
+    assert max(map(len, tokens(tx, text))) <= 4
+
+
 def test_an_identifier_is_found_by_its_spelling_in_lower_case(tx):
     assert tokens(tx, "getUserName") > tokens(tx, "getusername")
 
