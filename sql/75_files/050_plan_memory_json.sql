@@ -66,7 +66,7 @@ BEGIN
     ), said AS MATERIALIZED (
         SELECT (e.place - 1)::int AS place, e.entry ->> 'id' AS entry_id, e.entry AS written,
                e.entry::jsonb AS entry, c.category, c.kind, e.entry ->> 'content' AS content,
-               round((e.entry ->> 'salience')::numeric, 17)::float8 AS importance,
+               round((e.entry ->> 'salience')::numeric, 300)::float8 AS importance,
                (e.entry ->> 'access_count')::numeric::int AS count,
                _file_time(e.entry ->> 'created_at', zone) AS created_at,
                _file_time(e.entry ->> 'last_accessed', zone) AS last_at,

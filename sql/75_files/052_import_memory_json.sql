@@ -57,8 +57,8 @@ BEGIN
         FROM own AS o LEFT JOIN own AS f ON f.place = o.same_as);
 END $$;
 
--- Stores what the file says of each entry, and what its memory is now; returns how many rows were
--- new or changed.
+-- Stores what the file says of each entry, and what its memory is when it is just that (undo may
+-- bring that back); returns how many rows were new or changed.
 CREATE OR REPLACE FUNCTION _keep_entries(user_id text, plan file_change[], holders bigint[])
     RETURNS bigint
     LANGUAGE plpgsql
@@ -77,6 +77,7 @@ BEGIN
     FROM unnest(plan) AS p
     LEFT JOIN LATERAL (SELECT o.digest FROM file_entry AS o
                        WHERE o.user_id = _keep_entries.user_id AND o.entry_id = p.entry_id
+                         AND o.written::text = p.written::text
                        OFFSET 0) AS o ON true
     CROSS JOIN LATERAL (SELECT m.* FROM memory AS m
                         WHERE m.user_id = _keep_entries.user_id

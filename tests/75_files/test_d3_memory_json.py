@@ -179,6 +179,21 @@ def test_an_old_file_takes_nothing_back(tx):
     assert contents(tx)[0] == "用户偏好国航"
 
 
+def test_what_is_undone_after_its_export_came_back_is_undone_in_the_file_too(tx):
+    first, _, _ = take(tx, MEMORY)
+    call(tx, "update_memory", memory_id=first.memory_id, content="用户偏好国航")
+    take(tx, {**MEMORY, "memories": entries(tx)})
+    call(tx, "undo", memory_id=first.memory_id)
+    assert contents(tx)[0] == MEMORY["memories"][0]["content"]
+
+
+@pytest.mark.parametrize("importance", [0.024440106158974406, 1e-9 / 3])
+def test_an_exported_share_of_many_digits_comes_back_as_it_was(tx, importance):
+    first, _, _ = take(tx, MEMORY)
+    call(tx, "update_memory", memory_id=first.memory_id, importance=importance)
+    assert actions(take(tx, {**MEMORY, "memories": entries(tx)})) == ["NOOP", "NOOP"]
+
+
 def test_two_texts_that_change_places_keep_their_memories(tx):
     ids = [row.memory_id for row in take(tx, of(ENTRY, {**ENTRY, "id": "2", "content": "tea"}))]
     swapped = of({**ENTRY, "content": "tea"}, {**ENTRY, "id": "2"})
