@@ -95,7 +95,7 @@ DECLARE
         SELECT r.rolname FROM pg_roles AS r
         WHERE r.rolname = ANY (wanted)
           AND (NOT has_schema_privilege(r.oid, current_schema(), 'USAGE')
-               OR EXISTS (SELECT FROM _closed_to_roles() AS c WHERE c.role = r.rolname)));
+               OR EXISTS (SELECT FROM _lacking_for_vector() AS l WHERE l.role = r.rolname)));
     bare CONSTANT text[] := ARRAY(
         SELECT c.relname FROM pg_class AS c
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'

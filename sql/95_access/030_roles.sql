@@ -278,12 +278,19 @@ BEGIN
     END IF;
 END $$;
 
--- The functions of pgvector that a role of pgmemoir may not call, because ALTER DEFAULT PRIVILEGES
--- took EXECUTE from PUBLIC and only their owner has it.
-CREATE OR REPLACE FUNCTION _closed_to_roles() RETURNS TABLE (role text, routine regprocedure)
+-- What a role of pgmemoir lacks to use pgvector: the functions where ALTER DEFAULT PRIVILEGES took
+-- EXECUTE from PUBLIC, and the schema where that is not public, since a new schema is its owner's
+-- alone.
+CREATE OR REPLACE FUNCTION _lacking_for_vector()
+    RETURNS TABLE (role text, "right" text, object text)
     LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT r.rolname::text, p.oid::regprocedure
+    SELECT r.rolname::text, 'USAGE ON SCHEMA', e.extnamespace::regnamespace::text
+    FROM pg_extension AS e
+    JOIN pg_roles AS r ON r.rolname = ANY (_role_names())
+    WHERE e.extname = 'vector' AND NOT has_schema_privilege(r.oid, e.extnamespace, 'USAGE')
+    UNION ALL
+    SELECT r.rolname::text, 'EXECUTE ON ROUTINE', p.oid::regprocedure::text
     FROM pg_extension AS e
     JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
                        AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
@@ -298,20 +305,24 @@ CREATE OR REPLACE FUNCTION _open_vector() RETURNS void
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    statement CONSTANT text := (
-        SELECT format('GRANT EXECUTE ON ROUTINE %s TO %s',
-                      string_agg(DISTINCT c.routine::text, ', '),
-                      string_agg(DISTINCT c.role, ', '))
-        FROM _closed_to_roles() AS c
-        HAVING count(*) > 0);
+    statements CONSTANT text := (
+        SELECT string_agg(s.statement, ' ' ORDER BY s.statement)
+        FROM (SELECT format('GRANT %s %s TO %s;', l."right",
+                            string_agg(DISTINCT l.object, ', '),
+                            string_agg(DISTINCT l.role, ', ')) AS statement
+              FROM _lacking_for_vector() AS l GROUP BY l."right") AS s);
 BEGIN
-    IF statement IS NOT NULL THEN
-        EXECUTE statement;
+    IF statements IS NOT NULL THEN
+        EXECUTE statements;
+    END IF;
+    -- Who may use something without passing it on gets no error.
+    IF EXISTS (SELECT FROM _lacking_for_vector()) THEN
+        RAISE insufficient_privilege;
     END IF;
 EXCEPTION WHEN insufficient_privilege THEN
-    RAISE WARNING 'the roles of pgmemoir may not call the functions of pgvector, and "%" may not '
-                  'let them', current_user
-        USING HINT = 'As the owner of pgvector: ' || statement || ';';
+    RAISE WARNING 'the roles of pgmemoir may not use pgvector, and "%" may not let them',
+                  current_user
+        USING HINT = 'As the owner of pgvector and its schema: ' || statements;
 END $$;
 
 CREATE OR REPLACE FUNCTION grant_access() RETURNS boolean

@@ -310,15 +310,17 @@ def test_the_application_that_writes_an_attached_table_needs_no_right_to_memory(
     assert found(become("agent", "ada"), "plum cake") == []
 
 
-def test_pgvector_is_open_to_the_roles_where_default_privileges_close_it(empty_db):
+def test_pgvector_is_open_to_the_roles_where_its_schema_and_default_privileges_close_it(empty_db):
     empty_db.execute("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
+    empty_db.execute("CREATE SCHEMA own; CREATE EXTENSION vector SCHEMA own")
     migrations.up(empty_db)
     empty_db.execute("SET ROLE memoir_agent; SET memoir.user_id = 'ada'")
     remember(empty_db, "The port is 9090")
     assert found(empty_db, "port") == ["The port is 9090"]
     empty_db.execute("RESET ROLE")
-    empty_db.execute("REVOKE EXECUTE ON FUNCTION vector_dims(halfvec) FROM memoir_agent")
-    (roles,) = (row for row in call(empty_db, "health") if row.name == "roles")
-    assert (roles.status, roles.value) == ("warning", "without rights here: memoir_agent")
-    assert call(empty_db, "grant_access")
-    empty_db.execute("SET ROLE memoir_agent; SELECT vector_dims('[1]'::halfvec)")
+    for right in ("EXECUTE ON FUNCTION own.vector_dims(own.halfvec)", "USAGE ON SCHEMA own"):
+        empty_db.execute(f"REVOKE {right} FROM memoir_agent")
+        (roles,) = (row for row in call(empty_db, "health") if row.name == "roles")
+        assert (roles.status, roles.value) == ("warning", "without rights here: memoir_agent")
+        assert call(empty_db, "grant_access")
+    empty_db.execute("SET ROLE memoir_agent; SELECT own.vector_dims('[1]'::own.halfvec)")
