@@ -264,13 +264,6 @@ def without_vector(conn: psycopg.Connection) -> int:
     return value(conn, "SELECT count(*) FROM memoir.trace WHERE active AND embedding IS NULL")
 
 
-def blocks_read(conn: psycopg.Connection, statement: str) -> int:
-    """How many blocks a statement reads, with all that it calls, when its plans are made."""
-    conn.execute(statement)
-    (plan,) = value(conn, f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}")
-    return plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"]
-
-
 def rows_read(conn: psycopg.Connection, statement: str) -> int:
     """How many rows of tables of ``memoir`` a statement reads, with all that it calls.
 

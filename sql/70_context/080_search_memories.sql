@@ -34,7 +34,7 @@ BEGIN
                      WHERE f.form <> '');
     PERFORM _check_vector(query_vec, coalesce(e.dimensions, vector_dims(query_vec)))
     FROM embedding_model AS e WHERE e.active AND query_vec IS NOT NULL;
-    IF coalesce(btrim(query, E' \t\r\n'), '') = '' AND query_vec IS NULL AND carried = '{}' THEN
+    IF _trimmed(query) IS NULL AND query_vec IS NULL AND carried = '{}' THEN
         RAISE EXCEPTION 'the query is empty'
             USING ERRCODE = 'ME007', HINT = 'Pass words to search for, or keywords.';
     END IF;

@@ -159,7 +159,7 @@ BEGIN
         ORDER BY f.file
     LOOP
         PERFORM _check_markdown(_check_file(given.file), given.content);
-        IF coalesce(btrim(given.content, E' \t\r\n'), '') = '' THEN
+        IF _trimmed(given.content) IS NULL THEN
             given.content := _empty_markdown(given.file);
             given.base := NULL;
         END IF;

@@ -10,7 +10,6 @@ from tests.rows import (
     NOW,
     add_event,
     ago,
-    blocks_read,
     explain,
     recall,
     remember,
@@ -42,6 +41,13 @@ def payload(conn, retrieval_id):
 def logged(conn, query_text=None, **more):
     """The payload of a recall made now."""
     return payload(conn, recall(conn, query_text, **more).retrieval_id)
+
+
+def blocks_read(conn, statement):
+    """How many blocks a statement reads, with all that it calls, when its plans are made."""
+    conn.execute(statement)
+    (plan,) = value(conn, f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}")
+    return plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"]
 
 
 def test_the_payload_has_the_keys_of_the_document(tx):

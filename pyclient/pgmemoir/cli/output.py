@@ -41,12 +41,12 @@ def minute(time: datetime | None) -> str:
 
 def print_json(value: Any) -> None:
     """Dataclasses, objects, and lists of them, as JSON; what could drive the terminal escaped."""
-    plain = [_fields(item) for item in value] if isinstance(value, list) else _fields(value)
-    text = json.dumps(plain, ensure_ascii=False, indent=2, default=datetime.isoformat)
+    said = [as_object(item) for item in value] if isinstance(value, list) else as_object(value)
+    text = json.dumps(said, ensure_ascii=False, indent=2, default=datetime.isoformat)
     click.echo("".join(c if c == "\n" or _is_shown(c) else json.dumps(c)[1:-1] for c in text))
 
 
-def _fields(item: Any) -> dict[str, Any]:
+def as_object(item: Any) -> dict[str, Any]:
     """The fields of one of them; ids are text, because they may pass 2^53 (JavaScript's limit)."""
     fields = dict(item) if isinstance(item, dict) else asdict(item)
     for name, value in fields.items():

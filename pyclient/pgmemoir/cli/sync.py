@@ -7,14 +7,13 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import click
 
 from ..sync import Change, Options, Synced, sync, watch
 from .app import FAILED, App, explain_error, main
 from .options import AS_JSON, DRY_RUN, USER
-from .output import lines, one_line, plain, print_json, table
+from .output import as_object, lines, one_line, plain, print_json, table
 
 # More rows than this nobody reads.
 _LONGEST_LIST = 40
@@ -72,7 +71,8 @@ def sync_command(
     with app.connect() as conn:
         done = sync(conn, folder, options)
     if as_json:
-        print_json(_as_object(done))
+        changes = [as_object(each) for each in done.changes]
+        print_json({"changes": changes, "written": done.written, "run_id": done.run_id})
     else:
         click.echo(sync_report(done, dry_run))
     if done.conflicts:
@@ -135,13 +135,6 @@ def _numbers(done: Synced, dry_run: bool) -> str:
 
 def _place(change: Change) -> str:
     return f"{change.file}.md" + ("" if change.line is None else f":{change.line}")
-
-
-def _as_object(done: Synced) -> dict[str, Any]:
-    changes = [
-        {**vars(each), "memory_id": each.memory_id and str(each.memory_id)} for each in done.changes
-    ]
-    return {"changes": changes, "written": done.written, "run_id": done.run_id}
 
 
 def _watch(app: App, folder: Path, options: Options) -> None:
