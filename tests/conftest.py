@@ -176,7 +176,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.fixture(scope="session")
 def server(pytestconfig: pytest.Config) -> Iterator[Server]:
     """A server of the version of ``--pg``, not crash-safe, gone at the end."""
-    _sweep()
+    sweep()
     with folder_of_a_server() as folder, pytest.MonkeyPatch.context() as environment:
         for name, value in {"LOCPATH": str(folder / LOCALES), **KEPT_MEMORY}.items():
             environment.setenv(name, value)
@@ -207,11 +207,18 @@ def in_memory() -> Path | None:
     return IN_MEMORY if is_there and shutil.disk_usage(IN_MEMORY).free > ROOM else None
 
 
-def _sweep() -> None:
-    """Remove what killed runs left in memory: nobody else would."""
+def sweep() -> None:
+    """Remove what killed runs left in memory: nobody else would. Of runs that begin at once, one
+    takes a folder by giving it a name of its own.
+    """
     for folder in IN_MEMORY.glob(f"{PREFIX}*-*"):
         if not Path("/proc", folder.name.removeprefix(PREFIX).split("-")[0]).exists():
-            _remove(folder)
+            taken = folder.with_name(f"{PREFIX}{os.getpid()}-{folder.name}")
+            try:
+                folder.rename(taken)
+            except FileNotFoundError:
+                continue
+            _remove(taken)
 
 
 def _remove(folder: Path) -> None:
