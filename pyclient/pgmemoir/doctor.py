@@ -174,13 +174,17 @@ def _version(conn: psycopg.Connection[Any]) -> Check:
 
 
 def _objects(conn: psycopg.Connection[Any]) -> Check:
-    tables, gone, rewritten = migrations.differences(conn)
+    tables, gone, rewritten, silent = migrations.differences(conn)
     missing = [*(f"table {table}" for table in tables), *gone]
-    if not missing and not rewritten:
+    if not missing and not rewritten and not silent:
         return Check("objects", "ok", "as this version makes them")
     text = "; ".join(
         f"{what}: {', '.join(names[:3])}{f' and {len(names) - 3} more' if names[3:] else ''}"
-        for what, names in (("missing", missing), ("rewritten by hand", rewritten))
+        for what, names in (
+            ("missing", missing),
+            ("rewritten by hand", rewritten),
+            ("without a comment", silent),
+        )
         if names
     )
     hint = _RUN_FILES if ledger.is_extension(conn) else f"{INSTALL_HINT} up --anew"

@@ -211,6 +211,8 @@ def advice(error: psycopg.Error) -> str | None:
         return PATIENCE_HINT
     if _NO_RIGHTS.fullmatch(error.diag.message_primary or ""):
         return RIGHTS_HINT
+    if isinstance(error, psycopg.errors.UndefinedColumn):
+        return "Is the database of another version? See: memoir migrate status"
     return error.diag.message_hint
 
 

@@ -155,6 +155,21 @@ WHERE m.kind = 'code' AND p.prosqlbody IS NULL
 ORDER BY 1
 """
 
+# Functions and views that have lost their comment: a model is told those of tools.
+SILENT = rf"""
+SELECT replace(before.item, 'pg_catalog.', '')
+FROM ({MADE_BEFORE}) AS before,
+     LATERAL (SELECT substring(before.item FROM '^(?:function|procedure|view) (.+)$')) AS n (name),
+     LATERAL (SELECT CASE WHEN before.item ~ '^view' THEN 'pg_class'::regclass
+                     ELSE 'pg_proc'::regclass END::oid) AS c (class),
+     LATERAL (SELECT CASE WHEN before.item ~ '^view' THEN to_regclass(n.name)::oid
+                     ELSE to_regprocedure(n.name)::oid END) AS o (oid)
+WHERE substring(before.item FROM '^\w+ (?:memoir\.)?(\w+)') = ANY (%s) AND o.oid IS NOT NULL
+  AND NOT EXISTS (SELECT FROM pg_description AS d
+                  WHERE d.classoid = c.class AND d.objoid = o.oid AND d.objsubid = 0)
+ORDER BY 1
+"""
+
 
 class Entry(NamedTuple):
     """A row of the ledger."""

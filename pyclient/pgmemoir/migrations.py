@@ -86,6 +86,7 @@ _OBJECT = re.compile(
 _NAME = re.compile(r"^[\w ]+? (?:memoir\.)?(\w+)")
 # What a text makes, also with a statement that it puts together of strings.
 _MADE = re.compile(r"(?:FUNCTION|PROCEDURE|VIEW|TRIGGER|POLICY) (\w+)|'(\w+)'")
+_COMMENTED = re.compile(r"^COMMENT ON (?:FUNCTION|PROCEDURE|VIEW) (\w+)", re.MULTILINE)
 _BODY = re.compile(r"AS (\$\w*\$)(.*?)\1", re.DOTALL)
 
 
@@ -234,10 +235,11 @@ class Differences(NamedTuple):
     tables: list[str]
     gone: list[str]
     rewritten: list[str]
+    silent: list[str]
 
 
 def differences(conn: Connection, *, source: Source | None = None) -> Differences:
-    """Tables and objects of the code that are gone, and functions that somebody rewrote.
+    """Tables and objects of the code that are gone, functions rewritten, comments lost.
 
     Only reads. For an installation that is up to date.
     """
@@ -251,6 +253,7 @@ def differences(conn: Connection, *, source: Source | None = None) -> Difference
             values(cur, _GONE_TABLES, tables),
             values(cur, ledger.GONE, _OBJECT.findall(text)),
             values(cur, ledger.REWRITTEN, bodies),
+            values(cur, ledger.SILENT, _COMMENTED.findall(text)),
         )
 
 

@@ -91,6 +91,12 @@ def test_a_role_without_rights_is_told_of_the_roles_there_are(
     assert done.exit_code == 1
 
 
+def test_tables_of_another_version_are_told(memoir: Call, db: psycopg.Connection) -> None:
+    db.execute("ALTER TABLE memoir.embedding_model RENAME COLUMN dimensions TO width")
+    hint = "hint: Is the database of another version? See: memoir migrate status\n"
+    assert memoir("remember", "tea").stderr.endswith(hint)
+
+
 def test_status_and_a_dry_run_tell_what_an_update_drops(
     memoir: Call, db: psycopg.Connection
 ) -> None:
@@ -209,12 +215,12 @@ def test_doctor_tells_what_was_rewritten_and_migrate_puts_it_back(
 ) -> None:
     db.execute(
         "CREATE OR REPLACE FUNCTION memoir._redact_signed(content text) RETURNS text"
-        " LANGUAGE sql AS 'SELECT content'"
+        " LANGUAGE sql AS 'SELECT content'; COMMENT ON FUNCTION memoir.redact IS NULL;"
+        "COMMENT ON VIEW memoir.outbox IS NULL"
     )
-    said = memoir("doctor")
-    assert (
-        "warn  objects     rewritten by hand: function memoir._redact_signed(text)" in said.stdout
-    )
+    told = memoir("doctor").stdout
+    assert "warn  objects     rewritten by hand: function memoir._redact_signed(text); " in told
+    assert "; without a comment: function memoir.redact(text), view memoir.outbox\n" in told
     assert memoir("migrate", "up", "--anew").exit_code == 0
     assert "ok    objects" in memoir("doctor").stdout
 

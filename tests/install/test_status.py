@@ -68,7 +68,7 @@ def test_what_somebody_dropped_or_rewrote_is_found(empty_db, tree, change, found
     migrations.up(empty_db, source=tree)
     empty_db.execute(change)
     differences = migrations.differences(empty_db, source=tree)
-    assert tuple(map(tuple, differences)) == found
+    assert tuple(map(tuple, differences[:3])) == found
 
 
 def test_it_is_put_back_when_the_code_runs_anew(empty_db, tree):
@@ -76,4 +76,4 @@ def test_it_is_put_back_when_the_code_runs_anew(empty_db, tree):
     empty_db.execute("DROP FUNCTION memoir.body CASCADE")
     assert migrations.up(empty_db, source=tree) == []
     assert len(migrations.up(empty_db, source=tree, anew=True)) == 2
-    assert migrations.differences(empty_db, source=tree) == ([], [], [])
+    assert migrations.differences(empty_db, source=tree) == ([], [], [], [])
