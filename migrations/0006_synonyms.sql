@@ -52,10 +52,22 @@ FROM (VALUES
     ('{tz,timezone,time zone,时区}'), ('{dark mode,dark theme,深色模式,深色主题,暗色}'),
     ('{login,登录,登陆}'), ('{logout,登出,退出登录}'),
     ('{signup,register,registration,注册}'), ('{email,mail,邮件,邮箱}'),
-    ('{wifi,无线网络}'), ('{cpu,processor,处理器}'), ('{gpu,显卡}'), ('{disk,磁盘,硬盘}'),
+    ('{wifi,wi-fi,无线网络}'), ('{cpu,processor,处理器}'), ('{gpu,显卡}'), ('{disk,磁盘,硬盘}'),
     ('{docker,容器,container}'), ('{microservice,微服务}'), ('{frontend,front end,前端}'),
     ('{backend,back end,后端}'), ('{failover,故障转移}'), ('{rollback,回滚}'),
-    ('{first,1st}'), ('{second,2nd}'), ('{third,3rd}'), ('{fourth,4th}'), ('{fifth,5th}')
+    ('{first,1st}'), ('{second,2nd}'), ('{third,3rd}'), ('{fourth,4th}'), ('{fifth,5th}'),
+    -- British and American.
+    ('{colour,color}'), ('{favourite,favorite}'), ('{flavour,flavor}'), ('{neighbour,neighbor}'),
+    ('{behaviour,behavior}'), ('{humour,humor}'), ('{harbour,harbor}'), ('{labour,labor}'),
+    ('{organise,organize}'), ('{realise,realize}'), ('{recognise,recognize}'),
+    ('{apologise,apologize}'), ('{prioritise,prioritize}'), ('{optimise,optimize}'),
+    ('{customise,customize}'), ('{summarise,summarize}'), ('{synchronise,synchronize}'),
+    ('{initialise,initialize}'), ('{serialise,serialize}'), ('{normalise,normalize}'),
+    ('{analyse,analyze}'), ('{centre,center}'), ('{metre,meter}'), ('{litre,liter}'),
+    ('{theatre,theater}'), ('{fibre,fiber}'), ('{licence,license}'), ('{defence,defense}'),
+    ('{catalogue,catalog}'), ('{dialogue,dialog}'), ('{grey,gray}'), ('{jewellery,jewelry}'),
+    ('{tyre,tire}'), ('{mum,mom}'), ('{cosy,cozy}'), ('{artefact,artifact}'),
+    ('{travelling,traveling}'), ('{cancelled,canceled}'), ('{oncall,on-call}')
 ) AS same (words), unnest(words) WITH ORDINALITY AS a (word, place),
      unnest(words) WITH ORDINALITY AS b (word, place)
 WHERE a.place < b.place

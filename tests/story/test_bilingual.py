@@ -103,3 +103,19 @@ def test_words_of_taiwan_find_those_of_the_mainland_and_english(tx, question, co
     remember(tx, "周末去爬山，带上相机和水")
     remember(tx, "She paints in the evening")
     assert recall(tx, question).memory_ids[0] == memory
+
+
+@pytest.mark.parametrize(
+    ("question", "content"),
+    [
+        ("What is her favorite color?", "Her favourite colour is green"),
+        ("the behaviour of the cache", "The behavior of the cache is lazy"),
+        ("Which wifi password is new?", "The Wi-Fi has a new password"),
+        ("who is oncall", "Ken is on-call until Friday"),
+    ],
+)
+def test_other_spellings_of_english_find_each_other(tx, question, content):
+    memory = remember(tx, content)
+    (row,) = [row for row in explain(tx, question) if row.memory_id == memory]
+    assert any(" → " in word for word in row.matched)
+    assert row.reason == "in block"
