@@ -371,6 +371,11 @@ END $body$,
             'SELECT ' || _row_of(columns, s.mapping, '($1)')));
 END $$;
 
+-- A query in parentheses. It may end in a comment, or in the semicolon that psql wants.
+CREATE OR REPLACE FUNCTION _as_subquery(query text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN '(' || rtrim(query, E'; \t\r\n') || E'\n)';
+
 -- request: after (place behind which to begin), upto (place to end with), since (time of change to
 -- begin with), keys (places of single rows), most (rows), lock (whether to lock the rows: others'
 -- locked rows are left out). Values are literals, which the type itself reads.
@@ -429,7 +434,7 @@ END;
 END $body$,
             _row_of(columns, s.mapping, 'n'), changed, key_list,
             concat_ws(', ', changed, key_list), CASE
-                WHEN s.query IS NOT NULL THEN format('%L', format(E'(%s\n)', s.query))
+                WHEN s.query IS NOT NULL THEN format('%L', _as_subquery(s.query))
                 WHEN s.follows THEN format('(%s)', _followed_query(s.source_id))
                 ELSE format('%L::regclass::text', s.relation) END,
             format(place, 'request -> ''after'''), format(place, 'request -> ''upto'''),

@@ -10,6 +10,7 @@ CREATE OR REPLACE FUNCTION _view_query(query text) RETURNS void
     SET search_path FROM CURRENT
 AS $$
 DECLARE
+    subquery CONSTANT text := _as_subquery(query);
     rows refcursor;
 BEGIN
     PERFORM set_config('search_path', 'pg_catalog, public, pg_temp', true);
@@ -21,7 +22,7 @@ BEGIN
     EXCEPTION WHEN SQLSTATE 'P0999' THEN
         NULL;
     END;
-    EXECUTE format(E'CREATE TEMP VIEW memoir_query AS SELECT * FROM (%s\n) AS n', query);
+    EXECUTE 'CREATE TEMP VIEW memoir_query AS SELECT * FROM ' || subquery || ' AS n';
 END $$;
 
 -- What a query depends on: tables, views and functions, through views. PostgreSQL's own functions

@@ -269,6 +269,13 @@ def test_a_query_is_kept_as_written_and_writes_nothing_when_it_is_pulled(tickets
     assert (said.sqlstate, value(tickets, "SELECT count(*) FROM ticket")) == ("25006", 3)
 
 
+@pytest.mark.parametrize("end", [";", " ; \n", " -- all;", "; ;"])
+def test_a_query_that_ends_in_a_semicolon_is_one_statement(tickets, end):
+    pull(tickets, "SELECT id AS source_id, 'tea' AS content FROM ticket WHERE id = 1" + end)
+    fill(tickets, "tickets")
+    assert memories(tickets, "tickets") == {"tea": "active"}
+
+
 def test_a_pull_has_no_more_rights_than_who_attached(tickets):
     tickets.execute(
         "CREATE ROLE app; CREATE TABLE salary (id int, amount int); GRANT postgres TO app;"
