@@ -73,7 +73,7 @@ END $$;
 -- Records that memories were made from others; the arrays run in parallel. change_ids: the changes
 -- that gave them the texts that were made.
 CREATE OR REPLACE FUNCTION _derive(
-    user_id text, from_ids bigint[], to_ids bigint[], change_ids bigint[] DEFAULT NULL)
+    user_id text, from_ids bigint[], to_ids bigint[], change_ids bigint[])
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

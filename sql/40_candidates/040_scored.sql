@@ -8,7 +8,7 @@
 -- NULL: all.
 CREATE OR REPLACE FUNCTION _scored(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
-    by_importance boolean, as_of timestamptz, words text[] DEFAULT NULL,
+    by_importance boolean, as_of timestamptz, words text[],
     plain_question sparsevec DEFAULT NULL, times tstzmultirange DEFAULT NULL,
     pool bigint[] DEFAULT NULL)
     RETURNS TABLE (id bigint, kind smallint, created_at timestamptz, cost float8, brief_cost float8,

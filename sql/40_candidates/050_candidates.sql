@@ -6,8 +6,7 @@
 CREATE OR REPLACE FUNCTION _candidates(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
     by_importance boolean, as_of timestamptz, words text[], except_ids bigint[],
-    candidate_limit int, plain_question sparsevec, times tstzmultirange,
-    pool bigint[] DEFAULT NULL)
+    candidate_limit int, plain_question sparsevec, times tstzmultirange, pool bigint[])
     RETURNS TABLE (id bigint, kind smallint, score float8, cost float8, brief_cost float8,
                    terms sparsevec, term_count int, line text)
     LANGUAGE plpgsql STABLE

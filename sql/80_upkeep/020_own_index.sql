@@ -59,7 +59,7 @@ CREATE OR REPLACE FUNCTION _left_over_indexes() RETURNS name[]
         ORDER BY c.relname);
 
 -- Users whose profile has indexes that cannot be used: their recall reads the table.
-CREATE OR REPLACE FUNCTION _without_indexes(only_user text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION _without_indexes(only_user text)
     RETURNS TABLE (user_id text, number smallint)
     LANGUAGE sql STABLE
 BEGIN ATOMIC
