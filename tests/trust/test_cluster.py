@@ -38,14 +38,14 @@ OF_A_SOURCE = {
     "_adding_statement", "_check_gone", "_leave_memories", "_record_failure", "_source_add_many",
     "_source_added", "_source_changed", "_source_emptied", "_source_event", "_source_event_gone",
     "_source_gone", "_source_take", "_source_users", "_take_together", "_tend_source",
-    "_tend_sources", "_try_again", "_wanted_rows", "detach_source", "fill_source",
+    "_tend_sources", "_try_again", "_waits_no_longer", "_wanted_rows", "detach_source",
+    "fill_source",
 }  # fmt: skip
 # What a private function for one user takes in place of user_id: a row of his.
 ROWS_OF_A_USER = {"memoir.job", "memoir.memory", "memoir.import"}
 # Each only spares work that is done twice, or orders those who write the same configuration.
 ADVISORY_LOCKS = {
-    "_count_words", "_refresh_constants", "_refresh_redaction", "_make_profile", "_tend_indexes",
-    "_tend_left_over"
+    "_count_words", "_make_profile", "_may_build", "_refresh_constants", "_refresh_redaction"
 }  # fmt: skip
 # The door, what row-level security asks of the node it runs on, and how many profiles were made.
 ASKING_WHO = {
