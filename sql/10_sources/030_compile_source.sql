@@ -7,7 +7,8 @@
 --                    the role that attached it: never more than that role had, whoever pulls. A
 --                    table's owner can make its readers run code (policies, functions of a view).
 --   _source_N_log    writes retrieval events into the table, if wanted, also as its owner.
--- Only memoir's owner and memoir_admin may call them.
+-- memoir_admin may call the last two. Who may call the first can make it the trigger of a relation
+-- of his own, which would then be the table that is followed: only memoir's owner may.
 
 CREATE OR REPLACE FUNCTION _memoir_owner() RETURNS name
     LANGUAGE sql STABLE
@@ -61,7 +62,9 @@ BEGIN
 END $$;
 
 -- How a function begins that was given to another owner, who cannot replace it but can ALTER it.
--- Made SECURITY INVOKER with another path, it would run his code with the rights of the puller.
+-- Made SECURITY INVOKER with another path, it would run his code with the rights of the puller. And
+-- a table that was given to somebody else, or a view of his that has its name now, would run his
+-- code with the rights of the former owner. relation: an expression for its name, if there is one.
 CREATE OR REPLACE FUNCTION _as_owner_alone(name text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -80,6 +83,20 @@ BEGIN
     END IF;$guard$, current_schema(), name, 'somebody changed function ' || name);
 END $$;
 
+-- The same where a table was given to somebody else, or somebody's view has the name of the former
+-- one now: his policies, triggers and functions would run with the rights of the former owner.
+CREATE OR REPLACE FUNCTION _of_same_owner(relation text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN format($guard$
+    IF (SELECT pg_catalog.pg_get_userbyid(c.relowner) OPERATOR(pg_catalog.<>) current_user
+        FROM pg_catalog.pg_class AS c
+        WHERE c.oid OPERATOR(pg_catalog.=) %1$s::pg_catalog.regclass) IS NOT false
+    THEN
+        RAISE insufficient_privilege
+            USING MESSAGE = pg_catalog.concat(%1$s, ' belongs to another role now'),
+                  HINT = 'Detach its source and attach it again.';
+    END IF;$guard$, relation);
+
 -- They go with the extension, and with them the triggers that call them: a trigger that is left
 -- behind would refuse every write of the application.
 CREATE OR REPLACE FUNCTION _make_function(
@@ -92,7 +109,7 @@ BEGIN
                    '%s AS %L', name, arguments, returns, settings, body);
     EXECUTE format('REVOKE ALL ON FUNCTION %I(%s) FROM PUBLIC', name, arguments);
     EXECUTE format('GRANT EXECUTE ON FUNCTION %I(%s) TO %I', name, arguments, _memoir_owner());
-    IF to_regrole('memoir_admin') IS NOT NULL THEN
+    IF returns <> 'trigger' AND to_regrole('memoir_admin') IS NOT NULL THEN
         EXECUTE format('GRANT EXECUTE ON FUNCTION %I(%s) TO memoir_admin', name, arguments);
     END IF;
     IF EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pgmemoir') THEN
@@ -399,7 +416,8 @@ BEGIN
         CASE WHEN s.query IS NULL THEN 'SET search_path FROM CURRENT'
              ELSE 'SET search_path = pg_catalog, public, pg_temp' END
         || ' SET TimeZone = ''UTC'' SET DateStyle = ''ISO, YMD'' SET IntervalStyle = ''postgres'''
-           ' SET extra_float_digits = 1 SET bytea_output = ''hex'' SET lc_monetary = ''C''',
+           ' SET extra_float_digits = 1 SET bytea_output = ''hex'' SET lc_monetary = ''C'''
+           ' SET standard_conforming_strings = on',
         format($body$%9$s
 DECLARE
     columns CONSTANT text := %1$L;
@@ -411,7 +429,7 @@ DECLARE
 BEGIN
     IF relation IS NULL THEN
         RAISE undefined_table USING MESSAGE = 'its table is gone';
-    END IF;
+    END IF;%10$s
     IF request ? 'since' THEN
         condition := condition || format(' AND %%s >= %%L', changed, request ->> 'since');
     END IF;
@@ -439,10 +457,12 @@ END $body$,
                 ELSE format('%L::regclass::text', s.relation) END,
             format(place, 'request -> ''after'''), format(place, 'request -> ''upto'''),
             format(place, 'k.key'),
-            _as_owner_alone(format('_source_%s_read', s.source_id))));
+            _as_owner_alone(format('_source_%s_read', s.source_id)),
+            CASE WHEN s.query IS NULL THEN _of_same_owner('relation') END));
 END $$;
 
 -- Retrieval events go into the columns of the mapping, the user into its column if there is one.
+-- Types are named with their schema: of what is in front, only PostgreSQL's own is on the path.
 CREATE OR REPLACE FUNCTION _compile_log(s source, columns jsonb, owner name) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -457,14 +477,19 @@ BEGIN
         'SET search_path = pg_catalog, pg_temp SET TimeZone = '
         || quote_literal(s.mapping ->> 'time_zone'),
         format($body$%4$s
-    EXECUTE format('INSERT INTO %%s (%%s) VALUES (%%s)', (%1$s), %2$L, %3$L)
+DECLARE
+    relation CONSTANT text := (%1$s);
+BEGIN%5$s
+    EXECUTE format('INSERT INTO %%s (%%s) VALUES (%%s)', relation, %2$L, %3$L)
     USING 'memory_retrieval'::text, payload, created_at, user_id;
+END;
 END $body$,
             _followed_query(s.source_id),
             (SELECT string_agg(quote_ident(n.name), ', ' ORDER BY n.place)
              FROM unnest(names) WITH ORDINALITY AS n (name, place) WHERE n.name IS NOT NULL),
-            (SELECT string_agg(format('$%s::%s', n.place, format_type(
-                        (columns ->> n.name)::oid, NULL)), ', ' ORDER BY n.place)
-             FROM unnest(names) WITH ORDINALITY AS n (name, place) WHERE n.name IS NOT NULL),
-            _as_owner_alone(format('_source_%s_log', s.source_id))));
+            (SELECT string_agg(format('$%s::%s.%I', n.place, t.typnamespace::regnamespace,
+                                      t.typname), ', ' ORDER BY n.place)
+             FROM unnest(names) WITH ORDINALITY AS n (name, place)
+             JOIN pg_type AS t ON t.oid = (columns ->> n.name)::oid),
+            _as_owner_alone(format('_source_%s_log', s.source_id)), _of_same_owner('relation')));
 END $$;

@@ -23,6 +23,12 @@ BEGIN
       AND NOT _columns_of(relation) ? n.name;
     RETURN CASE
         WHEN s.follows AND _unfit(relation) IS NOT NULL THEN 'broken: ' || _unfit(relation)
+        WHEN s.query IS NULL AND EXISTS (
+            SELECT FROM pg_class AS c, pg_proc AS p
+            WHERE c.oid = relation AND p.proowner <> c.relowner
+              AND p.pronamespace = current_schema()::regnamespace
+              AND p.proname = format('_source_%s_read', s.source_id))
+            THEN 'broken: it belongs to another role now'
         WHEN missing IS NOT NULL THEN format('broken: %s has no column %s', relation, missing)
         WHEN 'D' = ANY (triggers) THEN 'broken: its trigger is disabled'
         -- A partitioned table has one for its rows, one for TRUNCATE; others one more for INSERT.

@@ -125,10 +125,10 @@ BEGIN
         SELECT 'ROUTINE ' || p.oid::regprocedure, 'EXECUTE', m.role
         FROM pg_proc AS p, made AS m
         WHERE p.pronamespace = current_schema()::regnamespace
-          -- Functions made for an attached table have the rights of its owner, or of who attached
-          -- it.
+          -- Functions that read or write an attached table have the rights of its owner, or of who
+          -- attached it. The trigger has those of memoir's owner, and nobody else may call it.
           AND (NOT p.prosecdef OR p.proname = '_own_words'
-               OR m.role = 'memoir_admin' AND p.proname ~ '^_source_[0-9]+_')
+               OR m.role = 'memoir_admin' AND p.proname ~ '^_source_[0-9]+_(read|log)$')
           AND (p.proname LIKE '\_%' OR EXISTS (
                    SELECT FROM _callers() AS c
                    WHERE p.proname = ANY (c.functions) AND c.role <> 'owner'

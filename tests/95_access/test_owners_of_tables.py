@@ -26,6 +26,7 @@ WHO_RAN = "SELECT array_agg(DISTINCT name) FROM shop.ran"
 MADE = (
     "SELECT array_agg(proowner::regrole::text) FROM pg_proc WHERE proname ~ '^_source_1_(read|log)'"
 )
+STATE = "SELECT state FROM memoir.sources WHERE name = 'theirs'"
 HIS_CODE = """
 CREATE TABLE shop.ran (name text);
 CREATE FUNCTION shop.runs() RETURNS boolean LANGUAGE plpgsql SECURITY INVOKER AS
@@ -137,4 +138,58 @@ def test_what_memoir_admin_asks_such_a_function_for_is_no_code(shop, wanted):
     shop.admin.execute("SET ROLE memoir_admin")
     with pytest.raises(psycopg.errors.InvalidTextRepresentation):
         call(shop.admin, "_source_1_read", request=Jsonb(wanted))
+    assert value(shop.owner, WHO_RAN) is None
+
+
+def test_memoir_admin_makes_no_relation_of_his_own_the_one_that_is_followed(shop):
+    shop.admin.execute("SET ROLE memoir_admin; CREATE TEMP TABLE happened (id int)")
+    trigger = "CREATE TRIGGER mine AFTER UPDATE ON happened FOR EACH ROW EXECUTE FUNCTION {}()"
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        shop.admin.execute(trigger.format("memoir._source_1_write"))
+
+
+ATTACHED = {"name": "theirs", "kind": "event", "relation": "shop.theirs"}
+
+
+def test_a_table_that_was_given_to_him_is_not_written_as_who_had_it(shop):
+    shop.admin.execute("CREATE TABLE shop.theirs (LIKE shop.happened INCLUDING ALL)")
+    call(shop.admin, "attach_source", **ATTACHED, write_retrievals=True)
+    shop.admin.execute(f"ALTER TABLE shop.theirs OWNER TO {SHOP}")
+    shop.owner.execute(
+        "CREATE TRIGGER spy BEFORE INSERT ON shop.theirs FOR EACH ROW EXECUTE FUNCTION shop.fires()"
+    )
+    with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+        call(shop.installer, "_source_2_log", user_id="eve", payload={}, created_at="2026-03-01")
+    assert caught.value.diag.message_primary == "shop.theirs belongs to another role now"
+    assert value(shop.installer, STATE) == "broken: it belongs to another role now"
+
+
+def test_a_view_of_his_in_the_place_of_another_is_not_read_as_who_had_that(shop):
+    view = (
+        "CREATE VIEW shop.theirs AS SELECT 1 AS source_id, {} AS type, to_jsonb(1) AS payload,"
+        " 'eve' AS user_id"
+    )
+    shop.admin.execute(view.format("'alert'"))
+    call(shop.admin, "attach_source", **ATTACHED)
+    shop.owner.execute("DROP VIEW shop.theirs")
+    shop.owner.execute(view.format("shop.runs()::text"))
+    with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+        call(shop.installer, "fill_source", name="theirs")
+    assert caught.value.diag.message_primary == "shop.theirs belongs to another role now"
+
+
+def test_no_temporary_type_stands_in_for_the_one_of_a_column(shop):
+    shop.admin.execute("CREATE TYPE public.sort AS ENUM ('memory_retrieval')")
+    shop.owner.execute("CREATE TABLE shop.theirs (LIKE shop.happened INCLUDING ALL)")
+    shop.owner.execute("ALTER TABLE shop.theirs ALTER type TYPE sort USING 'memory_retrieval'")
+    call(shop.installer, "attach_source", **ATTACHED, write_retrievals=True)
+    shop.admin.execute("GRANT USAGE ON SCHEMA shop TO memoir_admin; SET ROLE memoir_admin")
+    shop.admin.execute(
+        "CREATE TYPE pg_temp.sort AS ENUM ('memory_retrieval');"
+        "CREATE FUNCTION pg_temp.sly(pg_temp.sort) RETURNS public.sort LANGUAGE plpgsql AS"
+        " $$BEGIN PERFORM shop.runs(); RETURN 'memory_retrieval'; END$$;"
+        "CREATE CAST (pg_temp.sort AS public.sort) WITH FUNCTION pg_temp.sly AS ASSIGNMENT"
+    )
+    call(shop.admin, "_source_2_log", user_id="eve", payload={}, created_at="2026-03-01")
+    assert value(shop.owner, "SELECT type FROM shop.theirs") == "memory_retrieval"
     assert value(shop.owner, WHO_RAN) is None
