@@ -395,7 +395,8 @@ CREATE OR REPLACE FUNCTION _as_subquery(query text) RETURNS text
 
 -- request: after (place behind which to begin), upto (place to end with), since (time of change to
 -- begin with), keys (places of single rows), most (rows), lock (whether to lock the rows: others'
--- locked rows are left out). Values are literals, which the type itself reads.
+-- locked rows are left out). Values are literals, which the type itself reads. What is pulled may
+-- call functions: whoever calls this one himself has them write nothing, either.
 CREATE OR REPLACE FUNCTION _compile_read(s source, columns jsonb, owner name) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -429,7 +430,7 @@ DECLARE
 BEGIN
     IF relation IS NULL THEN
         RAISE undefined_table USING MESSAGE = 'its table is gone';
-    END IF;%10$s
+    END IF;%10$s%11$s
     IF request ? 'since' THEN
         condition := condition || format(' AND %%s >= %%L', changed, request ->> 'since');
     END IF;
@@ -458,7 +459,13 @@ END $body$,
             format(place, 'request -> ''after'''), format(place, 'request -> ''upto'''),
             format(place, 'k.key'),
             _as_owner_alone(format('_source_%s_read', s.source_id)),
-            CASE WHEN s.query IS NULL THEN _of_same_owner('relation') END));
+            CASE WHEN s.query IS NULL THEN _of_same_owner('relation') END,
+            CASE WHEN NOT s.follows THEN $guard$
+    IF current_setting('transaction_read_only') = 'off' THEN
+        RAISE insufficient_privilege
+            USING MESSAGE = 'what is pulled is read where nothing may be written',
+                  HINT = 'SELECT * FROM memoir.pull_source(...);';
+    END IF;$guard$ END));
 END $$;
 
 -- Retrieval events go into the columns of the mapping, the user into its column if there is one.

@@ -269,6 +269,23 @@ def test_a_query_is_kept_as_written_and_writes_nothing_when_it_is_pulled(tickets
     assert (said.sqlstate, value(tickets, "SELECT count(*) FROM ticket")) == ("25006", 3)
 
 
+def test_nor_does_it_for_memoir_admin_who_reads_it_by_himself_or_calls_it_a_table(tickets):
+    tickets.execute(
+        "CREATE FUNCTION sly(id int) RETURNS text STABLE LANGUAGE plpgsql AS"
+        " $$ BEGIN EXECUTE 'DELETE FROM ticket'; RETURN 'x'; END $$"
+    )
+    pull(tickets, "SELECT id AS source_id, sly(id) AS content FROM ticket")
+    tickets.execute("ALTER FUNCTION sly VOLATILE; SET LOCAL ROLE memoir_admin")
+    tickets.execute("UPDATE memoir.source SET follows = true")
+    number = value(tickets, "SELECT source_id FROM memoir.source")
+    by_himself, as_a_table = {"request": {}}, {"name": "tickets"}
+    for said in (
+        refused(tickets, f"_source_{number}_read", **by_himself),
+        refused(tickets, "fill_source", **as_a_table),
+    ):
+        assert said.message_primary == "what is pulled is read where nothing may be written"
+
+
 @pytest.mark.parametrize("end", [";", " ; \n", " -- all;", "; ;"])
 def test_a_query_that_ends_in_a_semicolon_is_one_statement(tickets, end):
     pull(tickets, "SELECT id AS source_id, 'tea' AS content FROM ticket WHERE id = 1" + end)
