@@ -77,6 +77,9 @@ BEGIN
 END $guard$;
 """
 
+# What MAKE_WAY keeps for FINISH: the owner of a database can give every session in it a setting.
+NO_RIGHTS = "SET LOCAL memoir.rights = '';\n"
+
 LOCK = f"DO $lock$ BEGIN PERFORM pg_advisory_xact_lock({ledger.LOCK}); END $lock$;\n"
 
 # A loop of both blocks below: what depends on another is dropped before it, never what others have
@@ -205,7 +208,8 @@ def extension(source: Source, version: str) -> Extension:
 
 def _script(verb: str, parts: Iterable[str]) -> str:
     command = f"{verb} EXTENSION {NAME}" + (" UPDATE" if verb == "ALTER" else "")
-    return f'\\echo Use "{command}" to load this file. \\quit\n\n' + "\n".join(parts)
+    header = f'\\echo Use "{command}" to load this file. \\quit\n\n'
+    return header + "\n".join((NO_RIGHTS, *parts))
 
 
 def _migrations(files: Iterable[sqlfiles.SqlFile]) -> Iterable[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import psycopg
 import pytest
 from click.testing import CliRunner
@@ -124,6 +126,17 @@ def test_an_owner_without_other_rights_can_install_and_keep_it(extension_db):
     extension_db.execute(f"ALTER DATABASE {extension_db.info.dbname} OWNER TO postgres")
     extension_db.execute("DROP OWNED BY keeper CASCADE; DROP ROLE keeper")
     assert redacted == ("[redacted:badge]",)
+
+
+def test_its_scripts_carry_out_no_setting_that_somebody_gave_the_database(
+    with_extension, extension_db
+):
+    made = "SELECT objects[1] FROM memoir.migration WHERE kind = 'code'"
+    (name,) = with_extension.execute(made).fetchone()
+    rights = json.dumps({name: ["CREATE ROLE mallory SUPERUSER"]})
+    extension_db.execute("SELECT set_config('memoir.rights', %s, false)", (rights,))
+    extension_db.execute(CREATE)
+    assert extension_db.execute("SELECT to_regrole('mallory')").fetchone() == (None,)
 
 
 def test_what_it_made_later_goes_with_it_and_it_can_come_back(extended_db, catalogue):
