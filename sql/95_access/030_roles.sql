@@ -265,6 +265,16 @@ DECLARE
     maker CONSTANT name := (
         SELECT pg_get_userbyid(n.nspowner) FROM pg_namespace AS n
         WHERE n.nspname = current_schema() AND NOT pg_has_role(n.nspowner, installer, 'MEMBER'));
+    -- A function that was there before keeps its owner when it is replaced.
+    guest CONSTANT name := (
+        SELECT min(pg_get_userbyid(g.role))
+        FROM (SELECT a.grantee FROM pg_namespace AS n, aclexplode(n.nspacl) AS a
+              WHERE n.nspname = current_schema() AND a.privilege_type = 'CREATE'
+              UNION ALL
+              SELECT p.proowner FROM pg_proc AS p
+              WHERE p.pronamespace = current_schema()::regnamespace
+                AND p.proname !~ '^_source_[0-9]+_') AS g (role)
+        WHERE g.role <> 0 AND NOT pg_has_role(g.role, installer, 'MEMBER'));
 BEGIN
     IF open_schema IS NOT NULL THEN
         RAISE WARNING 'anybody may create functions in schema "%", where pgvector is, and those of '
@@ -275,6 +285,12 @@ BEGIN
         RAISE WARNING 'schema "%" belongs to "%", who can have code run with the rights of "%"',
                       current_schema(), maker, installer
             USING HINT = format('ALTER SCHEMA %I OWNER TO %I;', current_schema(), installer);
+    ELSIF guest IS NOT NULL THEN
+        RAISE WARNING '"%" may make functions in schema "%", or has some there, and can have code '
+                      'run with the rights of "%"', guest, current_schema(), installer
+            USING HINT = format('REVOKE CREATE ON SCHEMA %1$I FROM %2$I; ALTER FUNCTION of %2$I '
+                                'OWNER TO %3$I, or DROP it; then memoir migrate up --anew.',
+                                current_schema(), guest, installer);
     END IF;
 END $$;
 

@@ -146,6 +146,20 @@ def test_a_schema_that_was_somebody_elses_before_is_told(tx, told):
     assert hint == "ALTER SCHEMA memoir OWNER TO postgres;"
 
 
+@pytest.mark.parametrize(
+    "left",
+    [
+        "GRANT CREATE ON SCHEMA memoir TO mallory",
+        "ALTER FUNCTION memoir._lower(text) OWNER TO mallory",
+    ],
+)
+def test_somebody_who_can_make_functions_among_ours_or_has_one_is_told(tx, told, left):
+    tx.execute(f"CREATE ROLE mallory; {left}; SELECT memoir.grant_access()")
+    ((warning, hint),) = told
+    assert warning.startswith('"mallory" may make functions in schema "memoir", or has some there')
+    assert hint.startswith("REVOKE CREATE ON SCHEMA memoir FROM mallory;")
+
+
 @pytest.mark.parametrize("evil", STRINGS)
 def test_no_string_is_more_than_a_string(tx, ada, evil):
     before = value(tx, CATALOGUE)
