@@ -134,12 +134,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """A new file in the place of another, for content too large to hold in memory.
 
     It gets its name only once it is complete and on disk; after an exception the old file stays.
+    Only its owner may read it, unless the one it replaces has other permissions.
 
     Raises:
         BadFile: the folder or the disk does not allow it.
     """
     target = Path(os.path.realpath(path))
-    with writing(path), _beside(target, like=target) as file:
+    with writing(path), _beside(target, like=target, private=True) as file:
         yield file
 
 
@@ -150,7 +151,7 @@ def _replace(target: Path, data: bytes, like: Path) -> None:
 
 
 @contextmanager
-def _beside(target: Path, like: Path) -> Iterator[BinaryIO]:
+def _beside(target: Path, like: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """A new file beside the target, which gets its name once it is on disk."""
     _sweep(target)
     handle, name = tempfile.mkstemp(_NEW, f".{target.name}.", target.parent)
@@ -165,7 +166,7 @@ def _beside(target: Path, like: Path) -> Iterator[BinaryIO]:
             with suppress(OSError):
                 os.chown(name, before.st_uid, before.st_gid)
             shutil.copymode(like, name)
-        else:
+        elif not private:  # mkstemp makes it for its owner alone
             Path(name).chmod(0o666 & ~_umask())
         Path(name).replace(target)
     except BaseException:

@@ -56,6 +56,15 @@ def test_an_export_goes_through_a_file(
     assert export(lived, "ada")[1:] == lines[1:]
 
 
+def test_only_its_owner_may_read_an_export(memoir: Call, tmp_path: Path) -> None:
+    new, replaced = tmp_path / "ada.jsonl", tmp_path / "shared.jsonl"
+    replaced.touch()
+    replaced.chmod(0o640)
+    for file in (new, replaced):
+        assert memoir("export", str(file), "--force", "--user", "ada").exit_code == 0
+    assert [file.stat().st_mode & 0o777 for file in (new, replaced)] == [0o600, 0o640]
+
+
 @pytest.mark.usefixtures("lived")
 def test_an_export_goes_through_a_pipe(memoir: Call) -> None:
     done = memoir("--user", "ada", "export", "--vectors")

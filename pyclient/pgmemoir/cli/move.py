@@ -45,7 +45,8 @@ def export(app: App, file: str, vectors: bool, force: bool) -> None:
 
     Memories of every status with their history, relations and validity, conversations, events,
     settings and logs. memoir import reads it, here or in another database. FILE is complete or not
-    there, unless it is a pipe or a device; one that ends in .gz is compressed; - is stdout.
+    there, unless it is a pipe or a device, and only you may read it, unless it was there before
+    with other permissions; one that ends in .gz is compressed; - is stdout.
     """
     path = Path(file)
     if path.is_file() and not force:
