@@ -287,6 +287,22 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "value"),
+    [
+        (["worker", "--once", "--lease"], "nan"),
+        (["search", "x", "--minimum"], "nan"),
+        (["backfill", "--pause"], "nan"),
+        (["backfill", "--price"], "1e400"),
+    ],
+)
+def test_a_number_that_is_none_is_in_no_range(command: list[str], value: str) -> None:
+    done = CliRunner().invoke(cli.main, ["--dsn", "host=nowhere.invalid", *command, value])
+    assert done.exit_code == 2
+    option = command[-1]
+    assert f"Invalid value for '{option}': {value} is not a finite number.\n" in done.stderr
+
+
+@pytest.mark.parametrize(
     "command",
     [
         ["export"],

@@ -13,7 +13,7 @@ from ..backfill import BATCH, PAUSE, backfill, backlog
 from ..embedders import Embedder, default_embedder
 from ..errors import MemoirError
 from .app import FAILED, App, Interrupted, main
-from .options import USER_OR_ALL
+from .options import USER_OR_ALL, Number
 from .output import counted, one_line, progress_bar
 
 # The command waits by itself for a server that asks it to.
@@ -30,14 +30,14 @@ _OPTIONS = (
     ),
     click.option(
         "--pause",
-        type=click.FloatRange(0, 3600),
+        type=Number(0, 3600),
         default=PAUSE,
         show_default=True,
         help="Seconds between two requests.",
     ),
     click.option("--dry-run", is_flag=True, help="Count and estimate, embed nothing."),
     click.option(
-        "--price", type=click.FloatRange(0), help="Price of a million tokens, to estimate the cost."
+        "--price", type=Number(0), help="Price of a million tokens, to estimate the cost."
     ),
 )
 

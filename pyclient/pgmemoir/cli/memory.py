@@ -11,7 +11,7 @@ import click
 
 from ..calls import Explained, Found, Remembered, score_parts
 from .app import App, main
-from .options import AS_JSON, TIME, parse_object, read_text
+from .options import AS_JSON, TIME, Number, parse_object, read_text
 from .output import answer, counted, fit, plain, print_json, table
 
 _LONGEST_BECAUSE = 32
@@ -151,9 +151,7 @@ def explain(app: App, /, query: str, as_json: bool, **asked: Any) -> None:
     help="Only up to this time; a day means its beginning.",
 )
 @click.option("--limit", type=click.IntRange(1, 20), default=5, show_default=True, help="Results.")
-@click.option(
-    "--minimum", type=click.FloatRange(0, 1), default=0.6, show_default=True, help="Relevance."
-)
+@click.option("--minimum", type=Number(0, 1), default=0.6, show_default=True, help="Relevance.")
 @AS_JSON
 @click.pass_obj
 def search(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -31,6 +32,18 @@ def _parse_time(value: str) -> datetime:
 
 TIME = click.types.FuncParamType(_parse_time)
 TIME.name = "time"  # --help names it so
+
+
+class Number(click.FloatRange):
+    """A number in a range: NaN is in none, but `click.FloatRange` lets it through."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 def _of_user(help: str) -> Callable[[_Command], _Command]:

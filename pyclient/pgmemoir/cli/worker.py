@@ -13,6 +13,7 @@ from ..chat_models import TIMEOUT, default_chat_model
 from ..embedders import default_embedder
 from ..worker import Options, Worker
 from .app import FAILED, App, main
+from .options import Number
 
 
 @main.command()
@@ -29,7 +30,7 @@ from .app import FAILED, App, main
 )
 @click.option(
     "--poll",
-    type=click.FloatRange(0.1, 3600),
+    type=Number(0.1, 3600),
     default=Options.poll,
     show_default=True,
     help="Seconds after which an idle worker polls again.",
@@ -38,21 +39,21 @@ from .app import FAILED, App, main
 @click.option("--name", default="", help="Its name in the queue. Default: host and process.")
 @click.option(
     "--lease",
-    type=click.FloatRange(1, 86_400),
+    type=Number(1, 86_400),
     default=Options.lease,
     show_default=True,
     help="Seconds after which the jobs of a killed worker are handed out again.",
 )
 @click.option(
     "--grace",
-    type=click.FloatRange(0, 3600),
+    type=Number(0, 3600),
     default=Options.grace,
     show_default=True,
     help="Seconds that running jobs get to finish after SIGTERM.",
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(0.1, 3600),
+    type=Number(0.1, 3600),
     default=TIMEOUT,
     show_default=True,
     help="Seconds that a model gets for one request; without an accelerator it may need more.",
