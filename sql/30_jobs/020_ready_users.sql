@@ -158,6 +158,8 @@ BEGIN
         RAISE EXCEPTION 'n must be at least 1, not %', n
             USING ERRCODE = 'ME008', HINT = 'Pass how many users to name at most: 10.';
     END IF;
+    PERFORM _check_job_kind(k)
+    FROM unnest(kinds) AS k WHERE k NOT IN (SELECT j.name FROM job_kind AS j);
     RETURN QUERY
     SELECT u.user_id, _count_waiting(u.user_id, kinds, embeds, moment), u.oldest
     FROM (
@@ -177,4 +179,4 @@ COMMENT ON FUNCTION ready_users(int, text[], timestamptz) IS
     'jobs and memories without a vector; more than 1,000 of either count as 1,000), oldest (since '
     'when the job that claim() would take first waits). n: at most so many users. kinds: only '
     'jobs of these kinds, NULL: all; memories without a vector count as kind embed. at: as of '
-    'then, NULL: now. Takes no lock. Errors: ME008 n.';
+    'then, NULL: now. Takes no lock. Errors: ME002 kinds, ME008 n.';

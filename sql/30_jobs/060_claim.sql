@@ -143,6 +143,7 @@ DECLARE
     room int := n;
 BEGIN
     PERFORM _check_claim(n, worker, lease);
+    PERFORM _check_job_kind(k) FROM unnest(kinds) AS k WHERE NOT needs ? k;
     until := moment + lease;
     taken := _absorb_duplicates(owner, ARRAY(
         SELECT t FROM _take_jobs(owner, n, worker, kinds, moment, until) AS t));
@@ -168,4 +169,4 @@ COMMENT ON FUNCTION claim(text, int, text, text[], interval, timestamptz) IS
     'only these, NULL: all. lease (1 second to 1 day): when it ends before finish(), fail() or '
     'extend_lease(), the job can be claimed again; that too is a failed attempt. at: as of then, '
     'NULL: now. Commit before the work begins. Jobs that another worker is just claiming are '
-    'skipped. Errors: ME006 user, ME008 n, worker or lease, ME011 at.';
+    'skipped. Errors: ME002 kinds, ME006 user, ME008 n, worker or lease, ME011 at.';

@@ -147,6 +147,15 @@ def test_a_worker_claims_only_the_kinds_it_can_do(queue):
     assert ready(queue, kinds=["errand"]) == [("default", 1)]
 
 
+@pytest.mark.parametrize(
+    ("function", "more"),
+    [("ready_users", {}), ("claim", {"user_id": None, "n": 10, "worker": "w1"})],
+)
+def test_a_kind_of_jobs_that_there_is_not_is_refused(queue, function, more):
+    error = refused(queue, function, kinds=["errand", "embd"], **more)
+    assert (error.sqlstate, error.message_primary) == ("ME002", 'unknown kind of job "embd"')
+
+
 def test_a_job_is_not_claimed_before_its_time(queue):
     enqueue(queue, run_at=soon())
     assert (ready(queue), claim(queue)) == ([], [])
