@@ -42,7 +42,7 @@ class Missing(click.ClickException):
     def __init__(self) -> None:
         super().__init__(
             "mem0ai and langgraph-checkpoint-postgres are not installed. In the project's folder:\n"
-            "  .venv/bin/python -m pip install -e '.[bench]' -c constraints.txt\n"
+            "  python3 -m pip --python .venv/bin/python install -e '.[bench]' -c constraints.txt\n"
             "or, with uv:\n"
             "  VIRTUAL_ENV=.venv uv pip install -e '.[bench]' -c constraints.txt"
         )
