@@ -102,7 +102,8 @@ CREATE TABLE mode (
     kind_decay boolean NOT NULL DEFAULT true,
     minimum_relevance float8 NOT NULL DEFAULT 0
         CONSTRAINT minimum_relevance_is_0_to_1 CHECK (minimum_relevance BETWEEN 0 AND 1),
-    threshold float8 NOT NULL DEFAULT 0,
+    threshold float8 NOT NULL DEFAULT 0
+        CONSTRAINT threshold_is_up_to_1e6_either_way CHECK (threshold BETWEEN -1e6 AND 1e6),
     candidate_limit int NOT NULL DEFAULT 40
         CONSTRAINT candidate_limit_is_1_to_1000 CHECK (candidate_limit BETWEEN 1 AND 1000),
     line_limit int

@@ -54,7 +54,7 @@ class Embedder(Protocol):
     def dimensions(self) -> int: ...
 
     def embed(self, texts: list[str]) -> list[list[float]]:
-        """One vector a text, in order; all zeros for a blank text.
+        """One vector a text, in order; all zeros for a blank text. Texts come whole, up to 10 MB.
 
         Raises:
             EmbedderUnavailable: no vectors can be had now.

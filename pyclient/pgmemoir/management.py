@@ -272,7 +272,7 @@ class Management(Sessions):
 
     @Method
     def undo_run(self, run_id: Id, *, author: str = "user") -> Call[list[Undone]]:
-        """Undo everything that one upkeep, or one call of `Memoir.apply_decisions`, changed."""
+        """Undo everything that one upkeep, import, sync, job or `apply_decisions` changed."""
         params = (checks.memory_id(run_id), self._user, clean_text(author, "the author"))
         return Call(_UNDO_RUN, params, each(Undone))
 

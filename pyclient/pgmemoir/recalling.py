@@ -195,7 +195,7 @@ class Recalling(Management):
         """Store one memory and decide what it means for those stored before: see `Remembered`.
 
         Args:
-            content: the text, at most 10 MB; its first 4000 characters are embedded.
+            content: the text, at most 10 MB. `default_embedder` reads its first 4000 characters.
             kind: a name in ``memoir.kind`` (task, learning, preference, fact, turn, ...).
             fields: see `calls.Fields`.
         """
@@ -363,7 +363,8 @@ class Recalling(Management):
         Args:
             name: of the source.
             most: rows; default the setting source_batch.
-            anew: begin with the first row again, and in the end forget what is gone.
+            anew: begin with the first row again, and in the end forget what is gone; in the first
+                call only, as each such call begins again.
         """
         return _limited(sources.fill(name, most, anew))
 

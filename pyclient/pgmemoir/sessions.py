@@ -110,7 +110,7 @@ class Sessions(Steps):
         Args:
             session: its id; None makes one.
             temporary: True: nothing is recalled in it and nothing remembered of it; default as it
-                was, False for a new one.
+                was, for a new one False (while memory is off True).
             data: an object of your own; default as it was.
             at: when it began, without a time zone UTC; default now.
         """

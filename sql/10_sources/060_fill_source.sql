@@ -35,12 +35,13 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION fill_source(text, int, boolean) IS
-    'Takes new and changed rows of an attached table or query into memory, from where the last '
-    'call ended. most: how many rows at most, 1 to 100000, default setting source_batch. anew: '
-    'begins again with the first row, also brings back memories that were purged, and in the end '
-    'forgets those whose rows are gone. Returns read_rows, written (how many memories changed), '
-    'waiting (rows that could not be taken: source_error tells why; once complete, each call '
-    'tries them again) and complete: nothing is left to read. Writers of the rows of one batch '
-    'wait until it commits. Where a user has switched memory off nothing is stored; '
-    'fill_source(name, anew => true) catches up. CALL memoir.read_source(name) does all of it. '
-    'Errors: ME008 most, ME016 no such source.';
+    'Takes the rows of an attached table or query into memory, from where the last call ended: '
+    'CALL memoir.read_source(name) calls it until it is complete. most: how many rows at most, 1 '
+    'to 100000, default setting source_batch. anew: begins again with the first row; this and the '
+    'calls without anew that follow also take what was changed without a trigger, bring back '
+    'memories that were purged, and in the end forget those whose rows are gone. Returns '
+    'read_rows, written (how many memories changed), waiting (rows that could not be taken: '
+    'source_error tells why; once complete, each call tries them again) and complete: nothing is '
+    'left to read. Writers of the rows of one batch wait until it commits. Where a user has '
+    'switched memory off nothing is stored; beginning anew catches up. Errors: ME008 most, ME016 '
+    'no such source.';

@@ -28,7 +28,7 @@ END $$;
 COMMENT ON FUNCTION pull_source(text, int) IS
     'Takes in what changed in an attached query or view since it was last read. With changed_at '
     'in the mapping it reads from some minutes before the newest row (setting '
-    'source_overlap_seconds), and fill_source(name, anew => true) finds rows that are gone; '
+    'source_overlap_seconds), and read_source(name, anew => true) finds rows that are gone; '
     'without, it reads all rows and finds those too. For a table it retries rows that failed. '
     'most, the result and the errors are those of fill_source(): call it until complete. The '
     'query runs read-only, with the rights of who attached it; a statement_timeout of the caller '

@@ -91,13 +91,14 @@ COMMENT ON FUNCTION remember(text, text, text, text, float8, jsonb, text, halfve
                              text, int, text, text, float8, text[], bigint[], timestamptz,
                              timestamptz) IS
     'Stores a memory and returns what was done. action: ADD; SUPERSEDE (it is newer on its '
-    'subject, the older one has ended); UPDATE (a stored one says less and has this text now, or '
-    'the same text has other data or another end); NOOP (it is stored already, or another says '
-    'so); PENDING (it waits to be confirmed). A text whose memory has ended is new when it is '
-    'said again: the ended one makes way, and keeps its time. memory_id: the memory that holds it '
-    'now, NULL where memory is off or the session temporary; reason; other_ids: memories that it '
-    'superseded, that follow it, or that it resembles (relation related, or contradicts if only '
-    'one of them negates). Nothing is lost: history() has what was before, undo() takes it back. '
+    'subject, the older one has ended); UPDATE (a stored one says less and has this text now, the '
+    'same text has other data, another summary or end, or it waited for the user, who says it '
+    'now); NOOP (it is stored already, or another says so); PENDING (it waits to be confirmed). A '
+    'text whose memory has ended is new when it is said again: the ended one makes way, and keeps '
+    'its time. memory_id: the memory that holds it now, NULL where memory is off or the session '
+    'temporary; reason; other_ids: memories that it superseded, that follow it, or that it '
+    'resembles (relation related, or contradicts if only one of them negates). Nothing is lost: '
+    'history() has what was before, undo() takes it back. '
     'kind: a row of table kind. importance, confidence: 0 to 1. subject: names a single-valued '
     'slot, up to 200 characters; of one kind only one memory is active in it, and its words are '
     'searched with those of the text. summary: a short form, for a block in which only that fits. '
@@ -110,5 +111,5 @@ COMMENT ON FUNCTION remember(text, text, text, text, float8, jsonb, text, halfve
     'that. keywords: at most 50 tags of 1 to 100 characters (weight 1, besides up to five found '
     'by rule); sources: ids of the memories it was made from (relation derived_from). Both are '
     'added to a memory that is stored already. Errors: ME002 kind, ME003 and ME004 vector, ME006 '
-    'user, ME007 text, ME008 number, subject, data, speaker, source or keyword, ME011 time, ME012 '
-    'source. Source: D1 4.1, D3 4.1, D4 5.8.';
+    'user, ME007 text, ME008 number, subject, data, session_id, speaker, source or keyword, ME011 '
+    'time, ME012 source. Source: D1 4.1, D3 4.1, D4 5.8.';

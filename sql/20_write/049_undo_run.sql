@@ -54,7 +54,7 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION undo_run(bigint, text, text) IS
-    'Undoes all changes of one run (run_id of maintain or apply_decisions) to the memories of a '
-    'user, the last one first. Returns a row for each memory: undone_id, action (undone, undone '
-    'before, or left: changed since), its first 200 characters and its status now. Errors: ME006 '
-    'user, ME008 author, ME012 no such run of this user.';
+    'Undoes all changes of one run (run_id of maintain, apply_decisions, an import or sync of '
+    'files, a job) to the memories of a user, the last one first. Returns a row for each memory: '
+    'undone_id, action (undone, undone before, or left: changed since), its first 200 characters '
+    'and its status now. Errors: ME006 user, ME008 author, ME012 no such run of this user.';

@@ -74,6 +74,7 @@ RANGES = {
     "times_around_a_date_are_0_to_100_years": (TIMES, ["-1 day", "101 years"], ["0", "100 years"]),
     "event_hours_is_0_to_1e6": (["event_hours"], [-1, 1e9, *NO_NUMBERS], [0, 1e6]),
     "unaccessed_days_is_0_to_1e5": (["unaccessed_days"], [-1, 1e9, *NO_NUMBERS], [0, 1e5]),
+    "threshold_is_up_to_1e6_either_way": (["threshold"], [-1e300, *NO_NUMBERS], [-1e6, 1e6]),
     "line_limit_is_1_to_1e6": (["line_limit"], [0, 2**31 - 1], [1, 1_000_000]),
     "extra_lines_is_0_to_1e6": (["extra_lines"], [-1, 2**31 - 1], [0, 1_000_000]),
     "recency_rate_is_0_to_1e6": (["recency_rate"], [-1, *NO_NUMBERS], [0, 1e6]),

@@ -310,7 +310,10 @@ def _secrets(arguments: Sequence[str]) -> list[str]:
     help="Folder of the embedded server (MEMOIR_DATA). Default: .memoir",
 )
 @click.option(
-    "--user", envvar="MEMOIR_USER", metavar="USER", help="User whose memory it is (MEMOIR_USER)."
+    "--user",
+    envvar="MEMOIR_USER",
+    metavar="USER",
+    help="User whose memory it is (MEMOIR_USER). Default: default",
 )
 @click.pass_context
 def main(context: click.Context, dsn: str | None, data: Path | None, user: str | None) -> None:

@@ -102,7 +102,7 @@ def restore(
     "--run",
     "run_id",
     type=int,
-    help="Everything that one maintain or one call of apply_decisions did.",
+    help="Everything that one maintain, import, sync or job changed.",
 )
 @AS_JSON
 @click.pass_obj
