@@ -25,7 +25,7 @@ from pytest_postgresql.executors import NoopExecutor
 # The planner takes a table that was never analysed for ten pages, if it is not larger. A table that
 # was made with rows is read by its key or as a whole, however large it is.
 LARGEST = 10 * 8192
-LARGEST_WITH_ROWS = 100 * 8192
+LARGEST_WITH_ROWS = 200 * 8192
 
 # What may lie in a database that tests have rolled back.
 ROLLED_BACK = 4 << 20

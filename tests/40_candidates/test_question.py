@@ -21,16 +21,16 @@ from tests.rows import (
 
 pytestmark = pytest.mark.usefixtures("side_by_side")
 
-WORDS = ["tea", "milk", "sugar", "lemon", "cup", "running", "豆浆", "橙汁", "柠檬水", "8080"]
+WORDS = ["tea", "milk", "sugar", "mint", "cup", "running", "芝麻", "橙汁", "柠檬水", "8080"]
 MEMORIES = [
     "tea with milk",
-    "tea with lemon",
+    "tea with mint",
     "tea without sugar",
     "the tea house sells cups",
     "柠檬水和牛奶",
     "port 8080",
 ]
-QUESTION = "Which tea has lemon? 豆浆还是柠檬水 8080"
+QUESTION = "Which tea has mint? 芝麻还是柠檬水 8080"
 
 
 def covered(conn, question=QUESTION, **more):
@@ -89,7 +89,7 @@ def test_coverage_does_not_count_the_memories_of_others(tx):
 
 
 def test_coverage_counts_wide_memories_like_others(tx):
-    contents = [*MEMORIES, "lemon " + "".join(chr(0x4E00 + i) for i in range(500))]
+    contents = [*MEMORIES, "mint " + "".join(chr(0x4E00 + i) for i in range(500))]
     remember_all(tx, contents)
     assert value(tx, "SELECT count(*) FROM memoir.trace WHERE wide") == 1
     assert covered(tx) == expected(tx, contents)
@@ -108,7 +108,7 @@ def test_coverage_of_random_memories_is_that_of_the_oracle(tx, seed):
 
 def test_a_word_said_twice_counts_once(tx):
     remember_all(tx, MEMORIES)
-    assert covered(tx, "tea tea tea lemon") == covered(tx, "tea lemon")
+    assert covered(tx, "tea tea tea mint") == covered(tx, "tea mint")
 
 
 def test_more_than_24_words_of_a_question_count(tx):
@@ -120,9 +120,9 @@ def test_more_than_24_words_of_a_question_count(tx):
 
 
 def test_a_question_of_500_words_keeps_those_the_memory_knows(tx):
-    remember_all(tx, ["tea with lemon", "water"])
-    question = "lemon " + " ".join(f"word{i}" for i in range(500))
-    assert 0 < covered(tx, question)["tea with lemon"] < 0.1
+    remember_all(tx, ["tea with mint", "water"])
+    question = "mint " + " ".join(f"word{i}" for i in range(500))
+    assert 0 < covered(tx, question)["tea with mint"] < 0.1
 
 
 def test_two_words_of_one_hash_are_one_word(tx):

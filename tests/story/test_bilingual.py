@@ -119,3 +119,22 @@ def test_other_spellings_of_english_find_each_other(tx, question, content):
     (row,) = [row for row in explain(tx, question) if row.memory_id == memory]
     assert any(" → " in word for word in row.matched)
     assert row.reason == "in block"
+
+
+@pytest.mark.parametrize(
+    ("question", "content"),
+    [
+        ("膝盖怎么了？", "My knee hurts when I climb stairs"),
+        ("裁员之后收入怎么样", "My income dropped after the layoff"),
+        ("what are the curtains made of", "我们家的窗帘是亚麻的"),
+        ("is he an introvert?", "我觉得他的性格很内向"),
+        ("25 people", "We hired twenty-five people"),
+        ("twenty-one guests", "Dinner for 21 is booked"),
+        ("85,000 EUR", "Her salary is 85k"),
+        ("a loan of 2.5M", "They borrowed 2,500,000 from the bank"),
+    ],
+)
+def test_words_of_every_day_and_numbers_find_each_other(tx, question, content):
+    memory = remember(tx, content)
+    remember(tx, "The gateway was restarted on Monday")
+    assert recall(tx, question).memory_ids == [memory]
