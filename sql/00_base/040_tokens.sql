@@ -50,7 +50,9 @@ BEGIN
 END $$;
 
 -- The parts of camelCase, PascalCase and HTTPServer as separate words. A part of two letters counts
--- between others (getById, OutOfMemoryError), not at the start of a name (MySQLConnection).
+-- between others (getById, OutOfMemoryError), not at the start of a name (MySQLConnection). What is
+-- longer than a name is encoded data: its parts are no words, and the lookbehind reads all that
+-- stands before each of them.
 CREATE OR REPLACE FUNCTION _camel_parts(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
 BEGIN ATOMIC
@@ -59,7 +61,8 @@ BEGIN ATOMIC
                '([A-Z])(?=[A-Z][a-z]{2})', '\1 ', 'g'), ' ')
     FROM regexp_matches(
         content, '[A-Za-z0-9]*(?:[a-z]{2}[A-Z][A-Za-z]|[A-Z]{2}[a-z]{2})[A-Za-z0-9]*', 'g')
-        AS m;
+        AS m
+    WHERE length(m[1]) <= 200;
 END;
 
 -- 1,500 as 1500. Its parts stay words: 80,443 may be two ports.

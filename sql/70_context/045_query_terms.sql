@@ -11,7 +11,8 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     settings mode;
-    given CONSTANT text := btrim(left(query_text, 20000), E' \t\r\n');
+    words CONSTANT text[] := regexp_split_to_array(
+        btrim(left(query_text, 20000), E' \t\r\n'), '\s+');
     counts record;
 BEGIN
     SELECT m.* INTO settings FROM mode AS m WHERE m.name = query_terms.mode;
@@ -22,7 +23,7 @@ BEGIN
     SELECT d.memories, d.df, u.tokens INTO counts
     FROM (SELECT ARRAY(
               SELECT t.token
-              FROM regexp_split_to_table(given, '\s+') WITH ORDINALITY AS w (word, place),
+              FROM unnest(words) WITH ORDINALITY AS w (word, place),
                    unnest(tokens(w.word)) AS t (token)
               GROUP BY 1 ORDER BY min(w.place), 1 LIMIT 200) AS tokens) AS u,
          LATERAL (SELECT ARRAY(
@@ -36,16 +37,18 @@ BEGIN
                   GROUP BY f.memories) AS d;
 
     RETURN QUERY
+    -- Without the word, which without spaces is as long as the text and has as many tokens.
     WITH asked AS MATERIALIZED (
-        SELECT w.place, w.word, token
-        FROM regexp_split_to_table(given, '\s+') WITH ORDINALITY AS w (word, place)
+        SELECT w.place, token
+        FROM unnest(words) WITH ORDINALITY AS w (word, place)
         LEFT JOIN LATERAL unnest(tokens(w.word)) AS token ON true
+        WHERE w.word <> ''
     ), known AS MATERIALIZED (
         SELECT t AS token, (counts.df ->> _term(t)::text)::int AS df,
                (counts.df ->> _feature('name ' || t)::text)::int > 0 AS named
         FROM unnest(counts.tokens) AS t
     )
-    SELECT a.word, coalesce(max(k.df), 0)::float8 / greatest(counts.memories, 1),
+    SELECT words[a.place], coalesce(max(k.df), 0)::float8 / greatest(counts.memories, 1),
            coalesce(bool_or(k.named), false),
            coalesce(settings.common_share IS NOT NULL
                     AND bool_and(k.named OR k.df > greatest(
@@ -53,8 +56,7 @@ BEGIN
                     false)
     FROM asked AS a
     LEFT JOIN known AS k ON k.token = a.token
-    WHERE a.word <> ''
-    GROUP BY a.place, a.word
+    GROUP BY a.place
     ORDER BY a.place;
 END $$;
 

@@ -44,6 +44,11 @@ def test_a_text_of_two_languages_gives_the_words_of_both(tx):
     assert tokens(tx, "token过期 errors") == {"error", "token", "过期"}
 
 
+def test_encoded_data_is_no_name_of_parts(tx):
+    assert "chunk" in tokens(tx, "getChunkOfData" * 14)
+    assert "chunk" not in tokens(tx, "getChunkOfData" * 15)
+
+
 def test_punctuation_separates_words(tx):
     assert tokens(tx, "user+id,foo:42;(baz)") == {"42", "baz", "foo", "id", "user"}
 

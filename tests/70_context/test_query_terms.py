@@ -128,3 +128,9 @@ def test_what_is_left_out_of_the_vector_still_counts_as_a_word(tx):
     fill(tx)
     assert value(tx, "SELECT count(*) FROM memoir.query_terms('Ann') WHERE leave_out") == 1
     assert len(recall(tx, "Ann", mode="conversation").memory_ids) == 10
+
+
+def test_a_long_question_without_spaces_is_not_copied_for_each_of_its_words(tx):
+    tx.execute("SET LOCAL temp_file_limit = '10MB'")
+    question = "".join(map(chr, range(0x4E00, 0x4E00 + 3000)))
+    assert terms(tx, question) == question
