@@ -12,20 +12,22 @@ SELECT r.name, 'api_key', r.pattern, ARRAY[
            '|pul-|pscale|sb(?:p|_s)|AGE-S|eyJ|[Ss]ig|SIG|-Security|hook|tvly|lsv2|pcsk|nvapi|tgp_'
            '|tskey|xkeys|CFPAT|PMAK|csk-|jina_|phx_|fm2_|LS0tLS|AQ\.A|ABSK|-api-key-|JQQJ9|STS\.'
            '|vc[aciprk]_|nf[bcopu]_|cf(?:k|at|ut)_|dp\.[a-z]|pat[A-Za-z0-9]{14}\.|pat-[a-z]|HRKU'
-           '|re_[A-Za-z0-9]{8}|ops_e|e2b_|fc-[0-9a-f]{16}|m0-'], r.description
+           '|re_[A-Za-z0-9]{8}|ops_e|e2b_|fc-[0-9a-f]{16}|m0-|GR134|1//0|napi_|rnd_|CCIPAT|sgp_|dt0'
+           '|bkua|rpa_|fw_[A-Za-z0-9]{8}|_rw_|uthorization|"auth|_auth|SSH2|Private-L'],
+       r.description
 FROM (VALUES
     ('openai',
      '(?<![A-Za-z0-9])sk-(?:[A-Za-z0-9_-]*[A-Za-z0-9]{20}[A-Za-z0-9_-]*|lf-[0-9a-f-]{36})',
      'OpenAI, Anthropic (sk-ant-), DeepSeek, OpenRouter, Moonshot, Langfuse (sk-lf-) and others'),
     ('github', 'gh[opsur]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}', 'GitHub'),
-    ('gitlab', 'gl(?:pat|dt|rtr?|ft|agent|cbt|oas|ptt|soat|imt|ffct)-[A-Za-z0-9_-]{16,}'
-     '(?:\.[A-Za-z0-9_-]+)*', 'GitLab'),
+    ('gitlab', 'gl(?:pat|dt|rtr?|ft|agent|cbt|oas|ptt|soat|imt|ffct|wt)-[A-Za-z0-9_-]{16,}'
+     '(?:\.[A-Za-z0-9_-]+)*|GR1348941[A-Za-z0-9_-]{16,}', 'GitLab'),
     ('aws', '(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])'
      '|(?<![A-Za-z0-9+/])ABSK[A-Za-z0-9+/]{40,}=*|bedrock-api-key-[A-Za-z0-9+/]{16,}=*',
      'Amazon Web Services, Bedrock; its secret key by the name secret'),
     ('google', 'AIza[A-Za-z0-9_-]{16,}|ya29\.[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}'
-     '|(?<![A-Za-z0-9])AQ\.A[A-Za-z0-9_-]{40,}',
-     'Google API keys, OAuth token and client secret'),
+     '|(?<![A-Za-z0-9])AQ\.A[A-Za-z0-9_-]{40,}|(?<![A-Za-z0-9/])1//0[A-Za-z0-9_-]{40,}',
+     'Google API keys, OAuth tokens and client secret'),
     ('slack', 'xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{16,}', 'Slack'),
     ('stripe', '[rs]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/]{16,}', 'Stripe'),
     ('twilio', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio'),
@@ -68,7 +70,8 @@ FROM (VALUES
     ('planetscale', 'pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_-]{16,}', 'PlanetScale'),
     ('supabase', 'sb(?:p_[0-9a-f]{16,}|_secret_[A-Za-z0-9_-]{16,})', 'Supabase'),
     ('age', 'AGE-SECRET-KEY-1[A-Z0-9]{16,}', 'age'),
-    ('vercel', '(?<![A-Za-z0-9_])vc[aciprk]_[A-Za-z0-9_-]{24,}', 'Vercel'),
+    ('vercel', '(?<![A-Za-z0-9_])vc[aciprk]_[A-Za-z0-9_-]{24,}|vercel_blob_rw_[A-Za-z0-9_]{16,}',
+     'Vercel'),
     ('netlify', '(?<![A-Za-z0-9_])nf[bcopu]_[A-Za-z0-9]{30,}', 'Netlify'),
     ('cloudflare', '(?<![A-Za-z0-9_])cf(?:k|at|ut)_[A-Za-z0-9]{40,}', 'Cloudflare'),
     ('doppler', '(?<![A-Za-z0-9])dp\.[a-z]{2,5}\.(?:[a-z0-9_-]+\.)?[A-Za-z0-9]{40,}', 'Doppler'),
@@ -81,12 +84,19 @@ FROM (VALUES
     ('services',
      '(?:tvly-|lsv2_|pcsk_|nvapi-|tgp_v1_|tskey-|xkeysib-|CFPAT-|PMAK-)[A-Za-z0-9_-]{16,}'
      '|(?:csk-|jina_|phx_|fm2_)[A-Za-z0-9+/=]{24,}'
-     '|(?<![A-Za-z0-9])(?:e2b_[0-9a-f]{40}|fc-[0-9a-f]{32}|m0-[A-Za-z0-9]{40})',
+     '|(?<![A-Za-z0-9])(?:e2b_[0-9a-f]{40}|fc-[0-9a-f]{32}|m0-[A-Za-z0-9]{40})'
+     '|(?<![A-Za-z0-9_])(?:napi_[a-z0-9]{40,}|rnd_[A-Za-z0-9]{28,}|rpa_[A-Za-z0-9]{40,}'
+     '|fw_[A-Za-z0-9]{22,}|CCIPAT_[A-Za-z0-9]{16,}_[0-9a-f]{40}|sgp_(?:[0-9a-z]+_)?[0-9a-f]{40}'
+     '|bkua_[0-9a-f]{40}|dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64})',
      'Tavily, LangSmith, Pinecone, NVIDIA, Together, Tailscale, Brevo, Contentful, Postman; '
-     'Cerebras, Jina, PostHog, Fly.io; E2B, Firecrawl, Mem0'),
+     'Cerebras, Jina, PostHog, Fly.io; E2B, Firecrawl, Mem0; Neon, Render, RunPod, Fireworks, '
+     'CircleCI, Sourcegraph, Buildkite, Dynatrace'),
     ('private_key_base64',
      'LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUF|BFQyBQUk|BPUEVOU1)[A-Za-z0-9+/]*=*',
-     'PEM once more in base64, as in the files of Kubernetes')
+     'PEM once more in base64, as in the files of Kubernetes'),
+    ('private_key_ssh',
+     '---- BEGIN SSH2 (?:ENCRYPTED )?PRIVATE KEY ----(?:[^-]|-{1,3}[^-])*'
+     '|Private-Lines: [0-9]+(?:\s+[A-Za-z0-9+/=]{16,})+', 'Keys as SSH2 and PuTTY write them')
 ) AS r (name, pattern, description);
 
 INSERT INTO redaction_rule (name, kind, context, pattern, sign, description)
@@ -95,12 +105,16 @@ SELECT r.name, 'token', r.context, r.pattern,
 FROM (VALUES
     ('jwt', '', 'eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)*',
      'JSON Web Token, signed or encrypted'),
-    ('signed_url', '[?&](?:[Ss]ig|SIG|X-Amz-Signature|X-Amz-Security-Token)=',
-     '[A-Za-z0-9%+/=_-]{20,}', 'Signatures of Azure and Amazon in an address'),
+    ('signed_url', '[?&](?:[Ss]ig|SIG|X-Amz-Signature|X-Amz-Security-Token)='
+     '|[Aa]uthorization["'']?:[ \t]*(?:[Tt]oken|[Bb]ot|[Aa]pi-?[Kk]ey)[ \t]+'
+     '|"auth"[ \t]*:[ \t]*"|\m_auth[ \t]*=[ \t]*"?',
+     '[A-Za-z0-9%+/=_-]{20,}', 'Signatures of Azure and Amazon in an address; '
+     'Authorization: token ...; "auth" in a file of Docker, _auth in one of npm'),
     ('web_hook',
      'hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/[0-9]+/'
-     '|(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/|/cgi-bin/webhook/send\?key=',
-     '[A-Za-z0-9_/-]{20,}', 'Addresses of Slack, Discord, Feishu and WeCom')
+     '|(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/|/cgi-bin/webhook/send\?key='
+     '|webhook\.office\.com/webhookb2/',
+     '[A-Za-z0-9_/@-]{20,}', 'Addresses of Slack, Discord, Feishu, WeCom and Teams')
 ) AS r (name, context, pattern, description);
 
 INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
@@ -110,8 +124,8 @@ SELECT r.name, r.kind, r.context, r.pattern, r.proof,
 FROM (VALUES
     ('private_key', 'private_key', '',
      '-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:[^-]|-{1,4}[^-])*-----END [A-Z0-9 ]*'
-     '-----|(?:[A-Za-z-]+: [^\r\n]*[\r\n])*(?:[A-Za-z0-9+/=]|\s|\\[nr])*)', NULL,
-     'PEM and PGP blocks, also where the end is missing'),
+     '-----|\s*(?:[A-Za-z-]+: (?:[^\r\n-]|-{1,4}[^\r\n-])*[\r\n]+)*(?:[A-Za-z0-9+/=]|\s|\\[nr])*)',
+     NULL, 'PEM and PGP blocks, also where the end is missing'),
     ('url_password', 'password', '://[^\s:/@"''<>]*:', '[^\s/"''<>]+(?=@)', NULL,
      'postgres://user:password@host'),
     ('login', 'password', '(?<![A-Za-z0-9-])(?:-u|--user)[ =]["'']?[0-9]*[^\W0-9][\w.@-]*:',
@@ -142,8 +156,8 @@ SELECT r.name, r.kind, 'name', r.pattern,
        r.description
 FROM (VALUES
     ('name_api_key', 'api_key',
-     '(?:api|access|account|auth|shared|encryption|signing|master)[ _-]?key',
-     'api_key, AccountKey, aws_secret_access_key'),
+     '(?:api|access|account|auth|shared|encryption|signing|master|subscription|functions)[ _-]?key',
+     'api_key, AccountKey, aws_secret_access_key, Ocp-Apim-Subscription-Key'),
     ('name_authorization', 'authorization', 'authorization', 'HTTP header, JSON key'),
     ('name_password', 'password',
      'pass(?:word|wd|phrase|code)|(?:db|mail|root|smtp|user)_pass|pwd',

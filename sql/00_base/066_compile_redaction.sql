@@ -71,10 +71,10 @@ BEGIN ATOMIC
 END;
 
 -- The rules as they are searched. look: the condition under which a text can have a match. A value
--- with a name is a secret in five forms: in quotes of either kind; after "=" or on a command line;
--- after ":" or "is", with a digit or a sign; after ":", to the end of the line. If a name occurs, a
--- check for all forms comes first: names are frequent, values rare. Names that no ASCII text has
--- are separate expressions, which such a text never meets.
+-- with a name is a secret in five forms: in quotes of either kind; after "=", on a command line or
+-- in .netrc; after ":" or "is", with a digit or a sign; after ":", to the end of the line. If a
+-- name occurs, a check for all forms comes first: names are frequent, values rare. Names that no
+-- ASCII text has are separate expressions, which such a text never meets.
 CREATE OR REPLACE FUNCTION _compiled_rules()
     RETURNS TABLE (look text, rule text, kind text, proof text)
     LANGUAGE plpgsql STABLE
@@ -111,7 +111,7 @@ BEGIN
                '(?i)' || n.names || '(?:' || close || '[:=：＝>]'
                || '|[ \t]+(?:is|was|to)[ \t:：]|' || adverb
                || '[是为為成叫设設改换換はがを은는이가을를]|(?<=[^!-~])[ \t]*[!-~“‘「『０-９Ａ-Ｚａ-ｚ])'
-               || '|--[a-z0-9-]*' || n.names || '[ \t]']),
+               || '|(?:--[a-z0-9-]*|machine\s+\S+\s+login\s+\S+\s+)' || n.names || '\s']),
            _rule(form.context, form.pattern, true), NULL, 'value'
     FROM (
         SELECT '(?:' || string_agg(r.pattern, '|' ORDER BY r.name) || ')[0-9]?' AS names,
@@ -125,8 +125,9 @@ BEGIN
         (n.names || close || becomes || '\\?"', '(?:[^"\\\n]|\\[^"\n])+'),
         (n.names || close || becomes || $$(?:\\?'|[“‘「『])$$,
          $$(?<=')(?:[^'\\\n]|\\[^'\n])+|(?<=[“‘「『])[^”’」』\n]+$$),
-        ('(?:' || n.names || close || '(?:=>|:=|[=＝>])[ \t]{0,4}|--[a-z0-9-]*' || n.names
-         || '[ \t]+["'']?)', value),
+        ('(?:' || n.names || close || '(?:=>|:=|[=＝>])[ \t]{0,4}'
+         || '|(?:--[a-z0-9-]*|machine\s+\S+\s+login\s+\S+\s+)' || n.names || '\s+["'']?)',
+         value),
         (n.names || '(?:' || close || '[:：][ \t]{0,4}`?|' || is_said || ')', odd_value),
         (n.names || close || '[:：][ \t]{0,4}`?', value || '(?=[ \t]*(?:[\r\n]|$))')
     ) AS form (context, pattern);

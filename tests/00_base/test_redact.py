@@ -107,6 +107,17 @@ API_KEYS = {
     "e2b": "e2" + "b_" + HEX[:40],
     "firecrawl": "f" + "c-" + HEX[:32],
     "mem0": "m" + "0-" + MIXED[:40],
+    "gitlab runner of 2022": "GR" + "1348941" + MIXED[:20],
+    "google refresh": "1/" + "/0" + MIXED + "-" + MIXED[:20],
+    "vercel blob": "ver" + "cel_blob_rw_" + MIXED[:16] + "_" + MIXED[:30],
+    "neon": "na" + "pi_" + HEX,
+    "render": "rn" + "d_" + MIXED[:28],
+    "runpod": "rp" + "a_" + MIXED[:44],
+    "fireworks": "f" + "w_" + MIXED[:24],
+    "circleci": "CC" + "IPAT_" + MIXED[:22] + "_" + HEX[:40],
+    "sourcegraph": "sg" + "p_" + HEX[:16] + "_" + HEX[:40],
+    "buildkite": "bk" + "ua_" + HEX[:40],
+    "dynatrace": "dt" + "0c01." + UPPER[:24] + "." + UPPER + UPPER,
 }
 JWT = "ey" + "JhbGciOiJIUzI1NiJ9.ey" + "JzdWIiOiIxMjM0In0." + MIXED[:43]
 
@@ -206,6 +217,24 @@ SECRETS = {
     "비밀번호: hunter2": "비밀번호: [redacted:password]",
     f"{PEM.format('BEGIN')}\n{BODY}{PEM.format('END')} end": "[redacted:private_key] end",
     f"{PEM.format('BEGIN')}\n{BODY}": "[redacted:private_key]",
+    f"{PEM.format('BEGIN')}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A\n\n{BODY}": (
+        "[redacted:private_key]"
+    ),
+    f"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n{BODY}": "[redacted:api_key]",
+    f"Private-Lines: 3\n{BODY}Private-MAC: 0a": "[redacted:api_key]\nPrivate-MAC: 0a",
+    "machine x.org login bob password hunter2": (
+        "machine x.org login bob password [redacted:password]"
+    ),
+    "machine x.org\n  login bob\n  password hunter2\n": (
+        "machine x.org\n  login bob\n  password [redacted:password]\n"
+    ),
+    'x.org/v1/": {"auth": "Ym9iOmh1bnRlcjJodW50ZXI="}': 'x.org/v1/": {"auth": "[redacted:token]"}',
+    "//x.org/:_auth=Ym9iOmh1bnRlcjJodW50ZXI=": "//x.org/:_auth=[redacted:token]",
+    f"Authorization: token {HEX[:40]}": "Authorization: token [redacted:token]",
+    f"Ocp-Apim-Subscription-Key: {HEX[:32]}": "Ocp-Apim-Subscription-Key: [redacted:api_key]",
+    "https://x.webhook.office.com/webhookb2/123e4567-e89b@123e4567/IncomingWebhook/" + HEX[:32]: (
+        "https://x.webhook.office.com/webhookb2/[redacted:token]"
+    ),
     f"client-key-data: {ENCODED}\nname: x": "client-key-data: [redacted:api_key]\nname: x",
     "https://hooks.slack." + "com/services/T0123/B0123/" + MIXED[:24]: (
         "https://hooks.slack.com/services/[redacted:token]"
@@ -223,6 +252,8 @@ SECRETS = {
 
 KEPT = [
     "password reset flow",
+    "a login page with password protection, the machine asks for login and password",
+    "Authorization: token required, auth = getProvider(), oauth=github",
     "the token budget is 800",
     "the token budget is 8000 and the password must be long",
     "max_tokens: 4096, tokens = 12345",
@@ -318,6 +349,11 @@ def test_a_card_number_is_redacted(tx, card, sentence):
 @pytest.mark.parametrize("text", KEPT)
 def test_what_only_looks_like_a_secret_stays(tx, text):
     assert redact(tx, text) == text
+
+
+def test_keys_without_an_end_take_time_that_grows_with_the_text(tx):
+    tx.execute("SET LOCAL statement_timeout = '3s'")
+    assert "[redacted:private_key]" in redact(tx, (PEM.format("BEGIN") + "a: ") * 7000)
 
 
 def test_null_stays_null(tx):
