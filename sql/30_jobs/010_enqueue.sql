@@ -33,7 +33,11 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     of_kind CONSTANT job_kind := _check_job_kind(kind);
-    given CONSTANT jsonb := coalesce(payload, '{}');
+    session CONSTANT jsonb := payload -> 'session_id';
+    -- The name of a session stays: its messages are found by it.
+    given CONSTANT jsonb := coalesce(
+        CASE WHEN session IS NULL THEN _redact_json(payload)
+             ELSE _redact_json(payload) || jsonb_build_object('session_id', session) END, '{}');
     key CONSTANT text := dedup_key;
     id bigint;
 BEGIN
@@ -70,7 +74,7 @@ COMMENT ON FUNCTION enqueue(text, jsonb, text, text, timestamptz, int) IS
     'Enqueues a job in the caller''s transaction and returns its job_id; where a job of the same '
     'user, kind and dedup_key (1 to 500 characters) is waiting, nothing happens and its job_id is '
     'returned. kind: a row of job_kind. payload: a JSON object that fits the payload_schema of the '
-    'kind. run_at: not before then (1970 to a hundred years from now), NULL: now. priority: higher '
-    'first among the jobs of a user. '
+    'kind; secrets in it are redacted. run_at: not before then (1970 to a hundred years from '
+    'now), NULL: now. priority: higher first among the jobs of a user. '
     'Sends NOTIFY memoir_jobs with the kind (setting job_notify), as a hint: a worker has to poll. '
     'Errors: ME002 kind, ME006 user, ME008 dedup_key, ME011 run_at, ME015 payload.';

@@ -23,14 +23,15 @@ AS $$
 #variable_conflict use_column
 DECLARE
     query CONSTANT text := _redact(finished.payload ->> 'query');
-    original CONSTANT jsonb := _few_words(answer -> 'core_keywords', '[]');
+    said CONSTANT jsonb := _redact_json(answer);
+    original CONSTANT jsonb := _few_words(said -> 'core_keywords', '[]');
     synonyms CONSTANT jsonb := _few_words(
-        jsonb_path_query_array(answer, '$.synonyms[*][*]'), original);
+        jsonb_path_query_array(said, '$.synonyms[*][*]'), original);
 BEGIN
     INSERT INTO query_expansion AS q (user_id, query_hash, query, expansion)
     VALUES (finished.user_id, _query_hash(query), query, jsonb_build_object(
                 'original', original, 'synonyms', synonyms,
-                'related', _few_words(answer -> 'related_concepts', original || synonyms)))
+                'related', _few_words(said -> 'related_concepts', original || synonyms)))
     ON CONFLICT (user_id, query_hash) DO UPDATE
     SET expansion = excluded.expansion, created_at = now();
 END $$;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from psycopg.sql import SQL, Identifier
 from psycopg.types.json import Jsonb
+from tests.jobs import claim, finish
 from tests.rows import add_event, call, recall, remember, value
 
 # Made up, and put together so that no scanner takes them for real ones.
@@ -107,6 +108,21 @@ def test_a_long_query_of_one_long_secret_is_logged_without_what_follows(tx):
     logged = value(tx, "SELECT query FROM memoir.retrieval")
     assert "MIIE" not in logged
     assert KEY[:6] not in logged
+
+
+def test_the_payload_of_a_job_is_redacted_but_for_the_name_of_its_session(tx):
+    payload = {"query": SAID, "session_id": KEY}
+    job_id = call(tx, "enqueue", kind="expand", payload=Jsonb(payload))[0].enqueue
+    stored = value(tx, "SELECT payload FROM memoir.job WHERE job_id = %s", job_id)
+    assert stored == {"query": LEFT, "session_id": KEY}
+
+
+def test_what_a_model_says_a_query_means_is_redacted(tx):
+    tx.execute("SELECT memoir.expand_query('tea')")
+    job_id = claim(tx, kinds=["expand"])[0].job_id
+    answer = {"core_keywords": [KEY], "synonyms": [], "related_concepts": [SAID]}
+    assert finish(tx, job_id, answer=answer) == "done"
+    assert leaks(tx) == []
 
 
 @pytest.mark.parametrize("content", ["the token budget is 800", "commit 3f786850e387550fdab836ed7"])
