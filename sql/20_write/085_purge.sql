@@ -111,5 +111,6 @@ COMMENT ON FUNCTION purge(bigint, text, boolean) IS
     'which may tell of it (a new one is made of what is left). Cannot be undone: forget() can. '
     'Logs keep its id. Memories made from it, and what was merged with it, stay. Returns a row for '
     'each table with rows deleted: table_name, rows. dry_run: deletes nothing, returns the same. '
-    'Until VACUUM and a new backup the bytes are still on disk. Errors: ME006 user, ME012 no such '
-    'memory of this user. Source: D4 6.3.';
+    'Until VACUUM (FULL, ANALYZE) and a new backup its bytes are still on disk, and samples of it '
+    'may be in the planner''s statistics. Errors: ME006 user, ME012 no such memory of this user. '
+    'Source: D4 6.3.';

@@ -106,5 +106,5 @@ COMMENT ON FUNCTION purge_user(text, boolean) IS
     'deletes nothing, returns the same. Returns a row for each table: table_name, rows; a row own '
     'indexes left: memoir maintain means that the table was busy or this role does not own it: '
     'until maintain has run, their definitions contain the user''s name. Samples of the user''s '
-    'rows stay in the planner''s statistics until ANALYZE, bytes on disk until VACUUM, and '
-    'backups as long as you keep them. Error: ME006 user.';
+    'rows stay in the planner''s statistics until ANALYZE, bytes on disk until VACUUM FULL, and '
+    'in backups as long as you keep them. Error: ME006 user.';

@@ -184,6 +184,17 @@ def test_a_purged_memory_is_gone_with_all_that_hangs_on_it(tx):
     assert value(tx, "SELECT count(*) FROM memoir.entity") == 0
 
 
+def test_vacuum_full_takes_its_bytes_from_the_file_and_the_statistics(db):
+    memory_id = remember(db, "Zanzibar has an alarm code")
+    db.execute("ANALYZE memoir.memory")
+    call(db, "purge", memory_id=memory_id)
+    db.execute("VACUUM (FULL, ANALYZE) memoir.memory")
+    db.execute("CHECKPOINT")
+    read = "SELECT pg_read_binary_file(pg_relation_filepath('memoir.memory'))"
+    assert b"Zanzibar" not in value(db, read)
+    assert value(db, "SELECT count(*) FROM pg_stats AS s WHERE s::text ~ 'Zanzibar'") == 0
+
+
 def test_its_words_go_where_else_they_were(tx):
     live(tx, "ada", "unrelated")
     memory_id = remember(tx, "Zanzibar", "turn", user_id="ada", session_id="talk", turn=0)
