@@ -35,7 +35,8 @@ SELECT r.user_id, r.retrieval_id, r.created_at,
                                      (SELECT m.created_at FROM memory AS m
                                       WHERE m.user_id = r.user_id
                                         AND m.memory_id = whole.ids[abs(c.place)]),
-                                     (SELECT e.created_at FROM event AS e
+                                     -- Who writes events by SQL can give two one id.
+                                     (SELECT min(e.created_at) FROM event AS e
                                       WHERE e.user_id = r.user_id
                                         AND e.event_id = -whole.ids[abs(c.place)])))) END AS decay
                    FROM unnest(r.chosen) WITH ORDINALITY AS c (place, number)

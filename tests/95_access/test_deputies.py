@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 from tests.jobs import answered, claim, enqueue
-from tests.rows import call, remember, say, value
+from tests.rows import add_event, call, remember, say, value
 
 SECRET = "quuxbob"
 KINDS = (
@@ -133,6 +133,25 @@ def test_nor_the_reading_of_logs_by_a_number_that_has_no_absolute_value(become, 
             " VALUES ('ada', now(), 'plan', '', %s, '{3}', '{1}', '{1,1,1}', %s, 1, 1, 1)",
             (ids, chosen),
         )
+
+
+def test_nor_by_two_events_of_one_id(become):
+    agent = become("agent", "ada")
+    event = add_event(agent, "alert", {"x": 1}, user_id="ada")
+    agent.execute(
+        "INSERT INTO memoir.event (user_id, event_id, type, payload, created_at, line, cost,"
+        " terms, term_count) SELECT user_id, event_id, type, payload, now() - interval '1 day',"
+        " line, cost, terms, term_count FROM memoir.event"
+    )
+    agent.execute(
+        "INSERT INTO memoir.retrieval (user_id, created_at, mode, query, ids, kinds, score,"
+        " weights, chosen, token_used, token_budget, elapsed_ms)"
+        " VALUES ('ada', now(), 'plan', '', ARRAY[-%s::bigint], '{3}', '{1}', '{1,1,1}', '{1}',"
+        " 1, 1, 1)",
+        (event,),
+    )
+    (logged,) = become("admin").execute("SELECT payload FROM memoir.retrieval_log").fetchall()
+    assert logged[0]["injected"][0]["event_id"] == str(event)
 
 
 def work(ids, events):
