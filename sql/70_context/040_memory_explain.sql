@@ -117,6 +117,7 @@ DECLARE
     pool bigint[];
     edges bigint[] := '{}';
     ids bigint[];
+    brief_costs float8[];
     chosen int[];
     spent float8;
     outcomes int[];
@@ -169,7 +170,8 @@ BEGIN
             pool := ARRAY(SELECT n.memory_id
                           FROM _near_rows(owner, query_vec, question, 1, candidate_limit) AS n);
         END IF;
-        SELECT c.ids, r.chosen, r.spent, r.outcome INTO ids, chosen, spent, outcomes
+        SELECT c.ids, c.brief_costs, r.chosen, r.spent, r.outcome
+        INTO ids, brief_costs, chosen, spent, outcomes
         FROM (
             SELECT array_agg(c.id) AS ids, array_agg(c.score) AS scores,
                    array_agg(c.kind) AS kinds,
@@ -204,7 +206,9 @@ BEGIN
                   date_part('epoch', at) - date_part('epoch', s.created_at)),
            settings.kind_weights[s.kind],
            s.score,
-           _whole_tokens(_cited_cost(s.cost, s.id, citing)),
+           _whole_tokens(CASE WHEN -o.place = ANY (chosen) THEN o.brief_cost
+                              ELSE _cited_cost(s.cost, s.id, citing)
+                         END),
            CASE
                WHEN refusal IS NOT NULL THEN refusal
                WHEN s.id = ANY (profile_ids) THEN 'profile'
@@ -234,7 +238,8 @@ BEGIN
                  CASE WHEN pool IS NOT NULL THEN pool || only_memory END) AS s
     LEFT JOIN _keyword_match(owner, keywords, NULL, pool) AS hit ON hit.memory_id = s.id
     JOIN kind AS k ON k.kind_id = s.kind
-    LEFT JOIN unnest(ids, outcomes) AS o (id, outcome) ON o.id = s.id
+    LEFT JOIN unnest(ids, outcomes, brief_costs) WITH ORDINALITY
+              AS o (id, outcome, brief_cost, place) ON o.id = s.id
     WHERE only_memory IS NULL OR s.id = only_memory
     UNION ALL
     SELECT NULL, m.kind, m.memory_id, NULL, m.line, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
@@ -246,18 +251,19 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timestamptz, bigint) IS
-    'One row for each memory and recent event with every part of its score and why it is or is '
-    'not in the block: in block, profile, no vector and no words to compare, below minimum '
-    'relevance, below threshold, expired, not valid yet, beyond the candidate limit, beyond the '
-    'line limit, duplicate of ..., told by ... (the memory made from it, or all it was made from, '
-    'is in the block), over budget, not known yet, memory is off, the session is temporary, or '
-    'its status. place: order of choice. How the parts make relevance and score: comments on '
-    'table mode; for a mode of vector and words alone score = relevance x decay x weight. boost: '
-    'what names and times in the question added to relevance. neighbours and session: what the '
-    'turns next to it and the best of its session added to the score, which is squared first '
-    '(mode conversation). matched: the words of the question that the memory has, synonyms ("认证 → '
-    'auth"), and in a mode with keyword_weight its keywords ("keyword auth"). via: the link that '
-    'brought it in. only_memory: a memory id, to ask about that one alone. At most 1,000 rows, '
-    'the block first; for a user with indexes of their own those near the question, and of '
-    'memories that cannot be recalled those among the newest 1,000. Other arguments and errors as '
-    'recall(), and ME012 for an id that the user does not have.';
+    'One row for each memory and recent event with every part of its score and why it is or is not '
+    'in the block: in block, profile, no vector and no words to compare, below minimum relevance, '
+    'below threshold, expired, not valid yet, beyond the candidate limit, beyond the line limit, '
+    'duplicate of ..., told by ... (the memory made from it, or all it was made from, is in the '
+    'block), over budget, not near the question, not known yet, no trace of the active model, '
+    'memory is off, the session is temporary, or its status. place: order of choice. tokens: of '
+    'its line, or of its summary where only that fits. How the parts make relevance and score: '
+    'comments on table mode; for a mode of vector and words alone score = relevance x decay x '
+    'weight. boost: what names and times in the question added to relevance. neighbours and '
+    'session: what the turns next to it and the best of its session added to the score, which is '
+    'squared first (mode conversation). matched: the words of the question that the memory has, '
+    'synonyms ("认证 → auth"), and in a mode with keyword_weight its keywords ("keyword auth"). via: '
+    'the link that brought it in. only_memory: a memory id, to ask about that one alone. At most '
+    '1,000 rows, the block first; for a user with indexes of their own those near the question, '
+    'and of memories that cannot be recalled those among the newest 1,000. Other arguments and '
+    'errors as recall(), and ME012 for an id that the user does not have.';

@@ -211,6 +211,14 @@ def test_the_tokens_of_a_row_are_those_of_its_line(tx):
     assert row.tokens == tokens
 
 
+def test_the_tokens_of_a_row_shown_by_its_summary_are_those_of_the_summary(tx):
+    remember(tx, "tea " * 200, summary="green tea")
+    remember(tx, "green tea", user_id="ada")
+    (row,) = explain(tx, "tea", budget=20)
+    (short,) = explain(tx, "tea", user_id="ada")
+    assert (row.reason, row.tokens) == ("in block", short.tokens)
+
+
 def test_it_writes_nothing(filled):
     before = row_counts(filled)
     explain(filled, "tea", query_vec="[1,0,0]")

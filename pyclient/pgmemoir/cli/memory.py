@@ -57,7 +57,7 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--valid-from", type=TIME, help="From when on it is true.")
 @click.option("--valid-until", type=TIME, help="Until when it is true.")
 @click.option("--session", help="The conversation it comes from.")
-@click.option("--source", help="Where it comes from.")
+@click.option("--source", help="Who or what made it; default user.")
 @click.option("--keyword", "keywords", multiple=True, help="A tag; may be repeated.")
 @click.option(
     "--made-from",
@@ -92,7 +92,11 @@ def remember(
 
 @main.command()
 @_question_options
-@click.option("--stats", is_flag=True, help="Print tokens and milliseconds on stderr.")
+@click.option(
+    "--stats",
+    is_flag=True,
+    help="Print tokens and milliseconds, the embedding included, on stderr.",
+)
 @click.pass_obj
 def context(app: App, /, query: str, as_json: bool, stats: bool, **asked: Any) -> None:
     """Print the block of memory for a prompt.
@@ -112,7 +116,7 @@ def context(app: App, /, query: str, as_json: bool, stats: bool, **asked: Any) -
         click.echo(
             f"{found.tokens} of {counted(asked['budget'], 'token')}, "
             f"{counted(len(found.memory_ids), 'memory')} of "
-            f"{counted(found.candidates, 'candidate')}, {elapsed:.0f} ms with the embedding",
+            f"{counted(found.candidates, 'candidate')}, {elapsed:.0f} ms",
             err=True,
         )
 
