@@ -73,3 +73,30 @@ BEGIN
         WHERE l.line IS NOT NULL
         OFFSET 0) AS w ON true;
 END $$;
+
+-- The active memories whose start or end was told after a time, with those they had then: also of a
+-- row of a source. What was stored after that time itself, with an earlier created_at, has those of
+-- today: when they were told is not known. A change of the status is left to retired_at.
+CREATE OR REPLACE FUNCTION _moved_since(user_id text, as_of timestamptz)
+    RETURNS TABLE (memory_id bigint, valid_from timestamptz, valid_until timestamptz)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT m.memory_id, was.valid_from, was.valid_until
+    FROM (SELECT v.memory_id, jsonb_object_agg(v.key, v.value) AS had
+          FROM (SELECT DISTINCT ON (r.memory_id, e.key) r.memory_id, e.key, e.value
+                FROM revision AS r, jsonb_each(r.old_values) AS e
+                WHERE r.user_id = _moved_since.user_id AND r.created_at > as_of
+                  AND r.old_values ?| '{valid_from,valid_until}' AND NOT r.old_values ? 'status'
+                  AND e.key IN ('valid_from', 'valid_until')
+                ORDER BY r.memory_id, e.key, r.revision_id) AS v
+          GROUP BY v.memory_id) AS c,
+         LATERAL (SELECT o.* FROM memory AS o
+                  WHERE o.user_id = _moved_since.user_id AND o.memory_id = c.memory_id
+                  OFFSET 0) AS m,
+         LATERAL jsonb_populate_record(m::memory, c.had) AS was
+    WHERE m.status = 'active' AND m.recorded_at <= as_of;
+END $$;

@@ -40,7 +40,19 @@ DECLARE
     keyword_share CONSTANT float8 := settings.keyword_weight / whole;
     recency_share CONSTANT float8 := settings.recency_weight / whole;
     importance_share CONSTANT float8 := settings.importance_weight / whole;
+    -- Of a recall of the past: memories whose interval was another then, and those of them over
+    -- or not yet valid by it.
+    moved bigint[] := '{}';
+    moved_expired bigint[] := '{}';
+    moved_not_yet bigint[] := '{}';
 BEGIN
+    IF as_of < 'infinity' THEN
+        SELECT coalesce(array_agg(c.memory_id), '{}'),
+               coalesce(array_agg(c.memory_id) FILTER (WHERE c.valid_until <= as_of), '{}'),
+               coalesce(array_agg(c.memory_id) FILTER (WHERE c.valid_from > as_of), '{}')
+        INTO moved, moved_expired, moved_not_yet
+        FROM _moved_since(user_id, as_of) AS c;
+    END IF;
     RETURN QUERY
     WITH base AS NOT MATERIALIZED (
         SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
@@ -56,15 +68,19 @@ BEGIN
                    WHEN t.memory_id IN (
                        SELECT v.memory_id FROM memory AS v
                        WHERE v.user_id = _scored.user_id AND v.valid_until <= at
-                         AND v.status = 'active')
+                         AND v.status = 'active' AND v.memory_id <> ALL (moved)
+                       UNION ALL SELECT unnest(moved_expired))
                    THEN 'expired'
                    WHEN t.memory_id IN (
                        SELECT v.memory_id FROM memory AS v
                        WHERE v.user_id = _scored.user_id AND v.valid_from > _scored.as_of
-                         AND _scored.as_of <> 'infinity' AND pool IS NULL)
+                         AND _scored.as_of <> 'infinity' AND pool IS NULL
+                         AND v.memory_id <> ALL (moved)
+                       UNION ALL SELECT unnest(moved_not_yet))
                    OR (SELECT v.valid_from > _scored.as_of FROM memory AS v
                        WHERE v.user_id = _scored.user_id AND v.memory_id = t.memory_id
-                         AND _scored.as_of <> 'infinity' AND pool IS NOT NULL)
+                         AND _scored.as_of <> 'infinity' AND pool IS NOT NULL
+                         AND v.memory_id <> ALL (moved))
                    THEN 'not valid yet'
                END AS gone
         FROM (SELECT a.* FROM trace AS a

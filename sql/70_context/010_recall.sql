@@ -213,12 +213,13 @@ BEGIN
             SELECT f.* INTO setup.profile_text, setup.profile_cost, setup.except_ids
             FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
         END IF;
-        IF uncounted OR NOT setup.none_expires THEN
+        -- A recall of the past looks itself for what was over then (_scored).
+        IF as_of = 'infinity' AND (uncounted OR NOT setup.none_expires) THEN
             expired := ARRAY(
                 SELECT v.memory_id FROM memory AS v
                 WHERE v.user_id = _recall.user_id AND v.valid_until <= at AND v.status = 'active');
             -- The profile was made before one of its goals ended.
-            IF setup.except_ids && expired AND as_of = 'infinity' THEN
+            IF setup.except_ids && expired THEN
                 SELECT f.* INTO setup.profile_text, setup.profile_cost, setup.except_ids
                 FROM _profile_as_of(user_id, mode, budget, as_of) AS f;
             END IF;

@@ -604,6 +604,16 @@ def test_what_ended_already_is_stored_and_not_recalled(app):
     assert len(memories(app)) == 2
 
 
+def test_a_recall_of_the_past_has_the_end_that_a_row_had_then(app):
+    app.execute("ALTER TABLE tasks ADD due timestamptz")
+    attach(app, "tasks", valid_until="due")
+    app.execute("INSERT INTO tasks (title, created_at) VALUES ('tea', '2021-01-01')")
+    app.execute("UPDATE memoir.memory SET recorded_at = created_at")
+    app.execute("UPDATE tasks SET due = '2022-01-01'")
+    assert known(app, "tea") == []
+    assert known(app, "tea", as_of="2023-01-01") == ["tea"]
+
+
 def test_two_users_do_not_see_each_others_rows(app):
     app.execute("ALTER TABLE tasks ADD owner int")
     attach(app, "tasks", user_id=None, user_column="owner")

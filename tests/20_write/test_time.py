@@ -251,6 +251,32 @@ def test_an_end_that_is_said_later_is_taken(tx, subject):
     assert value(tx, "SELECT valid_until = '2999-01-01Z' FROM memoir.memory")
 
 
+@pytest.mark.parametrize(
+    ("told", "decided", "then", "today"),
+    [
+        ({}, {"valid_until": str(ago(days=6))}, [7, 3], [7]),
+        ({"valid_until": ago(days=6)}, {"valid_until": str(ago(days=2))}, [7], [7, 3]),
+        ({}, {"valid_from": str(ago(days=5))}, [7, 3], [3]),
+    ],
+    ids=["over", "extended", "begins later"],
+)
+@pytest.mark.parametrize("mode", ["execute", "balanced"])
+def test_a_time_told_later_was_not_known_then(tx, told, decided, then, today, mode):
+    # Given a memory of nine days ago, whose end or start a decision of today moves
+    memory_id = remember(tx, SHIFT, created_at=ago(days=9), **told)
+    decision = Jsonb([{"action": "UPDATE", "memory_id": memory_id, **decided}])
+    call(tx, "apply_decisions", decisions=decision)
+    # When it was stored today, nobody knows when the time was told; else it was after those days
+    for recorded, expected in (("now()", today), ("created_at", then)):
+        tx.execute(f"UPDATE memoir.memory SET recorded_at = {recorded}")
+        # Then a recall of the past goes by what was told, and explains the rest
+        for days_ago in (7, 3):
+            asked = {"as_of": ago(days=days_ago), "mode": mode}
+            (row,) = explain(tx, "shift", **asked, only_memory=memory_id)
+            assert found(tx, "shift", **asked) == [SHIFT] * (days_ago in expected)
+            assert (row.reason == "in block") == (days_ago in expected)
+
+
 def test_what_is_rewritten_is_recalled_as_of_then_as_it_was(tx):
     memory_id = remember(tx, "the port is 8080", created_at=ago(days=30))
     call(tx, "update_memory", memory_id=memory_id, content="the port is 9090")
