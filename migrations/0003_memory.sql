@@ -5,7 +5,7 @@
 -- to some 230 words or more, with 4,000 always.
 
 CREATE TABLE profile (
-    user_id text PRIMARY KEY CHECK (btrim(user_id) <> '' AND length(user_id) <= 200),
+    user_id text PRIMARY KEY CHECK (btrim(user_id, E' \t\r\n') <> '' AND length(user_id) <= 200),
     settings jsonb NOT NULL DEFAULT '{}',
     memory_on boolean NOT NULL
         GENERATED ALWAYS AS (coalesce((settings ->> 'memory')::boolean, true)) STORED,
@@ -59,7 +59,7 @@ COMMENT ON COLUMN profile.some_expire IS
 -- of a remember(); that of a domain is parsed once a session. So one CHECK casts to domains, each
 -- named after its column, so that the error names it. Literals have the column's own type: a cast
 -- would be evaluated again for every row.
-CREATE DOMAIN memory_user_id AS text CHECK (btrim(VALUE) <> '' AND length(VALUE) <= 200);
+CREATE DOMAIN memory_user_id AS text CHECK (btrim(VALUE, E' \t\r\n') <> '' AND length(VALUE) <= 200);
 CREATE DOMAIN memory_importance AS float8 CHECK (VALUE BETWEEN '0' AND '1');
 CREATE DOMAIN memory_confidence AS float8 CHECK (VALUE BETWEEN '0' AND '1');
 CREATE DOMAIN memory_lifetime AS text CHECK (VALUE = ANY ('{core,working,temporary}'));

@@ -76,7 +76,7 @@ ALTER TABLE profile ADD summarised_at timestamptz;
 COMMENT ON COLUMN profile.summarised_at IS 'When rolling_summary was last set.';
 
 CREATE TABLE query_expansion (
-    user_id text NOT NULL CHECK (btrim(user_id) <> '' AND length(user_id) <= 200),
+    user_id text NOT NULL CHECK (btrim(user_id, E' \t\r\n') <> '' AND length(user_id) <= 200),
     query_hash bytea NOT NULL,
     query text NOT NULL,
     expansion jsonb NOT NULL,

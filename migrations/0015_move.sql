@@ -1,7 +1,7 @@
 -- What import_user() knows of the files it has read, and of the one it is reading.
 
 CREATE TABLE import (
-    user_id text NOT NULL CHECK (btrim(user_id) <> '' AND length(user_id) <= 200),
+    user_id text NOT NULL CHECK (btrim(user_id, E' \t\r\n') <> '' AND length(user_id) <= 200),
     file_hash bytea NOT NULL,
     vectors boolean NOT NULL,
     counts jsonb NOT NULL,

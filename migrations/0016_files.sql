@@ -55,7 +55,7 @@ COMMENT ON COLUMN file_entry.digest IS
     'printed as written.';
 
 CREATE TABLE file_head (
-    user_id text NOT NULL CHECK (btrim(user_id) <> '' AND length(user_id) <= 200),
+    user_id text NOT NULL CHECK (btrim(user_id, E' \t\r\n') <> '' AND length(user_id) <= 200),
     name text NOT NULL,
     written json NOT NULL,
     read_at timestamptz NOT NULL,

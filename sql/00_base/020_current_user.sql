@@ -22,9 +22,9 @@ DECLARE
     own CONSTANT text := nullif(current_setting('memoir.user_id', true), '');
 BEGIN
     user_id := coalesce(user_id, own, 'default');
-    IF btrim(user_id) = '' OR length(user_id) > 200 THEN
+    IF btrim(user_id, E' \t\r\n') = '' OR length(user_id) > 200 THEN
         RAISE EXCEPTION 'user_id must have 1 to 200 characters, not %',
-                CASE WHEN btrim(user_id) = '' THEN 0 ELSE length(user_id) END
+                CASE WHEN btrim(user_id, E' \t\r\n') = '' THEN 0 ELSE length(user_id) END
             USING ERRCODE = 'ME006',
                   HINT = 'Pass user_id => ''alice'', or SET memoir.user_id = ''alice''.';
     END IF;

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION _refuse_row(user_id text, source_key text, status tex
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF coalesce(btrim(user_id), '') = '' OR length(user_id) > 200 THEN
+    IF coalesce(btrim(user_id, E' \t\r\n'), '') = '' OR length(user_id) > 200 THEN
         RAISE EXCEPTION 'the user of row "%" has % characters, not 1 to 200', source_key,
                 coalesce(length(user_id)::text, 'no')
             USING ERRCODE = 'ME006', HINT = 'A row without a user cannot be stored as memory.';
@@ -27,7 +27,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION _check_row(user_id text, source_key text, status text) RETURNS boolean
     LANGUAGE sql VOLATILE
-    RETURN CASE WHEN length(btrim(user_id)) > 0 AND length(user_id) <= 200
+    RETURN CASE WHEN length(btrim(user_id, E' \t\r\n')) > 0 AND length(user_id) <= 200
                      AND octet_length(source_key) BETWEEN 1 AND 1000
                      AND coalesce(status, 'active') IN ('active', 'archived', 'forgotten')
                 THEN true ELSE _refuse_row(user_id, source_key, status) END;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 from tests.rows import refused, remember, value
 
@@ -33,7 +34,7 @@ def test_a_user_may_have_200_characters(tx):
     assert owner(tx, remember(tx, "tea", user_id="a" * 200)) == "a" * 200
 
 
-@pytest.mark.parametrize("user_id", ["", "  ", "a" * 201])
+@pytest.mark.parametrize("user_id", ["", "  ", "\n", "\t\r\n", "a" * 201])
 def test_a_user_without_a_usable_name_is_refused(tx, user_id):
     said = refused(tx, "recall", user_id=user_id)
     assert said.sqlstate == "ME006"
@@ -45,3 +46,15 @@ def test_a_blank_setting_is_refused(tx):
     said = refused(tx, "recall")
     assert said.sqlstate == "ME006"
     assert said.message_primary == "user_id must have 1 to 200 characters, not 0"
+
+
+@pytest.mark.parametrize(
+    "blank",
+    [
+        "INSERT INTO memoir.profile (user_id) VALUES (E'\\n')",
+        "SELECT E'\\n'::memoir.memory_user_id",
+    ],
+)
+def test_no_row_is_of_a_user_whose_name_is_blank(tx, blank):
+    with pytest.raises(psycopg.errors.CheckViolation, match="user_id"):
+        tx.execute(blank)

@@ -49,6 +49,7 @@ def contents(format: str, value: Any, mapping: dict[str, str] | None = None) -> 
         (json.dumps({"count": 1, "next": None, "results": [MEM0]}), "mem0"),
         (json.dumps({"memories": [MEM0], "entities": []}), "mem0"),
         (json.dumps([MEM0, MEM0]), "mem0"),
+        (json.dumps([{"results": [MEM0]}, {"results": [MEM0]}]), "mem0"),
         (json.dumps([ITEM]), "langgraph"),
         (json.dumps({"items": [ITEM]}), "langgraph"),
         (json.dumps(ITEM) + "\n" + json.dumps(ITEM), "langgraph"),
@@ -78,7 +79,7 @@ def test_a_mapping_or_the_name_says_that_it_has_rows() -> None:
     assert detect(b'{"text": "tea"}', "file", {"content": "text"}) == "jsonl"
 
 
-@pytest.mark.parametrize("value", [{"results": [MEM0]}, [MEM0], MEM0])
+@pytest.mark.parametrize("value", [{"results": [MEM0]}, [MEM0], MEM0, [{"results": [MEM0]}]])
 def test_a_memory_of_mem0_keeps_what_it_had(value: Any) -> None:
     found = items("mem0", value)
     (memory,) = found.memories
@@ -111,6 +112,12 @@ def test_the_graph_of_mem0_is_left_out_and_told() -> None:
     found = items("mem0", {"results": [{**MEM0, "memory": ""}], "relations": [{}, {}]})
     assert (found.skipped, found.memories) == (1, [])
     assert found.notes == ["its graph (relations: 2) left out"]
+
+
+def test_a_memory_that_mem0_has_deleted_is_left_out_and_told() -> None:
+    found = items("mem0", {"results": [{**MEM0, "event": "DELETE"}, {**MEM0, "event": "ADD"}]})
+    assert (len(found.memories), found.skipped) == (1, 0)
+    assert found.notes == ["1 deleted there left out"]
 
 
 def test_an_item_of_langgraph_keeps_where_it_was() -> None:
@@ -184,6 +191,19 @@ def test_the_delimiter_of_csv_is_found(sign: str) -> None:
         "tea, green; hot | black", '"tea, green; hot | black"'
     )
     assert contents("csv", text) == ["tea, green; hot | black"]
+
+
+def test_csv_of_excel_names_its_delimiter_or_is_in_utf16() -> None:
+    text = "sep=;\r\ncontent;kind\r\ntea, green, hot;fact\r\n"
+    found = items("csv", text)
+    assert ([memory["content"] for memory in found.memories], found.lines) == (
+        ["tea, green, hot"],
+        [3],
+    )
+    assert detect(text.encode(), "stdin", {}) == "csv"
+    data = "content\tkind\r\n豆浆\tfact\r\n".encode("utf-16")
+    assert detect(data, "stdin", {}) == "csv"
+    assert read(data, "csv", "file", {}).memories[0]["content"] == "豆浆"
 
 
 def test_columns_may_have_other_names() -> None:

@@ -54,8 +54,8 @@ def test_text_parts_are_joined_and_images_left_out() -> None:
     assert contents([{"content": parts}]) == ["one\ntwo"]
 
 
-@pytest.mark.parametrize("key", ["speaker", "role", "author", "name"])
-def test_the_speaker_may_have_four_names(key: str) -> None:
+@pytest.mark.parametrize("key", ["speaker", "role", "author", "name", "sender", "from", "user"])
+def test_the_speaker_may_have_seven_names(key: str) -> None:
     (turn,) = read([{key: "Caroline", "text": "hi"}]).turns
     assert (turn["speaker"], turn["content"]) == ("Caroline", "Caroline: hi")
 
@@ -103,6 +103,42 @@ def test_a_message_may_be_wrapped_in_its_envelope() -> None:
     (turn,) = read([value]).turns
     assert turn["content"] == "user: hi"
     assert turn["created_at"] == datetime(2024, 1, 2, tzinfo=UTC)
+
+
+def test_conversations_of_claude_are_read() -> None:
+    message = {"sender": "human", "text": "hi", "content": [{"type": "text", "text": "hi"}]}
+    chats = [{"uuid": name, "name": "Tea", "chat_messages": [message]} for name in "ab"]
+    assert contents(chats) == ["human: hi", "human: hi"]
+    assert places(chats) == [("a", 0), ("b", 0)]
+
+
+def node(text: str | None, parent: str | None, **content: Any) -> dict[str, Any]:
+    """A node in the tree of a conversation of ChatGPT."""
+    said = {"content_type": "text", "parts": [text], **content}
+    message = {"author": {"role": "user", "name": None}, "create_time": 1704164645, "content": said}
+    return {"message": None if text is None else message, "parent": parent, "children": []}
+
+
+def test_a_conversation_of_chatgpt_is_read_as_it_is_shown() -> None:
+    tree = {
+        "root": node(None, None),
+        "asked": node("hi", "root"),
+        "image": node("", "asked", parts=[{"content_type": "image_asset_pointer"}]),
+        "edited": node("hello?", "asked"),
+        "last": node("hello", "image"),
+    }
+    value = [{"title": "Tea", "id": "c1", "mapping": tree, "current_node": "last"}]
+    assert contents(value) == ["user: hi", "user: hello"]
+    assert places(value) == [("c1", 0), ("c1", 2)]
+    assert read(value).turns[0]["created_at"] == datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("last", [None, "b", [], "gone"])
+def test_a_tree_that_leads_nowhere_or_round_and_round_ends(last: Any) -> None:
+    tree = {"a": node("hi", "b"), "b": node("hello", "a")}
+    said = ["user: hi", "user: hello"] if last == "b" else []
+    value = [{"mapping": tree, "current_node": last}, *MESSAGES]
+    assert contents(value) == [*said, "user: hi", "assistant: hello"]
 
 
 def test_messages_without_text_are_skipped_but_keep_their_place() -> None:

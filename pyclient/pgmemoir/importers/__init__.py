@@ -7,9 +7,18 @@ from pathlib import PurePath
 from typing import Any
 
 from ..errors import MemoirError
-from .document import Document
+from .document import Document, encoding
 from .items import Items
-from .rows import FIELDS, TELLING, check_mapping, delimiter, field_name, read_csv, read_jsonl
+from .rows import (
+    FIELDS,
+    TELLING,
+    check_mapping,
+    delimiter,
+    field_name,
+    names_delimiter,
+    read_csv,
+    read_jsonl,
+)
 from .stores import read_langgraph, read_mem0
 
 FORMATS = ("pgmemoir", "conversation", "mem0", "langgraph", "csv", "jsonl")
@@ -25,7 +34,7 @@ def detect(data: bytes, name: str, mapping: Mapping[str, str]) -> str:
     """
     if data.removeprefix(b"\xef\xbb\xbf").startswith(b'{"pgmemoir"'):
         return "pgmemoir"
-    text = data.decode("utf-8-sig", errors="replace")
+    text = data.decode(encoding(data), errors="replace")
     if not text.lstrip().startswith(("{", "[")):
         return "csv" if mapping or _looks_like_csv(text, name) else "conversation"
     values = list(_values(Document(text, name)))
@@ -55,7 +64,7 @@ def read(data: bytes, format: str, name: str, mapping: Mapping[str, str]) -> Ite
 
 
 def _looks_like_csv(text: str, name: str) -> bool:
-    if PurePath(name).suffix.lower() in (".csv", ".tsv"):
+    if PurePath(name).suffix.lower() in (".csv", ".tsv") or names_delimiter(text):
         return True
     head = text.split("\n", 1)[0]
     return "content" in [cell.strip(' "\r') for cell in head.split(delimiter(text))]
@@ -71,13 +80,11 @@ def _values(document: Document) -> Iterator[Any]:
 
 
 def _entries(values: list[Any], inside: tuple[str, ...] = ()) -> Iterator[Any]:
-    """The entries of values: themselves, those of a list, or of a list under one of these keys."""
+    """The entries of values, or of lists of them; of a page, those under one of these keys."""
     for value in values:
-        if isinstance(value, dict):
-            lists = (value.get(key) for key in inside)
-            yield from next((each for each in lists if each and isinstance(each, list)), [value])
-        else:
-            yield from value if isinstance(value, list) else [value]
+        for entry in value if isinstance(value, list) else [value]:
+            lists = (entry.get(key) for key in inside) if isinstance(entry, dict) else ()
+            yield from next((each for each in lists if each and isinstance(each, list)), [entry])
 
 
 def _is_mem0(entry: Any) -> bool:

@@ -1,7 +1,8 @@
 """Conversations in JSON or JSONL, as memories of kind ``turn``: one message, one memory.
 
 A file is read whole and checked before anything is stored. Messages may be in a list, under
-``messages`` or ``sessions`` (nested, each level may have a session id and a time), or one per line.
+``messages`` or ``sessions`` (nested, each level may have a session id and a time), or one per line;
+so are those that Claude and Telegram export. ChatGPT exports a tree.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from .document import EARLIEST, Document, Object, decode, misfit, no_object, tim
 from .items import LARGEST_TEXT
 
 _TEXT = ("content", "text", "message")
-_SPEAKER = ("speaker", "role", "author", "name")
-_TIME = ("ts", "time", "timestamp", "created_at", "date")
+_SPEAKER = ("speaker", "role", "author", "name", "sender", "from", "user")
+_TIME = ("ts", "time", "timestamp", "created_at", "date", "create_time")
 _SESSION = ("session", "session_id", "conversation_id")
-_NESTED = ("sessions", "messages", "turns", "conversations")
+_NESTED = ("sessions", "messages", "turns", "conversations", "chat_messages")
 # Keys that may hold the name of a session object, but not of a message.
-_SESSION_NAME = (*_SESSION, "id", "name", "title")
+_SESSION_NAME = (*_SESSION, "id", "uuid", "name", "title")
 
 
 class BadConversation(BadText):
@@ -149,6 +150,9 @@ class _Reader:
                 self._walk(item, self._numbered(item, session, number), time, start)
         elif not isinstance(value, Object):
             raise self._fault(start, no_object("a message", value))
+        elif isinstance(nodes := value.get("mapping"), dict):
+            shown = _shown(nodes, value.get("current_node"))
+            self._walk(_merged(value, "mapping", {"messages": shown}), session, time, start)
         elif (inside := _first(value, _NESTED, list | dict)) is not None:
             name = _first(value, _SESSION_NAME, str | int)
             session = session if name is None else str(value[name])
@@ -209,6 +213,8 @@ class _Reader:
                 message.start, f"a message has its text under {_or(_TEXT)}, this one has {found}"
             )
         value = next((message[key] for key in keys if message[key] is not None), None)
+        if isinstance(value, dict) and "content_type" in value:
+            value = value.get("parts")  # None: a thought, or a tool
         if value is None or isinstance(value, str):
             return value or ""
         if isinstance(value, list):
@@ -268,12 +274,25 @@ def _first(value: dict[str, Any], keys: tuple[str, ...], kind: Any) -> str | Non
 def _flat(item: Object) -> Object:
     """``{"message": {...}, ...}`` as one object."""
     nested = item.get("message")
-    if not isinstance(nested, dict):
-        return item
-    outer = {key: value for key, value in item.items() if key != "message"}
-    flat = Object(outer | nested)
-    flat.start = item.start
-    return flat
+    return _merged(item, "message", nested) if isinstance(nested, dict) else item
+
+
+def _merged(item: Object, key: str, inside: dict[str, Any]) -> Object:
+    """An object with the keys of another in the place of one of its own."""
+    merged = Object({name: each for name, each in item.items() if name != key} | inside)
+    merged.start = item.start
+    return merged
+
+
+def _shown(nodes: dict[str, Any], last: Any) -> list[Any]:
+    """The messages of a tree that lead to the last: not those that were edited or asked again."""
+    found = []
+    left = dict(nodes)
+    while isinstance(last, str) and isinstance(node := left.pop(last, None), Object):
+        if isinstance(node.get("message"), dict):
+            found.append(node)
+        last = node.get("parent")
+    return found[::-1]
 
 
 def _or(keys: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from bisect import bisect_left
@@ -94,10 +95,19 @@ class Document:
         return found.end() if found else place
 
 
+def encoding(data: bytes) -> str:
+    """The encoding of a file, by its byte order mark."""
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return "utf-16" if is_utf16 else "utf-8-sig"
+
+
 def decode(data: bytes, name: str, error: type[MemoirError] = BadFile) -> str:
-    """The text of a file of that name in UTF-8, without a byte order mark."""
+    """The text of a file of that name in UTF-8, without a byte order mark.
+
+    Or in UTF-16, with one: Excel writes it so as "Unicode text".
+    """
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding(data))
     except UnicodeDecodeError as fault:
         line = data.count(b"\n", 0, fault.start) + 1
         raise error(

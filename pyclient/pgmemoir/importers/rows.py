@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
@@ -108,6 +109,8 @@ def read_csv(data: bytes, name: str, mapping: Mapped) -> Items:
 
     items = Items()
     try:
+        if names_delimiter(text):
+            next(reader)
         heads = [head.strip() for head in next(reader, [])]
         _check_heads(heads, mapping, fault)
         before = reader.line_num
@@ -122,6 +125,11 @@ def read_csv(data: bytes, name: str, mapping: Mapped) -> Items:
     except csv.Error as error:
         raise fault(str(error)) from error
     return items
+
+
+def names_delimiter(text: str) -> bool:
+    """Whether the first line is there for Excel: ``sep=;``."""
+    return re.match(rf"sep=[{_DELIMITERS}]\r?\n", text) is not None
 
 
 def delimiter(text: str) -> str:

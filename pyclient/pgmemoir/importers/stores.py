@@ -24,12 +24,17 @@ def read_mem0(data: bytes, name: str) -> Items:
     """Memories of mem0, of any of its versions."""
     document = Document(decode(data, name), name, hint=_MEM0)
     items = Items()
-    relations = 0
+    relations = deleted = 0
     for value, place in document.values():
         if isinstance(value, dict) and isinstance(value.get("relations"), list | dict):
             relations += len(value["relations"])
         for entry in _entries(document, value, place, ("results", "memories")):
-            _add_mem0(items, entry, document)
+            if entry.get("event") == "DELETE":  # add() answers what it did
+                deleted += 1
+            else:
+                _add_mem0(items, entry, document)
+    if deleted:
+        items.notes.append(f"{deleted} deleted there left out")
     if relations:
         items.notes.append(f"its graph (relations: {relations}) left out")
     return items
@@ -138,13 +143,12 @@ def _list(entry: Object, field: str, fault: Fault) -> list[Any]:
 
 
 def _entries(document: Document, value: Any, place: int, inside: tuple[str, ...]) -> list[Object]:
-    """The entries of a value: itself, those of a list, or of a list under one of these keys."""
-    if isinstance(value, dict):
-        found = next((value[key] for key in inside if isinstance(value.get(key), list)), None)
-        value = [value] if found is None else found
+    """The entries of a value or of a list; of a page, those of a list under one of these keys."""
     entries: list[Object] = []
-    for entry in value if isinstance(value, list) else [value]:
-        if not isinstance(entry, Object):
-            raise document.fault(place, no_object("an entry", entry))
-        entries.append(entry)
+    for item in value if isinstance(value, list) else [value]:
+        lists = (item.get(key) for key in inside) if isinstance(item, dict) else ()
+        for entry in next((each for each in lists if isinstance(each, list)), [item]):
+            if not isinstance(entry, Object):
+                raise document.fault(place, no_object("an entry", entry))
+            entries.append(entry)
     return entries
