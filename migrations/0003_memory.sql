@@ -59,7 +59,8 @@ COMMENT ON COLUMN profile.some_expire IS
 -- of a remember(); that of a domain is parsed once a session. So one CHECK casts to domains, each
 -- named after its column, so that the error names it. Literals have the column's own type: a cast
 -- would be evaluated again for every row.
-CREATE DOMAIN memory_user_id AS text CHECK (btrim(VALUE, E' \t\r\n') <> '' AND length(VALUE) <= 200);
+CREATE DOMAIN memory_user_id AS text
+    CHECK (btrim(VALUE, E' \t\r\n') <> '' AND length(VALUE) <= 200);
 CREATE DOMAIN memory_importance AS float8 CHECK (VALUE BETWEEN '0' AND '1');
 CREATE DOMAIN memory_confidence AS float8 CHECK (VALUE BETWEEN '0' AND '1');
 CREATE DOMAIN memory_lifetime AS text CHECK (VALUE = ANY ('{core,working,temporary}'));
