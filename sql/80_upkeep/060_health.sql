@@ -82,6 +82,21 @@ BEGIN
            CASE WHEN extension <> pgmemoir_version() THEN 'ALTER EXTENSION pgmemoir UPDATE;' END;
 END $$;
 
+-- Tables of configuration whose rows nobody but the owner sees, because row-level security is on
+-- for them and no policy lets anybody in.
+CREATE OR REPLACE FUNCTION _hidden_configuration() RETURNS SETOF regclass
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT c.oid::regclass FROM pg_class AS c
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relrowsecurity
+      AND NOT EXISTS (SELECT FROM pg_attribute AS a
+                      WHERE a.attrelid = c.oid AND a.attname = 'user_id')
+      AND NOT EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = c.oid);
+END $$;
+
 CREATE OR REPLACE FUNCTION _access_health()
     RETURNS TABLE (name text, status text, value text, advice text)
     LANGUAGE plpgsql STABLE
@@ -104,7 +119,9 @@ DECLARE
                    AND EXISTS (SELECT FROM pg_policy AS p
                                WHERE p.polrelid = c.oid AND p.polname = 'own_rows'
                                  AND pg_get_expr(p.polqual, p.polrelid) = _own_rows_rule()))
-        ORDER BY c.relname);
+        UNION ALL
+        SELECT c.relname FROM pg_class AS c WHERE c.oid IN (SELECT _hidden_configuration())
+        ORDER BY relname);
 BEGIN
     RETURN QUERY
     SELECT 'roles',

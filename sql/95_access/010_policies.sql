@@ -1,6 +1,8 @@
 -- Row-level security on every table with user data, recognised by its column user_id: a role that
--- does not own the tables sees the rows of memoir.user_id, and none without that setting. Which
--- tables it may read or write at all is in 030_roles.sql.
+-- does not own the tables sees the rows of memoir.user_id, and none without that setting. Other
+-- tables are configuration, which everybody may read: an event trigger that secures every new table
+-- (managed services offer one) would leave all but the owner without kinds and modes. Which tables
+-- a role may read or write at all is in 030_roles.sql.
 CREATE OR REPLACE FUNCTION _secure_tables() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -19,5 +21,8 @@ BEGIN
             EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', found_table.owned);
         END IF;
         PERFORM _own_rows(found_table.owned);
+    END LOOP;
+    FOR found_table IN SELECT h.hidden FROM _hidden_configuration() AS h (hidden) LOOP
+        EXECUTE format('ALTER TABLE %s DISABLE ROW LEVEL SECURITY', found_table.hidden);
     END LOOP;
 END $$;

@@ -230,6 +230,16 @@ def test_a_policy_that_somebody_changed_is_put_right(tx, change):
     assert tx.execute(POLICIES).fetchall() == before
 
 
+def test_where_every_new_table_is_secured_the_roles_still_see_the_configuration(tx, become):
+    for table in ("kind", "mode", "setting"):
+        tx.execute(f"ALTER TABLE memoir.{table} ENABLE ROW LEVEL SECURITY")
+    (security,) = (row for row in call(tx, "health") if row.name == "security")
+    assert security.value == "off, or another than ours, for kind, mode, setting"
+    assert value(tx, "SELECT memoir.grant_access()") is True
+    remember(become("agent", "ada"), "The port is 9090")
+    assert found(tx, "port") == ["The port is 9090"]
+
+
 def test_what_somebody_granted_is_taken_back(tx):
     tx.execute("GRANT DELETE ON memoir.revision TO memoir_agent")
     tx.execute("GRANT UPDATE (ann) ON memoir.profile TO memoir_agent")
