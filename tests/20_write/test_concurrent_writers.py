@@ -185,6 +185,27 @@ def test_nothing_refers_to_a_near_duplicate_that_is_just_being_purged(db, dsn):
 @pytest.mark.parametrize(
     "statement",
     [
+        "relate(1, 2)",
+        "mention(1, 'Rome')",
+        "unmention(2, 'Oslo')",
+        "undo(1)",
+        "undo_run(1)",
+        "set_keywords(1, '{tea}')",
+        "update_memory(1, 'drinks milk')",
+    ],
+)
+def test_a_change_waits_for_the_one_that_is_open(db, dsn, statement):
+    remember_all(db, ["drinks tea", "moved to Oslo", "sleeps at nine"])
+    db.execute("SET lock_timeout = '20ms'")
+    with psycopg.connect(dsn) as other:
+        call(other, "forget", memory_id=3)
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            db.execute(f"SELECT memoir.{statement}")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
         "remember('lives in Oslo', 'fact', subject => 'home')",
         "remember('lives in Rome', 'fact')",
         "update_memory(1, 'lives in Rome')",

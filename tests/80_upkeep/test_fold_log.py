@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 from tests.rows import add_event, call, recall, refused, remember, sentences, value
 
 
@@ -113,6 +114,21 @@ def test_a_folded_recall_is_no_event_to_recall(tx):
     fold(tx)
     tx.execute("UPDATE memoir.event SET created_at = now() WHERE type = 'memory_retrieval'")
     assert "memory_retrieval" not in recall(tx, "tea").block
+
+
+def test_a_recall_that_is_just_being_marked_is_folded_the_next_time(db, dsn):
+    retrieval_id = recalls(db)
+    call(db, "maintain")
+    aged(db, 8)
+    db.execute("SET lock_timeout = '1s'")
+    with psycopg.connect(dsn) as other:
+        call(other, "mark_used", retrieval_id=retrieval_id, memory_ids=[1])
+        call(db, "maintain")
+        other.commit()
+    assert value(db, "SELECT array_agg(retrieval_id) FROM memoir.retrieval") == [retrieval_id]
+    assert fold(db, 0) == [{"recalls": 1}]
+    said = "SELECT payload -> 'used' FROM memoir.retrieval_log WHERE retrieval_id = %s"
+    assert value(db, said, retrieval_id) == ["1"]
 
 
 def test_the_ids_of_recalls_survive_a_crash(tx):

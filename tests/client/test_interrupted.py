@@ -15,7 +15,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from pgmemoir import AsyncMemoir, Memoir, client
-from pgmemoir.cursors import Pipelined
+from pgmemoir.cursors import Pipelined, is_free
 
 _WAITS = """SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
 WHERE NOT l.granted AND d.datname = current_database()"""
@@ -159,6 +159,15 @@ def test_a_connection_left_in_the_middle_of_a_statement_is_replaced(dsn: str) ->
     with Memoir(dsn, embedder=None) as memory:
         memory.remember("I use Vim.")
         memory._connection().pgconn.send_query(b"SELECT")
+        assert "Vim" in memory.context("Vim")
+
+
+def test_a_connection_left_in_a_pipeline_is_replaced(dsn: str) -> None:
+    with Memoir(dsn, embedder=None) as memory:
+        memory.remember("I use Vim.")
+        own = memory._connection()
+        own.pgconn.enter_pipeline_mode()
+        assert not is_free(own)
         assert "Vim" in memory.context("Vim")
 
 
