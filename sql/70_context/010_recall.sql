@@ -27,6 +27,7 @@ DECLARE
     setup record;
     features text;
     word text;
+    asked_term int;
     asked int[];
     names int[];
     known int[];
@@ -142,12 +143,17 @@ BEGIN
         -- user has, more than 96 words, and newer memories are left to _question.
         IF setup.expanding IS NOT NULL AND length(query_text) <= 1000 THEN
             FOREACH word IN ARRAY tokens(query_text) LOOP
-                asked := asked || _term(word);
+                asked_term := _term(word);
+                IF setup.expanding[width_bucket(asked_term, setup.expanding)] = asked_term THEN
+                    asked := NULL;
+                    EXIT;
+                END IF;
+                asked := asked || asked_term;
                 IF setup.name_boost <> 0::float8 THEN
                     names := names || _feature('name ' || word);
                 END IF;
             END LOOP;
-            IF cardinality(asked) <= 96 AND NOT asked && setup.expanding THEN
+            IF cardinality(asked) <= 96 THEN
                 SELECT array_agg(f.term), array_agg(f.idf), count(f.idf),
                        coalesce(sum(f.idf), 0::float8)
                 INTO known, idfs, known_words, whole
