@@ -46,8 +46,8 @@ COMMENT ON COLUMN profile.counted_up_to IS
     'term.df counts the active traces with memory_id up to this one; recall counts the later ones '
     'itself.';
 COMMENT ON COLUMN profile.expanding IS
-    'Terms of words that table synonym expands to something the counted memories have; '
-    'mode.expansions was expansions then.';
+    'Terms of words that table synonym expands to something the counted memories have, in their '
+    'order; mode.expansions was expansions then.';
 COMMENT ON COLUMN profile.narrow_for IS
     'With vectors of so many dimensions none of the counted memories is wide (trace.wide): recall '
     'reads the covering index alone. -1: unknown.';

@@ -32,7 +32,7 @@ BEGIN
     ) AS f, unnest(f.needs) AS need, unnest(f.adds) AS added;
     -- A recall compares it with profile.expansions; the same rows made again have the same number.
     UPDATE mode SET expansions = e.number
-    FROM (SELECT _term(coalesce(string_agg(format('%s %s', x.lead, x.added), ','
+    FROM (SELECT _term(coalesce(string_agg(format('%s %s', x.lead, x.added), ';'
                                            ORDER BY x.lead, x.added), '')) AS number
           FROM (SELECT DISTINCT lead, added FROM expansion) AS x) AS e
     WHERE mode.expansions <> e.number;

@@ -20,11 +20,11 @@ CREATE OR REPLACE FUNCTION _select(
 AS $$
 DECLARE
     n CONSTANT int := coalesce(cardinality(scores), 0);
-    -- Per candidate: how many lines it was compared with, its overlap with the nearest of them, and
-    -- the upper bound of its MMR (divided by lambda: score - (1 - lambda) / lambda * Jaccard).
+    likeness_costs CONSTANT float8 := (1::float8 - mmr_lambda) / mmr_lambda;
+    -- Per candidate: how many lines it was compared with, and the upper bound of its MMR (divided
+    -- by lambda: score - (1 - lambda) / lambda * Jaccard), which every line can only lower.
     -- Overlap is |A & B| / (|A| + |B|), negative as <#> gives it.
     compared int[];
-    nearest float8[];
     bounds float8[];
     sizes float8[];
     k int := 0;
@@ -66,22 +66,19 @@ BEGIN
             pick := head;
             IF k < mmr_lines AND k > 0 THEN
                 best := '-infinity';
+                <<others>>
                 FOR i IN head..n LOOP
                     EXIT WHEN scores[i] <= best;
                     CONTINUE WHEN outcome[i] IS NOT NULL OR bounds[i] <= best;
-                    IF compared[i] IS DISTINCT FROM k THEN
-                        its_size := term_counts[i];
-                        overlap := nearest[i];
-                        FOR j IN coalesce(compared[i], 0) + 1..k LOOP
-                            overlap := least(overlap, (terms[i] <#> terms[abs(chosen[j])])
-                                                      / (its_size + sizes[j]));
-                        END LOOP;
-                        nearest[i] := overlap;
-                        compared[i] := k;
-                        bounds[i] := scores[i] + (1::float8 - mmr_lambda) / mmr_lambda
-                            * overlap / (1::float8 + overlap);
-                        CONTINUE WHEN bounds[i] <= best;
-                    END IF;
+                    FOR j IN coalesce(compared[i], 0) + 1..k LOOP
+                        overlap := (terms[i] <#> terms[abs(chosen[j])])
+                                   / (term_counts[i] + sizes[j]);
+                        bounds[i] := least(
+                            bounds[i],
+                            scores[i] + likeness_costs * overlap / (1::float8 + overlap));
+                        compared[i] := j;
+                        CONTINUE others WHEN bounds[i] <= best;
+                    END LOOP;
                     best := bounds[i];
                     pick := i;
                 END LOOP;

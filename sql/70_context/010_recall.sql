@@ -27,6 +27,7 @@ DECLARE
     setup record;
     features text;
     word text;
+    asked_term int;
     asked int[];
     names int[];
     known int[];
@@ -142,12 +143,17 @@ BEGIN
         -- user has, more than 96 words, and newer memories are left to _question.
         IF setup.expanding IS NOT NULL AND length(query_text) <= 1000 THEN
             FOREACH word IN ARRAY tokens(query_text) LOOP
-                asked := asked || _term(word);
+                asked_term := _term(word);
+                IF setup.expanding[width_bucket(asked_term, setup.expanding)] = asked_term THEN
+                    asked := NULL;
+                    EXIT;
+                END IF;
+                asked := asked || asked_term;
                 IF setup.name_boost <> 0::float8 THEN
                     names := names || _feature('name ' || word);
                 END IF;
             END LOOP;
-            IF cardinality(asked) <= 96 AND NOT asked && setup.expanding THEN
+            IF cardinality(asked) <= 96 THEN
                 SELECT array_agg(f.term), array_agg(f.idf), count(f.idf),
                        coalesce(sum(f.idf), 0::float8)
                 INTO known, idfs, known_words, whole
@@ -295,6 +301,7 @@ BEGIN
     LOOP
         IF setup.fast AND NOT setup.turns AND setup.none_wide AND uncounted IS NOT TRUE THEN
             -- Every memory of the user is scored where it is in the index; only the best leave it.
+            -- The score is the first column: a sort finds the first at once, and walks to the last.
             -- The arms and the outside have the same order (NULLS LAST), so that they are merged;
             -- otherwise the planner sorts three times.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
@@ -305,23 +312,23 @@ BEGIN
                  derived
             FROM (
                 SELECT u.* FROM (
-                    (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                            t.term_count, t.line, t.derived,
-                            _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
+                    (SELECT _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
                                          setup.kind_rates, at_epoch, t.created_at)
                             * _relevance(t.embedding, query, vector_share, t.terms, question,
-                                         CASE WHEN by_importance THEN t.importance END) AS score
+                                         CASE WHEN by_importance THEN t.importance END) AS score,
+                            t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
+                            t.term_count, t.line, t.derived
                      FROM trace AS t
                      WHERE t.user_id = _recall.user_id AND t.model = setup.model_id
                        AND t.active AND NOT t.wide
                      ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
                      LIMIT setup.candidate_limit + cardinality(setup.except_ids))
                     UNION ALL
-                    (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
-                            e.term_count, e.line, false,
-                            _kind_factor(setup.plain_kinds, 3::smallint, setup.kind_weights,
+                    (SELECT _kind_factor(setup.plain_kinds, 3::smallint, setup.kind_weights,
                                          setup.kind_rates, at_epoch, e.created_at)
-                            * setup.event_relevance
+                            * setup.event_relevance,
+                            -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
+                            e.term_count, e.line, false
                      FROM event AS e
                      WHERE e.user_id = _recall.user_id AND e.type = ANY (setup.event_types)
                        AND e.created_at > setup.event_after AND e.created_at <= at
@@ -334,7 +341,7 @@ BEGIN
             ) AS c;
         ELSIF setup.turns AND setup.fast THEN
             -- The best with their neighbours' share; what leaked across the end of a session is
-            -- out.
+            -- out. OFFSET 0: _neighbours names a place many times, and each would be looked up.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -353,20 +360,26 @@ BEGIN
                                         * max(e.score) OVER (PARTITION BY e.session)
                               END AS score
                         FROM (
-                            SELECT all_ids[p.place] AS id, places[p.place] / 4 AS session,
+                            SELECT all_ids[p.place] AS id, p.own / 4 AS session,
                                    own_scores[p.place] + _neighbours(
-                                       places[p.place], places[p.place - 1], places[p.place + 1],
-                                       places[p.place - 2], places[p.place + 2],
+                                       p.own, p.before, p.after, p.second_before, p.second_after,
                                        own_scores[p.place - 1], own_scores[p.place + 1],
                                        own_scores[p.place - 2], own_scores[p.place + 2],
                                        setup.near, setup.beyond, setup.answer) AS score
                             FROM (
-                                SELECT u.place
-                                FROM (SELECT unnest(_smooth(own_scores, setup.near, setup.beyond))
-                                                 AS score,
-                                             generate_subscripts(own_scores, 1) AS place) AS u
-                                ORDER BY u.score DESC, u.place DESC
-                                LIMIT setup.candidate_limit + setup.candidate_limit / 2
+                                SELECT u.place, places[u.place] AS own,
+                                       places[u.place - 1] AS before, places[u.place + 1] AS after,
+                                       places[u.place - 2] AS second_before,
+                                       places[u.place + 2] AS second_after
+                                FROM (
+                                    SELECT u.place
+                                    FROM (SELECT unnest(_smooth(own_scores, setup.near,
+                                                                setup.beyond)) AS score,
+                                                 generate_subscripts(own_scores, 1) AS place) AS u
+                                    ORDER BY u.score DESC, u.place DESC
+                                    LIMIT setup.candidate_limit + setup.candidate_limit / 2
+                                ) AS u
+                                OFFSET 0
                             ) AS p
                             OFFSET 0
                         ) AS e
@@ -407,19 +420,19 @@ BEGIN
             FROM (
                 SELECT DISTINCT ON (u.score, u.created_at, u.id) u.*
                 FROM (
-                    SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                           t.term_count, t.line, t.derived,
-                           _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
+                    SELECT _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
                                         setup.kind_rates, at_epoch, t.created_at)
-                           * t.relevance AS score
+                           * t.relevance AS score,
+                           t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
+                           t.term_count, t.line, t.derived
                     FROM _near_rows(_recall.user_id, query, question, vector_share,
                                     setup.candidate_limit) AS t
                     UNION ALL
-                    (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
-                            e.term_count, e.line, false,
-                            _kind_factor(setup.plain_kinds, 3::smallint, setup.kind_weights,
+                    (SELECT _kind_factor(setup.plain_kinds, 3::smallint, setup.kind_weights,
                                          setup.kind_rates, at_epoch, e.created_at)
-                            * setup.event_relevance
+                            * setup.event_relevance,
+                            -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
+                            e.term_count, e.line, false
                      FROM event AS e
                      WHERE e.user_id = _recall.user_id AND e.type = ANY (setup.event_types)
                        AND e.created_at > setup.event_after AND e.created_at <= at
@@ -441,35 +454,35 @@ BEGIN
                  derived
             FROM (
                 SELECT u.* FROM (
-                    (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                            t.term_count, t.line, t.derived,
-                            _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
+                    (SELECT _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
                                          setup.kind_rates, at_epoch, t.created_at)
                             * _relevance(t.embedding, query, vector_share, t.terms, question,
-                                         CASE WHEN by_importance THEN t.importance END) AS score
+                                         CASE WHEN by_importance THEN t.importance END) AS score,
+                            t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
+                            t.term_count, t.line, t.derived
                      FROM trace AS t
                      WHERE t.user_id = _recall.user_id AND t.model = setup.model_id
                        AND t.active AND NOT t.wide
                      ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
                      LIMIT setup.candidate_limit + cardinality(setup.except_ids))
                     UNION ALL
-                    (SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-                            t.term_count, t.line, t.derived,
-                            _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
+                    (SELECT _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
                                          setup.kind_rates, at_epoch, t.created_at)
                             * _relevance(t.embedding, query, vector_share, t.terms, question,
-                                         CASE WHEN by_importance THEN t.importance END) AS score
+                                         CASE WHEN by_importance THEN t.importance END) AS score,
+                            t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
+                            t.term_count, t.line, t.derived
                      FROM trace AS t
                      WHERE t.user_id = _recall.user_id AND t.model = setup.model_id
                        AND t.active AND t.wide
                      ORDER BY score DESC NULLS LAST, t.created_at DESC, t.memory_id
                      LIMIT setup.candidate_limit + cardinality(setup.except_ids))
                     UNION ALL
-                    (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
-                            e.term_count, e.line, false,
-                            _kind_factor(setup.plain_kinds, 3::smallint, setup.kind_weights,
+                    (SELECT _kind_factor(setup.plain_kinds, 3::smallint, setup.kind_weights,
                                          setup.kind_rates, at_epoch, e.created_at)
-                            * setup.event_relevance
+                            * setup.event_relevance,
+                            -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms,
+                            e.term_count, e.line, false
                      FROM event AS e
                      WHERE e.user_id = _recall.user_id AND e.type = ANY (setup.event_types)
                        AND e.created_at > setup.event_after AND e.created_at <= at

@@ -45,6 +45,19 @@ def test_a_synonym_written_after_the_count_is_used(tx):
     assert found(tx, "gizmo") == ["the frobnicator is broken"]
 
 
+def test_each_of_many_words_with_a_synonym_is_used_after_the_count(tx):
+    numbers = range(100, 120)
+    tx.execute(
+        "INSERT INTO memoir.synonym SELECT 'gizmo' || n, 'frobnicator' || n"
+        " FROM unnest(%s::int[]) AS n",
+        (list(numbers),),
+    )
+    remember_all(tx, [f"frobnicator{number} is broken" for number in numbers])
+    call(tx, "refresh_statistics")
+    for number in numbers:
+        assert found(tx, f"gizmo{number}") == [f"frobnicator{number} is broken"]
+
+
 def test_a_memory_that_expires_after_the_count_is_no_line(tx):
     for content in ("tea with milk", "green tea"):
         remember(tx, content, created_at=ago(days=1))
