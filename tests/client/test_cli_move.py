@@ -21,6 +21,7 @@ from tests.moving import export, live
 from tests.rows import row_counts, set_to
 
 from pgmemoir import cli
+from pgmemoir.cli import move
 from pgmemoir.errors import BadFile
 from pgmemoir.move import read_lines
 
@@ -63,6 +64,18 @@ def test_only_its_owner_may_read_an_export(memoir: Call, tmp_path: Path) -> None
     for file in (new, replaced):
         assert memoir("export", str(file), "--force", "--user", "ada").exit_code == 0
     assert [file.stat().st_mode & 0o777 for file in (new, replaced)] == [0o600, 0o640]
+
+
+def test_a_small_file_that_unpacks_to_very_much_is_refused(
+    memoir: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(move, "_PIECES", 2)
+    file = tmp_path / "notes.csv.gz"
+    file.write_bytes(gzip.compress(b"content\nkeeps bees\n".ljust(2 << 20)))
+    assert memoir("import", str(file)).stdout.startswith("csv: 1 memory stored")
+    file.write_bytes(gzip.compress(b"content\nkeeps goats\n".ljust((2 << 20) + 1)))
+    done = memoir("import", str(file))
+    assert (done.exit_code, done.stderr.splitlines()[0]) == (1, f"error: {file} is too large")
 
 
 @pytest.mark.usefixtures("lived")

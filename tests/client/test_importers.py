@@ -270,6 +270,7 @@ def test_jsonl_has_the_fields_of_remember_and_their_names_in_sql() -> None:
         ("csv", "content,created_at\na,soon\n", 'line 2: created_at is "soon"'),
         ("csv", 'content,kind\n"a\nb",c,d\n', "line 2: 3 cells"),
         ("csv", 'content\n"a" b\n', "line 2: "),
+        ("csv", 'content\na\n"b\nc\nd\n', "line 3: in the row that begins here: unexpected end"),
         ("csv", "text\na\n", "line 1: there is no column content; there are text"),
         ("csv", "content,content\na,b\n", "two columns are named 'content'"),
         ("csv", "", "there is no column content; there are none"),

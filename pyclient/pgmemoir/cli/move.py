@@ -10,7 +10,8 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -30,6 +31,8 @@ from .output import counted, one_line, progress_bar
 from .upkeep import index_loaded
 
 _GZIP = b"\x1f\x8b"
+# What is read whole may have so many pieces of so many bytes: its objects take four times as much.
+_PIECES, _PIECE = 1024, 1 << 20
 
 
 @main.command()
@@ -110,7 +113,7 @@ def import_file(
                 _refuse("pgmemoir", session=session, map=pairs, keep_users=keep_users)
                 _import_user(app, lines, dry_run, new_ids, not no_vectors)
                 return
-        data = source.read()
+        data = _whole(source, file)
     found = format or detect(data, file, mapping)
     _refuse(found, new_ids=new_ids, no_vectors=no_vectors)
     if found == "conversation":
@@ -272,6 +275,16 @@ def _refuse(format: str, **given: object) -> None:
             raise click.UsageError(
                 f"--{name.replace('_', '-')} is not for a file of format {format}"
             )
+
+
+def _whole(source: BinaryIO, file: str) -> bytes:
+    """All of a file. A small one can unpack to more than any machine has."""
+    pieces = list(islice(iter(partial(source.read, _PIECE), b""), _PIECES + 1))
+    if len(pieces) > _PIECES:
+        raise BadFile(
+            f"{file} is too large", detail="Unpacked it has more than 1 GiB.", hint="Split it."
+        )
+    return b"".join(pieces)
 
 
 @contextmanager

@@ -108,6 +108,7 @@ def read_csv(data: bytes, name: str, mapping: Mapped) -> Items:
         return BadFile(f"{name}, line {line or reader.line_num}: {problem}", hint=_HINT)
 
     items = Items()
+    before = 0
     try:
         if names_delimiter(text):
             next(reader)
@@ -123,7 +124,8 @@ def read_csv(data: bytes, name: str, mapping: Mapped) -> Items:
             filled = {head: cell for head, cell in zip(heads, row, strict=True) if cell.strip()}
             _add(items, filled, mapping, line, partial(fault, line=line))
     except csv.Error as error:
-        raise fault(str(error)) from error
+        # Of a quote that is never closed the parser learns at the end of the file.
+        raise fault(f"in the row that begins here: {error}", before + 1) from error
     return items
 
 
