@@ -440,7 +440,6 @@ def test_a_process_that_fails_prints_nothing_on_stdout(dsn: str) -> None:
     [
         ("list", "| true", 141),
         ("export -", ">&-", 0),
-        ("remember -", "<&- >&- 2>&-", 1),
     ],
 )
 def test_a_closed_stream_is_no_error(dsn: str, arguments: str, pipe: str, code: int) -> None:

@@ -197,7 +197,8 @@ def samples(conn: psycopg.Connection[Any]) -> dict[tuple[str, str], Any]:
 def drawn(
     conn: psycopg.Connection[Any], found: Sequence[Function], total: int, seed: int
 ) -> list[Call]:
-    """``total`` calls, as many of every function, in an order that mixes them.
+    """``total`` calls, as many of every function, in an order that mixes them; one of a function
+    without parameters, which takes half a second.
 
     Procedures commit, so they cannot share a transaction: `maintain_all`, which does what
     `maintain` does, and `read_source`, which calls `pull_source`.
@@ -205,6 +206,8 @@ def drawn(
     callable_ = [function for function in found if not function.is_procedure]
     arguments = Arguments(seed, samples(conn))
     made = [arguments.call(callable_[n % len(callable_)]) for n in range(total)]
+    again = [call for call in made[len(callable_) :] if call.function.parameters]
+    made = made[: len(callable_)] + again
     random.Random(seed).shuffle(made)
     return made
 
