@@ -25,6 +25,7 @@ DECLARE
     lines text[];
     texts text[];
     blanks text[] := '{}';
+    blank text;
     indent int;
     heading text[];
 BEGIN
@@ -39,8 +40,13 @@ BEGIN
             IF now_said ~ '^(  |\t)' OR blanks = '{}' AND btrim(now_said, E' \t\r') <> ''
                AND now_said !~ other_block
             THEN
-                lines := lines || blanks || now_said;
-                texts := texts || blanks || CASE
+                -- One by one, which is done in place; together they would be copied each time.
+                FOREACH blank IN ARRAY blanks LOOP
+                    lines := lines || blank;
+                    texts := texts || blank;
+                END LOOP;
+                lines := lines || now_said;
+                texts := texts || CASE
                     WHEN left(now_said, 1) = E'\t' THEN substr(now_said, 2)
                     WHEN starts_with(now_said, repeat(' ', indent))
                     THEN substr(now_said, indent + 1)

@@ -300,6 +300,13 @@ def test_a_large_memory_is_taken(folder, tx):
     assert value(tx, "SELECT max(length(content)) FROM memoir.memory") == 99_999
 
 
+@pytest.mark.parametrize("line", ["  a\n", "  a\n\n"])
+def test_an_item_of_many_lines_takes_time_that_grows_with_them(tx, line):
+    tx.execute("SET LOCAL statement_timeout = '5s'")
+    parts = "SELECT count(*) FROM memoir._markdown_parts('memory', %s)"
+    assert value(tx, parts, "- b\n" + line * 30_000) >= 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
