@@ -52,6 +52,21 @@ BEGIN
     END IF;
 END $$;
 
+-- Until when an active memory with an end of its own was known: until that end, or until it was
+-- told of later. Of what was stored after that end nobody can say when it was told.
+CREATE OR REPLACE FUNCTION _known_until(ended memory) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN CASE WHEN ended.recorded_at > ended.valid_until THEN ended.valid_until
+                ELSE (SELECT greatest(ended.valid_until, max(r.created_at)) FROM revision AS r
+                      WHERE r.user_id = ended.user_id
+                        AND r.memory_id BETWEEN ended.memory_id AND ended.memory_id
+                        AND r.old_values -> 'valid_until' = 'null' AND NOT r.old_values ? 'status')
+           END;
+END $$;
+
 -- Ends a memory where another begins; that is known from known_at on, and true from ends_at on. A
 -- memory that had already made way was known until then, however early its end is put since.
 CREATE OR REPLACE FUNCTION _end_at(
@@ -65,7 +80,8 @@ DECLARE
 BEGIN
     SELECT jsonb_build_object(
         'status', 'superseded', 'valid_until', least(m.valid_until, ends_at),
-        'retired_at', least(CASE m.status WHEN 'active' THEN m.valid_until ELSE m.retired_at END,
+        'retired_at', least(CASE WHEN m.status <> 'active' THEN m.retired_at
+                                 WHEN m.valid_until IS NOT NULL THEN _known_until(m) END,
                             greatest(m.created_at, known_at, ends_at)))
     INTO new_values
     FROM memory AS m

@@ -66,7 +66,8 @@ BEGIN
     LIMIT 5;
 END $$;
 
--- Plain prose takes a shortcut. This function is inlined into the query that calls it.
+-- Plain prose takes a shortcut. What stands for a secret, [redacted:kind], is no word of the text.
+-- This function is inlined into the query that calls it.
 CREATE OR REPLACE FUNCTION _keywords(content text)
     RETURNS TABLE (keyword text, weight float8)
     LANGUAGE sql STABLE ROWS 3
@@ -74,8 +75,11 @@ BEGIN ATOMIC
     SELECT k.keyword, k.weight
     FROM (SELECT b.head, octet_length(b.head) = length(b.head) AND NOT _has_identifier(b.head)
                          AS prose
-          FROM (SELECT CASE WHEN octet_length(content) > 1000 THEN left(content, 1000)
-                            ELSE content END AS head
+          FROM (SELECT CASE WHEN strpos(c.head, '[redacted:') > 0
+                            THEN regexp_replace(c.head, '[[]redacted:[a-z0-9_]+[]]', ' ', 'g')
+                            ELSE c.head END AS head
+                FROM (SELECT CASE WHEN octet_length(content) > 1000 THEN left(content, 1000)
+                                  ELSE content END AS head) AS c
                 OFFSET 0) AS b
           OFFSET 0) AS h,
          LATERAL (

@@ -32,6 +32,8 @@ def keywords(conn, memory_id, origin=None):
         ("e\u0301cole franc\u0327aise", ["française", "école"]),
         ("Сервер в Москве", ["москве", "сервер"]),
         ("خادم القاهرة", ["القاهرة", "خادم"]),
+        ("The wifi password is hunter2abc, ask Carla", ["password", "carla", "wifi"]),
+        ("我家的门禁密码是 abc12345，快递放在前台小王那里", ["密码", "前台小王"]),
         ("it is ok!", []),
     ],
 )

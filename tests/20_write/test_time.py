@@ -277,6 +277,19 @@ def test_a_time_told_later_was_not_known_then(tx, told, decided, then, today, mo
             assert (row.reason == "in block") == (days_ago in expected)
 
 
+def test_an_end_told_later_was_not_known_then_of_what_has_made_way_since(tx):
+    # Given a slot whose end was told two days after it, and which was filled anew after that
+    memory_id = remember(tx, SHIFT, subject="ada.shift", created_at=ago(days=9))
+    tx.execute("UPDATE memoir.memory SET recorded_at = created_at")
+    over = [{"action": "UPDATE", "memory_id": memory_id, "valid_until": str(ago(days=6))}]
+    call(tx, "apply_decisions", decisions=Jsonb(over))
+    tx.execute("UPDATE memoir.revision SET created_at = %s", (ago(days=4),))
+    remember(tx, "Ada works by day", subject="ada.shift", created_at=ago(days=2))
+    # Then it was known until its end was told
+    past = [found(tx, "works shift", as_of=ago(days=days)) for days in (7, 5, 3, 1)]
+    assert past == [[SHIFT], [SHIFT], [], ["Ada works by day"]]
+
+
 def test_what_is_rewritten_is_recalled_as_of_then_as_it_was(tx):
     memory_id = remember(tx, "the port is 8080", created_at=ago(days=30))
     call(tx, "update_memory", memory_id=memory_id, content="the port is 9090")
