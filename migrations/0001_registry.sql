@@ -134,11 +134,19 @@ CREATE TABLE mode (
     time_after_day interval NOT NULL DEFAULT '10 days',
     when_boost float8 NOT NULL DEFAULT 0,
     question_penalty float8 NOT NULL DEFAULT 0,
+    boost_without_vector float8 NOT NULL DEFAULT 1
+        CONSTRAINT boost_without_vector_is_0_or_1e_6_to_1
+        CHECK (boost_without_vector = 0 OR boost_without_vector BETWEEN 1e-6 AND 1),
     neighbour_weight float8 NOT NULL DEFAULT 0,
     second_neighbour_weight float8 NOT NULL DEFAULT 0,
     answer_weight float8 NOT NULL DEFAULT 0,
     session_weight float8 NOT NULL DEFAULT 0,
     squared boolean NOT NULL DEFAULT false,
+    question_factor float8 NOT NULL DEFAULT 1
+        CONSTRAINT question_factor_is_1e_6_to_1 CHECK (question_factor BETWEEN 1e-6 AND 1),
+    cost_power float8 NOT NULL DEFAULT 0
+        CONSTRAINT cost_power_is_0_or_1e_6_to_1
+        CHECK (cost_power = 0 OR cost_power BETWEEN 1e-6 AND 1),
     common_share float8 CONSTRAINT common_share_is_0_to_1 CHECK (common_share BETWEEN 0 AND 1),
     turns boolean NOT NULL GENERATED ALWAYS AS (
         neighbour_weight > 0 OR second_neighbour_weight > 0 OR answer_weight > 0
@@ -278,6 +286,9 @@ COMMENT ON COLUMN mode.time_boost IS
 COMMENT ON COLUMN mode.when_boost IS
     'For a memory that says when, where the question asks when.';
 COMMENT ON COLUMN mode.question_penalty IS 'Taken from a memory that is a question itself.';
+COMMENT ON COLUMN mode.boost_without_vector IS
+    'Share of name_boost and time_boost that counts where the question has no vector: the words, '
+    'which are the whole score then, would find a name and little else.';
 COMMENT ON COLUMN mode.neighbour_weight IS
     'Share of the scores of the turns before and after that a turn gains; '
     'second_neighbour_weight: of the two beyond. The first turns of a session have none before '
@@ -290,6 +301,10 @@ COMMENT ON COLUMN mode.session_weight IS
 COMMENT ON COLUMN mode.squared IS
     'Whether scores are squared before turns lend to each other: one good turn then lends more '
     'than two fair ones. The score of a turn that gains nothing is the square, too.';
+COMMENT ON COLUMN mode.question_factor IS
+    'The candidates of a mode with turns are put in order by what a line is worth: this factor on '
+    'the score of a memory that asks, and every score divided by the tokens of its line ^ '
+    'cost_power. What turns lend stays as it is.';
 COMMENT ON COLUMN mode.common_share IS
     'Words in more than this share of the user''s memories, and names the user knows, are left '
     'out of the text to embed (query_terms); NULL: nothing is left out.';

@@ -268,13 +268,17 @@ def is_candidate(memory: Memory, mode: str, now: datetime) -> bool:
 
 @dataclass
 class Turn:
-    """A memory among turns. own: its score alone; place None: no turn of its session."""
+    """A memory among turns.
+
+    own: its score alone; place None: no turn of its session; cost: the tokens of its line.
+    """
 
     key: int
     own: float
     session: str | None = None
     place: int | None = None
     asks: bool = False
+    cost: float = 1
 
 
 @dataclass
@@ -286,6 +290,8 @@ class TurnRules:
     answer: float = 0
     session: float = 0
     squared: bool = False
+    question_factor: float = 1
+    cost_power: float = 0
 
 
 @dataclass
@@ -298,6 +304,7 @@ class Features:
     time_boost: float = 0
     when_boost: float = 0
     question_penalty: float = 0
+    without_vector: float = 1
     names: int = 0
 
 
@@ -307,10 +314,17 @@ def own_score(
     features: Features,
     named: int = 0,
     flags: frozenset[str] = frozenset(),
+    *,
+    asked_in_words: bool = False,
 ) -> float:
-    """Score of a memory without its neighbours; named: how many of the names asked it has."""
-    words += features.name_boost * named / max(features.names, 1)
-    words += features.time_boost * ("timely" in flags) + features.when_boost * ("when" in flags)
+    """Score of a memory without its neighbours; named: how many of the names asked it has.
+
+    asked_in_words: the question has no vector.
+    """
+    told = features.name_boost * named / max(features.names, 1)
+    told += features.time_boost * ("timely" in flags)
+    words += told * (features.without_vector if asked_in_words else 1)
+    words += features.when_boost * ("when" in flags)
     words -= features.question_penalty * ("asks" in flags)
     if cosine is None:
         return words
@@ -348,7 +362,15 @@ def turn_scores(memory: Sequence[Turn], rules: TurnRules) -> dict[int, float]:
     for turn in memory:
         if turn.session is not None:
             best[turn.session] = max(best.get(turn.session, -math.inf), scores[turn.key])
-    return {turn.key: scores[turn.key] + rules.session * best[turn.session] for turn in memory}
+    return {
+        turn.key: (scores[turn.key] + rules.session * best[turn.session]) * worth(turn, rules)
+        for turn in memory
+    }
+
+
+def worth(turn: Turn, rules: TurnRules) -> float:
+    """What the score of a line counts for: less if it asks, and by the room it takes."""
+    return (rules.question_factor if turn.asks else 1) / turn.cost**rules.cost_power
 
 
 def smoothed(scores: Sequence[float], near: float, beyond: float) -> list[float]:

@@ -20,6 +20,8 @@ SECOND = {"second_neighbour_weight": 0.0}
 ANSWER = {"answer_weight": 0.0}
 SESSION = {"session_weight": 0.0}
 SQUARED = {"squared": False}
+ASKING = {"question_factor": 1.0}
+ROOM = {"cost_power": 0.0}
 STRIPPED: dict[str, float | None] = {"common_share": None}
 WORDS = {"word_weight": 0.0}
 VECTOR = {"vector_weight": 0.0}
@@ -37,6 +39,8 @@ WITHOUT: dict[str, Settings] = {
     "without answer": ANSWER,
     "without session": SESSION,
     "without squares": SQUARED,
+    "without question factor": ASKING,
+    "without cost power": ROOM,
     "without the word signal": WORDS,
     "without the vector signal": VECTOR,
     "question not stripped": STRIPPED,
@@ -53,6 +57,7 @@ _STEPS: dict[str, Settings] = {
     "+ session": SESSION,
     "+ squares": SQUARED,
     "+ answer, question, when": ANSWER | QUESTION | WHEN,
+    "+ what a line is worth": ASKING | ROOM,
 }
 
 

@@ -30,8 +30,10 @@ DECLARE
         AND (question IS NOT NULL OR cardinality(coalesce(words, '{}')) > 0);
     by_access CONSTANT boolean :=
         settings.recency_from = 'accessed' OR settings.interaction_weight > 0;
+    time_boost CONSTANT float8 := settings.time_boost
+        * CASE WHEN query IS NULL THEN settings.boost_without_vector ELSE 1 END;
     hybrid_time_boost CONSTANT float8 :=
-        settings.time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
+        time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
     -- The sum of weights that the weights of relevance are shares of.
     whole CONSTANT float8 := settings.vector_weight + settings.word_weight
         + CASE WHEN by_keyword THEN settings.keyword_weight ELSE 0 END
@@ -60,7 +62,7 @@ BEGIN
                1 - (t.embedding <=> query) AS cosine,
                -(t.terms <#> question) AS wording, -(t.terms <#> plain_question) AS plain_wording,
                CASE WHEN t.created_at <@ times
-                    THEN CASE WHEN t.embedding IS NULL THEN settings.time_boost
+                    THEN CASE WHEN t.embedding IS NULL THEN time_boost
                               ELSE hybrid_time_boost END
                     ELSE 0 END AS timely,
                -- Hashed subplans: a join hashes the wide side, the traces, and spills.

@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION _ranked(
                    relevance float8, factor float8, score float8,
                    keyword float8, graph float8, recency float8, importance float8,
                    interaction float8, priority float8, via text, obstacle text,
-                   boost float8, neighbours float8, session float8)
+                   boost float8, neighbours float8, session float8, worth float8)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET jit = off
 AS $$
@@ -26,7 +26,7 @@ BEGIN
         SELECT s.id, s.kind, s.created_at, s.cost, s.brief_cost, s.terms, s.term_count, s.line,
                s.cosine, s.coverage, s.relevance, s.factor, s.score, s.keyword, s.graph, s.recency,
                s.importance, s.interaction, s.priority, s.via, s.obstacle,
-               s.boost, NULL::float8, NULL::float8
+               s.boost, NULL::float8, NULL::float8, 1::float8
         FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,
                      plain_question, times, pool) AS s;
         RETURN;
@@ -93,6 +93,7 @@ BEGIN
                 THEN l.obstacle
                 WHEN l.own + l.gain + l.lift <= settings.threshold THEN 'below threshold'
                 WHEN NOT l.preselected THEN 'beyond the candidate limit' END,
-           l.boost, l.gain, l.lift
+           l.boost, l.gain, l.lift,
+           _worth(l.cost, l.asks, settings.question_factor, settings.cost_power)
     FROM lifted AS l;
 END $$;

@@ -1,5 +1,5 @@
--- The candidates of a recall that _ranked serves, best first: without obstacles, and not in the
--- profile part.
+-- The candidates of a recall that _ranked serves, in the order of what their lines are worth:
+-- without obstacles, and not in the profile part.
 -- With extra_lines, the best of the procedural kinds have places of their own after the line_limit
 -- of the others (D3 4.4), so that neither takes the other's places. A near-duplicate leaves its
 -- place empty.
@@ -19,16 +19,23 @@ DECLARE
 BEGIN
     IF extra_kinds IS NULL OR settings.line_limit IS NULL THEN
         RETURN QUERY
-        SELECT s.id, s.kind, s.score, s.cost, s.brief_cost, s.terms, s.term_count, s.line
-        FROM _ranked(user_id, settings, model, query, question, by_importance, as_of, words,
-                     plain_question, times, candidate_limit, pool) AS s
-        WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
-        ORDER BY s.score DESC, s.created_at DESC, s.id
+        SELECT s.id, s.kind, s.score * s.worth AS score, s.cost, s.brief_cost, s.terms,
+               s.term_count, s.line
+        FROM (
+            SELECT s.*
+            FROM _ranked(user_id, settings, model, query, question, by_importance, as_of, words,
+                         plain_question, times, candidate_limit, pool) AS s
+            WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
+            ORDER BY s.score DESC
+            FETCH FIRST (candidate_limit) ROWS WITH TIES
+        ) AS s
+        ORDER BY score DESC, s.created_at DESC, s.id
         LIMIT candidate_limit;
         RETURN;
     END IF;
     RETURN QUERY
-    SELECT s.id, s.kind, s.score, s.cost, s.brief_cost, s.terms, s.term_count, s.line
+    SELECT s.id, s.kind, s.score * s.worth AS score, s.cost, s.brief_cost, s.terms, s.term_count,
+           s.line
     FROM (
         SELECT s.*, row_number() OVER (PARTITION BY s.kind = ANY (extra_kinds)
                                        ORDER BY s.score DESC, s.created_at DESC, s.id) AS place
@@ -38,6 +45,6 @@ BEGIN
     ) AS s
     WHERE s.place <= CASE WHEN s.kind = ANY (extra_kinds) THEN settings.extra_lines
                           ELSE settings.line_limit END
-    ORDER BY s.score DESC, s.created_at DESC, s.id
+    ORDER BY score DESC, s.created_at DESC, s.id
     LIMIT candidate_limit;
 END $$;

@@ -10,6 +10,13 @@ CREATE OR REPLACE FUNCTION _lent(score real, squared boolean) RETURNS real
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN squared THEN score * (abs(score) + 1e-9::real) ELSE score END;
 
+-- What the score of a line counts for, by what it says to whoever asks for no question and by the
+-- room it takes.
+CREATE OR REPLACE FUNCTION _worth(
+    cost float8, asks boolean, question_factor float8, cost_power float8) RETURNS float8
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN asks THEN question_factor ELSE 1 END / power(cost, cost_power);
+
 -- What a turn gains from the turns one and two places before and after it in its session. The turn
 -- before gives more if it asks. The first turns of a session, which bring the news, have none
 -- before them, so the turns after them count twice.

@@ -80,10 +80,14 @@ BEGIN
            m.event_types, m.event_limit, m.event_relevance,
            greatest(at, '1970-01-01 00:00:00+00') - m.event_hours * interval '1 hour'
                AS event_after,
-           m.name_boost, m.asks_feature, m.when_feature,
-           m.time_boost, m.time_before, m.time_after, m.time_after_day,
+           CASE WHEN query IS NULL THEN m.boost_without_vector * m.name_boost
+                ELSE m.name_boost END AS name_boost,
+           CASE WHEN query IS NULL THEN m.boost_without_vector * m.time_boost
+                ELSE m.time_boost END AS time_boost,
+           m.asks_feature, m.when_feature, m.time_before, m.time_after, m.time_after_day,
            m.turns, m.neighbour_weight AS near, m.second_neighbour_weight AS beyond,
            m.answer_weight AS answer, m.session_weight, m.squared,
+           m.question_factor, m.cost_power,
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings AS headings,
            m.heading_costs, m.day_headings,
            m.model_id, m.dimensions, m.log_recalls, m.fast AND as_of = 'infinity' AS fast,
@@ -343,8 +347,9 @@ BEGIN
                 LIMIT setup.candidate_limit
             ) AS c;
         ELSIF setup.turns AND setup.fast THEN
-            -- The best with their neighbours' share; what leaked across the end of a session is
-            -- out. OFFSET 0: _neighbours names a place many times, and each would be looked up.
+            -- The best with their neighbours' share, in the order of what their lines are worth;
+            -- what leaked across the end of a session is out. OFFSET 0: _neighbours names a place
+            -- many times, and each would be looked up.
             leaders := _leaders(smoothed, setup.candidate_limit + setup.candidate_limit / 2);
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
@@ -353,8 +358,10 @@ BEGIN
             INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
                  derived
             FROM (
-                SELECT f.id, t.kind, f.score, t.cost, t.brief_cost, t.terms, t.term_count, t.line,
-                       t.derived
+                SELECT f.id, t.kind,
+                       f.score * _worth(t.cost, t.asks, setup.question_factor, setup.cost_power)
+                           AS score,
+                       t.cost, t.brief_cost, t.terms, t.term_count, t.line, t.derived
                 FROM (
                     SELECT g.id, g.score
                     FROM (
@@ -399,7 +406,7 @@ BEGIN
                     OFFSET 0
                 ) AS t
                 WHERE f.score > setup.threshold
-                ORDER BY f.score DESC, t.created_at DESC, f.id
+                ORDER BY score DESC, t.created_at DESC, f.id
                 LIMIT setup.candidate_limit
             ) AS c;
         ELSIF NOT setup.fast THEN

@@ -136,7 +136,9 @@ BEGIN
     IF query_text <> '' THEN
         plain_question := _question_of(owner, model.model_id, query_text, known_until, 0, '');
         question := _question_of(
-            owner, model.model_id, query_text, known_until, settings.name_boost,
+            owner, model.model_id, query_text, known_until,
+            settings.name_boost
+                * CASE WHEN query_vec IS NULL THEN settings.boost_without_vector ELSE 1 END,
             settings.asks_feature
             || CASE WHEN _asks_when(query_text) THEN settings.when_feature ELSE '' END);
         IF settings.time_boost <> 0 AND (query_vec IS NULL OR question IS NOT NULL) THEN
@@ -205,7 +207,7 @@ BEGIN
            _decay(settings.kind_rates[s.kind],
                   date_part('epoch', at) - date_part('epoch', s.created_at)),
            settings.kind_weights[s.kind],
-           s.score,
+           s.score * s.worth,
            _whole_tokens(CASE WHEN -o.place = ANY (chosen) THEN o.brief_cost
                               ELSE _cited_cost(s.cost, s.id, citing)
                          END),
@@ -261,7 +263,8 @@ COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timesta
     'comments on table mode; for a mode of vector and words alone score = relevance x decay x '
     'weight. boost: what names and times in the question added to relevance. neighbours and '
     'session: what the turns next to it and the best of its session added to the score, which is '
-    'squared first (mode conversation). matched: the words of the question that the memory has, '
+    'squared first (mode conversation); the sum is multiplied by what the line is worth '
+    '(mode.question_factor, cost_power). matched: the words of the question that the memory has, '
     'synonyms ("认证 → auth"), and in a mode with keyword_weight its keywords ("keyword auth"). via: '
     'the link that brought it in. only_memory: a memory id, to ask about that one alone. At most '
     '1,000 rows, the block first; for a user with indexes of their own those near the question, '

@@ -81,6 +81,13 @@ RANGES = {
     "mmr_lambda_is_above_0_to_1": (["mmr_lambda"], [0, 1.1, *NO_NUMBERS], [1e-6, 1]),
     "duplicate_at_is_above_0_to_1": (["duplicate_at"], [0, 1.1, *NO_NUMBERS], [1e-6, 1]),
     "candidate_limit_is_1_to_1000": (["candidate_limit"], [0, 1001], [1, 1000]),
+    "boost_without_vector_is_0_or_1e_6_to_1": (
+        ["boost_without_vector"],
+        [-0.1, 1e-300, *NO_NUMBERS],
+        [0, 1e-6, 1],
+    ),
+    "question_factor_is_1e_6_to_1": (["question_factor"], [0, 1e-300, *NO_NUMBERS], [1e-6, 1]),
+    "cost_power_is_0_or_1e_6_to_1": (["cost_power"], [-0.1, 1e-300, *NO_NUMBERS], [0, 1e-6, 1]),
 }
 
 

@@ -225,6 +225,38 @@ def test_the_smallest_score_can_be_squared(tx):
     assert found(tx, "tea " + " ".join(f"word{n}" for n in range(30)), mode=mode) == ["tea"]
 
 
+def test_a_memory_that_asks_keeps_a_factor_of_its_score(tx):
+    say(tx, "a", "is tea good?", "fine")
+    expected = {"is tea good?": 0.5 * 1.2, "fine": 0.5 + 0.2}
+    kept = scores(tx, "tea", answer_weight=0.5, session_weight=0.2, question_factor=0.5)
+    assert kept == pytest.approx(expected)
+
+
+def test_of_two_lines_with_the_same_words_the_shorter_is_worth_more(tx):
+    say(tx, "a", "tea", "tea of a leaf of a bush that grows on a hill in the rain")
+    costs = dict(tx.execute("SELECT line, cost FROM memoir.trace").fetchall())
+    worth = scores(tx, "tea", session_weight=0.2, cost_power=0.5)
+    assert worth == pytest.approx({line: 1.2 / cost**0.5 for line, cost in costs.items()})
+
+
+def test_candidates_are_the_best_whatever_their_lines_are_worth(tx):
+    say(tx, "a", "tea of milk and more of it, and more, and more", "tea", "milk")
+    limits = {"candidate_limit": 1, "session_weight": 0.2}
+    plain = scores(tx, "tea milk", **limits)
+    assert list(scores(tx, "tea milk", cost_power=1, **limits)) == list(plain)
+
+
+@pytest.mark.parametrize(("query_vec", "share"), [(None, 0.5), ("[1,0]", 1)])
+def test_names_and_times_count_less_without_a_vector(tx, query_vec, share):
+    say(tx, "a", "tea", speaker="Ann", created_at=SPOKEN)
+    question = "What did Ann drink in May 2023?"
+    boosts = {"name_boost": 0.4, "time_boost": 0.2, "vector_weight": 1, "word_weight": 1}
+    mode = add_mode(tx, boost_without_vector=0.5, **boosts)
+    for as_of in (None, NOW):
+        (row,) = explain(tx, question, mode=mode, query_vec=query_vec, as_of=as_of)
+        assert row.boost == pytest.approx(0.6 * share)
+
+
 def test_explain_names_the_turn_that_lent(tx):
     asks, answers, after = say(tx, "a", "who wants tea?", "me", "sure")
     rows = {row.memory_id: row for row in explain(tx, "tea", mode="conversation")}

@@ -133,8 +133,9 @@ SELECT m.memory_id, w.weight, m.session_id, m.position, lower(concat(m.speaker, 
        ARRAY[CASE WHEN m.content LIKE '%?' THEN 'asks' END,
              CASE WHEN m.content LIKE '%yesterday' THEN 'when' END,
              CASE WHEN m.created_at >= '2025-04-30' AND m.created_at < '2025-06-08'
-                  THEN 'timely' END]
+                  THEN 'timely' END], t.cost
 FROM memoir.memory AS m
+JOIN memoir.trace AS t USING (user_id, memory_id)
 LEFT JOIN memoir.mode_weight AS w ON w.mode = 'conversation' AND w.kind = m.kind
 """
 
@@ -144,21 +145,28 @@ def expected_scores(conn, vector):
     rows = conn.execute(OF_TURNS).fetchall()
     known = [sum(name in row[4] for row in rows) > 0 for name in ("ann", "bob")]
     of_words = conn.execute(
-        "SELECT vector_weight, word_weight, name_boost, time_boost, when_boost, question_penalty"
-        " FROM memoir.mode WHERE name = 'conversation'"
+        "SELECT vector_weight, word_weight, name_boost, time_boost, when_boost, question_penalty,"
+        " boost_without_vector FROM memoir.mode WHERE name = 'conversation'"
     )
     features = Features(*of_words.fetchone(), names=sum(known))
     of_turns = conn.execute(
-        "SELECT neighbour_weight, second_neighbour_weight, answer_weight, session_weight, squared"
-        " FROM memoir.mode WHERE name = 'conversation'"
+        "SELECT neighbour_weight, second_neighbour_weight, answer_weight, session_weight, squared,"
+        " question_factor, cost_power FROM memoir.mode WHERE name = 'conversation'"
     )
     plain = {row.memory_id: row for row in explain(conn, ASKED, query_vec=vector)}
     memory = []
-    for key, weight, session, place, names, flags in rows:
+    for key, weight, session, place, names, flags, cost in rows:
         named = sum(name in names for name in ("ann", "bob"))
         words = plain[key].coverage or 0
-        own = oracle.own_score(plain[key].cosine, words, features, named, frozenset(flags))
-        memory.append(Turn(key, own * (weight or 1), session, place, "asks" in flags))
+        own = oracle.own_score(
+            plain[key].cosine,
+            words,
+            features,
+            named,
+            frozenset(flags),
+            asked_in_words=vector is None,
+        )
+        memory.append(Turn(key, own * (weight or 1), session, place, "asks" in flags, cost))
     scores = oracle.turn_scores(memory, TurnRules(*of_turns.fetchone()))
     return {key: score for key, score in scores.items() if score > 0}
 
