@@ -94,10 +94,10 @@ def import_file(
 ) -> None:
     """Import FILE: all of it or nothing.
 
-    FILE is an export of memoir, a conversation (JSON or JSONL: each message becomes a memory),
-    memories of mem0 (its get_all), items of a LangGraph store, or rows with the fields of a memory
-    (CSV or JSONL). - reads stdin; .gz is unpacked. Importing the same file again adds only what is
-    new.
+    FILE is an export of memoir, a conversation (JSON or JSONL, also as ChatGPT, Claude, Telegram or
+    Slack exports it: each message becomes a memory), memories of mem0 (its get_all), items of a
+    LangGraph store, or rows with the fields of a memory (CSV or JSONL). - reads stdin; .gz is
+    unpacked. Importing the same file again adds only what is new.
     """
     mapping = _mapping(pairs)
     check_mapping(mapping)
