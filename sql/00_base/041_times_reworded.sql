@@ -41,6 +41,11 @@ BEGIN
         '{spring festival,feastxnewyear},{mid-autumn festival,feastxmoon},'
         '{dragon boat festival,feastxboat},{before or after,either},{before and after,either},'
         '{after or before,either}}');
+    IF content LIKE ANY ('{%giving week%,%christmas week%,%easter week%}') THEN
+        content := regexp_replace(content, '(?x) (?: \m (?: over|during|on|at|in ) \s (?= last ) )?
+            ( (?: last \s )? (?: thanksgiving|christmas|easter ) ) \s ( week (?: end )? ) \M',
+            '\2 of \1', 'g');
+    END IF;
     RETURN _reworded(
         regexp_replace(content, '(?x)
             (?<= \m (?: on|at|over|during|since|until|till|before|after|around|by|last|this |
@@ -55,8 +60,8 @@ BEGIN
              '{lunar new year,feastxnewyear},{new years eve,december 31},'
              '{new year eve,december 31},{new years day,january 1},{new year day,january 1},'
              '{new years,january 1},{new year,january 1},{valentines day,february 14},'
-             '{valentines,february 14},{thanksgiving day,4th thursday of november},'
-             '{thanksgiving,4th thursday of november},{easter sunday,feastxeaster},'
+             '{valentines,february 14},{thanksgiving day,feastxthanksgiving},'
+             '{thanksgiving,feastxthanksgiving},{easter sunday,feastxeaster},'
              '{easter,feastxeaster},{mothers day,2nd sunday of may},'
              '{fathers day,3rd sunday of june},{eighties,1980s},{nineties,1990s},{5,195},'
              '{6,196},{7,197},{8,198},{9,199}}');
@@ -154,7 +159,7 @@ BEGIN
             '¶', '{{元旦,1月1日},{平安夜,12月24日},{跨年夜,12月31日},{情人节,2月14日},{妇女节,3月8日},{劳动节,5月1日},'
                  '{儿童节,6月1日},{教师节,9月10日},{万圣节,10月31日},{清明节,4月5日},{国庆,«国庆»},{五一劳动节,«五一»},'
                  '{五一,«五一»},{春节,«春节»},{大年初一,«春节»},{除夕,«除夕»},{大年三十,«除夕»},{元宵节,«元宵»},{端午,«端午»},'
-                 '{中秋,«中秋»},{复活节,«复活»},{感恩节,11月«thursday 4»},{母亲节,5月«sunday 2»},'
+                 '{中秋,«中秋»},{复活节,«复活»},{感恩节,«感恩»},{母亲节,5月«sunday 2»},'
                  '{父亲节,6月«sunday 3»},{六一,6月1日},{双十一,11月11日},{双11,11月11日},{双十二,12月12日},'
                  '{双12,12月12日},{圣诞节,12月25日},{圣诞,12月25日},{クリスマスイブ,12月24日},{クリスマス,12月25日},'
                  '{前些天,几天前},{前两天,最近两天},{前晚,前天晚上},{上一年,去年},{上一,上}}');

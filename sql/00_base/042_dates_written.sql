@@ -223,7 +223,7 @@ BEGIN
         (?: (?: (?: [0-9]+ \s? 年 | [〇零一二三四五六七八九]{4}年 | 去年 | 今年 | 大?前年 ) \s? 的? \s? )?
             (?: (?: (?: [0-9]+ | [一二三四五六七八九十]+ ) \s? 月 (?! [饼球亮光租薪] ) 份?
                     (?: \s? (?: [0-9]{1,2} | [一二三四五六七八九十]+ ) \s? [日号] )?
-                  | [春夏秋冬] [天季] )
+                  | [春夏秋冬] [天季] | [暑寒]假 )
                 (?: « [^»]+ » )?
               | « (?! week|third ) [^»]+ » )
         |   (?: [0-9]+ \s? 年 | [〇零一二三四五六七八九]{4}年 | 去年 | 今年 | 大?前年 )
@@ -259,8 +259,9 @@ BEGIN
         ELSIF length(year_word) = 2 AND (found <> '' OR name <> '') THEN
             year := year + 2000;
         END IF;
-        IF strpos('春夏秋冬', left(found, 1)) > 0 AND found <> '' THEN
-            season := ('{spring,summer,fall,winter}'::text[])[strpos('春夏秋冬', left(found, 1))];
+        IF strpos('春夏秋冬暑寒', left(found, 1)) > 0 AND found <> '' THEN
+            season := ('{spring,summer,fall,winter,暑假,寒假}'::text[])[
+                strpos('春夏秋冬暑寒', left(found, 1))];
             CONTINUE WHEN year IS NULL AND lead = '';
             found := '';
         END IF;

@@ -18,7 +18,9 @@ BEGIN ATOMIC
             ('{国庆}'::text[], 10, 1, 7, ''), ('{五一}', 5, 1, 5, ''),
             ('{春节,newyear}', 1, 20, 7, 'newyear'), ('{除夕}', 1, 19, 1, 'newyear'),
             ('{元宵}', 2, 3, 1, 'newyear'), ('{端午,boat}', 5, 25, 1, 'boat'),
-            ('{中秋,moon}', 9, 5, 1, 'moon'), ('{复活,easter}', 3, 20, 1, 'easter')
+            ('{中秋,moon}', 9, 5, 1, 'moon'), ('{复活,easter}', 3, 20, 1, 'easter'),
+            ('{感恩,thanksgiving}', 11, 22, 1, 'thanksgiving'),
+            ('{暑假}', 7, 1, 62, ''), ('{寒假}', 1, 15, 36, '')
         ) AS f (names, month, day, days, moves)
         LEFT JOIN (VALUES
             ('newyear',
@@ -28,7 +30,9 @@ BEGIN ATOMIC
             ('moon',
              'SHaQFYNgUJcRGZPEWLeTHaQGXNfUJcRHZODWKdTIaQFYMfUKcRHaODWLdTIbPFXMeUKdRGZOCVLeTIbQ'),
             ('easter',
-             'ReWOhSKeOGaLeWObSKXPiaLfWHbTDXPjTLfQHbMgXPcULfQIbMgYIcUFYQkVMgRJcUFZQdVNgRJdNhZK')
+             'ReWOhSKeOGaLeWObSKXPiaLfWHbTDXPjTLfQHbMgXPcULfQIbMgYIcUFYQkVMgRJcUFZQdVNgRJdNhZK'),
+            ('thanksgiving',
+             'FEDCAGFECBAGEDCBGFEDBAGFDCBAFEDCAGFECBAGEDCBGFEDBAGFDCBAFEDCAGFECBAGEDCBGFEDBAGF')
         ) AS m (moves, letters) USING (moves)
         WHERE _feast.name = ANY (f.names)
     ) AS d (first, days)
@@ -290,7 +294,7 @@ CREATE OR REPLACE FUNCTION _time_windows(question text, at timestamptz) RETURNS 
         WHEN question ~ '[0-9]'
              OR octet_length(question) > length(question)
              AND question ~ ('[０-９年月周週昨今曜节節旦诞誕夕]|星期|[礼禮]拜|季度|前[天晚几幾些两兩]|[天日时時][以之前]|中秋|端午|'
-                             '[春夏秋冬][天季]|[近去这這的][一二两兩三四五六七八九十几幾]|[国國][庆慶]|五一|[双雙]十|'
+                             '[春夏秋冬暑寒][天季假]|[近去这這的][一二两兩三四五六七八九十几幾]|[国國][庆慶]|五一|[双雙]十|'
                              '平安夜|大晦|四半期|クリスマス|ハロウィン|バレンタイン|어제|그제|오늘|그[저끄]|지난|저번|'
                              '이번 ?[주달]|작년|올해|요일|[일달월년주흘칠틀] ?전|추석|설날|크리스마스|할로윈|발렌타인|[상하]반기')
              OR lower(question COLLATE "C") LIKE ANY (
