@@ -13,7 +13,7 @@ from psycopg.rows import tuple_row
 from . import __version__, ledger, migrations, prerequisites
 from .chat_models import ChatModel
 from .client import Memoir
-from .embedders import Embedder
+from .embedders import Embedder, wanted_embedder
 from .embedding_models import models
 from .errors import INSTALL_HINT, VECTOR_HINT, MemoirError, advice, translate
 from .statements import rows
@@ -194,6 +194,8 @@ def _objects(conn: psycopg.Connection[Any]) -> Check:
 
 def _embedder(embedder: Embedder | None) -> Check:
     hint = "Recall goes by words alone until it works."
+    if wanted_embedder() == "none":
+        return Check("embedder", "ok", "none, as MEMOIR_EMBEDDER says")
     if embedder is None:
         text = "none: OPENAI_API_KEY is not set and wordllama is not installed"
         return Check("embedder", "warn", text, f"pip install 'pgmemoir[local]'. {hint}")

@@ -209,6 +209,14 @@ def test_the_command_says_what_it_waits_for(
     assert done.exit_code == 0
 
 
+def test_the_command_says_that_the_embedder_is_switched_off(
+    db: psycopg.Connection, memoir: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes(db, 1)
+    monkeypatch.setenv("MEMOIR_EMBEDDER", "none")
+    assert "hint: Unset MEMOIR_EMBEDDER: it is none.\n" in memoir().stderr
+
+
 def test_the_command_fails_when_a_memory_did(
     db: psycopg.Connection, memoir: Callable[..., Result], api: OpenAIServer
 ) -> None:

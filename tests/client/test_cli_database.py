@@ -175,6 +175,14 @@ def test_doctor_finds_the_embedder_that_does_not_fit(dsn: str, db: psycopg.Conne
     assert done.exit_code == 1
 
 
+def test_doctor_does_not_warn_of_an_embedder_that_is_switched_off(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMOIR_EMBEDDER", "none")
+    done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"])
+    assert "ok    embedder    none, as MEMOIR_EMBEDDER says\n" in done.stdout
+
+
 def test_doctor_shows_an_error_without_the_text_of_the_function(
     dsn: str, db: psycopg.Connection
 ) -> None:

@@ -10,7 +10,7 @@ import click
 import psycopg
 
 from ..backfill import BATCH, PAUSE, backfill, backlog
-from ..embedders import Embedder, default_embedder
+from ..embedders import Embedder, default_embedder, wanted_embedder
 from ..errors import MemoirError
 from .app import FAILED, App, Interrupted, main
 from .options import USER_OR_ALL, Number
@@ -89,9 +89,10 @@ def needed_embedder() -> Embedder:
     """The embedder of this environment."""
     embedder = default_embedder(timeout=_TIMEOUT, retries=0)
     if embedder is None:
+        off = wanted_embedder() == "none"
+        hint = "Set OPENAI_API_KEY, or pip install 'pgmemoir[local]'."
         raise MemoirError(
-            "there is no embedder",
-            hint="Set OPENAI_API_KEY, or pip install 'pgmemoir[local]'.",
+            "there is no embedder", hint="Unset MEMOIR_EMBEDDER: it is none." if off else hint
         )
     return embedder
 
