@@ -81,33 +81,3 @@ BEGIN
     END LOOP;
     RETURN result;
 END $$;
-
--- Which scores may be among the number highest: a bit for each, in their order, set above a bound
--- that so many exceed. NULL: no bound was found, any may. To compare 600 by pgvector and sort some
--- 80 takes half as long as to sort them all. The bounds are multiples of the root mean square: of
--- LoCoMo's turns an eighth are above the first, a fifth above the second. A smaller bound could be
--- an underflow error.
-CREATE OR REPLACE FUNCTION _leaders(scores real[], number int) RETURNS bit varying
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    SET search_path FROM CURRENT
-AS $$
-DECLARE
-    n CONSTANT int := cardinality(scores);
-    v vector;
-    mean float8;
-    factor float8;
-    above bit varying;
-BEGIN
-    IF n BETWEEN number + 1 AND 16000 THEN
-        v := scores::vector;
-        mean := vector_norm(v) / sqrt(n);
-        FOREACH factor IN ARRAY '{1.25,1,0.5}'::float8[] LOOP
-            above := binary_quantize(
-                v - array_fill(greatest(factor * mean, 1e-30::float8)::real, ARRAY[n])::vector);
-            IF bit_count(above) >= number THEN
-                RETURN above;
-            END IF;
-        END LOOP;
-    END IF;
-    RETURN NULL;
-END $$;

@@ -60,8 +60,6 @@ DECLARE
     all_ids bigint[];
     places bigint[];
     own_scores real[];
-    smoothed real[];
-    leaders bit varying;
     makers int[];
     sources int[];
     selection record;
@@ -303,7 +301,6 @@ BEGIN
                           AND f.active) AS t
                   ORDER BY t.session, t.position, t.memory_id) AS s;
         END IF;
-        smoothed := _smooth(own_scores, setup.near, setup.beyond);
     END IF;
     LOOP
         IF setup.fast AND NOT setup.turns AND setup.none_wide AND uncounted IS NOT TRUE THEN
@@ -350,7 +347,6 @@ BEGIN
             -- The best with their neighbours' share, in the order of what their lines are worth;
             -- what leaked across the end of a session is out. OFFSET 0: _neighbours names a place
             -- many times, and each would be looked up.
-            leaders := _leaders(smoothed, setup.candidate_limit + setup.candidate_limit / 2);
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -384,9 +380,10 @@ BEGIN
                                        places[u.place + 2] AS second_after
                                 FROM (
                                     SELECT u.place
-                                    FROM (SELECT generate_subscripts(smoothed, 1) AS place) AS u
-                                    WHERE (get_bit(leaders, u.place - 1) = 1) IS NOT FALSE
-                                    ORDER BY smoothed[u.place] DESC, u.place DESC
+                                    FROM (SELECT unnest(_smooth(own_scores, setup.near,
+                                                                setup.beyond)) AS score,
+                                                 generate_subscripts(own_scores, 1) AS place) AS u
+                                    ORDER BY u.score DESC, u.place DESC
                                     LIMIT setup.candidate_limit + setup.candidate_limit / 2
                                 ) AS u
                                 OFFSET 0
