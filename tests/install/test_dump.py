@@ -130,7 +130,8 @@ def _alike(road: Road, other: psycopg.Connection, indexed: bool = True) -> None:
     columns = frozen_data.given_columns(other, "profile")
     only = {"profile": columns if indexed else [*{*columns} - {"ann", "counted", "counted_up_to"}]}
     assert frozen_data.contents(other, only) == frozen_data.contents(road.filled, only)
-    assert frozen_data.ask(other, None) == road.said[0]
+    if frozen_data.ask(other, None) != road.said[0]:  # another day has begun
+        assert frozen_data.ask(other, None) == frozen_data.ask(road.filled, None)
 
 
 def _next_jobs(conn: psycopg.Connection) -> list[object]:

@@ -107,15 +107,16 @@ def test_what_a_session_quotes_is_not_dropped(extension_server, published, tree)
 
 
 def test_an_upgrade_of_an_older_build_keeps_what_is_remembered_and_who_may_look(
-    extension_server, published, tree, catalogue
+    extension_server, extension_template, published, tree, catalogue
 ):
     tree.copy("migrations", "sql")
     tree.age()
     published(tree, lambda tree: tree.copy("sql"))
-    old, fresh = (psycopg.connect(extension_server.database(), autocommit=True) for _ in range(2))
-    with old, fresh:
+    with (
+        psycopg.connect(extension_server.database(), autocommit=True) as old,
+        psycopg.connect(extension_server.database(extension_template), autocommit=True) as fresh,
+    ):
         old.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
-        fresh.execute("CREATE EXTENSION pgmemoir CASCADE")
         for conn in old, fresh:
             frozen_data.load(conn, frozen_data.versions()[-1])
             conn.execute(GRANTS)
