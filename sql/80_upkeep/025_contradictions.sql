@@ -8,8 +8,8 @@
 CREATE OR REPLACE FUNCTION _spaced(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN translate(
-        replace(replace(replace(_lower(left(content, 1000)), '’', ''''), 'cannot', 'can not'),
-                'n''t', ' not'),
+        replace(replace(replace(replace(_lower(left(content, 1000)), '’', ''''),
+                                'cannot', 'can not'), 'n''t', ' not'), ' any more', ' anymore'),
         '.,;:!?"''()[]{}<>-_/|，。；：！？、“”（）《》', repeat(' ', 33));
 
 -- The words of a text, without numbers.
@@ -17,14 +17,16 @@ CREATE OR REPLACE FUNCTION _unnumbered(spaced text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN array_remove(string_to_array(regexp_replace(spaced, '[0-9]+', '#', 'g'), ' '), '');
 
--- Also without negations, and without the endings that they change (likes, does not like).
+-- Also without negations, without the endings that they change (likes, does not like), and without
+-- what says "any longer", "still" or "already" (不再, 不 ... 了, 还没, 已经).
 CREATE OR REPLACE FUNCTION _undenied(words text[]) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN translate(
-        array_to_string(ARRAY(
+        replace(replace(array_to_string(ARRAY(
             SELECT rtrim(word, 's') FROM unnest(words) AS word
-            WHERE word NOT IN ('not', 'never', 'no', 'longer', 'do', 'does', 'did')), ''),
-        '不没未无别沒無別', '');
+            WHERE word NOT IN ('not', 'never', 'no', 'longer', 'anymore', 'do', 'does', 'did')),
+            ''), '已经', ''), '已經', ''),
+        '不没未无别沒無別再了还還已', '');
 
 CREATE OR REPLACE FUNCTION _denies(words text[]) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

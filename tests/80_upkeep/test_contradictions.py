@@ -25,6 +25,11 @@ def alone(tx):
         ("the door can be opened", "The door cannot be opened"),
         ("我喜欢喝咖啡", "我不喜欢喝咖啡"),
         ("他有一只狗", "他没有一只狗"),
+        ("Ada eats meat", "Ada does not eat meat any more"),
+        ("我喜欢喝咖啡", "我不再喜欢喝咖啡"),
+        ("我喜歡喝咖啡", "我已經不喜歡喝咖啡了"),
+        ("服务器已经升级", "服务器还没升级"),
+        ("梅已婚", "梅未婚"),
     ],
 )
 def test_a_negation_contradicts(alone, one, other):
@@ -48,6 +53,8 @@ def test_another_number_contradicts(alone, one, other):
         ["I like coffee", "i like  COFFEE!"],
         ["Ada doesn't like coffee", "Ada no longer likes coffee"],
         ["他不喜欢喝咖啡", "他没喜欢喝咖啡"],
+        ["他不喜欢喝咖啡了", "他不再喜欢喝咖啡"],
+        ["服务器已经升级", "服务器升级了"],
         [f"invoice {n} paid" for n in range(5)],
     ],
 )
