@@ -44,6 +44,26 @@ BEGIN
     ORDER BY 1;
 END $$;
 
+-- Whether what summary() counted names a keyword or an entity that nothing has any more. Otherwise
+-- it may stay until maintain counts again: to do so here would read all that the user has.
+CREATE OR REPLACE FUNCTION _names_what_is_gone(user_id text, overview jsonb) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN EXISTS (
+            SELECT FROM jsonb_array_elements(overview -> 'top_keywords') AS n (named)
+            WHERE (SELECT k.memory_id FROM keyword AS k
+                   WHERE k.user_id = _names_what_is_gone.user_id
+                     AND k.keyword = n.named ->> 'keyword' LIMIT 1) IS NULL)
+        OR EXISTS (
+            SELECT FROM jsonb_array_elements(overview -> 'top_entities') AS n (named)
+            WHERE (SELECT e.entity_id FROM entity AS e
+                   WHERE e.user_id = _names_what_is_gone.user_id
+                     AND (e.name, e.type) = (n.named ->> 'name', n.named ->> 'type')
+                   LIMIT 1) IS NULL);
+END $$;
+
 CREATE OR REPLACE FUNCTION purge(
     memory_id bigint, user_id text DEFAULT NULL, dry_run boolean DEFAULT false)
     RETURNS TABLE (table_name text, rows bigint)
@@ -98,8 +118,8 @@ BEGIN
     PERFORM _refresh_profile(owner);
     UPDATE profile AS p
     SET rolling_summary = NULL, summarised_at = NULL,
-        overview = CASE WHEN p.overview IS NOT NULL
-                        THEN (SELECT to_jsonb(s) FROM _summary(owner) AS s) END
+        overview = CASE WHEN _names_what_is_gone(owner, p.overview)
+                        THEN (SELECT to_jsonb(s) FROM _summary(owner) AS s) ELSE p.overview END
     WHERE p.user_id = owner;
     PERFORM _notify(owner, 'deleted', ARRAY[memory_id]);
 END $$;

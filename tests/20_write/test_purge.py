@@ -12,10 +12,12 @@ from tests.rows import (
     add_event,
     call,
     fill,
+    notes,
     recall,
     refused,
     remember,
     row_counts,
+    rows_read,
     say,
     set_to,
     until,
@@ -300,3 +302,28 @@ def test_what_a_worker_writes_at_this_moment_goes_too(db, dsn, function, argumen
         purged.result()
     assert value(db, "SELECT count(*) FROM memoir.uncompared") == 0
     assert function == "purge" or traces_of(db, "Zanzibar") == []
+
+
+def counted(conn):
+    """Keep for ada what summary() tells, as `maintain` does for a user with many memories."""
+    conn.execute(
+        "UPDATE memoir.profile AS p SET ann = 1, overview = to_jsonb(s)"
+        " FROM memoir._summary('ada') AS s WHERE p.user_id = 'ada'"
+    )
+
+
+def test_what_was_counted_no_longer_names_what_only_the_purged_memory_had(tx):
+    remember(tx, "likes tea", keywords=["tea"], user_id="ada")
+    purged = remember(tx, "lives in Zanzibar", keywords=["zanzibar"], user_id="ada")
+    call(tx, "mention", memory_id=purged, entity="Freddie", user_id="ada")
+    counted(tx)
+    call(tx, "purge", memory_id=purged, user_id="ada")
+    (told,) = call(tx, "summary", user_id="ada")
+    assert told.top_entities == []
+    assert [each["keyword"] for each in told.top_keywords] == ["tea", "likes"]
+
+
+def test_a_purge_does_not_count_all_of_a_user_with_many_memories(tx):
+    first, *_ = notes(tx, 300)
+    counted(tx)
+    assert rows_read(tx, f"SELECT memoir.purge({first}, 'ada')") < 200
