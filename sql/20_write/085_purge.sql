@@ -44,8 +44,8 @@ BEGIN
     ORDER BY 1;
 END $$;
 
--- more. Otherwise it tells of what is left, and to count that anew is to read all that a user has.
--- more. Otherwise it tells of what is left, and counting that anew would read all of the user.
+-- Whether what summary() counted names a keyword or an entity that nothing has any more. Otherwise
+-- it may stay until maintain counts again: to do so here would read all that the user has.
 CREATE OR REPLACE FUNCTION _names_what_is_gone(user_id text, overview jsonb) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
