@@ -31,7 +31,7 @@ BEGIN
         |   <this> <(?: morning | afternoon | evening )>
         |   <half> <a> <year> <ago>
         |   < (?: ' || _counts() || ' ) > (?: <of> | <and> <a> <half> )?
-            < (?: hour | day | week | weekend | month | quarter | year | decade ) s? >
+            < (?: hour | day | night | week | weekend | month | quarter | year | decade ) s? >
             (?: <and> <a> <half> )? <ago>
         |   (?: < partx [0-9a-z]+ > )? < (?: last | past | this ) >
             (?: < [0-9a-z]+ > (?: <of> )? )?
@@ -86,7 +86,7 @@ BEGIN
             which := 'ago';
             amount := CASE WHEN parts[1] IN ('few', 'several') THEN 2 ELSE _number(parts[1]) END;
             most := CASE WHEN parts[1] IN ('few', 'several') THEN 6 END;
-            unit := _unit(parts[2]);
+            unit := replace(_unit(parts[2]), 'night', 'day');
         ELSIF unit IN ('yesterday', 'today', 'night', 'morning', 'afternoon', 'evening') THEN
             amount := CASE WHEN which = 'the' THEN 2
                            ELSE (unit IN ('yesterday', 'night'))::int END;

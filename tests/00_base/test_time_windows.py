@@ -68,6 +68,7 @@ SPANS = [
     ("what we said on Wednesday", "2023-11-15"),
     ("this Friday", "2023-11-17"),
     ("two days ago", "2023-11-13"),
+    ("two nights ago", "2023-11-13"),
     ("2 weeks ago", "2023-10-30 2023-11-06"),
     ("a week ago", "2023-11-06 2023-11-13"),
     ("a couple of weeks ago", "2023-10-30 2023-11-06"),
