@@ -56,10 +56,11 @@ BEGIN ATOMIC
             'attach_source', 'compile_configuration', 'detach_source', 'grant_access']);
 END;
 
--- Who may write what; memoir_admin may write all. Agents and workers both write the tables of
--- memories, and each the tables of its own work. columns: only these. but: all columns except
--- these, so that whoever writes memories can write a new column, while nobody changes who owns a
--- row, when it was stored, or who owns an index.
+-- Who may write what; memoir_admin may write all but the ledger and the redaction rules, which only
+-- the owner can compile. Agents and workers both write the tables of memories, and each the tables
+-- of its own work. columns: only these. but: all columns except these, so that whoever writes
+-- memories can write a new column, while nobody changes who owns a row, when it was stored, or who
+-- owns an index.
 CREATE OR REPLACE FUNCTION _writers()
     RETURNS TABLE (roles text[], "right" text, tables text[], columns text[], but text[])
     LANGUAGE sql IMMUTABLE
@@ -142,7 +143,7 @@ BEGIN
           AND CASE WHEN s."right" = 'SELECT'
                    THEN m.role <> 'memoir_worker' OR NOT _hidden_from_workers(r.relname)
                    ELSE m.role = 'memoir_admin' AND r.relkind <> 'v'
-                        AND r.relname <> 'migration' END
+                        AND r.relname NOT IN ('migration', 'redaction_rule') END
         UNION ALL
         SELECT 'TABLE ' || r.name, concat(w."right", ' (' || quote_ident(k.name) || ')'), m.role
         FROM _writers() AS w

@@ -186,6 +186,15 @@ def test_an_admin_maintains_and_purges_everybody(become, people):
     assert value(conn, "SELECT count(*) FROM memoir.memory") == 0
 
 
+def test_an_admin_changes_no_redaction_rule(become):
+    admin = become("admin")
+    for change in (
+        "DELETE FROM memoir.redaction_rule",
+        "UPDATE memoir.redaction_rule SET name = ''",
+    ):
+        assert denied(admin, change) == "permission denied for table redaction_rule"
+
+
 def test_who_is_agent_and_admin_may_what_an_admin_may(people, tx):
     tx.execute("UPDATE memoir.memory SET recorded_at = now() - interval '1 second'")
     tx.execute("CREATE ROLE two IN ROLE memoir_agent, memoir_admin")
