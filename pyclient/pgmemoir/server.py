@@ -78,10 +78,10 @@ def start(data_dir: Path, version: int = 18, settings: Mapping[str, str] | None 
     if _answers(cluster, DATABASE):
         return _dsn(cluster, DATABASE)
     tools = _bin(version)
-    with _locked(cluster.parent):
+    with _locked(cluster.parent) as lock:
         if os.geteuid() == 0:
             _let_pass(cluster, tools)
-        _create(cluster, tools)
+        _create(cluster, tools, lock)
         _launch(cluster, tools, settings or {})
         _create_database(cluster)
     return _dsn(cluster, DATABASE)
@@ -176,8 +176,11 @@ def _name_of(uid: int) -> str:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, so that one process at a time creates or starts a server."""
+def _locked(folder: Path) -> Iterator[int]:
+    """Hold the folder's lock, so that one process at a time creates or starts a server.
+
+    Who inherits the file descriptor holds it too.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not any(folder.iterdir()):  # a folder that holds more is a project with its own
@@ -190,11 +193,14 @@ def _locked(folder: Path) -> Iterator[None]:
         ) from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # released when the file is closed, whatever happens
-        yield
+        yield lock.fileno()
 
 
-def _create(cluster: Path, tools: Path) -> None:
-    """Initialise the cluster next to its place and move it there: it is never half there."""
+def _create(cluster: Path, tools: Path, lock: int) -> None:
+    """Initialise the cluster next to its place and move it there: it is never half there.
+
+    initdb works on when this process is killed, so it holds the lock: two would mix their files.
+    """
     if cluster.is_dir():
         return
     raw = cluster.with_suffix(".new")
@@ -204,10 +210,11 @@ def _create(cluster: Path, tools: Path) -> None:
         _give_to_account(raw)
     command = [tools / "initdb", "-D", raw, "-U", _ADMIN, "-E", "UTF8"]
     command += ["--auth-local=trust", "--auth-host=reject"]
+    failure = f"cannot create a database in {cluster}"
     # Letters of all scripts need a locale other than C; not every machine has the first one.
     for locale in ("C.UTF-8", "en_US.UTF-8", "C"):
         try:
-            _run([*command, f"--locale={locale}"], f"cannot create a database in {cluster}", raw)
+            _run([*command, f"--locale={locale}"], failure, raw, inherited=[lock])
         except ServerError as error:
             if "invalid locale" not in str(error) or locale == "C":
                 raise
@@ -339,7 +346,9 @@ def _processes(cluster: Path) -> list[int]:
     return found
 
 
-def _run(command: Sequence[object], failure: str, folder: Path) -> None:
+def _run(
+    command: Sequence[object], failure: str, folder: Path, inherited: Sequence[int] = ()
+) -> None:
     """Run one of PostgreSQL's tools as the owner of its files.
 
     Output goes to a file: a server that inherits a pipe keeps the caller waiting for its end.
@@ -354,6 +363,7 @@ def _run(command: Sequence[object], failure: str, folder: Path) -> None:
             cwd=folder,
             env={**os.environ, "PGDATA": str(folder)},
             start_new_session=True,  # Ctrl-C in the terminal is not for the server
+            pass_fds=inherited,
             user=owner.st_uid if os.geteuid() == 0 else None,
             group=owner.st_gid if os.geteuid() == 0 else None,
             extra_groups=[] if os.geteuid() == 0 else None,

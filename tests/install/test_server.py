@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 from tests.conftest import folder_of_a_server
+from tests.rows import until
 
 from pgmemoir import cli
 from pgmemoir import server as embedded
@@ -183,7 +185,7 @@ def test_a_broken_cluster_is_reported_in_the_servers_words(home, version):
 def test_a_cluster_that_cannot_be_made_gets_no_other_locale(monkeypatch, tmp_path):
     tried = []
 
-    def fail(command, failure, _):
+    def fail(command, failure, _, **__):
         tried.append(command[-1])
         raise embedded.ServerError(failure, detail='initialized with locale "C.UTF-8". Disk full')
 
@@ -191,6 +193,28 @@ def test_a_cluster_that_cannot_be_made_gets_no_other_locale(monkeypatch, tmp_pat
     with pytest.raises(embedded.ServerError, match="Disk full"):
         embedded.start(tmp_path)
     assert tried == ["--locale=C.UTF-8"]
+
+
+@pytest.mark.once
+def test_after_kill_9_nobody_begins_anew_while_initdb_still_works(tmp_path):
+    home, ends = tmp_path / "data", tmp_path / "ends"
+    os.mkfifo(ends)
+    for tool, script in (
+        ("initdb", f"#!/bin/sh\ntouch began\nread line < '{ends}'\n"),
+        ("postgres", ""),
+    ):
+        (tmp_path / tool).write_text(script)
+        (tmp_path / tool).chmod(0o755)
+    replaced = f"server._bin = lambda version: Path({str(tmp_path)!r})\nprint"
+    start = [sys.executable, "-c", START.replace("print", replaced), str(home), "18"]
+    with subprocess.Popen(start) as caller:
+        until((home / "pg18.new/began").exists)
+        caller.kill()
+    with (home / "lock").open("a") as lock:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        ends.write_text("\n")
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def test_an_unknown_version_is_refused(tmp_path):
