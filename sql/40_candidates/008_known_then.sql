@@ -1,3 +1,31 @@
+-- The active and archived memories whose start or end was told after a time, with those they had
+-- then: also of a row of a source. What was stored after that time itself, with an earlier
+-- created_at, has those of today: when they were told is not known. A change of the status is left
+-- to retired_at.
+CREATE OR REPLACE FUNCTION _moved_since(user_id text, as_of timestamptz)
+    RETURNS TABLE (memory_id bigint, valid_from timestamptz, valid_until timestamptz)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT m.memory_id, was.valid_from, was.valid_until
+    FROM (SELECT v.memory_id, jsonb_object_agg(v.key, v.value) AS had
+          FROM (SELECT DISTINCT ON (r.memory_id, e.key) r.memory_id, e.key, e.value
+                FROM revision AS r, jsonb_each(r.old_values) AS e
+                WHERE r.user_id = _moved_since.user_id AND r.created_at > as_of
+                  AND r.old_values ?| '{valid_from,valid_until}' AND NOT r.old_values ? 'status'
+                  AND e.key IN ('valid_from', 'valid_until')
+                ORDER BY r.memory_id, e.key, r.revision_id) AS v
+          GROUP BY v.memory_id) AS c,
+         LATERAL (SELECT o.* FROM memory AS o
+                  WHERE o.user_id = _moved_since.user_id AND o.memory_id = c.memory_id
+                  OFFSET 0) AS m,
+         LATERAL jsonb_populate_record(m::memory, c.had) AS was
+    WHERE m.status IN ('active', 'archived') AND m.recorded_at <= as_of;
+END $$;
+
 -- The traces of a user as they were known at a time. They include what was superseded or archived
 -- since; what was rewritten since has the text and vector of then (no vector if another model made
 -- it) and the importance of then. Forgotten memories are not included: they take part in no recall
@@ -25,7 +53,9 @@ BEGIN
         WHERE m.user_id = _known_then.user_id AND m.retired_at > as_of AND m.created_at <= as_of
           -- The end of a superseded memory was not known yet; an end of its own it already had.
           AND (m.status = 'superseded'
-               OR m.status = 'archived' AND (m.valid_until <= as_of) IS NOT TRUE)
+               OR m.status = 'archived'
+                  AND ((m.valid_until <= as_of) IS NOT TRUE OR m.memory_id IN (
+                      SELECT c.memory_id FROM _moved_since(_known_then.user_id, as_of) AS c)))
     ), before AS MATERIALIZED (
         -- The oldest replaced value of each column that changed since.
         SELECT v.memory_id, jsonb_object_agg(v.key, v.value) AS had
@@ -72,31 +102,4 @@ BEGIN
                                      _names(l.speaker, l.subject, l.mentioned), e.term_limit) AS v
         WHERE l.line IS NOT NULL
         OFFSET 0) AS w ON true;
-END $$;
-
--- The active memories whose start or end was told after a time, with those they had then: also of a
--- row of a source. What was stored after that time itself, with an earlier created_at, has those of
--- today: when they were told is not known. A change of the status is left to retired_at.
-CREATE OR REPLACE FUNCTION _moved_since(user_id text, as_of timestamptz)
-    RETURNS TABLE (memory_id bigint, valid_from timestamptz, valid_until timestamptz)
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
-AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    SELECT m.memory_id, was.valid_from, was.valid_until
-    FROM (SELECT v.memory_id, jsonb_object_agg(v.key, v.value) AS had
-          FROM (SELECT DISTINCT ON (r.memory_id, e.key) r.memory_id, e.key, e.value
-                FROM revision AS r, jsonb_each(r.old_values) AS e
-                WHERE r.user_id = _moved_since.user_id AND r.created_at > as_of
-                  AND r.old_values ?| '{valid_from,valid_until}' AND NOT r.old_values ? 'status'
-                  AND e.key IN ('valid_from', 'valid_until')
-                ORDER BY r.memory_id, e.key, r.revision_id) AS v
-          GROUP BY v.memory_id) AS c,
-         LATERAL (SELECT o.* FROM memory AS o
-                  WHERE o.user_id = _moved_since.user_id AND o.memory_id = c.memory_id
-                  OFFSET 0) AS m,
-         LATERAL jsonb_populate_record(m::memory, c.had) AS was
-    WHERE m.status = 'active' AND m.recorded_at <= as_of;
 END $$;
