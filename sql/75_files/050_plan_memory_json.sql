@@ -98,7 +98,8 @@ BEGIN
         FROM unknown AS u JOIN made AS m USING (second, entry_id)
         GROUP BY u.place
     -- Nobody recorded the file's version of it (an export on a standby, or one that was killed).
-    -- Then text that the memory itself had before a later change is not new.
+    -- Then text that the memory itself had before a later change is not new. The time is compared
+    -- so that no index on it serves: that one finds the changes of all memories for each of them.
     ), past AS MATERIALIZED (
         SELECT n.place, jsonb_object_agg(o.field, o.value) AS base
         FROM named AS n, LATERAL (
@@ -107,7 +108,7 @@ BEGIN
             JOIN (VALUES ('content', 'content'), ('importance', 'salience')) AS v (key, field)
                 ON v.key = e.key
             WHERE r.user_id = _plan_entries.user_id
-              AND r.memory_id BETWEEN n.memory_id AND n.memory_id AND r.created_at >= later
+              AND r.memory_id BETWEEN n.memory_id AND n.memory_id AND r.created_at - later >= '0'
             ORDER BY e.key, r.revision_id) AS o
         GROUP BY n.place
     -- The memory of the entry, and whether the entry says something different now.
@@ -301,7 +302,7 @@ BEGIN
           AND (s.entry_id IS NOT NULL OR delete_missing AND NOT EXISTS (
               SELECT FROM revision AS r
               WHERE r.user_id = f.user_id AND r.memory_id BETWEEN f.memory_id AND f.memory_id
-                AND r.old_values ? 'status' AND r.created_at >= later))
+                AND r.old_values ? 'status' AND r.created_at - later >= '0'))
         ORDER BY f.place);
     RETURN plan || gone;
 END $$;

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from psycopg.sql import SQL
 from tests.d3_files import MEMORIES, MEMORY, Json, actions, printed, take, text
 from tests.examples import examples
 from tests.rows import (
@@ -286,6 +287,20 @@ def test_memories_of_one_second_are_read_once_for_all_their_entries(tx):
         SELECT json_array_elements(memoir.export_memory_json()::json -> 'memories')),
         'UTC', now())"""
     assert rows_read(tx, plan) < 2_000
+
+
+def test_the_changes_of_a_memory_are_read_for_its_entry_alone(db):
+    ids = remember_all(db, (f"note {n}" for n in range(300)))
+    document = json.loads(printed(db)) | {"last_updated": "2026-01-01T00:00:00Z"}
+    change = """INSERT INTO memoir.revision (user_id, memory_id, action, author, change_id,
+            created_at)
+        SELECT 'default', id, 'LOWER', 'upkeep', 1, %s FROM unnest(%s::bigint[]) AS id"""
+    db.execute(change, ("2025-06-01", ids * 3))
+    db.execute("ANALYZE memoir.revision")  # as if nothing had been changed since
+    db.execute(change, ("2026-06-01", ids * 5))
+    plan = SQL("SELECT memoir.import_memory_json({}, dry_run => true)").format(text(document))
+    with db.transaction():
+        assert rows_read(db, plan.as_string(db)) < 20_000
 
 
 def test_exported_and_imported_by_another_user_it_comes_out_the_same(tx):
