@@ -74,8 +74,8 @@ $(READY): pyproject.toml constraints.txt
 	        exit 1; }; \
 	    echo "Making .venv with pip (once, under a minute)"; \
 	    $(PYTHON) -m venv --without-pip .venv && { \
-	        $(PYTHON) -m pip --python $(BIN)/python $(INSTALL) uv || { \
-	            $(PYTHON) -m venv .venv && $(PIP) uv; \
+	        $(PYTHON) -m pip --python $(BIN)/python $(INSTALL) uv -c constraints.txt || { \
+	            $(PYTHON) -m venv .venv && $(PIP) uv -c constraints.txt; \
 	        }; \
 	        $(BIN)/uv $(UV_INSTALL); \
 	    } 2>/dev/null || { \
