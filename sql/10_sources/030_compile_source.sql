@@ -62,9 +62,7 @@ BEGIN
 END $$;
 
 -- How a function begins that was given to another owner, who cannot replace it but can ALTER it.
--- Made SECURITY INVOKER with another path, it would run his code with the rights of the puller. And
--- a table that was given to somebody else, or a view of his that has its name now, would run his
--- code with the rights of the former owner. relation: an expression for its name, if there is one.
+-- Made SECURITY INVOKER with another path, it would run his code with the rights of the puller.
 CREATE OR REPLACE FUNCTION _as_owner_alone(name text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -85,6 +83,7 @@ END $$;
 
 -- The same where a table was given to somebody else, or somebody's view has the name of the former
 -- one now: his policies, triggers and functions would run with the rights of the former owner.
+-- relation: an expression for its name.
 CREATE OR REPLACE FUNCTION _of_same_owner(relation text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN format($guard$

@@ -10,8 +10,8 @@ CREATE OR REPLACE FUNCTION _lent(score real, squared boolean) RETURNS real
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN squared THEN score * (abs(score) + 1e-9::real) ELSE score END;
 
--- What the score of a line counts for, by what it says to whoever asks for no question and by the
--- room it takes.
+-- The factor on the score of a candidate in the order of choice: less for a memory that asks, since
+-- that seldom answers, and less for every token of its line.
 CREATE OR REPLACE FUNCTION _worth(
     cost float8, asks boolean, question_factor float8, cost_power float8) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
