@@ -62,6 +62,8 @@ DECLARE
     only_status CONSTANT text[] := _check_statuses(status);
     only_kinds CONSTANT text[] := (
         SELECT array_agg((_check_kind(k.name)).name) FROM unnest(kinds) AS k (name));
+    -- As it is stored.
+    only_subject CONSTANT text := _lower(_trimmed(subject));
     patterns CONSTANT text[] := nullif(_patterns(search), '{}');
 BEGIN
     PERFORM _check_data(data);
@@ -90,7 +92,7 @@ BEGIN
           AND (only_kinds IS NULL OR s.kind = ANY (only_kinds))
           AND (since IS NULL OR s.created_at >= since)
           AND (until IS NULL OR s.created_at <= until)
-          AND (list_memories.subject IS NULL OR s.subject = list_memories.subject)
+          AND (list_memories.subject IS NULL OR s.subject = only_subject)
           AND (list_memories.session_id IS NULL OR s.session_id = list_memories.session_id)
           AND (list_memories.data IS NULL OR s.data @> list_memories.data)
           AND (patterns IS NULL

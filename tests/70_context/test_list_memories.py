@@ -178,3 +178,9 @@ def test_memories_are_listed_by_what_their_data_contains_and_show_it(tx):
     assert (row.content, row.data) == ("memory 0", {"a": {"b": 1, "c": 2}})
     assert len(contents(tx, data=Jsonb({"a": {}}))) == 2
     assert refused(tx, "list_memories", data=Jsonb("a")).sqlstate == "ME008"
+
+
+def test_a_subject_is_found_as_it_was_given(tx):
+    remember(tx, "Ada writes Rust", "preference", subject="User.Editor ")
+    assert contents(tx, subject="User.Editor ") == ["Ada writes Rust"]
+    assert contents(tx, subject="") == []
