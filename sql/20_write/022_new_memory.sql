@@ -31,4 +31,4 @@ CREATE OR REPLACE FUNCTION _new_memory(
         coalesce(_check_time(created_at, 'created_at'), now()),
         coalesce(_check_time(valid_from, 'valid_from'), created_at, now()),
         _check_until(valid_until, coalesce(valid_from, created_at, now())),
-        'active', NULL, embedding)::new_memory;
+        'active', NULL, embedding, importance, confidence)::new_memory;

@@ -200,7 +200,8 @@ BEGIN
             FROM (SELECT c.id, c.kind, c.created_at, c.score, c.obstacle, c.keyword, c.coverage,
                          c.cosine, r.relevance, r.relevance >= minimum AS enough
                   FROM _scored(_search.user_id, settings, model, query_vec, question,
-                               keywords_alone, 'infinity', words, pool => pool) AS c,
+                               keywords_alone, 'infinity', words, pool => pool,
+                               with_line => false) AS c,
                        LATERAL (SELECT CASE WHEN keywords_alone THEN 1 ELSE c.relevance END)
                            AS r (relevance)) AS s
             WHERE s.id > 0 AND s.obstacle IS NULL

@@ -144,31 +144,13 @@ BEGIN
 END $$;
 
 -- Settings that nothing reads, that were deleted, or whose value cannot be used, and whether the
--- values derived from them are current. A number may be anything from 0 on, a share up to 1.
+-- values derived from them are current.
 CREATE OR REPLACE FUNCTION _settings_health()
     RETURNS TABLE (name text, status text, value text, advice text)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    switches CONSTANT text[] := '{consolidate,job_notify,keyword_jobs,log_recalls,notify}';
-    shares CONSTANT text[] := '{active_above,fade_below,forget_below,keyword_weight_least,'
-                              'lower_by,lower_to}';
-    -- With 0 nothing would ever be done, or something be divided by it.
-    from_one CONSTANT text[] := '{archive_events,compress_most,compress_tokens,embed_batch,'
-                                'extract_messages,extract_tokens,job_attempts,maintain_batch,'
-                                'reflect_tokens,source_batch}';
-    others CONSTANT text[] := '{ann_gain,ann_inline,ann_limit,ann_near,ann_words,answer_limit,'
-                              'archive_days,brief_length,compress_accesses,compress_days,'
-                              'compress_least,delete_days,deletions_at_once,embed_split_after,'
-                              'extract_every,file_limit,forget_rate,job_backoff_factor,'
-                              'job_backoff_limit_seconds,job_backoff_seconds,job_days,line_length,'
-                              'link_hub_limit,markdown_limit,nightly_jobs,profile_goals,'
-                              'profile_tokens,recall_context,replay_days,similar_memories,'
-                              'source_attempts,source_overlap_seconds,statements_compared,'
-                              'summary_changes,summary_length,summary_memories,temporary_days,'
-                              'text_limit,working_days}';
-    known CONSTANT text[] := switches || shares || from_one || others || '{installation}';
     unread text[];
     missing text[];
     unfit text[];
@@ -180,19 +162,13 @@ BEGIN
         RETURN QUERY SELECT u.* FROM _unseen('settings') AS u;
         RETURN;
     END IF;
-    unread := ARRAY(SELECT s.name FROM setting AS s WHERE s.name <> ALL (known) ORDER BY s.name);
-    missing := ARRAY(SELECT k.name FROM unnest(known) AS k (name)
+    unread := ARRAY(SELECT s.name FROM setting AS s
+                    WHERE s.name NOT IN (SELECT k.name FROM _known_settings() AS k)
+                    ORDER BY s.name);
+    missing := ARRAY(SELECT k.name FROM _known_settings() AS k
                      WHERE k.name NOT IN (SELECT s.name FROM setting AS s) ORDER BY k.name);
-    unfit := ARRAY(
-        SELECT format('%s = %s', s.name, left(s.value::text, 40)) FROM setting AS s
-        WHERE s.name <> ALL (unread) AND NOT CASE jsonb_typeof(s.value)
-            WHEN 'boolean' THEN s.name = ANY (switches)
-            WHEN 'number' THEN s.name <> ALL (switches) AND s.value::text::numeric
-                 BETWEEN (s.name = ANY (from_one))::int
-                 AND CASE WHEN s.name = ANY (shares) THEN 1 ELSE 2147483647 END
-            WHEN 'string' THEN s.name = 'installation'
-            ELSE false END
-        ORDER BY s.name);
+    unfit := ARRAY(SELECT format('%s = %s', s.name, left(s.value::text, 40)) FROM setting AS s
+                   WHERE NOT _fits_setting(s.name, s.value) ORDER BY s.name);
     is_stale := EXISTS (SELECT FROM mode AS m JOIN embedding_model AS e ON e.active
                         WHERE (m.model_id, m.dimensions)
                               IS DISTINCT FROM (e.model_id, e.dimensions));
