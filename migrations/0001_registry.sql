@@ -147,6 +147,9 @@ CREATE TABLE mode (
     cost_power float8 NOT NULL DEFAULT 0
         CONSTRAINT cost_power_is_0_or_1e_6_to_1
         CHECK (cost_power = 0 OR cost_power BETWEEN 1e-6 AND 1),
+    detail_weight float8 NOT NULL DEFAULT 0
+        CONSTRAINT detail_weight_is_0_or_1e_6_to_1
+        CHECK (detail_weight = 0 OR detail_weight BETWEEN 1e-6 AND 1),
     common_share float8 CONSTRAINT common_share_is_0_to_1 CHECK (common_share BETWEEN 0 AND 1),
     turns boolean NOT NULL GENERATED ALWAYS AS (
         neighbour_weight > 0 OR second_neighbour_weight > 0 OR answer_weight > 0
@@ -303,8 +306,8 @@ COMMENT ON COLUMN mode.squared IS
     'than two fair ones. The score of a turn that gains nothing is the square, too.';
 COMMENT ON COLUMN mode.question_factor IS
     'The candidates of a mode with turns are put in order by what a line is worth: this factor on '
-    'the score of a memory that asks, and every score divided by the tokens of its line ^ '
-    'cost_power. What turns lend stays as it is.';
+    'the score of a memory that asks, and every score x (1 + detail_weight x the details of the '
+    'text: trace.details) / the tokens of its line ^ cost_power. What turns lend stays as it is.';
 COMMENT ON COLUMN mode.common_share IS
     'Words in more than this share of the user''s memories, and names the user knows, are left '
     'out of the text to embed (query_terms); NULL: nothing is left out.';

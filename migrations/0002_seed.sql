@@ -106,10 +106,10 @@ INSERT INTO mode (name, description, vector_weight, word_weight, candidate_limit
                   event_limit, profile, day_headings, name_boost, time_boost, when_boost,
                   question_penalty, boost_without_vector, neighbour_weight,
                   second_neighbour_weight, answer_weight, session_weight, squared,
-                  question_factor, cost_power, common_share) VALUES
+                  question_factor, cost_power, detail_weight, common_share) VALUES
     ('conversation', 'Finding what was said: names, times, and turns beside good turns.',
      0.65, 0.35, 32, 0, 0, false, 'asked', 0.4, 0.4, 0.1, 0.05, 0.6, 0.2, 0.15, 0.2, 0.3, true,
-     0.85, 0.13, 0.2);
+     0.85, 0.22, 0.1, 0.2);
 
 -- What was extracted from a turn says the same in half the words.
 INSERT INTO mode_weight (kind, mode, weight) VALUES ('fact', 'conversation', 1.2);

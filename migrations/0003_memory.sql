@@ -201,6 +201,7 @@ CREATE TABLE trace (
     position int NOT NULL DEFAULT -1,
     asks boolean NOT NULL DEFAULT false,
     derived boolean NOT NULL DEFAULT false,
+    details smallint NOT NULL DEFAULT 0,
     cost float8 NOT NULL,
     brief_cost float8,
     term_count int NOT NULL,
@@ -230,6 +231,9 @@ COMMENT ON COLUMN trace.terms IS
     'The set of the memory''s tokens: one 1 at the hash of each. One inner product counts, weighs '
     'or names the words shared with a question. Features (who says it, that it asks, that it says '
     'when) stand among them with 2^-12, too little to count as words.';
+COMMENT ON COLUMN trace.details IS
+    'How much the text has of what questions ask for, 0 to 8: a point for each name, three at '
+    'most, and for a time, two for a number and for a quotation (mode.detail_weight).';
 COMMENT ON COLUMN trace.session IS
     'Number of the session (session.number); 0 without one. The scan gives turns in their order, '
     'so that neighbours stand side by side.';

@@ -270,7 +270,8 @@ def is_candidate(memory: Memory, mode: str, now: datetime) -> bool:
 class Turn:
     """A memory among turns.
 
-    own: its score alone; place None: no turn of its session; cost: the tokens of its line.
+    own: its score alone; place None: no turn of its session; cost: the tokens of its line;
+    details: points for what is definite in it.
     """
 
     key: int
@@ -278,6 +279,7 @@ class Turn:
     session: str | None = None
     place: int | None = None
     asks: bool = False
+    details: int = 0
     cost: float = 1
 
 
@@ -292,6 +294,7 @@ class TurnRules:
     squared: bool = False
     question_factor: float = 1
     cost_power: float = 0
+    detail_weight: float = 0
 
 
 @dataclass
@@ -369,8 +372,9 @@ def turn_scores(memory: Sequence[Turn], rules: TurnRules) -> dict[int, float]:
 
 
 def worth(turn: Turn, rules: TurnRules) -> float:
-    """What the score of a line counts for: less if it asks, and by the room it takes."""
-    return (rules.question_factor if turn.asks else 1) / turn.cost**rules.cost_power
+    """What the score of a line counts for: less if it asks, more for details, and by its room."""
+    asking = rules.question_factor if turn.asks else 1
+    return asking * (1 + rules.detail_weight * turn.details) / turn.cost**rules.cost_power
 
 
 def smoothed(scores: Sequence[float], near: float, beyond: float) -> list[float]:

@@ -22,6 +22,7 @@ SESSION = {"session_weight": 0.0}
 SQUARED = {"squared": False}
 ASKING = {"question_factor": 1.0}
 ROOM = {"cost_power": 0.0}
+DETAILS = {"detail_weight": 0.0}
 STRIPPED: dict[str, float | None] = {"common_share": None}
 WORDS = {"word_weight": 0.0}
 VECTOR = {"vector_weight": 0.0}
@@ -41,6 +42,7 @@ WITHOUT: dict[str, Settings] = {
     "without squares": SQUARED,
     "without question factor": ASKING,
     "without cost power": ROOM,
+    "without details": DETAILS,
     "without the word signal": WORDS,
     "without the vector signal": VECTOR,
     "question not stripped": STRIPPED,
@@ -57,7 +59,7 @@ _STEPS: dict[str, Settings] = {
     "+ session": SESSION,
     "+ squares": SQUARED,
     "+ answer, question, when": ANSWER | QUESTION | WHEN,
-    "+ what a line is worth": ASKING | ROOM,
+    "+ what a line is worth": ASKING | ROOM | DETAILS,
 }
 
 

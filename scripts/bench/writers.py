@@ -75,11 +75,11 @@ _FAULTS = {
             FROM memoir.mention AS o JOIN memoir.entity AS n USING (user_id, entity_id)
             WHERE o.user_id = m.user_id AND o.memory_id = m.memory_id)), e.term_limit) AS w
         WHERE m.user_id = %(user)s
-          AND (t.line, t.brief, t.cost, t.brief_cost, t.asks, t.terms::text, t.term_count,
-               t.importance, t.kind, t.created_at, t.wide) IS DISTINCT FROM (
+          AND (t.line, t.brief, t.cost, t.brief_cost, t.asks, t.details, t.terms::text,
+               t.term_count, t.importance, t.kind, t.created_at, t.wide) IS DISTINCT FROM (
               l.line, b.brief, memoir._token_cost('- ' || l.line || E'\\n'),
-              memoir._token_cost('- ' || b.brief || E'\\n'), w.asks, w.terms::text, w.term_count,
-              m.importance, k.kind_id, m.created_at,
+              memoir._token_cost('- ' || b.brief || E'\\n'), w.asks, w.details, w.terms::text,
+              w.term_count, m.importance, k.kind_id, m.created_at,
               memoir._is_wide(t.embedding, w.term_count, l.line, m.user_id))""",
     "a keyword of another text": """
         SELECT m.memory_id

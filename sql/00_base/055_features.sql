@@ -34,18 +34,29 @@ CREATE OR REPLACE FUNCTION _worded(content text, subject text) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN concat_ws(' ', content, subject);
 
+-- Details of a text, which answers have and most talk has not: names (capital letters after a
+-- small one and a space, so of no first word), numbers, quotations, times. 0 to 8.
+CREATE OR REPLACE FUNCTION _details(content text, says_when boolean) RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (CASE WHEN content ~ '[a-z] [A-Z][a-z]'
+                 THEN least(regexp_count(content, '[a-z] [A-Z][a-z]'), 3) ELSE 0 END
+            + CASE WHEN content ~ '[0-9]' THEN 2 ELSE 0 END
+            + CASE WHEN content ~ '["“«「『《]' THEN 2 ELSE 0 END
+            + CASE WHEN says_when THEN 1 ELSE 0 END)::smallint;
+
 -- The words of a memory, of its text and its subject (_worded), and its features, as one vector: at
 -- most term_limit words, and those of its names. Written so that it is inlined into the calling
 -- query: its parts are set up once for a thousand memories. The planner does not take a hash for a
 -- constant: the two numbers are those of features asks and when.
 CREATE OR REPLACE FUNCTION _word_vector(
     content text, worded text, names text, term_limit int)
-    RETURNS TABLE (term_count int, terms sparsevec, asks boolean)
+    RETURNS TABLE (term_count int, terms sparsevec, asks boolean, details smallint)
     LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
 BEGIN ATOMIC
-    SELECT cardinality(w.terms), _term_set(w.terms, w.features), w.asks
+    SELECT cardinality(w.terms), _term_set(w.terms, w.features), w.asks,
+           _details(w.head, w.whens)
     FROM (
-        SELECT t.terms, t.asks,
+        SELECT t.terms, t.asks, t.whens, t.head,
                CASE WHEN names <> '' THEN ARRAY(
                    SELECT DISTINCT _feature('name ' || word)
                    FROM unnest((tokens(names))[:16]) AS word
@@ -56,6 +67,7 @@ BEGIN ATOMIC
                || CASE WHEN t.whens THEN '{291416694}'::int[] END AS features
         FROM (
             SELECT coalesce(s.terms[:term_limit], '{}') AS terms, _is_question(content) AS asks,
+                   left(content, 1000) AS head,
                    (s.clues <> '{}' OR octet_length(content) > length(content)
                     OR strpos(content, '/') > 0) AND _has_time_word(content, s.clues) AS whens
             FROM (SELECT array_agg(DISTINCT _term(word) ORDER BY _term(word)) AS terms,

@@ -44,8 +44,8 @@ BEGIN
     UPDATE trace AS t
     SET active = changed.status = 'active', importance = changed.importance,
         kind = of_kind.kind_id, embedding = CASE WHEN NOT retold THEN t.embedding END,
-        line = new_line, brief = new_brief, asks = w.asks, terms = w.terms,
-        term_count = w.term_count, cost = _cost_of_line(new_line),
+        line = new_line, brief = new_brief, asks = w.asks, details = w.details,
+        terms = w.terms, term_count = w.term_count, cost = _cost_of_line(new_line),
         brief_cost = _cost_of_line(new_brief),
         wide = _is_wide(CASE WHEN NOT retold THEN t.embedding END, w.term_count, new_line,
                         t.user_id)

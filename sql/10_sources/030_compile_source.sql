@@ -234,9 +234,10 @@ BEGIN
                        THEN coalesce(n.memory_on, _make_profile(%3$s)) END
             RETURNING memory_id, %14$s
         )%15$s
-        INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance, asks, cost,
-                           brief_cost, term_count, terms, line, brief, active, wide)
-        SELECT %3$s, n.memory_id, e.model_id, %1$s, %9$s, %5$s, w.asks, _cost_of_line(n.line),
+        INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance, asks, details,
+                           cost, brief_cost, term_count, terms, line, brief, active, wide)
+        SELECT %3$s, n.memory_id, e.model_id, %1$s, %9$s, %5$s, w.asks, w.details,
+               _cost_of_line(n.line),
                CASE WHEN %4$s IS NOT NULL OR length(n.line) > 2 * _brief_length()
                     THEN _brief_cost(_brief_of(n.content, %4$s, n.line)) END,
                w.term_count, w.terms, n.line,

@@ -55,20 +55,21 @@ AS $$
 #variable_conflict use_column
 BEGIN
     INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance,
-                       session, position, asks, cost, brief_cost, term_count, terms,
+                       session, position, asks, details, cost, brief_cost, term_count, terms,
                        embedding, line, brief, active, wide)
     SELECT _project.user_id, n.memory_id, e.model_id, n.kind_id, n.created_at, n.importance,
            CASE WHEN n.session_id IS NULL THEN 0
                 ELSE (SELECT s.number FROM session AS s
                       WHERE s.user_id = _project.user_id AND s.session_id = n.session_id) END,
            CASE WHEN n.session_id IS NULL THEN -1 ELSE coalesce(n.position, -1) END,
-           n.asks, _cost_of_line(n.line),
+           n.asks, n.details, _cost_of_line(n.line),
            CASE WHEN n.brief IS NOT NULL THEN _brief_cost(n.brief) END,
            n.term_count, n.terms, v.embedding, n.line, n.brief, n.status = 'active',
            _is_wide(v.embedding, n.term_count, n.line, _project.user_id)
     FROM (
         SELECT l.memory_id, l.kind_id, l.created_at, l.importance, l.session_id, l.position,
-               l.embedding, l.status, l.line, w.asks, w.term_count, w.terms,
+               l.embedding, l.status, l.line, w.asks, w.details, w.term_count,
+               w.terms,
                CASE WHEN l.summary IS NOT NULL OR length(l.line) > 2 * _brief_length()
                     THEN _brief_of(l.said, l.summary, l.line) END AS brief
         FROM (SELECT s.memory_id, s.kind_id, s.created_at, s.importance, s.session_id, s.position,

@@ -40,8 +40,8 @@ BEGIN
     FOR low IN 1 .. cardinality(memory_ids) BY 25 LOOP
         part := memory_ids[low : low + 24];
         UPDATE trace AS t
-        SET line = p.line, brief = p.brief, asks = w.asks, terms = w.terms,
-            term_count = w.term_count, cost = _cost_of_line(p.line),
+        SET line = p.line, brief = p.brief, asks = w.asks, details = w.details,
+            terms = w.terms, term_count = w.term_count, cost = _cost_of_line(p.line),
             brief_cost = _cost_of_line(p.brief),
             wide = _is_wide(t.embedding, w.term_count, p.line, t.user_id)
         FROM memory AS m

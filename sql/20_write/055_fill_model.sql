@@ -54,11 +54,11 @@ BEGIN
     END IF;
     WITH added AS (
         INSERT INTO trace (user_id, memory_id, model, kind, created_at, importance, session,
-                           position, asks, derived, cost, brief_cost, term_count, terms, line,
-                           brief, active, wide)
+                           position, asks, derived, details, cost, brief_cost, term_count,
+                           terms, line, brief, active, wide)
         SELECT t.user_id, t.memory_id, filled.model_id, t.kind, t.created_at, t.importance,
-               t.session, t.position, t.asks, t.derived, t.cost, t.brief_cost, t.term_count,
-               t.terms, t.line, t.brief, t.active,
+               t.session, t.position, t.asks, t.derived, t.details, t.cost, t.brief_cost,
+               t.term_count, t.terms, t.line, t.brief, t.active,
                _is_wide(NULL, t.term_count, t.line, t.user_id)
         FROM unnest(ids) AS i (id)
         CROSS JOIN LATERAL (

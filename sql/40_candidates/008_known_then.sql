@@ -72,6 +72,7 @@ BEGIN
            coalesce((SELECT d.kind_id FROM kind AS d WHERE d.name = b.had ->> 'kind'), k.kind),
            k.created_at, coalesce((b.had ->> 'importance')::float8, k.importance),
            k.session, k.position, coalesce(w.asks, k.asks), k.derived,
+           coalesce(w.details, k.details),
            CASE WHEN l.line IS NULL THEN k.cost ELSE _cost_of_line(l.line) END,
            CASE WHEN l.line IS NULL THEN k.brief_cost ELSE _cost_of_line(l.brief) END,
            coalesce(w.term_count, k.term_count), coalesce(w.terms, k.terms),

@@ -17,7 +17,8 @@ CREATE OR REPLACE FUNCTION _scored(
                    relevance float8, factor float8, score float8,
                    keyword float8, graph float8, recency float8, importance float8,
                    interaction float8, priority float8, via text, obstacle text,
-                   boost float8, session bigint, "position" int, asks boolean)
+                   boost float8, session bigint, "position" int, asks boolean,
+                   details smallint)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_mergejoin = off SET jit = off
 AS $$
@@ -59,7 +60,7 @@ BEGIN
     RETURN QUERY
     WITH base AS NOT MATERIALIZED (
         SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
-               t.term_count, t.line, t.importance, t.session, t.position, t.asks,
+               t.term_count, t.line, t.importance, t.session, t.position, t.asks, t.details,
                1 - (t.embedding <=> query) AS cosine,
                -(t.terms <#> question) AS wording, -(t.terms <#> plain_question) AS plain_wording,
                CASE WHEN t.created_at <@ times
@@ -101,7 +102,7 @@ BEGIN
         OFFSET 0
     ), alike AS NOT MATERIALIZED (
         SELECT b.id, b.kind, b.created_at, b.cost, b.brief_cost, b.terms, b.term_count, b.line,
-               b.importance, b.session, b.position, b.asks, b.cosine, b.timely, b.gone,
+               b.importance, b.session, b.position, b.asks, b.details, b.cosine, b.timely, b.gone,
                coalesce(b.plain_wording, b.wording) AS coverage,
                coalesce(b.wording - b.plain_wording, 0) AS features,
                _similarity(b.cosine, b.wording, vector_share,
@@ -157,7 +158,7 @@ BEGIN
         FROM signals AS s
         UNION ALL
         (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms, e.term_count,
-                e.line, NULL, 0, -1, false, NULL, NULL, NULL, NULL, NULL, NULL,
+                e.line, NULL, 0, -1, false, 0::smallint, NULL, NULL, NULL, NULL, NULL, NULL,
                 NULL, NULL, NULL, NULL, NULL, NULL,
                 settings.event_relevance, NULL, 1
          FROM event AS e
@@ -187,6 +188,6 @@ BEGIN
                    THEN 'below minimum relevance'
                WHEN s.score <= settings.threshold THEN 'below threshold'
            END,
-           s.gain, s.session, s.position, s.asks
+           s.gain, s.session, s.position, s.asks, s.details
     FROM scored AS s;
 END $$;

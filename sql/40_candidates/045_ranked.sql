@@ -94,6 +94,7 @@ BEGIN
                 WHEN l.own + l.gain + l.lift <= settings.threshold THEN 'below threshold'
                 WHEN NOT l.preselected THEN 'beyond the candidate limit' END,
            l.boost, l.gain, l.lift,
-           _worth(l.cost, l.asks, settings.question_factor, settings.cost_power)
+           _worth(l.cost, l.asks, l.details, settings.question_factor, settings.cost_power,
+                  settings.detail_weight)
     FROM lifted AS l;
 END $$;

@@ -11,11 +11,14 @@ CREATE OR REPLACE FUNCTION _lent(score real, squared boolean) RETURNS real
     RETURN CASE WHEN squared THEN score * (abs(score) + 1e-9::real) ELSE score END;
 
 -- The factor on the score of a candidate in the order of choice: less for a memory that asks, since
--- that seldom answers, and less for every token of its line.
+-- that seldom answers, more for details (_details), and less for every token of its line.
 CREATE OR REPLACE FUNCTION _worth(
-    cost float8, asks boolean, question_factor float8, cost_power float8) RETURNS float8
+    cost float8, asks boolean, details smallint, question_factor float8, cost_power float8,
+    detail_weight float8)
+    RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN asks THEN question_factor ELSE 1 END / power(cost, cost_power);
+    RETURN CASE WHEN asks THEN question_factor ELSE 1 END * (1 + detail_weight * details)
+        / power(cost, cost_power);
 
 -- What a turn gains from the turns one and two places before and after it in its session. The turn
 -- before gives more if it asks. The first turns of a session, which bring the news, have none

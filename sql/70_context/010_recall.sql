@@ -85,7 +85,7 @@ BEGIN
            m.asks_feature, m.when_feature, m.time_before, m.time_after, m.time_after_day,
            m.turns, m.neighbour_weight AS near, m.second_neighbour_weight AS beyond,
            m.answer_weight AS answer, m.session_weight, m.squared,
-           m.question_factor, m.cost_power,
+           m.question_factor, m.cost_power, m.detail_weight,
            m.plain_kinds, m.kind_weights, m.kind_rates, m.kind_headings AS headings,
            m.heading_costs, m.day_headings,
            m.model_id, m.dimensions, m.log_recalls, m.fast AND as_of = 'infinity' AS fast,
@@ -355,8 +355,8 @@ BEGIN
                  derived
             FROM (
                 SELECT f.id, t.kind,
-                       f.score * _worth(t.cost, t.asks, setup.question_factor, setup.cost_power)
-                           AS score,
+                       f.score * _worth(t.cost, t.asks, t.details, setup.question_factor,
+                                        setup.cost_power, setup.detail_weight) AS score,
                        t.cost, t.brief_cost, t.terms, t.term_count, t.line, t.derived
                 FROM (
                     SELECT g.id, g.score

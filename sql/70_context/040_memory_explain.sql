@@ -264,9 +264,10 @@ COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timesta
     'weight. boost: what names and times in the question added to relevance. neighbours and '
     'session: what the turns next to it and the best of its session added to the score, which is '
     'squared first (mode conversation); the sum is multiplied by what the line is worth '
-    '(mode.question_factor, cost_power). matched: the words of the question that the memory has, '
-    'synonyms ("认证 → auth"), and in a mode with keyword_weight its keywords ("keyword auth"). via: '
-    'the link that brought it in. only_memory: a memory id, to ask about that one alone. At most '
-    '1,000 rows, the block first; for a user with indexes of their own those near the question, '
-    'and of memories that cannot be recalled those among the newest 1,000. Other arguments and '
-    'errors as recall(), and ME012 for an id that the user does not have.';
+    '(mode.question_factor, detail_weight, cost_power). matched: the words of the question that '
+    'the memory has, synonyms ("认证 → auth"), and in a mode with keyword_weight its keywords '
+    '("keyword auth"). via: the link that brought it in. only_memory: a memory id, to ask about '
+    'that one alone. At most 1,000 rows, the block first; for a user with indexes of their own '
+    'those near the question, and of memories that cannot be recalled those among the newest '
+    '1,000. Other arguments and errors as recall(), and ME012 for an id that the user does not '
+    'have.';

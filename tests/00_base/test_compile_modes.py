@@ -88,6 +88,11 @@ RANGES = {
     ),
     "question_factor_is_1e_6_to_1": (["question_factor"], [0, 1e-300, *NO_NUMBERS], [1e-6, 1]),
     "cost_power_is_0_or_1e_6_to_1": (["cost_power"], [-0.1, 1e-300, *NO_NUMBERS], [0, 1e-6, 1]),
+    "detail_weight_is_0_or_1e_6_to_1": (
+        ["detail_weight"],
+        [-0.1, 1e-300, *NO_NUMBERS],
+        [0, 1e-6, 1],
+    ),
 }
 
 

@@ -95,3 +95,24 @@ def test_a_memory_has_the_features_that_a_question_asks_for(tx):
         " FROM memoir._word_vector('Did she call yesterday?', 'yesterday', NULL, 512) AS w"
     ).fetchone()
     assert features == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "details"),
+    [
+        ("Sounds great, I agree! Ann Lee and I", 1),
+        ("We met Ann Lee at Blue Hill", 3),
+        ("we met Ann, Bob, and the dog", 1),
+        ("I have 2 dogs and 3 cats", 2),
+        ('I read "Dune" again', 2),
+        ("我读了《三体》", 2),
+        ("we leave tomorrow", 1),
+        ('Yesterday we read "It" with Ann Lee and Bob until 5', 8),
+        ("ok", 0),
+        ("", 0),
+        (" " * 1000 + "at 5 with Ann", 0),
+    ],
+)
+def test_details_are_names_numbers_quotations_and_times(tx, content, details):
+    asked = "SELECT w.details FROM memoir._word_vector(%s, %s, '', 512) AS w"
+    assert value(tx, asked, content, content) == details

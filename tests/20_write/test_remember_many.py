@@ -16,8 +16,8 @@ from tests.rows import call, recall, refused, remember, row_counts, value
 TABLES = {
     "memory": "kind, content, summary, data, subject, importance, confidence, origin, session_id,"
     " position, speaker, valid_from, lifetime, status, content_hash, created_at",
-    "trace": "model, kind, created_at, importance, position, asks, derived, cost, brief_cost,"
-    " term_count, terms::text, embedding::text, line, brief, active, wide",
+    "trace": "model, kind, created_at, importance, position, asks, derived, details, cost,"
+    " brief_cost, term_count, terms::text, embedding::text, line, brief, active, wide",
     "keyword": "keyword, weight, origin",
     "relation": "to_id, type, strength",
 }

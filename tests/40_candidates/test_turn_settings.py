@@ -239,6 +239,12 @@ def test_of_two_lines_with_the_same_words_the_shorter_is_worth_more(tx):
     assert worth == pytest.approx({line: 1.2 / cost**0.5 for line, cost in costs.items()})
 
 
+def test_details_make_a_line_worth_more(tx):
+    say(tx, "a", "tea", "tea with Ann on 5 May")
+    worth = scores(tx, "tea", session_weight=0.2, detail_weight=0.1)
+    assert worth == pytest.approx({"tea": 1.2, "tea with Ann on 5 May": 1.2 * 1.4})
+
+
 def test_candidates_are_the_best_whatever_their_lines_are_worth(tx):
     say(tx, "a", "tea of milk and more of it, and more, and more", "tea", "milk")
     limits = {"candidate_limit": 1, "session_weight": 0.2}

@@ -28,6 +28,7 @@ from tests.rows import (
 pytestmark = pytest.mark.usefixtures("side_by_side", "planned_once")
 
 WORDS = ["tea", "milk", "lemon", "paris", "train", "dog", "red", "茶", "北京"]
+ENDS = ["?", ".", " yesterday", " with Ann Lee Low Kim", ' says "no"']
 SPEAKERS = ["Ann", "Bob", "小明", None]
 QUESTIONS = [
     ("When did Ann drink tea in Paris?", "[1,0,0.5]"),
@@ -47,7 +48,7 @@ def memory_of(source, turn, dimensions=3, wide=0.1):
     vector = [source.choice((0, 0.25, 1)) for _ in range(3)] + [1 / 8] * (dimensions - 3)
     is_turn = source.random() < 0.8
     return {
-        "content": f"{text} {turn}{source.choice(['?', '.', ' yesterday'])}",
+        "content": f"{text} {turn}{source.choice(ENDS)}",
         "kind": "turn" if is_turn else "fact",
         "subject": source.choice([None, None, f"bob.{turn}"]),
         "session_id": session,
@@ -133,7 +134,7 @@ SELECT m.memory_id, w.weight, m.session_id, m.position, lower(concat(m.speaker, 
        ARRAY[CASE WHEN m.content LIKE '%?' THEN 'asks' END,
              CASE WHEN m.content LIKE '%yesterday' THEN 'when' END,
              CASE WHEN m.created_at >= '2025-04-30' AND m.created_at < '2025-06-08'
-                  THEN 'timely' END], t.cost
+                  THEN 'timely' END], t.cost, m.content
 FROM memoir.memory AS m
 JOIN memoir.trace AS t USING (user_id, memory_id)
 LEFT JOIN memoir.mode_weight AS w ON w.mode = 'conversation' AND w.kind = m.kind
@@ -151,11 +152,11 @@ def expected_scores(conn, vector):
     features = Features(*of_words.fetchone(), names=sum(known))
     of_turns = conn.execute(
         "SELECT neighbour_weight, second_neighbour_weight, answer_weight, session_weight, squared,"
-        " question_factor, cost_power FROM memoir.mode WHERE name = 'conversation'"
+        " question_factor, cost_power, detail_weight FROM memoir.mode WHERE name = 'conversation'"
     )
     plain = {row.memory_id: row for row in explain(conn, ASKED, query_vec=vector)}
     memory = []
-    for key, weight, session, place, names, flags, cost in rows:
+    for key, weight, session, place, names, flags, cost, content in rows:
         named = sum(name in names for name in ("ann", "bob"))
         words = plain[key].coverage or 0
         own = oracle.own_score(
@@ -166,7 +167,11 @@ def expected_scores(conn, vector):
             frozenset(flags),
             asked_in_words=vector is None,
         )
-        memory.append(Turn(key, own * (weight or 1), session, place, "asks" in flags, cost))
+        head = content[:1000]
+        details = 3 * ("Kim" in head) + 2 * any(map(str.isdigit, head)) + 2 * ('"' in head)
+        details += "when" in flags
+        own *= weight or 1
+        memory.append(Turn(key, own, session, place, "asks" in flags, details, cost))
     scores = oracle.turn_scores(memory, TurnRules(*of_turns.fetchone()))
     return {key: score for key, score in scores.items() if score > 0}
 
