@@ -202,6 +202,14 @@ BEGIN
         USING ERRCODE = 'ME008', HINT = 'Leave it out for the default.';
 END $$;
 
+-- JSON that a caller gives. A driver that encodes JSON text once more (postgres.js, a codec for
+-- json) sends a string; the object or array in it is meant.
+CREATE OR REPLACE FUNCTION _json_given(value jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN jsonb_typeof(value) = 'string' AND value #>> '{}' ~ '^\s*[[{]'
+                     AND pg_input_is_valid(value #>> '{}', 'jsonb')
+                THEN (value #>> '{}')::jsonb ELSE value END;
+
 CREATE OR REPLACE FUNCTION _check_data(data jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE STRICT
     SET search_path FROM CURRENT
