@@ -357,6 +357,7 @@ DECLARE
         ORDER BY s.n_live_tup DESC);
     this_month CONSTANT timestamptz := date_trunc('month', now(), 'UTC');
     parted CONSTANT boolean := NOT _is_extension();
+    sent CONSTANT text[] := _sends_months();
     ahead CONSTANT boolean :=
         to_regclass(format('%I.%I', current_schema(), _partition_name(this_month))) IS NOT NULL;
     next_too CONSTANT boolean := to_regclass(
@@ -398,6 +399,11 @@ BEGIN
            CASE WHEN crowded
                 THEN format('Many at once may end with "out of shared memory". ALTER SYSTEM SET '
                             'max_locks_per_transaction = %s; and restart the server.', locked / 2)
+                WHEN parted AND NOT next_too AND sent <> '{}'
+                THEN format('Publication %s would send each as a table that subscribers lack. '
+                            'ALTER PUBLICATION %1$I SET (publish_via_partition_root = true); and '
+                            'on each copy, TRUNCATE memoir.event; ALTER SUBSCRIPTION ... REFRESH '
+                            'PUBLICATION;', sent[1])
                 WHEN parted AND NOT next_too THEN 'memoir maintain makes them.' END;
 END $$;
 
