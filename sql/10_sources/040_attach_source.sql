@@ -234,5 +234,4 @@ COMMENT ON FUNCTION attach_source(text, text, regclass, text[], text[], text, te
     'also writes events of type memory_retrieval into that table. A faulty row never blocks the '
     'application: it waits in source_error. Errors: ME002 kind, ME006 user, ME014 the table is '
     'busy, ME016 relation, query, column or argument, 42501 not the owner of memoir and of the '
-    'table. Source: SPEC 7, '
-    'D0.';
+    'table. Source: SPEC 7, D0.';
