@@ -263,3 +263,9 @@ def test_a_trigger_that_does_not_follow_is_told(tx, name, how, said):
     tx.execute(how.format(f"memoir_source_{number}{name}"))
     assert state(tx, "t").startswith("broken: ")
     assert said in state(tx, "t")
+
+
+def test_who_has_a_query_already_is_told_what_to_convert_in_it(app):
+    query = "SELECT id AS source_id, title AS content, status AS changed_at FROM tasks"
+    said = refused(app, "attach_source", name="x", kind="task", query=query, user_id="ada")
+    assert said.message_hint == "Convert it in the query, as in changed_at::timestamptz."
