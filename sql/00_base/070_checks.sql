@@ -138,10 +138,10 @@ BEGIN
 END $$;
 
 -- Who or what made or changed a memory: a name, like that of a user.
-CREATE OR REPLACE FUNCTION _check_author(author text) RETURNS text
+CREATE OR REPLACE FUNCTION _check_author(author text, what text DEFAULT 'the author') RETURNS text
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN length(author) > 200
-                THEN _refuse_name(author, 'the author',
+                THEN _refuse_name(author, what,
                                   'It names who or what did it, such as user or agent.')
                 ELSE author END;
 
