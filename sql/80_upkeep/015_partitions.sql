@@ -80,6 +80,8 @@ BEGIN
     END IF;
     EXECUTE format('CREATE TABLE %I (LIKE event INCLUDING DEFAULTS INCLUDING CONSTRAINTS '
                    'INCLUDING STORAGE)', name);
+    PERFORM _keep_to_owner(format('TABLE %I', name), c.relacl)
+    FROM pg_class AS c WHERE c.oid = name::text::regclass;
     EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
     PERFORM _own_rows(name::text::regclass);
     EXECUTE format('ALTER TABLE event ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
