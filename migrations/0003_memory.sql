@@ -181,8 +181,8 @@ CREATE TYPE new_memory AS (
     told_confidence float8
 );
 COMMENT ON TYPE new_memory IS
-    'A memory that was checked and has its id, but is not stored yet. What was told, and not filled '
-    'in, changes the memory that has this text already.';
+    'A memory that was checked and has its id, but is not stored yet. told_*: NULL where the value '
+    'is filled in; otherwise it changes the memory that has this text already.';
 
 CREATE TYPE outcome AS (action text, memory_id bigint, reason text, other_ids bigint[]);
 COMMENT ON TYPE outcome IS

@@ -209,14 +209,20 @@ COMMENT ON FUNCTION tokens(text) IS
     'with accents those without, Chinese numerals digits; 1,500 is 1500 besides. Array of text, '
     'each once; empty for a text without words. Source: SPEC 2.5.';
 
--- The words by which a word of table synonym is known: its pairs, without a character of its own.
+-- Whether a word of table synonym, whose words are these, is known by this one of them: by its
+-- pairs, not by a character of its own.
+CREATE OR REPLACE FUNCTION _spells(token text, words text[]) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN length(token) > 1 OR token !~ _short_nouns()
+        OR array_to_string(words, ' ') !~ format('[^ ]%1$s|%1$s[^ ]', token);
+
+-- The words by which a word of table synonym is known.
 CREATE OR REPLACE FUNCTION _spelled(word text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT coalesce(array_agg(t.token), '{}')
-    FROM (SELECT tokens(word) AS all_of_it OFFSET 0) AS w, unnest(w.all_of_it) AS t (token)
-    WHERE length(t.token) > 1 OR t.token !~ _short_nouns()
-       OR array_to_string(w.all_of_it, ' ') !~ format('[^ ]%1$s|%1$s[^ ]', t.token);
+    FROM (SELECT tokens(word) AS words OFFSET 0) AS w, unnest(w.words) AS t (token)
+    WHERE _spells(t.token, w.words);
 END;
 
 -- The parts of a text that may be keywords, as they were written.

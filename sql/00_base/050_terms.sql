@@ -12,7 +12,9 @@ CREATE OR REPLACE FUNCTION _spelled_terms(word text) RETURNS int[]
 AS $$
 BEGIN
     RETURN ARRAY(SELECT DISTINCT _term(t.token) AS term
-                 FROM unnest(_spelled(_spelled_terms.word)) AS t (token) ORDER BY term);
+                 FROM (SELECT tokens(_spelled_terms.word) AS words OFFSET 0) AS w,
+                      unnest(w.words) AS t (token)
+                 WHERE _spells(t.token, w.words) ORDER BY term);
 END $$;
 
 -- The terms of a text in the order of their hashes: the first n are an even sample of a long text.

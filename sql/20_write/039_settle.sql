@@ -203,6 +203,7 @@ DECLARE
     change CONSTANT bigint := coalesce(change_id, _next_change());
     place record;
     known bigint;
+    newest timestamptz;
     ended boolean;
 BEGIN
     -- No two memories of a slot overlap: those that began before the one just before this have
@@ -239,6 +240,22 @@ BEGIN
     END IF;
     place := _place(user_id, given.kind, given.subject, given.created_at, given.valid_from,
                     given.valid_until);
+    -- With no time told, what is told last is the newest: a clock may have been set back, and what
+    -- another transaction has stored meanwhile has a later time than this one's beginning. What
+    -- was told beforehand of a time to come stays there.
+    IF place.after_id IS NOT NULL AND (given.created_at, given.valid_from) = (now(), now()) THEN
+        SELECT max(m.valid_from) INTO newest
+        FROM memory AS m
+        WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind AND m.subject = given.subject
+          AND m.position IS NULL AND m.source IS NULL AND m.status IN ('active', 'superseded')
+          AND m.valid_from > given.valid_from
+          AND m.valid_from < m.created_at + interval '1 millisecond';
+        IF newest IS NOT NULL AND (given.valid_until > newest) IS NOT FALSE THEN
+            given.created_at := newest;
+            given.valid_from := newest;
+            RETURN _fill_slot(user_id, model, given, reason, run_id, change);
+        END IF;
+    END IF;
     given.valid_from := place.valid_from;
     given.valid_until := place.valid_until;
     given.status := place.status;

@@ -122,6 +122,8 @@ DECLARE
         UNION ALL
         SELECT c.relname FROM pg_class AS c WHERE c.oid IN (SELECT _hidden_configuration())
         ORDER BY relname);
+    others CONSTANT text[] := ARRAY(SELECT DISTINCT o.role FROM _rights_of_others() AS o
+                                    ORDER BY o.role);
 BEGIN
     RETURN QUERY
     SELECT 'roles',
@@ -135,12 +137,15 @@ BEGIN
            CASE WHEN cardinality(missing) NOT IN (0, 4) OR locked_out <> '{}'
                 THEN 'As the owner of the schema and pgvector: SELECT memoir.grant_access();' END;
     RETURN QUERY
-    SELECT 'security', CASE WHEN bare = '{}' THEN 'ok' ELSE 'error' END,
+    SELECT 'security',
+           CASE WHEN bare <> '{}' THEN 'error' WHEN others <> '{}' THEN 'warning' ELSE 'ok' END,
            CASE WHEN bare <> '{}' THEN 'off, or another than ours, for ' || _some_of(bare)
+                WHEN others <> '{}' THEN 'on; other roles may write here: ' || _some_of(others)
                 WHEN _sees_all_users() THEN format('on; %s sees all users', current_user)
                 ELSE format('on; %s sees one user at a time', current_user) END,
            CASE WHEN bare <> '{}'
-                THEN 'As the owner of the tables: SELECT memoir.grant_access();' END;
+                THEN 'As the owner of the tables: SELECT memoir.grant_access();'
+                ELSE 'As the owner of the tables: ' || _advice_on_others() END;
 END $$;
 
 -- Settings that nothing reads, that were deleted, or whose value cannot be used, and whether the
@@ -357,6 +362,7 @@ DECLARE
         ORDER BY s.n_live_tup DESC);
     this_month CONSTANT timestamptz := date_trunc('month', now(), 'UTC');
     parted CONSTANT boolean := NOT _is_extension();
+    sent CONSTANT text[] := _sends_months();
     ahead CONSTANT boolean :=
         to_regclass(format('%I.%I', current_schema(), _partition_name(this_month))) IS NOT NULL;
     next_too CONSTANT boolean := to_regclass(
@@ -398,6 +404,11 @@ BEGIN
            CASE WHEN crowded
                 THEN format('Many at once may end with "out of shared memory". ALTER SYSTEM SET '
                             'max_locks_per_transaction = %s; and restart the server.', locked / 2)
+                WHEN parted AND NOT next_too AND sent <> '{}'
+                THEN format('Publication %s would send each as a table that subscribers lack. '
+                            'ALTER PUBLICATION %1$I SET (publish_via_partition_root = true); and '
+                            'on each copy, TRUNCATE memoir.event; ALTER SUBSCRIPTION ... REFRESH '
+                            'PUBLICATION;', sent[1])
                 WHEN parted AND NOT next_too THEN 'memoir maintain makes them.' END;
 END $$;
 
@@ -423,7 +434,8 @@ COMMENT ON FUNCTION health() IS
     'or unseen (this role does not see it all, or a standby does not have it); value: what was '
     'found; advice: the statement or command that helps, NULL where nothing is to be done. '
     'Checks: server (and whether its system sorts text as it did), pgvector, version (and how it '
-    'was installed), roles, security (row-level, on for every table of users, with its policy), '
+    'was installed), roles, security (row-level, on for every table of users, with its policy; no '
+    'rights of others to write), '
     'settings (unknown, missing, out of range, no active model), memories (without vectors; error: '
     'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour), '
     'sources (broken, rows not '
