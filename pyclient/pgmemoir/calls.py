@@ -314,6 +314,8 @@ _CALL_TOOL = """SELECT memoir.call_tool(%s::text, %s::jsonb, user_id => %s::text
 _REDACTED = b"""SELECT coalesce(array_agg(memoir.redact(text) ORDER BY place), '{}')
 FROM unnest(%s::text[]) WITH ORDINALITY AS t (text, place)"""
 
+_MANY = "Messages go to add_message(), one by one, and many memories to remember_many()."
+
 _TEXTS = frozenset(("content", "kind", "subject", "summary", "session", "speaker", "source"))
 
 _WHOSE = "CASE WHEN NOT %s::boolean THEN memoir._resolve_user(%s::text) END"
@@ -482,7 +484,8 @@ def checked(memory: NewMemory) -> NewMemory:
     result.setdefault("kind", "general")
     for name, value in memory.items():
         if name in _TEXTS:
-            clean_text(cast(str, value), f"the {name}")
+            hint = _MANY if name == "content" and isinstance(value, list) else None
+            clean_text(cast(str, value), f"the {name}", hint)
     check_data(memory.get("data"))
     result["keywords"] = texts(memory.get("keywords"), "keywords")
     result["created_at"] = utc(memory.get("created_at"), "created_at")
