@@ -18,8 +18,8 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'unknown kind "%"', kind
             USING ERRCODE = 'ME002',
-                  DETAIL = (SELECT 'Kinds: ' || string_agg(k.name, ', ' ORDER BY k.kind_id)
-                            FROM kind AS k),
+                  DETAIL = 'Kinds: ' || coalesce(
+                      (SELECT string_agg(k.name, ', ' ORDER BY k.kind_id) FROM kind AS k), 'none'),
                   HINT = 'SELECT name, description FROM memoir.kind lists them; '
                          'insert a row to add one.';
     END IF;
