@@ -265,12 +265,6 @@ def test_a_trigger_that_does_not_follow_is_told(tx, name, how, said):
     assert said in state(tx, "t")
 
 
-def test_who_has_a_query_already_is_told_what_to_convert_in_it(app):
-    query = "SELECT id AS source_id, title AS content, status AS changed_at FROM tasks"
-    said = refused(app, "attach_source", name="x", kind="task", query=query, user_id="ada")
-    assert said.message_hint == "Convert it in the query, as in changed_at::timestamptz."
-
-
 def subscribe(conn, table):
     """What the catalogue says of a table that logical replication fills."""
     conn.execute("SET LOCAL allow_system_table_mods = on")
@@ -307,3 +301,9 @@ def test_a_table_subscribed_to_since_is_told_unless_memory_comes_with_it(tx):
     assert state(tx, "t") == "broken: a subscription fills it, which triggers do not see"
     subscribe(tx, "memoir.memory")
     assert state(tx, "t") == "following"
+
+
+def test_who_has_a_query_already_is_told_what_to_convert_in_it(app):
+    query = "SELECT id AS source_id, title AS content, status AS changed_at FROM tasks"
+    said = refused(app, "attach_source", name="x", kind="task", query=query, user_id="ada")
+    assert said.message_hint == "Convert it in the query, as in changed_at::timestamptz."
