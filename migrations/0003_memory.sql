@@ -176,9 +176,13 @@ CREATE TYPE new_memory AS (
     valid_until timestamptz,
     status text,
     retired_at timestamptz,
-    embedding halfvec
+    embedding halfvec,
+    told_importance float8,
+    told_confidence float8
 );
-COMMENT ON TYPE new_memory IS 'A memory that was checked and has its id, but is not stored yet.';
+COMMENT ON TYPE new_memory IS
+    'A memory that was checked and has its id, but is not stored yet. told_*: NULL where the value '
+    'is filled in; otherwise it changes the memory that has this text already.';
 
 CREATE TYPE outcome AS (action text, memory_id bigint, reason text, other_ids bigint[]);
 COMMENT ON TYPE outcome IS

@@ -2,7 +2,7 @@
 -- the index that lists the newest first, and those by which the outbox is polled.
 
 CREATE TYPE listed_memory AS (
-    key text, kind text, preview text, content text, summary text, importance float8,
+    key text, kind text, preview text, content text, summary text, data jsonb, importance float8,
     confidence float8, status text, subject text, origin text, session_id text, turn int,
     created_at timestamptz, updated_at timestamptz, valid_from timestamptz,
     valid_until timestamptz, access_count int, last_access timestamptz, next text);

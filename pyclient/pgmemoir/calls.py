@@ -262,6 +262,7 @@ class Search(NamedTuple):
     time_until: datetime | None
     max_results: int | None
     min_relevance_score: float | None
+    data: Jsonb | None
 
 
 @dataclass(frozen=True)
@@ -305,7 +306,7 @@ _SEARCH = f"""SELECT {columns(Found)}
 FROM memoir.search_memories(%s::text, query_vec => {{vector}}, search_mode => %s::text,
     keywords => %s::text[], memory_types => %s::text[], time_from => %s::timestamptz,
     time_until => %s::timestamptz, max_results => %s::int, min_relevance_score => %s::float8,
-    user_id => %s::text)"""
+    data => %s::jsonb, user_id => %s::text)"""
 
 _CALL_TOOL = """SELECT memoir.call_tool(%s::text, %s::jsonb, user_id => %s::text,
     query_vec => {vector}, session_id => %s::text)"""

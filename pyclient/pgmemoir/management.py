@@ -47,7 +47,8 @@ FROM memoir.get_memory_detail(%s::text, user_id => %s::text)""".encode()
 _LIST = f"""SELECT {columns(Listed)}
 FROM memoir.list_memories(kinds => %s::text[], status => %s::text[], since => %s::timestamptz,
     until => %s::timestamptz, search => %s::text, subject => %s::text, session_id => %s::text,
-    sort => %s::text, page_size => %s::int, after => %s::text, user_id => %s::text)""".encode()
+    data => %s::jsonb, sort => %s::text, page_size => %s::int, after => %s::text,
+    user_id => %s::text)""".encode()
 
 _HISTORY = f"""SELECT {columns(Revision)}
 FROM memoir.history(%s::bigint, user_id => %s::text)""".encode()
@@ -117,9 +118,9 @@ class Management(Sessions):
     def cache_info(self) -> CacheInfo:
         """How often a question's vector was in the cache: ``hit_rate`` should be above 0.7 (D2 6).
 
-        Not to be awaited.
+        Clients with the same embedder share it. Not to be awaited.
         """
-        return self._query_vectors.info()
+        return self._cache_info()
 
     @Method
     def memory_detail(self, key: Id) -> Call[Detail]:
@@ -139,6 +140,7 @@ class Management(Sessions):
             filters: see `memories.Filters`.
         """
         refuse_unknown(filters, Filters, "a list", "filter")
+        check_data(filters.get("data"))
         params = (
             texts(filters.get("kinds"), "kinds"),
             texts(filters.get("status", ("active",)), "status"),
@@ -147,6 +149,7 @@ class Management(Sessions):
             clean_text(filters.get("search"), "search"),
             clean_text(filters.get("subject"), "the subject"),
             clean_text(filters.get("session"), "the session"),
+            jsonb(filters.get("data")),
             clean_text(filters.get("sort"), "sort"),
             whole_number(page_size, "page_size"),
             clean_text(after, "after"),

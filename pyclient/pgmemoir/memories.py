@@ -29,6 +29,7 @@ class Listed:
     preview: str
     content: str
     summary: str | None
+    data: dict[str, Any]
     importance: float
     confidence: float
     status: str
@@ -145,8 +146,8 @@ class Filters(TypedDict, total=False):
 
     ``status`` is of pending, active, superseded, archived, forgotten: by default only active ones,
     with None all. ``since`` and ``until`` are of their creation, without a time zone UTC. Every
-    word of ``search`` is part of content, summary or subject. ``sort`` is created, updated,
-    importance or accessed, the greatest first.
+    word of ``search`` is part of content, summary or subject. ``data`` is part of theirs:
+    ``{"project": "x"}``. ``sort`` is created, updated, importance or accessed, the greatest first.
     """
 
     kinds: Iterable[str] | None
@@ -156,6 +157,7 @@ class Filters(TypedDict, total=False):
     search: str | None
     subject: str | None
     session: str | None
+    data: dict[str, Any] | None
     sort: str
 
 

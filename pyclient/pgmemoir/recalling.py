@@ -22,6 +22,7 @@ from .calls import (
     first,
 )
 from .checks import (
+    check_data,
     check_json,
     clean_text,
     dictionaries,
@@ -125,6 +126,7 @@ class Recalling(Management):
         time_until: datetime | None = None,
         max_results: int = 5,
         min_relevance_score: float = 0.6,
+        data: dict[str, Any] | None = None,
         vector: VectorLike | None = None,
     ) -> Plan[list[Found]]:
         """The best memories for a query, one by one, without a budget.
@@ -137,8 +139,10 @@ class Recalling(Management):
             time_from, time_until: only memories of this time, without a time zone UTC.
             max_results: 1..20.
             min_relevance_score: 0..1.
+            data: only memories whose data contains this: ``{"project": "x"}``.
             vector: the query as a vector; it is embedded unless given.
         """
+        check_data(data)
         search = Search(
             query=clean_text(query, "the query"),
             vector=None if vector is None else vector_text(vector),
@@ -149,6 +153,7 @@ class Recalling(Management):
             time_until=utc(time_until, "time_until"),
             max_results=whole_number(max_results, "max_results"),
             min_relevance_score=finite_number(min_relevance_score, "min_relevance_score"),
+            data=jsonb(data),
         )
         known = yield from self._known_calls()
         if search.vector is None and search.search_mode != "keyword":

@@ -256,7 +256,7 @@ BEGIN
         IF found = '代' THEN
             part := 'decade 0';
             found := '';
-        ELSIF length(year_word) = 2 AND (found <> '' OR name <> '') THEN
+        ELSIF year < 100 AND (found <> '' OR name <> '') THEN
             year := year + 2000;
         END IF;
         IF strpos('春夏秋冬暑寒', left(found, 1)) > 0 AND found <> '' THEN

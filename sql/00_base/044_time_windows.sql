@@ -18,7 +18,8 @@ BEGIN ATOMIC
             ('{国庆}'::text[], 10, 1, 7, ''), ('{五一}', 5, 1, 5, ''),
             ('{春节,newyear}', 1, 20, 7, 'newyear'), ('{除夕}', 1, 19, 1, 'newyear'),
             ('{元宵}', 2, 3, 1, 'newyear'), ('{端午,boat}', 5, 25, 1, 'boat'),
-            ('{中秋,moon}', 9, 5, 1, 'moon'), ('{复活,easter}', 3, 20, 1, 'easter'),
+            ('{中秋,moon}', 9, 5, 1, 'moon'), ('{七夕}', 7, 31, 1, 'qixi'),
+            ('{复活,easter}', 3, 20, 1, 'easter'),
             ('{感恩,thanksgiving}', 11, 22, 1, 'thanksgiving'),
             ('{暑假}', 7, 1, 62, ''), ('{寒假}', 1, 15, 36, '')
         ) AS f (names, month, day, days, moves)
@@ -29,6 +30,8 @@ BEGIN ATOMIC
              'XMfVKcRGYODWLeTIaPFYMfVKcRGZODWMdSIaPFYNfUJcQGZPDWLeSHaQFYNCUJcRGZOEVKdTHaQFXMfU'),
             ('moon',
              'SHaQFYNgUJcRGZPEWLeTHaQGXNfUJcRHZODWKdTIaQFYMfUKcRHaODWLdTIbPFXMeUKdRGZOCVLeTIbQ'),
+            ('qixi',
+             'RGZPDWMeSIaQFYNCUJcRGZPEWLATHaQGXNCUJcRHZOEWKdTIaQFYMBUKcRHaODWLATIbQFXMBUKdRGZO'),
             ('easter',
              'ReWOhSKeOGaLeWObSKXPiaLfWHbTDXPjTLfQHbMgXPcULfQIbMgYIcUFYQkVMgRJcUFZQdVNgRJdNhZK'),
             ('thanksgiving',
@@ -267,6 +270,73 @@ BEGIN
     RETURN spans;
 END $$;
 
+-- Times that stand in no calendar before the day of the question is known, in words of one: "two
+-- summers ago" is the summer of a year, "on the 8th" the latest day 8 up to now, "this time last
+-- year" this month then, "over the weekend" the last one if the question is about the past.
+CREATE OR REPLACE FUNCTION _seen_from(question text, at timestamptz) RETURNS text
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
+AS $$
+DECLARE
+    flat CONSTANT text := lower(question COLLATE "C");
+    month CONSTANT text := to_char(at, 'FMMonth');
+    said text[];
+    number int;
+BEGIN
+    IF flat LIKE ANY ('{%ers ago%,%ings ago%,%lls ago%,%mns ago%}') THEN
+        FOR said IN SELECT regexp_matches(flat, '(?x)
+            \m (two|three|four|five|six|[2-9]) \s
+            (spring|summer|fall|autumn|winter) s \s ago \M', 'g')
+        LOOP
+            number := date_part('year', at) + 1 - _number(said[1]) - (
+                date_part('month', at) < 3 * array_position(
+                    '{spring,summer,fall,winter}'::text[],
+                    replace(said[2], 'autumn', 'fall')))::int;
+            question := replace(lower(question COLLATE "C"), concat(said[1], ' ', said[2], 's ago'),
+                                format('in the %s of %s', said[2], number));
+        END LOOP;
+    END IF;
+    IF flat LIKE '%this time last year%' THEN
+        question := replace(lower(question COLLATE "C"), 'this time last year',
+                            format('in %s last year', month));
+    ELSIF question LIKE ANY ('{%去年这个时候%,%去年这时%,%去年同期%,%去年此时%}') THEN
+        question := regexp_replace(question, '去年(?:这个?时候?|同期|此时)',
+                                   format('去年%s月', date_part('month', at)));
+    END IF;
+    IF flat LIKE ANY ('{%r the weekend%,%g the weekend%,%t the weekend%,%n the weekend%}')
+       AND flat ~ '\m(?:did|was|were|had|has|have|what happened)\M'
+    THEN
+        question := replace(lower(question COLLATE "C"), 'the weekend', 'last weekend');
+    END IF;
+    IF flat LIKE ANY ('{% the _th%,% the __th%,% the _st%,% the __st%,% the _nd%,% the __nd%,'
+                      '% the _rd%,% the __rd%}')
+    THEN
+        FOR said IN SELECT regexp_matches(flat, '(?x)
+            \m (on|since|until|till|before|after|by|of) \s the \s
+            ( (?: [1-9] | [12][0-9] | 3[01] ) (?:st|nd|rd|th) )
+            (?= \s* (?: [?!.;] | $ ) | \s* , (?! \s* (?: ' || _month_names() || '|[0-9] ) )
+              | \s (?: did|was|were|is|we|i|you|he|she|they|and|at|about|with|for ) \M )', 'g')
+        LOOP
+            number := rtrim(said[2], 'stndrh');
+            question := replace(
+                lower(question COLLATE "C"), concat(said[1], ' the ', said[2]),
+                format('%s partx%sx %s month', said[1], said[2],
+                       CASE WHEN number > date_part('day', at) THEN 'last' ELSE 'this' END));
+        END LOOP;
+    END IF;
+    IF strpos(question, '号') > 0 THEN
+        FOR said IN SELECT regexp_matches(question, '(?x)
+            (?<= ^ | [^0-9A-Za-z月到至~～—-] ) ( [1-9] | [12][0-9] | 3[01] ) 号
+            (?= 那天 | 当天 | [的说有] | 晚 | 早 | 上午 | 下午 | 我 | 你 | 他 | 她 | [，。？?,\s] | $ )', 'g')
+        LOOP
+            question := regexp_replace(question, '(?<![0-9])' || said[1] || '号', format(
+                '%s月%s号', CASE WHEN said[1]::int > date_part('day', at) THEN '上个' ELSE '这个' END,
+                said[1]));
+        END LOOP;
+    END IF;
+    RETURN question;
+END $$;
+
 -- Full-width digits and traditional characters count. Only the first 2,000 characters of a question
 -- and the first 20 dates of each kind (_dates_written) are read, which bounds the work.
 CREATE OR REPLACE FUNCTION _named_spans(question text, at timestamptz) RETURNS tstzmultirange
@@ -275,11 +345,12 @@ CREATE OR REPLACE FUNCTION _named_spans(question text, at timestamptz) RETURNS t
 AS $$
 DECLARE
     head CONSTANT text := left(question, 2000);
-    flat CONSTANT text := _times_reworded(
-        CASE WHEN octet_length(head) = length(head) THEN head
-             ELSE _simplified(normalize(head, NFKC)) END);
+    flat text;
 BEGIN
     IF at >= '1910-01-01' AND at < '2190-01-01' THEN
+        flat := _times_reworded(_seen_from(
+            CASE WHEN octet_length(head) = length(head) THEN head
+                 ELSE _simplified(normalize(head, NFKC)) END, at));
         RETURN nullif(_calendar_spans(flat, at) + _relative_spans(flat, at), '{}');
     END IF;
     RETURN NULL;
@@ -301,5 +372,5 @@ CREATE OR REPLACE FUNCTION _time_windows(question text, at timestamptz) RETURNS 
                 '{%uary%,%march%,%april%,%may%,%june%,%july%,%august%,%tember%,%october%,%vember%,'
                 '%cember%,%summer%,%winter%,%spring%,%utumn%,%fall%,%last%,%past%,%this%,'
                 '%day%,% ago%,%quarter%,%christmas%,%easter%,%new year%,%hallow%,%thanksg%,'
-                '%e nineties%,%e eighties%,%boat fest%,%other week%}'::text[])
+                '%e nineties%,%e eighties%,%boat fest%,%other week%,%e weekend%}'::text[])
         THEN _named_spans(question, at) END;

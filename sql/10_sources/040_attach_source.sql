@@ -228,10 +228,10 @@ COMMENT ON FUNCTION attach_source(text, text, regclass, text[], text[], text, te
     'created_at: default a column of that name. summary, importance (0 to 1), subject (a name, no '
     'slot), status (active, archived, forgotten, NULL: active), valid_until: as in remember(). '
     'data: one column of JSON, or several by their names. type and payload: of events; default '
-    'columns of these names. changed_at: pull_source() reads only what is newer. query: one '
-    'SELECT whose columns have these names. on_delete: whether the memory of a deleted row is '
-    'forgotten or purged. write_retrievals: maintain() also writes events of type '
-    'memory_retrieval into that table. A faulty row never blocks the application: it waits in '
-    'source_error. Errors: ME002 kind, ME006 user, ME014 the table is busy, ME016 relation, '
-    'query, column or argument, 42501 not the owner of memoir and of the table. Source: SPEC 7, '
-    'D0.';
+    'columns of these names. changed_at, of a view or a query: pull_source() reads only what '
+    'is newer; a table needs none. query: one SELECT whose columns have these names. on_delete: '
+    'whether the memory of a deleted row is forgotten or purged. write_retrievals: maintain() '
+    'also writes events of type memory_retrieval into that table. A faulty row never blocks the '
+    'application: it waits in source_error. Errors: ME002 kind, ME006 user, ME014 the table is '
+    'busy, ME016 relation, query, column or argument, 42501 not the owner of memoir and of the '
+    'table. Source: SPEC 7, D0.';

@@ -25,10 +25,10 @@ CREATE OR REPLACE FUNCTION _new_memory(
         coalesce(_check_data(data), '{}'), _check_subject(subject),
         coalesce(_check_share(importance, 'importance'), of_kind.importance),
         coalesce(_check_share(confidence, 'confidence'), 1),
-        coalesce(_check_author(source), 'user'), _check_session(session_id), _check_turn(turn),
-        _check_speaker(speaker), of_kind.lifetime,
+        coalesce(_check_author(source, 'the source'), 'user'), _check_session(session_id),
+        _check_turn(turn), _check_speaker(speaker), of_kind.lifetime,
         _content_hash(of_kind.name, _check_subject(subject), session_id, turn, content),
         coalesce(_check_time(created_at, 'created_at'), now()),
         coalesce(_check_time(valid_from, 'valid_from'), created_at, now()),
         _check_until(valid_until, coalesce(valid_from, created_at, now())),
-        'active', NULL, embedding)::new_memory;
+        'active', NULL, embedding, importance, confidence)::new_memory;

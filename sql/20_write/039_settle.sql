@@ -30,6 +30,20 @@ BEGIN
         ORDER BY m.status, m.memory_id LIMIT 1);
 END $$;
 
+-- What comes with a text that is stored already: values that were told, not filled in. A model says
+-- what it knows again and again, each time with another guess of how important that is.
+CREATE OR REPLACE FUNCTION _told(given new_memory) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT SET extra_float_digits = 1
+AS $$
+BEGIN
+    RETURN jsonb_strip_nulls(jsonb_build_object('summary', given.summary)
+               || CASE WHEN _is_automatic(given.origin) THEN '{}'
+                       ELSE jsonb_build_object('importance', given.told_importance,
+                                               'confidence', given.told_confidence) END)
+        || CASE WHEN given.data = '{}' THEN '{}' ELSE jsonb_build_object('data', given.data) END;
+END $$;
+
 -- The same text again: what else comes with it is added, unless the user is to confirm it. What
 -- waits for the user no longer waits once the user says it.
 CREATE OR REPLACE FUNCTION _said_again(user_id text, known bigint, given new_memory)
@@ -38,8 +52,7 @@ CREATE OR REPLACE FUNCTION _said_again(user_id text, known bigint, given new_mem
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    said jsonb := jsonb_strip_nulls(jsonb_build_object(
-        'data', nullif(given.data, '{}'), 'summary', given.summary));
+    said jsonb := _told(given);
     waits boolean;
     confirmed outcome;
 BEGIN
@@ -92,6 +105,7 @@ AS $$
 DECLARE
     stored memory;
     decision record;
+    told jsonb;
     locked boolean := false;
 BEGIN
     LOOP
@@ -103,18 +117,26 @@ BEGIN
             RETURN _outcome('ADD', given.memory_id, 'new');
         END IF;
         decision := _decide(stored.content, given.content);
-        EXIT WHEN locked OR decision.action <> 'UPDATE';
+        told := CASE WHEN decision.action = 'NOOP' THEN _told(given) - 'summary' END;
+        EXIT WHEN locked OR decision.action = 'ADD' OR told = '{}';
         -- Whoever held the lock may just have changed it, so it is read again under the lock.
         locked := _try_lock_user(user_id);
         EXIT WHEN NOT locked;
     END LOOP;
-    IF decision.action = 'NOOP' THEN
+    IF decision.action = 'NOOP' AND (locked OR told = '{}') THEN
         DELETE FROM memory AS m
         WHERE m.user_id = _settle.user_id AND m.memory_id = given.memory_id;
         INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, run_id,
                               change_id)
         VALUES (_settle.user_id, near_id, 'NOOP', given.origin,
                 'said again: ' || given.content, '{}', NULL, _next_change());
+        IF told ? 'data' THEN
+            told := told || jsonb_build_object('data', stored.data || given.data);
+        END IF;
+        IF _revise(user_id, ARRAY[near_id], ARRAY[told], 'UPDATE', given.origin,
+                   'said again with other values', NULL, NULL) <> '{}' THEN
+            RETURN _outcome('UPDATE', near_id, 'a stored memory says so, with other values');
+        END IF;
         RETURN _outcome('NOOP', near_id, 'a stored memory says so already');
     ELSIF decision.action = 'UPDATE' AND locked THEN
         DELETE FROM memory AS m
@@ -181,6 +203,7 @@ DECLARE
     change CONSTANT bigint := coalesce(change_id, _next_change());
     place record;
     known bigint;
+    newest timestamptz;
     ended boolean;
 BEGIN
     -- No two memories of a slot overlap: those that began before the one just before this have
@@ -217,6 +240,22 @@ BEGIN
     END IF;
     place := _place(user_id, given.kind, given.subject, given.created_at, given.valid_from,
                     given.valid_until);
+    -- With no time told, what is told last is the newest: a clock may have been set back, and what
+    -- another transaction has stored meanwhile has a later time than this one's beginning. What
+    -- was told beforehand of a time to come stays there.
+    IF place.after_id IS NOT NULL AND (given.created_at, given.valid_from) = (now(), now()) THEN
+        SELECT max(m.valid_from) INTO newest
+        FROM memory AS m
+        WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind AND m.subject = given.subject
+          AND m.position IS NULL AND m.source IS NULL AND m.status IN ('active', 'superseded')
+          AND m.valid_from > given.valid_from
+          AND m.valid_from < m.created_at + interval '1 millisecond';
+        IF newest IS NOT NULL AND (given.valid_until > newest) IS NOT FALSE THEN
+            given.created_at := newest;
+            given.valid_from := newest;
+            RETURN _fill_slot(user_id, model, given, reason, run_id, change);
+        END IF;
+    END IF;
     given.valid_from := place.valid_from;
     given.valid_until := place.valid_until;
     given.status := place.status;

@@ -69,8 +69,8 @@ BEGIN
     END IF;
     given := _new_memory(
         of_kind, model.text_limit, content, subject, importance,
-        _redact_json(nullif(data, 'null')), summary, embedding, created_at, session_id, turn,
-        speaker, source, confidence, valid_from, valid_until);
+        _redact_json(_json_given(nullif(data, 'null'))), summary, embedding, created_at,
+        session_id, turn, speaker, source, confidence, valid_from, valid_until);
     IF tags <> '{}' OR sources <> '{}' THEN
         PERFORM _lock_user(owner);
     END IF;
@@ -92,9 +92,10 @@ COMMENT ON FUNCTION remember(text, text, text, text, float8, jsonb, text, halfve
                              timestamptz) IS
     'Stores a memory and returns what was done. action: ADD; SUPERSEDE (it is newer on its '
     'subject, the older one has ended); UPDATE (a stored one says less and has this text now, the '
-    'same text has other data, another summary or end, or it waited for the user, who says it '
-    'now); NOOP (it is stored already, or another says so); PENDING (it waits to be confirmed). A '
-    'text whose memory has ended is new when it is said again: the ended one makes way, and keeps '
+    'same text is told with other data, another summary or end, another importance or confidence '
+    'unless by agent or model, or it waited for the user, who says it now; its start stays); NOOP '
+    '(it is stored already, or another says so); PENDING (it waits to be confirmed). A text whose '
+    'memory has ended is new when it is said again: the ended one makes way, and keeps '
     'its time. memory_id: the memory that holds it now, NULL where memory is off or the session '
     'temporary; reason; other_ids: memories that it superseded, that follow it, or that it '
     'resembles (relation related, or contradicts if only one of them negates). Nothing is lost: '

@@ -321,11 +321,26 @@ BEGIN
     UPDATE profile AS p SET summarised_at = _said_at(finished) WHERE p.user_id = finished.user_id;
 END $$;
 
--- An answer in the types of its schema. Small models, and servers that do not enforce a schema,
--- write 7 for "7" and "0.8" for 0.8, and omit what is null or empty inside an item.
+-- One of the words a schema lists, said in other letters or, of a kind, by another of its names, as
+-- remember() takes it: "Preference", "preferences", "偏好". NULL: it is none of them.
+CREATE OR REPLACE FUNCTION _meant_word(said text, words jsonb) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT w.word
+        FROM jsonb_array_elements_text(words) AS w (word)
+        LEFT JOIN kind AS k ON k.name = w.word, _lower(_trimmed(said)) AS s (said)
+        WHERE s.said = _lower(w.word) OR s.said = ANY (k.aliases)
+        LIMIT 1);
+END $$;
+
+-- An answer in the types and words of its schema. Small models, and servers that do not enforce a
+-- schema, write 7 for "7" and "0.8" for 0.8, and omit what is null or empty inside an item.
 CREATE OR REPLACE FUNCTION _fitted(value jsonb, schema jsonb, is_item boolean DEFAULT false)
     RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE
+    LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
@@ -351,6 +366,8 @@ BEGIN
         THEN to_jsonb(value #>> '{}')
         WHEN jsonb_typeof(value) = 'string' AND types ? 'number' AND NOT types ? 'string'
         THEN coalesce(to_jsonb(_number(value)), value)
+        WHEN jsonb_typeof(value) = 'string' AND NOT schema -> 'enum' @> value
+        THEN coalesce(to_jsonb(_meant_word(value #>> '{}', schema -> 'enum')), value)
         ELSE value END;
 END $$;
 

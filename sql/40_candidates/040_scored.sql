@@ -5,12 +5,13 @@
 -- question has words and features (names, when); plain_question has the words alone, if the two
 -- differ; words are the keywords searched for. OFFSET 0 keeps the planner from computing a part
 -- again wherever it is used (65 ms for 10,000 memories, not 35). pool: only these memories (_pool);
--- NULL: all.
+-- NULL: all. with_line: terms and line too; without them a row takes less to hand on.
+-- enable_mergejoin: to merge, all memories would be sorted with all their columns.
 CREATE OR REPLACE FUNCTION _scored(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
     by_importance boolean, as_of timestamptz, words text[],
     plain_question sparsevec DEFAULT NULL, times tstzmultirange DEFAULT NULL,
-    pool bigint[] DEFAULT NULL)
+    pool bigint[] DEFAULT NULL, with_line boolean DEFAULT true)
     RETURNS TABLE (id bigint, kind smallint, created_at timestamptz, cost float8, brief_cost float8,
                    terms sparsevec, term_count int, line text, cosine float8, coverage float8,
                    relevance float8, factor float8, score float8,
@@ -18,7 +19,7 @@ CREATE OR REPLACE FUNCTION _scored(
                    interaction float8, priority float8, via text, obstacle text,
                    boost float8, session bigint, "position" int, asks boolean)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET jit = off
+    SET search_path FROM CURRENT SET enable_mergejoin = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -111,6 +112,7 @@ BEGIN
         SELECT w.memory_id, w.score
         FROM _keyword_match(_scored.user_id, words, NULL, pool) AS w
         WHERE by_keyword
+        OFFSET 0  -- or the condition is asked of what was found
     ), seed AS (
         SELECT array_agg(b.id) AS ids, array_agg(b.similarity) AS similarities
         FROM (SELECT b.id, b.similarity FROM alike AS b
@@ -128,8 +130,11 @@ BEGIN
                              ELSE coalesce(a.last_at,
                                            at - settings.unaccessed_days * interval '24 hours',
                                            b.created_at) END) AS recency,
-               _interaction(a.count, _recency(settings.recency_rate, settings.recency_floor,
-                                              settings.whole_days, at, a.last_at)) AS interaction,
+               CASE WHEN a.count > 0
+                    THEN _interaction(a.count, _recency(settings.recency_rate,
+                                                        settings.recency_floor,
+                                                        settings.whole_days, at, a.last_at))
+                    ELSE 0 END AS interaction,
                settings.kind_priorities[b.kind] AS priority
         FROM alike AS b
         LEFT JOIN matched AS w ON w.memory_id = b.id
@@ -171,7 +176,8 @@ BEGIN
               OFFSET 0) AS r
         OFFSET 0
     )
-    SELECT s.id, s.kind, s.created_at, s.cost, s.brief_cost, s.terms, s.term_count, s.line,
+    SELECT s.id, s.kind, s.created_at, s.cost, s.brief_cost,
+           CASE WHEN with_line THEN s.terms END, s.term_count, CASE WHEN with_line THEN s.line END,
            s.cosine, s.coverage, s.relevance, s.factor, s.score, s.keyword, s.graph, s.recency,
            s.importance, s.interaction, s.priority, s.via,
            CASE

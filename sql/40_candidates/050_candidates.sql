@@ -14,10 +14,39 @@ CREATE OR REPLACE FUNCTION _candidates(
 AS $$
 #variable_conflict use_column
 DECLARE
-    extra_kinds CONSTANT smallint[] := CASE WHEN settings.extra_lines > 0 THEN ARRAY(
-        SELECT k.kind_id FROM kind AS k WHERE k.layer = 'procedural') END;
+    extra_kinds CONSTANT smallint[] :=
+        CASE WHEN settings.extra_lines > 0 AND settings.line_limit IS NOT NULL
+             THEN ARRAY(SELECT k.kind_id FROM kind AS k WHERE k.layer = 'procedural') END;
 BEGIN
-    IF extra_kinds IS NULL OR settings.line_limit IS NULL THEN
+    -- The usual case, in which only the candidates get their lines.
+    IF NOT settings.turns AND as_of = 'infinity' THEN
+        RETURN QUERY
+        SELECT s.id, s.kind, s.score, l.cost, l.brief_cost, l.terms, l.term_count, l.line
+        FROM (
+            SELECT s.*, row_number() OVER (PARTITION BY s.kind = ANY (extra_kinds)
+                                           ORDER BY s.score DESC, s.created_at DESC, s.id) AS place
+            FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,
+                         plain_question, times, pool, with_line => false) AS s
+            WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
+        ) AS s
+        CROSS JOIN LATERAL (
+            SELECT t.cost, t.brief_cost, t.terms, t.term_count, t.line FROM trace AS t
+            WHERE t.user_id = _candidates.user_id AND t.memory_id = s.id
+              AND t.model = _candidates.model
+            UNION ALL
+            SELECT e.cost, NULL, e.terms, e.term_count, e.line FROM event AS e
+            WHERE s.id < 0 AND e.user_id = _candidates.user_id
+              AND e.created_at = s.created_at AND e.event_id = -s.id
+            OFFSET 0
+        ) AS l
+        WHERE s.place <= CASE WHEN s.kind = ANY (extra_kinds) THEN settings.extra_lines
+                              WHEN extra_kinds IS NULL THEN candidate_limit
+                              ELSE settings.line_limit END
+        ORDER BY s.score DESC, s.created_at DESC, s.id
+        LIMIT candidate_limit;
+        RETURN;
+    END IF;
+    IF extra_kinds IS NULL THEN
         RETURN QUERY
         SELECT s.id, s.kind, s.score * s.worth AS score, s.cost, s.brief_cost, s.terms,
                s.term_count, s.line

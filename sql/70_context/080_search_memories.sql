@@ -115,7 +115,8 @@ END $$;
 -- to the keywords alone, the most important memory first.
 CREATE OR REPLACE FUNCTION _search(
     user_id text, settings mode, query text, query_vec halfvec, carried text[], kinds smallint[],
-    time_from timestamptz, time_until timestamptz, max_results int, minimum float8)
+    time_from timestamptz, time_until timestamptz, max_results int, minimum float8,
+    data jsonb DEFAULT NULL)
     RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET jit = off
@@ -161,6 +162,18 @@ BEGIN
                    carried => carried) AS p;
         settings.description := settings.description || ', of the memories nearest to it';
     END IF;
+    IF _search.data IS NOT NULL THEN
+        -- Beside those that are near, the newest that have it: they may be few, and far away.
+        pool := ARRAY(
+            SELECT m.memory_id FROM memory AS m
+            WHERE m.user_id = _search.user_id AND m.data @> _search.data
+              AND (pool IS NULL OR m.memory_id = ANY (pool))
+            UNION
+            (SELECT m.memory_id FROM memory AS m
+             WHERE m.user_id = _search.user_id AND m.created_at > '-infinity'
+               AND m.data @> _search.data AND m.status = 'active' AND pool IS NOT NULL
+             ORDER BY m.created_at DESC, m.memory_id DESC LIMIT 1000));
+    END IF;
     IF NOT keywords_alone OR carried <> '{}' THEN
         SELECT coalesce(max(f.total), 0), max(f.best), coalesce(jsonb_agg(
                    jsonb_build_object(
@@ -187,7 +200,8 @@ BEGIN
             FROM (SELECT c.id, c.kind, c.created_at, c.score, c.obstacle, c.keyword, c.coverage,
                          c.cosine, r.relevance, r.relevance >= minimum AS enough
                   FROM _scored(_search.user_id, settings, model, query_vec, question,
-                               keywords_alone, 'infinity', words, pool => pool) AS c,
+                               keywords_alone, 'infinity', words, pool => pool,
+                               with_line => false) AS c,
                        LATERAL (SELECT CASE WHEN keywords_alone THEN 1 ELSE c.relevance END)
                            AS r (relevance)) AS s
             WHERE s.id > 0 AND s.obstacle IS NULL
@@ -228,13 +242,10 @@ BEGIN
     RETURN QUERY SELECT r.* FROM jsonb_populate_recordset(of_all, answer -> 'results') AS r;
 END $$;
 
--- What call_tool answers; search_memories returns the same as rows.
-CREATE OR REPLACE FUNCTION _search_memories_tool(
-    query text, search_mode text DEFAULT 'hybrid', keywords text[] DEFAULT NULL,
-    memory_types text[] DEFAULT NULL, time_from timestamptz DEFAULT NULL,
-    time_until timestamptz DEFAULT NULL, max_results int DEFAULT 5,
-    min_relevance_score float8 DEFAULT 0.6, query_vec halfvec DEFAULT NULL,
-    user_id text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION _search_checked(
+    query text, search_mode text, keywords text[], memory_types text[], time_from timestamptz,
+    time_until timestamptz, max_results int, min_relevance_score float8, query_vec halfvec,
+    user_id text, data jsonb)
     RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -249,7 +260,24 @@ BEGIN
     FROM _check_search(query, keywords, memory_types, time_from, time_until, max_results,
                        min_relevance_score, query_vec) AS c;
     RETURN _search(owner, settings, coalesce(query, ''), query_vec, carried, kinds, time_from,
-                   time_until, max_results, min_relevance_score);
+                   time_until, max_results, min_relevance_score, _check_data(data));
+END $$;
+
+-- What call_tool answers; search_memories returns the same as rows. data is the application's: what
+-- a model passes is made from the arguments here.
+CREATE OR REPLACE FUNCTION _search_memories_tool(
+    query text, search_mode text DEFAULT 'hybrid', keywords text[] DEFAULT NULL,
+    memory_types text[] DEFAULT NULL, time_from timestamptz DEFAULT NULL,
+    time_until timestamptz DEFAULT NULL, max_results int DEFAULT 5,
+    min_relevance_score float8 DEFAULT 0.6, query_vec halfvec DEFAULT NULL,
+    user_id text DEFAULT NULL)
+    RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN _search_checked(query, search_mode, keywords, memory_types, time_from, time_until,
+                           max_results, min_relevance_score, query_vec, user_id, NULL);
 END $$;
 
 CREATE OR REPLACE FUNCTION search_memories(
@@ -257,19 +285,19 @@ CREATE OR REPLACE FUNCTION search_memories(
     memory_types text[] DEFAULT NULL, time_from timestamptz DEFAULT NULL,
     time_until timestamptz DEFAULT NULL, max_results int DEFAULT 5,
     min_relevance_score float8 DEFAULT 0.6, query_vec halfvec DEFAULT NULL,
-    user_id text DEFAULT NULL)
+    user_id text DEFAULT NULL, data jsonb DEFAULT NULL)
     RETURNS SETOF search_result
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN QUERY SELECT r.* FROM _search_rows(_search_memories_tool(
+    RETURN QUERY SELECT r.* FROM _search_rows(_search_checked(
         query, search_mode, keywords, memory_types, time_from, time_until, max_results,
-        min_relevance_score, query_vec, user_id)) AS r;
+        min_relevance_score, query_vec, user_id, data)) AS r;
 END $$;
 
 COMMENT ON FUNCTION search_memories(text, text, text[], text[], timestamptz, timestamptz, int,
-                                    float8, halfvec, text) IS
+                                    float8, halfvec, text, jsonb) IS
     'Searches the long-term memory of the user. Use it when the user refers to something said '
     'before, when preferences or earlier work matter, when an earlier conclusion has to be '
     'checked or cited, or when a reference is unclear. When it finds nothing, search again with '
@@ -281,11 +309,12 @@ COMMENT ON FUNCTION search_memories(text, text, text[], text[], timestamptz, tim
     'only memories up to this time (ISO 8601; a date alone is its first moment: to include a day, '
     'give the next one). max_results: how many results at most, 1 to 20. min_relevance_score: '
     'leave out what is less relevant, 0 to 1. query_vec: vector of the query, or NULL to search '
-    'by words. user_id: whose memory. Returns the best memories first: key (for '
+    'by words. user_id: whose memory. data: only memories whose data contains this object, as @> '
+    'has it. Returns the best memories first: key (for '
     'get_memory_detail), kind, relevance, the first 200 characters, summary, time, keywords and '
     'metadata, with how many were found in all, the strategy used and the keywords searched '
     'besides; when nothing is found, call_tool adds best_relevance, what a lower minimum would '
     'find. For a user with indexes of their own only memories near the query are counted. Ordered '
     'by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, ME003 and '
-    'ME004 vector, ME006 user, ME007 empty query, ME008 search_mode, max_results or minimum, '
+    'ME004 vector, ME006 user, ME007 empty query, ME008 search_mode, max_results, minimum or data, '
     'ME011 time range. Source: D2 3.1.2, 3.3.';

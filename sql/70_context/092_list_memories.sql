@@ -2,7 +2,7 @@
 -- page. Keyset paging, see _cursor. The plan is made for the arguments of each call: what is not
 -- asked for vanishes from it, and the remaining sort is a plain column. Of a million memories,
 -- index memory_created (of rows after -infinity, which is all) gives the newest 50 in 1.4 ms; other
--- sorts read all of them (400 ms), as does a search for a word that none has (770 ms).
+-- sorts read all of them (400 ms), as does a search for a word (770 ms) or data that none has.
 CREATE OR REPLACE FUNCTION _check_statuses(status text[]) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
@@ -44,8 +44,8 @@ END $$;
 CREATE OR REPLACE FUNCTION list_memories(
     kinds text[] DEFAULT NULL, status text[] DEFAULT '{active}', since timestamptz DEFAULT NULL,
     until timestamptz DEFAULT NULL, search text DEFAULT NULL, subject text DEFAULT NULL,
-    session_id text DEFAULT NULL, sort text DEFAULT 'created', page_size int DEFAULT 50,
-    after text DEFAULT NULL, user_id text DEFAULT NULL)
+    session_id text DEFAULT NULL, data jsonb DEFAULT NULL, sort text DEFAULT 'created',
+    page_size int DEFAULT 50, after text DEFAULT NULL, user_id text DEFAULT NULL)
     RETURNS SETOF listed_memory
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -62,16 +62,19 @@ DECLARE
     only_status CONSTANT text[] := _check_statuses(status);
     only_kinds CONSTANT text[] := (
         SELECT array_agg((_check_kind(k.name)).name) FROM unnest(kinds) AS k (name));
+    -- As it is stored.
+    only_subject CONSTANT text := _lower(_trimmed(subject));
     patterns CONSTANT text[] := nullif(_patterns(search), '{}');
 BEGIN
+    PERFORM _check_data(data);
     IF since > until THEN
         RAISE EXCEPTION 'since % is after until %', since, until
             USING ERRCODE = 'ME011', HINT = 'Swap them, or leave one out.';
     END IF;
     RETURN QUERY
-    SELECT l.memory_id::text, l.kind, _line(l.content, 200), l.content, l.summary, l.importance,
-           l.confidence, l.status, l.subject, l.origin, l.session_id, l.position, l.created_at,
-           l.updated_at, l.valid_from, l.valid_until, coalesce(a.count, 0), a.last_at,
+    SELECT l.memory_id::text, l.kind, _line(l.content, 200), l.content, l.summary, l.data,
+           l.importance, l.confidence, l.status, l.subject, l.origin, l.session_id, l.position,
+           l.created_at, l.updated_at, l.valid_from, l.valid_until, coalesce(a.count, 0), a.last_at,
            _cursor(sorted_by, coalesce(l.number, _micros(l.at)), l.memory_id)
     FROM (
         SELECT s.*
@@ -89,8 +92,9 @@ BEGIN
           AND (only_kinds IS NULL OR s.kind = ANY (only_kinds))
           AND (since IS NULL OR s.created_at >= since)
           AND (until IS NULL OR s.created_at <= until)
-          AND (list_memories.subject IS NULL OR s.subject = list_memories.subject)
+          AND (list_memories.subject IS NULL OR s.subject = only_subject)
           AND (list_memories.session_id IS NULL OR s.session_id = list_memories.session_id)
+          AND (list_memories.data IS NULL OR s.data @> list_memories.data)
           AND (patterns IS NULL
                OR concat_ws(E'\n', s.content, s.summary, s.subject) ILIKE ALL (patterns))
           AND CASE WHEN after IS NULL THEN true
@@ -103,15 +107,16 @@ BEGIN
     ORDER BY l.at DESC, l.number DESC, l.memory_id DESC;
 END $$;
 
-COMMENT ON FUNCTION list_memories(text[], text[], timestamptz, timestamptz, text, text, text, text,
-                                  int, text, text) IS
+COMMENT ON FUNCTION list_memories(text[], text[], timestamptz, timestamptz, text, text, text, jsonb,
+                                  text, int, text, text) IS
     'Lists memories of a user, whole and with their state; the type listed_memory tells the '
     'columns. kinds: only these; NULL: all. status: of pending, active, superseded, archived, '
     'forgotten; default active, NULL: all. since, until: created in this time, both included. '
     'search: every word of it is part of content, summary or subject, in upper or lower case; to '
-    'find by meaning use search_memories(). subject, session_id: exactly this one. sort: created '
-    '(default), updated, importance or accessed (last recalled), the greatest first. page_size: 1 '
-    'to 1000, default 50. after: next of the last row of the page before, with the same sort and '
-    'filters; NULL: from the beginning. A memory stored between two pages neither repeats nor '
-    'hides another. Errors: ME002 kind, ME006 user, ME008 status, sort, page_size or after, ME011 '
-    'since after until. Source: D4 4.1, 4.3, 5.6.';
+    'find by meaning use search_memories(). subject, session_id: exactly this one. data: only '
+    'memories whose data contains this object, as @> has it. sort: created (default), updated, '
+    'importance or accessed (last recalled), the greatest first. page_size: 1 to 1000, default 50. '
+    'after: next of the last row of the page before, with the same sort and filters; NULL: from '
+    'the beginning. A memory stored between two pages neither repeats nor hides another. Errors: '
+    'ME002 kind, ME006 user, ME008 status, data, sort, page_size or after, ME011 since after '
+    'until. Source: D4 4.1, 4.3, 5.6.';

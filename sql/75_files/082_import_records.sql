@@ -139,7 +139,7 @@ BEGIN
                g.memory_id, g.kind, g.kind_id, g.in_profile, g.content, g.summary, g.data,
                g.subject, g.importance, g.confidence, g.origin, g.session_id, g.position,
                g.speaker, g.lifetime, s.content_hash, g.created_at, g.valid_from, g.valid_until,
-               g.status, g.retired_at, g.embedding)::new_memory)
+               g.status, g.retired_at, g.embedding, NULL, NULL)::new_memory)
     INTO made
     FROM stored AS s JOIN given AS g USING (memory_id);
     PERFORM _project(reading.user_id, in_use, made);

@@ -122,6 +122,8 @@ DECLARE
         UNION ALL
         SELECT c.relname FROM pg_class AS c WHERE c.oid IN (SELECT _hidden_configuration())
         ORDER BY relname);
+    others CONSTANT text[] := ARRAY(SELECT DISTINCT o.role FROM _rights_of_others() AS o
+                                    ORDER BY o.role);
 BEGIN
     RETURN QUERY
     SELECT 'roles',
@@ -135,40 +137,25 @@ BEGIN
            CASE WHEN cardinality(missing) NOT IN (0, 4) OR locked_out <> '{}'
                 THEN 'As the owner of the schema and pgvector: SELECT memoir.grant_access();' END;
     RETURN QUERY
-    SELECT 'security', CASE WHEN bare = '{}' THEN 'ok' ELSE 'error' END,
+    SELECT 'security',
+           CASE WHEN bare <> '{}' THEN 'error' WHEN others <> '{}' THEN 'warning' ELSE 'ok' END,
            CASE WHEN bare <> '{}' THEN 'off, or another than ours, for ' || _some_of(bare)
+                WHEN others <> '{}' THEN 'on; other roles may write here: ' || _some_of(others)
                 WHEN _sees_all_users() THEN format('on; %s sees all users', current_user)
                 ELSE format('on; %s sees one user at a time', current_user) END,
            CASE WHEN bare <> '{}'
-                THEN 'As the owner of the tables: SELECT memoir.grant_access();' END;
+                THEN 'As the owner of the tables: SELECT memoir.grant_access();'
+                ELSE 'As the owner of the tables: ' || _advice_on_others() END;
 END $$;
 
 -- Settings that nothing reads, that were deleted, or whose value cannot be used, and whether the
--- values derived from them are current. A number may be anything from 0 on, a share up to 1.
+-- values derived from them are current.
 CREATE OR REPLACE FUNCTION _settings_health()
     RETURNS TABLE (name text, status text, value text, advice text)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    switches CONSTANT text[] := '{consolidate,job_notify,keyword_jobs,log_recalls,notify}';
-    shares CONSTANT text[] := '{active_above,fade_below,forget_below,keyword_weight_least,'
-                              'lower_by,lower_to}';
-    -- With 0 nothing would ever be done, or something be divided by it.
-    from_one CONSTANT text[] := '{archive_events,compress_most,compress_tokens,embed_batch,'
-                                'extract_messages,extract_tokens,job_attempts,maintain_batch,'
-                                'reflect_tokens,source_batch}';
-    others CONSTANT text[] := '{ann_gain,ann_inline,ann_limit,ann_near,ann_words,answer_limit,'
-                              'archive_days,brief_length,compress_accesses,compress_days,'
-                              'compress_least,delete_days,deletions_at_once,embed_split_after,'
-                              'extract_every,file_limit,forget_rate,job_backoff_factor,'
-                              'job_backoff_limit_seconds,job_backoff_seconds,job_days,line_length,'
-                              'link_hub_limit,markdown_limit,nightly_jobs,profile_goals,'
-                              'profile_tokens,recall_context,replay_days,similar_memories,'
-                              'source_attempts,source_overlap_seconds,statements_compared,'
-                              'summary_changes,summary_length,summary_memories,temporary_days,'
-                              'text_limit,working_days}';
-    known CONSTANT text[] := switches || shares || from_one || others || '{installation}';
     unread text[];
     missing text[];
     unfit text[];
@@ -180,19 +167,13 @@ BEGIN
         RETURN QUERY SELECT u.* FROM _unseen('settings') AS u;
         RETURN;
     END IF;
-    unread := ARRAY(SELECT s.name FROM setting AS s WHERE s.name <> ALL (known) ORDER BY s.name);
-    missing := ARRAY(SELECT k.name FROM unnest(known) AS k (name)
+    unread := ARRAY(SELECT s.name FROM setting AS s
+                    WHERE s.name NOT IN (SELECT k.name FROM _known_settings() AS k)
+                    ORDER BY s.name);
+    missing := ARRAY(SELECT k.name FROM _known_settings() AS k
                      WHERE k.name NOT IN (SELECT s.name FROM setting AS s) ORDER BY k.name);
-    unfit := ARRAY(
-        SELECT format('%s = %s', s.name, left(s.value::text, 40)) FROM setting AS s
-        WHERE s.name <> ALL (unread) AND NOT CASE jsonb_typeof(s.value)
-            WHEN 'boolean' THEN s.name = ANY (switches)
-            WHEN 'number' THEN s.name <> ALL (switches) AND s.value::text::numeric
-                 BETWEEN (s.name = ANY (from_one))::int
-                 AND CASE WHEN s.name = ANY (shares) THEN 1 ELSE 2147483647 END
-            WHEN 'string' THEN s.name = 'installation'
-            ELSE false END
-        ORDER BY s.name);
+    unfit := ARRAY(SELECT format('%s = %s', s.name, left(s.value::text, 40)) FROM setting AS s
+                   WHERE NOT _fits_setting(s.name, s.value) ORDER BY s.name);
     is_stale := EXISTS (SELECT FROM mode AS m JOIN embedding_model AS e ON e.active
                         WHERE (m.model_id, m.dimensions)
                               IS DISTINCT FROM (e.model_id, e.dimensions));
@@ -381,6 +362,7 @@ DECLARE
         ORDER BY s.n_live_tup DESC);
     this_month CONSTANT timestamptz := date_trunc('month', now(), 'UTC');
     parted CONSTANT boolean := NOT _is_extension();
+    sent CONSTANT text[] := _sends_months();
     ahead CONSTANT boolean :=
         to_regclass(format('%I.%I', current_schema(), _partition_name(this_month))) IS NOT NULL;
     next_too CONSTANT boolean := to_regclass(
@@ -422,6 +404,11 @@ BEGIN
            CASE WHEN crowded
                 THEN format('Many at once may end with "out of shared memory". ALTER SYSTEM SET '
                             'max_locks_per_transaction = %s; and restart the server.', locked / 2)
+                WHEN parted AND NOT next_too AND sent <> '{}'
+                THEN format('Publication %s would send each as a table that subscribers lack. '
+                            'ALTER PUBLICATION %1$I SET (publish_via_partition_root = true); and '
+                            'on each copy, TRUNCATE memoir.event; ALTER SUBSCRIPTION ... REFRESH '
+                            'PUBLICATION;', sent[1])
                 WHEN parted AND NOT next_too THEN 'memoir maintain makes them.' END;
 END $$;
 
@@ -447,7 +434,8 @@ COMMENT ON FUNCTION health() IS
     'or unseen (this role does not see it all, or a standby does not have it); value: what was '
     'found; advice: the statement or command that helps, NULL where nothing is to be done. '
     'Checks: server (and whether its system sorts text as it did), pgvector, version (and how it '
-    'was installed), roles, security (row-level, on for every table of users, with its policy), '
+    'was installed), roles, security (row-level, on for every table of users, with its policy; no '
+    'rights of others to write), '
     'settings (unknown, missing, out of range, no active model), memories (without vectors; error: '
     'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour), '
     'sources (broken, rows not '

@@ -183,6 +183,15 @@ def test_columns_of_a_fixed_length_are_whole_in_the_data(app):
     assert data == {"state": "pending", "flags": "101"}
 
 
+def test_a_row_without_a_document_has_no_data(app):
+    app.execute("CREATE TABLE t (id int PRIMARY KEY, content text, extra jsonb)")
+    attach(app, "t", data=["extra"])
+    app.execute("INSERT INTO t VALUES (1, 'a', NULL), (2, 'b', 'null'), (3, 'c', '{\"d\": null}')")
+    app.execute("UPDATE t SET content = 'green tea'")
+    found = app.execute("SELECT data FROM memoir.memory ORDER BY source_key").fetchall()
+    assert found == [({},), ({},), ({"d": None},)]
+
+
 def test_a_key_of_several_columns(app):
     app.execute(
         "CREATE TYPE colour AS ENUM ('red', 'green');"
@@ -254,3 +263,9 @@ def test_a_trigger_that_does_not_follow_is_told(tx, name, how, said):
     tx.execute(how.format(f"memoir_source_{number}{name}"))
     assert state(tx, "t").startswith("broken: ")
     assert said in state(tx, "t")
+
+
+def test_who_has_a_query_already_is_told_what_to_convert_in_it(app):
+    query = "SELECT id AS source_id, title AS content, status AS changed_at FROM tasks"
+    said = refused(app, "attach_source", name="x", kind="task", query=query, user_id="ada")
+    assert said.message_hint == "Convert it in the query, as in changed_at::timestamptz."

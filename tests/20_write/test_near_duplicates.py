@@ -170,6 +170,42 @@ def test_the_same_text_with_other_data_changes_the_data(tx):
     assert "60%" in recall(tx, "what now?", mode="plan").block
 
 
+@pytest.mark.parametrize("text", ["tea is green", "Tea is green!"])
+@pytest.mark.parametrize(
+    ("told", "becomes"),
+    [
+        ({"importance": 0.9}, (0.9, 1, {"a": 1})),
+        ({"confidence": 0.1}, (0.4, 0.1, {"a": 1})),
+        ({"data": {"a": 1, "b": None}}, (0.4, 1, {"a": 1, "b": None})),
+    ],
+    ids=["importance", "confidence", "data"],
+)
+def test_the_same_again_with_other_values_changes_them_and_can_be_undone(tx, text, told, becomes):
+    values = "SELECT ROW(importance, confidence, data) FROM memoir.memory"
+    first = remember(tx, "tea is green", importance=0.4, data={"a": 1})
+    before = value(tx, values)
+    again = said(tx, text, **told)
+    assert (again.action, again.memory_id) == ("UPDATE", first)
+    assert value(
+        tx, "SELECT jsonb_build_array(importance, confidence, data) FROM memoir.memory"
+    ) == list(becomes)
+    call(tx, "undo", memory_id=first)
+    assert value(tx, values) == before
+
+
+def test_the_same_again_with_nothing_told_leaves_what_it_has(tx):
+    remember(tx, "tea is green", importance=0.9, confidence=0.3, data={"a": 1})
+    assert said(tx, "tea is green").action == "NOOP"
+    assert said(tx, "tea is green", importance=0.9, confidence=0.3).action == "NOOP"
+    assert value(tx, "SELECT (importance, confidence) = (.9, .3) FROM memoir.memory")
+
+
+def test_what_a_model_thinks_of_it_when_it_says_it_again_changes_nothing(tx):
+    remember(tx, "tea is green", importance=0.9)
+    for text in ("tea is green", "Tea is green!"):
+        assert said(tx, text, importance=0.4, confidence=0.2, source="model").action == "NOOP"
+
+
 def test_a_batch_meets_its_own_duplicates(tx):
     memories = [{"content": c, "kind": "fact"} for c in ("tea is green", "Tea is green!", "milk")]
     rows = call(tx, "remember_many", memories=Jsonb(memories))

@@ -124,6 +124,23 @@ def test_of_two_of_the_same_moment_the_later_one_wins(tx):
     assert value(tx, f"{lasted} WHERE status = 'superseded'") == 1
 
 
+@pytest.mark.parametrize("ahead", ["1 hour", "1 microsecond"])
+def test_what_is_told_last_without_a_time_is_the_newest_though_the_clock_was_set_back(tx, ahead):
+    later = value(tx, "SELECT now() + %s::interval", ahead)
+    oslo = remember(tx, "Ada lives in Oslo", subject="user.city", created_at=later)
+    (rome,) = call(tx, "remember", content="Ada lives in Rome", kind="fact", subject="user.city")
+    assert (rome.action, rome.other_ids) == ("SUPERSEDE", [oslo])
+    (again,) = call(tx, "remember", content="Ada lives in Rome", kind="fact", subject="user.city")
+    assert (again.action, again.memory_id) == ("NOOP", rome.memory_id)
+
+
+def test_what_is_to_come_stays_to_come_when_something_else_is_told(tx):
+    later = value(tx, "SELECT now() + interval '1 hour'")
+    oslo = remember(tx, "Ada lives in Oslo", subject="user.city", valid_from=later)
+    (rome,) = call(tx, "remember", content="Ada lives in Rome", kind="fact", subject="user.city")
+    assert (rome.action, rome.other_ids) == ("ADD", [oslo])
+
+
 def test_many_of_the_same_moment_find_their_places_without_a_search_each(tx):
     scans = """SELECT seq_scan + idx_scan FROM pg_stat_xact_user_tables
                WHERE relid = 'memoir.memory'::regclass"""

@@ -282,6 +282,21 @@ def test_an_answer_of_a_small_model_is_taken_as_it_means_it(tx):
     assert memories(tx) == [("Ada likes tea with milk", "fact", 0.8), ("Ada sails", "fact", 0.9)]
 
 
+@pytest.mark.parametrize("word", ["Preference", " preferences\n", "偏好", "PREFERENCE"])
+def test_a_kind_in_other_letters_or_by_another_name_is_taken_as_everywhere(tx, word):
+    talk(tx, "I like tea")
+    claimed = chat_job(tx, "extract", {"session_id": "s"})
+    assert answered(tx, claimed, {"memories": [extracted("Ada likes tea", word)]}) == "done"
+    assert memories(tx, "kind") == [("preference",)]
+
+
+@pytest.mark.parametrize("word", ["capability", "okr", "Turns", "prefer"])
+def test_a_kind_that_the_schema_does_not_list_is_still_refused(tx, word):
+    talk(tx, "I like tea")
+    claimed = chat_job(tx, "extract", {"session_id": "s"})
+    assert answered(tx, claimed, {"memories": [extracted("Ada likes tea", word)]}) == "failed"
+
+
 @pytest.mark.parametrize("kind", ["extract", "reflect"])
 def test_what_a_model_read_late_does_not_end_what_was_told_since(tx, kind):
     said = {"session_id": "s", "role": "user", "created_at": ago(days=7)}
@@ -472,7 +487,7 @@ def test_a_reflection_cannot_delete(tx):
     ("action", "content", "older", "newer"),
     [
         ("replace", None, "superseded", "active"),
-        ("noop", None, "active", "superseded"),
+        ("NOOP ", None, "active", "superseded"),
         ("keep_both", None, "active", "active"),
         ("merge", "Ada likes tea with milk", "archived", "archived"),
     ],

@@ -6,6 +6,7 @@ The memories are so few that all are candidates: what is found is what comparing
 from datetime import timedelta
 
 import pytest
+from psycopg.types.json import Jsonb
 from tests.file_database import file_database
 from tests.rows import NOW, call, fill, remember, remember_all, set_to, value, wave
 
@@ -72,6 +73,15 @@ def test_a_search_finds_the_same(large, filters):
 def test_a_search_says_that_it_counts_the_nearest_alone(large):
     (row, *_) = call(large, "search_memories", **SEARCHED)
     assert row.strategy.endswith(", of the memories nearest to it")
+
+
+def test_a_search_finds_what_has_the_data_however_far_it_is(large):
+    large.execute("UPDATE memoir.mode SET candidate_limit = 1 WHERE name = 'search'")
+    fill(large, 400, first=200)
+    large.execute("UPDATE memoir.memory SET data = '{\"of\": 1}' WHERE content ~ 'day [235]'")
+    filtered = {**SEARCHED, "query": "note3", "data": Jsonb({"of": 1})}
+    own, exact = both(large, "search_memories", "key", "score", "total_found", **filtered)
+    assert own == exact
 
 
 def test_the_quick_search_finds_the_same(large):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from psycopg.types.json import Jsonb
 from tests.rows import NOW, ago, call, refused, remember, set_status
 
 SORTS = ["created", "updated", "importance", "accessed"]
@@ -168,3 +169,18 @@ def test_lists_of_everything_left_out_are_the_default_list(tx):
 def test_of_a_user_without_memories_nothing_is_listed(tx):
     assert contents(tx, user_id="nobody") == []
     assert refused(tx, "list_memories", user_id="x" * 201).sqlstate == "ME006"
+
+
+def test_memories_are_listed_by_what_their_data_contains_and_show_it(tx):
+    for place, data in enumerate(({"a": {"b": 1, "c": 2}}, {"a": {"b": 2}}, {})):
+        remember(tx, f"memory {place}", data=data)
+    (row,) = call(tx, "list_memories", data=Jsonb({"a": {"b": 1}}))
+    assert (row.content, row.data) == ("memory 0", {"a": {"b": 1, "c": 2}})
+    assert len(contents(tx, data=Jsonb({"a": {}}))) == 2
+    assert refused(tx, "list_memories", data=Jsonb("a")).sqlstate == "ME008"
+
+
+def test_a_subject_is_found_as_it_was_given(tx):
+    remember(tx, "Ada writes Rust", "preference", subject="User.Editor ")
+    assert contents(tx, subject="User.Editor ") == ["Ada writes Rust"]
+    assert contents(tx, subject="") == []

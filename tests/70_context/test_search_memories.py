@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from psycopg.types.json import Jsonb
 from tests.rows import ago, call, previews, refused, remember, remember_all, sentences, value
 
 
@@ -317,3 +318,19 @@ def test_the_default_is_hybrid_five_results_and_0_6(tx):
     assert "search_mode text DEFAULT 'hybrid'::text" in defaults
     assert "max_results integer DEFAULT 5" in defaults
     assert "min_relevance_score double precision DEFAULT 0.6" in defaults
+
+
+def test_only_memories_whose_data_contains_the_given_are_found(tx):
+    for place, data in enumerate(({"n": 1}, {"n": 1, "tags": ["a", "b"]}, {"n": 2}, None)):
+        remember(tx, f"tea of {place}", data=data or {}, created_at=ago(days=place))
+    assert previews(search(tx, data=Jsonb({"n": 1}))) == ["tea of 0", "tea of 1"]
+    (row,) = search(tx, data=Jsonb({"tags": ["b"]}), max_results=1)
+    assert (row.preview, row.total_found) == ("tea of 1", 1)
+    assert search(tx, data=Jsonb({"n": 3})) == []
+    assert len(search(tx, data=Jsonb({}))) == 4
+    assert refused(tx, "search_memories", query="tea", data=Jsonb([1])).sqlstate == "ME008"
+
+
+def test_a_model_cannot_filter_by_data(tx):
+    wrong = {"name": "search_memories", "arguments": Jsonb({"query": "tea", "data": {"n": 1}})}
+    assert 'no argument "data"' in refused(tx, "call_tool", **wrong).message_primary

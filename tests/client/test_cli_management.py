@@ -67,6 +67,7 @@ def test_list_prints_a_line_a_memory(memoir: Call) -> None:
         ("--kind fact --sort importance --since 2025-01-01", ["3", "2", "1"]),
         ("--status all --status active --until 2099-01-01", ["3", "2", "1"]),
         ("--since 30m --until 2999-01-01", ["3", "2", "1"]),
+        ('--data {"project":"x"}', []),
     ],
 )
 def test_list_takes_filters(memoir: Call, options: str, ids: list[str]) -> None:

@@ -250,6 +250,20 @@ def test_several_users_are_kept_or_one_is_named(
     assert db.execute(users).fetchall() == [("alice",), ("bob",), ("eve",)]
 
 
+def test_what_langgraph_has_of_several_people_does_not_become_one_persons(
+    memoir: Call, db: psycopg.Connection, tmp_path: Path
+) -> None:
+    of_bob = {**ITEM, "namespace": ["memories", "bob"], "value": {"text": "likes beer"}}
+    file = write(tmp_path, "items.json", [ITEM, of_bob])
+    done = memoir("import", file)
+    assert done.exit_code == 2
+    assert "2 users (memories.ada, memories.bob)" in done.stderr
+    assert "user_id=namespace.1" in done.stderr
+    assert memoir("import", file, "--keep-users", "--map", "user_id=namespace.2").exit_code == 0
+    told = db.execute("SELECT user_id, content FROM memoir.memory ORDER BY 1").fetchall()
+    assert told == [("ada", "喜欢茶"), ("bob", "likes beer")]
+
+
 def test_a_memory_the_database_refuses_is_told_with_its_line(
     memoir: Call, db: psycopg.Connection, tmp_path: Path
 ) -> None:

@@ -97,10 +97,16 @@ def test_mem0_says_until_when_and_under_which_words() -> None:
     (memory,) = items(
         "mem0", [{**MEM0, "expiration_date": "2030-01-01", "categories": ["sports"]}]
     ).memories
-    assert memory["valid_until"] == datetime(2030, 1, 1, tzinfo=UTC)
+    assert memory["valid_until"] == datetime(2030, 1, 2, tzinfo=UTC)  # that day is the last
     assert memory["keywords"] == ["sports"]
     (memory,) = items("mem0", [{**MEM0, "categories": [None, ""]}]).memories
     assert "keywords" not in memory
+
+
+def test_a_memory_of_mem0_without_a_user_is_its_agents_or_its_runs() -> None:
+    owners = ({"agent_id": "chef", "run_id": "r"}, {"run_id": "r"}, {"user_id": "a", "run_id": "r"})
+    found = items("mem0", [{"id": "1", "memory": "tea", **owner} for owner in owners])
+    assert found.users == ["chef", "r", "a"]
 
 
 @pytest.mark.parametrize("relations", [None, 5, []])
@@ -131,6 +137,26 @@ def test_an_item_of_langgraph_keeps_where_it_was() -> None:
             "updated_at": "2024-07-27T10:29:36+00:00",
         },
     }
+
+
+def test_each_namespace_of_langgraph_is_a_user_unless_a_part_of_it_is() -> None:
+    found = [ITEM, {**ITEM, "namespace": ["memories", "bob"]}]
+    assert items("langgraph", found).users == ["memories.ada", "memories.bob"]
+    mapping = {"user_id": "namespace.2", "subject": "key", "importance": "weight"}
+    read = items("langgraph", [*found, {**ITEM, "value": {"text": "x", "weight": "0.3"}}], mapping)
+    assert read.users == ["ada", "bob", "ada"]
+    assert {memory["subject"] for memory in read.memories} == {"k1"}
+    assert [memory.get("importance") for memory in read.memories] == [None, None, 0.3]
+    with pytest.raises(BadFile, match=r"no namespace.3; its namespace is memories.ada"):
+        items("langgraph", [ITEM], {"user_id": "namespace.3"})
+
+
+def test_the_text_of_a_langgraph_value_may_be_named() -> None:
+    value = {"fact": "likes tea", "text": "x"}
+    (memory,) = items("langgraph", [{**ITEM, "value": value}], {"content": "fact"}).memories
+    assert (memory["content"], (memory["data"] or {})["text"]) == ("likes tea", "x")
+    assert "fact" not in (memory["data"] or {})
+    assert contents("langgraph", [ITEM], {"content": "fact"}) == ["喜欢茶"]
 
 
 @pytest.mark.parametrize(

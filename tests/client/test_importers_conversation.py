@@ -65,6 +65,23 @@ def test_the_speaker_is_not_named_twice(text: str) -> None:
     assert contents([{"speaker": "Caroline", "text": text}]) == [text]
 
 
+LANGCHAIN = {"type": "human", "data": {"content": "hi", "type": "human", "name": None}}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        LANGCHAIN,
+        {"session_id": "chat", "message": LANGCHAIN},
+        {"type": "human", "content": "hi", "name": None},
+        {"role": "human", "blocks": [{"block_type": "text", "text": "hi"}]},
+    ],
+)
+def test_messages_of_langchain_and_llamaindex_are_read(message: Any) -> None:
+    assert contents([message]) == ["human: hi"]
+    assert places([message]) == [("chat", 0)]
+
+
 @pytest.mark.parametrize("key", ["ts", "time", "timestamp", "created_at", "date"])
 @pytest.mark.parametrize(
     "value",

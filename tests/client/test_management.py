@@ -62,6 +62,8 @@ def test_a_list_has_the_active_memories_newest_first(open_client: Open) -> None:
         ({"kinds": ["fact"]}, []),
         ({"subject": "user.editor"}, []),
         ({"session": "s1"}, []),
+        ({"data": {"project": "x"}}, []),
+        ({"data": {}}, [2, 1, 0]),
         ({"status": ("forgotten", "archived")}, []),
         ({"sort": "importance", "page_size": 1}, [2]),
     ],

@@ -261,6 +261,19 @@ def test_the_command_line_searches(memoir: Cli) -> None:
     assert count == "1 of 1 found, hybrid of keywords, words and recency"
 
 
+def test_a_search_is_filtered_by_data(memoir: Cli, dsn: str) -> None:
+    for project in ("x", "y"):
+        memoir("remember", f"the pipes of {project}", "--data", json.dumps({"project": project}))
+    asked = ("search", "pipes", "--minimum", "0.1", "--json")
+    (row,) = json.loads(memoir(*asked, "--data", '{"project": "y"}').stdout)
+    assert row["preview"] == "the pipes of y"
+    with Memoir(dsn, embedder=None) as memory:
+        (found,) = memory.search("pipes", min_relevance_score=0.1, data={"project": "x"})
+        assert found.preview == "the pipes of x"
+        with pytest.raises(BadText, match="data is str"):
+            memory.search("pipes", data="x")  # type: ignore[arg-type]
+
+
 def test_the_command_line_prints_json_of_a_search(memoir: Cli) -> None:
     memoir("remember", "a fact about pipes")
     (row,) = json.loads(memoir("search", "pipes", "--minimum", "0.1", "--json").stdout)

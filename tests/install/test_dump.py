@@ -214,6 +214,15 @@ def test_the_model_in_use_may_come_before_the_one_that_was(db, run):
     assert found.fetchall() == [("toy", 4), ("other", 3)]
 
 
+def test_a_dump_with_a_wrong_setting_loads_and_health_tells(db, run):
+    copy = "COPY memoir.setting (name, value, description) FROM stdin;\n"
+    head = "SET check_function_bodies = off; SELECT set_config('search_path', '', false);\n"
+    rows = 'lower_by\t"much"\t\n\\.\n'
+    run("psql", "-qX", "-o", "/dev/null", "-d", db.info.dsn, given=(head + copy + rows).encode())
+    found = db.execute("SELECT value FROM memoir.health() WHERE name = 'settings'")
+    assert found.fetchone() == ('out of range: lower_by = "much"',)
+
+
 def test_without_the_unlogged_tables_recall_is_the_same(db, load, migrate_road):
     data = ("--data-only", "--load-via-partition-root", "-n", "memoir")
     load(*data, "--no-unlogged-table-data")

@@ -13,7 +13,7 @@ import click
 from ..calls import Detail
 from ..memories import Listed, Revision
 from .app import App, main
-from .options import AFTER, AS_JSON, ID, LIMIT, TIME
+from .options import AFTER, AS_JSON, DATA, ID, LIMIT, TIME, parse_filter
 from .output import answer, answer_page, fit, lines, minute, one_line, table
 
 # Columns for what was before a change, and the values of it that are not shown there.
@@ -39,6 +39,7 @@ _SHOWN_ELSEWHERE = ("content", "retired_at")
 @click.option("--search", help="Words it contains; memoir search finds by meaning.")
 @click.option("--subject", help="The slot it fills.")
 @click.option("--session", help="The conversation it comes from.")
+@DATA
 @click.option(
     "--sort", default="created", show_default=True, help="created, updated, importance, accessed."
 )
@@ -51,17 +52,20 @@ def list_command(
     /,
     kinds: tuple[str, ...],
     status: tuple[str, ...],
+    data_text: str | None,
     limit: int,
     after: str | None,
     as_json: bool,
     **filters: Any,
 ) -> None:
     """List memories, the newest first."""
+    data = parse_filter(data_text)
     with app.memoir() as memory:
         ask = partial(
             memory.list_memories,
             kinds=kinds or None,
             status=None if "all" in status else status,
+            data=data,
             **filters,
         )
         answer_page(ask, limit, after, as_json, listed_table, "no such memories")

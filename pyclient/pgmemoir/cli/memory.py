@@ -11,7 +11,7 @@ import click
 
 from ..calls import Explained, Found, Remembered, score_parts
 from .app import App, main
-from .options import AS_JSON, TIME, Number, parse_object, read_text
+from .options import AS_JSON, DATA, TIME, Number, parse_filter, parse_object, read_text
 from .output import answer, counted, fit, plain, print_json, table
 
 _LONGEST_BECAUSE = 32
@@ -154,6 +154,7 @@ def explain(app: App, /, query: str, as_json: bool, **asked: Any) -> None:
     type=TIME,
     help="Only up to this time; a day means its beginning.",
 )
+@DATA
 @click.option("--limit", type=click.IntRange(1, 20), default=5, show_default=True, help="Results.")
 @click.option("--minimum", type=Number(0, 1), default=0.6, show_default=True, help="Relevance.")
 @AS_JSON
@@ -166,12 +167,13 @@ def search(
     kinds: tuple[str, ...],
     since: datetime | None,
     until: datetime | None,
+    data_text: str | None,
     limit: int,
     minimum: float,
     as_json: bool,
 ) -> None:
     """Find the best memories for QUERY (- reads it from stdin)."""
-    text = read_text(query)
+    text, data = read_text(query), parse_filter(data_text)
     with app.memoir() as memory:
         rows = memory.search(
             text,
@@ -182,6 +184,7 @@ def search(
             time_until=until,
             max_results=limit,
             min_relevance_score=minimum,
+            data=data,
         )
     answer(rows, as_json, found_table, "nothing found: try other words, or a lower --minimum")
 

@@ -80,7 +80,8 @@ def export(app: App, file: str, vectors: bool, force: bool) -> None:
     "--map",
     "pairs",
     metavar="FIELD=COLUMN,...",
-    help="For CSV and JSONL: which field is which column, as content=note,created_at=date.",
+    help="For CSV and JSONL: which field is which column, as content=note,created_at=date. For "
+    "LangGraph also user_id=namespace.1,subject=key.",
 )
 @click.option("--keep-users", is_flag=True, help="Store each memory for the user FILE names.")
 @click.pass_obj
@@ -122,7 +123,7 @@ def import_file(
         name = os.fsencode(path.stem).decode(errors="backslashreplace")
         _import_conversation(app, data, session or name, path.name, dry_run)
         return
-    _refuse(found, session=session, map=pairs if found not in ("csv", "jsonl") else None)
+    _refuse(found, session=session, map=pairs if found == "mem0" else None)
     _import_items(app, read(data, found, path.name, mapping), found, keep_users, dry_run)
 
 
@@ -189,6 +190,7 @@ def _import_items(app: App, items: Items, format: str, keep_users: bool, dry_run
         raise click.UsageError(
             f"the file has memories of {len(named)} users ({_few(named)}): "
             "give --keep-users to store each for its own, or --user for one"
+            + ("; --map user_id=namespace.1 tells who it is" if format == "langgraph" else "")
         )
     done: list[Remembered] = []
     with app.transaction(keep=not dry_run) as conn:

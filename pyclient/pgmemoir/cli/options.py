@@ -70,6 +70,10 @@ LIMIT = click.option(
     "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Rows."
 )
 
+DATA = click.option(
+    "--data", "data_text", metavar="JSON", help='Only if its data contains this: {"project": "x"}.'
+)
+
 AFTER = click.option("--after", metavar="PLACE", help="Continue after a page, which prints PLACE.")
 
 ID = click.argument("memory_id", metavar="ID", type=int)
@@ -80,6 +84,11 @@ IDS = click.argument("memory_ids", metavar="ID...", type=int, nargs=-1, required
 def read_text(value: str) -> str:
     """The argument itself, or what comes on stdin for ``-``, without a byte order mark."""
     return sys.stdin.read().removeprefix("\ufeff").strip() if value == "-" else value
+
+
+def parse_filter(text: str | None) -> dict[str, Any] | None:
+    """What ``--data`` of a list or a search says."""
+    return None if text is None else parse_object(text, "--data")
 
 
 def parse_object(text: str, what: str) -> dict[str, Any]:

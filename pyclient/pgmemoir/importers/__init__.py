@@ -59,7 +59,7 @@ def read(data: bytes, format: str, name: str, mapping: Mapping[str, str]) -> Ite
     if format == "mem0":
         return read_mem0(data, name)
     if format == "langgraph":
-        return read_langgraph(data, name)
+        return read_langgraph(data, name, mapping)
     return (read_csv if format == "csv" else read_jsonl)(data, name, mapping)
 
 

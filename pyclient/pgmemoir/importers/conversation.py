@@ -2,7 +2,8 @@
 
 A file is read whole and checked before anything is stored. Messages may be in a list, under
 ``messages`` or ``sessions`` (nested, each level may have a session id and a time), or one per line;
-so are those that Claude and Telegram export. ChatGPT exports a tree.
+so are those that Claude and Telegram export, and those of LangChain and LlamaIndex. ChatGPT
+exports a tree.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from ..memories import Listed
 from .document import EARLIEST, Document, Object, decode, misfit, no_object, time_of
 from .items import LARGEST_TEXT
 
-_TEXT = ("content", "text", "message")
+_TEXT = ("content", "text", "message", "blocks")
 _SPEAKER = ("speaker", "role", "author", "name", "sender", "from", "user")
+# What LangChain says instead: {"type": "human", "data": {"content": ...}}.
+_TYPES = ("human", "ai", "system", "tool")
 _TIME = ("ts", "time", "timestamp", "created_at", "date", "create_time")
 _SESSION = ("session", "session_id", "conversation_id")
 _NESTED = ("sessions", "messages", "turns", "conversations", "chat_messages")
@@ -229,7 +232,7 @@ class _Reader:
                 value = value.get("name") or value.get("role")
             if isinstance(value, str) and value.strip():
                 return value.strip()
-        return None
+        return message["type"] if message.get("type") in _TYPES else None
 
     def _time(self, message: Object) -> datetime | None:
         """The time of a message or session; None when it gives none."""
@@ -272,9 +275,12 @@ def _first(value: dict[str, Any], keys: tuple[str, ...], kind: Any) -> str | Non
 
 
 def _flat(item: Object) -> Object:
-    """``{"message": {...}, ...}`` as one object."""
-    nested = item.get("message")
-    return _merged(item, "message", nested) if isinstance(nested, dict) else item
+    """``{"message": {...}, ...}`` as one object; LangChain has a message under ``data``."""
+    for key in ("message", "data"):
+        nested = item.get(key)
+        if isinstance(nested, dict) and (key == "message" or item.get("type") in _TYPES):
+            item = _merged(item, key, nested)
+    return item
 
 
 def _merged(item: Object, key: str, inside: dict[str, Any]) -> Object:

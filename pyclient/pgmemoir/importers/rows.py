@@ -162,7 +162,7 @@ def _add(items: Items, values: Mapping[str, Any], mapping: Mapped, line: int, fa
         if value is None:
             continue
         if field in FIELDS:
-            given[field] = _converted(field, value, fault)
+            given[field] = converted(field, value, fault)
         else:
             rest[name] = value
     if not str(given.get("content", "")).strip():
@@ -176,8 +176,8 @@ def _add(items: Items, values: Mapping[str, Any], mapping: Mapped, line: int, fa
     items.add(cast(NewMemory, given), line, user)
 
 
-def _converted(field: str, value: Any, fault: Fault) -> Any:
-    """A value in the type of its field."""
+def converted(field: str, value: Any, fault: Fault) -> Any:
+    """A value in the type of its field, one of `FIELDS`."""
     if field in _TEXTS or field == "user_id":
         if not isinstance(value, str):
             raise fault(misfit(field, value, "text"))

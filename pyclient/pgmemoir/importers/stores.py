@@ -7,12 +7,14 @@ name; ``source`` says where it came from.
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from ..calls import NewMemory
 from .document import Document, Fault, Object, decode, misfit, no_object, time_of
 from .items import Items
+from .rows import Mapped, converted, field_name
 
 _MEM0 = 'mem0 writes {"results": [{"id": ..., "memory": ..., "created_at": ...}]}, or the list.'
 _LANGGRAPH = 'An item is {"namespace": ["users", "ada"], "key": ..., "value": {...}}.'
@@ -60,43 +62,80 @@ def _add_mem0(items: Items, entry: Object, document: Document) -> None:
     if entry.get("created_at"):
         memory["created_at"] = time_of("created_at", entry["created_at"], fault)
     if entry.get("expiration_date"):
-        memory["valid_until"] = time_of("expiration_date", entry["expiration_date"], fault)
+        until = time_of("expiration_date", entry["expiration_date"], fault)
+        # A day is the last one.
+        is_day = len(str(entry["expiration_date"]).strip()) == len("2030-01-01")
+        memory["valid_until"] = until + timedelta(days=is_day)
     if words := [str(each) for each in _list(entry, "categories", fault) if each]:
         memory["keywords"] = words
-    items.add(memory, document.line(entry.start), _text(entry, "user_id", fault))
+    owners = (_text(entry, owner, fault) for owner in ("user_id", "agent_id", "run_id"))
+    items.add(memory, document.line(entry.start), next(filter(None, owners), None))
 
 
-def read_langgraph(data: bytes, name: str) -> Items:
-    """Items of a LangGraph store, as ``Item.dict()`` or the rows of its table."""
+def read_langgraph(data: bytes, name: str, mapping: Mapped) -> Items:
+    """Items of a LangGraph store, as ``Item.dict()`` or the rows of its table.
+
+    A namespace is a user, named as in that table: ``ada.memories``.
+
+    Args:
+        mapping: fields to be taken from ``key``, ``namespace.1``, ... or a part of the value;
+            ``user_id`` is one of them.
+    """
     document = Document(decode(data, name), name, hint=_LANGGRAPH)
     items = Items()
     for value, place in document.values():
         for entry in _entries(document, value, place, ("items",)):
-            _add_langgraph(items, entry, document)
+            _add_langgraph(items, entry, document, mapping)
     return items
 
 
-def _add_langgraph(items: Items, entry: Object, document: Document) -> None:
+def _add_langgraph(items: Items, entry: Object, document: Document, mapping: Mapped) -> None:
     fault = partial(document.fault, entry.start)
     missing = {"key", "value"} - entry.keys()
     if missing or not (entry.keys() & {"namespace", "prefix"}):
         raise fault(f"an item has {', '.join(sorted(missing)) or 'a namespace'}, this one has not")
-    text, rest = _told(entry["value"])
+    namespace = _namespace(entry, fault)
+    mapped = _mapped(mapping, entry, namespace, fault)
+    value = entry["value"]
+    if "content" in mapped:
+        text, rest = mapped.pop("content"), dict(value)
+    else:
+        text, rest = _told(value)
     if not text.strip():
         items.skipped += 1
         return
-    where = {"namespace": _namespace(entry, fault), "key": str(entry["key"])}
+    where = {"namespace": namespace, "key": str(entry["key"])}
     if entry.get("updated_at"):
         where["updated_at"] = entry["updated_at"]
     memory: NewMemory = {
         "content": text,
         "kind": "general",
         "source": "langgraph",
-        "data": {**rest, "langgraph": where},
+        "data": {
+            **{part: each for part, each in rest.items() if part not in mapping.values()},
+            "langgraph": where,
+        },
     }
     if entry.get("created_at"):
         memory["created_at"] = time_of("created_at", entry["created_at"], fault)
-    items.add(memory, document.line(entry.start))
+    user = mapped.pop("user_id", None) or ".".join(namespace) or None
+    items.add(cast(NewMemory, {**memory, **mapped}), document.line(entry.start), user)
+
+
+def _mapped(mapping: Mapped, entry: Object, namespace: list[str], fault: Fault) -> dict[str, Any]:
+    """The fields of an item that are not where they usually are."""
+    value = entry["value"]
+    columns = {"key": str(entry["key"])}
+    columns |= {f"namespace.{place}": part for place, part in enumerate(namespace, 1)}
+    columns |= value if isinstance(value, dict) else {}
+    for column in mapping.values():
+        if column.startswith("namespace") and column not in columns:
+            raise fault(f"an item has no {column}; its namespace is {'.'.join(namespace)}")
+    return {
+        field_name(field): converted(field_name(field), columns[column], fault)
+        for field, column in mapping.items()
+        if columns.get(column) is not None
+    }
 
 
 def _told(value: Any) -> tuple[str, dict[str, Any]]:
