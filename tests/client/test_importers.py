@@ -187,6 +187,9 @@ def test_a_row_of_the_table_of_langgraph_is_an_item() -> None:
     row = {"prefix": "memories.ada", "key": "k1", "value": {"text": "tea"}}
     (memory,) = items("langgraph", [row]).memories
     assert (memory["data"] or {})["langgraph"]["namespace"] == ["memories", "ada"]
+    assert "valid_until" not in memory
+    (memory,) = items("langgraph", [{**row, "expires_at": "2030-01-01T00:00:00+00:00"}]).memories
+    assert memory["valid_until"] == datetime(2030, 1, 1, tzinfo=UTC)
 
 
 CSV = (
