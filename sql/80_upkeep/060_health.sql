@@ -344,6 +344,28 @@ BEGIN
     END IF;
 END $$;
 
+-- The oldest of what keeps VACUUM from removing rows that died since, begun before a time. When
+-- transactions of others began is seen by members of pg_read_all_stats only.
+CREATE OR REPLACE FUNCTION _holds_back_vacuum(before timestamptz) RETURNS text
+    LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT h.what FROM (
+        SELECT age(a.backend_xmin), format('Process %s has had a transaction open since %s UTC: '
+               'end it.', a.pid, to_char(a.xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'))
+        FROM pg_stat_activity AS a
+        WHERE a.datname = current_database() AND a.xact_start < before AND a.pid <> pg_backend_pid()
+        UNION ALL
+        SELECT age(p.transaction), format('ROLLBACK PREPARED %L;, or COMMIT it.', p.gid)
+        FROM pg_prepared_xacts AS p
+        WHERE p.database = current_database() AND p.prepared < before
+        UNION ALL
+        SELECT age(r.xmin), format('Nobody reads replication slot %I: start its standby, or drop '
+                                   'it.', r.slot_name)
+        FROM pg_replication_slots AS r WHERE NOT r.active
+    ) AS h (age, what)
+    WHERE h.age IS NOT NULL ORDER BY h.age DESC LIMIT 1;
+END;
+
 -- What the server's statistics say of the tables, and what a crash would lose.
 CREATE OR REPLACE FUNCTION _storage_health()
     RETURNS TABLE (name text, status text, value text, advice text)
@@ -357,7 +379,7 @@ DECLARE
           AND c.relpersistence = 'u' ORDER BY c.relname);
     stale CONSTANT text[] := ARRAY(
         SELECT s.relname FROM pg_stat_user_tables AS s
-        WHERE s.schemaname = current_schema() AND s.n_live_tup > 10000
+        WHERE s.schemaname = current_schema() AND greatest(s.n_live_tup, s.n_dead_tup) > 10000
           AND (s.n_mod_since_analyze > s.n_live_tup / 2 OR s.n_dead_tup > s.n_live_tup / 2)
         ORDER BY s.n_live_tup DESC);
     this_month CONSTANT timestamptz := date_trunc('month', now(), 'UTC');
@@ -393,7 +415,9 @@ BEGIN
                 ELSE 'up to date' END,
            CASE WHEN current_setting('autovacuum') = 'off'
                 THEN 'ALTER SYSTEM SET autovacuum = on; SELECT pg_reload_conf();'
-                WHEN stale <> '{}' THEN format('VACUUM (ANALYZE) memoir.%I;', stale[1]) END;
+                WHEN stale <> '{}'
+                THEN concat_ws(' ', _holds_back_vacuum(now() - interval '1 hour'),
+                               format('VACUUM (ANALYZE) memoir.%I;', stale[1])) END;
     RETURN QUERY
     SELECT 'partitions', CASE WHEN crowded THEN 'warning' ELSE 'ok' END,
            CASE WHEN crowded
@@ -441,7 +465,8 @@ COMMENT ON FUNCTION health() IS
     'sources (broken, rows not '
     'taken in), upkeep (days since maintain), indexes (invalid, missing for users with many '
     'memories), bloat (trace_scan, which REINDEX makes small), unlogged (tables a crash empties), '
-    'statistics (autovacuum), partitions (of events; with the indexes more than '
+    'statistics (autovacuum, a transaction or slot that holds VACUUM back), partitions '
+    '(of events; with the indexes more than '
     'max_locks_per_transaction allows for). Changes nothing. It counts the memories: about a '
     'second for a million. The command memoir doctor adds what a client knows: embedder, models, '
     'and a recall.';
