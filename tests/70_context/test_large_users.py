@@ -93,7 +93,7 @@ def test_the_quick_search_finds_the_same(large):
 @pytest.mark.parametrize("days", [0.5, 2.5])
 def test_the_past_is_what_was_known_then(large, mode, days):
     asked = {**ASKED, "mode": mode, "as_of": NOW - timedelta(days=days)}
-    set_to(large, log_recalls=0)
+    set_to(large, log_recalls=False)
     own, exact = both(large, "recall", "memory_ids", **asked)
     assert [sorted(ids) for (ids,) in own] == [sorted(ids) for (ids,) in exact]
 
