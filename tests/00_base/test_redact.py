@@ -327,28 +327,29 @@ KEPT = [
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
-@pytest.mark.parametrize("key", API_KEYS.values(), ids=API_KEYS)
-def test_a_key_of_a_vendor_is_redacted(tx, key, sentence):
-    left = redact(tx, sentence.format(key))
-    assert left.replace("[redacted:secret]", "[redacted:api_key]") == sentence.format(
-        "[redacted:api_key]"
+def test_a_key_of_a_vendor_is_redacted(tx, sentence):
+    hidden = sentence.format("[redacted:api_key]")
+    left = {name: redact(tx, sentence.format(key)) for name, key in API_KEYS.items()}
+    said = {
+        name: text.replace("[redacted:secret]", "[redacted:api_key]") for name, text in left.items()
+    }
+    assert said == dict.fromkeys(API_KEYS, hidden)
+
+
+def test_what_is_called_a_secret_is_redacted(tx):
+    assert {text: redact(tx, text) for text in SECRETS} == SECRETS
+
+
+@pytest.mark.parametrize("sentence", ["{}", "card {}, 12/27 123", "卡号{}。", "2024 {} 12/27"])
+def test_a_card_number_is_redacted(tx, sentence):
+    hidden = sentence.format("[redacted:card]")
+    assert {card: redact(tx, sentence.format(card)) for card in CARDS} == dict.fromkeys(
+        CARDS, hidden
     )
 
 
-@pytest.mark.parametrize("text", SECRETS)
-def test_what_is_called_a_secret_is_redacted(tx, text):
-    assert redact(tx, text) == SECRETS[text]
-
-
-@pytest.mark.parametrize("card", CARDS)
-@pytest.mark.parametrize("sentence", ["{}", "card {}, 12/27 123", "卡号{}。", "2024 {} 12/27"])
-def test_a_card_number_is_redacted(tx, card, sentence):
-    assert redact(tx, sentence.format(card)) == sentence.format("[redacted:card]")
-
-
-@pytest.mark.parametrize("text", KEPT)
-def test_what_only_looks_like_a_secret_stays(tx, text):
-    assert redact(tx, text) == text
+def test_what_only_looks_like_a_secret_stays(tx):
+    assert [redact(tx, text) for text in KEPT] == KEPT
 
 
 def test_keys_without_an_end_take_time_that_grows_with_the_text(tx):
