@@ -336,9 +336,15 @@ def test_what_no_database_takes_is_a_sentence_and_a_hint(memoir: Call, command: 
 
 @pytest.mark.parametrize("option", ["--dsn", "--data", "--user"])
 def test_an_option_behind_the_command_is_told_where_it_stands(option: str) -> None:
-    done = CliRunner().invoke(cli.main, ["list", option, "x"])
+    done = CliRunner().invoke(cli.main, ["history", option, "x"])
     assert done.exit_code == 2
     assert f"hint: It goes before the command: memoir {option} ...\n" in done.stderr
+
+
+def test_a_folder_given_as_the_data_of_a_memory_is_told_where_it_stands() -> None:
+    done = CliRunner().invoke(cli.main, ["list", "--data", ".memoir"])
+    assert done.exit_code == 2
+    assert "the folder of the database goes before the command" in done.stderr
 
 
 def test_an_error_does_not_drive_the_terminal(memoir: Call) -> None:
