@@ -13,7 +13,7 @@ SELECT r.name, 'api_key', r.pattern, ARRAY[
            '|tskey|xkeys|CFPAT|PMAK|csk-|jina_|phx_|fm2_|LS0tLS|AQ\.A|ABSK|-api-key-|JQQJ9|STS\.'
            '|vc[aciprk]_|nf[bcopu]_|cf(?:k|at|ut)_|dp\.[a-z]|pat[A-Za-z0-9]{14}\.|pat-[a-z]|HRKU'
            '|re_[A-Za-z0-9]{8}|ops_e|e2b_|fc-[0-9a-f]{16}|m0-|GR134|1//0|napi_|rnd_|CCIPAT|sgp_|dt0'
-           '|bkua|rpa_|fw_[A-Za-z0-9]{8}|_rw_|uthorization|"auth|_auth|SSH2|Private-L'],
+           '|bkua|rpa_|fw_[A-Za-z0-9]{8}|_rw_|uthorization|"auth|_auth|ookie|SSH2|Private-L'],
        r.description
 FROM (VALUES
     ('openai',
@@ -107,9 +107,10 @@ FROM (VALUES
      'JSON Web Token, signed or encrypted'),
     ('signed_url', '[?&](?:[Ss]ig|SIG|X-Amz-Signature|X-Amz-Security-Token)='
      '|[Aa]uthorization["'']?:[ \t]*(?:[Tt]oken|[Bb]ot|[Aa]pi-?[Kk]ey)[ \t]+'
-     '|"auth"[ \t]*:[ \t]*"|\m_auth[ \t]*=[ \t]*"?',
+     '|"auth"[ \t]*:[ \t]*"|\m_auth[ \t]*=[ \t]*"?'
+     '|\m(?:[Ss]et-)?[Cc]ookie["'']?:[ \t]*["'']?(?:[^\s;=]+=[^\s;]*;[ \t]*){0,20}[^\s;=]+=',
      '[A-Za-z0-9%+/=_-]{20,}', 'Signatures of Azure and Amazon in an address; '
-     'Authorization: token ...; "auth" in a file of Docker, _auth in one of npm'),
+     'Authorization: token ...; "auth" in a file of Docker, _auth in one of npm; cookies'),
     ('web_hook',
      'hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/[0-9]+/'
      '|(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/|/cgi-bin/webhook/send\?key='
@@ -119,7 +120,8 @@ FROM (VALUES
 
 INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
 SELECT r.name, r.kind, r.context, r.pattern, r.proof,
-       ARRAY['-----BEGIN|://[^\s/@]*:[^\s/]*@|-u[ =]|-user[ =]|(?:[Bb]earer|BEARER|[Bb]asic)[ \t]'
+       ARRAY['-----BEGIN|://[^\s/@]*:[^\s/]*@|-u[ =]|-user[ =]|[ \t]-p[^\s]|sshp'
+             '|[0-9*]:[A-Za-z_*]|(?:[Bb]earer|BEARER|[Bb]asic)[ \t]'
              '|[0-9](?:[ -]?[0-9]){8}'], r.description
 FROM (VALUES
     ('private_key', 'private_key', '',
@@ -128,8 +130,13 @@ FROM (VALUES
      NULL, 'PEM and PGP blocks, also where the end is missing'),
     ('url_password', 'password', '://[^\s:/@"''<>]*:', '[^\s/"''<>]+(?=@)', NULL,
      'postgres://user:password@host'),
-    ('login', 'password', '(?<![A-Za-z0-9-])(?:-u|--user)[ =]["'']?[0-9]*[^\W0-9][\w.@-]*:',
-     '[^\s"'']{4,}', 'value', 'curl -u user:password; not docker run -u 1000:1000'),
+    ('login', 'password', '(?<![A-Za-z0-9-])(?:-u|--user)[ =]["'']?[0-9]*[^\W0-9][\w.@-]*:'
+     '|\m(?:(?:mysql|mariadb)[a-z-]*(?:[ \t]+(?!-p)[^\s|;&]+){0,8}[ \t]+-p'
+     '|sshpass[ \t]+-p[ \t]?)["'']?'
+     '|(?<![^\s"''])(?![0-9A-Fa-f:]+(?:[\s"'',;)]|$))[\w.*-]+:(?:[0-9]{2,5}|\*):'
+     '[A-Za-z_*][\w*-]*:[A-Za-z_*][\w.*@-]*:',
+     '[^\s"'']{4,}', 'value', 'curl -u user:password, not docker run -u 1000:1000; mysql -p; lines '
+     'of .pgpass'),
     ('authorization_header', 'authorization', '\m(?:[Bb]earer|BEARER|[Bb]asic)[ \t]+',
      '[A-Za-z0-9._~+/-]{8,}=*', 'header', 'HTTP: Authorization: Bearer ..., Basic ...'),
     ('card', 'card', '',

@@ -210,11 +210,14 @@ def row_counts(conn: psycopg.Connection) -> dict[str, int]:
         "SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = 'memoir'::regnamespace"
         " AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
     )
-    counts = SQL(" UNION ALL ").join(
-        SQL("SELECT {}, count(*) FROM memoir.{}").format(name, Identifier(name))
-        for (name,) in tables
-    )
-    return dict(conn.execute(counts).fetchall())
+    counts = _counting(tuple(sorted(name for (name,) in tables)))
+    return dict(conn.execute(counts, prepare=True).fetchall())
+
+
+@cache
+def _counting(tables: tuple[str, ...]) -> str:
+    """The statement that counts the rows of these tables."""
+    return " UNION ALL ".join(f"SELECT '{name}', count(*) FROM memoir.{name}" for name in tables)
 
 
 def sentences(count: int, words: int, seed: int = 1) -> list[str]:

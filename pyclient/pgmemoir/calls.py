@@ -263,6 +263,7 @@ class Search(NamedTuple):
     max_results: int | None
     min_relevance_score: float | None
     data: Jsonb | None
+    session: str | None
 
 
 @dataclass(frozen=True)
@@ -306,13 +307,15 @@ _SEARCH = f"""SELECT {columns(Found)}
 FROM memoir.search_memories(%s::text, query_vec => {{vector}}, search_mode => %s::text,
     keywords => %s::text[], memory_types => %s::text[], time_from => %s::timestamptz,
     time_until => %s::timestamptz, max_results => %s::int, min_relevance_score => %s::float8,
-    data => %s::jsonb, user_id => %s::text)"""
+    data => %s::jsonb, session_id => %s::text, user_id => %s::text)"""
 
 _CALL_TOOL = """SELECT memoir.call_tool(%s::text, %s::jsonb, user_id => %s::text,
     query_vec => {vector}, session_id => %s::text)"""
 
 _REDACTED = b"""SELECT coalesce(array_agg(memoir.redact(text) ORDER BY place), '{}')
 FROM unnest(%s::text[]) WITH ORDINALITY AS t (text, place)"""
+
+_MANY = "Messages go to add_message(), one by one, and many memories to remember_many()."
 
 _TEXTS = frozenset(("content", "kind", "subject", "summary", "session", "speaker", "source"))
 
@@ -482,7 +485,8 @@ def checked(memory: NewMemory) -> NewMemory:
     result.setdefault("kind", "general")
     for name, value in memory.items():
         if name in _TEXTS:
-            clean_text(cast(str, value), f"the {name}")
+            hint = _MANY if name == "content" and isinstance(value, list) else None
+            clean_text(cast(str, value), f"the {name}", hint)
     check_data(memory.get("data"))
     result["keywords"] = texts(memory.get("keywords"), "keywords")
     result["created_at"] = utc(memory.get("created_at"), "created_at")

@@ -34,7 +34,6 @@ _HEALTH = b"SELECT name, status, value, advice FROM memoir.health()"
 _LACKS_CHAT = b"""SELECT coalesce(sum(waiting) FILTER (WHERE needs = 'chat'), 0) > 0
 AND sum(dead) = 0 FROM memoir.job_overview"""
 _HAS_FUNCTIONS = b"SELECT to_regproc('memoir.pgmemoir_version') IS NOT NULL"
-_RESTORE = "Restore the database, at least schema memoir, from a backup."
 _RUN_FILES = (
     "Run their files of sql/ again, of this version, with search_path = memoir and pgvector's."
 )
@@ -119,7 +118,7 @@ def _pgvector(conn: psycopg.Connection[Any]) -> Check:
         b" JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
     )
     if not found:
-        hint = _RESTORE if ledger.road(conn) else VECTOR_HINT
+        hint = prerequisites.RESTORE if ledger.road(conn) else VECTOR_HINT
         return Check("pgvector", "fail", "the extension vector is not installed", hint)
     version, schema = found[0]
     text = f"{version} in schema {schema}"
@@ -161,7 +160,7 @@ def _absence(conn: psycopg.Connection[Any]) -> tuple[str, str]:
     with psycopg.Cursor(conn, row_factory=tuple_row) as cur:
         prerequisites.refuse_renamed(cur)
     if rows(conn, _HAS_FUNCTIONS)[0][0]:
-        return "functions are here, but no rows of memoir.migration", _RESTORE
+        return "functions are here, but no rows of memoir.migration", prerequisites.RESTORE
     return "pgmemoir is not installed here", INSTALL_HINT
 
 
@@ -188,7 +187,7 @@ def _objects(conn: psycopg.Connection[Any]) -> Check:
         if names
     )
     hint = _RUN_FILES if ledger.is_extension(conn) else f"{INSTALL_HINT} up --anew"
-    hint = _RESTORE if tables else hint
+    hint = prerequisites.RESTORE if tables else hint
     return Check("objects", "fail" if missing else "warn", text, hint)
 
 

@@ -118,9 +118,9 @@ class Management(Sessions):
     def cache_info(self) -> CacheInfo:
         """How often a question's vector was in the cache: ``hit_rate`` should be above 0.7 (D2 6).
 
-        Not to be awaited.
+        Clients with the same embedder share it. Not to be awaited.
         """
-        return self._query_vectors.info()
+        return self._cache_info()
 
     @Method
     def memory_detail(self, key: Id) -> Call[Detail]:

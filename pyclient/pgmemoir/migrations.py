@@ -29,6 +29,7 @@ from psycopg.rows import tuple_row
 from . import ledger, sqlfiles, sqltext
 from .paths import Source, installed
 from .prerequisites import (
+    RESTORE,
     Cursor,
     left_schema,
     provide,
@@ -139,7 +140,13 @@ def up(
         if ran and "extension vector" in made:
             raise MigrationError(
                 "the extension vector was dropped here, and with it columns of memoir's tables",
-                hint="Restore the database from a backup.",
+                hint=RESTORE,
+            )
+        if not ran and value(cur, "SELECT to_regclass('memoir.migration')"):
+            raise MigrationError(
+                "memoir's tables are here without their rows, as a dump of the schema alone"
+                " leaves them out",
+                hint=f"{RESTORE} Make such a dump without it: pg_dump --schema-only -N memoir",
             )
         if not ran:
             cur.execute(ledger.TABLE)

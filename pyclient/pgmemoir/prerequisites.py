@@ -20,6 +20,10 @@ Cursor = psycopg.Cursor[TupleRow]
 OLDEST_SERVER = 16
 OLDEST_VECTOR = "0.8.0"
 UPDATE_EXTENSION = "ALTER EXTENSION pgmemoir UPDATE;"
+RESTORE = (
+    "Restore the database, at least schema memoir, from a backup."
+    " If the memories may go: DROP SCHEMA memoir CASCADE; and install it again."
+)
 
 
 def value(cur: Cursor, query: str, *arguments: object) -> Any:

@@ -127,6 +127,7 @@ class Recalling(Management):
         max_results: int = 5,
         min_relevance_score: float = 0.6,
         data: dict[str, Any] | None = None,
+        session: str | None = None,
         vector: VectorLike | None = None,
     ) -> Plan[list[Found]]:
         """The best memories for a query, one by one, without a budget.
@@ -140,6 +141,7 @@ class Recalling(Management):
             max_results: 1..20.
             min_relevance_score: 0..1.
             data: only memories whose data contains this: ``{"project": "x"}``.
+            session: only memories of this conversation.
             vector: the query as a vector; it is embedded unless given.
         """
         check_data(data)
@@ -154,6 +156,7 @@ class Recalling(Management):
             max_results=whole_number(max_results, "max_results"),
             min_relevance_score=finite_number(min_relevance_score, "min_relevance_score"),
             data=jsonb(data),
+            session=clean_text(session, "the session"),
         )
         known = yield from self._known_calls()
         if search.vector is None and search.search_mode != "keyword":

@@ -11,9 +11,10 @@ import warnings
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from . import calls
-from .cache import QueryCache
+from .cache import CacheInfo, QueryCache
 from .calls import Call, Calls, Question
 from .checks import clean_text
 from .embedders import Embedder, EmbedderUnavailable, default_embedder, one_each, wanted_embedder
@@ -25,7 +26,7 @@ T = TypeVar("T")
 # Seconds without another attempt after the embedder failed: a dead server must not cost every
 # recall its timeout.
 EMBEDDER_PAUSE = 30.0
-# Questions whose vectors a client keeps.
+# Questions whose vectors are kept, of all clients with the same embedder.
 QUERY_CACHE = 256
 # Seconds after which a client names its model again: the database may have switched to another
 # one, whose vectors have as many dimensions.
@@ -59,6 +60,30 @@ class Embed:
 Plan = Generator[Call[Any] | Batch | Embed, Any, T]
 
 
+class Shared:
+    """What all clients with the same embedder share: a server has a client for each request.
+
+    Attributes:
+        query_vectors: the vectors of the last questions.
+        paused_until: until when the embedder is left alone, because it failed.
+    """
+
+    def __init__(self) -> None:
+        self.query_vectors = QueryCache(QUERY_CACHE)
+        self.paused_until = 0.0
+
+
+_SHARED: WeakKeyDictionary[Embedder, Shared] = WeakKeyDictionary()
+
+
+def shared(embedder: Embedder) -> Shared:
+    """What the clients with this embedder share; one without hash or weak references has none."""
+    try:
+        return _SHARED.setdefault(embedder, Shared())
+    except TypeError:
+        return Shared()
+
+
 class Steps:
     """How the methods of both clients get vectors.
 
@@ -82,10 +107,9 @@ class Steps:
         self._calls: Calls | None = None
         self._name_model_at = 0.0
         self._model_is_kept = False
-        self._query_vectors = QueryCache(QUERY_CACHE)
+        self._shared: Shared | None = None
         self._selective_modes: frozenset[str] | None = None
         self._warned = False
-        self._paused_until = 0.0
 
     def _known_calls(self) -> Plan[Calls]:
         """The calls that carry vectors, once it is known where the type halfvec lives."""
@@ -117,15 +141,17 @@ class Steps:
 
     def _query_vector(self, text: str | None) -> Plan[str | None]:
         """The vector of a question in text form, None when it is blank or none can be had."""
-        if text is None or not text.strip() or self._chosen_embedder() is None:
+        embedder = self._chosen_embedder()
+        if text is None or not text.strip() or embedder is None:
             return None
-        vector = self._query_vectors.get(text)
+        kept = self._shared_with(embedder).query_vectors
+        vector = kept.get(text)
         if vector is not None:
             yield from self._name_model(writing=False)
         else:
             (vector,) = yield from self._embed([text], writing=False)
             if vector is not None:
-                self._query_vectors.put(text, vector)
+                kept.put(text, vector)
         return vector
 
     def _text_to_embed(self, query: str, mode: str | None) -> Plan[str]:
@@ -145,7 +171,10 @@ class Steps:
     ) -> Plan[list[Form | None]]:
         """Vectors, None for a text that has none of use, or for each without an embedder."""
         embedder = self._chosen_embedder()
-        if not texts or embedder is None or time.monotonic() < self._paused_until:
+        if not texts or embedder is None:
+            return [None] * len(texts)
+        common = self._shared_with(embedder)
+        if time.monotonic() < common.paused_until:
             return [None] * len(texts)
         if not getattr(embedder, "local", False):
             # No secret is sent to a model elsewhere.
@@ -155,7 +184,7 @@ class Steps:
         except MemoirError:
             raise
         except Exception as error:
-            self._paused_until = time.monotonic() + EMBEDDER_PAUSE
+            common.paused_until = time.monotonic() + EMBEDDER_PAUSE
             reason = str(error) or type(error).__name__
             self._warn(f"no embedder, memory goes by words alone: {reason}")
             return [None] * len(texts)
@@ -189,6 +218,14 @@ class Steps:
                     "set OPENAI_API_KEY, or install pgmemoir[local]"
                 )
         return self._embedder
+
+    def _shared_with(self, embedder: Embedder) -> Shared:
+        if self._shared is None:
+            self._shared = shared(embedder)
+        return self._shared
+
+    def _cache_info(self) -> CacheInfo:
+        return (self._shared.query_vectors if self._shared else QueryCache(QUERY_CACHE)).info()
 
     def _warn(self, message: str) -> None:
         if not self._warned:

@@ -100,7 +100,10 @@ def real_tokens(strings: Sequence[str], folder: Path) -> list[int]:
 
 
 def texts(
-    conn: psycopg.Connection[Any], chat: Path | None, chinese: Path | None
+    conn: psycopg.Connection[Any],
+    chat: Path | None,
+    chinese: Path | None,
+    languages: Path | None,
 ) -> dict[str, list[str]]:
     """The texts of every class there is data for, and a mixture of them all."""
     sources = {}
@@ -117,6 +120,9 @@ def texts(
     sources = {name: some(found, MEMORIES) for name, found in sources.items()}
     share = MEMORIES // len(sources)
     sources["mixture"] = [text for own in sources.values() for text in some(own, share)]
+    if languages:
+        for path in sorted(languages.glob("*.txt")):
+            sources[path.stem] = some(lines(path), MEMORIES)
     return sources
 
 
@@ -246,6 +252,7 @@ def report(result: Mapping[str, Any]) -> str:
 @benchmark(report)
 @click.option("--chat", type=FILE, help="A file as locomo.py reads it: English chat.")
 @click.option("--chinese", type=FOLDER, help="A folder of Chinese *.txt: each line is a memory.")
+@click.option("--languages", type=FOLDER, help="A folder of *.txt, each a class of its own.")
 @click.option(
     "--tokenizer",
     type=click.Path(file_okay=False, path_type=Path),
@@ -259,6 +266,7 @@ def main(
     where: Where,
     chat: Path | None,
     chinese: Path | None,
+    languages: Path | None,
     tokenizer: Path,
     mode: str,
     budgets: str,
@@ -271,7 +279,7 @@ def main(
     wanted = numbers(budgets)
     real_tokens(["ready"], tokenizer)
     with where.opened() as place, place.connect() as conn:
-        sources = texts(conn, chat, chinese)
+        sources = texts(conn, chat, chinese, languages)
         asked = {name: some(own, questions) for name, own in sources.items()}
         blocks = ask(conn, sources, asked, mode, wanted, tokenizer)
         return {

@@ -37,8 +37,9 @@ BEGIN
                           current_user)
                       ELSE format('role "%s" may not use the memory of user "%s" while '
                                   'memoir.user_id is "%s"', current_user, user_id, own) END,
-            HINT = format('SET LOCAL memoir.user_id = %L; in the transaction of the call. A '
-                          'role that serves all users must be in memoir_worker or memoir_admin.',
+            HINT = format('Pass user_id => set_config(''memoir.user_id'', %1$L, true), or SET '
+                          'LOCAL memoir.user_id = %1$L; in the transaction of the call. A role '
+                          'that serves all users must be in memoir_worker or memoir_admin.',
                           user_id);
     END IF;
     RETURN user_id;

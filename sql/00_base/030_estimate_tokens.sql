@@ -1,6 +1,10 @@
 -- How many tokens a model will count, from character classes alone: ASCII characters, signs, groups
--- of digits and humps of camelCase (which base64 is full of), and every byte of a character after
--- its first. Calibrated against o200k_base so that under 1 % of blocks of chat, Chinese, code,
+-- of digits, humps of camelCase (which base64 is full of), and every byte of a character after its
+-- first. A character that costs as much more as a group of digits is one: an accent, which breaks a
+-- word into more tokens, an emoji, and the commonest characters that only traditional Chinese has.
+-- Without these blocks of European languages, of traditional Chinese and with emoji are 5 to 40 %
+-- over their budget; letters that French or Vietnamese needs much are not among them, because those
+-- two are right. Calibrated against o200k_base so that under 1 % of blocks of chat, Chinese, code,
 -- Markdown and JSON are estimated too low; on average they come out 6 to 18 % too high
 -- (scripts/bench/tokens.py). Unrounded costs add up: the cost of a block is the sum of the costs of
 -- its lines. That is 0.21 x (1.5 x characters - 0.5 x bytes) + 0.55 x signs + 1.6 x groups + 0.44 x
@@ -10,7 +14,12 @@ CREATE OR REPLACE FUNCTION _thousandths(content text) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 335::bigint * octet_length(content) - 125::bigint * length(content)
         + 550::bigint * regexp_count(content, '[!-/:-@[-`{-~]')
-        + 1600::bigint * regexp_count(content, '[0-9]{1,3}|[a-z][A-Z]');
+        + 1600::bigint * regexp_count(content,
+            '[0-9]{1,3}|[a-z][A-Z]|[ÁÍÓÚÝÄÅÆÖØÜßáíóúýäåæëöøüñìòùăşğ'
+            '\u0104-\u010f\u0112-\u011d\u0120-\u0127\u012a-\u0130\u0132-\u015d\u0160-\u0167'
+            '\u016a-\u019f\u0218-\u024f'
+            '這們來說對為會國學還點樣經關體與實從發應變將檔數區處讀寫總轉單號圖沒麼嗎讓兩當覺歡'
+            '樂聽錢稱錄顯訊參檢狀啟傳內屬壓證權擇於請該\U0001f000-\U0010ffff]');
 
 CREATE OR REPLACE FUNCTION _token_cost(content text) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

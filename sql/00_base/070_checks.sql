@@ -18,8 +18,8 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'unknown kind "%"', kind
             USING ERRCODE = 'ME002',
-                  DETAIL = (SELECT 'Kinds: ' || string_agg(k.name, ', ' ORDER BY k.kind_id)
-                            FROM kind AS k),
+                  DETAIL = 'Kinds: ' || coalesce(
+                      (SELECT string_agg(k.name, ', ' ORDER BY k.kind_id) FROM kind AS k), 'none'),
                   HINT = 'SELECT name, description FROM memoir.kind lists them; '
                          'insert a row to add one.';
     END IF;
@@ -138,10 +138,10 @@ BEGIN
 END $$;
 
 -- Who or what made or changed a memory: a name, like that of a user.
-CREATE OR REPLACE FUNCTION _check_author(author text) RETURNS text
+CREATE OR REPLACE FUNCTION _check_author(author text, what text DEFAULT 'the author') RETURNS text
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN length(author) > 200
-                THEN _refuse_name(author, 'the author',
+                THEN _refuse_name(author, what,
                                   'It names who or what did it, such as user or agent.')
                 ELSE author END;
 
@@ -201,6 +201,14 @@ BEGIN
     RAISE EXCEPTION '% must be between 1 and %, not %', what, highest, value
         USING ERRCODE = 'ME008', HINT = 'Leave it out for the default.';
 END $$;
+
+-- JSON that a caller gives. A driver that encodes JSON text once more (postgres.js, a codec for
+-- json) sends a string; the object or array in it is meant.
+CREATE OR REPLACE FUNCTION _json_given(value jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN jsonb_typeof(value) = 'string' AND value #>> '{}' ~ '^\s*[[{]'
+                     AND pg_input_is_valid(value #>> '{}', 'jsonb')
+                THEN (value #>> '{}')::jsonb ELSE value END;
 
 CREATE OR REPLACE FUNCTION _check_data(data jsonb) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE STRICT

@@ -70,7 +70,8 @@ CREATE OR REPLACE FUNCTION _text_argument(place text, type oid) RETURNS text
     RETURN CASE WHEN _base_type(type)::regtype IN ('text', 'varchar', 'name') THEN place
                 ELSE _column_as('text', place, type, NULL) END;
 
--- Several columns as one JSON object; a single JSON column is the document itself.
+-- Several columns as one JSON object; a single JSON column is the document itself, and without one
+-- there is none.
 CREATE OR REPLACE FUNCTION _columns_as_json(
     names jsonb, columns jsonb, row_name text, zone text, whole boolean) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -93,8 +94,8 @@ BEGIN
     ELSIF whole THEN
         RETURN document;
     END IF;
-    RETURN format('CASE pg_catalog.jsonb_typeof(%s) WHEN ''object'' THEN %1$s ELSE %s END',
-                  document, object);
+    RETURN format('CASE coalesce(pg_catalog.jsonb_typeof(%s), ''null'') WHEN ''object'' THEN %1$s '
+                  'WHEN ''null'' THEN NULL ELSE %s END', document, object);
 END $$;
 
 -- The values of a source_row, or of some of its columns (outputs). columns: the type of each column

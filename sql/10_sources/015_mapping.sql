@@ -93,7 +93,10 @@ BEGIN
             PERFORM _refuse_mapping(
                 format('column "%s" of %s is %s, %s wants a %s', name, what,
                        format_type((columns ->> name)::oid, NULL), output, wanted),
-                'Attach a query instead, which can convert it.');
+                CASE WHEN what = 'the query' THEN
+                    format('Convert it in the query, as in %I::%s.', name,
+                           CASE wanted WHEN 'time' THEN 'timestamptz' ELSE 'float8' END)
+                ELSE 'Attach a query instead, which can convert it.' END);
         END IF;
     END LOOP;
     RETURN mapping || jsonb_build_object('time_zone', current_setting('TimeZone'));

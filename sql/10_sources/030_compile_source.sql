@@ -106,7 +106,10 @@ AS $$
 BEGIN
     EXECUTE format('CREATE OR REPLACE FUNCTION %I(%s) RETURNS %s LANGUAGE plpgsql SECURITY DEFINER '
                    '%s AS %L', name, arguments, returns, settings, body);
-    EXECUTE format('REVOKE ALL ON FUNCTION %I(%s) FROM PUBLIC', name, arguments);
+    PERFORM _keep_to_owner(format('FUNCTION %I(%s)', name, arguments),
+                           coalesce(p.proacl, acldefault('f', p.proowner)))
+    FROM pg_proc AS p
+    WHERE p.pronamespace = current_schema()::regnamespace AND p.proname = name;
     EXECUTE format('GRANT EXECUTE ON FUNCTION %I(%s) TO %I', name, arguments, _memoir_owner());
     IF returns <> 'trigger' AND to_regrole('memoir_admin') IS NOT NULL THEN
         EXECUTE format('GRANT EXECUTE ON FUNCTION %I(%s) TO memoir_admin', name, arguments);

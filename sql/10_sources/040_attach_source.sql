@@ -61,7 +61,16 @@ BEGIN
             THEN 'tables inherit from it or it from them' END;
 END $$;
 
--- Triggers follow the changes of a table; anything that is not a plain table is pulled.
+-- Whether a subscription fills a table, or one of its partitions. What is applied there calls no
+-- trigger of a statement, as ours for INSERT is, and others only if they say ALWAYS.
+CREATE OR REPLACE FUNCTION _is_subscribed(relation regclass) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN EXISTS (SELECT FROM pg_subscription_rel AS r
+                   WHERE r.srrelid = relation
+                      OR r.srrelid IN (SELECT p.relid FROM pg_partition_tree(relation) AS p));
+
+-- Triggers follow the changes of a table; anything that is not a plain table, or is filled by a
+-- subscription, is pulled.
 CREATE OR REPLACE FUNCTION _check_relation(relation regclass) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -75,7 +84,8 @@ BEGIN
             CASE WHEN why = 'it is a partition' THEN 'Attach the partitioned table.'
                  ELSE 'Attach a table, a view or a query.' END);
     END IF;
-    RETURN (SELECT c.relkind IN ('r', 'p') FROM pg_class AS c WHERE c.oid = relation);
+    RETURN (SELECT c.relkind IN ('r', 'p') FROM pg_class AS c WHERE c.oid = relation)
+           AND NOT _is_subscribed(relation);
 END $$;
 
 CREATE OR REPLACE FUNCTION _make_triggers(s source, relation regclass) RETURNS void
@@ -181,7 +191,8 @@ BEGIN
             'importance', importance, 'data', data, 'subject', subject, 'status', status,
             'valid_until', valid_until, 'type', type, 'payload', payload,
             'changed_at', changed_at),
-        of_kind, key_columns, NOT follows);
+        of_kind, key_columns,
+        (SELECT c.relkind IN ('r', 'p') FROM pg_class AS c WHERE c.oid = relation) IS NOT TRUE);
     IF write_retrievals AND NOT (follows AND of_kind.name = 'event'
                                  AND jsonb_array_length(mapping -> 'payload') = 1) THEN
         PERFORM _refuse_mapping('retrievals can be written only into a table of kind event',
@@ -221,17 +232,18 @@ COMMENT ON FUNCTION attach_source(text, text, regclass, text[], text[], text, te
     'Makes each row of a table, view or query of the application a memory of this kind; for kind '
     'event, an event. A table is followed by triggers, in the transaction that changes it; rows '
     'it already has are read by fill_source() or CALL read_source(). A view or query is read by '
-    'pull_source(). Returns the state of view sources: filling or pulling. name: of the source, '
-    'kept with its memories. The other arguments name columns. content: joined line by line; '
-    'default a column content. source_id: the key; default the primary key. user_column: whose '
-    'memory a row is; default a column user_id, unless user_id names the one user of all rows. '
+    'pull_source(), and so is a table that a subscription fills. Returns the state of view '
+    'sources: filling or pulling. name: of the source, kept with its memories. The other '
+    'arguments name columns. content: joined line by line; default a column content. source_id: '
+    'the key; default the primary key. user_column: whose memory a row is; default a '
+    'column user_id, unless user_id names the one user of all rows. '
     'created_at: default a column of that name. summary, importance (0 to 1), subject (a name, no '
     'slot), status (active, archived, forgotten, NULL: active), valid_until: as in remember(). '
     'data: one column of JSON, or several by their names. type and payload: of events; default '
-    'columns of these names. changed_at: pull_source() reads only what is newer. query: one '
-    'SELECT whose columns have these names. on_delete: whether the memory of a deleted row is '
-    'forgotten or purged. write_retrievals: maintain() also writes events of type '
-    'memory_retrieval into that table. A faulty row never blocks the application: it waits in '
-    'source_error. Errors: ME002 kind, ME006 user, ME014 the table is busy, ME016 relation, '
-    'query, column or argument, 42501 not the owner of memoir and of the table. Source: SPEC 7, '
-    'D0.';
+    'columns of these names. changed_at, of a view or a query: pull_source() reads only what '
+    'is newer; a table needs none. query: one SELECT whose columns have these names. on_delete: '
+    'whether the memory of a deleted row is forgotten or purged. write_retrievals: maintain() '
+    'also writes events of type memory_retrieval into that table. A faulty row never blocks the '
+    'application: it waits in source_error. Errors: ME002 kind, ME006 user, ME014 the table is '
+    'busy, ME016 relation, query, column or argument, 42501 not the owner of memoir and of the '
+    'table. Source: SPEC 7, D0.';

@@ -36,6 +36,9 @@ BEGIN
                            < (SELECT CASE c.relkind WHEN 'p' THEN 2 ELSE 3 END FROM pg_class AS c
                               WHERE c.oid = relation)
             THEN 'broken: one of its triggers is gone'
+        -- A copy of the whole database gets its memories with the rows.
+        WHEN s.follows AND _is_subscribed(relation) AND NOT _is_subscribed('memory')
+            THEN 'broken: a subscription fills it, which triggers do not see'
         WHEN NOT s.complete OR s.checking IS NOT NULL
             THEN CASE WHEN s.follows THEN 'filling' ELSE 'pulling' END
         WHEN s.follows THEN 'following'

@@ -69,8 +69,8 @@ BEGIN
     END IF;
     given := _new_memory(
         of_kind, model.text_limit, content, subject, importance,
-        _redact_json(nullif(data, 'null')), summary, embedding, created_at, session_id, turn,
-        speaker, source, confidence, valid_from, valid_until);
+        _redact_json(_json_given(nullif(data, 'null'))), summary, embedding, created_at,
+        session_id, turn, speaker, source, confidence, valid_from, valid_until);
     IF tags <> '{}' OR sources <> '{}' THEN
         PERFORM _lock_user(owner);
     END IF;

@@ -48,7 +48,8 @@ BEGIN
     WITH said AS MATERIALIZED (
         SELECT _redact(r.content) AS content,
                CASE WHEN e.memory ? 'kind' THEN r.kind ELSE 'general' END AS kind,
-               _redact(r.subject) AS subject, r.importance, _redact_json(r.data) AS data,
+               _redact(r.subject) AS subject, r.importance,
+               _redact_json(_json_given(r.data)) AS data,
                _redact(r.summary) AS summary, e.embedding, r.created_at, r.session_id, r.turn,
                _redact(r.speaker) AS speaker, r.source, r.confidence, r.valid_from, r.valid_until,
                e.place
@@ -135,7 +136,8 @@ DECLARE
     first_vector CONSTANT halfvec := (
         SELECT u.embedding FROM unnest(embeddings) AS u (embedding)
         WHERE u.embedding IS NOT NULL LIMIT 1);
-    has_sources CONSTANT boolean := jsonb_path_exists(memories, '$[*].sources[*]');
+    has_sources CONSTANT boolean :=
+        jsonb_path_exists(_json_given(memories), '$[*].sources[*]');
     known_dimensions CONSTANT int := (
         SELECT coalesce(m.dimensions, vector_dims(first_vector))
         FROM embedding_model AS m WHERE m.active);
@@ -144,6 +146,7 @@ DECLARE
     outcomes outcome[];
     ids bigint[];
 BEGIN
+    memories := _json_given(memories);
     PERFORM _check_batch(memories, embeddings);
     -- Sources that were checked cannot be purged before they are linked.
     IF has_sources THEN

@@ -19,6 +19,7 @@ BEGIN
             USING ERRCODE = 'ME008', HINT = 'Lifetimes: core, working (30 d), temporary (7 d).';
     END IF;
     PERFORM _admitting_model(embedding);
+    data := _json_given(data);
     new_values := jsonb_strip_nulls(jsonb_build_object(
         'content', CASE WHEN content IS NOT NULL
                         THEN _check_text(_redact(content), 'the memory') END,

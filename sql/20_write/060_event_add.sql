@@ -51,7 +51,8 @@ DECLARE
     owner CONSTANT text := _resolve_user(user_id);
 BEGIN
     IF _writing_refused(owner, NULL) IS NULL THEN
-        RETURN _add_event(owner, type, payload, coalesce(created_at, now()), NULL, NULL);
+        RETURN _add_event(
+            owner, type, _json_given(payload), coalesce(created_at, now()), NULL, NULL);
     END IF;
     RETURN NULL;
 END $$;

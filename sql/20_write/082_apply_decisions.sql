@@ -358,7 +358,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
-    said CONSTANT jsonb := _redact_json(_decisions_in_words(decisions));
+    said CONSTANT jsonb := _redact_json(_decisions_in_words(_json_given(decisions)));
     moment CONSTANT timestamptz := coalesce(_check_time(at, 'at'), now());
     model embedding_model;
     waits boolean;

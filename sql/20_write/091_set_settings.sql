@@ -36,6 +36,7 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
 BEGIN
+    settings := _json_given(settings);
     PERFORM _check_settings(settings);
     PERFORM _lock_user(owner);
     INSERT INTO profile AS p (user_id, settings) VALUES (owner, set_settings.settings)

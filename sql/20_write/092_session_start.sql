@@ -12,6 +12,7 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
 BEGIN
+    data := _json_given(data);
     PERFORM _check_session(session_id), _check_data(data), _check_time(at, 'at');
     INSERT INTO session AS s (user_id, session_id, temporary, data, started_at)
     VALUES (owner, coalesce(session_start.session_id, gen_random_uuid()::text),

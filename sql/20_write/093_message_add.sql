@@ -49,6 +49,7 @@ DECLARE
     place record;
 BEGIN
     session_id := _check_session(coalesce(session_id, ''));
+    data := _json_given(data);
     PERFORM _check_role(role), _check_data(data);
     -- Most messages have none, and setting the rules up takes 30 µs.
     IF speaker IS NOT NULL THEN

@@ -33,11 +33,12 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     of_kind CONSTANT job_kind := _check_job_kind(kind);
-    session CONSTANT jsonb := payload -> 'session_id';
+    asked CONSTANT jsonb := _json_given(payload);
+    session CONSTANT jsonb := asked -> 'session_id';
     -- The name of a session stays: its messages are found by it.
     given CONSTANT jsonb := coalesce(
-        CASE WHEN session IS NULL THEN _redact_json(payload)
-             ELSE _redact_json(payload) || jsonb_build_object('session_id', session) END, '{}');
+        CASE WHEN session IS NULL THEN _redact_json(asked)
+             ELSE _redact_json(asked) || jsonb_build_object('session_id', session) END, '{}');
     key CONSTANT text := dedup_key;
     id bigint;
 BEGIN

@@ -65,7 +65,7 @@ BEGIN
     END IF;
     BEGIN
         IF needs = 'chat' THEN
-            PERFORM _apply_answer(finished, answer);
+            PERFORM _apply_answer(finished, _json_given(answer));
         ELSIF needs = 'embedding' THEN
             PERFORM _apply_embed(finished, answer, embeddings);
         END IF;

@@ -12,8 +12,8 @@ BEGIN
                   ERRCODE = 'ME001',
                   MESSAGE = coalesce('unknown mode "' || nullif(mode, '') || '"',
                                      'the mode is NULL or empty'),
-                  DETAIL = (SELECT 'Modes: ' || string_agg(m.name, ', ' ORDER BY m.name)
-                            FROM mode AS m),
+                  DETAIL = 'Modes: ' || coalesce(
+                      (SELECT string_agg(m.name, ', ' ORDER BY m.name) FROM mode AS m), 'none'),
                   HINT = 'SELECT name, description FROM memoir.mode lists them.';
     END IF;
     IF budget NOT BETWEEN 1 AND 100000 THEN

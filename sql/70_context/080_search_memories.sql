@@ -116,7 +116,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _search(
     user_id text, settings mode, query text, query_vec halfvec, carried text[], kinds smallint[],
     time_from timestamptz, time_until timestamptz, max_results int, minimum float8,
-    data jsonb DEFAULT NULL)
+    data jsonb DEFAULT NULL, session_id text DEFAULT NULL)
     RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET jit = off
@@ -162,16 +162,20 @@ BEGIN
                    carried => carried) AS p;
         settings.description := settings.description || ', of the memories nearest to it';
     END IF;
-    IF _search.data IS NOT NULL THEN
-        -- Beside those that are near, the newest that have it: they may be few, and far away.
+    IF _search.data IS NOT NULL OR _search.session_id IS NOT NULL THEN
+        -- Beside those that are near, the newest that fit: they may be few, and far away.
         pool := ARRAY(
             SELECT m.memory_id FROM memory AS m
-            WHERE m.user_id = _search.user_id AND m.data @> _search.data
+            WHERE m.user_id = _search.user_id
+              AND (_search.data IS NULL OR m.data @> _search.data)
+              AND (_search.session_id IS NULL OR m.session_id = _search.session_id)
               AND (pool IS NULL OR m.memory_id = ANY (pool))
             UNION
             (SELECT m.memory_id FROM memory AS m
              WHERE m.user_id = _search.user_id AND m.created_at > '-infinity'
-               AND m.data @> _search.data AND m.status = 'active' AND pool IS NOT NULL
+               AND (_search.data IS NULL OR m.data @> _search.data)
+               AND (_search.session_id IS NULL OR m.session_id = _search.session_id)
+               AND m.status = 'active' AND pool IS NOT NULL
              ORDER BY m.created_at DESC, m.memory_id DESC LIMIT 1000));
     END IF;
     IF NOT keywords_alone OR carried <> '{}' THEN
@@ -245,7 +249,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _search_checked(
     query text, search_mode text, keywords text[], memory_types text[], time_from timestamptz,
     time_until timestamptz, max_results int, min_relevance_score float8, query_vec halfvec,
-    user_id text, data jsonb)
+    user_id text, data jsonb, session_id text)
     RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -260,7 +264,7 @@ BEGIN
     FROM _check_search(query, keywords, memory_types, time_from, time_until, max_results,
                        min_relevance_score, query_vec) AS c;
     RETURN _search(owner, settings, coalesce(query, ''), query_vec, carried, kinds, time_from,
-                   time_until, max_results, min_relevance_score, _check_data(data));
+                   time_until, max_results, min_relevance_score, _check_data(data), session_id);
 END $$;
 
 -- What call_tool answers; search_memories returns the same as rows. data is the application's: what
@@ -277,7 +281,7 @@ CREATE OR REPLACE FUNCTION _search_memories_tool(
 AS $$
 BEGIN
     RETURN _search_checked(query, search_mode, keywords, memory_types, time_from, time_until,
-                           max_results, min_relevance_score, query_vec, user_id, NULL);
+                           max_results, min_relevance_score, query_vec, user_id, NULL, NULL);
 END $$;
 
 CREATE OR REPLACE FUNCTION search_memories(
@@ -285,7 +289,7 @@ CREATE OR REPLACE FUNCTION search_memories(
     memory_types text[] DEFAULT NULL, time_from timestamptz DEFAULT NULL,
     time_until timestamptz DEFAULT NULL, max_results int DEFAULT 5,
     min_relevance_score float8 DEFAULT 0.6, query_vec halfvec DEFAULT NULL,
-    user_id text DEFAULT NULL, data jsonb DEFAULT NULL)
+    user_id text DEFAULT NULL, data jsonb DEFAULT NULL, session_id text DEFAULT NULL)
     RETURNS SETOF search_result
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -293,24 +297,24 @@ AS $$
 BEGIN
     RETURN QUERY SELECT r.* FROM _search_rows(_search_checked(
         query, search_mode, keywords, memory_types, time_from, time_until, max_results,
-        min_relevance_score, query_vec, user_id, data)) AS r;
+        min_relevance_score, query_vec, user_id, data, session_id)) AS r;
 END $$;
 
 COMMENT ON FUNCTION search_memories(text, text, text[], text[], timestamptz, timestamptz, int,
-                                    float8, halfvec, text, jsonb) IS
+                                    float8, halfvec, text, jsonb, text) IS
     'Searches the long-term memory of the user. Use it when the user refers to something said '
-    'before, when preferences or earlier work matter, when an earlier conclusion has to be '
-    'checked or cited, or when a reference is unclear. When it finds nothing, search again with '
-    'other words or a lower min_relevance_score. query: what to look for, in natural language or '
-    'as keywords; may be empty when keywords are given. search_mode: semantic (by meaning), '
-    'keyword (by words and keywords) or hybrid (both, newer memories first). keywords: exact '
-    'filter, a memory must carry one of them; upper and lower case are alike. memory_types: only '
-    'these kinds of memory. time_from: only memories from this time on (ISO 8601). time_until: '
-    'only memories up to this time (ISO 8601; a date alone is its first moment: to include a day, '
-    'give the next one). max_results: how many results at most, 1 to 20. min_relevance_score: '
-    'leave out what is less relevant, 0 to 1. query_vec: vector of the query, or NULL to search '
-    'by words. user_id: whose memory. data: only memories whose data contains this object, as @> '
-    'has it. Returns the best memories first: key (for '
+    'before, when preferences or earlier work matter, when an earlier conclusion has to be checked '
+    'or cited, or when a reference is unclear. When it finds nothing, search again with other '
+    'words or a lower min_relevance_score. query: what to look for, in natural language or as '
+    'keywords; may be empty when keywords are given. search_mode: semantic (by meaning), keyword '
+    '(by words and keywords) or hybrid (both, newer memories first). keywords: exact filter, a '
+    'memory must carry one of them; upper and lower case are alike. memory_types: only these kinds '
+    'of memory. time_from: only memories from this time on (ISO 8601). time_until: only memories '
+    'up to this time (ISO 8601; a date alone is its first moment: to include a day, give the next '
+    'one). max_results: how many results at most, 1 to 20. min_relevance_score: leave out what is '
+    'less relevant, 0 to 1. query_vec: vector of the query, or NULL to search by words. user_id: '
+    'whose memory. data: only memories whose data contains this object, as @> has it. session_id: '
+    'only memories of this conversation. Returns the best memories first: key (for '
     'get_memory_detail), kind, relevance, the first 200 characters, summary, time, keywords and '
     'metadata, with how many were found in all, the strategy used and the keywords searched '
     'besides; when nothing is found, call_tool adds best_relevance, what a lower minimum would '

@@ -2,7 +2,8 @@
 -- deleted row by row. Tables are made for this month and the next two. Events of any other month
 -- (imported history, months in which nobody called maintain) are in event_default. A table is made
 -- empty and then attached. For that the server reads event_default once, under a lock that recalls
--- wait for; if that table is large or busy, it is left for another time.
+-- wait for; if that table is large or busy, it is left for another time, and while a publication
+-- would send it as a table of its own.
 
 -- Makes a policy, or corrects what differs, for which every recall waits. rule: as PostgreSQL
 -- writes it. The comment is written each time, for which nobody waits: the migration runner drops
@@ -47,6 +48,21 @@ BEGIN
         'The rows of the user that memoir.user_id names; without it none.');
 END $$;
 
+-- Publications that send events under the name of their month's table. A subscriber has no table
+-- that is made later: replication of all tables would stop at the first event in it, and this
+-- server keep its log until the disk is full.
+CREATE OR REPLACE FUNCTION _sends_months() RETURNS text[]
+    LANGUAGE sql STABLE
+    RETURN ARRAY(
+        SELECT p.pubname::text FROM pg_publication AS p
+        WHERE p.pubinsert AND NOT p.pubviaroot
+          AND (p.puballtables
+               OR p.oid IN (SELECT r.prpubid FROM pg_publication_rel AS r
+                            WHERE r.prrelid = 'event'::regclass)
+               OR p.oid IN (SELECT n.pnpubid FROM pg_publication_namespace AS n
+                            WHERE n.pnnspid = current_schema()::regnamespace))
+        ORDER BY p.pubname);
+
 CREATE OR REPLACE FUNCTION _add_partition(month timestamptz) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET lock_timeout = '500ms'
@@ -56,6 +72,7 @@ DECLARE
 BEGIN
     -- Checked without that lock: the first month keeps its events there until they are deleted.
     IF pg_relation_size('event_default') > 256 * 1024 * 1024
+       OR _sends_months() <> '{}'
        OR EXISTS (SELECT FROM event_default AS e
                   WHERE e.created_at >= month AND e.created_at < _month_after(month))
     THEN
@@ -63,6 +80,8 @@ BEGIN
     END IF;
     EXECUTE format('CREATE TABLE %I (LIKE event INCLUDING DEFAULTS INCLUDING CONSTRAINTS '
                    'INCLUDING STORAGE)', name);
+    PERFORM _keep_to_owner(format('TABLE %I', name), c.relacl)
+    FROM pg_class AS c WHERE c.oid = name::text::regclass;
     EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
     PERFORM _own_rows(name::text::regclass);
     EXECUTE format('ALTER TABLE event ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',

@@ -122,6 +122,8 @@ DECLARE
         UNION ALL
         SELECT c.relname FROM pg_class AS c WHERE c.oid IN (SELECT _hidden_configuration())
         ORDER BY relname);
+    others CONSTANT text[] := ARRAY(SELECT DISTINCT o.role FROM _rights_of_others() AS o
+                                    ORDER BY o.role);
 BEGIN
     RETURN QUERY
     SELECT 'roles',
@@ -135,12 +137,15 @@ BEGIN
            CASE WHEN cardinality(missing) NOT IN (0, 4) OR locked_out <> '{}'
                 THEN 'As the owner of the schema and pgvector: SELECT memoir.grant_access();' END;
     RETURN QUERY
-    SELECT 'security', CASE WHEN bare = '{}' THEN 'ok' ELSE 'error' END,
+    SELECT 'security',
+           CASE WHEN bare <> '{}' THEN 'error' WHEN others <> '{}' THEN 'warning' ELSE 'ok' END,
            CASE WHEN bare <> '{}' THEN 'off, or another than ours, for ' || _some_of(bare)
+                WHEN others <> '{}' THEN 'on; other roles may write here: ' || _some_of(others)
                 WHEN _sees_all_users() THEN format('on; %s sees all users', current_user)
                 ELSE format('on; %s sees one user at a time', current_user) END,
            CASE WHEN bare <> '{}'
-                THEN 'As the owner of the tables: SELECT memoir.grant_access();' END;
+                THEN 'As the owner of the tables: SELECT memoir.grant_access();'
+                ELSE 'As the owner of the tables: ' || _advice_on_others() END;
 END $$;
 
 -- Settings that nothing reads, that were deleted, or whose value cannot be used, and whether the
@@ -339,6 +344,28 @@ BEGIN
     END IF;
 END $$;
 
+-- The oldest of what keeps VACUUM from removing rows that died since, begun before a time. When
+-- transactions of others began is seen by members of pg_read_all_stats only.
+CREATE OR REPLACE FUNCTION _holds_back_vacuum(before timestamptz) RETURNS text
+    LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT h.what FROM (
+        SELECT age(a.backend_xmin), format('Process %s has had a transaction open since %s UTC: '
+               'end it.', a.pid, to_char(a.xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'))
+        FROM pg_stat_activity AS a
+        WHERE a.datname = current_database() AND a.xact_start < before AND a.pid <> pg_backend_pid()
+        UNION ALL
+        SELECT age(p.transaction), format('ROLLBACK PREPARED %L;, or COMMIT it.', p.gid)
+        FROM pg_prepared_xacts AS p
+        WHERE p.database = current_database() AND p.prepared < before
+        UNION ALL
+        SELECT age(r.xmin), format('Nobody reads replication slot %I: start its standby, or drop '
+                                   'it.', r.slot_name)
+        FROM pg_replication_slots AS r WHERE NOT r.active
+    ) AS h (age, what)
+    WHERE h.age IS NOT NULL ORDER BY h.age DESC LIMIT 1;
+END;
+
 -- What the server's statistics say of the tables, and what a crash would lose.
 CREATE OR REPLACE FUNCTION _storage_health()
     RETURNS TABLE (name text, status text, value text, advice text)
@@ -352,11 +379,12 @@ DECLARE
           AND c.relpersistence = 'u' ORDER BY c.relname);
     stale CONSTANT text[] := ARRAY(
         SELECT s.relname FROM pg_stat_user_tables AS s
-        WHERE s.schemaname = current_schema() AND s.n_live_tup > 10000
+        WHERE s.schemaname = current_schema() AND greatest(s.n_live_tup, s.n_dead_tup) > 10000
           AND (s.n_mod_since_analyze > s.n_live_tup / 2 OR s.n_dead_tup > s.n_live_tup / 2)
         ORDER BY s.n_live_tup DESC);
     this_month CONSTANT timestamptz := date_trunc('month', now(), 'UTC');
     parted CONSTANT boolean := NOT _is_extension();
+    sent CONSTANT text[] := _sends_months();
     ahead CONSTANT boolean :=
         to_regclass(format('%I.%I', current_schema(), _partition_name(this_month))) IS NOT NULL;
     next_too CONSTANT boolean := to_regclass(
@@ -387,7 +415,9 @@ BEGIN
                 ELSE 'up to date' END,
            CASE WHEN current_setting('autovacuum') = 'off'
                 THEN 'ALTER SYSTEM SET autovacuum = on; SELECT pg_reload_conf();'
-                WHEN stale <> '{}' THEN format('VACUUM (ANALYZE) memoir.%I;', stale[1]) END;
+                WHEN stale <> '{}'
+                THEN concat_ws(' ', _holds_back_vacuum(now() - interval '1 hour'),
+                               format('VACUUM (ANALYZE) memoir.%I;', stale[1])) END;
     RETURN QUERY
     SELECT 'partitions', CASE WHEN crowded THEN 'warning' ELSE 'ok' END,
            CASE WHEN crowded
@@ -398,6 +428,11 @@ BEGIN
            CASE WHEN crowded
                 THEN format('Many at once may end with "out of shared memory". ALTER SYSTEM SET '
                             'max_locks_per_transaction = %s; and restart the server.', locked / 2)
+                WHEN parted AND NOT next_too AND sent <> '{}'
+                THEN format('Publication %s would send each as a table that subscribers lack. '
+                            'ALTER PUBLICATION %1$I SET (publish_via_partition_root = true); and '
+                            'on each copy, TRUNCATE memoir.event; ALTER SUBSCRIPTION ... REFRESH '
+                            'PUBLICATION;', sent[1])
                 WHEN parted AND NOT next_too THEN 'memoir maintain makes them.' END;
 END $$;
 
@@ -423,13 +458,15 @@ COMMENT ON FUNCTION health() IS
     'or unseen (this role does not see it all, or a standby does not have it); value: what was '
     'found; advice: the statement or command that helps, NULL where nothing is to be done. '
     'Checks: server (and whether its system sorts text as it did), pgvector, version (and how it '
-    'was installed), roles, security (row-level, on for every table of users, with its policy), '
+    'was installed), roles, security (row-level, on for every table of users, with its policy; no '
+    'rights of others to write), '
     'settings (unknown, missing, out of range, no active model), memories (without vectors; error: '
     'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour), '
     'sources (broken, rows not '
     'taken in), upkeep (days since maintain), indexes (invalid, missing for users with many '
     'memories), bloat (trace_scan, which REINDEX makes small), unlogged (tables a crash empties), '
-    'statistics (autovacuum), partitions (of events; with the indexes more than '
+    'statistics (autovacuum, a transaction or slot that holds VACUUM back), partitions '
+    '(of events; with the indexes more than '
     'max_locks_per_transaction allows for). Changes nothing. It counts the memories: about a '
     'second for a million. The command memoir doctor adds what a client knows: embedder, models, '
     'and a recall.';

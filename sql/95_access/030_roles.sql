@@ -154,11 +154,13 @@ BEGIN
             WHERE a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
               AND (a.attname = ANY (w.columns) OR a.attname <> ALL (w.but))) AS k (name) ON true
         UNION ALL
-        -- import_user() advances sequences past the ids of a file.
+        -- import_user() advances sequences past the ids of a file. The numbers of models and of
+        -- sources are few: whoever used them up would leave none for anybody.
         SELECT 'SEQUENCE ' || r.name, s."right", m.role
-        FROM relation AS r, made AS m, unnest('{USAGE,UPDATE}'::text[]) AS s ("right")
-        WHERE r.relkind = 'S' AND m.role <> 'memoir_reader'
-          AND (s."right" = 'USAGE' OR m.role = 'memoir_admin')
+        FROM relation AS r JOIN pg_sequence AS q ON q.seqrelid = r.oid, made AS m,
+             unnest('{USAGE,UPDATE}'::text[]) AS s ("right")
+        WHERE m.role = 'memoir_admin'
+           OR s."right" = 'USAGE' AND m.role <> 'memoir_reader' AND q.seqtypid = 'int8'::regtype
     )
     SELECT d.object, d."right", d.role FROM due AS d;
 END $$;
@@ -197,6 +199,62 @@ BEGIN
     LEFT JOIN pg_roles AS r ON r.oid = a.grantee
     WHERE a.grantee = 0
        OR r.rolname = ANY (_role_names());
+END $$;
+
+-- Who else may write the tables or call what acts as its owner: by ALTER DEFAULT PRIVILEGES, or by
+-- hand. No policy limits TRUNCATE, and a trigger (TRIGGER) runs with the rights of whoever writes
+-- the table. Reading is limited by the policies. "on" is what REVOKE wants. Who can become the
+-- owner does not count.
+CREATE OR REPLACE FUNCTION _rights_of_others()
+    RETURNS TABLE (role text, "on" text, rights text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    owner CONSTANT name := _memoir_owner();
+BEGIN
+    RETURN QUERY
+    SELECT quote_ident(r.rolname), format('ALL %s IN SCHEMA %I', g.type, current_schema()),
+           string_agg(DISTINCT g."right", ', ')
+    FROM (
+        SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCES' ELSE 'TABLES' END AS type,
+               a.grantee, a.privilege_type AS "right"
+        FROM pg_class AS c, aclexplode(c.relacl) AS a
+        WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'S')
+          AND a.privilege_type <> 'SELECT'
+        UNION ALL
+        SELECT 'FUNCTIONS', a.grantee, a.privilege_type
+        FROM pg_proc AS p, aclexplode(p.proacl) AS a
+        WHERE p.pronamespace = current_schema()::regnamespace AND p.prosecdef
+          AND a.grantee <> p.proowner
+    ) AS g
+    JOIN pg_roles AS r ON r.oid = g.grantee
+    WHERE r.rolname <> ALL (_role_names()) AND NOT pg_has_role(r.oid, owner, 'USAGE')
+    GROUP BY r.rolname, g.type
+    ORDER BY r.rolname, g.type DESC;
+END $$;
+
+-- What to do about it.
+CREATE OR REPLACE FUNCTION _advice_on_others() RETURNS text
+    LANGUAGE sql STABLE
+    RETURN (SELECT string_agg(format('REVOKE %s ON %s FROM %s;', o.rights, o."on", o.role), ' ')
+                   || ' -- Then ALTER DEFAULT PRIVILEGES ... REVOKE, where that gave them.'
+            FROM _rights_of_others() AS o);
+
+CREATE OR REPLACE FUNCTION _warn_of_others() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    others CONSTANT text := (
+        SELECT string_agg(DISTINCT o.role, ', ') FROM _rights_of_others() AS o);
+BEGIN
+    IF others IS NOT NULL THEN
+        RAISE WARNING 'other roles than those of pgmemoir may write its tables or call what acts '
+                      'as their owner: %', others
+            USING HINT = _advice_on_others();
+    END IF;
 END $$;
 
 -- Makes the missing roles; returns those that it may not make.
@@ -379,6 +437,7 @@ BEGIN
                                 array_to_string(missing, '; CREATE ROLE '));
         RETURN false;
     END IF;
+    PERFORM _warn_of_others();
     PERFORM _open_vector();
     PERFORM _make_policies();
     RETURN true;
@@ -390,7 +449,8 @@ COMMENT ON FUNCTION grant_access() IS
     'have in this database, and switches row-level security on for every table of users. Returns '
     'whether all roles are there; else a WARNING says what to do, as it does where PUBLIC may '
     'create in the schema of pgvector. Every migration calls it; call it again when somebody made '
-    'the roles later, or to take back what somebody granted them. For the owner of the tables. '
+    'the roles later, or to take back what somebody granted them; of what other roles may write, '
+    'it only warns. For the owner of the tables. '
     'Source: DESIGN 8.';
 
 SELECT grant_access();

@@ -1,4 +1,4 @@
-"""The estimate of model tokens: .21 an ASCII character, more for signs, digits and Chinese."""
+"""The estimate of model tokens: .21 an ASCII character, more for signs, digits, other scripts."""
 
 from __future__ import annotations
 
@@ -30,6 +30,20 @@ COUNTED = {
         (13, "ユーザーは朝にメールを読むのが好きです。"),
         (17, "データベースの接続に失敗しました。設定を確認してください。"),
         (12, "사용자는 짧은 답변을 선호합니다."),
+    ],
+    "European languages with accents": [
+        (23, "Tomek: Brzmi świetnie, ale muszę pomóc siostrze przy przeprowadzce."),
+        (24, "Včera jsem začala chodit na keramiku, moje první miska je úplně křivá."),
+        (19, "Igår började jag på en keramikkurs, min första skål blev väldigt sned."),
+        (17, "Dün seramik kursuna başladım, yaptığım kase biraz yamuk oldu."),
+        (17, "Anna: Hast du am Wochenende schon etwas vor? Wir wollten in die Berge fahren."),
+        (18, "Ayer empecé las clases de cerámica, me quedó una taza bastante torcida."),
+    ],
+    "traditional Chinese": [
+        (23, "這個週末你們要做什麼？我們打算帶孩子去墾丁玩水。"),
+        (16, "使用者喜歡簡短的回答，不喜歡表情符號。"),
+        (20, "我家的貓又把花瓶打破了，真的拿牠沒辦法。"),
+        (20, "我對花生過敏，點餐的時候請提醒我看一下成分。"),
     ],
     "code": [
         (22, "def recall(self, query: str | None = None, budget: int = 800) -> Recall:"),
@@ -81,7 +95,9 @@ def estimate(conn, text):
         ("123", 3),
         ("1234567", 7),
         ("aBcDe", 5),
-        ("😀", 2),
+        ("😀", 3),
+        ("ł", 3),
+        ("這", 3),
     ],
 )
 def test_the_formula_gives_what_it_says(tx, text, expected):
@@ -116,7 +132,7 @@ def estimate_and_real(conn, lines):
     return estimate(conn, block), sum(tokens for tokens, _ in lines)
 
 
-@pytest.mark.parametrize("sort", [name for name in COUNTED if name != "emoji"])
+@pytest.mark.parametrize("sort", list(COUNTED))
 def test_a_block_of_one_sort_of_text_is_not_estimated_too_low(tx, sort):
     estimated, real = estimate_and_real(tx, COUNTED[sort])
     assert real <= estimated <= 1.5 * real

@@ -245,6 +245,22 @@ SECRETS = {
     "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=123e4567-e89b-12d3-a456-426614174000": (
         "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=[redacted:token]"
     ),
+    "mysql -u root -phunter2 shop": "mysql -u root -p[redacted:password] shop",
+    "mysqldump -h db -P 3306 -p'hunter2' shop": (
+        "mysqldump -h db -P 3306 -p'[redacted:password]' shop"
+    ),
+    "sshpass -p 'hunter2' ssh bob@x": "sshpass -p '[redacted:password]' ssh bob@x",
+    "sshpass -phunter2 ssh bob@x.org": "sshpass -p[redacted:password] ssh bob@x.org",
+    "db.x.org:5432:shop:bob:hunter2\n*:*:*:ada:tea&milk": (
+        "db.x.org:5432:shop:bob:[redacted:password]\n*:*:*:ada:[redacted:password]"
+    ),
+    f"Cookie: lang=en; sid={HEX[:32]}; csrftoken={MIXED[:32]}; theme=dark": (
+        "Cookie: lang=en; sid=[redacted:token]; csrftoken=[redacted:token]; theme=dark"
+    ),
+    f"set-cookie: PHPSESSID={MIXED[:26]}; path=/; HttpOnly": (
+        "set-cookie: PHPSESSID=[redacted:token]; path=/; HttpOnly"
+    ),
+    f"-H 'Cookie: session={MIXED}'": "-H 'Cookie: session=[redacted:token]'",
     "https://x.blob.core.windows.net/c?sv=2020&" + "sig=" + MIXED: (
         "https://x.blob.core.windows.net/c?sv=2020&sig=[redacted:token]"
     ),
@@ -321,34 +337,40 @@ KEPT = [
     "jina_embeddings_v3_base_english_model, disc-0123456789abcdef",
     "first_pass = 12345, tests pass: 4242",
     "[redacted:password] and [redacted:api_key]",
+    "mysql -u root -p shop, mysql -P 3306, mkdir -p build/output, docker run -p 8080:8080 web",
+    "mysql --protocol=tcp --port 3306 shop",
+    "src/main.c:120:5:error:expected, 12:30:45:note:this, a:80:b",
+    "00:1a:2b:3c:4d:5e, 2001:1234:db8:abcd:ffff:1234, fe80:12:cd:ef:1234:5678",
+    "The cookie: a biscuit; Cookie: lang=en; theme=dark, cookie=settings.session_cookie_name_long",
     "password = [redacted:password]",
     "postgres://bob:[redacted:password]@db",
 ]
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
-@pytest.mark.parametrize("key", API_KEYS.values(), ids=API_KEYS)
-def test_a_key_of_a_vendor_is_redacted(tx, key, sentence):
-    left = redact(tx, sentence.format(key))
-    assert left.replace("[redacted:secret]", "[redacted:api_key]") == sentence.format(
-        "[redacted:api_key]"
+def test_a_key_of_a_vendor_is_redacted(tx, sentence):
+    hidden = sentence.format("[redacted:api_key]")
+    left = {name: redact(tx, sentence.format(key)) for name, key in API_KEYS.items()}
+    said = {
+        name: text.replace("[redacted:secret]", "[redacted:api_key]") for name, text in left.items()
+    }
+    assert said == dict.fromkeys(API_KEYS, hidden)
+
+
+def test_what_is_called_a_secret_is_redacted(tx):
+    assert {text: redact(tx, text) for text in SECRETS} == SECRETS
+
+
+@pytest.mark.parametrize("sentence", ["{}", "card {}, 12/27 123", "卡号{}。", "2024 {} 12/27"])
+def test_a_card_number_is_redacted(tx, sentence):
+    hidden = sentence.format("[redacted:card]")
+    assert {card: redact(tx, sentence.format(card)) for card in CARDS} == dict.fromkeys(
+        CARDS, hidden
     )
 
 
-@pytest.mark.parametrize("text", SECRETS)
-def test_what_is_called_a_secret_is_redacted(tx, text):
-    assert redact(tx, text) == SECRETS[text]
-
-
-@pytest.mark.parametrize("card", CARDS)
-@pytest.mark.parametrize("sentence", ["{}", "card {}, 12/27 123", "卡号{}。", "2024 {} 12/27"])
-def test_a_card_number_is_redacted(tx, card, sentence):
-    assert redact(tx, sentence.format(card)) == sentence.format("[redacted:card]")
-
-
-@pytest.mark.parametrize("text", KEPT)
-def test_what_only_looks_like_a_secret_stays(tx, text):
-    assert redact(tx, text) == text
+def test_what_only_looks_like_a_secret_stays(tx):
+    assert [redact(tx, text) for text in KEPT] == KEPT
 
 
 def test_keys_without_an_end_take_time_that_grows_with_the_text(tx):

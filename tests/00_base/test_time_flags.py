@@ -138,24 +138,20 @@ def flag(conn, function, text):
     return value(conn, f"SELECT memoir.{function}(%s)", text)
 
 
-@pytest.mark.parametrize("question", ASKS_WHEN)
-def test_it_asks_when(tx, question):
-    assert flag(tx, "_asks_when", question)
+def test_it_asks_when(tx):
+    assert [text for text in ASKS_WHEN if not flag(tx, "_asks_when", text)] == []
 
 
-@pytest.mark.parametrize("question", ASKS_SOMETHING_ELSE)
-def test_it_asks_something_else(tx, question):
-    assert not flag(tx, "_asks_when", question)
+def test_it_asks_something_else(tx):
+    assert [text for text in ASKS_SOMETHING_ELSE if flag(tx, "_asks_when", text)] == []
 
 
-@pytest.mark.parametrize("content", SAYS_WHEN)
-def test_it_says_when(tx, content):
-    assert flag(tx, "_has_time_word", content)
+def test_it_says_when(tx):
+    assert [text for text in SAYS_WHEN if not flag(tx, "_has_time_word", text)] == []
 
 
-@pytest.mark.parametrize("content", SAYS_NO_TIME)
-def test_it_says_no_time(tx, content):
-    assert not flag(tx, "_has_time_word", content)
+def test_it_says_no_time(tx):
+    assert [text for text in SAYS_NO_TIME if flag(tx, "_has_time_word", text)] == []
 
 
 def test_a_memory_is_looked_through_for_a_time_wherever_there_may_be_one(tx):
@@ -169,14 +165,12 @@ def test_a_memory_is_looked_through_for_a_time_wherever_there_may_be_one(tx):
     assert missed.fetchall() == []
 
 
-@pytest.mark.parametrize("content", QUESTIONS)
-def test_it_is_a_question(tx, content):
-    assert flag(tx, "_is_question", content)
+def test_it_is_a_question(tx):
+    assert [text for text in QUESTIONS if not flag(tx, "_is_question", text)] == []
 
 
-@pytest.mark.parametrize("content", STATEMENTS)
-def test_it_is_a_statement(tx, content):
-    assert not flag(tx, "_is_question", content)
+def test_it_is_a_statement(tx):
+    assert [text for text in STATEMENTS if flag(tx, "_is_question", text)] == []
 
 
 @pytest.mark.parametrize("piece", ["?", "? ", "when ", "what ", "in the ", "5月", "月", "9", "吗"])

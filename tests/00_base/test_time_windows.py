@@ -439,15 +439,16 @@ def written(text):
     return pairs
 
 
-@pytest.mark.parametrize(("question", "spans"), SPANS)
-def test_a_question_names_these_days(tx, question, spans):
-    found = [(span.lower, span.upper) for span in windows(tx, question)]
-    assert found == written(spans)
+def test_a_question_names_these_days(tx):
+    found = {
+        question: [(span.lower, span.upper) for span in windows(tx, question) or []]
+        for question, _ in SPANS
+    }
+    assert found == {question: written(spans) for question, spans in SPANS}
 
 
-@pytest.mark.parametrize("question", NO_SPAN)
-def test_a_question_that_names_no_time_has_no_span(tx, question):
-    assert windows(tx, question) is None
+def test_a_question_that_names_no_time_has_no_span(tx):
+    assert {question: windows(tx, question) for question in NO_SPAN} == dict.fromkeys(NO_SPAN)
 
 
 @pytest.mark.parametrize(("question", "start", "first", "last"), WITHOUT_YEAR)

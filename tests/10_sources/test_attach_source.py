@@ -183,6 +183,15 @@ def test_columns_of_a_fixed_length_are_whole_in_the_data(app):
     assert data == {"state": "pending", "flags": "101"}
 
 
+def test_a_row_without_a_document_has_no_data(app):
+    app.execute("CREATE TABLE t (id int PRIMARY KEY, content text, extra jsonb)")
+    attach(app, "t", data=["extra"])
+    app.execute("INSERT INTO t VALUES (1, 'a', NULL), (2, 'b', 'null'), (3, 'c', '{\"d\": null}')")
+    app.execute("UPDATE t SET content = 'green tea'")
+    found = app.execute("SELECT data FROM memoir.memory ORDER BY source_key").fetchall()
+    assert found == [({},), ({},), ({"d": None},)]
+
+
 def test_a_key_of_several_columns(app):
     app.execute(
         "CREATE TYPE colour AS ENUM ('red', 'green');"
@@ -254,3 +263,47 @@ def test_a_trigger_that_does_not_follow_is_told(tx, name, how, said):
     tx.execute(how.format(f"memoir_source_{number}{name}"))
     assert state(tx, "t").startswith("broken: ")
     assert said in state(tx, "t")
+
+
+def subscribe(conn, table):
+    """What the catalogue says of a table that logical replication fills."""
+    conn.execute("SET LOCAL allow_system_table_mods = on")
+    conn.execute(
+        "INSERT INTO pg_subscription_rel (srsubid, srrelid, srsubstate)"
+        f" VALUES (7, '{table}'::regclass, 'r')"
+    )
+
+
+@pytest.mark.parametrize("filled", ["t", "part"])
+def test_a_table_that_a_subscription_fills_is_pulled(tx, filled):
+    # It calls no trigger for INSERT: nothing came, and the state was "following".
+    tx.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, content text, status text) PARTITION BY hash (id)"
+    )
+    tx.execute("CREATE TABLE part PARTITION OF t FOR VALUES WITH (MODULUS 1, REMAINDER 0)")
+    subscribe(tx, filled)
+    attach(tx, "t")
+    tx.execute("INSERT INTO t VALUES (1, 'tea', 'open'), (2, 'milk', NULL)")
+    assert (state(tx, "t"), memories(tx, "t")) == ("pulling", {})
+    tx.execute("SELECT memoir.pull_source('t')")
+    assert (state(tx, "t"), memories(tx, "t")) == ("pulled", {"tea": "active", "milk": "active"})
+    tx.execute("DELETE FROM t WHERE id = 2")
+    while not value(tx, "SELECT complete FROM memoir.pull_source('t')"):
+        pass
+    assert memories(tx, "t") == {"tea": "active", "milk": "forgotten"}
+
+
+def test_a_table_subscribed_to_since_is_told_unless_memory_comes_with_it(tx):
+    tx.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    attach(tx, "t")
+    fill(tx, "t")
+    subscribe(tx, "t")
+    assert state(tx, "t") == "broken: a subscription fills it, which triggers do not see"
+    subscribe(tx, "memoir.memory")
+    assert state(tx, "t") == "following"
+
+
+def test_who_has_a_query_already_is_told_what_to_convert_in_it(app):
+    query = "SELECT id AS source_id, title AS content, status AS changed_at FROM tasks"
+    said = refused(app, "attach_source", name="x", kind="task", query=query, user_id="ada")
+    assert said.message_hint == "Convert it in the query, as in changed_at::timestamptz."

@@ -139,3 +139,8 @@ def test_who_writes_the_tables_himself_is_told_which_column_is_wrong(tx, table, 
     tx.execute("DELETE FROM memoir.trace")
     with pytest.raises(psycopg.errors.CheckViolation, match=f'"{table}_{column}_check"'):
         tx.execute(f"UPDATE memoir.{table} SET {column} = {wrong}")
+
+
+def test_a_source_that_is_too_long_is_called_a_source(tx):
+    said = refused(tx, "remember", content="tea", source="a" * 201)
+    assert said.message_primary.startswith("the source has 201 characters")

@@ -42,6 +42,14 @@ def test_what_is_no_vector_is_refused_by_its_type(tx, form, vector):
     assert refused(tx, form, query_vec=vector).sqlstate.startswith("22")
 
 
+def test_a_database_without_rows_says_so(tx):
+    # As one made of a dump of the schema alone.
+    tx.execute("SET LOCAL session_replication_role = replica")
+    tx.execute("TRUNCATE memoir.mode, memoir.kind CASCADE")
+    assert refused(tx, "memory_context").message_detail == "Modes: none"
+    assert refused(tx, "remember", content="tea").message_detail == "Kinds: none"
+
+
 def test_an_unknown_mode_is_answered_with_the_modes(tx):
     said = refused(tx, "memory_context", mode="brew")
     assert '"brew"' in said.message_primary

@@ -84,6 +84,15 @@ def test_a_search_finds_what_has_the_data_however_far_it_is(large):
     assert own == exact
 
 
+def test_a_search_finds_what_is_of_the_session_however_far_it_is(large):
+    large.execute("UPDATE memoir.mode SET candidate_limit = 1 WHERE name = 'search'")
+    fill(large, 400, first=200)
+    large.execute("UPDATE memoir.memory SET session_id = 's' WHERE content ~ 'day [235]'")
+    filtered = {**SEARCHED, "query": "note3", "session_id": "s"}
+    own, exact = both(large, "search_memories", "key", "score", "total_found", **filtered)
+    assert own == exact
+
+
 def test_the_quick_search_finds_the_same(large):
     own, exact = both(large, "memory_search", "key", query="note7 word7", query_vec=wave(7))
     assert own == exact
@@ -93,7 +102,7 @@ def test_the_quick_search_finds_the_same(large):
 @pytest.mark.parametrize("days", [0.5, 2.5])
 def test_the_past_is_what_was_known_then(large, mode, days):
     asked = {**ASKED, "mode": mode, "as_of": NOW - timedelta(days=days)}
-    set_to(large, log_recalls=0)
+    set_to(large, log_recalls=False)
     own, exact = both(large, "recall", "memory_ids", **asked)
     assert [sorted(ids) for (ids,) in own] == [sorted(ids) for (ids,) in exact]
 

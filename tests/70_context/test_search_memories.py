@@ -331,6 +331,14 @@ def test_only_memories_whose_data_contains_the_given_are_found(tx):
     assert refused(tx, "search_memories", query="tea", data=Jsonb([1])).sqlstate == "ME008"
 
 
+def test_only_memories_of_a_conversation_are_found(tx):
+    for place, session in enumerate(("s1", "s2", "s1", None)):
+        remember(tx, f"tea of {place}", session_id=session, created_at=ago(days=place))
+    assert previews(search(tx, session_id="s1")) == ["tea of 0", "tea of 2"]
+    assert search(tx, session_id="s1", data=Jsonb({"n": 1})) == []
+    assert search(tx, session_id="s3") == []
+
+
 def test_a_model_cannot_filter_by_data(tx):
     wrong = {"name": "search_memories", "arguments": Jsonb({"query": "tea", "data": {"n": 1}})}
     assert 'no argument "data"' in refused(tx, "call_tool", **wrong).message_primary

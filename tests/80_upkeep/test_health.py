@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 from tests.jobs import enqueue
-from tests.rows import call, recall, remember
+from tests.rows import call, recall, remember, value
 
 NAMES = [
     "server", "pgvector", "version", "roles", "security", "settings", "memories", "jobs", "sources",
@@ -194,3 +194,23 @@ def test_some_of_the_roles_are_too_few(tx):
         tx.execute("CREATE ROLE memoir_agent")
     row = health(tx)["roles"]
     assert (row.status, row.value.startswith("missing: memoir_reader")) == ("warning", True)
+
+
+def test_it_says_what_keeps_vacuum_from_helping(db, dsn):
+    db.execute("CREATE TABLE mine (n int); INSERT INTO mine VALUES (1)")
+    before = "SELECT memoir._holds_back_vacuum(now() - interval '%s')"
+    with psycopg.connect(dsn) as other:
+        other.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT FROM mine")
+        assert value(db, before % "1 hour") is None
+        said = value(db, before % "0")
+        assert said.startswith(f"Process {other.info.backend_pid} has had a transaction open since")
+        # A small queue under such a transaction: what died is counted, not only what lives.
+        db.execute(
+            "INSERT INTO memoir.job (user_id, kind, payload) SELECT 'ada', 'rolling_summary', '{}'"
+            " FROM generate_series(1, 10001); DELETE FROM memoir.job"
+        )
+        db.execute("VACUUM ANALYZE memoir.job")
+        db.execute("SELECT pg_stat_force_next_flush()")
+        assert health(db)["statistics"].advice == "VACUUM (ANALYZE) memoir.job;"
+    db.execute(health(db)["statistics"].advice)
+    assert health(db)["statistics"].status == "ok"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import psycopg
+import pytest
 from tests.rows import add_event, call, recall, remember, value
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
@@ -98,6 +99,21 @@ def test_such_a_month_is_not_tried_each_night_and_nobody_is_told_to(db):
     assert advice(db) == "memoir maintain makes them."
     db.execute("CALL memoir.maintain_all()")
     assert advice(db) is None
+
+
+@pytest.mark.parametrize(
+    "what", ["ALL TABLES", "TABLES IN SCHEMA memoir", "TABLE memoir.event", "TABLE memoir.memory"]
+)
+def test_no_table_is_made_that_a_publication_would_send_by_its_name(db, what):
+    # A subscriber does not have it, and replication of all tables would stop at its first event.
+    db.execute("SET client_min_messages = error")  # of wal_level
+    db.execute(f"CREATE PUBLICATION copy FOR {what}")
+    assert (run(db) == []) is (what != "TABLE memoir.memory")
+    assert ("ALTER PUBLICATION copy SET" in (advice(db) or "")) is (what != "TABLE memoir.memory")
+    db.execute("ALTER PUBLICATION copy SET (publish_via_partition_root = true)")
+    run(db)
+    assert tables(db) == [*MONTHS, "event_default"]
+    db.execute("DROP PUBLICATION copy")
 
 
 def test_a_new_table_is_protected_as_the_others_are(db):

@@ -55,7 +55,7 @@ def test_without_a_user_a_recall_is_refused(app, unset, asked):
     said = refused(app, "recall", query_text="tea", **asked)
     assert said.sqlstate == "ME006"
     assert said.message_primary.endswith("whose memory it is: memoir.user_id is not set")
-    assert said.message_hint.startswith("SET LOCAL memoir.user_id = '")
+    assert said.message_hint.startswith("Pass user_id => set_config('memoir.user_id', '")
 
 
 def test_without_a_user_the_private_recall_shows_nothing(app):
@@ -135,7 +135,7 @@ def test_a_call_for_another_user_is_refused(app, function, arguments):
     assert said.message_primary == (
         'role "app" may not use the memory of user "bob" while memoir.user_id is "ada"'
     )
-    assert said.message_hint.startswith("SET LOCAL memoir.user_id = 'bob';")
+    assert said.message_hint.startswith("Pass user_id => set_config('memoir.user_id', 'bob', ")
 
 
 def test_another_users_rows_cannot_be_changed(app):

@@ -56,6 +56,12 @@ def denied(conn, query):
     return caught.value.diag.message_primary
 
 
+def security(conn):
+    """What health() says of row-level security and rights."""
+    (row,) = (row for row in call(conn, "health") if row.name == "security")
+    return row
+
+
 @pytest.mark.usefixtures("people")
 def test_a_reader_recalls_and_cannot_change_a_row(become):
     conn = become("reader", "ada")
@@ -133,6 +139,8 @@ def test_an_agent_cannot_delete_a_stored_memory_nor_rewrite_history(become, tx):
         "UPDATE memoir.embedding_model SET dimensions = 7",
         "INSERT INTO memoir.mode (name, description) VALUES ('x', 'y')",
         "SELECT setval('memoir.memory_memory_id_seq', 1)",
+        "SELECT nextval('memoir.embedding_model_model_id_seq')",  # there are 32,767
+        "SELECT nextval('memoir.source_source_id_seq')",
         "SELECT * FROM memoir.event_default",
         "CREATE TABLE memoir.x ()",
     ):
@@ -242,8 +250,7 @@ def test_a_policy_that_somebody_changed_is_put_right(tx, change):
 def test_where_every_new_table_is_secured_the_roles_still_see_the_configuration(tx, become):
     for table in ("kind", "mode", "setting"):
         tx.execute(f"ALTER TABLE memoir.{table} ENABLE ROW LEVEL SECURITY")
-    (security,) = (row for row in call(tx, "health") if row.name == "security")
-    assert security.value == "off, or another than ours, for kind, mode, setting"
+    assert security(tx).value == "off, or another than ours, for kind, mode, setting"
     assert value(tx, "SELECT memoir.grant_access()") is True
     remember(become("agent", "ada"), "The port is 9090")
     assert found(tx, "port") == ["The port is 9090"]
@@ -256,6 +263,49 @@ def test_what_somebody_granted_is_taken_back(tx):
     tx.execute("REVOKE SELECT ON memoir.memory FROM memoir_reader")
     assert value(tx, "SELECT memoir.grant_access()") is True
     assert tx.execute(DIFFERENCES).fetchall() == []
+
+
+@pytest.fixture
+def opened(empty_db):
+    """A database whose owner gave all rights on what he makes by default, with memoir in it."""
+    empty_db.execute("DROP ROLE IF EXISTS opener; CREATE ROLE opener")
+    for what in ("TABLES", "SEQUENCES", "FUNCTIONS"):
+        empty_db.execute(f"ALTER DEFAULT PRIVILEGES GRANT ALL ON {what} TO opener, PUBLIC")
+    told = []
+    empty_db.add_notice_handler(lambda heard: told.append(heard.message_primary))
+    migrations.up(empty_db)
+    assert [warning for warning in told if warning.endswith("as their owner: opener")]
+    empty_db.execute("GRANT USAGE ON SCHEMA memoir TO opener")
+    yield empty_db
+    empty_db.execute("DROP OWNED BY opener; DROP ROLE opener")
+
+
+def test_that_default_privileges_let_others_write_is_told_until_it_is_taken_back(opened):
+    before = security(opened)
+    said = ("warning", "on; other roles may write here: opener")
+    assert (before.status, before.value) == said
+    opened.execute("SET ROLE opener; TRUNCATE memoir.retrieval; RESET ROLE")
+    opened.execute(before.advice.partition(": ")[2])
+    assert security(opened).status == "ok"
+    opened.execute("SET ROLE opener")
+    empty = "permission denied for table retrieval"
+    assert denied(opened, "TRUNCATE memoir.retrieval") == empty
+    opened.execute("RESET ROLE")
+
+
+def test_default_privileges_open_nothing_that_is_made_later(opened):
+    opened.execute(security(opened).advice.partition(": ")[2])
+    opened.execute("CALL memoir.maintain_all()")
+    months = "SELECT count(*) FROM pg_class WHERE relname ~ '^event_[0-9]+_[0-9]+$'"
+    assert value(opened, months) == 3
+    opened.execute("CREATE TABLE public.note (id int PRIMARY KEY, content text)")
+    opened.execute("SELECT memoir.attach_source('n', 'fact', 'public.note', user_id => 'ada')")
+    assert security(opened).status == "ok"
+    names = "SELECT oid::regprocedure::text FROM pg_proc WHERE proname ~ '^_source_[0-9]+_'"
+    opened.execute("SET ROLE memoir_agent")
+    may = f"SELECT n FROM ({names}) AS f (n) WHERE has_function_privilege(n, 'EXECUTE')"
+    assert opened.execute(may).fetchall() == []
+    opened.execute("RESET ROLE")
 
 
 def test_who_may_not_create_roles_is_told_what_to_do_and_goes_on(tx):

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.databases import Lender
+from tests.install.conftest import FILES, Tree
 from tests.openai_server import OpenAIServer
 
 from pgmemoir import AsyncMemoir, Memoir, cli
@@ -149,3 +150,21 @@ def memoir(dsn: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
         return CliRunner().invoke(cli.main, ["--dsn", dsn, *arguments], input=stdin)
 
     return call
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+    """What `memoir migrate` installs instead of the package's SQL: a hundredth of it."""
+    made = Tree(migrations=tmp_path / "migrations", sql=tmp_path / "sql")
+    for name, text in FILES.items():
+        made.write(name, text)
+    monkeypatch.setattr("pgmemoir.migrations.installed", lambda: made)
+    return made
+
+
+@pytest.fixture
+def migrate(empty_dsn: str, tree: Tree) -> Callable[..., Result]:  # noqa: ARG001
+    """Calls `memoir migrate` on an empty database, with that tree."""
+    return lambda *arguments: CliRunner().invoke(
+        cli.main, ["--dsn", empty_dsn, "migrate", *arguments]
+    )

@@ -1,4 +1,4 @@
-"""The vectors of questions that a client keeps."""
+"""The vectors of questions that clients keep."""
 
 from __future__ import annotations
 
@@ -68,6 +68,39 @@ def test_no_more_are_kept_than_the_limit(
     for query in ("one", "two", "three", "one"):
         memory.context(query)
     assert letters.texts == ["one", "two", "three", "one"]
+
+
+def test_clients_with_the_same_embedder_share_the_vectors(
+    open_client: Open, letters: Letters
+) -> None:
+    for user in ("ada", "bob"):
+        memory = open_client(user=user, embedder=letters)
+        memory.context("where is the invoice?")
+    assert letters.texts == ["where is the invoice?"]
+    assert memory.cache_info() == CacheInfo(hits=1, misses=1, size=1, limit=256)
+
+
+@pytest.mark.filterwarnings("ignore::pgmemoir.EmbedderUnavailable")
+def test_what_has_failed_one_client_is_not_tried_by_the_next(
+    open_client: Open, unreachable: Unreachable
+) -> None:
+    for _ in range(2):
+        open_client(embedder=unreachable).context("where is the invoice?")
+    assert unreachable.attempts == 1
+
+
+class Unhashable(Letters):
+    """An embedder of which there is no dictionary."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_an_embedder_without_a_hash_keeps_the_vectors_of_its_client(open_client: Open) -> None:
+    embedder = Unhashable()
+    memory = open_client(embedder=embedder)
+    for _ in range(2):
+        memory.context("where is the invoice?")
+    assert embedder.texts == ["where is the invoice?"]
 
 
 def test_a_question_without_an_embedder_is_not_counted(open_client: Open) -> None:

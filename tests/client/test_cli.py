@@ -336,9 +336,15 @@ def test_what_no_database_takes_is_a_sentence_and_a_hint(memoir: Call, command: 
 
 @pytest.mark.parametrize("option", ["--dsn", "--data", "--user"])
 def test_an_option_behind_the_command_is_told_where_it_stands(option: str) -> None:
-    done = CliRunner().invoke(cli.main, ["list", option, "x"])
+    done = CliRunner().invoke(cli.main, ["history", option, "x"])
     assert done.exit_code == 2
     assert f"hint: It goes before the command: memoir {option} ...\n" in done.stderr
+
+
+def test_a_folder_given_as_the_data_of_a_memory_is_told_where_it_stands() -> None:
+    done = CliRunner().invoke(cli.main, ["list", "--data", ".memoir"])
+    assert done.exit_code == 2
+    assert "the folder of the database goes before the command" in done.stderr
 
 
 def test_an_error_does_not_drive_the_terminal(memoir: Call) -> None:
@@ -402,24 +408,21 @@ def test_a_missing_embedder_is_a_warning_for_people(
     assert done.exit_code == 0
 
 
-def test_migrate_installs_and_is_then_up_to_date(empty_dsn: str) -> None:
-    def call(*arguments: str) -> Result:
-        return CliRunner().invoke(cli.main, ["--dsn", empty_dsn, "migrate", *arguments])
-
-    would = "would have applied 16 migrations and "
-    *files, told = call("--dry-run", "--verbose").stdout.splitlines()
-    assert files[0] == "would have applied 0001_registry.sql"
-    assert told.startswith(f"{would}{len(files) - 16} files of sql/ to database empty in ")
-    assert "pending" in call("status").stdout
-    done, advice = call().stdout.splitlines()
-    assert done.startswith(told.removeprefix("would have ").partition(" in ")[0])
+def test_migrate_installs_and_is_then_up_to_date(migrate: Call, empty_dsn: str) -> None:
+    would = "would have applied 2 migrations and 2 files of sql/ to database empty in "
+    *files, told = migrate("--dry-run", "--verbose").stdout.splitlines()
+    assert files[0] == "would have applied 0001_note.sql"
+    assert (len(files), told.partition(" in ")[:2]) == (4, would.partition(" in ")[:2])
+    assert "pending" in migrate("status").stdout
+    done, advice = migrate().stdout.splitlines()
+    assert done.startswith(would.removeprefix("would have "))
     given = conninfo_to_dict(shlex.split(advice)[3])
     assert (given, shlex.split(advice)[4]) == (conninfo_to_dict(empty_dsn), "doctor")
-    assert call("up").stdout == "up to date\n"
-    assert "pending" not in call("status").stdout
-    assert call("status").stdout.endswith("installed by: memoir migrate\n")
-    assert "0001_registry" in call("down", "0", "--yes").stdout
-    assert call("down", "0", "--yes").stdout == "nothing to undo\n"
+    assert migrate("up").stdout == "up to date\n"
+    assert "pending" not in migrate("status").stdout
+    assert migrate("status").stdout.endswith("installed by: memoir migrate\n")
+    assert "0001_note" in migrate("down", "0", "--yes").stdout
+    assert migrate("down", "0", "--yes").stdout == "nothing to undo\n"
 
 
 def test_the_program_works_in_a_process_of_its_own(dsn: str) -> None:

@@ -11,11 +11,18 @@ import pytest
 from click.testing import CliRunner, Result
 from psycopg.conninfo import make_conninfo
 from tests.client.conftest import in_a_process
+from tests.install.conftest import Tree
 
 from pgmemoir import cli
 from pgmemoir.cli.database import psql_call
 
 Call = Callable[..., Result]
+
+WARN = """DO $$ BEGIN
+    RAISE WARNING 'schema "memoir" belongs to "mallory"'
+        USING HINT = 'ALTER SCHEMA memoir OWNER TO postgres;';
+END $$;
+"""
 
 
 def test_migrate_down_asks_first(memoir: Call, db: psycopg.Connection) -> None:
@@ -72,12 +79,12 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert [check["name"] for check in checks] == expected
 
 
-def test_migrate_tells_what_the_migration_warns_of(memoir: Call, db: psycopg.Connection) -> None:
-    db.execute("CREATE ROLE mallory; ALTER SCHEMA memoir OWNER TO mallory")
-    warning, hint = memoir("migrate", "up", "--anew").stderr.splitlines()
-    db.execute("ALTER SCHEMA memoir OWNER TO postgres; DROP ROLE mallory")
-    assert warning.startswith('warning: schema "memoir" belongs to "mallory"')
-    assert hint == "hint: ALTER SCHEMA memoir OWNER TO postgres;"
+def test_migrate_tells_what_the_migration_warns_of(migrate: Call, tree: Tree) -> None:
+    tree.write("sql/30_more/warn.sql", WARN)
+    assert migrate().stderr.splitlines() == [
+        'warning: schema "memoir" belongs to "mallory"',
+        "hint: ALTER SCHEMA memoir OWNER TO postgres;",
+    ]
 
 
 @pytest.mark.parametrize("command", [("list",), ("doctor",), ("migrate",)])
@@ -97,24 +104,22 @@ def test_tables_of_another_version_are_told(memoir: Call, db: psycopg.Connection
     assert memoir("remember", "tea").stderr.endswith(hint)
 
 
-def test_status_and_a_dry_run_tell_what_an_update_drops(
-    memoir: Call, db: psycopg.Connection
-) -> None:
-    db.execute(
-        "UPDATE memoir.migration SET sha256 = 'older', objects = objects || 'view memoir.former'"
-        "::text WHERE kind = 'code'; DROP FUNCTION memoir.written_at();"
-        "CREATE FUNCTION memoir.written_at() RETURNS int LANGUAGE sql RETURN 1"
-    )
-    gone = ["function memoir.written_at()", "view memoir.former"]
-    told = memoir("migrate", "status").stdout.splitlines()
+def test_status_and_a_dry_run_tell_what_an_update_drops(migrate: Call, tree: Tree) -> None:
+    tree.write("sql/30_more/one.sql", "CREATE FUNCTION one() RETURNS int RETURN 1;\n")
+    former = tree.write("sql/30_more/former.sql", "CREATE VIEW former AS SELECT 1 AS one;\n")
+    migrate()
+    tree.write("sql/30_more/one.sql", "CREATE FUNCTION one() RETURNS text RETURN 'one';\n")
+    former.unlink()
+    gone = ["function memoir.one()", "view memoir.former"]
+    told = migrate("status").stdout.splitlines()
     assert told[-3:] == [
         *(f"to be dropped: {item}" for item in gone),
         "installed by: memoir migrate",
     ]
     for call, word in ((("--dry-run",), "would have dropped"), ((), "dropped")):
-        told = memoir("migrate", *call).stdout.splitlines()
+        told = migrate(*call).stdout.splitlines()
         assert told[:-1] == [f"{word} {item}" for item in gone]
-    assert memoir("migrate").stdout == "up to date\n"
+    assert migrate().stdout == "up to date\n"
 
 
 def test_dates_may_look_otherwise_to_the_role(

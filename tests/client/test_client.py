@@ -235,6 +235,7 @@ def test_use_of_a_recall_can_be_marked(open_client: OpenClient, letters: Any) ->
     [
         (lambda memory: memory.search(None), BadText, "the query is empty"),
         (lambda memory: memory.update(1, content=5), BadText, "the content is int, not text"),
+        (lambda memory: memory.remember([{}]), BadText, r"go to add_message\(\)"),
         (lambda memory: memory.mark_used("x", []), OutOfRange, "'x' is not the id"),
         (lambda memory: memory.maintain(build_up_to="x"), OutOfRange, "build_up_to is 'x'"),
         (lambda memory: memory.attach_source("a", "fact", query=5), BadText, "is int, not text"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from pgmemoir.errors import BadFile
 from pgmemoir.importers import FORMATS, Items, detect, read
+from pgmemoir.importers.document import Document
 
 MEM0 = {
     "id": "892db2ae",
@@ -185,6 +187,9 @@ def test_a_row_of_the_table_of_langgraph_is_an_item() -> None:
     row = {"prefix": "memories.ada", "key": "k1", "value": {"text": "tea"}}
     (memory,) = items("langgraph", [row]).memories
     assert (memory["data"] or {})["langgraph"]["namespace"] == ["memories", "ada"]
+    assert "valid_until" not in memory
+    (memory,) = items("langgraph", [{**row, "expires_at": "2030-01-01T00:00:00+00:00"}]).memories
+    assert memory["valid_until"] == datetime(2030, 1, 1, tzinfo=UTC)
 
 
 CSV = (
@@ -312,6 +317,22 @@ def test_a_fault_is_told_with_its_line(format: str, text: str, problem: str) -> 
 def test_what_is_not_utf8_is_told_with_its_line() -> None:
     with pytest.raises(BadFile, match="file, line 2: not UTF-8"):
         read(b"content\n\xe9", "csv", "file", {})
+
+
+def test_lines_without_anything_take_the_room_of_their_text_alone() -> None:
+    data = b"\n" * 1_000_000 + b'{"content": "tea", "kind": "fact"}\n'
+    tracemalloc.start()
+    try:
+        found = read(data, "jsonl", "blank.jsonl", {})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (found.lines, peak < 4_000_000) == ([1_000_001], True)
+
+
+def test_places_are_asked_for_in_any_order() -> None:
+    document = Document("a\n\nb\nc", "x")
+    assert [document.line(place) for place in (5, 0, 3, 6, 1, 2, 5)] == [4, 1, 3, 4, 1, 2, 4]
 
 
 def test_a_first_row_of_many_columns_is_read_at_once() -> None:

@@ -270,6 +270,9 @@ def test_a_search_is_filtered_by_data(memoir: Cli, dsn: str) -> None:
     with Memoir(dsn, embedder=None) as memory:
         (found,) = memory.search("pipes", min_relevance_score=0.1, data={"project": "x"})
         assert found.preview == "the pipes of x"
+        memory.remember("the pipes of z", session="s")
+        (found,) = memory.search("pipes", min_relevance_score=0.1, session="s")
+        assert found.preview == "the pipes of z"
         with pytest.raises(BadText, match="data is str"):
             memory.search("pipes", data="x")  # type: ignore[arg-type]
 

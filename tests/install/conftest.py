@@ -14,8 +14,10 @@ from types import ModuleType
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from pytest_postgresql.executors import NoopExecutor
+from tests import frozen_data
 from tests.conftest import FAST, folder_of_a_server
-from tests.databases import CREATE
+from tests.databases import CREATE, database
 
 from pgmemoir import paths
 from pgmemoir import server as embedded
@@ -210,6 +212,23 @@ def extension_template(extension_server: ExtensionServer) -> str:
     with psycopg.connect(extension_server.database(), autocommit=True) as conn:
         conn.execute("CREATE EXTENSION pgmemoir CASCADE")
         return conn.info.dbname
+
+
+@pytest.fixture(scope="session")
+def frozen_extension(extension_server: ExtensionServer, extension_template: str) -> str:
+    """The name of a copy of it with the data of the newest release."""
+    with psycopg.connect(extension_server.database(extension_template), autocommit=True) as conn:
+        frozen_data.load(conn, frozen_data.versions()[-1])
+        return conn.info.dbname
+
+
+@pytest.fixture(scope="session")
+def frozen_template(installed: NoopExecutor) -> Iterator[str]:
+    """The name of a database with memoir and the data of the newest release, to be copied."""
+    with database(installed, "frozen") as address:
+        with psycopg.connect(**address, autocommit=True) as conn:
+            frozen_data.load(conn, frozen_data.versions()[-1])
+        yield address["dbname"]
 
 
 @pytest.fixture

@@ -27,7 +27,6 @@ class Road(NamedTuple):
     Args:
         name: migrate or extension.
         database: makes a database, with nothing in it or a copy of the one named; its address.
-        installed: the name of a database with memoir and no data.
         filled: a database with the data of the newest release, that upkeep has seen: events have
             tables of months, or one; and a user with indexes of his own. One connection for all
             tests: its plans are made once.
@@ -36,15 +35,13 @@ class Road(NamedTuple):
 
     name: str
     database: Callable[..., str]
-    installed: str
     filled: psycopg.Connection
     said: tuple[dict[str, list[str]], dict[str, list[str]]]
 
 
 @contextmanager
-def _road(name: str, database: Callable[..., str], installed: str) -> Iterator[Road]:
-    with psycopg.connect(database(installed), autocommit=True) as conn:
-        frozen_data.load(conn, frozen_data.versions()[-1])
+def _road(name: str, database: Callable[..., str], frozen: str) -> Iterator[Road]:
+    with psycopg.connect(database(frozen), autocommit=True) as conn:
         conn.execute("CALL memoir.maintain_all()")
         call(conn, "event_add", type="alert", payload={"title": "Disk is full"}, user_id="ada")
         conn.execute("CREATE TABLE public.chore (id int PRIMARY KEY, body text)")
@@ -56,11 +53,11 @@ def _road(name: str, database: Callable[..., str], installed: str) -> Iterator[R
         store(conn, ({"content": f"memory {n}", "embedding": f"[{n},1,0,0]"} for n in range(30)))
         assert ("index built",) in conn.execute("SELECT action FROM memoir.maintain()").fetchall()
         said = frozen_data.ask(conn, None), frozen_data.ask(conn)
-        yield Road(name, database, installed, conn, said)
+        yield Road(name, database, conn, said)
 
 
 @pytest.fixture(scope="module")
-def migrate_road(installed) -> Iterator[Road]:
+def migrate_road(installed, frozen_template) -> Iterator[Road]:
     address = make_conninfo(host=installed.host, port=installed.port, user=installed.user)
     numbers = itertools.count(1)
 
@@ -70,13 +67,13 @@ def migrate_road(installed) -> Iterator[Road]:
             admin.execute(CREATE.format(name, template))
         return make_conninfo(address, dbname=name)
 
-    with _road("migrate", database, installed.template_dbname) as made:
+    with _road("migrate", database, frozen_template) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def extension_road(extension_server, extension_template) -> Iterator[Road]:
-    with _road("extension", extension_server.database, extension_template) as made:
+def extension_road(extension_server, frozen_extension) -> Iterator[Road]:
+    with _road("extension", extension_server.database, frozen_extension) as made:
         yield made
 
 

@@ -107,18 +107,18 @@ def test_what_a_session_quotes_is_not_dropped(extension_server, published, tree)
 
 
 def test_an_upgrade_of_an_older_build_keeps_what_is_remembered_and_who_may_look(
-    extension_server, extension_template, published, tree, catalogue
+    extension_server, frozen_extension, published, tree, catalogue
 ):
     tree.copy("migrations", "sql")
     tree.age()
     published(tree, lambda tree: tree.copy("sql"))
     with (
         psycopg.connect(extension_server.database(), autocommit=True) as old,
-        psycopg.connect(extension_server.database(extension_template), autocommit=True) as fresh,
+        psycopg.connect(extension_server.database(frozen_extension), autocommit=True) as fresh,
     ):
         old.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
+        frozen_data.load(old, frozen_data.versions()[-1])
         for conn in old, fresh:
-            frozen_data.load(conn, frozen_data.versions()[-1])
             conn.execute(GRANTS)
         before = frozen_data.contents(old)
         old.execute("ALTER EXTENSION pgmemoir UPDATE")

@@ -165,6 +165,18 @@ def test_a_database_that_lost_pgvector_is_not_taken_for_a_sound_one(empty_db, tr
     with pytest.raises(MigrationError) as caught:
         migrations.up(empty_db, source=tree)
     assert "the extension vector was dropped here" in caught.value.message
+    assert "DROP SCHEMA memoir CASCADE; and install it again" in caught.value.hint
+    empty_db.execute("DROP SCHEMA memoir CASCADE")
+    assert migrations.up(empty_db, source=tree)
+
+
+def test_tables_without_their_rows_are_not_taken_for_an_installation(empty_db, tree):
+    migrations.up(empty_db, source=tree)
+    empty_db.execute("TRUNCATE memoir.migration")  # what a test database made of a schema dump has
+    with pytest.raises(MigrationError) as caught:
+        migrations.up(empty_db, source=tree)
+    assert "memoir's tables are here without their rows" in caught.value.message
+    assert "pg_dump --schema-only -N memoir" in caught.value.hint
 
 
 def test_an_old_pgvector_is_refused_with_the_update(empty_db, tree):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from tests import frozen_data
+from tests.databases import database
 from tests.install.conftest import GRANTS
 from tests.rows import remember
 
@@ -19,17 +20,19 @@ def version(request) -> str:
 
 
 @pytest.fixture(scope="module")
-def upgraded(server, version):
+def upgraded(server, version, request):
     """A database with the data of the version, upgraded, and what was in it before."""
-    address = {"host": server.host, "port": server.port, "user": server.user}
-    with psycopg.connect(**address, dbname="postgres", autocommit=True) as admin:
-        admin.execute("CREATE DATABASE upgraded")
-        with psycopg.connect(**address, dbname="upgraded", autocommit=True) as conn:
+    is_released = version in sqlfiles.releases(paths.installed())
+    template = "template1" if is_released else request.getfixturevalue("frozen_template")
+    with (
+        database(server, "upgraded", template) as address,
+        psycopg.connect(**address, autocommit=True) as conn,
+    ):
+        if is_released:
             frozen_data.install(conn, version)
-            before = frozen_data.contents(conn)
-            migrations.up(conn)
-            yield conn, before
-        admin.execute("DROP DATABASE upgraded")
+        before = frozen_data.contents(conn)
+        migrations.up(conn)
+        yield conn, before
 
 
 def test_upgraded_is_fresh(upgraded, db, catalogue):

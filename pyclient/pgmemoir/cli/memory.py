@@ -154,6 +154,7 @@ def explain(app: App, /, query: str, as_json: bool, **asked: Any) -> None:
     type=TIME,
     help="Only up to this time; a day means its beginning.",
 )
+@click.option("--session", help="The conversation it comes from.")
 @DATA
 @click.option("--limit", type=click.IntRange(1, 20), default=5, show_default=True, help="Results.")
 @click.option("--minimum", type=Number(0, 1), default=0.6, show_default=True, help="Relevance.")
@@ -167,6 +168,7 @@ def search(
     kinds: tuple[str, ...],
     since: datetime | None,
     until: datetime | None,
+    session: str | None,
     data_text: str | None,
     limit: int,
     minimum: float,
@@ -185,6 +187,7 @@ def search(
             max_results=limit,
             min_relevance_score=minimum,
             data=data,
+            session=session,
         )
     answer(rows, as_json, found_table, "nothing found: try other words, or a lower --minimum")
 

@@ -96,7 +96,8 @@ def parse_object(text: str, what: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise click.UsageError(f"{what} is not JSON: {error}") from error
+        folder = "; the folder of the database goes before the command" * (what == "--data")
+        raise click.UsageError(f"{what} is not JSON: {error}{folder}") from error
     if not isinstance(value, dict):
         raise click.UsageError(f'{what} is not a JSON object like {{"key": "value"}}')
     return value

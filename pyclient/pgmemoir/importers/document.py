@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from json import JSONDecodeError, JSONDecoder
@@ -60,7 +59,7 @@ class Document:
         self.name = name
         self._error = error
         self._hint = hint
-        self._line_ends = [found.start() for found in re.finditer("\n", text)]
+        self._counted = (0, 1)  # a place, and the number of its line
 
     def values(self) -> Iterator[tuple[Any, int]]:
         """The JSON values in order: one for JSON, one per line for JSONL."""
@@ -83,8 +82,15 @@ class Document:
             place = self._skip_blank(end)
 
     def line(self, place: int) -> int:
-        """The number of the line that contains a place, from 1."""
-        return bisect_left(self._line_ends, place) + 1
+        """The number of the line that contains a place, from 1.
+
+        Counted from the place asked for before, which is near: a list of all lines would take many
+        times the room of a text that is mostly blank lines.
+        """
+        before, line = self._counted
+        line += self.text.count("\n", before, place) - self.text.count("\n", place, before)
+        self._counted = (place, line)
+        return line
 
     def fault(self, place: int, problem: str) -> MemoirError:
         """The error that something is wrong there."""

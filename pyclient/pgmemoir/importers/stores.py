@@ -118,6 +118,8 @@ def _add_langgraph(items: Items, entry: Object, document: Document, mapping: Map
     }
     if entry.get("created_at"):
         memory["created_at"] = time_of("created_at", entry["created_at"], fault)
+    if entry.get("expires_at"):
+        memory["valid_until"] = time_of("expires_at", entry["expires_at"], fault)
     user = mapped.pop("user_id", None) or ".".join(namespace) or None
     items.add(cast(NewMemory, {**memory, **mapped}), document.line(entry.start), user)
 
