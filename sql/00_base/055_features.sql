@@ -40,8 +40,8 @@ CREATE OR REPLACE FUNCTION _details(content text, says_when boolean) RETURNS sma
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (CASE WHEN content ~ '[a-z] [A-Z][a-z]'
                  THEN least(regexp_count(content, '[a-z] [A-Z][a-z]'), 3) ELSE 0 END
-            + CASE WHEN content ~ '[0-9]' THEN 2 ELSE 0 END
-            + CASE WHEN content ~ '["“«「『《]' THEN 2 ELSE 0 END
+            + CASE WHEN translate(content, '0123456789', '') <> content THEN 2 ELSE 0 END
+            + CASE WHEN translate(content, '"“«「『《', '') <> content THEN 2 ELSE 0 END
             + CASE WHEN says_when THEN 1 ELSE 0 END)::smallint;
 
 -- The words of a memory, of its text and its subject (_worded), and its features, as one vector: at

@@ -14,8 +14,8 @@ DECLARE
     runs CONSTANT text[] := ARRAY(
         SELECT m[1]
         FROM regexp_matches(
-            regexp_replace(content, '[的了吗嗎呢吧啊么麼们們我你妳您他她它这這那是在和与與就也都很把被从從到对對给給]',
-                           ' ', 'g'),
+            translate(content, '的了吗嗎呢吧啊么麼们們我你妳您他她它这這那是在和与與就也都很把被从從到对對给給',
+                      repeat(' ', 39)),
             '[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]{2,}', 'g') AS m
         LIMIT 12);
     folded CONSTANT text[] := string_to_array(_simplified(array_to_string(runs, ' ')), ' ');
