@@ -136,8 +136,7 @@ DECLARE
     first_vector CONSTANT halfvec := (
         SELECT u.embedding FROM unnest(embeddings) AS u (embedding)
         WHERE u.embedding IS NOT NULL LIMIT 1);
-    has_sources CONSTANT boolean :=
-        jsonb_path_exists(_json_given(memories), '$[*].sources[*]');
+    has_sources boolean;
     known_dimensions CONSTANT int := (
         SELECT coalesce(m.dimensions, vector_dims(first_vector))
         FROM embedding_model AS m WHERE m.active);
@@ -147,6 +146,7 @@ DECLARE
     ids bigint[];
 BEGIN
     memories := _json_given(memories);
+    has_sources := jsonb_path_exists(memories, '$[*].sources[*]');
     PERFORM _check_batch(memories, embeddings);
     -- Sources that were checked cannot be purged before they are linked.
     IF has_sources THEN

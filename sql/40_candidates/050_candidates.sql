@@ -21,7 +21,7 @@ BEGIN
     -- The usual case, in which only the candidates get their lines.
     IF NOT settings.turns AND as_of = 'infinity' THEN
         RETURN QUERY
-        SELECT s.id, s.kind, s.score, l.cost, l.brief_cost, l.terms, l.term_count, l.line
+        SELECT s.id, s.kind, s.score, s.cost, s.brief_cost, l.terms, s.term_count, l.line
         FROM (
             SELECT s.*, row_number() OVER (PARTITION BY s.kind = ANY (extra_kinds)
                                            ORDER BY s.score DESC, s.created_at DESC, s.id) AS place
@@ -30,11 +30,11 @@ BEGIN
             WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
         ) AS s
         CROSS JOIN LATERAL (
-            SELECT t.cost, t.brief_cost, t.terms, t.term_count, t.line FROM trace AS t
+            SELECT t.terms, t.line FROM trace AS t
             WHERE t.user_id = _candidates.user_id AND t.memory_id = s.id
               AND t.model = _candidates.model
             UNION ALL
-            SELECT e.cost, NULL, e.terms, e.term_count, e.line FROM event AS e
+            SELECT e.terms, e.line FROM event AS e
             WHERE s.id < 0 AND e.user_id = _candidates.user_id
               AND e.created_at = s.created_at AND e.event_id = -s.id
             OFFSET 0

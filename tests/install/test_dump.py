@@ -205,20 +205,21 @@ def test_some_tables_are_restored_alone(db, load):
     assert len(call(db, "messages", session_id="monday", user_id="ada")) == 2
 
 
-def test_the_model_in_use_may_come_before_the_one_that_was(db, run):
-    copy = "COPY memoir.embedding_model (model_id, name, dimensions, active) FROM stdin;\n"
+def load_rows(run, db, table, rows):
     head = "SET check_function_bodies = off; SELECT set_config('search_path', '', false);\n"
-    rows = "2\tother\t3\tt\n1\ttoy\t4\tf\n\\.\n"
-    run("psql", "-qX", "-o", "/dev/null", "-d", db.info.dsn, given=(head + copy + rows).encode())
+    copy = f"COPY memoir.{table} FROM stdin;\n{rows}\n\\.\n"
+    run("psql", "-qX", "-o", "/dev/null", "-d", db.info.dsn, given=(head + copy).encode())
+
+
+def test_the_model_in_use_may_come_before_the_one_that_was(db, run):
+    columns = "embedding_model (model_id, name, dimensions, active)"
+    load_rows(run, db, columns, "2\tother\t3\tt\n1\ttoy\t4\tf")
     found = db.execute("SELECT name, dimensions FROM memoir.embedding_model ORDER BY active")
     assert found.fetchall() == [("toy", 4), ("other", 3)]
 
 
 def test_a_dump_with_a_wrong_setting_loads_and_health_tells(db, run):
-    copy = "COPY memoir.setting (name, value, description) FROM stdin;\n"
-    head = "SET check_function_bodies = off; SELECT set_config('search_path', '', false);\n"
-    rows = 'lower_by\t"much"\t\n\\.\n'
-    run("psql", "-qX", "-o", "/dev/null", "-d", db.info.dsn, given=(head + copy + rows).encode())
+    load_rows(run, db, "setting (name, value, description)", 'lower_by\t"much"\t')
     found = db.execute("SELECT value FROM memoir.health() WHERE name = 'settings'")
     assert found.fetchone() == ('out of range: lower_by = "much"',)
 

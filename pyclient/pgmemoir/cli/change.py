@@ -11,7 +11,7 @@ import click
 from ..memories import Changed, Undone
 from .app import App, main
 from .memory import outcome
-from .options import AS_JSON, DRY_RUN, ID, IDS, REASON, parse_object, read_text
+from .options import AS_JSON, DRY_RUN, ID, IDS, REASON, parse_data, read_text
 from .output import answer, table
 
 
@@ -40,7 +40,7 @@ def edit(
 ) -> None:
     """Change a memory in place; memoir undo brings back what was."""
     changes["content"] = None if content is None else read_text(content)
-    changes["data"] = None if data_text is None else parse_object(data_text, "--data")
+    changes["data"] = parse_data(data_text)
     if all(value is None for value in changes.values()):
         raise click.UsageError("nothing to change: give --content, --importance, ...")
     with app.memoir() as memory:

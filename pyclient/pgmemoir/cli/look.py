@@ -13,7 +13,7 @@ import click
 from ..calls import Detail
 from ..memories import Listed, Revision
 from .app import App, main
-from .options import AFTER, AS_JSON, DATA, ID, LIMIT, TIME, parse_filter
+from .options import AFTER, AS_JSON, DATA, ID, LIMIT, TIME, parse_data
 from .output import answer, answer_page, fit, lines, minute, one_line, table
 
 # Columns for what was before a change, and the values of it that are not shown there.
@@ -59,7 +59,7 @@ def list_command(
     **filters: Any,
 ) -> None:
     """List memories, the newest first."""
-    data = parse_filter(data_text)
+    data = parse_data(data_text)
     with app.memoir() as memory:
         ask = partial(
             memory.list_memories,

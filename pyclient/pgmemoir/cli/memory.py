@@ -11,7 +11,7 @@ import click
 
 from ..calls import Explained, Found, Remembered, score_parts
 from .app import App, main
-from .options import AS_JSON, DATA, TIME, Number, parse_filter, parse_object, read_text
+from .options import AS_JSON, DATA, TIME, Number, parse_data, parse_object, read_text
 from .output import answer, counted, fit, plain, print_json, table
 
 _LONGEST_BECAUSE = 32
@@ -81,7 +81,7 @@ def remember(
     **fields: Any,
 ) -> None:
     """Store TEXT as a memory (- reads it from stdin)."""
-    fields["data"] = None if data_text is None else parse_object(data_text, "--data")
+    fields["data"] = parse_data(data_text)
     fields["keywords"] = list(keywords) or None
     fields["sources"] = list(sources) or None
     content = read_text(text)
@@ -175,7 +175,7 @@ def search(
     as_json: bool,
 ) -> None:
     """Find the best memories for QUERY (- reads it from stdin)."""
-    text, data = read_text(query), parse_filter(data_text)
+    text, data = read_text(query), parse_data(data_text)
     with app.memoir() as memory:
         rows = memory.search(
             text,

@@ -86,8 +86,8 @@ def read_text(value: str) -> str:
     return sys.stdin.read().removeprefix("\ufeff").strip() if value == "-" else value
 
 
-def parse_filter(text: str | None) -> dict[str, Any] | None:
-    """What ``--data`` of a list or a search says."""
+def parse_data(text: str | None) -> dict[str, Any] | None:
+    """What ``--data`` of a command says."""
     return None if text is None else parse_object(text, "--data")
 
 
