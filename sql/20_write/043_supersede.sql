@@ -30,8 +30,8 @@ BEGIN
     RETURN found_memory;
 END $$;
 
--- The older one ends where the newer begins, or now if that began earlier. known_at: when it was said
--- that it has ended, which may be long after both were told: until then, both were recalled.
+-- The older one ends where the newer begins, or now if that began earlier. known_at: when it was
+-- said that it has ended, which may be long after both were told: until then, both were recalled.
 CREATE OR REPLACE FUNCTION _supersede(
     user_id text, older memory, newer memory, known_at timestamptz, author text, reason text,
     run_id bigint, change_id bigint) RETURNS void
@@ -73,6 +73,6 @@ END $$;
 
 COMMENT ON FUNCTION supersede(bigint, bigint, text, text, text) IS
     'Replaces memory_id by memory by_id: it ends (valid_until) where the other begins, and is '
-    'recalled only as_of a time before this call. reason, author (up to 200 characters): kept in the '
-    'revision. undo() takes it back. Errors: ME006 user, ME008 author, ME012 no such memory of '
+    'recalled only as_of a time before this call. reason, author (up to 200 characters): kept in '
+    'the revision. undo() takes it back. Errors: ME006 user, ME008 author, ME012 no such memory of '
     'this user, ME014 one of them is not active, or both are the same. Source: D4 5.8.';
