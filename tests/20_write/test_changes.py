@@ -283,6 +283,34 @@ def test_what_was_undone_before_is_not_called_changed_since(tx):
         assert (row.action, row.line) == (action, "tea")
 
 
+def test_what_a_run_merged_stays_with_the_merged_one_that_was_forgotten_since(tx):
+    one, two = remember(tx, "tea is green"), remember(tx, "milk is white")
+    merge = {"action": "MERGE", "memory_ids": [str(one), str(two)], "content": "tea with milk"}
+    (done,) = call(tx, "apply_decisions", decisions=Jsonb([merge]))
+    call(tx, "forget", memory_id=done.memory_id)
+    # Each memory is told of, and once the reason is undone, so is the run
+    rows = call(tx, "undo_run", run_id=done.run_id)
+    left = f"left: memory {done.memory_id} was changed since"
+    said = {one: left, two: left, done.memory_id: "left: changed since"}
+    assert {r.undone_id: r.action for r in rows} == said
+    call(tx, "undo", memory_id=done.memory_id)
+    assert {r.action for r in call(tx, "undo_run", run_id=done.run_id)} == {"undone"}
+    assert [status(tx, i) for i in (one, two, done.memory_id)] == ["active"] * 2 + ["forgotten"]
+
+
+def test_what_a_run_only_noted_was_not_changed(tx):
+    one, two = remember(tx, "tea is green"), remember(tx, "milk is white")
+    noted = {"action": "NOOP", "memory_id": str(one), "content": "green tea"}
+    update = {"action": "UPDATE", "memory_id": str(two), "content": "milk"}
+    for decisions, undone in (([noted, update], [two]), ([noted], None)):
+        done = call(tx, "apply_decisions", decisions=Jsonb(decisions))
+        if undone is None:
+            assert refused(tx, "undo_run", run_id=done[0].run_id).sqlstate == "ME012"
+        else:
+            rows = call(tx, "undo_run", run_id=done[0].run_id)
+            assert [(r.undone_id, r.action) for r in rows] == [(two, "undone")]
+
+
 def test_a_run_of_another_user_is_not_there(tx):
     assert refused(tx, "undo_run", run_id=1, user_id="ada").sqlstate == "ME012"
 
