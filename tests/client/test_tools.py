@@ -175,7 +175,7 @@ def test_a_search_takes_every_argument(open_client: Open) -> None:
 
 def test_what_a_search_refuses_has_its_class(open_client: Open) -> None:
     memory = open_client(embedder=None)
-    with pytest.raises(OutOfRange, match="max_results must be 1 to 20, not 21"):
+    with pytest.raises(OutOfRange, match="max_results must be between 1 and 20, not 21"):
         memory.search("tea", max_results=21)
     with pytest.raises(OutOfRange, match='unknown search_mode "fuzzy"'):
         memory.search("tea", "fuzzy")
