@@ -286,7 +286,7 @@ def test_the_command_line_prints_json_of_a_search(memoir: Cli) -> None:
 
 def test_a_search_in_vain_says_so(memoir: Cli) -> None:
     done = memoir(
-        "search", "pipes", "--keyword", "x", "--from", "2025-01-01", "--until", "2026-01-01"
+        "search", "pipes", "--keyword", "x", "--since", "2025-01-01", "--until", "2026-01-01"
     )
     assert (done.exit_code, done.stdout) == (
         0,
