@@ -73,9 +73,10 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert {check["state"] for check in checks} == {"ok"}
     assert done.exit_code == 0
     client = ["server", "pgvector", "migrations", "objects", "version", "embedder", "model"]
-    database = ["roles", "security", "settings", "memories", "jobs", "sources", "upkeep", "indexes"]
+    access = ["roles", "security", "triggers"]
+    database = ["settings", "memories", "jobs", "sources", "upkeep", "indexes"]
     storage = ["bloat", "unlogged", "statistics", "partitions"]
-    expected = [*client, *database, *storage, "recall"]
+    expected = [*client, *access, *database, *storage, "recall"]
     assert [check["name"] for check in checks] == expected
 
 
