@@ -246,6 +246,20 @@ def test_doctor_tells_of_a_limit_too_short_for_it(dsn: str) -> None:
     assert "Give --dsn options='-c statement_timeout=0'" in said
 
 
+def test_the_call_that_is_told_next_holds_no_password(empty_dsn: str) -> None:
+    secrets = make_conninfo(empty_dsn, password="hunter1", sslpassword="hunter2")
+    done = CliRunner().invoke(cli.main, ["--dsn", secrets, "migrate"])
+    assert "next: memoir --dsn" in done.stdout
+    assert "hunter" not in done.output
+
+
+def test_an_error_holds_no_password_either() -> None:
+    given = "password = hunter1 sslpassword=hunter2 nonsense=hunter2"
+    done = CliRunner().invoke(cli.main, ["--dsn", "", "search", "tea", "--limit", given])
+    assert "nonsense" in done.output
+    assert "hunter" not in done.output
+
+
 def test_doctor_says_what_is_missing(empty_dsn: str) -> None:
     done = CliRunner().invoke(cli.main, ["--dsn", empty_dsn, "doctor"])
     assert "fail  pgvector    the extension vector is not installed" in done.stdout
