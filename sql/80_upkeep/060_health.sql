@@ -117,6 +117,21 @@ DECLARE
         ORDER BY relname);
     others CONSTANT text[] := ARRAY(SELECT DISTINCT o.role FROM _rights_of_others() AS o
                                     ORDER BY o.role);
+    -- Policies that show somebody more than ours do.
+    wider CONSTANT text[] := ARRAY(
+        SELECT format('%I ON memoir.%I', p.polname, c.relname)
+        FROM pg_policy AS p JOIN pg_class AS c ON c.oid = p.polrelid
+        WHERE c.relnamespace = current_schema()::regnamespace AND p.polpermissive
+          AND p.polname <> 'own_rows'
+          AND NOT (p.polname = 'all_rows'
+                   AND p.polroles <@ ARRAY[to_regrole('memoir_worker')::oid,
+                                           to_regrole('memoir_admin')::oid])
+        ORDER BY p.polname, c.relname);
+    -- With internal triggers, which are the foreign keys.
+    silent CONSTANT text[] := ARRAY(
+        SELECT DISTINCT c.relname::text FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
+        WHERE c.relnamespace = current_schema()::regnamespace AND t.tgenabled IN ('D', 'R')
+        ORDER BY 1);
 BEGIN
     RETURN QUERY
     SELECT 'roles',
@@ -131,14 +146,26 @@ BEGIN
                 THEN 'As the owner of the schema and pgvector: SELECT memoir.grant_access();' END;
     RETURN QUERY
     SELECT 'security',
-           CASE WHEN bare <> '{}' THEN 'error' WHEN others <> '{}' THEN 'warning' ELSE 'ok' END,
+           CASE WHEN bare <> '{}' THEN 'error' WHEN others <> '{}' OR wider <> '{}' THEN 'warning'
+                ELSE 'ok' END,
            CASE WHEN bare <> '{}' THEN 'off, or another than ours, for ' || _some_of(bare)
                 WHEN others <> '{}' THEN 'on; other roles may write here: ' || _some_of(others)
+                 WHEN wider <> '{}' THEN 'on; others'' policies add to it: ' || _some_of(wider)
                 WHEN _sees_one_user() THEN format('on; %s sees one user at a time', current_user)
                 ELSE format('on; %s sees all users', current_user) END,
            CASE WHEN bare <> '{}'
                 THEN 'As the owner of the tables: SELECT memoir.grant_access();'
-                ELSE 'As the owner of the tables: ' || _advice_on_others() END;
+                WHEN others <> '{}' OR wider = '{}'
+                THEN 'As the owner of the tables: ' || _advice_on_others()
+                ELSE format('Unless its roles may read rows of all users: DROP POLICY %s;',
+                            wider[1]) END;
+    RETURN QUERY
+    SELECT 'triggers', CASE WHEN silent <> '{}' THEN 'error' ELSE 'ok' END,
+           CASE WHEN silent <> '{}' THEN 'switched off on ' || _some_of(silent)
+                ELSE 'on for every table' END,
+           CASE WHEN silent <> '{}'
+                THEN format('Derived values are not kept up: ALTER TABLE memoir.%I '
+                            'ENABLE TRIGGER ALL; then memoir doctor', silent[1]) END;
 END $$;
 
 -- Settings that nothing reads, that were deleted, or whose value cannot be used, and whether the
@@ -452,7 +479,7 @@ COMMENT ON FUNCTION health() IS
     'found; advice: the statement or command that helps, NULL where nothing is to be done. '
     'Checks: server (and whether its system sorts text as it did), pgvector, version (and how it '
     'was installed), roles, security (row-level, on for every table of users, with its policy; no '
-    'rights of others to write), '
+    'policies or rights to write of others), triggers (none switched off), '
     'settings (unknown, missing, out of range, no active model), memories (without vectors; error: '
     'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour), '
     'sources (broken, rows not '
