@@ -400,8 +400,9 @@ COMMENT ON COLUMN redaction_rule.proof IS
     'in base64.';
 COMMENT ON COLUMN redaction_rule.sign IS
     'Simple regular expressions that every text with a match has, the cheapest first: only such '
-    'texts are searched, and rules with the same sign share the look. They may begin with (?i). '
-    'NULL: context and pattern themselves, a look of their own at all that is written or asked.';
+    'texts are searched, and rules with the same sign share the look. One of words alone, as in '
+    'npm_|pypi-, costs least. They may begin with (?i). NULL: context and pattern themselves, a '
+    'look of their own at all that is written or asked.';
 
 CREATE TABLE prompt (
     kind text NOT NULL,

@@ -1,143 +1,172 @@
 -- What is redacted before anything is stored. Prefixes of keys are those their vendors document.
--- The sign of a list is common to all its entries, so that a text is searched once for all of them:
--- for a long word, and if there is one, as in most texts about programs, for beginnings of keys.
+-- A text is searched for a long word, and if there is one, as in many texts about programs, for the
+-- beginnings of keys; only the rules whose beginning it has are tried.
 
 INSERT INTO redaction_rule (name, kind, pattern, sign, description)
-SELECT r.name, 'api_key', r.pattern, ARRAY[
-           '[A-Za-z0-9_-]{16}',
-           'sk-|gh[opsur]_|github_pat|gl[a-z]{2,5}-|AKI[AD]|A[SB]IA|ACCA|AKLT|LTA[IK]|AIza|ya29'
-           '|GOCSPX|xox|xapp|[rs]k_|whsec|SK[0-9a-f]{4}|SG\.|key-|npm_|pypi|gems_|dckr|hf_|api_org'
-           '|r8_|gsk_|xai-|pplx|_v1_|[0-9a-f]{8}\.[0-9A-Za-z]{8}|Q~|dapi|shp[acps]|sq0|:AA'
-           '|\.[A-Za-z0-9_-]{6}\.|AT(?:AT|CT|BB)|ntn_|lin_|figd|gls?[ac]_|NRAK|ntry|hv[bsr]\.|atlas'
-           '|pul-|pscale|sb(?:p|_s)|AGE-S|eyJ|[Ss]ig|SIG|-Security|hook|tvly|lsv2|pcsk|nvapi|tgp_'
-           '|tskey|xkeys|CFPAT|PMAK|csk-|jina_|phx_|fm2_|LS0tLS|AQ\.A|ABSK|-api-key-|JQQJ9|STS\.'
-           '|vc[aciprk]_|nf[bcopu]_|cf(?:k|at|ut)_|dp\.[a-z]|pat[A-Za-z0-9]{14}\.|pat-[a-z]|HRKU'
-           '|re_[A-Za-z0-9]{8}|ops_e|e2b_|fc-[0-9a-f]{16}|m0-|GR134|1//0|napi_|rnd_|CCIPAT|sgp_|dt0'
-           '|bkua|rpa_|fw_[A-Za-z0-9]{8}|_rw_|uthorization|"auth|_auth|ookie|SSH2|Private-L'],
-       r.description
+SELECT r.name, 'api_key', r.pattern, ARRAY['[A-Za-z0-9_-]{16}', r.sign], r.description
 FROM (VALUES
     ('openai',
      '(?<![A-Za-z0-9])sk-(?:[A-Za-z0-9_-]*[A-Za-z0-9]{20}[A-Za-z0-9_-]*|lf-[0-9a-f-]{36})',
+     'sk-',
      'OpenAI, Anthropic (sk-ant-), DeepSeek, OpenRouter, Moonshot, Langfuse (sk-lf-) and others'),
-    ('github', 'gh[opsur]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}', 'GitHub'),
+    ('github', 'gh[opsur]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}',
+     'gho_|ghp_|ghs_|ghu_|ghr_|github_pat_', 'GitHub'),
     ('gitlab', 'gl(?:pat|dt|rtr?|ft|agent|cbt|oas|ptt|soat|imt|ffct|wt)-[A-Za-z0-9_-]{16,}'
-     '(?:\.[A-Za-z0-9_-]+)*|GR1348941[A-Za-z0-9_-]{16,}', 'GitLab'),
+     '(?:\.[A-Za-z0-9_-]+)*|GR1348941[A-Za-z0-9_-]{16,}',
+     'glpat-|gldt-|glrt-|glrtr-|glft-|glagent-|glcbt-|gloas-|glptt-|glsoat-|glimt-|glffct-|glwt-'
+     '|GR1348941', 'GitLab'),
     ('aws', '(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])'
      '|(?<![A-Za-z0-9+/])ABSK[A-Za-z0-9+/]{40,}=*|bedrock-api-key-[A-Za-z0-9+/]{16,}=*',
+     'AKIA|ASIA|ABIA|ACCA|ABSK|bedrock-api-key-',
      'Amazon Web Services, Bedrock; its secret key by the name secret'),
     ('google', 'AIza[A-Za-z0-9_-]{16,}|ya29\.[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}'
      '|(?<![A-Za-z0-9])AQ\.A[A-Za-z0-9_-]{40,}|(?<![A-Za-z0-9/])1//0[A-Za-z0-9_-]{40,}',
-     'Google API keys, OAuth tokens and client secret'),
-    ('slack', 'xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{16,}', 'Slack'),
-    ('stripe', '[rs]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/]{16,}', 'Stripe'),
-    ('twilio', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio'),
-    ('sendgrid', 'SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}', 'SendGrid'),
-    ('mailgun', '(?<![A-Za-z0-9])key-[0-9a-f]{32}(?![A-Za-z0-9])', 'Mailgun'),
-    ('npm', 'npm_[A-Za-z0-9]{16,}', 'npm'),
-    ('pypi', 'pypi-[A-Za-z0-9_-]*[A-Za-z0-9]{20}[A-Za-z0-9_-]*', 'PyPI'),
-    ('rubygems', 'rubygems_[0-9a-f]{16,}', 'RubyGems'),
-    ('docker', 'dckr_(?:pat|oat)_[A-Za-z0-9_-]{16,}', 'Docker Hub'),
-    ('hugging_face', '(?<![A-Za-z0-9_])(?:hf|api_org)_[A-Za-z0-9]{16,}', 'Hugging Face'),
-    ('replicate', '(?<![A-Za-z0-9_])r8_[A-Za-z0-9]{16,}', 'Replicate'),
-    ('groq', '(?<![A-Za-z0-9_])gsk_[A-Za-z0-9]{16,}', 'Groq'),
-    ('xai', '(?<![A-Za-z0-9_])xai-[A-Za-z0-9]{16,}', 'xAI'),
-    ('perplexity', '(?<![A-Za-z0-9_])pplx-[A-Za-z0-9]{16,}', 'Perplexity'),
-    ('digitalocean', 'do[opr]_v1_[0-9a-f]{16,}', 'DigitalOcean'),
-    ('alibaba', '(?<![A-Za-z0-9])(?:LTAI[A-Za-z0-9]{12,}|STS\.[A-Za-z0-9]{20,})', 'Alibaba Cloud'),
-    ('tencent', '(?<![A-Za-z0-9])AKID[A-Za-z0-9]{13,}', 'Tencent Cloud'),
-    ('baidu', 'bce-v3/ALTAK-[A-Za-z0-9/]{16,}', 'Baidu Cloud'),
-    ('volcengine', '(?<![A-Za-z0-9])AKLT[A-Za-z0-9]{16,}', 'Volcengine'),
-    ('zhipu', '(?<![A-Za-z0-9])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])', 'Zhipu'),
+     'AIza|ya29\.|GOCSPX-|AQ\.A|1//0', 'Google API keys, OAuth tokens and client secret'),
+    ('slack', 'xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{16,}',
+     'xox|xapp-', 'Slack'),
+    ('stripe', '[rs]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/]{16,}',
+     'k_live_|k_test_|whsec_', 'Stripe'),
+    ('sendgrid', 'SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}', 'SG\.', 'SendGrid'),
+    ('mailgun', '(?<![A-Za-z0-9])key-[0-9a-f]{32}(?![A-Za-z0-9])', 'key-', 'Mailgun'),
+    ('npm', 'npm_[A-Za-z0-9]{16,}', 'npm_', 'npm'),
+    ('pypi', 'pypi-[A-Za-z0-9_-]*[A-Za-z0-9]{20}[A-Za-z0-9_-]*', 'pypi-', 'PyPI'),
+    ('rubygems', 'rubygems_[0-9a-f]{16,}', 'rubygems_', 'RubyGems'),
+    ('docker', 'dckr_(?:pat|oat)_[A-Za-z0-9_-]{16,}', 'dckr_', 'Docker Hub'),
+    ('hugging_face', '(?<![A-Za-z0-9_])(?:hf|api_org)_[A-Za-z0-9]{16,}', 'hf_|api_org_',
+     'Hugging Face'),
+    ('replicate', '(?<![A-Za-z0-9_])r8_[A-Za-z0-9]{16,}', 'r8_', 'Replicate'),
+    ('groq', '(?<![A-Za-z0-9_])gsk_[A-Za-z0-9]{16,}', 'gsk_', 'Groq'),
+    ('xai', '(?<![A-Za-z0-9_])xai-[A-Za-z0-9]{16,}', 'xai-', 'xAI'),
+    ('perplexity', '(?<![A-Za-z0-9_])pplx-[A-Za-z0-9]{16,}', 'pplx-', 'Perplexity'),
+    ('digitalocean', 'do[opr]_v1_[0-9a-f]{16,}', '_v1_', 'DigitalOcean'),
+    ('alibaba', '(?<![A-Za-z0-9])(?:LTAI[A-Za-z0-9]{12,}|STS\.[A-Za-z0-9]{20,})', 'LTAI|STS\.',
+     'Alibaba Cloud'),
+    ('tencent', '(?<![A-Za-z0-9])AKID[A-Za-z0-9]{13,}', 'AKID', 'Tencent Cloud'),
+    ('baidu', 'bce-v3/ALTAK-[A-Za-z0-9/]{16,}', 'ALTAK-', 'Baidu Cloud'),
+    ('volcengine', '(?<![A-Za-z0-9])AKLT[A-Za-z0-9]{16,}', 'AKLT', 'Volcengine'),
     ('azure', '(?<![A-Za-z0-9_])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{16,}[A-Za-z0-9_~-]'
-     '|(?<![A-Za-z0-9])[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{27,}=*',
+     '|(?<![A-Za-z0-9])[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{27,}=*', 'Q~|JQQJ9',
      'Microsoft Entra client secret, keys of Azure; of storage by the name AccountKey'),
-    ('databricks', '(?<![A-Za-z0-9])dapi[0-9a-f]{32}', 'Databricks'),
-    ('shopify', 'shp(?:at|ca|pa|ss)_[0-9a-fA-F]{16,}', 'Shopify'),
-    ('square', 'sq0[a-z]{3}-[A-Za-z0-9_-]{16,}', 'Square'),
-    ('telegram', '(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}', 'Telegram bot'),
-    ('discord', '(?<![A-Za-z0-9])[MNO][A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{16,}',
-     'Discord bot'),
-    ('atlassian', 'AT(?:ATT3|CTT3|BB)[A-Za-z0-9_=-]{16,}', 'Atlassian'),
-    ('notion', '(?<![A-Za-z0-9_])ntn_[A-Za-z0-9]{16,}', 'Notion'),
-    ('linear', 'lin_(?:api|oauth)_[A-Za-z0-9]{16,}', 'Linear'),
-    ('figma', 'figd_[A-Za-z0-9_-]{16,}', 'Figma'),
-    ('grafana', 'glsa_[A-Za-z0-9_]{16,}|glc_[A-Za-z0-9+/=]{16,}', 'Grafana'),
-    ('new_relic', 'NRAK-[A-Z0-9]{16,}', 'New Relic'),
-    ('sentry', 'sntry[su]_[A-Za-z0-9_=+/-]{16,}', 'Sentry'),
+    ('databricks', '(?<![A-Za-z0-9])dapi[0-9a-f]{32}', 'dapi', 'Databricks'),
+    ('shopify', 'shp(?:at|ca|pa|ss)_[0-9a-fA-F]{16,}', 'shpat_|shpca_|shppa_|shpss_', 'Shopify'),
+    ('square', 'sq0[a-z]{3}-[A-Za-z0-9_-]{16,}', 'sq0', 'Square'),
+    ('telegram', '(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}', ':AA', 'Telegram bot'),
+    ('atlassian', 'AT(?:ATT3|CTT3|BB)[A-Za-z0-9_=-]{16,}', 'ATATT3|ATCTT3|ATBB', 'Atlassian'),
+    ('notion', '(?<![A-Za-z0-9_])ntn_[A-Za-z0-9]{16,}', 'ntn_', 'Notion'),
+    ('linear', 'lin_(?:api|oauth)_[A-Za-z0-9]{16,}', 'lin_api_|lin_oauth_', 'Linear'),
+    ('figma', 'figd_[A-Za-z0-9_-]{16,}', 'figd_', 'Figma'),
+    ('grafana', 'glsa_[A-Za-z0-9_]{16,}|glc_[A-Za-z0-9+/=]{16,}', 'glsa_|glc_', 'Grafana'),
+    ('new_relic', 'NRAK-[A-Z0-9]{16,}', 'NRAK-', 'New Relic'),
+    ('sentry', 'sntry[su]_[A-Za-z0-9_=+/-]{16,}', 'sntrys_|sntryu_', 'Sentry'),
     ('hashicorp', 'hv[bsr]\.[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{16,}',
-     'HashiCorp Vault and Terraform'),
-    ('pulumi', 'pul-[0-9a-f]{16,}', 'Pulumi'),
-    ('planetscale', 'pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_-]{16,}', 'PlanetScale'),
-    ('supabase', 'sb(?:p_[0-9a-f]{16,}|_secret_[A-Za-z0-9_-]{16,})', 'Supabase'),
-    ('age', 'AGE-SECRET-KEY-1[A-Z0-9]{16,}', 'age'),
+     'hvb\.|hvs\.|hvr\.|\.atlasv1\.', 'HashiCorp Vault and Terraform'),
+    ('pulumi', 'pul-[0-9a-f]{16,}', 'pul-', 'Pulumi'),
+    ('planetscale', 'pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_-]{16,}', 'pscale_', 'PlanetScale'),
+    ('supabase', 'sb(?:p_[0-9a-f]{16,}|_secret_[A-Za-z0-9_-]{16,})', 'sbp_|sb_secret_',
+     'Supabase'),
+    ('age', 'AGE-SECRET-KEY-1[A-Z0-9]{16,}', 'AGE-SECRET-KEY-1', 'age'),
     ('vercel', '(?<![A-Za-z0-9_])vc[aciprk]_[A-Za-z0-9_-]{24,}|vercel_blob_rw_[A-Za-z0-9_]{16,}',
-     'Vercel'),
-    ('netlify', '(?<![A-Za-z0-9_])nf[bcopu]_[A-Za-z0-9]{30,}', 'Netlify'),
-    ('cloudflare', '(?<![A-Za-z0-9_])cf(?:k|at|ut)_[A-Za-z0-9]{40,}', 'Cloudflare'),
-    ('doppler', '(?<![A-Za-z0-9])dp\.[a-z]{2,5}\.(?:[a-z0-9_-]+\.)?[A-Za-z0-9]{40,}', 'Doppler'),
-    ('airtable', '(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{64}', 'Airtable'),
-    ('hubspot', '(?<![A-Za-z0-9])pat-[a-z]{2}[0-9]-[0-9a-f-]{36}', 'HubSpot'),
-    ('heroku', 'HRKU-[A-Za-z0-9_-]{30,}', 'Heroku'),
-    ('resend', '(?<![A-Za-z0-9_])re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}', 'Resend'),
-    ('elevenlabs', '(?<![A-Za-z0-9_])sk_[0-9a-f]{48}', 'ElevenLabs'),
-    ('onepassword', 'ops_eyJ[A-Za-z0-9+/=_-]{40,}', 'Service account of 1Password'),
-    ('services',
-     '(?:tvly-|lsv2_|pcsk_|nvapi-|tgp_v1_|tskey-|xkeysib-|CFPAT-|PMAK-)[A-Za-z0-9_-]{16,}'
-     '|(?:csk-|jina_|phx_|fm2_)[A-Za-z0-9+/=]{24,}'
-     '|(?<![A-Za-z0-9])(?:e2b_[0-9a-f]{40}|fc-[0-9a-f]{32}|m0-[A-Za-z0-9]{40})'
-     '|(?<![A-Za-z0-9_])(?:napi_[a-z0-9]{40,}|rnd_[A-Za-z0-9]{28,}|rpa_[A-Za-z0-9]{40,}'
-     '|fw_[A-Za-z0-9]{22,}|CCIPAT_[A-Za-z0-9]{16,}_[0-9a-f]{40}|sgp_(?:[0-9a-z]+_)?[0-9a-f]{40}'
-     '|bkua_[0-9a-f]{40}|dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64})',
-     'Tavily, LangSmith, Pinecone, NVIDIA, Together, Tailscale, Brevo, Contentful, Postman; '
-     'Cerebras, Jina, PostHog, Fly.io; E2B, Firecrawl, Mem0; Neon, Render, RunPod, Fireworks, '
-     'CircleCI, Sourcegraph, Buildkite, Dynatrace'),
+     'vca_|vcc_|vci_|vcp_|vcr_|vck_|vercel_blob_rw_', 'Vercel'),
+    ('netlify', '(?<![A-Za-z0-9_])nf[bcopu]_[A-Za-z0-9]{30,}', 'nfb_|nfc_|nfo_|nfp_|nfu_',
+     'Netlify'),
+    ('cloudflare', '(?<![A-Za-z0-9_])cf(?:k|at|ut)_[A-Za-z0-9]{40,}', 'cfk_|cfat_|cfut_',
+     'Cloudflare'),
+    ('doppler', '(?<![A-Za-z0-9])dp\.[a-z]{2,5}\.(?:[a-z0-9_-]+\.)?[A-Za-z0-9]{40,}', 'dp\.',
+     'Doppler'),
+    ('hubspot', '(?<![A-Za-z0-9])pat-[a-z]{2}[0-9]-[0-9a-f-]{36}', 'pat-', 'HubSpot'),
+    ('heroku', 'HRKU-[A-Za-z0-9_-]{30,}', 'HRKU-', 'Heroku'),
+    ('onepassword', 'ops_eyJ[A-Za-z0-9+/=_-]{40,}', 'ops_eyJ', 'Service account of 1Password'),
+    ('tavily', 'tvly-[A-Za-z0-9_-]{16,}', 'tvly-', 'Tavily'),
+    ('langsmith', 'lsv2_[A-Za-z0-9_-]{16,}', 'lsv2_', 'LangSmith'),
+    ('pinecone', 'pcsk_[A-Za-z0-9_-]{16,}', 'pcsk_', 'Pinecone'),
+    ('nvidia', 'nvapi-[A-Za-z0-9_-]{16,}', 'nvapi-', 'NVIDIA'),
+    ('together', 'tgp_v1_[A-Za-z0-9_-]{16,}', 'tgp_v1_', 'Together'),
+    ('tailscale', 'tskey-[A-Za-z0-9_-]{16,}', 'tskey-', 'Tailscale'),
+    ('brevo', 'xkeysib-[A-Za-z0-9_-]{16,}', 'xkeysib-', 'Brevo'),
+    ('contentful', 'CFPAT-[A-Za-z0-9_-]{16,}', 'CFPAT-', 'Contentful'),
+    ('postman', 'PMAK-[A-Za-z0-9_-]{16,}', 'PMAK-', 'Postman'),
+    ('cerebras', 'csk-[A-Za-z0-9+/=]{24,}', 'csk-', 'Cerebras'),
+    ('jina', 'jina_[A-Za-z0-9+/=]{24,}', 'jina_', 'Jina'),
+    ('posthog', 'phx_[A-Za-z0-9+/=]{24,}', 'phx_', 'PostHog'),
+    ('fly', 'fm2_[A-Za-z0-9+/=]{24,}', 'fm2_', 'Fly.io'),
+    ('e2b', '(?<![A-Za-z0-9])e2b_[0-9a-f]{40}', 'e2b_', 'E2B'),
+    ('firecrawl', '(?<![A-Za-z0-9])fc-[0-9a-f]{32}', 'fc-', 'Firecrawl'),
+    ('mem0', '(?<![A-Za-z0-9])m0-[A-Za-z0-9]{40}', 'm0-', 'Mem0'),
+    ('neon', '(?<![A-Za-z0-9_])napi_[a-z0-9]{40,}', 'napi_', 'Neon'),
+    ('render', '(?<![A-Za-z0-9_])rnd_[A-Za-z0-9]{28,}', 'rnd_', 'Render'),
+    ('runpod', '(?<![A-Za-z0-9_])rpa_[A-Za-z0-9]{40,}', 'rpa_', 'RunPod'),
+    ('fireworks', '(?<![A-Za-z0-9_])fw_[A-Za-z0-9]{22,}', 'fw_', 'Fireworks'),
+    ('circleci', '(?<![A-Za-z0-9_])CCIPAT_[A-Za-z0-9]{16,}_[0-9a-f]{40}', 'CCIPAT_', 'CircleCI'),
+    ('sourcegraph', '(?<![A-Za-z0-9_])sgp_(?:[0-9a-z]+_)?[0-9a-f]{40}', 'sgp_', 'Sourcegraph'),
+    ('buildkite', '(?<![A-Za-z0-9_])bkua_[0-9a-f]{40}', 'bkua_', 'Buildkite'),
+    ('dynatrace', '(?<![A-Za-z0-9_])dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}', 'dt0',
+     'Dynatrace'),
     ('private_key_base64',
-     'LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUF|BFQyBQUk|BPUEVOU1)[A-Za-z0-9+/]*=*',
+     'LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUF|BFQyBQUk|BPUEVOU1)[A-Za-z0-9+/]*=*', 'LS0tLS1CRUdJTi',
      'PEM once more in base64, as in the files of Kubernetes'),
     ('private_key_ssh',
      '---- BEGIN SSH2 (?:ENCRYPTED )?PRIVATE KEY ----(?:[^-]|-{1,3}[^-])*'
-     '|Private-Lines: [0-9]+(?:\s+[A-Za-z0-9+/=]{16,})+', 'Keys as SSH2 and PuTTY write them')
+     '|Private-Lines: [0-9]+(?:[ \t\r\n]+[A-Za-z0-9+/=]{16,})+',
+     '---- BEGIN SSH2|Private-Lines: ', 'Keys as SSH2 and PuTTY write them')
+) AS r (name, pattern, sign, description);
+
+-- These begin like other words, but are long.
+INSERT INTO redaction_rule (name, kind, pattern, sign, description)
+SELECT r.name, 'api_key', r.pattern, ARRAY['[A-Za-z0-9_-]{16}', '[A-Za-z0-9_.-]{32}'], r.description
+FROM (VALUES
+    ('twilio', '(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])', 'Twilio'),
+    ('zhipu', '(?<![A-Za-z0-9])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])', 'Zhipu'),
+    ('discord', '(?<![A-Za-z0-9])[MNO][A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{16,}',
+     'Discord bot'),
+    ('airtable', '(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{64}', 'Airtable'),
+    ('resend', '(?<![A-Za-z0-9_])re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}', 'Resend'),
+    ('elevenlabs', '(?<![A-Za-z0-9_])sk_[0-9a-f]{48}', 'ElevenLabs')
 ) AS r (name, pattern, description);
 
 INSERT INTO redaction_rule (name, kind, context, pattern, sign, description)
-SELECT r.name, 'token', r.context, r.pattern,
-       (SELECT o.sign FROM redaction_rule AS o WHERE o.name = 'openai'), r.description
+SELECT r.name, 'token', r.context, r.pattern, ARRAY['[A-Za-z0-9_-]{16}', r.sign], r.description
 FROM (VALUES
-    ('jwt', '', 'eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)*',
+    ('jwt', '', 'eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)*', 'eyJ',
      'JSON Web Token, signed or encrypted'),
-    ('signed_url', '[?&](?:[Ss]ig|SIG|X-Amz-Signature|X-Amz-Security-Token)='
-     '|[Aa]uthorization["'']?:[ \t]*(?:[Tt]oken|[Bb]ot|[Aa]pi-?[Kk]ey)[ \t]+'
-     '|"auth"[ \t]*:[ \t]*"|\m_auth[ \t]*=[ \t]*"?'
-     '|\m(?:[Ss]et-)?[Cc]ookie["'']?:[ \t]*["'']?(?:[^\s;=]+=[^\s;]*;[ \t]*){0,20}[^\s;=]+=',
-     '[A-Za-z0-9%+/=_-]{20,}', 'Signatures of Azure and Amazon in an address; '
-     'Authorization: token ...; "auth" in a file of Docker, _auth in one of npm; cookies'),
+    ('signed_url', '[?&](?:[Ss]ig|SIG|X-Amz-Signature|X-Amz-Security-Token)=',
+     '[A-Za-z0-9%+/=_-]{20,}', 'sig=|Sig=|SIG=|X-Amz-S',
+     'Signatures of Azure and Amazon in an address'),
+    ('authorization_token',
+     '[Aa]uthorization["'']?:[ \t]*(?:[Tt]oken|[Bb]ot|[Aa]pi-?[Kk]ey)[ \t]+',
+     '[A-Za-z0-9%+/=_-]{20,}', 'uthorization', 'HTTP: Authorization: token ...'),
+    ('auth_file', '"auth"[ \t]*:[ \t]*"|(?<![A-Za-z0-9_])_auth[ \t]*=[ \t]*"?',
+     '[A-Za-z0-9%+/=_-]{20,}', '"auth"|_auth', '"auth" in a file of Docker, _auth in one of npm'),
+    ('cookie', '(?<![A-Za-z0-9_])(?:[Ss]et-)?[Cc]ookie["'']?:[ \t]*["'']?'
+     '(?:[^ \t\r\n;=]+=[^ \t\r\n;]*;[ \t]*){0,20}[^ \t\r\n;=]+=',
+     '[A-Za-z0-9%+/=_-]{20,}', 'ookie', 'HTTP: Cookie, Set-Cookie'),
     ('web_hook',
      'hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/[0-9]+/'
      '|(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/|/cgi-bin/webhook/send\?key='
      '|webhook\.office\.com/webhookb2/',
-     '[A-Za-z0-9_/@-]{20,}', 'Addresses of Slack, Discord, Feishu, WeCom and Teams')
-) AS r (name, context, pattern, description);
+     '[A-Za-z0-9_/@-]{20,}', 'hook', 'Addresses of Slack, Discord, Feishu, WeCom and Teams')
+) AS r (name, context, pattern, sign, description);
 
 INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
 SELECT r.name, r.kind, r.context, r.pattern, r.proof,
-       ARRAY['-----BEGIN|://[^\s/@]*:[^\s/]*@|-u[ =]|-user[ =]|[ \t]-p[^\s]|sshp'
+       ARRAY['-----BEGIN|://[^ \t\r\n/@]*:[^ \t\r\n/]*@|-u[ =]|-user[ =]|[ \t]-p[^ \t\r\n]|sshp'
              '|[0-9*]:[A-Za-z_*]|(?:[Bb]earer|BEARER|[Bb]asic)[ \t]'
              '|[0-9](?:[ -]?[0-9]){8}'], r.description
 FROM (VALUES
     ('private_key', 'private_key', '',
      '-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:[^-]|-{1,4}[^-])*-----END [A-Z0-9 ]*'
-     '-----|\s*(?:[A-Za-z-]+: (?:[^\r\n-]|-{1,4}[^\r\n-])*[\r\n]+)*(?:[A-Za-z0-9+/=]|\s|\\[nr])*)',
+     '-----|[ \t\r\n]*(?:[A-Za-z-]+: (?:[^\r\n-]|-{1,4}[^\r\n-])*[\r\n]+)*'
+     '(?:[A-Za-z0-9+/= \t\r\n]|\\[nr])*)',
      NULL, 'PEM and PGP blocks, also where the end is missing'),
-    ('url_password', 'password', '://[^\s:/@"''<>]*:', '[^\s/"''<>]+(?=@)', NULL,
+    ('url_password', 'password', '://[^ \t\r\n:/@"''<>]*:', '[^ \t\r\n/"''<>]+(?=@)', NULL,
      'postgres://user:password@host'),
     ('login', 'password', '(?<![A-Za-z0-9-])(?:-u|--user)[ =]["'']?[0-9]*[^\W0-9][\w.@-]*:'
-     '|\m(?:(?:mysql|mariadb)[a-z-]*(?:[ \t]+(?!-p)[^\s|;&]+){0,8}[ \t]+-p'
+     '|(?<![A-Za-z0-9_])(?:(?:mysql|mariadb)[a-z-]*(?:[ \t]+(?!-p)[^ \t\r\n|;&]+){0,8}[ \t]+-p'
      '|sshpass[ \t]+-p[ \t]?)["'']?'
-     '|(?<![^\s"''])(?![0-9A-Fa-f:]+(?:[\s"'',;)]|$))[\w.*-]+:(?:[0-9]{2,5}|\*):'
-     '[A-Za-z_*][\w*-]*:[A-Za-z_*][\w.*@-]*:',
-     '[^\s"'']{4,}', 'value', 'curl -u user:password, not docker run -u 1000:1000; mysql -p; lines '
-     'of .pgpass'),
-    ('authorization_header', 'authorization', '\m(?:[Bb]earer|BEARER|[Bb]asic)[ \t]+',
+     '|(?<![^ \t\r\n"''])(?![0-9A-Fa-f:]+(?:[ \t\r\n"'',;)]|$))[A-Za-z0-9_.*-]+:'
+     '(?:[0-9]{2,5}|\*):[A-Za-z_*][A-Za-z0-9_*-]*:[A-Za-z_*][A-Za-z0-9_.*@-]*:',
+     '[^ \t\r\n"'']{4,}', 'value', 'curl -u user:password, not docker run -u 1000:1000; '
+     'mysql -p; lines of .pgpass'),
+    ('authorization_header', 'authorization', '(?<![A-Za-z0-9_])(?:[Bb]earer|BEARER|[Bb]asic)[ \t]+',
      '[A-Za-z0-9._~+/-]{8,}=*', 'header', 'HTTP: Authorization: Bearer ..., Basic ...'),
     ('card', 'card', '',
      '(?<![0-9A-Za-z_.])(?:'
@@ -171,7 +200,7 @@ FROM (VALUES
      'password, DB_PASSWD, SMTP_PASS'),
     ('name_private_key', 'private_key', 'private[ _-]?key', 'private_key'),
     ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?', 'client_secret, SECRET_KEY'),
-    ('name_ssn', 'id_number', '\mssn|social security number', 'SSN in other forms'),
+    ('name_ssn', 'id_number', '(?<![A-Za-z0-9_])ssn|social security number', 'SSN in other forms'),
     ('name_token', 'token', 'token', 'access_token')
 ) AS r (name, kind, pattern, description);
 

@@ -1,9 +1,11 @@
 -- Makes four functions from the enabled rows of redaction_rule: _has_sign, the check of every text;
 -- _redact_once, the rules for a text with a sign; _is_secret_key and _named_kind, for names. Signs
 -- are separate regular expressions, small and without groups: in a single one their states
--- multiply, and it takes 19 µs instead of 8 (LoCoMo turns of 150 characters). Rules without a
--- context are one expression per kind, and so on: a connection keeps 32 compiled expressions, and
--- compiling all of these takes 140 ms, of which the keys of 55 services take 110.
+-- multiply, and it takes 19 µs instead of 8 (LoCoMo turns of 150 characters). Signs that are words
+-- are looked up without one: for the beginnings of all keys this takes 40 µs, where an expression
+-- took 100 and 3 ms to compile. Each rule is an expression of its own, compiled in .1 ms when its
+-- sign is found: all those of keys as one took 160 ms. Classes such as \s and \w take up to five
+-- times as long where there are Chinese characters (_one_line).
 
 -- The expression of a rule: group 1 stays, group 2 is the secret; without groups, which is faster,
 -- all of it is.
@@ -58,6 +60,17 @@ BEGIN
     RETURN NEW;
 END $$;
 
+-- The words of a sign that is nothing else, such as npm_|pypi-, as LIKE takes them; else NULL.
+CREATE OR REPLACE FUNCTION _sign_words(sign text) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
+AS $$
+BEGIN
+    RETURN CASE WHEN sign ~ '^(?:[^][*.+?^$(){}|\\]|\\[.]|(?!^)[|](?=[^|]))+$' THEN ARRAY(
+        SELECT '%' || replace(replace(replace(w.word, '\.', '.'), '%', '\%'), '_', '\_') || '%'
+        FROM string_to_table(sign, '|') AS w (word)) END;
+END $$;
+
 -- The condition on a text that it has the signs of a rule. An ASCII text is not searched for a sign
 -- that it cannot have: 16 µs for the names of secrets in Chinese, Japanese and Korean.
 CREATE OR REPLACE FUNCTION _look(signs text[]) RETURNS text
@@ -66,17 +79,22 @@ BEGIN ATOMIC
     SELECT string_agg(
         CASE WHEN s.sign ~ '^(?:[]|?[\u0080-\U0010FFFF]|[\u0080-\U0010FFFF]-)+$'
              THEN 'octet_length(content) > length(content) AND ' ELSE '' END
-        || format('content ~ %L', s.sign), ' AND ' ORDER BY s.place)
-    FROM unnest(signs) WITH ORDINALITY AS s (sign, place);
+        || CASE WHEN w.words IS NULL THEN format('content ~ %L', s.sign)
+                ELSE format('content LIKE ANY (%L::text[])', w.words) END,
+        ' AND ' ORDER BY s.place)
+    FROM unnest(signs) WITH ORDINALITY AS s (sign, place),
+         LATERAL (SELECT _sign_words(s.sign)) AS w (words);
 END;
 
--- The rules as they are searched. look: the condition under which a text can have a match. A value
--- with a name is a secret in five forms: in quotes of either kind; after "=", on a command line or
--- in .netrc; after ":" or "is", with a digit or a sign; after ":", to the end of the line. If a
--- name occurs, a check for all forms comes first: names are frequent, values rare. Names that no
--- ASCII text has are separate expressions, which such a text never meets.
+-- The rules as they are searched. gate: a condition, shared by several, under which a text can have
+-- a match. words or look, or neither: what it must have besides, one of some words or a condition;
+-- rules with words are many, and the rows of one list. A value with a name is a secret in five
+-- forms: in quotes of either kind; after "=", on a command line or in .netrc; after ":" or "is",
+-- with a digit or a sign; after ":", to the end of the line. If a name occurs, a check for all
+-- forms comes first: names are frequent, values rare. Names that no ASCII text has are separate
+-- expressions, which such a text never meets.
 CREATE OR REPLACE FUNCTION _compiled_rules()
-    RETURNS TABLE (look text, rule text, kind text, proof text)
+    RETURNS TABLE (gate text, words text[], look text, rule text, kind text, proof text)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $compile$
@@ -86,32 +104,33 @@ DECLARE
     adverb CONSTANT text := '[ \t]*(?:已[经經]?|[现現]在?|就|[应應][该該]|被)?';
     is_said CONSTANT text := $$(?:[ \t]+(?:is|was|to)(?:[ \t]*[:：]|[ \t])|$$ || adverb
         || $$(?:[设設改换換])?[是为為成叫]了?[:：]?|[はがを은는이가을를]|(?<=[^!-~]))[ \t]{0,4}["'`“‘「『]?$$;
+    option CONSTANT text := '--[a-z0-9-]*|machine[ \t\r\n]+[^ \t\r\n]+[ \t\r\n]+login[ \t\r\n]+'
+        '[^ \t\r\n]+[ \t\r\n]+';
     -- A value is visible ASCII, or letters and digits as wide as Chinese; , ; and & only where
     -- nothing else is assigned behind. It begins and ends without brackets. An odd value has more
     -- than letters in it. That is no lookahead, which would read to the end of the text at every
     -- name.
     head CONSTANT text := '[!#-%*+\x2d-:=-Z^_a-z|~０-９Ａ-Ｚａ-ｚ]';
     body CONSTANT text :=
-        '(?:[!#-%(-+\x2d-:=-_a-~０-９Ａ-Ｚａ-ｚ]|[,;&](?![\s\w.-]*[=:]|\s|$))*';
+        '(?:[!#-%(-+\x2d-:=-_a-~０-９Ａ-Ｚａ-ｚ]'
+        '|[,;&](?![ \t\r\nA-Za-z0-9_０-９Ａ-Ｚａ-ｚ.-]*[=:]|[ \t\r\n]|$))*';
     tail CONSTANT text := '(?:' || body || '[!#-%(*+\x2d/-:=-Z\\^_a-|~０-９Ａ-Ｚａ-ｚ])?';
     value CONSTANT text := head || tail;
     odd_value CONSTANT text := '(?:' || head || body || ')?[0-9０-９@#$%^*+~=]' || tail;
 BEGIN
     RETURN QUERY
-    SELECT _look(coalesce(t.sign, ARRAY[t.rule])), t.rule, t.kind, t.proof
-    FROM (
-        SELECT r.sign, r.kind, r.proof,
-               _rule(r.context, string_agg(r.pattern, '|' ORDER BY r.name), r.any_case) AS rule
-        FROM redaction_rule AS r
-        WHERE r.enabled AND r.matches = 'text'
-        GROUP BY r.sign, r.context, r.kind, r.proof, r.any_case
-    ) AS t;
+    SELECT _look(coalesce(r.sign[1:1], ARRAY[f.rule])), w.words,
+           CASE WHEN w.words IS NULL THEN _look(r.sign[2:]) END, f.rule, r.kind, r.proof
+    FROM redaction_rule AS r,
+         LATERAL (SELECT _rule(r.context, r.pattern, r.any_case)) AS f (rule),
+         LATERAL (SELECT CASE WHEN cardinality(r.sign) = 2 THEN _sign_words(r.sign[2]) END) AS w (words)
+    WHERE r.enabled AND r.matches = 'text';
     RETURN QUERY
-    SELECT '(' || n.looks || ') AND ' || _look(ARRAY[
+    SELECT '(' || n.looks || ')', NULL::text[], _look(ARRAY[
                '(?i)' || n.names || '(?:' || close || '[:=：＝>]'
                || '|[ \t]+(?:is|was|to)[ \t:：]|' || adverb
                || '[是为為成叫设設改换換はがを은는이가을를]|(?<=[^!-~])[ \t]*[!-~“‘「『０-９Ａ-Ｚａ-ｚ])'
-               || '|(?:--[a-z0-9-]*|machine\s+\S+\s+login\s+\S+\s+)' || n.names || '\s']),
+               || '|(?:' || option || ')' || n.names || '[ \t\r\n]']),
            _rule(form.context, form.pattern, true), NULL, 'value'
     FROM (
         SELECT '(?:' || string_agg(r.pattern, '|' ORDER BY r.name) || ')[0-9]?' AS names,
@@ -126,7 +145,7 @@ BEGIN
         (n.names || close || becomes || $$(?:\\?'|[“‘「『])$$,
          $$(?<=')(?:[^'\\\n]|\\[^'\n])+|(?<=[“‘「『])[^”’」』\n]+$$),
         ('(?:' || n.names || close || '(?:=>|:=|[=＝>])[ \t]{0,4}'
-         || '|(?:--[a-z0-9-]*|machine\s+\S+\s+login\s+\S+\s+)' || n.names || '\s+["'']?)',
+         || '|(?:' || option || ')' || n.names || '[ \t\r\n]+["'']?)',
          value),
         (n.names || '(?:' || close || '[:：][ \t]{0,4}`?|' || is_said || ')', odd_value),
         (n.names || close || '[:：][ \t]{0,4}`?', value || '(?=[ \t]*(?:[\r\n]|$))')
@@ -150,26 +169,57 @@ BEGIN
 CREATE OR REPLACE FUNCTION _has_sign(content text) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN %s
-$function$, (SELECT coalesce(string_agg(DISTINCT '(' || c.look || ')', ' OR '), 'false')
-             FROM _compiled_rules() AS c));
+$function$, (SELECT coalesce(string_agg(g.looks, ' OR ' ORDER BY g.looks), 'false')
+             FROM (SELECT concat('(', c.gate, CASE WHEN bool_and(num_nonnulls(c.words, c.look) > 0)
+                       THEN ' AND (' || concat_ws(
+                           ' OR ', string_agg(DISTINCT c.look, ' OR '),
+                           'content LIKE ANY ('
+                           || quote_literal(array_agg(DISTINCT w.word)
+                                            FILTER (WHERE w.word IS NOT NULL))
+                           || '::text[])') || ')' END, ')') AS looks
+                   FROM _compiled_rules() AS c
+                   LEFT JOIN LATERAL unnest(c.words) AS w (word) ON true
+                   GROUP BY c.gate) AS g));
     EXECUTE format($function$
 CREATE OR REPLACE FUNCTION _redact_once(content text) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT
 AS %L$function$, format($body$
+DECLARE
+    found record;
 BEGIN%s
     RETURN content;
 END $body$, (
-        SELECT string_agg(s.search, '' ORDER BY s.named, s.search)
-        FROM (
-            SELECT bool_or(c.kind IS NULL) AS named, format($search$
+        SELECT string_agg(format($gate$
     IF %s THEN%s
-    END IF;$search$, c.look, string_agg(format($rule$
-        IF content ~ %1$L THEN
-            content := _redact_matches(content, %1$L, %2$L, %3$L);
-        END IF;$rule$, c.rule, c.kind, c.proof), '' ORDER BY c.kind, c.rule)) AS search
-            FROM _compiled_rules() AS c
-            GROUP BY c.look
+    END IF;$gate$, s.gate, s.search), '' ORDER BY s.named, s.gate)
+        FROM (
+            SELECT l.gate, bool_or(l.named) AS named,
+                   string_agg(l.search, '' ORDER BY l.search) AS search
+            FROM (
+                SELECT c.gate, bool_or(c.kind IS NULL) AS named,
+                       CASE WHEN bool_and(c.words IS NOT NULL) THEN format($list$
+        FOR found IN
+            SELECT r.* FROM (VALUES%s) AS r (words, rule, kind, proof)
+            WHERE content LIKE ANY (r.words)
+        LOOP
+            IF content ~ found.rule THEN
+                content := _redact_matches(content, found.rule, found.kind, found.proof);
+            END IF;
+        END LOOP;$list$, string_agg(format($row$
+                (%L::text[], %L::text, %L::text, %L::text)$row$,
+                                           c.words, c.rule, c.kind, c.proof), ','
+                                           ORDER BY c.kind, c.rule))
+                       ELSE format($search$
+        IF %s THEN%s
+        END IF;$search$, coalesce(c.look, 'true'), string_agg(format($rule$
+            IF content ~ %1$L THEN
+                content := _redact_matches(content, %1$L, %2$L, %3$L);
+            END IF;$rule$, c.rule, c.kind, c.proof), '' ORDER BY c.kind, c.rule)) END AS search
+                FROM _compiled_rules() AS c
+                GROUP BY c.gate, c.look, c.words IS NULL
+            ) AS l
+            GROUP BY l.gate
         ) AS s)));
     EXECUTE format($function$
 CREATE OR REPLACE FUNCTION _is_secret_key(key text) RETURNS boolean

@@ -114,8 +114,22 @@ def test_context_and_sign_are_checked_too(tx, context, sign):
     assert caught.value.sqlstate == "ME008"
 
 
-@pytest.mark.parametrize(("rules", "looks", "most"), [("!~ 'octet'", 3, 16), ("~ ''", 5, 24)])
-def test_every_look_is_shared_and_an_ascii_text_meets_its_own_alone(tx, rules, looks, most):
-    count = f"FROM memoir._compiled_rules() WHERE look {rules}"
-    assert value(tx, f"SELECT count(DISTINCT look) {count}") == looks
-    assert value(tx, f"SELECT count(*) {count}") <= most
+def test_a_sign_of_words_is_looked_up_as_words(tx):
+    add(tx, "(?:EMP|BADGE_|A[.]B)[0-9]{6}")
+    words = r"EMP|BADGE_|A\.B"
+    for sign in ([words], ["[0-9]{6}", words]):
+        tx.execute("UPDATE memoir.redaction_rule SET sign = %s WHERE name = 'mine'", (sign,))
+        assert redact(tx, "EMP123456 BADGE_123456 A.B123456") == " ".join(["[redacted:mine]"] * 3)
+
+
+def test_words_are_those_of_a_sign_without_any_operator(tx):
+    words = "SELECT memoir._sign_words(%s)"
+    assert value(tx, words, r"npm_|SG\.|100%") == [r"%npm\_%", "%SG.%", r"%100\%%"]
+    for sign in ("a+", "a.b", "(?i)a", "[ab]", "^a", "a|", "|a", "a||b", r"\d"):
+        assert value(tx, words, sign) is None, sign
+
+
+def test_what_a_text_may_have_is_asked_of_it_by_few_expressions(tx):
+    asked = "SELECT count(DISTINCT gate), count(DISTINCT look) FROM memoir._compiled_rules()"
+    assert tx.execute(f"{asked} WHERE gate !~ 'octet'").fetchone() == (3, 2)
+    assert tx.execute(asked).fetchone() == (5, 3)
