@@ -36,8 +36,8 @@ DECLARE
     place record;
     ended bigint[];
 BEGIN
-    place := _place(candidate.user_id, candidate.kind, candidate.subject, candidate.created_at,
-                    candidate.valid_from, candidate.valid_until);
+    place := _slot(candidate.user_id, candidate.kind, candidate.subject, candidate.created_at,
+                   candidate.valid_from, candidate.valid_until);
     PERFORM _end_at(candidate.user_id, place.before_id, place.valid_from, candidate.created_at,
                     'user', format('memory %s follows', candidate.memory_id), NULL, change);
     PERFORM _revise(candidate.user_id, ARRAY[candidate.memory_id],
