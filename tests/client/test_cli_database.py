@@ -253,9 +253,16 @@ def test_the_call_that_is_told_next_holds_no_password(empty_dsn: str) -> None:
     assert "hunter" not in done.output
 
 
+@pytest.mark.parametrize("dsn", ["", " ", "nonsense"])
+def test_an_empty_connection_string_does_not_mean_the_embedded_server(dsn: str) -> None:
+    done = CliRunner().invoke(cli.main, ["--dsn", dsn, "list"])
+    assert done.exit_code == 2
+    assert "--dsn (or MEMOIR_DSN) is not a connection string like" in done.output
+
+
 def test_an_error_holds_no_password_either() -> None:
     given = "password = hunter1 sslpassword=hunter2 nonsense=hunter2"
-    done = CliRunner().invoke(cli.main, ["--dsn", "", "search", "tea", "--limit", given])
+    done = CliRunner().invoke(cli.main, ["--dsn", "dbname=x", "search", "tea", "--limit", given])
     assert "nonsense" in done.output
     assert "hunter" not in done.output
 

@@ -33,6 +33,7 @@ MESSAGES = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": 
         MESSAGES,
         {"messages": MESSAGES},
         {"turns": MESSAGES},
+        {"conversation": MESSAGES},
         {"sessions": [{"id": "chat", "messages": MESSAGES}]},
         {"sessions": {"chat": MESSAGES}},
         "\n".join(map(json.dumps, MESSAGES)),
@@ -47,6 +48,13 @@ def test_every_shape_gives_the_same_turns(value: Any) -> None:
 @pytest.mark.parametrize("key", ["content", "text", "message"])
 def test_the_text_may_have_three_names(key: str) -> None:
     assert contents([{key: "hi"}]) == ["hi"]
+
+
+def test_conversations_of_sharegpt_are_read() -> None:
+    said = [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "hello"}]
+    both = [{"id": "one", "conversations": said}, {"id": "two", "conversations": said}]
+    assert contents(both[:1]) == ["human: hi", "gpt: hello"]
+    assert places(both) == [("one", 0), ("one", 1), ("two", 0), ("two", 1)]
 
 
 def test_text_parts_are_joined_and_images_left_out() -> None:

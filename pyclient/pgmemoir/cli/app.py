@@ -320,12 +320,18 @@ def _secrets(arguments: Sequence[str]) -> list[str]:
 @click.pass_context
 def main(context: click.Context, dsn: str | None, data: Path | None, user: str | None) -> None:
     """Long-term memory for agents, in PostgreSQL."""
-    if dsn:
-        try:
-            conninfo_to_dict(dsn)
-        except psycopg.ProgrammingError:
-            raise click.UsageError(
-                "--dsn (or MEMOIR_DSN) is not a connection string like "
-                "postgresql://user@host:5432/database"
-            ) from None
-    context.obj = App(dsn or None, data, user)
+    if dsn is not None and not _is_conninfo(dsn):
+        raise click.UsageError(
+            "--dsn (or MEMOIR_DSN) is not a connection string like "
+            "postgresql://user@host:5432/database"
+        )
+    context.obj = App(dsn, data, user)
+
+
+def _is_conninfo(dsn: str) -> bool:
+    """An empty one is a variable that was not set: the embedded server is not what was meant."""
+    try:
+        conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:
+        return False
+    return bool(dsn.strip())

@@ -2,8 +2,8 @@
 
 A file is read whole and checked before anything is stored. Messages may be in a list, under
 ``messages`` or ``sessions`` (nested, each level may have a session id and a time), or one per line;
-so are those that Claude and Telegram export, and those of LangChain and LlamaIndex. ChatGPT
-exports a tree.
+so are those that Claude and Telegram export, and those of LangChain, LlamaIndex and ShareGPT.
+ChatGPT exports a tree.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ..memories import Listed
 from .document import EARLIEST, Document, Object, decode, misfit, no_object, time_of
 from .items import LARGEST_TEXT
 
-_TEXT = ("content", "text", "message", "blocks")
+_TEXT = ("content", "text", "message", "value", "blocks")
 _SPEAKER = ("speaker", "role", "author", "name", "sender", "from", "user")
 # What LangChain says instead: {"type": "human", "data": {"content": ...}}.
 _TYPES = ("human", "ai", "system", "tool")
 _TIME = ("ts", "time", "timestamp", "created_at", "date", "create_time")
 _SESSION = ("session", "session_id", "conversation_id")
-_NESTED = ("sessions", "messages", "turns", "conversations", "chat_messages")
+_NESTED = ("sessions", "messages", "turns", "conversations", "conversation", "chat_messages")
 # Keys that may hold the name of a session object, but not of a message.
 _SESSION_NAME = (*_SESSION, "id", "uuid", "name", "title")
 
