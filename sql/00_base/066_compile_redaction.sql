@@ -2,9 +2,9 @@
 -- _redact_once, the rules for a text with a sign; _is_secret_key and _named_kind, for names. Signs
 -- are separate regular expressions, small and without groups: in a single one their states
 -- multiply, and it takes 19 µs instead of 8 (LoCoMo turns of 150 characters). Signs that are words
--- are looked up without one: for the beginnings of all keys this takes 40 µs, where an expression
--- took 100 and 3 ms to compile. Each rule is an expression of its own, compiled in .1 ms when its
--- sign is found: all those of keys as one took 160 ms. Classes such as \s and \w take up to five
+-- are looked up without one: for the beginnings of all keys this takes 40 µs for 150 characters,
+-- where an expression takes 100, and 3 ms to compile. Each rule is an expression of its own,
+-- compiled in .1 ms when its sign is found: all those of keys as one took 160 ms. Classes such as \s and \w take up to five
 -- times as long where there are Chinese characters (_one_line).
 
 -- The expression of a rule: group 1 stays, group 2 is the secret; without groups, which is faster,
@@ -71,6 +71,14 @@ BEGIN
         FROM string_to_table(sign, '|') AS w (word)) END;
 END $$;
 
+-- The condition on a text that it has a word of a sign that is nothing else: word by word, or, in a
+-- text that is so long that this takes longer, by an expression; else NULL.
+CREATE OR REPLACE FUNCTION _look_for_words(sign text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN _sign_words(sign) IS NOT NULL THEN format(
+        '(CASE WHEN octet_length(content) < 500 THEN content LIKE ANY (%L::text[]) '
+        'ELSE content ~ %L END)', _sign_words(sign), sign) END;
+
 -- The condition on a text that it has the signs of a rule. An ASCII text is not searched for a sign
 -- that it cannot have: 16 µs for the names of secrets in Chinese, Japanese and Korean.
 CREATE OR REPLACE FUNCTION _look(signs text[]) RETURNS text
@@ -79,11 +87,9 @@ BEGIN ATOMIC
     SELECT string_agg(
         CASE WHEN s.sign ~ '^(?:[]|?[\u0080-\U0010FFFF]|[\u0080-\U0010FFFF]-)+$'
              THEN 'octet_length(content) > length(content) AND ' ELSE '' END
-        || CASE WHEN w.words IS NULL THEN format('content ~ %L', s.sign)
-                ELSE format('content LIKE ANY (%L::text[])', w.words) END,
+        || coalesce(_look_for_words(s.sign), format('content ~ %L', s.sign)),
         ' AND ' ORDER BY s.place)
-    FROM unnest(signs) WITH ORDINALITY AS s (sign, place),
-         LATERAL (SELECT _sign_words(s.sign)) AS w (words);
+    FROM unnest(signs) WITH ORDINALITY AS s (sign, place);
 END;
 
 -- The rules as they are searched. gate: a condition, shared by several, under which a text can have
@@ -94,7 +100,7 @@ END;
 -- forms comes first: names are frequent, values rare. Names that no ASCII text has are separate
 -- expressions, which such a text never meets.
 CREATE OR REPLACE FUNCTION _compiled_rules()
-    RETURNS TABLE (gate text, words text[], look text, rule text, kind text, proof text)
+    RETURNS TABLE (gate text, words text, look text, rule text, kind text, proof text)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $compile$
@@ -123,10 +129,11 @@ BEGIN
            CASE WHEN w.words IS NULL THEN _look(r.sign[2:]) END, f.rule, r.kind, r.proof
     FROM redaction_rule AS r,
          LATERAL (SELECT _rule(r.context, r.pattern, r.any_case)) AS f (rule),
-         LATERAL (SELECT CASE WHEN cardinality(r.sign) = 2 THEN _sign_words(r.sign[2]) END) AS w (words)
+         LATERAL (SELECT CASE WHEN cardinality(r.sign) = 2 AND _sign_words(r.sign[2]) IS NOT NULL
+                              THEN r.sign[2] END) AS w (words)
     WHERE r.enabled AND r.matches = 'text';
     RETURN QUERY
-    SELECT '(' || n.looks || ')', NULL::text[], _look(ARRAY[
+    SELECT '(' || n.looks || ')', NULL, _look(ARRAY[
                '(?i)' || n.names || '(?:' || close || '[:=：＝>]'
                || '|[ \t]+(?:is|was|to)[ \t:：]|' || adverb
                || '[是为為成叫设設改换換はがを은는이가을를]|(?<=[^!-~])[ \t]*[!-~“‘「『０-９Ａ-Ｚａ-ｚ])'
@@ -173,12 +180,9 @@ $function$, (SELECT coalesce(string_agg(g.looks, ' OR ' ORDER BY g.looks), 'fals
              FROM (SELECT concat('(', c.gate, CASE WHEN bool_and(num_nonnulls(c.words, c.look) > 0)
                        THEN ' AND (' || concat_ws(
                            ' OR ', string_agg(DISTINCT c.look, ' OR '),
-                           'content LIKE ANY ('
-                           || quote_literal(array_agg(DISTINCT w.word)
-                                            FILTER (WHERE w.word IS NOT NULL))
-                           || '::text[])') || ')' END, ')') AS looks
+                           _look_for_words(string_agg(DISTINCT c.words, '|'))) || ')' END, ')')
+                       AS looks
                    FROM _compiled_rules() AS c
-                   LEFT JOIN LATERAL unnest(c.words) AS w (word) ON true
                    GROUP BY c.gate) AS g));
     EXECUTE format($function$
 CREATE OR REPLACE FUNCTION _redact_once(content text) RETURNS text
@@ -208,7 +212,7 @@ END $body$, (
             END IF;
         END LOOP;$list$, string_agg(format($row$
                 (%L::text[], %L::text, %L::text, %L::text)$row$,
-                                           c.words, c.rule, c.kind, c.proof), ','
+                                           _sign_words(c.words), c.rule, c.kind, c.proof), ','
                                            ORDER BY c.kind, c.rule))
                        ELSE format($search$
         IF %s THEN%s
