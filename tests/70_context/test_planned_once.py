@@ -23,9 +23,9 @@ def test_no_plan_is_made_for_the_arguments_of_a_call(db, dsn, asked, of):
     with psycopg.connect(dsn, autocommit=True) as fresh:
         fresh.execute(f"SELECT count(*) FROM {asked}")
         kept = fresh.execute(
-            "SELECT count(*) FROM pg_backend_memory_contexts AS c, pg_proc AS p"
+            "SELECT FROM pg_backend_memory_contexts AS c, pg_proc AS p"
             " WHERE c.name = 'CachedPlan' AND p.proname = split_part(%s, '.', 2)"
             " AND length(c.ident) > 300 AND position(left(c.ident, 300) IN p.prosrc) > 0",
             (of,),
-        ).fetchone()
-    assert kept and kept[0] > 0
+        ).fetchall()
+    assert kept
