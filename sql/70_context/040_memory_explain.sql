@@ -89,7 +89,8 @@ CREATE OR REPLACE FUNCTION memory_explain(
                    interaction float8, priority float8, boost float8, neighbours float8,
                    session float8, matched text[], via text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET jit = off
+    SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off SET enable_bitmapscan = off SET random_page_cost = 0.5 SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
