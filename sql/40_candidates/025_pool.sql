@@ -64,7 +64,8 @@ BEGIN
                       WHERE settings.extra_lines > 0
                       UNION ALL
                       SELECT n.*
-                      FROM unnest(times) AS w,
+                      FROM unnest(_asked_times(times, settings.time_before, settings.time_after,
+                                               settings.time_after_day)) AS w,
                            _near_rows(_pool.user_id, query, question, vector_share,
                                       near_limit, greatest(since, lower(w)),
                                       least(known_until, upper(w)), of_kinds) AS n

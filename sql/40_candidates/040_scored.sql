@@ -36,6 +36,8 @@ DECLARE
         * CASE WHEN query IS NULL THEN settings.boost_without_vector ELSE 1 END;
     hybrid_time_boost CONSTANT float8 :=
         time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1::float8 - vector_share END;
+    around CONSTANT tstzmultirange := CASE WHEN times IS NOT NULL THEN _asked_times(
+        times, settings.time_before, settings.time_after, settings.time_after_day) END;
     -- The sum of weights that the weights of relevance are shares of.
     whole CONSTANT float8 := settings.vector_weight + settings.word_weight
         + CASE WHEN by_keyword THEN settings.keyword_weight ELSE 0 END
@@ -63,10 +65,9 @@ BEGIN
                t.term_count, t.line, t.importance, t.session, t.position, t.asks, t.details,
                1::float8 - (t.embedding <=> query) AS cosine,
                -(t.terms <#> question) AS wording, -(t.terms <#> plain_question) AS plain_wording,
-               CASE WHEN t.created_at <@ times
-                    THEN CASE WHEN t.embedding IS NULL THEN time_boost
-                              ELSE hybrid_time_boost END
-                    ELSE 0 END AS timely,
+               _timely(t.created_at, times, around,
+                       CASE WHEN t.embedding IS NULL THEN time_boost
+                            ELSE hybrid_time_boost END) AS timely,
                -- Hashed subplans: a join hashes the wide side, the traces, and spills.
                CASE
                    WHEN t.memory_id IN (

@@ -143,8 +143,7 @@ BEGIN
             settings.asks_feature
             || CASE WHEN _asks_when(query_text) THEN settings.when_feature ELSE '' END);
         IF settings.time_boost <> 0 AND (query_vec IS NULL OR question IS NOT NULL) THEN
-            times := _asked_times(_time_windows(query_text, at), settings.time_before,
-                                  settings.time_after, settings.time_after_day);
+            times := _time_windows(query_text, at);
         END IF;
         IF settings.keyword_weight > 0 THEN
             keywords := _asked_keywords(owner, query_text, known_until);
