@@ -2,13 +2,6 @@
 -- and for the command memoir doctor. Each group of checks is a function of its own. What the caller
 -- may not see is reported as unseen: a count without other users' rows would be wrong.
 
--- Workers and admins see the rows of all users (95_access), and so does a role without a policy.
-CREATE OR REPLACE FUNCTION _sees_all_users() RETURNS boolean
-    LANGUAGE sql STABLE
-    RETURN NOT row_security_active('memory')
-           OR coalesce(pg_has_role(to_regrole('memoir_worker')::oid, 'USAGE'), false)
-           OR coalesce(pg_has_role(to_regrole('memoir_admin')::oid, 'USAGE'), false);
-
 CREATE OR REPLACE FUNCTION _sees(tables text[]) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -17,7 +10,7 @@ BEGIN
     RETURN NOT EXISTS (
         SELECT FROM unnest(tables) AS t (name)
         WHERE NOT has_table_privilege(t.name, 'SELECT')
-           OR row_security_active(t.name) AND NOT _sees_all_users()
+           OR row_security_active(t.name) AND NOT _serves_everybody()
            OR pg_is_in_recovery() AND (SELECT c.relpersistence = 'u' FROM pg_class AS c
                                        WHERE c.oid = t.name::regclass));
 END $$;
@@ -157,9 +150,9 @@ BEGIN
                 ELSE 'ok' END,
            CASE WHEN bare <> '{}' THEN 'off, or another than ours, for ' || _some_of(bare)
                 WHEN others <> '{}' THEN 'on; other roles may write here: ' || _some_of(others)
-                WHEN wider <> '{}' THEN 'on; others'' policies add to it: ' || _some_of(wider)
-                WHEN _sees_all_users() THEN format('on; %s sees all users', current_user)
-                ELSE format('on; %s sees one user at a time', current_user) END,
+                 WHEN wider <> '{}' THEN 'on; others'' policies add to it: ' || _some_of(wider)
+                WHEN _sees_one_user() THEN format('on; %s sees one user at a time', current_user)
+                ELSE format('on; %s sees all users', current_user) END,
            CASE WHEN bare <> '{}'
                 THEN 'As the owner of the tables: SELECT memoir.grant_access();'
                 WHEN others <> '{}' OR wider = '{}'
