@@ -107,6 +107,12 @@ BEGIN
             FROM unnest(carried) AS w (word), LATERAL (
                 SELECT k.memory_id FROM keyword AS k
                 WHERE k.user_id = _pool.user_id AND k.keyword = w.word
+                  AND (NOT filtered OR EXISTS (
+                      SELECT FROM trace AS t
+                      WHERE t.user_id = _pool.user_id AND t.memory_id = k.memory_id
+                        AND t.model = _pool.model AND t.active
+                        AND t.created_at BETWEEN since AND known_until
+                        AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))))
                 ORDER BY k.keyword DESC, k.memory_id DESC LIMIT 500) AS k);
     ELSIF cardinality(keywords) > 0 THEN
         ids := ids || ARRAY(
