@@ -284,6 +284,14 @@ def test_what_was_undone_before_is_not_called_changed_since(tx):
         assert (row.action, row.line) == (action, "tea")
 
 
+def test_more_than_1000_memories_are_changed_in_parts(tx):
+    ids = notes(tx, 2001)
+    retire = f"SELECT memoir._retire('ada', ARRAY{ids}, 'archived', 'ARCHIVE', '', '', now(), 1)"
+    # At once, each was compared with each: of 24,000 that was a third of the time.
+    assert calls_made(tx, "_show_changes", retire) == 3
+    assert value(tx, "SELECT count(*) FROM memoir.memory WHERE status = 'archived'") == 2001
+
+
 def test_a_run_of_many_changes_is_undone_in_a_few_steps(tx):
     ids = notes(tx, 60)
     run = value(tx, "SELECT memoir._next_run()")
