@@ -284,6 +284,13 @@ def test_what_was_undone_before_is_not_called_changed_since(tx):
         assert (row.action, row.line) == (action, "tea")
 
 
+def test_what_was_made_from_a_purged_memory_is_read_once(tx):
+    first, *ids = notes(tx, 201)
+    tx.execute("SELECT memoir._derive('ada', %s, %s, NULL)", (ids, [first] * len(ids)))
+    assert rows_read(tx, f"SELECT memoir.purge({first}, 'ada')") < 60 * len(ids)
+    assert not value(tx, "SELECT bool_or(derived) FROM memoir.trace")
+
+
 def test_more_than_1000_memories_are_changed_in_parts(tx):
     ids = notes(tx, 2001)
     retire = f"SELECT memoir._retire('ada', ARRAY{ids}, 'archived', 'ARCHIVE', '', '', now(), 1)"
