@@ -324,7 +324,7 @@ _BUILD_UP_TO = """coalesce(%s::bigint,
     (SELECT value::bigint FROM memoir.setting WHERE name = 'ann_inline'))"""
 
 _MAINTAIN = f"""SELECT user_id, action, memories, details FROM memoir.maintain(
-    {_WHOSE}, {_BUILD_UP_TO}, dry_run => %s::boolean)""".encode()
+    {_WHOSE}, build_up_to => {_BUILD_UP_TO}, dry_run => %s::boolean)""".encode()
 
 _MAINTAIN_ALL = f"CALL memoir.maintain_all({_WHOSE}, build_up_to => 0)".encode()
 

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar, Unpack, cast
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.pq import PipelineStatus, TransactionStatus
@@ -33,6 +34,28 @@ from .recalling import Recalling
 from .steps import DEFAULT, Batch, Embed, EmbedderChoice, Plan
 
 T = TypeVar("T")
+
+
+class _Turns:
+    """What tasks take turns by: a lock of this event loop, as a script may run several in turn."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def lock(self) -> asyncio.Lock:
+        """The lock of the running loop."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._lock = loop, asyncio.Lock()
+        return self._lock
+
+
+# Of connections that were given: a call is several statements, between which no other client of
+# the connection may send its own.
+_LOCKS: WeakKeyDictionary[psycopg.Connection[Any], threading.RLock] = WeakKeyDictionary()
+_TURNS: WeakKeyDictionary[psycopg.AsyncConnection[Any], _Turns] = WeakKeyDictionary()
+_MAKING_ONE = threading.Lock()
 
 # Memories per page, where pages are read only to return memories one by one.
 _PAGE = 500
@@ -56,8 +79,8 @@ class Memoir(Recalling):
 
     Every method raises the classes of `errors` for what the database refuses, and psycopg's own
     errors for the rest (such as a connection lost during the call). If the server has closed the
-    client's own connection between calls, it is opened again. Threads may share a client; they take
-    turns.
+    client's own connection between calls, it is opened again. Threads may share a client, or a
+    connection with a client each; they take turns.
 
     A call may be interrupted, by Ctrl-C or as a cancelled task: nothing of it is half done. If it
     sent several statements at once (as a role that is shown one user, or for gold sets and
@@ -76,7 +99,7 @@ class Memoir(Recalling):
         self._own = given is None
         self._conn = given
         self._process = os.getpid()
-        self._lock = threading.RLock()
+        self._lock = _lock_of(given)
         self._names_user: bool | None = None
         super().__init__(user, embedder, lambda: _keeps_writes(given))
 
@@ -177,7 +200,8 @@ class Memoir(Recalling):
 class AsyncMemoir(Recalling):
     """`Memoir` for asyncio: the same arguments and methods, to be awaited.
 
-    The embedder runs in a thread. Tasks may share a client; they take turns at the database.
+    The embedder runs in a thread. Tasks may share a client, or a connection with a client each;
+    they take turns at the database.
     """
 
     _is_async = True
@@ -192,8 +216,7 @@ class AsyncMemoir(Recalling):
         self._dsn, given = _dsn_or_given(conn_or_dsn, psycopg.AsyncConnection)
         self._own = given is None
         self._conn = given
-        self._lock = asyncio.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turns = _turns_of(given)
         self._names_user: bool | None = None
         super().__init__(user, embedder, lambda: _keeps_writes(given))
 
@@ -205,7 +228,7 @@ class AsyncMemoir(Recalling):
 
     async def close(self) -> None:
         """See `Memoir.close`."""
-        async with self._turn():
+        async with self._turns.lock():
             await self._discard()
 
     async def _discard(self) -> None:
@@ -247,7 +270,7 @@ class AsyncMemoir(Recalling):
     async def _perform(self, step: Call[Any] | Batch | Embed) -> Any:
         if isinstance(step, Embed):
             return await asyncio.to_thread(step.embedder.embed, step.texts)
-        async with self._turn():
+        async with self._turns.lock():
             conn = await self._connection()
             try:
                 if self._user is None:
@@ -260,13 +283,6 @@ class AsyncMemoir(Recalling):
                     return await _carry_out_async(conn, step)
             except psycopg.Error as error:
                 raise translate(error) from error
-
-    def _turn(self) -> asyncio.Lock:
-        """What tasks take turns by; of this event loop: a script may run one after the other."""
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            self._loop, self._lock = loop, asyncio.Lock()
-        return self._lock
 
     async def _connection(self) -> psycopg.AsyncConnection[Any]:
         if self._conn is None or (self._own and not is_free(self._conn)):
@@ -285,6 +301,20 @@ class AsyncMemoir(Recalling):
                 raise
             self._conn = conn
         return self._conn
+
+
+def _lock_of(given: psycopg.Connection[Any] | None) -> threading.RLock:
+    if given is None:
+        return threading.RLock()
+    with _MAKING_ONE:
+        return _LOCKS.setdefault(given, threading.RLock())
+
+
+def _turns_of(given: psycopg.AsyncConnection[Any] | None) -> _Turns:
+    if given is None:
+        return _Turns()
+    with _MAKING_ONE:
+        return _TURNS.setdefault(given, _Turns())
 
 
 def resolve_dsn(dsn: str | None) -> str:

@@ -85,7 +85,7 @@ _CONFIRM = f"""SELECT {columns(Remembered)}
 {_OF_EACH} memoir.confirm(i.id, user_id => %s::text) AS c
 ORDER BY i.place""".encode()
 
-_REJECT = b"""SELECT memoir.reject(i.id, user_id => %s::text, reason => %s::text)
+_REJECT = b"""SELECT memoir.reject(i.id, reason => %s::text, user_id => %s::text)
 FROM unnest(%s::bigint[]) AS i (id)"""
 
 _PURGE = f"""SELECT p.table_name, sum(p.rows)::bigint
@@ -297,7 +297,7 @@ class Management(Sessions):
     def reject(self, *memory_ids: Id, reason: str | None = None) -> Call[None]:
         """Forget pending memories, all of them or none."""
         why = clean_text(reason, "the reason")
-        return Call(_REJECT, (self._user, why, checks.memory_ids(memory_ids)), nothing)
+        return Call(_REJECT, (why, self._user, checks.memory_ids(memory_ids)), nothing)
 
     @Method
     def purge(self, *memory_ids: Id, dry_run: bool = False) -> Call[list[Deleted]]:

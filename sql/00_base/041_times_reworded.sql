@@ -25,10 +25,10 @@ CREATE OR REPLACE FUNCTION _english_times(content text) RETURNS text
     SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
-    feast CONSTANT text := '( christmas (?: \s eve | \s day )? | boxing \s day | halloween
-        | (?: chinese \s | lunar \s )? new \s years? (?: \s eve | \s day )?
-        | valentines (?: \s day )? | thanksgiving (?: \s day )? | easter (?: \s sunday )?
-        | (?: mothers|fathers ) \s day )';
+    feast CONSTANT text := '( christmas (?: [ ] eve | [ ] day )? | boxing [ ] day | halloween
+        | (?: chinese [ ] | lunar [ ] )? new [ ] years? (?: [ ] eve | [ ] day )?
+        | valentines (?: [ ] day )? | thanksgiving (?: [ ] day )? | easter (?: [ ] sunday )?
+        | (?: mothers|fathers ) [ ] day )';
 BEGIN
     content := _reworded(translate(lower(content COLLATE "C"), '’', ''''), '',
         '{{''s day,s day},{''s eve,s eve},{first quarter,q1},{second quarter,q2},'
@@ -42,18 +42,19 @@ BEGIN
         '{dragon boat festival,feastxboat},{before or after,either},{before and after,either},'
         '{after or before,either}}');
     IF content LIKE ANY ('{%giving week%,%christmas week%,%easter week%}') THEN
-        content := regexp_replace(content, '(?x) (?: \m (?: over|during|on|at|in ) \s (?= last ) )?
-            ( (?: last \s )? (?: thanksgiving|christmas|easter ) ) \s ( week (?: end )? ) \M',
+        content := regexp_replace(content, '(?x) (?: \m (?: over|during|on|at|in ) [ ] (?= last ) )?
+            ( (?: last [ ] )? (?: thanksgiving|christmas|easter ) ) [ ] ( week (?: end )? ) \M',
             '\2 of \1', 'g');
     END IF;
     RETURN _reworded(
         regexp_replace(content, '(?x)
             (?<= \m (?: on|at|over|during|since|until|till|before|after|around|by|last|this |
-                        week \s of ) \s )
-            ' || feast || ' \M (?! \s (?: tree|card|gift|present|part|shop|decor ) )
-          | \m ' || feast || ' (?= \s (?: (?: of|in ) \s )? (?: (?:19|20)[0-9]{2} | last \s year ) )
-          | \m ( (?: christmas | new \s years? ) \s eve ) \M
-          | (?<= \m the \s (?: early \s | mid[ -] | late \s )? )
+                        week [ ] of ) [ ] )
+            ' || feast || ' \M (?! [ ] (?: tree|card|gift|present|part|shop|decor ) )
+          | \m ' || feast || ' (?= [ ] (?: (?: of|in ) [ ] )?
+                                  (?: (?:19|20)[0-9]{2} | last [ ] year ) )
+          | \m ( (?: christmas | new [ ] years? ) [ ] eve ) \M
+          | (?<= \m the [ ] (?: early [ ] | mid[ -] | late [ ] )? )
             ( [5-9]0s | eighties | nineties ) \M', '¶\1\2\3\4', 'g'),
         '¶', '{{christmas eve,december 24},{christmas day,december 25},{christmas,december 25},'
              '{boxing day,december 26},{halloween,october 31},{chinese new year,feastxnewyear},'
@@ -77,14 +78,14 @@ CREATE OR REPLACE FUNCTION _month_names() RETURNS text
 CREATE OR REPLACE FUNCTION _parts_marked(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN regexp_replace(content, '(?xi) \m (?:
-        (early|start|beginning|mid|middle|late|end | month (?= \s of \M ) )
-            (?: \s of \M (?: \s the \M )? | - | (?= \s ) )
-      | (first|second|third|fourth|fifth|last | [1-5](?:st|nd|rd|th) ) \s
-        (half|quarter|week|weekend | (?:mon|tues|wednes|thurs|fri|satur|sun)day ) \s
-        (?: of \M (?: \s the \M )?
-          | in (?= \s (?: (?:19|20)[0-9]{2} | ' || _month_names() || ' ) \M ) )
-      | (week|weekend) \s of \M
-      | ([0-9]{1,2}(?:st|nd|rd|th)) \s of (?= \s (?: last|this ) \s month )
+        (early|start|beginning|mid|middle|late|end | month (?= [ ] of \M ) )
+            (?: [ ] of \M (?: [ ] the \M )? | - | (?= [ ] ) )
+      | (first|second|third|fourth|fifth|last | [1-5](?:st|nd|rd|th) ) [ ]
+        (half|quarter|week|weekend | (?:mon|tues|wednes|thurs|fri|satur|sun)day ) [ ]
+        (?: of \M (?: [ ] the \M )?
+          | in (?= [ ] (?: (?:19|20)[0-9]{2} | ' || _month_names() || ' ) \M ) )
+      | (week|weekend) [ ] of \M
+      | ([0-9]{1,2}(?:st|nd|rd|th)) [ ] of (?= [ ] (?: last|this ) [ ] month )
         )', 'partx\1\2\4\5x\3 ', 'g');
 
 CREATE OR REPLACE FUNCTION _chinese_times(content text) RETURNS text
@@ -104,7 +105,7 @@ BEGIN
     IF content LIKE ANY ('{%季度%,%Q%}') THEN
         content := regexp_replace(content, '(?x)
             (?<! [0-9前近每两几十上下] ) 第? ([一二三四1-4]) 季度
-          | (?<! [A-Za-z0-9] | [0-9][.] ) Q([1-4]) (?! [.]?[A-Za-z0-9] | \s (?:19|20)[0-9]{2} )',
+          | (?<! [A-Za-z0-9] | [0-9][.] ) Q([1-4]) (?! [.]?[A-Za-z0-9] | [ ] (?:19|20)[0-9]{2} )',
             '«quarter \1\2»', 'g');
     END IF;
     IF content LIKE ANY ('{%半年%,%半月%,%半个月%}') THEN
@@ -139,7 +140,7 @@ BEGIN
             content, '[以之]?前(?:还是|或者?|和|与)(?:在|是)?[以之]?后', '前或后', 'g');
     END IF;
     IF strpos(content, '前几') > 0 THEN
-        content := regexp_replace(content, '(?x) (?<= ^ | [我你他她们，。？！、\s] ) 前
+        content := regexp_replace(content, '(?x) (?<= ^ | [我你他她们，。？！、 ] ) 前
             ( 几 个? (?: 天|周|星期|月|年 ) )', '\1前', 'g');
     END IF;
     IF content LIKE ANY ('{%节%,%庆%,%旦%,%诞%,%夜%,%夕%,%五一%,%六一%,%双1%,%双十%,%中秋%,%端午%,%大年%,'
@@ -154,7 +155,7 @@ BEGIN
                 (?: 五一 (?: 劳动节 )? (?= 假|长假|小长假|期间|节|[^0-9一-龥]|$ ) | 五一劳动节 | 六一 (?= 儿童节 )
                   | 双 (?: 十[一二] | 1[12] ) (?! [0-9] ) )
               | 圣诞 (?! [老树卡帽歌礼岛红] ) | クリスマスイブ | クリスマス (?! ツリー|カード|ソング )
-              | (?<= ^ | [我你他她们，。？！、\s] ) 前 (?: [些两] 天 | 晚 )
+              | (?<= ^ | [我你他她们，。？！、 ] ) 前 (?: [些两] 天 | 晚 )
               | 上一 (?= 个? (?: 周|星期|礼拜|季度|月 ) | 年 ) )', '¶\1', 'g'),
             '¶', '{{元旦,1月1日},{平安夜,12月24日},{跨年夜,12月31日},{情人节,2月14日},{妇女节,3月8日},{劳动节,5月1日},'
                  '{儿童节,6月1日},{教师节,9月10日},{万圣节,10月31日},{清明节,4月5日},{国庆,«国庆»},{五一劳动节,«五一»},'
@@ -191,9 +192,10 @@ CREATE OR REPLACE FUNCTION _korean_times(content text) RETURNS text
 AS $$
 BEGIN
     RETURN _reworded(
-        regexp_replace(regexp_replace(content, '(?x) (?<= [년월일] ) 부터 \s?
-                           ( [0-9]+ \s? [년월일] (?: \s? [0-9]+ \s? [월일] )? ) (?: 까지 )?', '到\1', 'g'),
-                       '(?x) ([0-9]) \s? (개월|시간|년|월|일|주일?|달) \s? (전)?', '\1¶\2\3', 'g'),
+        regexp_replace(regexp_replace(content, '(?x) (?<= [년월일] ) 부터 [ ]?
+                           ( [0-9]+ [ ]? [년월일] (?: [ ]? [0-9]+ [ ]? [월일] )? )
+                           (?: 까지 )?', '到\1', 'g'),
+                       '(?x) ([0-9]) [ ]? (개월|시간|년|월|일|주일?|달) [ ]? (전)?', '\1¶\2\3', 'g'),
         '', '{{¶개월전,个月前},{¶달전,个月前},{¶시간전,小时前},{¶년전,年前},{¶일전,天前},{¶주일전,周前},{¶주전,周前},{¶년,年},'
             '{¶월,月},{¶일,日},{한 달 전,1个月前},{두 달 전,2个月前},{세 달 전,3个月前},{네 달 전,4个月前},{일주일 전,1周前},'
             '{저번,지난},{부터,以来},{까지,为止},{이전,之前},{이후,之后},{그끄저께,大前天},{그저께,前天},{그제,前天},{어제,昨天},'
@@ -215,7 +217,7 @@ DECLARE
 BEGIN
     IF content LIKE ANY ('{%.__.%,%._.%}') THEN
         content := regexp_replace(regexp_replace(content, '(?x)
-                (?: (?<! [A-Za-z] | [A-Za-z] \s | [0-9.] )
+                (?: (?<! [A-Za-z] | [A-Za-z] [ ] | [0-9.] )
                   | (?<! [0-9.] ) (?= .{4} [.][0-9]{2} [.][0-9]{2} ) )
                 ((?:19|20)[0-9]{2}) [.] ([0-9]{1,2}) [.] ([0-9]{1,2}) (?! [.]?[0-9] )',
                 '\1-\2-\3', 'g'),
@@ -228,7 +230,7 @@ BEGIN
             '(?<=[A-Za-z] )[''’](?=[5-9][0-9]s?\M)', '19', 'g');
     END IF;
     IF content LIKE ANY ('{%20__Q%,%20__ Q%}') THEN
-        content := regexp_replace(content, '(?x) (?<! [0-9] ) (20[0-9]{2}) \s? (Q[1-4])',
+        content := regexp_replace(content, '(?x) (?<! [0-9] ) (20[0-9]{2}) [ ]? (Q[1-4])',
             CASE WHEN octet_length(content) > length(content) THEN '\1年\2' ELSE '\2 \1' END, 'g');
     END IF;
     IF flat LIKE ANY (

@@ -285,8 +285,8 @@ DECLARE
 BEGIN
     IF flat LIKE ANY ('{%ers ago%,%ings ago%,%lls ago%,%mns ago%}') THEN
         FOR said IN SELECT regexp_matches(flat, '(?x)
-            \m (two|three|four|five|six|[2-9]) \s
-            (spring|summer|fall|autumn|winter) s \s ago \M', 'g')
+            \m (two|three|four|five|six|[2-9]) [ ]
+            (spring|summer|fall|autumn|winter) s [ ] ago \M', 'g')
         LOOP
             number := date_part('year', at) + 1 - _number(said[1]) - (
                 date_part('month', at) < 3 * array_position(
@@ -312,10 +312,10 @@ BEGIN
                       '% the _rd%,% the __rd%}')
     THEN
         FOR said IN SELECT regexp_matches(flat, '(?x)
-            \m (on|since|until|till|before|after|by|of) \s the \s
+            \m (on|since|until|till|before|after|by|of) [ ] the [ ]
             ( (?: [1-9] | [12][0-9] | 3[01] ) (?:st|nd|rd|th) )
-            (?= \s* (?: [?!.;] | $ ) | \s* , (?! \s* (?: ' || _month_names() || '|[0-9] ) )
-              | \s (?: did|was|were|is|we|i|you|he|she|they|and|at|about|with|for ) \M )', 'g')
+            (?= [ ]* (?: [?!.;] | $ ) | [ ]* , (?! [ ]* (?: ' || _month_names() || '|[0-9] ) )
+              | [ ] (?: did|was|were|is|we|i|you|he|she|they|and|at|about|with|for ) \M )', 'g')
         LOOP
             number := rtrim(said[2], 'stndrh');
             question := replace(
@@ -327,7 +327,7 @@ BEGIN
     IF strpos(question, '号') > 0 THEN
         FOR said IN SELECT regexp_matches(question, '(?x)
             (?<= ^ | [^0-9A-Za-z月到至~～—-] ) ( [1-9] | [12][0-9] | 3[01] ) 号
-            (?= 那天 | 当天 | [的说有] | 晚 | 早 | 上午 | 下午 | 我 | 你 | 他 | 她 | [，。？?,\s] | $ )', 'g')
+            (?= 那天 | 当天 | [的说有] | 晚 | 早 | 上午 | 下午 | 我 | 你 | 他 | 她 | [，。？?, ] | $ )', 'g')
         LOOP
             question := regexp_replace(question, '(?<![0-9])' || said[1] || '号', format(
                 '%s月%s号', CASE WHEN said[1]::int > date_part('day', at) THEN '上个' ELSE '这个' END,
@@ -344,7 +344,7 @@ CREATE OR REPLACE FUNCTION _named_spans(question text, at timestamptz) RETURNS t
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    head CONSTANT text := left(question, 2000);
+    head CONSTANT text := _one_line(left(question, 2000));
     flat text;
 BEGIN
     IF at >= '1910-01-01' AND at < '2190-01-01' THEN

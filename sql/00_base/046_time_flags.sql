@@ -34,7 +34,7 @@ CREATE OR REPLACE FUNCTION _asks_when(question text) RETURNS boolean
           | 多久 [以之]? 前 | (?: [几幾]|多少 ) [个個]? [天周週月年] 前'
             OR question ~ '(?x)
             いつ (?! も | でも | か (?! ら ) ) | 언제 (?! [나든] )
-          | 며칠 | 몇 \s? (?: 년|월|시 (?! 간 ) )');
+          | 며칠 | 몇 [ ]? (?: 년|월|시 (?! 간 ) )');
 
 -- Tokens of time: those that name one by themselves, spans and times of day, seasons.
 CREATE OR REPLACE FUNCTION _times_alone() RETURNS text[]
@@ -66,7 +66,7 @@ CREATE OR REPLACE FUNCTION _is_of_time(token text) RETURNS boolean
 -- clues, the tokens of time, tell which can match. As one expression their states multiply: 380
 -- thousand instructions, where each of these takes 90 to 170. So do those of the Chinese one, which
 -- is two: a connection keeps 32 expressions, and to compile one again, when others have pushed it
--- out, costs more than all its matches. NULL: any may match.
+-- out, costs more than all its matches, even without \s (_one_line). NULL: any may match.
 CREATE OR REPLACE FUNCTION _has_time_word(content text, clues text[] DEFAULT NULL) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -108,12 +108,12 @@ BEGIN
             [昨今明] [天日晚早晨年] | 前天 | [后後]天 | 去年 | 前年 | [后後]年
           | [上下这這本] [个個]? (?: 周|週|星期|[礼禮]拜|月|季度 ) | [周週]末
           | (?: 周|週|星期|[礼禮]拜 ) [一二三四五六日天]
-          | [0-9一二两兩三四五六七八九十几幾] \s? [个個]?
+          | [0-9一二两兩三四五六七八九十几幾] [ \u00a0\u3000]? [个個]?
             (?: 小[时時]|天|日|周|週|星期|月|年 ) [以之]? [前后後]
           | [春夏秋冬] [天季] | 元旦 | [国國][庆慶][节節假] | [春中][节節秋] | 除夕 | 圣诞 | 聖誕
-          | 曜日 | [先来] [週月] | 어제 | 오늘 | 내일 | 요일 | (?: 지난|다음 ) \s? [주달해] | [0-9] \s? [년월일]'
+          | 曜日 | [先来] [週月] | 어제 | 오늘 | 내일 | 요일 | (?: 지난|다음 ) [ ]? [주달해] | [0-9] [ ]? [년월일]'
             OR flat ~ '(?x)
-            [0-9一二三四五六七八九十〇零] \s?
+            [0-9一二三四五六七八九十〇零] [ \u00a0\u3000]?
             (?: 年 (?! [级級] ) | 月 (?! [饼餅] ) | [号號] (?! [楼樓线線门門] ) )');
 END $$;
 

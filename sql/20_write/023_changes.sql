@@ -216,11 +216,11 @@ CREATE OR REPLACE FUNCTION _event_of(status text, old_status text) RETURNS text
 
 -- Sets values of memories (an object of columns for each) and writes their revisions; a memory that
 -- already has the values is left alone. embedding stands for that of the trace: a new text without
--- one has none. change_id NULL: every memory is a change of its own. Returns the ids of those that
--- changed.
+-- one has none. change_id NULL: every memory is a change of its own. undoes: for each, the change
+-- that is taken back. Returns the ids of those that changed.
 CREATE OR REPLACE FUNCTION _revise(
     user_id text, memory_ids bigint[], new_values jsonb[], action text, author text, reason text,
-    run_id bigint, change_id bigint, undoes bigint DEFAULT NULL) RETURNS bigint[]
+    run_id bigint, change_id bigint, undoes bigint[] DEFAULT NULL) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET extra_float_digits = 1 SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
@@ -233,28 +233,29 @@ DECLARE
     changed memory[];
     olds jsonb[];
     ids bigint[];
+    undone bigint[];
     part bigint[];
 BEGIN
     PERFORM FROM (SELECT i FROM unnest(memory_ids) AS i ORDER BY i) AS i (id), LATERAL (
         SELECT FROM memory AS m
         WHERE m.user_id = _revise.user_id AND m.memory_id = i.id FOR NO KEY UPDATE) AS m;
-    SELECT array_agg(w.row), array_agg(w.old), array_agg(w.memory_id)
-    INTO changed, olds, ids
+    SELECT array_agg(w.row), array_agg(w.old), array_agg(w.memory_id), array_agg(w.undone)
+    INTO changed, olds, ids, undone
     FROM (
-        SELECT n.memory_id, g.old, jsonb_populate_record(
+        SELECT n.memory_id, n.undone, g.old, jsonb_populate_record(
                    p.row, jsonb_build_object('content_hash', CASE
                        WHEN (p.row).source IS NULL
                        THEN _content_hash((p.row).kind, (p.row).subject, (p.row).session_id,
                                           (p.row).position, (p.row).content)
                        ELSE _row_hash((p.row).source, (p.row).source_key) END)) AS row
-        FROM unnest(memory_ids, new_values) AS n (memory_id, asked)
+        FROM unnest(memory_ids, new_values, undoes) AS n (memory_id, asked, undone)
         CROSS JOIN LATERAL (
             SELECT m AS row FROM memory AS m
             WHERE m.user_id = _revise.user_id AND m.memory_id = n.memory_id OFFSET 0) AS s
         LEFT JOIN LATERAL (
             SELECT t.embedding FROM trace AS t
             WHERE t.user_id = _revise.user_id AND t.memory_id = n.memory_id
-              AND t.model = in_model OFFSET 0) AS t ON true
+              AND t.model = in_model OFFSET 0) AS t ON n.asked ?| '{content,embedding}'
         CROSS JOIN LATERAL (
             SELECT CASE WHEN n.asked ->> 'content' <> (s.row).content AND NOT n.asked ? 'embedding'
                         THEN n.asked || '{"embedding": null}' ELSE n.asked END AS new,
@@ -297,8 +298,8 @@ BEGIN
                           change_id, run_id, undoes)
     SELECT _revise.user_id, o.memory_id, _revise.action, who, why, o.old,
            CASE WHEN o.old ? 'embedding' THEN in_model END,
-           coalesce(_revise.change_id, _next_change()), _revise.run_id, _revise.undoes
-    FROM unnest(ids, olds) AS o (memory_id, old);
+           coalesce(_revise.change_id, _next_change()), _revise.run_id, o.undone
+    FROM unnest(ids, olds, undone) AS o (memory_id, old, undone);
     PERFORM _show_changes(user_id, in_model, ids, olds,
                           ARRAY(SELECT n.asked ->> 'embedding'
                                 FROM unnest(ids) WITH ORDINALITY AS i (id, place)

@@ -5,7 +5,7 @@
 
 -- The place of a memory in its slot. after_id: the one that follows, so that this is already
 -- history; retired_at: since when that was known.
-CREATE OR REPLACE FUNCTION _place(
+CREATE OR REPLACE FUNCTION _slot(
     user_id text, kind text, subject text, created_at timestamptz,
     INOUT valid_from timestamptz, INOUT valid_until timestamptz, OUT status text,
     OUT retired_at timestamptz, OUT before_id bigint, OUT after_id bigint)
@@ -19,9 +19,9 @@ BEGIN
     LOOP
         SELECT m.memory_id, m.valid_from INTO following
         FROM memory AS m
-        WHERE m.user_id = _place.user_id AND m.kind = _place.kind AND m.subject = _place.subject
+        WHERE m.user_id = _slot.user_id AND m.kind = _slot.kind AND m.subject = _slot.subject
           AND m.position IS NULL AND m.source IS NULL AND m.status IN ('active', 'superseded')
-          AND m.valid_from <= _place.valid_from
+          AND m.valid_from <= _slot.valid_from
         ORDER BY m.valid_from DESC LIMIT 1;
         before_id := following.memory_id;
         EXIT WHEN following.valid_from IS DISTINCT FROM valid_from;
@@ -30,18 +30,18 @@ BEGIN
             SELECT r.valid_from + interval '1 microsecond'
             FROM (SELECT m.valid_from, lead(m.valid_from) OVER (ORDER BY m.valid_from) AS next
                   FROM memory AS m
-                  WHERE m.user_id = _place.user_id AND m.kind = _place.kind
-                    AND m.subject = _place.subject AND m.position IS NULL AND m.source IS NULL
+                  WHERE m.user_id = _slot.user_id AND m.kind = _slot.kind
+                    AND m.subject = _slot.subject AND m.position IS NULL AND m.source IS NULL
                     AND m.status IN ('active', 'superseded')
-                    AND m.valid_from >= _place.valid_from) AS r
+                    AND m.valid_from >= _slot.valid_from) AS r
             WHERE r.next IS DISTINCT FROM r.valid_from + interval '1 microsecond'
             ORDER BY r.valid_from LIMIT 1);
     END LOOP;
     SELECT m.memory_id, m.valid_from, m.created_at INTO following
     FROM memory AS m
-    WHERE m.user_id = _place.user_id AND m.kind = _place.kind AND m.subject = _place.subject
+    WHERE m.user_id = _slot.user_id AND m.kind = _slot.kind AND m.subject = _slot.subject
       AND m.position IS NULL AND m.source IS NULL AND m.status IN ('active', 'superseded')
-      AND m.valid_from > _place.valid_from
+      AND m.valid_from > _slot.valid_from
     ORDER BY m.valid_from LIMIT 1;
     IF FOUND THEN
         after_id := following.memory_id;

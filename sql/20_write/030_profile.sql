@@ -68,7 +68,7 @@ BEGIN
          JOIN kind AS k ON k.name = m.kind
          WHERE m.kind = 'okr' AND _is_open(m.data ->> 'status')
          WINDOW goals AS (ORDER BY _priority(m.data -> 'priority') NULLS LAST,
-                                   _number(m.data -> 'progress') DESC NULLS LAST,
+                                   _json_number(m.data -> 'progress') DESC NULLS LAST,
                                    m.created_at, m.memory_id)
          ORDER BY place LIMIT goal_limit)
         UNION ALL
@@ -92,7 +92,7 @@ BEGIN
     END LOOP;
 END $$;
 
-CREATE OR REPLACE FUNCTION _number(value jsonb) RETURNS float8
+CREATE OR REPLACE FUNCTION _json_number(value jsonb) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN value #>> '{}' ~ '^\s*-?[0-9]{1,15}(\.[0-9]{1,15})?\s*$'
                 THEN (value #>> '{}')::float8 END;
@@ -101,8 +101,8 @@ CREATE OR REPLACE FUNCTION _number(value jsonb) RETURNS float8
 CREATE OR REPLACE FUNCTION _priority(value jsonb) RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN coalesce(
-        _number(value),
-        _number(to_jsonb(substring(_lower(value #>> '{}') FROM '^\s*p(\d+)\s*$'))),
+        _json_number(value),
+        _json_number(to_jsonb(substring(_lower(value #>> '{}') FROM '^\s*p(\d+)\s*$'))),
         CASE _lower(btrim(value #>> '{}'))
             WHEN 'critical' THEN 0 WHEN 'urgent' THEN 0 WHEN 'highest' THEN 0 WHEN '紧急' THEN 0
             WHEN 'high' THEN 1 WHEN '高' THEN 1

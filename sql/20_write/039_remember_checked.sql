@@ -33,7 +33,8 @@ DECLARE
     told record;
     holder record;
     temporary text[];
-    plain new_memory[] := '{}';
+    plain new_memory[];
+    plains int := 0;
     slots boolean := false;
     known bigint[];
     like_others bigint[];
@@ -47,7 +48,7 @@ BEGIN
     -- Everything that is asked of the array, asked at once: each time takes 8 µs of a call (2 % in
     -- all).
     SELECT bool_or(_needs_lock(g)) AS needs_lock, bool_or(g.in_profile) AS in_profile,
-           array_remove(array_agg(g.session_id), NULL) AS session_ids,
+           array_agg(g.session_id) FILTER (WHERE g.session_id IS NOT NULL) AS session_ids,
            array_agg(g.created_at) FILTER (WHERE g.session_id IS NOT NULL) AS said_at
     INTO told
     FROM unnest(given) AS g;
@@ -60,8 +61,9 @@ BEGIN
     ELSIF NOT holder.memory_on THEN
         RETURN array_fill(_outcome('NOOP', NULL, 'memory is off'), ARRAY[cardinality(given)]);
     END IF;
-    temporary := CASE WHEN told.session_ids = '{}' THEN '{}'
-                      ELSE _open_sessions(user_id, told.session_ids, told.said_at) END;
+    IF told.session_ids IS NOT NULL THEN
+        temporary := _open_sessions(user_id, told.session_ids, told.said_at);
+    END IF;
     FOR place IN 1 .. cardinality(given) LOOP
         IF holder.confirm AND _is_automatic(given[place].origin) THEN
             given[place].status := 'pending';
@@ -78,11 +80,12 @@ BEGIN
         ELSIF _has_slot(given[place]) THEN
             slots := true;
         ELSE
-            plain := plain || given[place];
+            plains := plains + 1;
+            plain[plains] := given[place];
         END IF;
     END LOOP;
 
-    IF plain <> '{}' THEN
+    IF plains > 0 THEN
         known := _store(user_id, model, plain);
     END IF;
     -- If no slot is filled in between, near-duplicates are looked for once for all of them. The

@@ -238,8 +238,8 @@ BEGIN
     IF FOUND THEN
         RETURN _said_again(user_id, known, given);
     END IF;
-    place := _place(user_id, given.kind, given.subject, given.created_at, given.valid_from,
-                    given.valid_until);
+    place := _slot(user_id, given.kind, given.subject, given.created_at, given.valid_from,
+                   given.valid_until);
     -- With no time told, what is told last is the newest: a clock may have been set back, and what
     -- another transaction has stored meanwhile has a later time than this one's beginning. What
     -- was told beforehand of a time to come stays there.

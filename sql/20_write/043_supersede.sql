@@ -30,10 +30,11 @@ BEGIN
     RETURN found_memory;
 END $$;
 
--- The older one ends where the newer begins, or now if that began earlier.
+-- The older one ends where the newer begins, or now if that began earlier. known_at: when it was
+-- said that it has ended, which may be long after both were told: until then, both were recalled.
 CREATE OR REPLACE FUNCTION _supersede(
-    user_id text, older memory, newer memory, author text, reason text, run_id bigint,
-    change_id bigint) RETURNS void
+    user_id text, older memory, newer memory, known_at timestamptz, author text, reason text,
+    run_id bigint, change_id bigint) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -42,7 +43,7 @@ BEGIN
         user_id, older.memory_id,
         CASE WHEN newer.valid_from > older.valid_from THEN newer.valid_from
              ELSE greatest(now(), older.valid_from + interval '1 microsecond') END,
-        greatest(newer.created_at, older.created_at), author,
+        greatest(newer.created_at, older.created_at, known_at), author,
         coalesce(reason, format('memory %s takes its place', newer.memory_id)), run_id, change_id);
     PERFORM _link(user_id, ARRAY[newer.memory_id], ARRAY[older.memory_id], 'supersedes', 1,
                   ARRAY[change_id]);
@@ -66,12 +67,12 @@ BEGIN
     PERFORM _lock_user(owner);
     PERFORM _supersede(
         owner, _check_status(owner, memory_id, '{active}', 'superseded'),
-        _check_status(owner, by_id, '{active}', 'taken in its place'), author, reason, NULL,
-        _next_change());
+        _check_status(owner, by_id, '{active}', 'taken in its place'), now(), author, reason,
+        NULL, _next_change());
 END $$;
 
 COMMENT ON FUNCTION supersede(bigint, bigint, text, text, text) IS
     'Replaces memory_id by memory by_id: it ends (valid_until) where the other begins, and is '
-    'recalled only as_of an earlier time. reason, author (up to 200 characters): kept in the '
-    'revision. undo() takes it back. Errors: ME006 user, ME008 author, ME012 no such memory of '
+    'recalled only as_of a time before this call. reason, author (up to 200 characters): kept in '
+    'the revision. undo() takes it back. Errors: ME006 user, ME008 author, ME012 no such memory of '
     'this user, ME014 one of them is not active, or both are the same. Source: D4 5.8.';

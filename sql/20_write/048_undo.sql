@@ -46,8 +46,12 @@ BEGIN
         LIMIT 1);
 END $$;
 
-CREATE OR REPLACE FUNCTION _undo_change(
-    user_id text, change_id bigint, author text, run_id bigint) RETURNS bigint[]
+-- Undoes changes that have no memory in common, all at once: of each its last step first. A NULL
+-- among them is skipped. Returns the memories that changed, in this order, and the places of their
+-- changes.
+CREATE OR REPLACE FUNCTION _undo_changes(
+    user_id text, change_ids bigint[], author text, run_id bigint,
+    OUT ids bigint[], OUT places int[])
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
@@ -56,45 +60,73 @@ AS $$
 DECLARE
     in_model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     step record;
-    ids bigint[] := '{}';
-    unsourced bigint[];
+    changed bigint[];
+    from_ids bigint[];
+    to_ids bigint[];
+    types text[];
 BEGIN
+    ids := '{}';
+    places := '{}';
     FOR step IN
-        SELECT r.memory_id, r.action,
-               -- A vector of another model is not a vector for this one.
-               r.old_values - CASE WHEN r.model <> in_model THEN 'embedding' ELSE '' END
-                   AS old_values
-        FROM revision AS r
-        WHERE r.user_id = _undo_change.user_id
-          AND r.change_id BETWEEN _undo_change.change_id AND _undo_change.change_id
-        ORDER BY r.change_id, r.revision_id DESC
+        SELECT s.action, array_agg(s.memory_id ORDER BY s.memory_id) AS ids,
+               array_agg(s.old_values ORDER BY s.memory_id) AS old_values,
+               array_agg(s.change_id ORDER BY s.memory_id) AS changes,
+               array_agg(s.place ORDER BY s.memory_id) AS places
+        FROM (
+            SELECT r.memory_id, r.action, c.id AS change_id, c.place::int AS place,
+                   row_number() OVER (PARTITION BY c.id ORDER BY r.revision_id DESC) AS step,
+                   -- A vector of another model is not a vector for this one.
+                   coalesce(r.old_values - CASE WHEN r.model <> in_model THEN 'embedding'
+                                                ELSE '' END,
+                            _retired('forgotten', now())) AS old_values
+            FROM unnest(change_ids) WITH ORDINALITY AS c (id, place)
+            CROSS JOIN LATERAL (
+                SELECT r.* FROM revision AS r
+                WHERE r.user_id = _undo_changes.user_id AND r.change_id BETWEEN c.id AND c.id
+                ORDER BY r.change_id OFFSET 0) AS r
+        ) AS s
+        GROUP BY s.step, s.action
+        -- What was added makes way for what comes back.
+        ORDER BY s.step, s.action <> 'ADD', s.action
     LOOP
-        ids := ids || _revise(
-            user_id, ARRAY[step.memory_id],
-            ARRAY[coalesce(step.old_values, _retired('forgotten', now()))],
-            'UNDO', author, 'undone: ' || step.action, run_id, NULL, change_id);
+        changed := _revise(user_id, step.ids, step.old_values, 'UNDO', author,
+                           'undone: ' || step.action, run_id, NULL, step.changes);
+        ids := ids || changed;
+        -- A comparison of each with each, where some had the values already.
+        places := places || CASE WHEN cardinality(changed) = cardinality(step.ids) THEN step.places
+                                 ELSE ARRAY(SELECT s.place
+                                            FROM unnest(step.ids, step.places) AS s (id, place)
+                                            WHERE s.id = ANY (changed) ORDER BY s.id) END;
     END LOOP;
-    WITH gone AS (
+    -- The relations that came with a change go with it.
+    SELECT array_agg(r.from_id), array_agg(r.to_id), array_agg(r.type)
+    INTO from_ids, to_ids, types
+    FROM unnest(ids, places) AS u (id, place)
+    CROSS JOIN LATERAL (
+        SELECT r.from_id, r.to_id, r.type
+        FROM (SELECT o.* FROM relation AS o
+              WHERE o.user_id = _undo_changes.user_id AND o.from_id BETWEEN u.id AND u.id
+              ORDER BY o.from_id OFFSET 0) AS r
+        WHERE r.change_id = change_ids[u.place]
+        UNION
+        SELECT r.from_id, r.to_id, r.type
+        FROM (SELECT o.* FROM relation AS o
+              WHERE o.user_id = _undo_changes.user_id AND o.to_id BETWEEN u.id AND u.id
+              ORDER BY o.to_id OFFSET 0) AS r
+        WHERE r.change_id = change_ids[u.place]) AS r;
+    IF from_ids IS NOT NULL THEN
         DELETE FROM relation AS r
-        WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
-          AND r.from_id = ANY (ids)
-          AND r.from_id BETWEEN (SELECT min(i) FROM unnest(ids) AS i)
-                            AND (SELECT max(i) FROM unnest(ids) AS i)
-        RETURNING r.from_id, r.type
-    ), came AS (
-        DELETE FROM relation AS r
-        WHERE r.user_id = _undo_change.user_id AND r.change_id = _undo_change.change_id
-          AND r.to_id = ANY (ids) AND r.from_id <> ALL (ids)
-          AND r.to_id BETWEEN (SELECT min(i) FROM unnest(ids) AS i)
-                          AND (SELECT max(i) FROM unnest(ids) AS i)
-        RETURNING r.from_id, r.type
-    )
-    SELECT array_agg(g.from_id) INTO unsourced
-    FROM (SELECT * FROM gone UNION ALL SELECT * FROM came) AS g WHERE g.type = 'derived_from';
-    IF unsourced IS NOT NULL THEN
-        PERFORM _mark_derived(user_id, unsourced);
+        USING unnest(from_ids, to_ids, types) AS g (from_id, to_id, type)
+        WHERE r.user_id = _undo_changes.user_id AND r.from_id = g.from_id AND r.to_id = g.to_id
+          AND r.type = g.type
+          AND r.from_id BETWEEN (SELECT min(i) FROM unnest(from_ids) AS i)
+                            AND (SELECT max(i) FROM unnest(from_ids) AS i);
     END IF;
-    RETURN ids;
+    IF 'derived_from' = ANY (types) THEN
+        PERFORM _mark_derived(user_id, ARRAY(
+            SELECT g.from_id FROM unnest(from_ids, types) AS g (from_id, type)
+            WHERE g.type = 'derived_from'));
+    END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION undo(
@@ -131,9 +163,9 @@ BEGIN
                                 owner);
     ELSIF change = 0 THEN
         ids := _revise(owner, ARRAY[undo.memory_id], ARRAY[_retired('forgotten', now())],
-                       'UNDO', author, 'undone: ADD', NULL, NULL, 0);
+                       'UNDO', author, 'undone: ADD', NULL, NULL, '{0}');
     ELSE
-        ids := _undo_change(owner, change, author, NULL);
+        ids := (_undo_changes(owner, ARRAY[change], author, NULL)).ids;
     END IF;
     RETURN QUERY
     SELECT m.memory_id, r.reason, _line(m.content, 200), m.status

@@ -87,8 +87,8 @@ END $$;
 
 -- Memories are superseded by another, unless it turned out to be history itself.
 CREATE OR REPLACE FUNCTION _supersede_all(
-    user_id text, memory_ids bigint[], by_id bigint, author text, reason text, run_id bigint,
-    change_id bigint) RETURNS outcome
+    user_id text, memory_ids bigint[], by_id bigint, at timestamptz, author text, reason text,
+    run_id bigint, change_id bigint) RETURNS outcome
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -105,7 +105,7 @@ BEGIN
     IF newer.status <> 'active' THEN
         RETURN _outcome('ADD', by_id, 'what is true now is newer', memory_ids);
     END IF;
-    PERFORM _supersede(user_id, o.older, newer, author, reason, run_id, change_id)
+    PERFORM _supersede(user_id, o.older, newer, at, author, reason, run_id, change_id)
     FROM unnest(memory_ids) AS i (id), LATERAL (
         SELECT m AS older FROM memory AS m
         WHERE m.user_id = _supersede_all.user_id AND m.memory_id = i.id OFFSET 0) AS o;
@@ -246,7 +246,7 @@ BEGIN
             PERFORM _hand_tags_on(user_id, targets, result.memory_id);
             result := _outcome('MERGE', result.memory_id, coalesce(reason, 'merged'), targets);
         ELSE
-            result := _supersede_all(user_id, targets, result.memory_id, given.origin, reason,
+            result := _supersede_all(user_id, targets, result.memory_id, at, given.origin, reason,
                                      run_id, change_id);
     END CASE;
     RETURN result;
@@ -266,7 +266,7 @@ DECLARE
     changed bigint[];
 BEGIN
     IF action = 'SUPERSEDE' THEN
-        RETURN _supersede_all(user_id, targets, _said_id(decision -> 'by'), author, reason,
+        RETURN _supersede_all(user_id, targets, _said_id(decision -> 'by'), at, author, reason,
                               run_id, change_id);
     ELSIF action = 'DELETE' THEN
         PERFORM _retire(user_id, targets, 'forgotten', 'FORGET', author, reason, at, run_id,

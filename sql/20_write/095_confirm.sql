@@ -18,7 +18,7 @@ DECLARE
         WHERE r.user_id = _supersede_proposed.user_id AND r.from_id = newer.memory_id
           AND r.type = 'supersedes' AND m.status = 'active' AND newer.status = 'active');
 BEGIN
-    PERFORM _supersede(user_id, o.older, newer, 'user', NULL, NULL, change_id)
+    PERFORM _supersede(user_id, o.older, newer, newer.created_at, 'user', NULL, NULL, change_id)
     FROM unnest(ids) AS i (id), LATERAL (
         SELECT m AS older FROM memory AS m
         WHERE m.user_id = _supersede_proposed.user_id AND m.memory_id = i.id OFFSET 0) AS o;
@@ -36,8 +36,8 @@ DECLARE
     place record;
     ended bigint[];
 BEGIN
-    place := _place(candidate.user_id, candidate.kind, candidate.subject, candidate.created_at,
-                    candidate.valid_from, candidate.valid_until);
+    place := _slot(candidate.user_id, candidate.kind, candidate.subject, candidate.created_at,
+                   candidate.valid_from, candidate.valid_until);
     PERFORM _end_at(candidate.user_id, place.before_id, place.valid_from, candidate.created_at,
                     'user', format('memory %s follows', candidate.memory_id), NULL, change);
     PERFORM _revise(candidate.user_id, ARRAY[candidate.memory_id],

@@ -1,7 +1,7 @@
 -- A candidate that the user does not want. Forgotten, not deleted: history() tells why, restore()
 -- brings it back, purge() deletes it.
 CREATE OR REPLACE FUNCTION reject(
-    memory_id bigint, user_id text DEFAULT NULL, reason text DEFAULT NULL)
+    memory_id bigint, reason text DEFAULT NULL, user_id text DEFAULT NULL)
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

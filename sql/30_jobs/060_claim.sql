@@ -5,10 +5,7 @@ CREATE OR REPLACE FUNCTION _check_claim(n int, worker text, lease interval) RETU
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF n IS NULL OR n NOT BETWEEN 1 AND 1000 THEN
-        RAISE EXCEPTION 'n must be 1 to 1000 jobs, not %', n
-            USING ERRCODE = 'ME008', HINT = 'Claim as many as you can finish within the lease.';
-    END IF;
+    PERFORM _check_number(n, 'n', 1000);
     IF worker IS NULL OR btrim(worker) = '' OR length(worker) > 200 THEN
         RAISE EXCEPTION 'a worker needs a name of 1 to 200 characters, not "%"', left(worker, 40)
             USING ERRCODE = 'ME008',

@@ -365,7 +365,7 @@ BEGIN
         WHEN jsonb_typeof(value) = 'number' AND types ? 'string' AND NOT types ? 'number'
         THEN to_jsonb(value #>> '{}')
         WHEN jsonb_typeof(value) = 'string' AND types ? 'number' AND NOT types ? 'string'
-        THEN coalesce(to_jsonb(_number(value)), value)
+        THEN coalesce(to_jsonb(_json_number(value)), value)
         WHEN jsonb_typeof(value) = 'string' AND NOT schema -> 'enum' @> value
         THEN coalesce(to_jsonb(_meant_word(value #>> '{}', schema -> 'enum')), value)
         ELSE value END;

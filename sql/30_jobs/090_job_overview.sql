@@ -33,7 +33,7 @@ LEFT JOIN (
            (SELECT min(u.oldest) FROM _embed_users(l.model_id) AS u)
     FROM lacking AS l
 ) AS q ON q.kind = k.name
-GROUP BY k.name;
+GROUP BY k.name, k.needs;  -- by the key alone, pg_dump --clean needs the schema to be there
 
 COMMENT ON VIEW job_overview IS
     'How many jobs of each kind are waiting, running (a lease that has ended counts until the job '

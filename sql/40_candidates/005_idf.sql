@@ -72,7 +72,7 @@ BEGIN
     FOR i IN 1..asked LOOP
         whole := whole + idf[i];
     END LOOP;
-    IF NOT whole > 0 THEN
+    IF NOT whole > 0::float8 THEN
         RETURN NULL;
     END IF;
     weight := idf;
@@ -90,7 +90,7 @@ BEGIN
         weight[place] := coalesce(weight[place], 0) + best * idf[need[i]];
     END LOOP;
     FOR i IN 1..cardinality(terms) LOOP
-        entries := entries || ',' || terms[i] || ':' || weight[i] / whole;
+        entries := entries || ',' || terms[i]::text || ':' || (weight[i] / whole)::text;
     END LOOP;
     RETURN ('{' || ltrim(entries, ',') || '}/536870912')::sparsevec;
 END $$;

@@ -54,12 +54,8 @@ BEGIN
                   _name_entries(names, name_boost) || features);
 END $$;
 
--- The same if some memories are newer than the statistics, or the past is asked about. Then the
--- texts of that time count, including what has ended since (otherwise its synonyms would be
--- dropped). One pass over these finds all words: the k-th word weighs 2^k in a probe, so one inner
--- product gives the set of words in a trace. 24 words fit a float4; more words use further probes.
--- Names that may be a speaker's or subject's are counted among the words, each entry larger by
--- _feature_scale().
+-- The same if some memories are newer than the statistics, or the past is asked about: see
+-- _count_terms. Names that may be a speaker's or subject's are counted among the words.
 CREATE OR REPLACE FUNCTION _question_counting(
     user_id text, model smallint, query_text text, counted int, counted_up_to bigint,
     known_until timestamptz, name_boost float8, features text)
@@ -68,82 +64,64 @@ CREATE OR REPLACE FUNCTION _question_counting(
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    asked CONSTANT int[] := (_terms(query_text))[:2000];
-    names CONSTANT int[] := CASE WHEN name_boost <> 0 THEN ARRAY(
-        SELECT DISTINCT _feature('name ' || word)
-        FROM unnest((tokens(query_text))[:200]) AS word) END;
-    rewritten CONSTANT bigint[] := CASE WHEN known_until < 'infinity' THEN ARRAY(
-        SELECT DISTINCT r.memory_id FROM revision AS r
-        WHERE r.user_id = _question_counting.user_id AND r.created_at > known_until
-          AND r.old_values ?| '{content,subject}') ELSE '{}' END;
+    word text;
+    place int;
+    asked int[];
+    names int[];
+    terms int[];
+    memories int;
+    df int[];
+    idf float8[];
+    x record;
+    known_names int[];
 BEGIN
-    RETURN (
-        WITH expanded AS MATERIALIZED (
-            SELECT e.* FROM _expansions(asked) AS e
-        ), known AS MATERIALIZED (
-            SELECT w.term, w.place, (w.place - 1) / 24 AS probe, w.scale,
-                   1 << ((w.place - 1) % 24)::int AS bit, coalesce(k.df, 0) AS df
-            FROM (SELECT u.term, u.scale, row_number() OVER () AS place
-                  FROM (SELECT unnest(asked), 1
-                        UNION ALL
-                        SELECT e.added, 1
-                        FROM (SELECT added FROM expanded EXCEPT SELECT unnest(asked)) AS e
-                        UNION ALL
-                        SELECT unnest(names), _feature_scale()) AS u (term, scale)) AS w
-            LEFT JOIN term AS k ON k.user_id = _question_counting.user_id AND k.term = w.term
-                               AND counted > 0
-        ), newer AS MATERIALIZED (
-            SELECT p.probe, -(t.terms <#> p.bits)::int AS matched, count(*) AS rows
-            FROM (
-                SELECT k.probe,
-                       ('{' || string_agg(k.term || ':' || k.bit * k.scale, ',')
-                        || '}/536870912')::sparsevec
-                FROM known AS k
-                GROUP BY k.probe
-            ) AS p (probe, bits), LATERAL (
-                SELECT n.terms
-                FROM trace AS n
-                WHERE n.user_id = _question_counting.user_id AND n.model = _question_counting.model
-                  AND n.active AND NOT n.wide
-                  AND n.memory_id > counted_up_to AND n.created_at <= known_until
-                  AND n.memory_id <> ALL (rewritten)
-                UNION ALL
-                SELECT n.terms
-                FROM trace AS n
-                WHERE n.user_id = _question_counting.user_id AND n.model = _question_counting.model
-                  AND n.active AND n.wide
-                  AND n.memory_id > counted_up_to AND n.created_at <= known_until
-                  AND n.memory_id <> ALL (rewritten)
-                UNION ALL
-                SELECT n.terms
-                FROM _known_then(user_id, _question_counting.model, known_until, rewritten) AS n
-                WHERE known_until < 'infinity'
-            ) AS t
-            GROUP BY 1, 2
-        ), whole AS MATERIALIZED (
-            SELECT counted + coalesce(sum(n.rows), 0)::int AS memories
-            FROM newer AS n WHERE n.probe = 0
-        ), counts AS MATERIALIZED (
-            SELECT k.term, k.place,
-                   k.df + coalesce((SELECT sum(n.rows) FROM newer AS n
-                                    WHERE n.probe = k.probe AND n.matched & k.bit <> 0),
-                                   0)::int AS df
-            FROM known AS k
-        )
-        SELECT _weigh(w.memories, asked, c.idf, c.df, x.need, x.form, x.added, x.share, x.size,
-                      x.added_df, _name_entries(s.names, name_boost) || features)
-        FROM whole AS w, LATERAL (
-            SELECT array_agg(_idf(w.memories, c.df) ORDER BY c.place) AS idf,
-                   array_agg(c.df ORDER BY c.place) AS df
-            FROM counts AS c WHERE c.place <= cardinality(asked)
-        ) AS c, (
-            SELECT array_agg(e.need) AS need, array_agg(e.form) AS form,
-                   array_agg(e.added) AS added, array_agg(e.share) AS share,
-                   array_agg(e.size) AS size, array_agg(e.df) AS added_df
-            FROM (SELECT e.*, c.df
-                  FROM expanded AS e JOIN counts AS c ON c.term = e.added AND c.df > 0) AS e
-        ) AS x, (
-            SELECT array_agg(c.term) AS names FROM counts AS c
-            WHERE c.df > 0 AND c.term = ANY (names)
-        ) AS s);
+    FOREACH word IN ARRAY tokens(query_text) LOOP
+        place := _term(word);
+        IF (place = ANY (asked)) IS NOT TRUE THEN
+            asked := asked || place;
+        END IF;
+        IF name_boost <> 0::float8 AND (cardinality(asked) > 200) IS NOT TRUE THEN
+            place := _feature('name ' || word);
+            IF (place = ANY (names)) IS NOT TRUE THEN
+                names := names || place;
+            END IF;
+        END IF;
+    END LOOP;
+    IF asked IS NULL THEN
+        RETURN NULL;
+    ELSIF cardinality(asked) > 2000 THEN
+        asked := (_terms(query_text))[:2000];
+    END IF;
+    terms := asked;
+    SELECT array_agg(e.need) AS need, array_agg(e.form) AS form, array_agg(e.added) AS added,
+           array_agg(e.share) AS share, array_agg(e.size) AS size, NULL::int[] AS df
+    INTO x FROM _expansions(asked) AS e;
+    IF x.added IS NOT NULL THEN
+        FOREACH place IN ARRAY x.added LOOP
+            IF place <> ALL (terms) THEN
+                terms := terms || place;
+            END IF;
+        END LOOP;
+    END IF;
+    SELECT c.* INTO memories, df
+    FROM _count_terms(user_id, model, terms || names, counted, counted_up_to, known_until) AS c;
+    IF x.added IS NOT NULL THEN
+        SELECT array_agg(e.need) AS need, array_agg(e.form) AS form, array_agg(e.added) AS added,
+               array_agg(e.share) AS share, array_agg(e.size) AS size, array_agg(c.df) AS df
+        INTO x
+        FROM ROWS FROM (unnest(x.need), unnest(x.form), unnest(x.added), unnest(x.share),
+                        unnest(x.size)) AS e (need, form, added, share, size)
+        JOIN ROWS FROM (unnest(terms), unnest(df)) AS c (term, df)
+            ON c.term = e.added AND c.df > 0;
+    END IF;
+    FOR i IN 1..coalesce(cardinality(names), 0) LOOP
+        IF df[cardinality(terms) + i] > 0 THEN
+            known_names := known_names || names[i];
+        END IF;
+    END LOOP;
+    FOR i IN 1..cardinality(asked) LOOP
+        idf := idf || _idf(memories, df[i]);
+    END LOOP;
+    RETURN _weigh(memories, asked, idf, df[:cardinality(asked)], x.need, x.form, x.added,
+                  x.share, x.size, x.df, _name_entries(known_names, name_boost) || features);
 END $$;

@@ -10,9 +10,10 @@ CREATE OR REPLACE FUNCTION _question_of(
     SET search_path FROM CURRENT SET extra_float_digits = 1
 AS $$
 DECLARE
-    counts profile;
+    counts record;
 BEGIN
-    SELECT p.* INTO counts FROM profile AS p WHERE p.user_id = _question_of.user_id;
+    SELECT p.ann, p.counted, p.counted_up_to INTO counts
+    FROM profile AS p WHERE p.user_id = _question_of.user_id;
     IF counts.ann > 0 AND counts.counted_up_to > 0 THEN
         RETURN _question(user_id, query_text, counts.counted, name_boost, features);
     ELSIF known_until = 'infinity' AND counts.counted_up_to > 0 THEN

@@ -20,8 +20,8 @@ CREATE OR REPLACE FUNCTION _lexemes(terms sparsevec) RETURNS tsvector
 -- Measured on 1,000,000 memories with most = 5,000: together with the 60 nearest by vector, these
 -- 340 memories contain .986 of the 20 best by score; without the words .25, with single words only
 -- (2,600 memories) 1.0.
--- alone: there is no vector, so five times as many memories are taken for a single word, and the
--- rarest word in any case.
+-- alone: there is no vector, so five times as many memories are taken for a single word, and all
+-- with the next one (up to most) while fewer than 40 have a rarer one.
 CREATE OR REPLACE FUNCTION _word_query(
     user_id text, question sparsevec, most int, alone boolean)
     RETURNS tsquery
@@ -50,7 +50,9 @@ BEGIN
         END IF;
     END LOOP;
     FOR i IN 1..coalesce(cardinality(words), 0) LOOP
-        IF memories[i] <= singly OR alone AND i = 1 THEN
+        IF memories[i] <= singly
+           OR alone AND memories[i] <= most AND coalesce(memories[i - 1], 0) < 40
+        THEN
             choices[i] := words[i];
         ELSIF memories[i] <= most AND i < uncommon THEN
             choices[i] := words[i] || '&('
@@ -60,4 +62,23 @@ BEGIN
         END IF;
     END LOOP;
     RETURN array_to_string(choices, '|')::tsquery;
+END $$;
+
+-- The word of a question that more memories have than can be read, if fewer than 40 have a rarer
+-- one: without a vector, little would be found without it.
+CREATE OR REPLACE FUNCTION _common_word(user_id text, question sparsevec, most int) RETURNS int
+    LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN (
+        SELECT w.term
+        FROM (SELECT p.term, k.df, sum(k.df) OVER (ORDER BY k.df, p.term) AS memories
+              FROM unnest(_places(question)) AS p (term)
+              JOIN term AS k ON k.user_id = _common_word.user_id AND k.term = p.term
+              WHERE _is_word(p.term)) AS w
+        WHERE w.memories > most AND w.memories - w.df < 40
+        ORDER BY w.memories
+        LIMIT 1);
 END $$;

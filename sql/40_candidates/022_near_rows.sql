@@ -16,6 +16,9 @@
 -- (_pool): .996 of the 20 best by score at 10,000, .984 at 40,000. With 60 neighbours a recall is a
 -- tenth slower and has .998 and .988.
 -- since, until, of_kinds: only these; the search goes on until it has enough, or has seen 5,000.
+-- A question without a vector may have no word that is rare (_common_word). Then the newest
+-- memories are asked for the one that the fewest have, and if they rarely have it, the word index,
+-- which returns the oldest.
 --
 -- _leading_rows reads one more index, of kind, importance and time, and returns the best by
 -- importance x weight and decay of the kind, or (no weights) the newest. Of two equally important
@@ -94,18 +97,36 @@ BEGIN
             LIMIT greatest(candidate_limit, %4$s);
         END IF;
         words := _word_query(%1$L, question, %5$s, query IS NULL);
-        IF words IS NOT NULL AND _sees_one_user() AND NOT _is_restricted() THEN
+        IF query IS NULL THEN
+            common := _common_word(%1$L, question, %5$s);
+        END IF;
+        LOOP
+            IF words IS NOT NULL AND _sees_one_user() AND NOT _is_restricted() THEN
+                RETURN QUERY
+                SELECT %6$s
+                FROM unnest(_own_words(%1$L, words, since, until, of_kinds)) AS w (id),
+                     LATERAL (SELECT n.* FROM trace AS n
+                              WHERE n.user_id = %1$L AND n.memory_id = w.id AND n.model = %2$s
+                                AND n.active
+                              OFFSET 0) AS t;
+            ELSIF words IS NOT NULL THEN
+                RETURN QUERY
+                SELECT %6$s$branch$ || with_words || $branch$;
+            END IF;
+            EXIT WHEN common IS NULL;
             RETURN QUERY
             SELECT %6$s
-            FROM unnest(_own_words(%1$L, words, since, until, of_kinds)) AS w (id),
-                 LATERAL (SELECT n.* FROM trace AS n
-                          WHERE n.user_id = %1$L AND n.memory_id = w.id AND n.model = %2$s
-                            AND n.active
-                          OFFSET 0) AS t;
-        ELSIF words IS NOT NULL THEN
-            RETURN QUERY
-            SELECT %6$s$branch$ || with_words || $branch$;
-        END IF;
+            FROM (SELECT n.* FROM trace AS n
+                  WHERE n.user_id = %1$L AND n.model = %2$s AND n.active
+                  ORDER BY n.user_id DESC, n.memory_id DESC LIMIT %5$s) AS t
+            WHERE t.terms <#> _term_set(ARRAY[common], '{}') < 0
+              AND t.created_at BETWEEN since AND until
+              AND (of_kinds IS NULL OR t.kind = ANY (of_kinds));
+            GET DIAGNOSTICS newest = ROW_COUNT;
+            EXIT WHEN newest >= 40;
+            words := common::text::tsquery;
+            common := NULL;
+        END LOOP;
         RETURN;
     END IF;$branch$, p.user_id, e.model_id, e.dimensions, w.near, w.most,
                              columns),
@@ -138,6 +159,8 @@ AS %L$function$, format($body$
 #variable_conflict use_column
 DECLARE
     words tsquery;
+    common int;
+    newest bigint;
 BEGIN%s
     RETURN QUERY
     SELECT %s FROM trace AS t

@@ -69,7 +69,7 @@ BEGIN
                                       near_limit, greatest(since, lower(w)),
                                       least(known_until, upper(w)), of_kinds) AS n
                   ) AS t) AS r
-            ORDER BY r.score DESC NULLS LAST, r.memory_id
+            ORDER BY r.score DESC NULLS LAST, r.memory_id DESC
         ) AS f;
         ids := best;
         IF NOT filtered THEN
@@ -82,6 +82,14 @@ BEGIN
         ELSIF cardinality(ids) < 2 * candidate_limit THEN
             ids := ids || ARRAY(SELECT _leading_rows(
                 _pool.user_id, 5 * candidate_limit, since, known_until, of_kinds));
+        END IF;
+        IF query IS NULL AND times IS NOT NULL THEN
+            -- What was said at the time counts without any of the words, too.
+            ids := ids || ARRAY(
+                SELECT l.id
+                FROM unnest(times) AS w,
+                     _leading_rows(_pool.user_id, 2 * candidate_limit, greatest(since, lower(w)),
+                                   least(known_until, upper(w)), of_kinds) AS l (id));
         END IF;
     ELSIF by_importance AND carried = '{}' THEN
         ids := ARRAY(

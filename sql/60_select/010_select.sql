@@ -72,7 +72,7 @@ BEGIN
                     CONTINUE WHEN outcome[i] IS NOT NULL OR bounds[i] <= best;
                     FOR j IN coalesce(compared[i], 0) + 1..k LOOP
                         overlap := (terms[i] <#> terms[abs(chosen[j])])
-                                   / (term_counts[i] + sizes[j]);
+                                   / (term_counts[i]::float8 + sizes[j]);
                         bounds[i] := least(
                             bounds[i],
                             scores[i] + likeness_costs * overlap / (1::float8 + overlap));

@@ -169,11 +169,12 @@ BEGIN
                     OFFSET 0
                 ) AS f;
                 unknown_idf := _idf(setup.counted, 0);
-                whole := whole + (cardinality(asked) - known_words) * unknown_idf;
+                whole := whole + (cardinality(asked) - known_words)::float8 * unknown_idf;
                 FOR i IN 1..coalesce(cardinality(known), 0) LOOP
-                    features := features || ',' || known[i] || ':'
-                        || coalesce(idfs[i] / whole, setup.name_boost * _feature_scale()
-                                                     / (cardinality(known) - known_words));
+                    features := features || ',' || known[i]::text || ':'
+                        || coalesce(idfs[i] / whole,
+                                    setup.name_boost * _feature_scale()
+                                    / (cardinality(known) - known_words)::float8)::text;
                 END LOOP;
                 -- A memory that is not counted yet may have the other words.
                 IF setup.number > 0 AND cardinality(asked) > known_words THEN
@@ -190,9 +191,12 @@ BEGIN
             OR EXISTS (SELECT FROM trace AS t
                        WHERE t.user_id = _recall.user_id AND t.memory_id > setup.counted_up_to);
         IF query_text <> '' THEN
-            IF uncounted THEN
-                question := _question_of(user_id, setup.model_id, query_text, as_of,
-                                         setup.name_boost, features);
+            -- As _question_of does it.
+            IF uncounted AND (setup.number = 0 OR setup.counted_up_to = 0) THEN
+                question := _question_counting(
+                    user_id, setup.model_id, query_text, setup.counted,
+                    CASE WHEN as_of = 'infinity' THEN setup.counted_up_to ELSE 0 END, as_of,
+                    setup.name_boost, features);
             ELSE
                 question := _question(user_id, query_text, setup.counted, setup.name_boost,
                                       features);

@@ -11,10 +11,7 @@ CREATE OR REPLACE FUNCTION _check_search(
 AS $$
 #variable_conflict use_variable
 BEGIN
-    IF coalesce(max_results NOT BETWEEN 1 AND 20, true) THEN
-        RAISE EXCEPTION 'max_results must be 1 to 20, not %', coalesce(max_results::text, 'NULL')
-            USING ERRCODE = 'ME008', HINT = 'Leave it out for 5.';
-    END IF;
+    PERFORM _check_number(max_results, 'max_results', 20);
     IF NOT coalesce(minimum BETWEEN 0 AND 1, false) THEN
         RAISE EXCEPTION 'min_relevance_score must be between 0 and 1, not %',
                 coalesce(minimum::text, 'NULL')

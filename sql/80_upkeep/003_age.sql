@@ -45,7 +45,7 @@ BEGIN
         END IF;
         action := 'forgotten';
         memories := cardinality(ids);
-        details := _told(run, why, ids);
+        details := _changes_told(run, why, ids);
         RETURN NEXT;
     END LOOP;
 
@@ -66,7 +66,7 @@ BEGIN
         END IF;
         action := 'importance lowered';
         memories := cardinality(ids);
-        details := _told(run, why, ids);
+        details := _changes_told(run, why, ids);
         RETURN NEXT;
     END IF;
     IF next IS NOT NULL AND action IS NULL THEN
@@ -75,7 +75,7 @@ BEGIN
 END $$;
 
 -- A report row for many memories that were changed.
-CREATE OR REPLACE FUNCTION _told(run upkeep_run, why text, ids bigint[]) RETURNS jsonb
+CREATE OR REPLACE FUNCTION _changes_told(run upkeep_run, why text, ids bigint[]) RETURNS jsonb
     LANGUAGE sql STABLE
     RETURN jsonb_strip_nulls(jsonb_build_object(
         'why', why, 'ids', to_jsonb(ids[:100]::text[]), 'run_id', run.run_id::text));

@@ -164,8 +164,8 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION maintain(
-    only_user text DEFAULT NULL, build_up_to bigint DEFAULT NULL, dry_run boolean DEFAULT false,
-    at timestamptz DEFAULT NULL)
+    only_user text DEFAULT NULL, dry_run boolean DEFAULT false, at timestamptz DEFAULT NULL,
+    build_up_to bigint DEFAULT NULL)
     RETURNS TABLE (user_id text, action text, memories bigint, details jsonb)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -183,7 +183,7 @@ BEGIN
     END LOOP;
 END $$;
 
-COMMENT ON FUNCTION maintain(text, bigint, boolean, timestamptz) IS
+COMMENT ON FUNCTION maintain(text, boolean, timestamptz, bigint) IS
     'The daily upkeep, of all users or of one, in one transaction; with very many memories call '
     'maintain_all() or the command memoir maintain, which commit in between. Returns a row for '
     'each thing done: user_id (NULL: of all), action, memories (how many), details. Actions: '

@@ -2,13 +2,6 @@
 -- and for the command memoir doctor. Each group of checks is a function of its own. What the caller
 -- may not see is reported as unseen: a count without other users' rows would be wrong.
 
--- Workers and admins see the rows of all users (95_access), and so does a role without a policy.
-CREATE OR REPLACE FUNCTION _sees_all_users() RETURNS boolean
-    LANGUAGE sql STABLE
-    RETURN NOT row_security_active('memory')
-           OR coalesce(pg_has_role(to_regrole('memoir_worker')::oid, 'USAGE'), false)
-           OR coalesce(pg_has_role(to_regrole('memoir_admin')::oid, 'USAGE'), false);
-
 CREATE OR REPLACE FUNCTION _sees(tables text[]) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -17,7 +10,7 @@ BEGIN
     RETURN NOT EXISTS (
         SELECT FROM unnest(tables) AS t (name)
         WHERE NOT has_table_privilege(t.name, 'SELECT')
-           OR row_security_active(t.name) AND NOT _sees_all_users()
+           OR row_security_active(t.name) AND NOT _serves_everybody()
            OR pg_is_in_recovery() AND (SELECT c.relpersistence = 'u' FROM pg_class AS c
                                        WHERE c.oid = t.name::regclass));
 END $$;
@@ -124,6 +117,21 @@ DECLARE
         ORDER BY relname);
     others CONSTANT text[] := ARRAY(SELECT DISTINCT o.role FROM _rights_of_others() AS o
                                     ORDER BY o.role);
+    -- Policies that show somebody more than ours do.
+    wider CONSTANT text[] := ARRAY(
+        SELECT format('%I ON memoir.%I', p.polname, c.relname)
+        FROM pg_policy AS p JOIN pg_class AS c ON c.oid = p.polrelid
+        WHERE c.relnamespace = current_schema()::regnamespace AND p.polpermissive
+          AND p.polname <> 'own_rows'
+          AND NOT (p.polname = 'all_rows'
+                   AND p.polroles <@ ARRAY[to_regrole('memoir_worker')::oid,
+                                           to_regrole('memoir_admin')::oid])
+        ORDER BY p.polname, c.relname);
+    -- With internal triggers, which are the foreign keys.
+    silent CONSTANT text[] := ARRAY(
+        SELECT DISTINCT c.relname::text FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
+        WHERE c.relnamespace = current_schema()::regnamespace AND t.tgenabled IN ('D', 'R')
+        ORDER BY 1);
 BEGIN
     RETURN QUERY
     SELECT 'roles',
@@ -138,14 +146,26 @@ BEGIN
                 THEN 'As the owner of the schema and pgvector: SELECT memoir.grant_access();' END;
     RETURN QUERY
     SELECT 'security',
-           CASE WHEN bare <> '{}' THEN 'error' WHEN others <> '{}' THEN 'warning' ELSE 'ok' END,
+           CASE WHEN bare <> '{}' THEN 'error' WHEN others <> '{}' OR wider <> '{}' THEN 'warning'
+                ELSE 'ok' END,
            CASE WHEN bare <> '{}' THEN 'off, or another than ours, for ' || _some_of(bare)
                 WHEN others <> '{}' THEN 'on; other roles may write here: ' || _some_of(others)
-                WHEN _sees_all_users() THEN format('on; %s sees all users', current_user)
-                ELSE format('on; %s sees one user at a time', current_user) END,
+                 WHEN wider <> '{}' THEN 'on; others'' policies add to it: ' || _some_of(wider)
+                WHEN _sees_one_user() THEN format('on; %s sees one user at a time', current_user)
+                ELSE format('on; %s sees all users', current_user) END,
            CASE WHEN bare <> '{}'
                 THEN 'As the owner of the tables: SELECT memoir.grant_access();'
-                ELSE 'As the owner of the tables: ' || _advice_on_others() END;
+                WHEN others <> '{}' OR wider = '{}'
+                THEN 'As the owner of the tables: ' || _advice_on_others()
+                ELSE format('Unless its roles may read rows of all users: DROP POLICY %s;',
+                            wider[1]) END;
+    RETURN QUERY
+    SELECT 'triggers', CASE WHEN silent <> '{}' THEN 'error' ELSE 'ok' END,
+           CASE WHEN silent <> '{}' THEN 'switched off on ' || _some_of(silent)
+                ELSE 'on for every table' END,
+           CASE WHEN silent <> '{}'
+                THEN format('Derived values are not kept up: ALTER TABLE memoir.%I '
+                            'ENABLE TRIGGER ALL; then memoir doctor', silent[1]) END;
 END $$;
 
 -- Settings that nothing reads, that were deleted, or whose value cannot be used, and whether the
@@ -459,7 +479,7 @@ COMMENT ON FUNCTION health() IS
     'found; advice: the statement or command that helps, NULL where nothing is to be done. '
     'Checks: server (and whether its system sorts text as it did), pgvector, version (and how it '
     'was installed), roles, security (row-level, on for every table of users, with its policy; no '
-    'rights of others to write), '
+    'policies or rights to write of others), triggers (none switched off), '
     'settings (unknown, missing, out of range, no active model), memories (without vectors; error: '
     'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour), '
     'sources (broken, rows not '

@@ -12,10 +12,7 @@ DECLARE
     settings mode;
     kinds smallint[];
 BEGIN
-    IF coalesce(top_k NOT BETWEEN 1 AND 20, true) THEN
-        RAISE EXCEPTION 'top_k must be 1 to 20, not %', coalesce(top_k::text, 'NULL')
-            USING ERRCODE = 'ME008', HINT = 'Leave it out for 5.';
-    END IF;
+    PERFORM _check_number(top_k, 'top_k', 20);
     SELECT c.kinds INTO kinds
     FROM _check_search(query, NULL, CASE WHEN category <> '' THEN ARRAY[category] END, NULL, NULL,
                        top_k, 0, query_vec) AS c;

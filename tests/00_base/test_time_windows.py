@@ -492,6 +492,22 @@ def test_a_now_no_calendar_has_gives_no_span(tx, at):
     assert windows(tx, "last week and in May 2023", at) is None
 
 
+@pytest.mark.parametrize("space", ["\n", "\t", "\r\n", "\u00a0", "\u2028", "\u3000"])
+def test_a_date_after_any_white_space_is_read(tx, space):
+    dates = {
+        f"怎么样了?{space}去年5月花了多少": "2022-05-01 2022-06-01",
+        f"so?{space}what was in May{space}2022": "2022-05-01 2022-06-01",
+    }
+    for question, span in dates.items():
+        (found,) = windows(tx, question)
+        assert [(found.lower, found.upper)] == written(span), question
+
+
+def test_an_hour_of_one_digit_after_a_date_is_no_year(tx):
+    (found,) = windows(tx, "what failed on 2023-05-19T1")
+    assert [(found.lower, found.upper)] == written("2023-05-19")
+
+
 def test_no_question_names_no_time(tx):
     assert windows(tx, None) is None
 

@@ -11,6 +11,7 @@ from tests.rows import (
     NOW,
     ago,
     call,
+    calls_made,
     found,
     notes,
     recall,
@@ -281,6 +282,66 @@ def test_what_was_undone_before_is_not_called_changed_since(tx):
     for action in ("undone", "undone before"):
         (row,) = call(tx, "undo_run", run_id=done[0].run_id)
         assert (row.action, row.line) == (action, "tea")
+
+
+def test_what_a_run_merged_stays_with_the_merged_one_that_was_forgotten_since(tx):
+    one, two = remember(tx, "tea is green"), remember(tx, "milk is white")
+    merge = {"action": "MERGE", "memory_ids": [str(one), str(two)], "content": "tea with milk"}
+    (done,) = call(tx, "apply_decisions", decisions=Jsonb([merge]))
+    call(tx, "forget", memory_id=done.memory_id)
+    # Each memory is told of, and once the reason is undone, so is the run
+    rows = call(tx, "undo_run", run_id=done.run_id)
+    left = f"left: memory {done.memory_id} was changed since"
+    said = {one: left, two: left, done.memory_id: "left: changed since"}
+    assert {r.undone_id: r.action for r in rows} == said
+    call(tx, "undo", memory_id=done.memory_id)
+    assert {r.action for r in call(tx, "undo_run", run_id=done.run_id)} == {"undone"}
+    assert [status(tx, i) for i in (one, two, done.memory_id)] == ["active"] * 2 + ["forgotten"]
+
+
+def test_what_a_run_only_noted_was_not_changed(tx):
+    one, two = remember(tx, "tea is green"), remember(tx, "milk is white")
+    noted = {"action": "NOOP", "memory_id": str(one), "content": "green tea"}
+    update = {"action": "UPDATE", "memory_id": str(two), "content": "milk"}
+    for decisions, undone in (([noted, update], [two]), ([noted], None)):
+        done = call(tx, "apply_decisions", decisions=Jsonb(decisions))
+        if undone is None:
+            assert refused(tx, "undo_run", run_id=done[0].run_id).sqlstate == "ME012"
+        else:
+            rows = call(tx, "undo_run", run_id=done[0].run_id)
+            assert [(r.undone_id, r.action) for r in rows] == [(two, "undone")]
+
+
+def test_a_run_of_many_changes_is_undone_in_a_few_steps(tx):
+    ids = notes(tx, 60)
+    run = value(tx, "SELECT memoir._next_run()")
+    retire = "SELECT memoir._retire('ada', %s, 'archived', 'ARCHIVE', 'maintain', 'old', now(), %s)"
+    tx.execute(retire, (ids, run))
+    undo = f"SELECT memoir.undo_run({run}, 'ada')"  # called once for each of them it took 1 ms each
+    assert calls_made(tx, "_revise", undo) == 1
+    assert {status(tx, i) for i in ids} == {"active"}
+
+
+def test_changes_that_are_in_each_others_way_are_undone_last_first(tx):
+    tea, milk = (remember(tx, word) for word in ("tea", "milk"))
+    told = {tea: "water", milk: "tea"}
+    updates = [{"action": "UPDATE", "memory_id": str(i), "content": told[i]} for i in told]
+    (row, _) = call(tx, "apply_decisions", decisions=Jsonb(updates))
+    undone = [(r.undone_id, r.line) for r in call(tx, "undo_run", run_id=row.run_id)]
+    assert undone == [(milk, "milk"), (tea, "tea")]
+
+
+def test_of_changes_of_one_slot_the_last_is_undone_first(tx):
+    old = remember(tx, "lives in Oslo", subject="user.city")
+    places = ("Rome", "Bern")
+    added = [
+        {"action": "ADD", "content": f"lives in {p}", "kind": "fact", "subject": "user.city"}
+        for p in places
+    ]
+    rows = call(tx, "apply_decisions", decisions=Jsonb(added))
+    call(tx, "undo_run", run_id=rows[0].run_id)
+    ids = [old, *(row.memory_id for row in rows)]
+    assert [status(tx, i) for i in ids] == ["active", "forgotten", "forgotten"]
 
 
 def test_a_run_of_another_user_is_not_there(tx):

@@ -173,7 +173,7 @@ def test_a_turn_is_confirmed_as_it_is(asked):
 
 def test_a_rejected_memory_is_forgotten_with_the_reason(asked):
     proposed = propose(asked, "The user plays the violin")
-    call(asked, "reject", memory_id=proposed, reason="never said so")
+    asked.execute("SELECT memoir.reject(%s, 'never said so', 'default')", (proposed,))
     assert state(asked, proposed) == ("forgotten", False)
     revision = asked.execute("SELECT action, author, reason FROM memoir.revision").fetchone()
     assert revision == ("REJECT", "user", "never said so")

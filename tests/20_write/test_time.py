@@ -311,6 +311,22 @@ def test_an_end_told_later_was_not_known_then_of_what_has_made_way_since(tx):
     assert past == [[SHIFT], [SHIFT], [], ["Ada works by day"]]
 
 
+@pytest.mark.parametrize("door", ["supersede", "by", "content"])
+def test_which_of_two_known_ones_was_over_is_known_once_it_is_decided(tx, door):
+    # Given two of last month that were both recalled, until it is decided today
+    old = remember(tx, VUE, created_at=ago(days=30))
+    new = remember(tx, REACT, created_at=ago(days=20))
+    said = {"by": str(new)} if door == "by" else {"content": REACT, "kind": "fact"}
+    if door == "supersede":
+        call(tx, "supersede", memory_id=old, by_id=new)
+    else:
+        decision = {"action": "SUPERSEDE", "memory_id": str(old), **said}
+        call(tx, "apply_decisions", decisions=Jsonb([decision]))
+    # Then a recall of the past has both, as it had then
+    assert found(tx, "builds") == [REACT]
+    assert sorted(known(tx, 10)) == [REACT, VUE]
+
+
 def test_what_is_rewritten_is_recalled_as_of_then_as_it_was(tx):
     memory_id = remember(tx, "the port is 8080", created_at=ago(days=30))
     call(tx, "update_memory", memory_id=memory_id, content="the port is 9090")

@@ -10,8 +10,8 @@ from tests.jobs import enqueue
 from tests.rows import call, recall, remember, value
 
 NAMES = [
-    "server", "pgvector", "version", "roles", "security", "settings", "memories", "jobs", "sources",
-    "upkeep", "indexes", "bloat", "unlogged", "statistics", "partitions",
+    "server", "pgvector", "version", "roles", "security", "triggers", "settings", "memories",
+    "jobs", "sources", "upkeep", "indexes", "bloat", "unlogged", "statistics", "partitions",
 ]  # fmt: skip
 
 # As a dump writes, which brings what it has.
@@ -49,6 +49,14 @@ def test_a_new_installation_is_healthy_whatever_quotes_the_session_wants(tx):
          "security", "error", "off, or another than ours, for memory"),
         ("CREATE TABLE memoir.notes (user_id text)",
          "security", "error", "off, or another than ours, for notes"),
+        ("CREATE POLICY everything ON memoir.memory FOR SELECT USING (true)",
+         "security", "warning", "on; others' policies add to it: everything ON memoir.memory"),
+        ("ALTER POLICY all_rows ON memoir.trace TO memoir_admin, memoir_reader",
+         "security", "warning", "on; others' policies add to it: all_rows ON memoir.trace"),
+        ("ALTER TABLE memoir.memory DISABLE TRIGGER ALL",
+         "triggers", "error", "switched off on memory"),
+        ("ALTER TABLE memoir.trace ENABLE REPLICA TRIGGER drop_statistics_on_delete",
+         "triggers", "error", "switched off on trace"),
         ("ALTER TABLE memoir.query_expansion SET UNLOGGED",
          "unlogged", "warning", "query_expansion, retrieval, tool_call: a crash empties them"),
         ("INSERT INTO pg_inherits SELECT n, 'memoir.event'::regclass, 2, false"
@@ -79,6 +87,25 @@ def test_what_is_said_to_do_switches_security_on_again(tx):
     before = health(tx)["security"]
     assert before.value == "off, or another than ours, for memory, profile, trace"
     tx.execute(before.advice.partition(": ")[2])
+    assert health(tx)["security"].status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ("CREATE POLICY everything ON memoir.memory USING (true)", "security"),
+        ("ALTER TABLE memoir.memory DISABLE TRIGGER ALL", "triggers"),
+    ],
+)
+def test_what_it_advises_there_helps(tx, change, name):
+    tx.execute(change)
+    _, _, advised = health(tx)[name].advice.partition(": ")
+    tx.execute(advised.partition(" then ")[0])
+    assert health(tx)[name].status == "ok"
+
+
+def test_a_policy_that_narrows_is_no_trouble(tx):
+    tx.execute("CREATE POLICY less ON memoir.memory AS RESTRICTIVE USING (user_id <> 'bob')")
     assert health(tx)["security"].status == "ok"
 
 

@@ -12,11 +12,13 @@ from tests.rows import (
     explain,
     fill,
     found,
+    previews,
     recall,
     refused,
     remember,
     remember_all,
     set_to,
+    store,
     value,
     wave,
 )
@@ -174,15 +176,42 @@ def test_a_memory_stored_afterwards_is_found_by_vector_and_by_word(small):
     assert best(small, "zebra", query_vec=wave(2000)).index(near) in (0, 1)
 
 
-def test_a_word_of_every_memory_is_found_without_a_vector_too(small):
+@pytest.fixture
+def teas(small):
+    """Own indexes, and 20 memories with a word that may be read 5 times."""
     fill(small, 30)
-    for n in range(10):
-        remember(small, f"tea {n}", embedding=wave(2000 + n))
+    vectors = (wave(2000 + n) for n in range(20))
+    store(small, ({"content": f"tea {n}", "embedding": v} for n, v in enumerate(vectors)))
     set_to(small, ann_words=5)
     maintain(small)
-    assert number(small) == 1
-    assert all("tea" in line for line in found(small, "tea"))
-    assert len(found(small, "tea")) == 5
+    return small
+
+
+def test_a_common_word_finds_the_newest_without_a_vector(teas):
+    assert number(teas) == 1
+    assert set(found(teas, "tea")) == {f"tea {n}" for n in (*range(5), *range(15, 20))}
+
+
+def test_where_the_newest_do_not_have_it_the_oldest_that_do_are_found(teas):
+    remember_all(teas, (f"note{n} again" for n in range(50, 60)))
+    assert set(found(teas, "tea")) == {f"tea {n}" for n in range(5)}
+
+
+@pytest.mark.parametrize("rare", ["zorblatt", "note7"])
+def test_a_rare_word_beside_a_common_one_does_not_hide_it(teas, rare):
+    assert len([line for line in found(teas, f"{rare} tea") if line.startswith("tea")]) == 10
+    hits = call(teas, "search_memories", query=f"{rare} tea", min_relevance_score=0)
+    assert len(hits) == 5
+    assert ("note7 word7" in previews(hits)) == (rare == "note7")
+
+
+def test_a_time_alone_finds_what_was_said_then(small):
+    then = [datetime(2022, 1, day, tzinfo=UTC) for day in range(1, 6)]
+    store(small, ({"content": f"tea {at.day}", "created_at": at} for at in then))
+    fill(small, 60)
+    maintain(small)
+    lines = found(small, "January 2022", mode="conversation")
+    assert {f"tea {at.day}" for at in then} <= set(lines)
 
 
 def test_how_much_is_read_for_a_word_follows_the_count_of_the_same_run(small):

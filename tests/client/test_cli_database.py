@@ -73,9 +73,10 @@ def test_doctor_finds_a_healthy_installation(dsn: str) -> None:
     assert {check["state"] for check in checks} == {"ok"}
     assert done.exit_code == 0
     client = ["server", "pgvector", "migrations", "objects", "version", "embedder", "model"]
-    database = ["roles", "security", "settings", "memories", "jobs", "sources", "upkeep", "indexes"]
+    access = ["roles", "security", "triggers"]
+    database = ["settings", "memories", "jobs", "sources", "upkeep", "indexes"]
     storage = ["bloat", "unlogged", "statistics", "partitions"]
-    expected = [*client, *database, *storage, "recall"]
+    expected = [*client, *access, *database, *storage, "recall"]
     assert [check["name"] for check in checks] == expected
 
 
@@ -243,6 +244,20 @@ def test_doctor_tells_of_a_limit_too_short_for_it(dsn: str) -> None:
     said = CliRunner().invoke(cli.main, ["--dsn", limited, "doctor"]).stdout
     assert "canceling statement due to statement timeout" in said
     assert "Give --dsn options='-c statement_timeout=0'" in said
+
+
+def test_the_call_that_is_told_next_holds_no_password(empty_dsn: str) -> None:
+    secrets = make_conninfo(empty_dsn, password="hunter1", sslpassword="hunter2")
+    done = CliRunner().invoke(cli.main, ["--dsn", secrets, "migrate"])
+    assert "next: memoir --dsn" in done.stdout
+    assert "hunter" not in done.output
+
+
+def test_an_error_holds_no_password_either() -> None:
+    given = "password = hunter1 sslpassword=hunter2 nonsense=hunter2"
+    done = CliRunner().invoke(cli.main, ["--dsn", "", "search", "tea", "--limit", given])
+    assert "nonsense" in done.output
+    assert "hunter" not in done.output
 
 
 def test_doctor_says_what_is_missing(empty_dsn: str) -> None:

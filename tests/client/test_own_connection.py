@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
@@ -225,3 +226,41 @@ def test_tasks_share_an_asynchronous_client(dsn: str, letters: Any) -> None:
             return [item.action for item in (*done[0], *done[1:])]
 
     assert asyncio.run(remember_all()) == ["ADD"] * 40
+
+
+USERS = [f"user {number}" for number in range(8)]
+
+
+def test_clients_of_several_users_take_turns_on_one_connection(dsn: str) -> None:
+    def block(conn: psycopg.Connection[Any], user: str) -> str:
+        client = Memoir(conn, user=user, embedder=None)
+        client.remember(f"tea of {user}")
+        return client.context("tea")
+
+    options = "-c role=memoir_agent"
+    with (
+        psycopg.connect(dsn, autocommit=True, options=options) as conn,
+        ThreadPoolExecutor(len(USERS)) as threads,
+    ):
+        blocks = list(threads.map(partial(block, conn), USERS))
+    assert [text.count("tea") for text in blocks] == [1] * 8
+    assert all(f"tea of {user}" in text for user, text in zip(USERS, blocks, strict=True))
+
+
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_asynchronous_clients_do_too(dsn: str, autocommit: bool) -> None:
+    async def block(conn: psycopg.AsyncConnection[Any], user: str) -> str:
+        client = AsyncMemoir(conn, user=user, embedder=None)
+        await client.remember(f"tea of {user}")
+        return await client.context("tea")
+
+    async def blocks() -> list[str]:
+        options = "-c role=memoir_agent"
+        async with await psycopg.AsyncConnection.connect(
+            dsn, autocommit=autocommit, options=options
+        ) as conn:
+            return await asyncio.gather(*(block(conn, user) for user in USERS))
+
+    said = asyncio.run(blocks())
+    assert [text.count("tea") for text in said] == [1] * 8
+    assert all(f"tea of {user}" in text for user, text in zip(USERS, said, strict=True))

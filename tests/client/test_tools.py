@@ -175,7 +175,7 @@ def test_a_search_takes_every_argument(open_client: Open) -> None:
 
 def test_what_a_search_refuses_has_its_class(open_client: Open) -> None:
     memory = open_client(embedder=None)
-    with pytest.raises(OutOfRange, match="max_results must be 1 to 20, not 21"):
+    with pytest.raises(OutOfRange, match="max_results must be between 1 and 20, not 21"):
         memory.search("tea", max_results=21)
     with pytest.raises(OutOfRange, match='unknown search_mode "fuzzy"'):
         memory.search("tea", "fuzzy")
@@ -286,7 +286,7 @@ def test_the_command_line_prints_json_of_a_search(memoir: Cli) -> None:
 
 def test_a_search_in_vain_says_so(memoir: Cli) -> None:
     done = memoir(
-        "search", "pipes", "--keyword", "x", "--from", "2025-01-01", "--until", "2026-01-01"
+        "search", "pipes", "--keyword", "x", "--since", "2025-01-01", "--until", "2026-01-01"
     )
     assert (done.exit_code, done.stdout) == (
         0,

@@ -40,6 +40,9 @@ INTERRUPTED = 130
 # unknown database, too many connections, shutdown.
 _CONNECTION = ("08", "28", "3D", "53300", "57P")
 
+# Parameters of a connection string that are not for the screen.
+_SECRET = ("password", "sslpassword", "oauth_client_secret")
+
 _BEFORE_THE_COMMAND = ("--dsn", "--data", "--user")
 
 # psycopg also warns of lost connections; without a handler that would be printed.
@@ -117,9 +120,8 @@ class App:
     def options(self) -> list[str]:
         """The options with which another call reaches the same database, without a password."""
         if self.dsn and not os.environ.get("MEMOIR_DSN"):
-            parameters = conninfo_to_dict(self.dsn)
-            parameters.pop("password", None)
-            return ["--dsn", make_conninfo("", **parameters)]
+            told = conninfo_to_dict(self.dsn).items()
+            return ["--dsn", make_conninfo("", **{k: v for k, v in told if k not in _SECRET})]
         if self.data and not os.environ.get("MEMOIR_DATA"):
             return ["--data", str(self.data)]
         return []
@@ -282,8 +284,8 @@ def _secrets(arguments: Sequence[str]) -> list[str]:
     for argument in arguments:
         for password in re.findall(r"://[^:/@]*:(.*)@", argument):
             found |= {password, unquote(password), *re.split("[@:/?]", password)}
-        found |= set(re.findall(r"password=([^\s&']+)", argument))
-        found |= set(re.findall(r"password\s*=\s*'([^']+)'", argument))
+        found |= set(re.findall(r"(?:password|_secret)\s*=\s*([^\s&']+)", argument))
+        found |= set(re.findall(r"(?:password|_secret)\s*=\s*'([^']+)'", argument))
     return sorted(filter(None, found), key=len, reverse=True)
 
 

@@ -31,11 +31,7 @@ _SHOWN_ELSEWHERE = ("content", "retired_at")
     help="pending, active, superseded, archived, forgotten, or all; may be repeated.",
 )
 @click.option("--since", type=TIME, help="Created at this time or later.")
-@click.option(
-    "--until",
-    type=TIME,
-    help="Created up to this time; a day means its beginning.",
-)
+@click.option("--until", type=TIME, help="Created up to this time; a day means its beginning.")
 @click.option("--search", help="Words it contains; memoir search finds by meaning.")
 @click.option("--subject", help="The slot it fills.")
 @click.option("--session", help="The conversation it comes from.")

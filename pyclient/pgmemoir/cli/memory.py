@@ -148,12 +148,8 @@ def explain(app: App, /, query: str, as_json: bool, **asked: Any) -> None:
     "--keyword", "keywords", multiple=True, help="Only memories with one of these; may be repeated."
 )
 @click.option("--kind", "kinds", multiple=True, help="Only these kinds; may be repeated.")
-@click.option("--from", "since", type=TIME, help="Only from this time on.")
-@click.option(
-    "--until",
-    type=TIME,
-    help="Only up to this time; a day means its beginning.",
-)
+@click.option("--since", type=TIME, help="Created at this time or later.")
+@click.option("--until", type=TIME, help="Created up to this time; a day means its beginning.")
 @click.option("--session", help="The conversation it comes from.")
 @DATA
 @click.option("--limit", type=click.IntRange(1, 20), default=5, show_default=True, help="Results.")
