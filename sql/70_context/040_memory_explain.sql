@@ -13,7 +13,9 @@ CREATE OR REPLACE FUNCTION _question_labels(
 AS $$
 #variable_conflict use_column
 BEGIN
-    SELECT array_agg(w.label), array_agg(_term_set(w.terms, '{}')), array_agg(w.size - 0.5)
+    SELECT array_agg(w.label ORDER BY w.label COLLATE "C"),
+           array_agg(_term_set(w.terms, '{}') ORDER BY w.label COLLATE "C"),
+           array_agg(w.size - 0.5 ORDER BY w.label COLLATE "C")
     INTO labels, terms, sizes
     FROM (
         SELECT q.word || CASE WHEN q.form = q.word THEN '' ELSE ' → ' || q.form END AS label,

@@ -27,7 +27,7 @@ BEGIN
               SELECT t.token
               FROM unnest(words) WITH ORDINALITY AS w (word, place),
                    unnest(tokens(w.word)) AS t (token)
-              GROUP BY 1 ORDER BY min(w.place), 1 LIMIT 200) AS tokens) AS u,
+              GROUP BY 1 ORDER BY min(w.place), t.token COLLATE "C" LIMIT 200) AS tokens) AS u,
          LATERAL (SELECT ARRAY(
                       SELECT DISTINCT v.e
                       FROM unnest(u.tokens) AS t,

@@ -146,10 +146,10 @@ BEGIN
             settings.keyword_weight := 0;
         END IF;
         expanded := ARRAY(
-            SELECT DISTINCT w.word
+            SELECT DISTINCT w.word COLLATE "C"
             FROM jsonb_each(expand_keywords(words) - 'original') AS e (sort, list),
                  jsonb_array_elements_text(e.list) AS w (word)
-            ORDER BY w.word);
+            ORDER BY 1);
     END IF;
 
     IF (NOT keywords_alone OR cardinality(carried) > 0) AND EXISTS (
