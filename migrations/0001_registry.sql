@@ -284,8 +284,9 @@ COMMENT ON COLUMN mode.name_boost IS
     'For a memory whose speaker or subject the question names; several names share it. This and '
     'the next three are shares of the word signal: 0.3 counts as much as 30 % of the words.';
 COMMENT ON COLUMN mode.time_boost IS
-    'For a memory of a time that the question names, widened by time_before and time_after, or '
-    'time_after_day where it names a single day: things are told later.';
+    'For a memory of a time that the question names. Things are told later: half of it for a '
+    'memory less than time_before earlier or time_after later, or time_after_day later where a '
+    'single day is named.';
 COMMENT ON COLUMN mode.when_boost IS
     'For a memory that says when, where the question asks when.';
 COMMENT ON COLUMN mode.question_penalty IS 'Taken from a memory that is a question itself.';

@@ -322,10 +322,11 @@ def own_score(
 ) -> float:
     """Score of a memory without its neighbours; named: how many of the names asked it has.
 
+    flags: "timely" where it is of the time asked, "soon" where of the days around that.
     asked_in_words: the question has no vector.
     """
     told = features.name_boost * named / max(features.names, 1)
-    told += features.time_boost * ("timely" in flags)
+    told += features.time_boost * (("timely" in flags) + 0.5 * ("soon" in flags))
     words += told * (features.without_vector if asked_in_words else 1)
     words += features.when_boost * ("when" in flags)
     words -= features.question_penalty * ("asks" in flags)

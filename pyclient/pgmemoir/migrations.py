@@ -47,9 +47,14 @@ __all__ = ["MigrationError", "Row", "down", "outdated", "status", "up"]
 
 Connection = psycopg.Connection[Any]
 
-# transaction_timeout is there from PostgreSQL 17 on.
-_WITHOUT_LIMITS = """SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings
-WHERE name IN ('statement_timeout', 'transaction_timeout')"""
+# transaction_timeout is there from PostgreSQL 17 on. With session_replication_role = replica the
+# triggers that make functions would not run; only a superuser sets that, so it is left if not set.
+_WITHOUT_LIMITS = """
+SELECT pg_catalog.set_config(
+    name, CASE name WHEN 'session_replication_role' THEN 'origin' ELSE '0' END, true)
+FROM pg_catalog.pg_settings
+WHERE name IN ('statement_timeout', 'transaction_timeout')
+   OR name = 'session_replication_role' AND setting <> 'origin'"""
 
 # The names of objects as the ledger has them.
 _PLAIN_NAMES = "SET LOCAL quote_all_identifiers = off"

@@ -236,14 +236,17 @@ class _Watch:
             pass
 
     def _stamps(self) -> dict[str, tuple[int, int]]:
-        """Time and size of every Markdown file."""
+        """Time and size of every Markdown file, and which folder it is: it may be made anew."""
         found = {}
-        for path in self.folder.glob("*.md"):
+        for path in (self.folder, *self.folder.glob("*.md")):
             try:
                 status = path.stat()
             except OSError:
                 continue
-            found[path.name] = (status.st_mtime_ns, status.st_size)
+            is_folder = path is self.folder
+            found[path.name] = (
+                (status.st_ino, 0) if is_folder else (status.st_mtime_ns, status.st_size)
+            )
         return found
 
 

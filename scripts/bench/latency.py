@@ -53,9 +53,8 @@ _EXACT = """WITH asked AS (
            CASE WHEN m.keyword_weight > 0
                 THEN memoir._asked_keywords(%(user)s::text, %(text)s::text, 'infinity')
            END AS words,
-           CASE WHEN m.time_boost <> 0 THEN memoir._asked_times(
-               memoir._time_windows(%(text)s::text, now()), m.time_before, m.time_after,
-               m.time_after_day) END AS times,
+           CASE WHEN m.time_boost <> 0
+                THEN memoir._time_windows(%(text)s::text, now()) END AS times,
            memoir._candidate_limit(m.candidate_limit, {budget}) AS candidate_limit
     FROM memoir.mode AS m, memoir.embedding_model AS e, memoir.profile AS p
     WHERE m.name = %(mode)s AND e.active AND p.user_id = %(user)s::text

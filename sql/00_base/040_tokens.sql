@@ -93,12 +93,21 @@ CREATE OR REPLACE FUNCTION _cjk_run() RETURNS text
         '\U00020000-\U0003ffff]+';
 
 -- A text of any script with everything blanked except words between spaces or signs, so text
--- without spaces between its words is blanked too.
+-- without spaces between its words is blanked too. The signs of other scripts and emoji are left
+-- out of the ranges by name: to a database whose LC_CTYPE is C they would be letters, and «Bremen»
+-- another word than Bremen.
 CREATE OR REPLACE FUNCTION _spaced_words(content text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN regexp_replace(
         regexp_replace(content, _cjk_run(), ' ', 'g'),
-        '[^ [:alnum:]\u00aa-\u1fff\u2c00-\u2fff\u3040-\U0010ffff]+', ' ', 'g');
+        '[^ [:alnum:]\u00aa\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02c1\u02c6-\u02d1\u0300-\u0374'
+        '\u0376-\u037d\u037f-\u0386\u0388-\u0559\u0560-\u0588\u0590-\u05bd\u05bf\u05c1-\u05c2'
+        '\u05c4-\u05c5\u05c7-\u05f2\u0610-\u061a\u0620-\u0669\u066e-\u06d3\u06d5-\u06fc\u06ff'
+        '\u0710-\u0963\u0966-\u096f\u0971-\u0df3\u0df5-\u0e3e\u0e40-\u0e4e\u0e50-\u0e59'
+        '\u0e5c-\u0f00\u0f18-\u1049\u1050-\u135f\u1369-\u17d3\u17dc-\u17ff\u180b-\u1fff'
+        '\u2c00-\u2dff\u3040-\ud7ff\uf900-\ufd3d\ufd50-\ufdff\ufe10-\ufffb\U00010000-\U0001efff'
+        '\U00020000-\U0010ffff]+',
+        ' ', 'g');
 
 -- Single characters that are words and seldom mean something else inside a longer one: a question
 -- about 我家猫 means the 猫 of 一只猫. All characters as words would lose as many questions as they find.

@@ -40,7 +40,7 @@ BEGIN ATOMIC
         WHEN w[2] IN ('mid', 'middle') THEN 'third 2'
         WHEN w[2] IN ('late', 'end') THEN 'third 3'
         WHEN w[2] IN ('week', 'weekend') THEN w[2] || ' 0'
-        WHEN w[2] < ':' AND w[3] = '' THEN 'day ' || _number(rtrim(w[2], 'stndrh'))
+        WHEN w[2] < ':' COLLATE "C" AND w[3] = '' THEN 'day ' || _number(rtrim(w[2], 'stndrh'))
         WHEN w[2] = 'last' THEN w[3] || ' 9'
         ELSE w[3] || ' ' || 1 + mod(array_position(
             '{first,second,third,fourth,fifth,1st,2nd,3rd,4th,5th}'::text[], w[2]) - 1, 5) END

@@ -2,17 +2,20 @@
 -- is limited. A memory cannot open a heading or a new line inside the prompt. Most texts are
 -- already such a line, or a title with one below it: checking that and joining them takes 2 µs,
 -- making a line of any other text 12. The check looks for two spaces, and for any character outside
--- the ranges where most scripts, signs and emoji lie. Named are the separators of lines and
--- paragraphs, which are not spaces in a database of locale C, and characters that a model reads and
--- nobody sees, or sees elsewhere: tags (U+E0000) and signs of direction.
+-- the ranges where most scripts, signs and emoji lie. Spaces and control characters are named,
+-- because classes follow the locale: in a database of locale C the spaces of Unicode are none. With
+-- them go characters that a model reads and nobody sees, or sees elsewhere: tags (U+E0000) and
+-- signs of direction.
 CREATE OR REPLACE FUNCTION _folded_line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
 BEGIN ATOMIC
     SELECT CASE WHEN length(flat) > max_length THEN left(flat, max_length - 1) || '…' ELSE flat END
     FROM btrim(regexp_replace(
         replace(left(btrim(content, E' \t\r\n'), 2 * max_length), E'\n', ' '),
-        ' *(?:[^\S ]|[[:cntrl:]\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f])'
-        '[[:space:][:cntrl:]\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]*|  +',
+        ' *[\u0001-\u001f\u007f-\u009f\u1680\u2000-\u2006\u2008-\u200a\u2028-\u202e\u205f'
+        '\u2066-\u2069\u3000\U000e0000-\U000e007f]'
+        '[\u0001-\u0020\u007f-\u009f\u1680\u2000-\u2006\u2008-\u200a\u2028-\u202e\u205f'
+        '\u2066-\u2069\u3000\U000e0000-\U000e007f]*|  +',
         ' ', 'g')) AS flat;
 END;
 

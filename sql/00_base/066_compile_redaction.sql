@@ -4,8 +4,9 @@
 -- multiply, and it takes 19 µs instead of 8 (LoCoMo turns of 150 characters). Signs that are words
 -- are looked up without one: for the beginnings of all keys this takes 40 µs for 150 characters,
 -- where an expression takes 100, and 3 ms to compile. Each rule is an expression of its own,
--- compiled in .1 ms when its sign is found: all those of keys as one took 160 ms. Classes such as \s and \w take up to five
--- times as long where there are Chinese characters (_one_line).
+-- compiled in .1 ms when its sign is found: all those of keys as one took 160 ms. Classes such as
+-- \s and \w take up to five times as long where there are Chinese characters (_one_line). Of two
+-- rules that fit, the first one counts, so their order is that of "C" in every database.
 
 -- The expression of a rule: group 1 stays, group 2 is the secret; without groups, which is faster,
 -- all of it is.
@@ -140,8 +141,9 @@ BEGIN
                || '|(?:' || option || ')' || n.names || '[ \t\r\n]']),
            _rule(form.context, form.pattern, true), NULL, 'value'
     FROM (
-        SELECT '(?:' || string_agg(r.pattern, '|' ORDER BY r.name) || ')[0-9]?' AS names,
-               string_agg(DISTINCT l.look, ' OR ') AS looks
+        SELECT '(?:' || string_agg(r.pattern, '|' ORDER BY r.name COLLATE "C")
+               || ')[0-9]?' AS names,
+               string_agg(DISTINCT l.look COLLATE "C", ' OR ') AS looks
         FROM redaction_rule AS r,
              LATERAL (SELECT _look(coalesce(r.sign, ARRAY['(?i)' || r.pattern]))) AS l (look)
         WHERE r.enabled AND r.matches = 'name'
@@ -176,11 +178,11 @@ BEGIN
 CREATE OR REPLACE FUNCTION _has_sign(content text) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN %s
-$function$, (SELECT coalesce(string_agg(g.looks, ' OR ' ORDER BY g.looks), 'false')
+$function$, (SELECT coalesce(string_agg(g.looks, ' OR ' ORDER BY g.looks COLLATE "C"), 'false')
              FROM (SELECT concat('(', c.gate, CASE WHEN bool_and(num_nonnulls(c.words, c.look) > 0)
                        THEN ' AND (' || concat_ws(
-                           ' OR ', string_agg(DISTINCT c.look, ' OR '),
-                           _look_for_words(string_agg(DISTINCT c.words, '|'))) || ')' END, ')')
+                           ' OR ', string_agg(DISTINCT c.look COLLATE "C", ' OR '),
+                           _look_for_words(string_agg(DISTINCT c.words COLLATE "C", '|'))) || ')' END, ')')
                        AS looks
                    FROM _compiled_rules() AS c
                    GROUP BY c.gate) AS g));
@@ -196,10 +198,10 @@ BEGIN%s
 END $body$, (
         SELECT string_agg(format($gate$
     IF %s THEN%s
-    END IF;$gate$, s.gate, s.search), '' ORDER BY s.named, s.gate)
+    END IF;$gate$, s.gate, s.search), '' ORDER BY s.named, s.gate COLLATE "C")
         FROM (
             SELECT l.gate, bool_or(l.named) AS named,
-                   string_agg(l.search, '' ORDER BY l.search) AS search
+                   string_agg(l.search, '' ORDER BY l.search COLLATE "C") AS search
             FROM (
                 SELECT c.gate, bool_or(c.kind IS NULL) AS named,
                        CASE WHEN bool_and(c.words IS NOT NULL) THEN format($list$
@@ -213,13 +215,14 @@ END $body$, (
         END LOOP;$list$, string_agg(format($row$
                 (%L::text[], %L::text, %L::text, %L::text)$row$,
                                            _sign_words(c.words), c.rule, c.kind, c.proof), ','
-                                           ORDER BY c.kind, c.rule))
+                                           ORDER BY c.kind COLLATE "C", c.rule COLLATE "C"))
                        ELSE format($search$
         IF %s THEN%s
         END IF;$search$, coalesce(c.look, 'true'), string_agg(format($rule$
             IF content ~ %1$L THEN
                 content := _redact_matches(content, %1$L, %2$L, %3$L);
-            END IF;$rule$, c.rule, c.kind, c.proof), '' ORDER BY c.kind, c.rule)) END AS search
+            END IF;$rule$, c.rule, c.kind, c.proof),
+                           '' ORDER BY c.kind COLLATE "C", c.rule COLLATE "C")) END AS search
                 FROM _compiled_rules() AS c
                 GROUP BY c.gate, c.look, c.words IS NULL
             ) AS l
@@ -229,8 +232,9 @@ END $body$, (
 CREATE OR REPLACE FUNCTION _is_secret_key(key text) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN %s
-$function$, (SELECT coalesce(format('key ~* %L', '(?:' || string_agg(r.pattern, '|' ORDER BY r.name)
-                                                 || ')[0-9]?$'), 'false')
+$function$, (SELECT coalesce(format('key ~* %L', '(?:'
+                                     || string_agg(r.pattern, '|' ORDER BY r.name COLLATE "C")
+                                     || ')[0-9]?$'), 'false')
              FROM redaction_rule AS r WHERE r.enabled AND r.matches = 'name'));
     EXECUTE (SELECT format($function$
 CREATE OR REPLACE FUNCTION _named_kind(words text) RETURNS text
@@ -238,8 +242,9 @@ CREATE OR REPLACE FUNCTION _named_kind(words text) RETURNS text
     RETURN (SELECT n.kind FROM unnest(regexp_match(words, %L, 'i'), %L::text[]) AS n (name, kind)
             WHERE n.name IS NOT NULL)
 $function$, n.names, n.kinds)
-    FROM (SELECT coalesce(string_agg('(' || r.pattern || ')', '|' ORDER BY r.name), '(x)') AS names,
-                 coalesce(array_agg(r.kind ORDER BY r.name), '{}') AS kinds
+    FROM (SELECT coalesce(string_agg('(' || r.pattern || ')', '|' ORDER BY r.name COLLATE "C"),
+                          '(x)') AS names,
+                 coalesce(array_agg(r.kind ORDER BY r.name COLLATE "C"), '{}') AS kinds
           FROM redaction_rule AS r WHERE r.enabled AND r.matches = 'name') AS n);
 END $compile$;
 

@@ -120,7 +120,9 @@ BEGIN
     FOR owner IN SELECT u FROM _source_users(name) AS u LOOP
         IF memories = 'keep' THEN
             part := (SELECT count(*) FROM memory AS m
-                     WHERE m.user_id = owner AND m.source = name);
+                     WHERE m.user_id = owner AND m.source = name)
+                  + (SELECT count(*) FROM event AS e
+                     WHERE e.user_id = owner AND e.source = name);
         ELSIF is_event THEN
             DELETE FROM event AS e WHERE e.user_id = owner AND e.source = name;
             GET DIAGNOSTICS part = ROW_COUNT;

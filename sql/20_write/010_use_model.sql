@@ -105,8 +105,10 @@ BEGIN
                                   'memoir.add_model(%L, %s); then memoir model fill.',
                                   name, dimensions) END;
     END IF;
-    -- A client that only reads, as on a replica, stores no vector: it need not name the model.
-    IF current_setting('transaction_read_only')::boolean THEN
+    -- A client that only reads, on a replica or as memoir_reader, stores no vector: it need not
+    -- name the model.
+    IF current_setting('transaction_read_only')::boolean
+       OR NOT has_table_privilege('memory', 'INSERT') THEN
         RETURN;
     END IF;
     PERFORM _check_may_name(name, dimensions);
@@ -122,9 +124,10 @@ END $$;
 COMMENT ON FUNCTION use_model(text, int) IS
     'Names the embedding model of this database: name and dimensions (1 to 4000). The first call '
     'or the first vector decides; a later call with another model raises ME009: add_model() and '
-    'switch_model() change to it. In a read-only transaction it only checks whether another is '
-    'named. Call it when a client starts. Errors: ME008 name (1 to 200 characters) or dimensions, '
-    'ME009 another model, or a first call by a role that is neither the owner nor a memoir_admin.';
+    'switch_model() change to it. In a read-only transaction, and by a role that may not store '
+    'memories, it only checks whether another is named. Call it when a client starts. Errors: '
+    'ME008 name (1 to 200 characters) or dimensions, ME009 another model, or a first call by a '
+    'role that stores memories and is neither the owner nor a memoir_admin.';
 
 -- The active model, once the vector is found to fit it; the first vector decides the dimensions.
 CREATE OR REPLACE FUNCTION _admitting_model(embedding halfvec) RETURNS embedding_model

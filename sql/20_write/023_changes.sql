@@ -53,7 +53,7 @@ BEGIN
                                        AS brief OFFSET 0) AS p
         CROSS JOIN LATERAL _word_vector(
             m.content, _worded(m.content, m.subject),
-            _names(m.speaker, m.subject, mentioned[array_position(memory_ids, m.memory_id)]),
+            _names(m.speaker, m.subject, mentioned[low - 1 + array_position(part, m.memory_id)]),
             e.term_limit) AS w
         WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (part)
           AND m.memory_id BETWEEN part[1] AND part[cardinality(part)]
@@ -217,7 +217,8 @@ CREATE OR REPLACE FUNCTION _event_of(status text, old_status text) RETURNS text
 -- Sets values of memories (an object of columns for each) and writes their revisions; a memory that
 -- already has the values is left alone. embedding stands for that of the trace: a new text without
 -- one has none. change_id NULL: every memory is a change of its own. undoes: for each, the change
--- that is taken back. Returns the ids of those that changed.
+-- that is taken back. More than 1,000 are changed in parts: an entry of an array is found by
+-- passing those before it. Returns the ids of those that changed.
 CREATE OR REPLACE FUNCTION _revise(
     user_id text, memory_ids bigint[], new_values jsonb[], action text, author text, reason text,
     run_id bigint, change_id bigint, undoes bigint[] DEFAULT NULL) RETURNS bigint[]
@@ -234,15 +235,27 @@ DECLARE
     olds jsonb[];
     ids bigint[];
     undone bigint[];
+    embeddings halfvec[];
+    events text[];
     part bigint[];
 BEGIN
     PERFORM FROM (SELECT i FROM unnest(memory_ids) AS i ORDER BY i) AS i (id), LATERAL (
         SELECT FROM memory AS m
         WHERE m.user_id = _revise.user_id AND m.memory_id = i.id FOR NO KEY UPDATE) AS m;
-    SELECT array_agg(w.row), array_agg(w.old), array_agg(w.memory_id), array_agg(w.undone)
-    INTO changed, olds, ids, undone
+    IF cardinality(memory_ids) > 1000 THEN
+        FOR low IN 1 .. cardinality(memory_ids) BY 1000 LOOP
+            ids := ids || _revise(
+                user_id, memory_ids[low : low + 999], new_values[low : low + 999], action, author,
+                reason, run_id, change_id, undoes[low : low + 999]);
+        END LOOP;
+        RETURN ids;
+    END IF;
+    SELECT array_agg(w.row), array_agg(w.old), array_agg(w.memory_id), array_agg(w.undone),
+           array_agg(w.embedding)::halfvec[], array_agg(w.event)
+    INTO changed, olds, ids, undone, embeddings, events
     FROM (
-        SELECT n.memory_id, n.undone, g.old, jsonb_populate_record(
+        SELECT n.memory_id, n.undone, g.old, n.asked ->> 'embedding' AS embedding,
+               _event_of((p.row).status, g.old ->> 'status') AS event, jsonb_populate_record(
                    p.row, jsonb_build_object('content_hash', CASE
                        WHEN (p.row).source IS NULL
                        THEN _content_hash((p.row).kind, (p.row).subject, (p.row).session_id,
@@ -300,17 +313,11 @@ BEGIN
            CASE WHEN o.old ? 'embedding' THEN in_model END,
            coalesce(_revise.change_id, _next_change()), _revise.run_id, o.undone
     FROM unnest(ids, olds, undone) AS o (memory_id, old, undone);
-    PERFORM _show_changes(user_id, in_model, ids, olds,
-                          ARRAY(SELECT n.asked ->> 'embedding'
-                                FROM unnest(ids) WITH ORDINALITY AS i (id, place)
-                                JOIN unnest(memory_ids, new_values) AS n (id, asked) USING (id)
-                                ORDER BY i.place)::halfvec[]);
+    PERFORM _show_changes(user_id, in_model, ids, olds, embeddings);
     -- The application knows what its own rows say, and a notification makes its commits queue up.
     IF who <> 'source' THEN
         PERFORM _notify(user_id, e.event, array_agg(e.memory_id))
-        FROM (SELECT c.memory_id, _event_of(c.status, o.old ->> 'status') AS event
-              FROM unnest(changed) AS c
-              JOIN unnest(ids, olds) AS o (memory_id, old) USING (memory_id)) AS e
+        FROM unnest(ids, events) AS e (memory_id, event)
         GROUP BY e.event;
     END IF;
     RETURN ids;

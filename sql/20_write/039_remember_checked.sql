@@ -118,7 +118,7 @@ BEGIN
             ELSE _outcome('ADD', given[place].memory_id, 'new') END;
         CONTINUE WHEN NOT (model.consolidate AND _may_repeat(given[place])
                            AND (slots OR given[place].memory_id = ANY (like_others)));
-        IF slots OR stale <> '{}' THEN
+        IF slots OR cardinality(stale) > 0 THEN
             near_id := (SELECT d.near_id FROM _near_duplicates(
                             user_id, model.model_id, ARRAY[given[place].memory_id]) AS d);
         ELSE

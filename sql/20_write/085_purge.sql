@@ -79,6 +79,11 @@ DECLARE
     condition text;
 BEGIN
     IF dry_run IS NOT TRUE THEN
+        IF current_setting('session_replication_role') = 'replica' THEN
+            RAISE EXCEPTION 'foreign keys are off in this session, so rows of the memory would stay'
+                USING ERRCODE = 'object_not_in_prerequisite_state',
+                      HINT = 'SET session_replication_role = origin;';
+        END IF;
         PERFORM _lock_user(owner);
     END IF;
     PERFORM _check_memory(owner, memory_id);

@@ -32,6 +32,13 @@ AS $$
 DECLARE
     most CONSTANT int := _config('job_attempts');
 BEGIN
+    -- They have an index of their own. Otherwise all that waits for a chat model would be read.
+    IF kinds = '{embed}' AND NOT EXISTS (
+        SELECT FROM job AS j
+        WHERE j.user_id = _take_jobs.user_id AND j.kind = 'embed' AND j.status <> 'done'
+    ) THEN
+        RETURN;
+    END IF;
     RETURN QUERY
     WITH next AS MATERIALIZED (
         SELECT j.job_id, j.run_at, j.attempts >= most AS spent

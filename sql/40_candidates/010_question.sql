@@ -32,7 +32,7 @@ BEGIN
             SELECT h.term,
                    coalesce((SELECT k.df FROM term AS k
                              WHERE k.user_id = _question.user_id AND k.term = h.term), 0) AS df,
-                   CASE WHEN name_boost <> 0 AND h.place <= 200 THEN
+                   CASE WHEN name_boost <> 0::float8 AND h.place <= 200 THEN
                        (SELECT k.term FROM term AS k
                         WHERE k.user_id = _question.user_id
                           AND k.term = _feature('name ' || h.word)) END AS name

@@ -44,5 +44,5 @@ BEGIN
     SELECT s.word, s.form, t.term, s.similarity, coalesce(w.weight, 0)
     FROM said AS s CROSS JOIN LATERAL (SELECT _term(s.token)) AS t (term)
     LEFT JOIN weight AS w ON w.term = t.term
-    ORDER BY s.similarity DESC, s.word, s.form, t.term;
+    ORDER BY s.similarity DESC, s.word COLLATE "C", s.form COLLATE "C", t.term;
 END $$;

@@ -12,11 +12,11 @@ DECLARE
     synonyms text[];
     related text[];
 BEGIN
-    SELECT array_agg(s.synonym ORDER BY s.similarity DESC, s.synonym) INTO synonyms
+    SELECT array_agg(s.synonym ORDER BY s.similarity DESC, s.synonym COLLATE "C") INTO synonyms
     FROM (SELECT s.synonym, max(s.similarity) AS similarity
           FROM unnest(original) AS w, LATERAL (SELECT * FROM _synonyms(w)) AS s
           WHERE s.synonym <> ALL (original) GROUP BY s.synonym) AS s;
-    SELECT array_agg(r.synonym ORDER BY r.similarity DESC, r.synonym) INTO related
+    SELECT array_agg(r.synonym ORDER BY r.similarity DESC, r.synonym COLLATE "C") INTO related
     FROM (SELECT f.synonym, max(s.similarity * f.similarity) AS similarity
           FROM unnest(original) AS w, LATERAL (SELECT * FROM _synonyms(w)) AS s,
                LATERAL (SELECT * FROM _synonyms(s.synonym)) AS f

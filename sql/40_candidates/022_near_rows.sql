@@ -17,8 +17,8 @@
 -- tenth slower and has .998 and .988.
 -- since, until, of_kinds: only these; the search goes on until it has enough, or has seen 5,000.
 -- A question without a vector may have no word that is rare (_common_word). Then the newest
--- memories are asked for the one that the fewest have, and if they rarely have it, the word index,
--- which returns the oldest.
+-- memories are asked for the one that the fewest have (1,000 are enough: 6 ms for a word of 13,000
+-- memories, with 5,000 20), and if they rarely have it, the word index, which returns the oldest.
 --
 -- _leading_rows reads one more index, of kind, importance and time, and returns the best by
 -- importance x weight and decay of the kind, or (no weights) the newest. Of two equally important
@@ -121,7 +121,8 @@ BEGIN
                   ORDER BY n.user_id DESC, n.memory_id DESC LIMIT %5$s) AS t
             WHERE t.terms <#> _term_set(ARRAY[common], '{}') < 0
               AND t.created_at BETWEEN since AND until
-              AND (of_kinds IS NULL OR t.kind = ANY (of_kinds));
+              AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))
+            LIMIT 1000;
             GET DIAGNOSTICS newest = ROW_COUNT;
             EXIT WHEN newest >= 40;
             words := common::text::tsquery;

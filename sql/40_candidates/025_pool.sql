@@ -64,7 +64,8 @@ BEGIN
                       WHERE settings.extra_lines > 0
                       UNION ALL
                       SELECT n.*
-                      FROM unnest(times) AS w,
+                      FROM unnest(_asked_times(times, settings.time_before, settings.time_after,
+                                               settings.time_after_day)) AS w,
                            _near_rows(_pool.user_id, query, question, vector_share,
                                       near_limit, greatest(since, lower(w)),
                                       least(known_until, upper(w)), of_kinds) AS n
@@ -106,6 +107,12 @@ BEGIN
             FROM unnest(carried) AS w (word), LATERAL (
                 SELECT k.memory_id FROM keyword AS k
                 WHERE k.user_id = _pool.user_id AND k.keyword = w.word
+                  AND (NOT filtered OR EXISTS (
+                      SELECT FROM trace AS t
+                      WHERE t.user_id = _pool.user_id AND t.memory_id = k.memory_id
+                        AND t.model = _pool.model AND t.active
+                        AND t.created_at BETWEEN since AND known_until
+                        AND (of_kinds IS NULL OR t.kind = ANY (of_kinds))))
                 ORDER BY k.keyword DESC, k.memory_id DESC LIMIT 500) AS k);
     ELSIF cardinality(keywords) > 0 THEN
         ids := ids || ARRAY(

@@ -28,14 +28,16 @@ DECLARE
     at_epoch CONSTANT float8 := date_part('epoch', at);
     vector_share CONSTANT float8 := CASE WHEN question IS NULL THEN 1
         ELSE settings.vector_weight / (settings.vector_weight + settings.word_weight) END;
-    by_keyword CONSTANT boolean := settings.keyword_weight > 0
+    by_keyword CONSTANT boolean := settings.keyword_weight > 0::float8
         AND (question IS NOT NULL OR cardinality(coalesce(words, '{}')) > 0);
     by_access CONSTANT boolean :=
-        settings.recency_from = 'accessed' OR settings.interaction_weight > 0;
+        settings.recency_from = 'accessed' OR settings.interaction_weight > 0::float8;
     time_boost CONSTANT float8 := settings.time_boost
         * CASE WHEN query IS NULL THEN settings.boost_without_vector ELSE 1 END;
     hybrid_time_boost CONSTANT float8 :=
-        time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1 - vector_share END;
+        time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1::float8 - vector_share END;
+    around CONSTANT tstzmultirange := CASE WHEN times IS NOT NULL THEN _asked_times(
+        times, settings.time_before, settings.time_after, settings.time_after_day) END;
     -- The sum of weights that the weights of relevance are shares of.
     whole CONSTANT float8 := settings.vector_weight + settings.word_weight
         + CASE WHEN by_keyword THEN settings.keyword_weight ELSE 0 END
@@ -61,12 +63,11 @@ BEGIN
     WITH base AS NOT MATERIALIZED (
         SELECT t.memory_id AS id, t.kind, t.created_at, t.cost, t.brief_cost, t.terms,
                t.term_count, t.line, t.importance, t.session, t.position, t.asks, t.details,
-               1 - (t.embedding <=> query) AS cosine,
+               1::float8 - (t.embedding <=> query) AS cosine,
                -(t.terms <#> question) AS wording, -(t.terms <#> plain_question) AS plain_wording,
-               CASE WHEN t.created_at <@ times
-                    THEN CASE WHEN t.embedding IS NULL THEN time_boost
-                              ELSE hybrid_time_boost END
-                    ELSE 0 END AS timely,
+               _timely(t.created_at, times, around,
+                       CASE WHEN t.embedding IS NULL THEN time_boost
+                            ELSE hybrid_time_boost END) AS timely,
                -- Hashed subplans: a join hashes the wide side, the traces, and spills.
                CASE
                    WHEN t.memory_id IN (
@@ -117,13 +118,14 @@ BEGIN
     ), seed AS (
         SELECT array_agg(b.id) AS ids, array_agg(b.similarity) AS similarities
         FROM (SELECT b.id, b.similarity FROM alike AS b
-              WHERE settings.graph_weight > 0 AND b.similarity > 0 AND b.gone IS NULL
+              WHERE settings.graph_weight > 0::float8 AND b.similarity > 0::float8
+                AND b.gone IS NULL
               ORDER BY b.similarity DESC, b.created_at DESC, b.id
               LIMIT 5) AS b
     ), linked AS (
         SELECT l.memory_id, l.strength, l.via
         FROM seed, _linked(_scored.user_id, seed.ids, seed.similarities) AS l
-        WHERE settings.graph_weight > 0
+        WHERE settings.graph_weight > 0::float8
     ), signals AS (
         SELECT b.*, coalesce(w.score, 0) AS keyword, coalesce(l.strength, 0) AS graph, l.via,
                _recency(settings.recency_rate, settings.recency_floor, settings.whole_days, at,
@@ -146,12 +148,14 @@ BEGIN
     ), related AS (
         SELECT s.*,
                similarity_share * coalesce(s.similarity,
-                                           CASE WHEN s.keyword > 0 OR s.graph > 0 THEN 0 END)
+                                           CASE WHEN s.keyword > 0::float8 OR s.graph > 0::float8
+                                                THEN 0 END)
                + keyword_share * s.keyword
                + recency_share * s.recency
                + importance_share * s.importance
                + settings.graph_weight * s.graph AS relevance,
-               CASE WHEN s.cosine IS NULL THEN s.features ELSE (1 - vector_share) * s.features END
+               CASE WHEN s.cosine IS NULL THEN s.features
+                    ELSE (1::float8 - vector_share) * s.features END
                    + s.timely AS gain,
                _boost(s.importance, settings.importance_power, s.recency, settings.recency_power)
                    AS boost

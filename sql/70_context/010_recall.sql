@@ -40,6 +40,7 @@ DECLARE
     by_importance boolean;
     uncounted boolean;
     times tstzmultirange;
+    around tstzmultirange;
     hybrid_time_boost float8;
     by_day boolean;
     keywords text[];
@@ -212,8 +213,8 @@ BEGIN
         IF times IS NOT NULL THEN
             by_day := setup.day_headings <> 'never';
             IF setup.time_boost <> 0::float8 AND (query IS NULL OR question IS NOT NULL) THEN
-                times := _asked_times(times, setup.time_before, setup.time_after,
-                                      setup.time_after_day);
+                around := _asked_times(times, setup.time_before, setup.time_after,
+                                       setup.time_after_day);
                 hybrid_time_boost := setup.time_boost * CASE WHEN query IS NULL THEN 1
                                                          ELSE 1 - vector_share END;
             ELSE
@@ -269,10 +270,9 @@ BEGIN
                                                t.created_at)
                                 * (_relevance(t.embedding, query, vector_share, t.terms, question,
                                               CASE WHEN by_importance THEN t.importance END)
-                                   + CASE WHEN t.created_at <@ times
-                                          THEN CASE WHEN t.embedding IS NULL THEN setup.time_boost
-                                                    ELSE hybrid_time_boost END
-                                          ELSE 0 END), 0)::real AS score
+                                   + _timely(t.created_at, times, around,
+                                             CASE WHEN t.embedding IS NULL THEN setup.time_boost
+                                                  ELSE hybrid_time_boost END)), 0)::real AS score
                   FROM trace AS t
                   WHERE t.user_id = _recall.user_id AND t.model = setup.model_id
                     AND t.active AND NOT t.wide
@@ -287,10 +287,9 @@ BEGIN
                                                t.created_at)
                                 * (_relevance(t.embedding, query, vector_share, t.terms, question,
                                               CASE WHEN by_importance THEN t.importance END)
-                                   + CASE WHEN t.created_at <@ times
-                                          THEN CASE WHEN t.embedding IS NULL THEN setup.time_boost
-                                                    ELSE hybrid_time_boost END
-                                          ELSE 0 END), 0)::real AS score
+                                   + _timely(t.created_at, times, around,
+                                             CASE WHEN t.embedding IS NULL THEN setup.time_boost
+                                                  ELSE hybrid_time_boost END)), 0)::real AS score
                   FROM (SELECT n.* FROM trace AS n
                         WHERE setup.number = 0 AND n.user_id = _recall.user_id
                           AND n.model = setup.model_id AND n.active AND NOT n.wide

@@ -13,7 +13,9 @@ CREATE OR REPLACE FUNCTION _question_labels(
 AS $$
 #variable_conflict use_column
 BEGIN
-    SELECT array_agg(w.label), array_agg(_term_set(w.terms, '{}')), array_agg(w.size - 0.5)
+    SELECT array_agg(w.label ORDER BY w.label COLLATE "C"),
+           array_agg(_term_set(w.terms, '{}') ORDER BY w.label COLLATE "C"),
+           array_agg(w.size - 0.5 ORDER BY w.label COLLATE "C")
     INTO labels, terms, sizes
     FROM (
         SELECT q.word || CASE WHEN q.form = q.word THEN '' ELSE ' → ' || q.form END AS label,
@@ -89,7 +91,8 @@ CREATE OR REPLACE FUNCTION memory_explain(
                    interaction float8, priority float8, boost float8, neighbours float8,
                    session float8, matched text[], via text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET jit = off
+    SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off SET enable_bitmapscan = off SET random_page_cost = 0.5 SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -142,8 +145,7 @@ BEGIN
             settings.asks_feature
             || CASE WHEN _asks_when(query_text) THEN settings.when_feature ELSE '' END);
         IF settings.time_boost <> 0 AND (query_vec IS NULL OR question IS NOT NULL) THEN
-            times := _asked_times(_time_windows(query_text, at), settings.time_before,
-                                  settings.time_after, settings.time_after_day);
+            times := _time_windows(query_text, at);
         END IF;
         IF settings.keyword_weight > 0 THEN
             keywords := _asked_keywords(owner, query_text, known_until);

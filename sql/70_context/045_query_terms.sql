@@ -1,11 +1,13 @@
 -- Which words of a question to leave out before it is embedded. Names, and words that occur in many
 -- memories of the user, pull its vector towards all of those (2.2 points of evidence on LoCoMo).
--- They still count as words.
+-- They still count as words. Planned once on a connection: with a plan for every question, asking
+-- took 1.6 times as long, the second to fifth time 2.8 times.
 CREATE OR REPLACE FUNCTION query_terms(
     query_text text, user_id text DEFAULT NULL, mode text DEFAULT 'conversation')
     RETURNS TABLE (word text, share float8, name boolean, leave_out boolean)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
+    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -25,7 +27,7 @@ BEGIN
               SELECT t.token
               FROM unnest(words) WITH ORDINALITY AS w (word, place),
                    unnest(tokens(w.word)) AS t (token)
-              GROUP BY 1 ORDER BY min(w.place), 1 LIMIT 200) AS tokens) AS u,
+              GROUP BY 1 ORDER BY min(w.place), t.token COLLATE "C" LIMIT 200) AS tokens) AS u,
          LATERAL (SELECT ARRAY(
                       SELECT DISTINCT v.e
                       FROM unnest(u.tokens) AS t,

@@ -50,7 +50,8 @@ BEGIN
     SELECT coalesce(jsonb_agg(
                jsonb_build_object('key', r.other::text, 'type', r.type, 'direction', r.direction,
                                   'strength', r.strength)
-               ORDER BY r.strength DESC, r.other, r.type, r.direction), '[]'),
+               ORDER BY r.strength DESC, r.other, r.type COLLATE "C",
+                        r.direction COLLATE "C"), '[]'),
            coalesce(max(r.number), 0)
     INTO relations, relation_count
     FROM (SELECT a.*, count(*) OVER () AS number
@@ -59,10 +60,10 @@ BEGIN
                 UNION ALL
                 SELECT i.from_id, i.type, i.strength, 'from'
                 FROM relation AS i WHERE i.user_id = owner AND i.to_id = id) AS a
-          ORDER BY a.strength DESC, a.other, a.type, a.direction
+          ORDER BY a.strength DESC, a.other, a.type COLLATE "C", a.direction COLLATE "C"
           LIMIT 20) AS r;
     SELECT coalesce(jsonb_agg(jsonb_build_object('name', e.name, 'type', e.type)
-                              ORDER BY e.name_key, e.type), '[]')
+                              ORDER BY e.name_key COLLATE "C", e.type COLLATE "C"), '[]')
     INTO entities
     FROM mention AS n
     CROSS JOIN LATERAL (

@@ -46,7 +46,7 @@ BEGIN
           LIMIT 10) AS g;
     SELECT coalesce(jsonb_agg(jsonb_build_object('name', g.name, 'type', g.type,
                                                  'memories', g.number)
-                              ORDER BY g.number DESC, g.name, g.type), '[]')
+                              ORDER BY g.number DESC, g.name COLLATE "C", g.type COLLATE "C"), '[]')
     INTO top_entities
     FROM (SELECT e.name, e.type, count(*) AS number
           FROM mention AS n
@@ -55,7 +55,7 @@ BEGIN
                           AND m.status = 'active'
           WHERE n.user_id = owner
           GROUP BY e.entity_id, e.name, e.type
-          ORDER BY count(*) DESC, e.name, e.type
+          ORDER BY count(*) DESC, e.name COLLATE "C", e.type COLLATE "C"
           LIMIT 10) AS g;
 END $$;
 

@@ -5,7 +5,8 @@ CREATE OR REPLACE FUNCTION related(
     memory_id bigint, user_id text DEFAULT NULL, max_results int DEFAULT 10)
     RETURNS TABLE (related_id bigint, kind text, content text, strength float8, via text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET jit = off
+    SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

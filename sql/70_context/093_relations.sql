@@ -30,7 +30,7 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT m.* FROM memory AS m
         WHERE m.user_id = owner AND m.memory_id = b.other_id OFFSET 0) AS m
-    ORDER BY b.strength DESC, b.other_id, b.type, b.direction;
+    ORDER BY b.strength DESC, b.other_id, b.type COLLATE "C", b.direction COLLATE "C";
 END $$;
 
 COMMENT ON FUNCTION relations(bigint, text) IS

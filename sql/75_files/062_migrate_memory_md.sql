@@ -12,6 +12,7 @@ DECLARE
     box text;
     id text;
     ids text[] := '{}';
+    seen text := ' ';  -- the same as one text: an array is copied each time it is searched
     latest text[] := '{}';
     place int;
     made_at text;
@@ -27,19 +28,20 @@ BEGIN
             dated.content, CASE WHEN id IS NULL THEN '^$' ELSE '^\[[0-9a-f]+\]' END, ''),
             E' \t\n');
         CONTINUE WHEN dated.content = '';
-        IF id IS NULL OR id = ANY (ids) THEN
+        IF id IS NULL OR strpos(seen, ' ' || id || ' ') > 0 THEN
             id := left(md5(coalesce(_day_text(dated.day), '') || ':' || dated.content), 8);
         END IF;
         -- The same text again: after the id that it got last.
-        place := array_position(ids, id);
-        IF place IS NOT NULL THEN
+        IF strpos(seen, ' ' || id || ' ') > 0 THEN
+            place := array_position(ids, id);
             id := latest[place];
-            WHILE id = ANY (ids) LOOP
+            WHILE strpos(seen, ' ' || id || ' ') > 0 LOOP
                 id := left(md5(id), 8);
             END LOOP;
             latest[place] := id;
         END IF;
         ids := ids || id;
+        seen := seen || id || ' ';
         latest := latest || id;
         made_at := coalesce(_day_text(dated.day) || 'T' || coalesce(dated.clock, '00:00:00'),
                             _utc_text(at));

@@ -1,5 +1,6 @@
 -- The day log that D3 first kept, logs/YYYY-MM-DD.md, becomes entries of its JSON (D3 10). An entry
--- without a time has that of the one above it, or of its heading.
+-- without a time has that of the one above it, or of its heading. An entry is added to the array in
+-- place only if the expression has no query in it: otherwise all before it are copied.
 CREATE OR REPLACE FUNCTION _convert_day_log_md(document text) RETURNS json[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -12,6 +13,7 @@ DECLARE
     section text;
     tagged text[];
     named text;
+    category text;
     entries json[] := '{}';
 BEGIN
     FOR item IN SELECT i.headings, i.content FROM _old_items(document) AS i LOOP
@@ -32,12 +34,12 @@ BEGIN
         IF named IS NULL THEN
             tagged := regexp_match(item.content, '^\[(auto)\][ \t]*(.+)$');
         END IF;
+        category := (SELECT k.category FROM kind AS k WHERE k.name = named);
         entries := entries || format(
             '{"time": "%s", "type": "%s", "content": %s%s}', clock,
             CASE WHEN tagged IS NULL THEN 'event' ELSE 'auto_extract' END,
             to_json(coalesce(tagged[2], item.content)),
-            ', "category": ' || (SELECT to_json(k.category)::text FROM kind AS k
-                                 WHERE k.name = named))::json;
+            ', "category": ' || to_json(category)::text)::json;
     END LOOP;
     RETURN entries;
 END $$;
@@ -53,6 +55,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
+    -- The planner, too, calls a function that it finds in FROM.
+    found CONSTANT json[] := _convert_day_log_md(document);
     file json := coalesce(export_day_log(day, owner, zone)::json, json_build_object(
         'date', day, 'entries', '[]'::json, 'summary', NULL, 'archived', false));
 BEGIN
@@ -63,8 +67,7 @@ BEGIN
               FROM json_array_elements(file -> 'entries') WITH ORDINALITY AS e (entry, place)) AS k
         FULL JOIN (SELECT c.entry, c.place, c.entry::jsonb AS key,
                           row_number() OVER (PARTITION BY c.entry::jsonb ORDER BY c.place) AS number
-                   FROM unnest(_convert_day_log_md(document)) WITH ORDINALITY
-                            AS c (entry, place)) AS f USING (key, number)
+                   FROM unnest(found) WITH ORDINALITY AS c (entry, place)) AS f USING (key, number)
         ORDER BY k.place, f.place)));
     RETURN QUERY SELECT i.* FROM import_day_log(file, owner, dry_run, zone => zone) AS i;
 END $$;

@@ -24,9 +24,10 @@ CREATE OR REPLACE FUNCTION _build_memory(memories bigint) RETURNS text
 
 -- The names of the indexes with a number. With usable_by only those that recall of this user can
 -- use: complete (an interrupted CONCURRENTLY leaves an invalid one), with this user's rows, and for
--- vectors of the model in use.
+-- vectors of the model in use. What PostgreSQL says of an index follows the two settings.
 CREATE OR REPLACE FUNCTION _own_indexes(number int, usable_by text DEFAULT NULL) RETURNS name[]
     LANGUAGE sql STABLE
+    SET quote_all_identifiers = off SET standard_conforming_strings = on
     RETURN ARRAY(
         SELECT c.relname
         FROM pg_class AS c

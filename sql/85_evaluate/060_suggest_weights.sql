@@ -69,7 +69,7 @@ BEGIN
                       'ON CONFLICT (mode, kind) DO UPDATE SET weight = EXCLUDED.weight;',
                       s.mode, s.kind, s.suggested) END
     FROM suggested AS s
-    ORDER BY s.mode, s.kind;
+    ORDER BY s.mode COLLATE "C", s.kind COLLATE "C";
 END $$;
 
 COMMENT ON FUNCTION suggest_weights(timestamptz, text, int, float8) IS

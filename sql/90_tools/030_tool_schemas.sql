@@ -83,7 +83,7 @@ BEGIN
                     'properties', t.properties,
                     'required', t.required,
                     'additionalProperties', false)))
-            ORDER BY t.place, t.name), '[]')
+            ORDER BY t.place, t.name COLLATE "C"), '[]')
         FROM (
             SELECT o.*, s.properties, s.required
             FROM (

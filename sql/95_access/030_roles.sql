@@ -30,14 +30,14 @@ BEGIN ATOMIC
             'memory_search', 'messages', 'models', 'pgmemoir_version', 'query_terms', 'recall',
             'recall_query', 'redact', 'related', 'relations', 'replay', 'search_memories',
             'session_window', 'sessions', 'stats', 'suggest_weights', 'summary', 'system_prompt',
-            'tokens', 'tool_schemas', 'wait_for', 'written_at']),
+            'tokens', 'tool_schemas', 'use_model', 'wait_for', 'written_at']),
         ('memoir_agent', ARRAY[
             'apply_decisions', 'confirm', 'enqueue', 'event_add', 'expand_query', 'extract_session',
             'forget', 'gold_add', 'mark_used', 'memory_write', 'mention', 'message_add',
             'refresh_statistics', 'reject', 'relate', 'remember', 'remember_many', 'restore',
             'session_end', 'session_start', 'set_embedding', 'set_embeddings', 'set_keywords',
             'set_rolling_summary', 'set_settings', 'supersede', 'undo', 'undo_run', 'unmention',
-            'unrelate', 'update_memory', 'use_model']),
+            'unrelate', 'update_memory']),
         ('memoir_worker', ARRAY[
             'apply_decisions', 'claim', 'contradictions', 'decision_schema', 'enqueue',
             'enqueue_nightly', 'estimate_tokens', 'expand_keywords', 'extend_lease', 'fail',

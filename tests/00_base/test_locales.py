@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -14,22 +15,41 @@ from tests.rows import call, remember
 
 from pgmemoir import migrations
 
-# Letters as in Turkish, where I is not the capital of i; the colon before digits, as nearly every
-# language sorts them. Whole tr_TR takes three times as long.
-TURKISH = """
+# Letters as in Turkish, where I is not the capital of i. Sorted from ~ to !: the colon comes before
+# digits, as in nearly every language, and what "C" sorts otherwise is seen.
+DESCENDING = "\n".join(f"<U{code:04X}>" for code in range(0x7E, 0x20, -1))
+TURKISH = f"""
 LC_CTYPE
 copy "tr_TR"
 END LC_CTYPE
 LC_COLLATE
 order_start forward
-<U003A>
-<U0030>
-..
-<U0039>
+{DESCENDING}
 UNDEFINED
 order_end
 END LC_COLLATE
 """
+REDACTION = """SELECT proname, prosrc, pg_get_function_sqlbody(oid) FROM pg_proc
+WHERE proname IN ('_has_sign', '_redact_once', '_is_secret_key', '_named_kind') ORDER BY 1"""
+
+
+@contextmanager
+def installed_in(server, name: str, locale: str) -> Iterator[psycopg.Connection]:
+    """A connection to a database of this locale."""
+    address = {"host": server.host, "port": server.port, "user": server.user}
+    with psycopg.connect(**address, dbname="postgres", autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE template0 LOCALE '{locale}'")
+        with psycopg.connect(**address, dbname=name, autocommit=True) as conn:
+            migrations.up(conn)
+            yield conn
+        admin.execute(f"DROP DATABASE {name}")
+
+
+@pytest.fixture(scope="module")
+def plain(server) -> Iterator[psycopg.Connection]:
+    """A connection to a database that knows letters of ASCII only."""
+    with installed_in(server, "plain", "C") as conn:
+        yield conn
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +66,9 @@ def turkish(server, tmp_path_factory) -> Iterator[psycopg.Connection]:
         compiled.parent.mkdir(mode=0o755)
         command = ["localedef", "-c", "-f", "UTF-8", "-i", source, compiled]
         subprocess.run(command, check=False, capture_output=True, umask=0o022)
-        admin.execute("CREATE DATABASE turkish TEMPLATE template0 LOCALE 'turkish.UTF-8'")
-        with psycopg.connect(**address, dbname="turkish", autocommit=True) as conn:
-            assert conn.execute("SELECT lower('I'), ':' < '2'").fetchone() == ("ı", True)
-            migrations.up(conn)
-            yield conn
-        admin.execute("DROP DATABASE turkish")
+    with installed_in(server, "turkish", "turkish.UTF-8") as conn:
+        assert conn.execute("SELECT lower('I'), 'b' < 'a'").fetchone() == ("ı", True)
+        yield conn
 
 
 @pytest.mark.parametrize(
@@ -72,7 +89,7 @@ def test_words_and_keywords_are_the_same(tx, turkish, text):
     "question",
     [
         "on 8 May 2023", "On APRIL 8th, 2023", "since 2023-05-08", "05/08/2023", "LAST FRIDAY",
-        "May 8-10, 2023", "IN FALL 2022", "FIVE MINUTES AGO, IN 2019",
+        "May 8-10, 2023", "IN FALL 2022", "FIVE MINUTES AGO, IN 2019", "on the 31st?",
     ],
 )  # fmt: skip
 def test_times_are_the_same(tx, turkish, question):
@@ -90,3 +107,41 @@ def test_names_are_found_in_either_case(turkish):
         call(turkish, "mention", memory_id=memory, entity=name, type="TEAM IN INDIA")
     assert len(call(turkish, "entities")) == 1
     assert len(call(turkish, "search_memories", query="", keywords=["ci"])) == 1
+
+
+def test_the_rules_of_redaction_are_tried_in_the_same_order(tx, turkish):
+    assert turkish.execute(REDACTION).fetchall() == tx.execute(REDACTION).fetchall()
+
+
+@pytest.mark.usefixtures("side_by_side")
+def test_what_is_equal_otherwise_is_listed_in_the_same_order(tx, turkish):
+    asked = (
+        "SELECT to_json(memoir.expand_keywords('{猫,salary}'))",
+        "SELECT matched FROM memoir.memory_explain("
+        "query_text => 'ants, bees and cats', user_id => 'ada')",
+        "SELECT expanded_keywords FROM memoir.search_memories("
+        "'salary', min_relevance_score => 0, user_id => 'ada')",
+        "SELECT top_entities FROM memoir.summary('ada')",
+        "SELECT entities, jsonb_path_query_array(relations, '$[*].type')"
+        " FROM memoir.get_memory_detail(%(first)s, 'ada')",
+        "SELECT type FROM memoir.relations(%(first)s::bigint, 'ada')",
+    )
+    told = []
+    for conn in (tx, turkish):
+        first = remember(conn, "cats eat ants and bees", user_id="ada")
+        other = remember(conn, "no salary for bees, cats and ants", user_id="ada")
+        for name in ("Bob", "Ada", "Cy"):
+            call(conn, "mention", memory_id=first, entity=name, type="person", user_id="ada")
+        for kind in ("supports", "refines"):
+            call(conn, "relate", from_id=first, to_id=other, type=kind, user_id="ada")
+        told.append([conn.execute(ask, {"first": str(first)}).fetchall() for ask in asked])
+    assert told[1] == told[0]
+
+
+def test_words_are_the_same_where_only_ascii_has_letters(tx, plain):
+    texts = [
+        "«Bremen» und »Köln«", "¿Dónde? · aquí", "Tea 😀🎉", "❤️ love", "मैं घर गया।", "أين القط؟",
+        "Москва и ЯЛТА", "ΑΘΗΝΑ ΟΔΌΣ", "ԵՐԵՒԱՆ։", "茶\u3000水", "Ночь № 5",
+    ]  # fmt: skip
+    asked = """SELECT memoir.tokens(t), memoir._line(t, 80) FROM unnest(%s::text[]) AS t"""
+    assert plain.execute(asked, [texts]).fetchall() == tx.execute(asked, [texts]).fetchall()

@@ -41,6 +41,30 @@ def test_a_changed_row_is_an_update_by_the_source(tasks):
     assert revisions(tasks) == [("UPDATE", "source")]
 
 
+def test_a_row_that_is_older_by_now_is_an_older_memory(tasks):
+    add_tasks(tasks, "tea")
+    tasks.execute("UPDATE tasks SET created_at = '2025-01-01+00'")
+    times = "SELECT (m.created_at, m.valid_from, t.created_at) = (d.day, d.day, d.day)"
+    rows = "memoir.memory AS m JOIN memoir.trace AS t USING (user_id, memory_id)"
+    day = "(SELECT timestamptz '2025-01-01+00') AS d (day)"
+    assert value(tasks, f"{times} FROM {rows}, {day}")
+
+
+def test_a_change_while_memory_is_off_is_not_taken_in(tasks):
+    add_tasks(tasks, "tea")
+    call(tasks, "set_settings", settings={"memory": False}, user_id=USER)
+    tasks.execute("UPDATE tasks SET title = 'milk'")
+    assert (memories(tasks), waiting(tasks)) == ({"tea": "active"}, [])
+
+
+def test_a_goal_that_is_deleted_for_good_leaves_the_profile(app):
+    attach(app, "goals", on_delete="purge")
+    app.execute("INSERT INTO goals (title, status) VALUES ('win the cup', 'in_progress')")
+    assert "win the cup" in value(app, "SELECT snippet FROM memoir.profile")
+    app.execute("DELETE FROM goals")
+    assert value(app, "SELECT snippet FROM memoir.profile") == ""
+
+
 def test_a_change_of_another_column_writes_nothing(tasks):
     add_tasks(tasks, "tea")
     before = value(tasks, "SELECT updated_at::text || xmin FROM memoir.memory")

@@ -56,6 +56,22 @@ def test_the_memories_are_kept_forgotten_or_purged(app, what, left):
     assert memories(app) == left
 
 
+@pytest.mark.parametrize(("what", "left"), [("keep", 2), ("forget", 0), ("purge", 0)])
+def test_the_events_of_a_table_are_kept_or_deleted_and_counted(app, what, left):
+    attach(app, "cecelia_events")
+    app.execute("INSERT INTO cecelia_events (type, payload) VALUES ('a', '{}'), ('b', '{}')")
+    assert call(app, "detach_source", name="cecelia_events", memories=what)[0].detach_source == 2
+    assert value(app, "SELECT count(*) FROM memoir.event") == left
+
+
+def test_an_emptied_table_has_no_events(app):
+    attach(app, "cecelia_events")
+    app.execute("INSERT INTO cecelia_events (type, payload) VALUES ('task_failed', '{}')")
+    assert value(app, "SELECT count(*) FROM memoir.event") == 1
+    app.execute("TRUNCATE cecelia_events")
+    assert value(app, "SELECT count(*) FROM memoir.event") == 0
+
+
 def test_what_was_forgotten_by_a_detach_comes_back_with_the_source(app):
     app.execute("INSERT INTO tasks (title) VALUES ('tea')")
     for what in ("forget", "keep", "purge"):

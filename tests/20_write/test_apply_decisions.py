@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import ago, call, recall, remember, row_counts, value
+from tests.rows import ago, call, recall, refused, remember, row_counts, value
 
 
 def apply(conn, *decisions, **more):
@@ -71,6 +71,17 @@ def test_update_changes_what_it_names_and_keeps_the_rest(tx):
     values = "SELECT content, importance, data ->> 'cups' FROM memoir.memory WHERE memory_id = %s"
     assert tx.execute(values, (id_,)).fetchone() == ("drinks coffee", 0.9, "2")
     assert recall(tx, "drinks").memory_ids == [id_]
+
+
+def test_an_update_may_give_a_subject_that_is_free(tx):
+    first, second = remember(tx, "uses Vim"), remember(tx, "uses nano")
+    (row,) = apply(tx, {"action": "UPDATE", "memory_id": first, "subject": "user.editor"})
+    assert row.action == "UPDATE"
+    assert (
+        value(tx, "SELECT subject FROM memoir.memory WHERE memory_id = %s", first) == "user.editor"
+    )
+    taken = {"action": "UPDATE", "memory_id": second, "subject": "user.editor"}
+    assert refused(tx, "apply_decisions", decisions=Jsonb([taken])).sqlstate == "ME014"
 
 
 def test_an_update_keeps_the_old_text_in_a_revision(tx):

@@ -312,6 +312,21 @@ def test_what_a_run_only_noted_was_not_changed(tx):
             assert [(r.undone_id, r.action) for r in rows] == [(two, "undone")]
 
 
+def test_what_was_made_from_a_purged_memory_is_read_once(tx):
+    first, *ids = notes(tx, 201)
+    tx.execute("SELECT memoir._derive('ada', %s, %s, NULL)", (ids, [first] * len(ids)))
+    assert rows_read(tx, f"SELECT memoir.purge({first}, 'ada')") < 60 * len(ids)
+    assert not value(tx, "SELECT bool_or(derived) FROM memoir.trace")
+
+
+def test_more_than_1000_memories_are_changed_in_parts(tx):
+    ids = notes(tx, 2001)
+    retire = f"SELECT memoir._retire('ada', ARRAY{ids}, 'archived', 'ARCHIVE', '', '', now(), 1)"
+    # At once, each was compared with each: of 24,000 that was a third of the time.
+    assert calls_made(tx, "_show_changes", retire) == 3
+    assert value(tx, "SELECT count(*) FROM memoir.memory WHERE status = 'archived'") == 2001
+
+
 def test_a_run_of_many_changes_is_undone_in_a_few_steps(tx):
     ids = notes(tx, 60)
     run = value(tx, "SELECT memoir._next_run()")

@@ -213,6 +213,19 @@ def test_a_batch_meets_its_own_duplicates(tx):
     assert rows[1].memory_id == rows[0].memory_id
 
 
+def test_a_batch_that_gives_a_memory_another_text_says_its_old_one_again(tx):
+    old = "the gateway answers on port 8443 for clients of the network in the evening hours"
+    id_ = remember(tx, old)
+    memories = [{"content": c, "kind": "fact"} for c in (f"{old} only", old, f"{old} only")]
+    rows = call(tx, "remember_many", memories=Jsonb(memories))
+    assert [(r.action, r.memory_id) for r in rows] == [
+        ("UPDATE", id_),
+        ("NOOP", id_),
+        ("NOOP", id_),
+    ]
+    assert tx.execute("SELECT content FROM memoir.memory").fetchall() == [(f"{old} only",)]
+
+
 def test_a_near_duplicate_that_is_refused_leaves_nothing(tx):
     remember(tx, "tea is green")
     before = value(tx, "SELECT count(*) FROM memoir.revision")

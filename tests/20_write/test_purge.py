@@ -122,6 +122,17 @@ def traces(conn, user):
     return [content for (content,) in rows]
 
 
+def test_a_session_without_foreign_keys_purges_no_memory_by_half(tx):
+    memory = remember(tx, "Ken keeps a boat", keywords=["boat"])
+    tx.execute("SET LOCAL session_replication_role = replica")
+    error = refused(tx, "purge", memory_id=memory)
+    assert (error.sqlstate, error.message_hint) == (
+        "55000", "SET session_replication_role = origin;")  # fmt: skip
+    call(tx, "purge_user", user_id="default")
+    left = row_counts(tx)
+    assert [left[name] for name in ("memory", "trace", "keyword", "term", "profile")] == [0] * 5
+
+
 def test_a_dry_run_tells_the_same_and_deletes_nothing(tx):
     live(tx, "ada", "Zanzibar")
     before = row_counts(tx)

@@ -272,3 +272,14 @@ def test_a_page_of_one_user_reads_nothing_of_the_others(db):
         before = rows_read(db, page)
         remember_all(db, (f"note {n}" for n in range(300)), user="ada")
         assert rows_read(db, page) < before + 10
+
+
+def test_a_worker_without_a_chat_model_does_not_read_what_waits_for_one(tx):
+    remember(tx, "tea")
+    tx.execute(
+        "INSERT INTO memoir.job (user_id, kind, payload)"
+        " SELECT 'default', 'reflect', '{}' FROM generate_series(1, 1000)"
+    )
+    claimed = "SELECT * FROM memoir.claim('default', 10, 'w', '{embed}')"
+    for call_of_a_worker in ("SELECT * FROM memoir.ready_users(10, '{embed}')", claimed):
+        assert rows_read(tx, call_of_a_worker) < 100

@@ -137,6 +137,19 @@ def test_pairs_without_room_are_found_the_next_night(tx):
     assert [(r.user_id, r.jobs) for r in call(tx, "enqueue_nightly")] == [("ada", 1)]
 
 
+def test_of_more_pairs_than_there_is_room_for_the_others_wait(tx):
+    tea = late_pair(tx)
+    port = remember_all(tx, ["clients reach port 8080", "nobody has closed port 8080 this week"])
+    for memory_id, vector in zip(port, ["[0,1,0]", "[0.01,0.999,0]"], strict=True):
+        call(tx, "set_embedding", memory_id=memory_id, embedding=vector)
+    set_to(tx, nightly_jobs=1)
+    assert nightly(tx) == [("consolidate", 1)]
+    assert nightly(tx) == []
+    set_to(tx, nightly_jobs=9)
+    assert nightly(tx) == [("consolidate", 1)]
+    assert jobs(tx, "consolidate") == [tea, port]
+
+
 @pytest.mark.usefixtures("side_by_side")
 def test_contradictions_are_asked_about_once(tx):
     ids = [remember(tx, "Ada likes tea"), remember(tx, "Ada does not like tea")]

@@ -133,8 +133,9 @@ OF_TURNS = """
 SELECT m.memory_id, w.weight, m.session_id, m.position, lower(concat(m.speaker, m.subject)),
        ARRAY[CASE WHEN m.content LIKE '%?' THEN 'asks' END,
              CASE WHEN m.content LIKE '%yesterday' THEN 'when' END,
-             CASE WHEN m.created_at >= '2025-04-30' AND m.created_at < '2025-06-08'
-                  THEN 'timely' END], t.cost, m.content
+             CASE WHEN m.created_at >= '2025-05-01' AND m.created_at < '2025-06-01' THEN 'timely'
+                  WHEN m.created_at >= '2025-04-30' AND m.created_at < '2025-06-08' THEN 'soon'
+             END], t.cost, m.content
 FROM memoir.memory AS m
 JOIN memoir.trace AS t USING (user_id, memory_id)
 LEFT JOIN memoir.mode_weight AS w ON w.mode = 'conversation' AND w.kind = m.kind

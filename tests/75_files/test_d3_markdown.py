@@ -18,7 +18,7 @@ from tests.d3_files import (
     take_log,
     text,
 )
-from tests.rows import call, refused, row_counts, value
+from tests.rows import call, calls_made, refused, row_counts, value
 
 AT = "2026-03-01T00:00:00Z"
 
@@ -212,6 +212,12 @@ def test_a_log_is_migrated_once(tx):
     again = call(tx, "migrate_day_log_md", day="2026-02-20", document=LOG_MD)
     assert actions(again) == ["NOOP"] * 3
     assert row_counts(tx) == before
+
+
+def test_the_items_of_a_log_are_read_once(tx):
+    markdown = "\n".join(f"- [14:30] tea {n}" for n in range(20))
+    migrate_log = f"SELECT memoir.migrate_day_log_md('2026-02-20', '{markdown}')"
+    assert calls_made(tx, "_kind_of_heading", migrate_log) == 20
 
 
 def test_a_log_that_has_a_newer_form_keeps_it(tx):

@@ -133,6 +133,11 @@ def test_what_was_imported_is_recalled(tx):
     assert "东方航空" in recall(tx, "用户偏好哪家航空公司").block
 
 
+def test_a_capability_that_was_imported_is_in_the_profile(tx):
+    take(tx, of(dict(ENTRY, category="capability", content="reads seven days of logs")))
+    assert "reads seven days of logs" in value(tx, "SELECT snippet FROM memoir.profile")
+
+
 def test_alike_entries_stay_two(tx):
     one = "The deploy of the gateway needs the VPN of the office and a fresh token every Monday"
     document = of({**ENTRY, "content": one}, {**ENTRY, "id": "2", "content": one + " morning"})

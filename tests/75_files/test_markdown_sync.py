@@ -43,6 +43,12 @@ def test_a_kind_has_its_section_and_its_file(folder):
     assert "coffee" not in learnings
 
 
+def test_a_capability_written_in_the_file_is_in_the_profile(folder, tx):
+    folder.files["memory"] += "\n## Capabilities\n\n- reads seven days of logs\n"
+    assert folder.sync() == [("ADD", "database")]
+    assert "reads seven days of logs" in value(tx, "SELECT snippet FROM memoir.profile")
+
+
 def test_nothing_changed_is_nothing_to_do(folder):
     files, bases = dict(folder.files), dict(folder.bases)
     assert folder.sync() == []

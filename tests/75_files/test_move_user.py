@@ -11,7 +11,7 @@ import pytest
 from psycopg import sql
 from pytest_postgresql import factories
 from tests.moving import export, import_lines, live
-from tests.rows import ago, call, explain, recall, refused, remember, row_counts, value
+from tests.rows import add_event, ago, call, explain, recall, refused, remember, row_counts, value
 
 other_database = factories.postgresql("installed", dbname="other")
 
@@ -87,6 +87,26 @@ def test_new_ids_are_the_old_ones_and_one_number(lived):
         "SELECT ids, used_ids FROM memoir.retrieval WHERE user_id = 'bob' AND used_ids IS NOT NULL"
     )
     assert set(kept[1]) <= set(ids(lived, "bob"))
+
+
+def test_new_ids_stand_in_recalls_that_were_folded_into_events(tx):
+    add_event(tx, "task_failed", {"task": "tea"}, user_id="ada")
+    id_ = remember(tx, "tea is green", user_id="ada")
+    retrieval = recall(tx, "tea", user_id="ada").retrieval_id
+    call(tx, "mark_used", retrieval_id=retrieval, memory_ids=[id_], user_id="ada")
+    tx.execute("UPDATE memoir.retrieval SET created_at = created_at - interval '9 days'")
+    call(tx, "maintain", only_user="ada")
+    import_lines(tx, export(tx, "ada"), "bob", new_ids=True)
+    folded = "SELECT payload FROM memoir.event WHERE type = 'memory_retrieval' AND user_id = %s"
+    hers, his = (value(tx, folded, user) for user in ("ada", "bob"))
+    shift = ids(tx, "bob")[0] - id_
+    assert his["used"] == [str(id_ + shift)]
+    assert int(his["retrieval_id"]) == retrieval + shift
+    for old, new in zip(hers["injected"], his["injected"], strict=True):
+        for name in ("memory_id", "event_id"):
+            if name in old:
+                assert int(new.pop(name)) == int(old.pop(name)) + shift
+        assert old == new
 
 
 def test_recall_is_the_same(lived):

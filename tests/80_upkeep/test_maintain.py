@@ -269,6 +269,15 @@ def test_a_user_may_have_any_name(small, user):
     assert actions(small, user) == ["index dropped"]
 
 
+def test_how_the_session_writes_names_and_texts_does_not_matter(small):
+    user = "OFFICE\\ada"
+    fill(small, 30, user)
+    small.execute("SET LOCAL quote_all_identifiers = on")
+    small.execute("SET LOCAL standard_conforming_strings = off")
+    assert actions(small, user) == ["index built"]
+    assert actions(small, user) == []
+
+
 def test_the_number_of_another_leads_to_nobody_elses_memories(small):
     fill(small, 30, "ada")
     fill(small, 30, "bob", first=1001)

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from tests.rows import call, remember, value
 
-from pgmemoir import AsyncMemoir, Memoir, MemoirError, UnknownMode
+from pgmemoir import AsyncMemoir, Memoir, MemoirError, ModelMismatch, UnknownMode
 from pgmemoir.worker import Options, Worker
 
 
@@ -52,6 +52,21 @@ def test_a_client_with_its_own_connection_names_its_user(dsn):
     assert "Ada likes tea" in block
     assert "Orca" in block
     assert "secret" not in block
+
+
+def test_a_reader_asks_with_an_embedder_whether_or_not_a_model_is_named(db, dsn, log_in):
+    log_in("reader")
+    remember(db, "Ada likes tea", user_id="ada")
+    for statement in ("SELECT", "SELECT memoir.use_model('two', 2)"):
+        db.execute(statement)
+        with Memoir(f"{dsn} user=the_reader", user="ada", embedder=Two()) as memory:
+            assert "Ada likes tea" in memory.context("tea")
+    db.execute("UPDATE memoir.embedding_model SET name = 'other'")
+    with (
+        Memoir(f"{dsn} user=the_reader", user="ada", embedder=Two()) as memory,
+        pytest.raises(ModelMismatch, match='filled by model "other"'),
+    ):
+        memory.context("tea")
 
 
 @pytest.mark.usefixtures("agent")

@@ -287,6 +287,17 @@ def test_a_watch_outlives_a_bad_file_and_a_lost_connection(db, folder, watching)
     until(lambda: texts(db) == ["milk is white", "tea is black"])
 
 
+def test_a_watch_fills_a_folder_that_is_made_anew(db, folder, watching):
+    told, failed = watching
+    remember(db, "milk is white")
+    until(lambda: told)
+    folder.rename(folder.with_name("away"))
+    until(lambda: failed)
+    folder.mkdir()
+    until((folder / "memory.md").exists)
+    assert texts(db) == ["milk is white", "tea is green"]
+
+
 @pytest.mark.usefixtures("watching")
 def test_a_watch_outlives_notifications_that_others_send(db, folder):
     remember(db, "milk is white")

@@ -34,6 +34,19 @@ def test_no_limit_of_the_database_stops_it_halfway(empty_db, tree):
     assert empty_db.execute("SHOW statement_timeout").fetchone() == ("100ms",)
 
 
+def test_triggers_run_although_the_database_turns_them_off(empty_db, tree):
+    tree.write(
+        "sql/30_more/made.sql",
+        "CREATE FUNCTION _made() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN CREATE VIEW made AS SELECT 1; RETURN NULL; END';"
+        "CREATE TABLE rule (n int); CREATE TRIGGER made AFTER INSERT ON rule"
+        " EXECUTE FUNCTION _made(); INSERT INTO rule VALUES (1); SELECT FROM made;\n",
+    )
+    empty_db.execute("SET session_replication_role = replica")
+    assert migrations.up(empty_db, source=tree) == [*ALL, "sql/30_more/made.sql"]
+    assert empty_db.execute("SHOW session_replication_role").fetchone() == ("replica",)
+
+
 def test_six_racing_installations_apply_each_file_once(empty_db, empty_dsn, tree):
     def install(_: int) -> int:
         with psycopg.connect(empty_dsn) as conn:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+import pytest
 
 # Ids are those of sequences that begin anew. Times and numbers have digits that a
 # shorter form loses.
@@ -54,7 +55,10 @@ SELECT memory_id, terms::text, cost, asks FROM memoir.trace ORDER BY 1;
 SELECT h.name, e.entry_id, e.written, e.digest
 FROM memoir.file_head AS h, memoir.file_entry AS e ORDER BY 1, 2;
 SELECT name, asks_feature, when_feature FROM memoir.mode ORDER BY 1;
-SELECT s.name, s.mapping - 'time_zone', memoir._kind_importance(8) FROM memoir.source AS s
+SELECT s.name, s.mapping - 'time_zone', memoir._kind_importance(8) FROM memoir.source AS s;
+SELECT memoir.forget(3);
+SELECT * FROM memoir.undo(3);
+SELECT * FROM memoir.maintain('default')
 """
 SEQUENCES = """
 SELECT oid::regclass::text FROM pg_class
@@ -65,6 +69,21 @@ SET LOCAL extra_float_digits = -15; SET LOCAL DateStyle = 'German'; SET LOCAL ar
 SET LOCAL TimeZone = 'Asia/Kolkata'; SET LOCAL quote_all_identifiers = on;
 SET LOCAL default_text_search_config = 'pg_catalog.german'; SET LOCAL search_path = '';
 SET LOCAL transform_null_equals = on; SET LOCAL IntervalStyle = 'sql_standard'
+"""
+
+# Other plans, little memory, parallel workers in every statement.
+PLANNED_OTHERWISE = """
+SET LOCAL enable_seqscan = off; SET LOCAL enable_hashagg = off; SET LOCAL enable_hashjoin = off;
+SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_material = off;
+SET LOCAL enable_nestloop = off; SET LOCAL enable_memoize = off; SET LOCAL geqo_threshold = 2;
+SET LOCAL join_collapse_limit = 1; SET LOCAL from_collapse_limit = 1;
+SET LOCAL work_mem = '64kB'; SET LOCAL plan_cache_mode = force_generic_plan;
+SET LOCAL hnsw.ef_search = 1; SET LOCAL hnsw.iterative_scan = 'off';
+SET LOCAL row_security = off; SET LOCAL check_function_bodies = off;
+SET LOCAL debug_parallel_query = regress; SET LOCAL constraint_exclusion = on;
+SET LOCAL enable_partitionwise_aggregate = on; SET LOCAL default_statistics_target = 1;
+SET LOCAL plpgsql.variable_conflict = 'error'; SET LOCAL plpgsql.extra_errors = 'all';
+DISCARD PLANS
 """
 
 
@@ -87,6 +106,7 @@ def answers(conn: psycopg.Connection, settings: str = "") -> dict[str, list[Any]
         return {ask: cursor.execute(ask).fetchall() for ask in ASK.split(";\n")}
 
 
-def test_no_setting_of_a_session_changes_what_is_stored_or_returned(tx):
-    usual, told = answers(tx), answers(tx, STRANGE)
+@pytest.mark.parametrize("settings", [STRANGE, PLANNED_OTHERWISE], ids=["strange", "plans"])
+def test_no_setting_of_a_session_changes_what_is_stored_or_returned(tx, settings):
+    usual, told = answers(tx), answers(tx, settings)
     assert {ask: told[ask] for ask in told if told[ask] != usual[ask]} == {}
