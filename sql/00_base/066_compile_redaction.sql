@@ -182,8 +182,8 @@ $function$, (SELECT coalesce(string_agg(g.looks, ' OR ' ORDER BY g.looks COLLATE
              FROM (SELECT concat('(', c.gate, CASE WHEN bool_and(num_nonnulls(c.words, c.look) > 0)
                        THEN ' AND (' || concat_ws(
                            ' OR ', string_agg(DISTINCT c.look COLLATE "C", ' OR '),
-                           _look_for_words(string_agg(DISTINCT c.words COLLATE "C", '|'))) || ')' END, ')')
-                       AS looks
+                           _look_for_words(string_agg(DISTINCT c.words COLLATE "C", '|')))
+                       || ')' END, ')') AS looks
                    FROM _compiled_rules() AS c
                    GROUP BY c.gate) AS g));
     EXECUTE format($function$
