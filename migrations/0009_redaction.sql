@@ -167,7 +167,8 @@ FROM (VALUES
      '[^ \t\r\n"'']{4,}', 'value', 'curl -u user:password, not docker run -u 1000:1000; '
      'mysql -p; lines of .pgpass'),
     ('authorization_header', 'authorization',
-     '(?<![A-Za-z0-9_])(?:[Bb]earer|BEARER|[Bb]asic)[ \t]+', '[A-Za-z0-9._~+/-]{8,}=*', 'header', 'HTTP: Authorization: Bearer ..., Basic ...'),
+     '(?<![A-Za-z0-9_])(?:[Bb]earer|BEARER|[Bb]asic)[ \t]+', '[A-Za-z0-9._~+/-]{8,}=*', 'header',
+     'HTTP: Authorization: Bearer ..., Basic ...'),
     ('card', 'card', '',
      '(?<![0-9A-Za-z_.])(?:'
      '(?:4[0-9]{3}|5[1-5][0-9]{2}|2(?:22[1-9]|2[3-9][0-9]|[3-6][0-9]{2}|7[01][0-9]|720)|35[0-9]{2}'
