@@ -154,8 +154,7 @@ SELECT r.name, r.kind, r.context, r.pattern, r.proof,
 FROM (VALUES
     ('private_key', 'private_key', '',
      '-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:[^-]|-{1,4}[^-])*-----END [A-Z0-9 ]*'
-     '-----|[ \t\r\n]*(?:[A-Za-z-]+: (?:[^\r\n-]|-{1,4}[^\r\n-])*[\r\n]+)*'
-     '(?:[A-Za-z0-9+/= \t\r\n]|\\[nr])*)',
+     '-----|\s*(?:[A-Za-z-]+: (?:[^\r\n-]|-{1,4}[^\r\n-])*[\r\n]+)*(?:[A-Za-z0-9+/=]|\s|\\[nr])*)',
      NULL, 'PEM and PGP blocks, also where the end is missing'),
     ('url_password', 'password', '://[^ \t\r\n:/@"''<>]*:', '[^ \t\r\n/"''<>]+(?=@)', NULL,
      'postgres://user:password@host'),

@@ -2,10 +2,10 @@
 -- _redact_once, the rules for a text with a sign; _is_secret_key and _named_kind, for names. Signs
 -- are separate regular expressions, small and without groups: in a single one their states
 -- multiply, and it takes 19 µs instead of 8 (LoCoMo turns of 150 characters). Signs that are words
--- are looked up without one: for the beginnings of all keys this takes 40 µs for 150 characters,
--- where an expression takes 100, and 3 ms to compile. Each rule is an expression of its own,
--- compiled in .1 ms when its sign is found: all those of keys as one took 160 ms. Classes such as
--- \s and \w take up to five times as long where there are Chinese characters (_one_line). Of two
+-- are looked up without one in short texts: for the beginnings of all keys this takes 40 µs for 150
+-- characters, where an expression takes 100, and 3 ms to compile. Each rule is an expression of its
+-- own, compiled in .1 ms when its sign is found: all those of keys as one took 160 ms. Classes such
+-- as \s and \w take up to five times as long where there are Chinese characters (_one_line). Of two
 -- rules that fit, the first one counts, so their order is that of "C" in every database.
 
 -- The expression of a rule: group 1 stays, group 2 is the secret; without groups, which is faster,
@@ -205,15 +205,17 @@ END $body$, (
             FROM (
                 SELECT c.gate, bool_or(c.kind IS NULL) AS named,
                        CASE WHEN bool_and(c.words IS NOT NULL) THEN format($list$
-        FOR found IN
-            SELECT r.* FROM (VALUES%s) AS r (words, rule, kind, proof)
-            WHERE content LIKE ANY (r.words)
-        LOOP
-            IF content ~ found.rule THEN
-                content := _redact_matches(content, found.rule, found.kind, found.proof);
-            END IF;
-        END LOOP;$list$, string_agg(format($row$
-                (%L::text[], %L::text, %L::text, %L::text)$row$,
+        IF octet_length(content) < 500 OR content ~ %L THEN
+            FOR found IN
+                SELECT r.* FROM (VALUES%s) AS r (words, rule, kind, proof)
+                WHERE content LIKE ANY (r.words)
+            LOOP
+                IF content ~ found.rule THEN
+                    content := _redact_matches(content, found.rule, found.kind, found.proof);
+                END IF;
+            END LOOP;
+        END IF;$list$, string_agg(DISTINCT c.words COLLATE "C", '|'), string_agg(format($row$
+                    (%L::text[], %L::text, %L::text, %L::text)$row$,
                                            _sign_words(c.words), c.rule, c.kind, c.proof), ','
                                            ORDER BY c.kind COLLATE "C", c.rule COLLATE "C"))
                        ELSE format($search$

@@ -1,7 +1,7 @@
 -- Undoes everything one run did to the memories of a user: a maintenance, a consolidation. What was
--- changed since stays as it is, with what the same decision changed, and is reported. Changes that
--- have nothing in common are undone together, 500 at a time: one by one takes four to five times as
--- long.
+-- changed since stays as it is, with what the same decision changed, and is reported; so does what
+-- another memory has taken the place of. Changes that have nothing in common are undone together,
+-- 500 at a time: one by one takes four to five times as long.
 
 -- The first of these changes that are to do with different memories and different slots, so that it
 -- does not matter which of them is undone first.
@@ -52,30 +52,37 @@ DECLARE
     sinces CONSTANT bigint[] := ARRAY(
         SELECT _changed_since(user_id, c.id)
         FROM unnest(change_ids) WITH ORDINALITY AS c (id, place) ORDER BY c.place);
-    done record;
+    ids bigint[];
+    places int[];
+    obstacle text;
 BEGIN
     BEGIN
-        done := _undo_changes(
+        SELECT u.* INTO ids, places
+        FROM _undo_changes(
             user_id, ARRAY(SELECT CASE WHEN c.since IS NULL THEN c.id END
                            FROM unnest(change_ids, sinces) WITH ORDINALITY AS c (id, since, place)
-                           ORDER BY c.place), author, run_id);
+                           ORDER BY c.place), author, run_id) AS u;
     EXCEPTION WHEN serialization_failure OR SQLSTATE 'ME014' THEN
-        IF cardinality(change_ids) = 1 THEN
+        IF cardinality(change_ids) > 1 THEN
+            FOR place IN 1 .. cardinality(change_ids) LOOP
+                RETURN QUERY
+                SELECT u.*
+                FROM _undo_separate(user_id, change_ids[place : place], author, run_id) AS u;
+            END LOOP;
+            RETURN;
+        ELSIF SQLSTATE <> 'ME014' THEN
             RAISE;
         END IF;
-        FOR place IN 1 .. cardinality(change_ids) LOOP
-            RETURN QUERY
-            SELECT u.* FROM _undo_separate(user_id, change_ids[place : place], author, run_id) AS u;
-        END LOOP;
-        RETURN;
+        obstacle := SQLERRM;
     END;
     RETURN QUERY
     SELECT s.memory_id, s.said
     FROM (
         SELECT u.place, u.step, u.id, 'undone'
-        FROM unnest(done.places, done.ids) WITH ORDINALITY AS u (place, id, step)
+        FROM unnest(places, ids) WITH ORDINALITY AS u (place, id, step)
         UNION ALL
         SELECT c.place, l.revision_id, l.memory_id, CASE
+            WHEN c.since IS NULL THEN 'left: ' || obstacle
             WHEN EXISTS (SELECT FROM revision AS r
                          WHERE r.user_id = _undo_separate.user_id
                            AND r.memory_id BETWEEN l.memory_id AND l.memory_id
@@ -88,7 +95,7 @@ BEGIN
             SELECT r.memory_id, r.revision_id FROM revision AS r
             WHERE r.user_id = _undo_separate.user_id AND r.change_id BETWEEN c.id AND c.id
             ORDER BY r.change_id, r.revision_id OFFSET 0) AS l
-        WHERE c.since IS NOT NULL
+        WHERE c.since IS NOT NULL OR obstacle IS NOT NULL
     ) AS s (place, step, memory_id, said)
     ORDER BY s.place, s.step;
 END $$;
@@ -146,6 +153,7 @@ END $$;
 COMMENT ON FUNCTION undo_run(bigint, text, text) IS
     'Undoes all changes of one run (run_id of maintain, apply_decisions, an import or sync of '
     'files, a job) to the memories of a user, the last one first. Returns a row for each memory: '
-    'undone_id, action (undone, undone before, left: changed since, or left because of a memory '
-    'that the same decision changed: undo that one first), its first 200 characters and its '
-    'status now. Errors: ME006 user, ME008 author, ME012 no such run of this user.';
+    'undone_id, action (undone, undone before, left: changed since, or left because of another '
+    'memory: one that the same decision changed, to be undone first, or one that has taken its '
+    'place), its first 200 characters and its status now. Errors: ME006 user, ME008 author, ME012 '
+    'no such run of this user.';

@@ -150,7 +150,7 @@ BEGIN
                 ELSE 'ok' END,
            CASE WHEN bare <> '{}' THEN 'off, or another than ours, for ' || _some_of(bare)
                 WHEN others <> '{}' THEN 'on; other roles may write here: ' || _some_of(others)
-                 WHEN wider <> '{}' THEN 'on; others'' policies add to it: ' || _some_of(wider)
+                WHEN wider <> '{}' THEN 'on; others'' policies add to it: ' || _some_of(wider)
                 WHEN _sees_one_user() THEN format('on; %s sees one user at a time', current_user)
                 ELSE format('on; %s sees all users', current_user) END,
            CASE WHEN bare <> '{}'
@@ -164,8 +164,15 @@ BEGIN
            CASE WHEN silent <> '{}' THEN 'switched off on ' || _some_of(silent)
                 ELSE 'on for every table' END,
            CASE WHEN silent <> '{}'
-                THEN format('Derived values are not kept up: ALTER TABLE memoir.%I '
-                            'ENABLE TRIGGER ALL; then memoir doctor', silent[1]) END;
+                THEN format(
+                    'Derived values are not kept up: ALTER TABLE memoir.%I ENABLE TRIGGER %s; '
+                    'then memoir doctor', silent[1],
+                    -- An owner who is no superuser may not touch the others.
+                    CASE WHEN EXISTS (SELECT FROM pg_trigger AS t JOIN pg_class AS c
+                                          ON c.oid = t.tgrelid AND c.relname = silent[1]
+                                      WHERE c.relnamespace = current_schema()::regnamespace
+                                        AND t.tgisinternal AND t.tgenabled IN ('D', 'R'))
+                         THEN 'ALL' ELSE 'USER' END) END;
 END $$;
 
 -- Settings that nothing reads, that were deleted, or whose value cannot be used, and whether the

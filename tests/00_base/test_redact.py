@@ -217,6 +217,8 @@ SECRETS = {
     "비밀번호: hunter2": "비밀번호: [redacted:password]",
     f"{PEM.format('BEGIN')}\n{BODY}{PEM.format('END')} end": "[redacted:private_key] end",
     f"{PEM.format('BEGIN')}\n{BODY}": "[redacted:private_key]",
+    # The lines of a text processor
+    f"{PEM.format('BEGIN')}\n{BODY}".replace("\n", "\v"): "[redacted:private_key]",
     f"{PEM.format('BEGIN')}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A\n\n{BODY}": (
         "[redacted:private_key]"
     ),

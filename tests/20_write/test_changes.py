@@ -299,6 +299,28 @@ def test_what_a_run_merged_stays_with_the_merged_one_that_was_forgotten_since(tx
     assert [status(tx, i) for i in (one, two, done.memory_id)] == ["active"] * 2 + ["forgotten"]
 
 
+def test_a_run_is_undone_but_for_what_was_told_again_since(tx):
+    words = ("tea", "milk", "bread")
+    ids = [remember(tx, word) for word in words]
+    run = value(tx, "SELECT memoir._next_run()")
+    for i in ids:
+        retire = "_retire('default', ARRAY[%s::bigint], 'forgotten', 'FORGET', 'maintain', 'old'"
+        tx.execute(f"SELECT memoir.{retire}, now(), %s)", (i, run))
+    again = remember(tx, "milk")
+    # None could be undone: the one refused all others
+    rows = call(tx, "undo_run", run_id=run)
+    left = f"left: memory {again} is in the way of memory {ids[1]}"
+    assert [(r.undone_id, r.action) for r in rows] == [
+        (ids[2], "undone"),
+        (ids[1], left),
+        (ids[0], "undone"),
+    ]
+    assert [status(tx, i) for i in (*ids, again)] == ["active", "forgotten", "active", "active"]
+    call(tx, "forget", memory_id=again)
+    call(tx, "undo_run", run_id=run)
+    assert status(tx, ids[1]) == "active"
+
+
 def test_what_a_run_only_noted_was_not_changed(tx):
     one, two = remember(tx, "tea is green"), remember(tx, "milk is white")
     noted = {"action": "NOOP", "memory_id": str(one), "content": "green tea"}

@@ -104,6 +104,16 @@ def test_what_it_advises_there_helps(tx, change, name):
     assert health(tx)[name].status == "ok"
 
 
+def test_what_it_advises_of_triggers_the_owner_of_the_table_may_do(tx):
+    tx.execute("ALTER TABLE memoir.memory DISABLE TRIGGER USER")
+    _, _, advised = health(tx)["triggers"].advice.partition(": ")
+    tx.execute("CREATE ROLE keeper; GRANT ALL ON SCHEMA memoir TO keeper")
+    tx.execute("ALTER TABLE memoir.memory OWNER TO keeper; SET LOCAL ROLE keeper")
+    tx.execute(advised.partition(" then ")[0])  # TRIGGER ALL is for superusers
+    tx.execute("RESET ROLE")
+    assert health(tx)["triggers"].status == "ok"
+
+
 def test_a_policy_that_narrows_is_no_trouble(tx):
     tx.execute("CREATE POLICY less ON memoir.memory AS RESTRICTIVE USING (user_id <> 'bob')")
     assert health(tx)["security"].status == "ok"
