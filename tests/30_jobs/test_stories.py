@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.jobs import answered, claim, decided, extracted, job, talk
-from tests.rows import add_event, call, found, remember, sentences, status, value
+from tests.rows import add_event, call, found, refused, remember, sentences, status, value
 
 
 def grow_old(conn):
@@ -68,7 +68,6 @@ def test_a_session_is_reflected_on_and_taken_back(tx):
         ("replace", None, ["the port is 9090"]),
         ("merge", "the port was 8080 and is 9090", ["the port was 8080 and is 9090"]),
         ("noop", None, ["the port is 8080"]),
-        ("keep_both", None, ["the port is 8080", "the port is 9090"]),
     ],
 )
 def test_what_remember_left_side_by_side_is_decided_and_taken_back(tx, action, content, left):
@@ -79,6 +78,15 @@ def test_what_remember_left_side_by_side_is_decided_and_taken_back(tx, action, c
     assert sorted(found(tx, "port")) == left
     undone(tx, done)
     assert sorted(found(tx, "port")) == ["the port is 8080", "the port is 9090"]
+
+
+def test_a_decision_to_keep_both_leaves_nothing_to_take_back(tx):
+    ids = [remember(tx, "the port is 8080", embedding="[1,0]")]
+    ids.append(remember(tx, "the port is 9090", embedding="[0.999,0.01]"))
+    done = given(tx, "consolidate", {"action": "keep_both", "content": None, "reason": "two"})
+    run_id = job(tx, done.job_id, "(payload ->> 'run_id')::bigint")
+    assert refused(tx, "undo_run", run_id=run_id).sqlstate == "ME012"
+    assert [status(tx, i) for i in ids] == ["active"] * 2
 
 
 def test_old_memories_become_one_keep_their_importance_and_come_back(tx):
