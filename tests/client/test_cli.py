@@ -502,6 +502,27 @@ def test_a_server_that_starts_names_the_call_that_stops_it(
     assert f"(memoir {option}server stop ends it)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--data", "here"], ["--data", "here"]),
+        (["--data", "there"], ["--data", "there"]),
+        (["--dsn", "dbname=app"], ["--dsn", "dbname=app"]),
+        (["--dsn", "dbname=app", "--data", "here"], ["--dsn", "dbname=app"]),
+        ([], []),
+    ],
+)
+def test_what_stands_on_the_command_line_counts_before_the_environment(
+    monkeypatch: pytest.MonkeyPatch, given: list[str], told: list[str]
+) -> None:
+    monkeypatch.setenv("MEMOIR_DSN", "dbname=production")
+    monkeypatch.setenv("MEMOIR_DATA", "there")
+    with cli.main.make_context("memoir", [*given, "list"]) as context:
+        context.invoke(cli.main.callback, **context.params)
+    dsn = "dbname=production" if not given else None if given[0] == "--data" else "dbname=app"
+    assert (context.obj.dsn, context.obj.options()) == (dsn, told)
+
+
 def test_a_server_that_cannot_start_is_not_said_to_start(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
