@@ -523,6 +523,20 @@ def test_what_stands_on_the_command_line_counts_before_the_environment(
     assert (context.obj.dsn, context.obj.options()) == (dsn, told)
 
 
+def test_make_demo_leaves_the_database_of_the_environment_alone() -> None:
+    makefile = Path(cli.__file__).parents[3] / "Makefile"
+    done = subprocess.run(
+        ["make", "-n", "-f", makefile, "demo"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith('/memoir --data "${MEMOIR_DATA:-.memoir}" demo\n')
+
+
+def test_the_folder_that_is_the_default_needs_no_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MEMOIR_DSN", raising=False)
+    monkeypatch.delenv("MEMOIR_DATA", raising=False)
+    assert App(None, Path(".memoir"), None).options() == []
+
+
 def test_a_server_that_cannot_start_is_not_said_to_start(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

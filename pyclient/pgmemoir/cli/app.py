@@ -125,7 +125,7 @@ class App:
             told = conninfo_to_dict(self.dsn).items()
             shown = make_conninfo("", **{k: v for k, v in told if k not in _SECRET})
             return [] if self.dsn == dsn else ["--dsn", shown]
-        if self.data and (dsn or not data or self.data != Path(data)):
+        if self.data and (dsn or self.data != Path(data or ".memoir")):
             return ["--data", str(self.data)]
         return []
 
