@@ -11,7 +11,7 @@ PG_CONFIG ?= pg_config
 .PHONY: demo test lint bench dist install clean
 
 demo: $(READY)
-	@$(BIN)/memoir demo
+	@$(BIN)/memoir --data "$${MEMOIR_DATA:-.memoir}" demo
 
 # Three runs at once, each with folders of its own: 18 in two parts, and 16, without what is the same
 # with each version. One speaks, the others when it is done. 16 is the shortest and gives way. In a

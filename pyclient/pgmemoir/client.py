@@ -338,6 +338,11 @@ def embedded_dsn(data_dir: Path | None = None) -> str:
 
 def _dsn_or_given(value: Any, kind: type[Given]) -> tuple[str | None, Given | None]:
     """Which of the two it is that a client was made with."""
+    if isinstance(value, str) and not value.strip():  # of a variable that was not set
+        raise MemoirError(
+            "the connection string is empty",
+            hint="Without one it is that of MEMOIR_DSN, else the embedded server's.",
+        )
     if value is None or isinstance(value, str):
         return value, None
     if isinstance(value, kind):

@@ -502,6 +502,41 @@ def test_a_server_that_starts_names_the_call_that_stops_it(
     assert f"(memoir {option}server stop ends it)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--data", "here"], ["--data", "here"]),
+        (["--data", "there"], ["--data", "there"]),
+        (["--dsn", "dbname=app"], ["--dsn", "dbname=app"]),
+        (["--dsn", "dbname=app", "--data", "here"], ["--dsn", "dbname=app"]),
+        ([], []),
+    ],
+)
+def test_what_stands_on_the_command_line_counts_before_the_environment(
+    monkeypatch: pytest.MonkeyPatch, given: list[str], told: list[str]
+) -> None:
+    monkeypatch.setenv("MEMOIR_DSN", "dbname=production")
+    monkeypatch.setenv("MEMOIR_DATA", "there")
+    with cli.main.make_context("memoir", [*given, "list"]) as context:
+        context.invoke(cli.main.callback, **context.params)
+    dsn = "dbname=production" if not given else None if given[0] == "--data" else "dbname=app"
+    assert (context.obj.dsn, context.obj.options()) == (dsn, told)
+
+
+def test_make_demo_leaves_the_database_of_the_environment_alone() -> None:
+    makefile = Path(cli.__file__).parents[3] / "Makefile"
+    done = subprocess.run(
+        ["make", "-n", "-f", makefile, "demo"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith('/memoir --data "${MEMOIR_DATA:-.memoir}" demo\n')
+
+
+def test_the_folder_that_is_the_default_needs_no_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MEMOIR_DSN", raising=False)
+    monkeypatch.delenv("MEMOIR_DATA", raising=False)
+    assert App(None, Path(".memoir"), None).options() == []
+
+
 def test_a_server_that_cannot_start_is_not_said_to_start(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -57,6 +57,11 @@ def test_conversations_of_sharegpt_are_read() -> None:
     assert places(both) == [("one", 0), ("one", 1), ("two", 0), ("two", 1)]
 
 
+def test_a_message_may_tell_of_its_conversation() -> None:
+    message = {"from": {"name": "Ada"}, "conversation": {"id": "7"}, "text": "hi"}
+    assert contents([message]) == ["Ada: hi"]
+
+
 def test_text_parts_are_joined_and_images_left_out() -> None:
     parts = [{"type": "text", "text": "one"}, {"type": "image_url"}, {"text": "two"}]
     assert contents([{"content": parts}]) == ["one\ntwo"]

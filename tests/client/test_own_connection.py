@@ -205,6 +205,13 @@ def test_a_client_of_the_other_kind_of_connection_is_refused(db: psycopg.Connect
         client(db)
 
 
+@pytest.mark.parametrize("kind", [Memoir, AsyncMemoir])
+def test_an_empty_connection_string_does_not_mean_the_embedded_server(kind: Any) -> None:
+    for empty in ("", " "):
+        with pytest.raises(MemoirError, match="the connection string is empty"):
+            kind(empty)
+
+
 def test_one_asynchronous_client_serves_one_event_loop_after_the_other(dsn: str) -> None:
     memory = AsyncMemoir(dsn, embedder=None)
 

@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from pgmemoir import errors, server
@@ -78,3 +79,16 @@ def test_the_page_on_trouble_has_every_error():
         (code, error.__name__, error.__doc__.split("\n")[0].replace("``", "`"))
         for code, error in errors._BY_SQLSTATE.items()
     ]
+
+
+@pytest.mark.usefixtures("db")
+def test_what_resets_a_session_by_the_page_leaves_neither_role_nor_user(dsn):
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    (reset,) = re.findall("^server_reset_query = (.+)$", page, re.MULTILINE)
+    asked = "SELECT current_user, current_setting('memoir.user_id', true)"
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        owner, _ = conn.execute(asked).fetchone()
+        conn.execute("SET memoir.user_id = 'ada'; SET ROLE memoir_agent")
+        assert conn.execute(asked).fetchone() == ("memoir_agent", "ada")
+        conn.execute(reset)
+        assert conn.execute(asked).fetchone() == (owner, "")

@@ -21,6 +21,7 @@ from urllib.parse import unquote
 
 import click
 import psycopg
+from click.core import ParameterSource
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from .. import __version__
@@ -119,10 +120,12 @@ class App:
 
     def options(self) -> list[str]:
         """The options with which another call reaches the same database, without a password."""
-        if self.dsn and not os.environ.get("MEMOIR_DSN"):
+        dsn, data = os.environ.get("MEMOIR_DSN"), os.environ.get("MEMOIR_DATA")
+        if self.dsn:
             told = conninfo_to_dict(self.dsn).items()
-            return ["--dsn", make_conninfo("", **{k: v for k, v in told if k not in _SECRET})]
-        if self.data and not os.environ.get("MEMOIR_DATA"):
+            shown = make_conninfo("", **{k: v for k, v in told if k not in _SECRET})
+            return [] if self.dsn == dsn else ["--dsn", shown]
+        if self.data and (dsn or self.data != Path(data or ".memoir")):
             return ["--data", str(self.data)]
         return []
 
@@ -320,12 +323,19 @@ def _secrets(arguments: Sequence[str]) -> list[str]:
 @click.pass_context
 def main(context: click.Context, dsn: str | None, data: Path | None, user: str | None) -> None:
     """Long-term memory for agents, in PostgreSQL."""
+    if _is_given(context, "data") and not _is_given(context, "dsn"):
+        dsn = None  # of MEMOIR_DSN
     if dsn is not None and not _is_conninfo(dsn):
         raise click.UsageError(
             "--dsn (or MEMOIR_DSN) is not a connection string like "
             "postgresql://user@host:5432/database"
         )
     context.obj = App(dsn, data, user)
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    """Whether an option stands on the command line."""
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _is_conninfo(dsn: str) -> bool:

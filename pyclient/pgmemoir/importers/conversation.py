@@ -156,7 +156,7 @@ class _Reader:
         elif isinstance(nodes := value.get("mapping"), dict):
             shown = _shown(nodes, value.get("current_node"))
             self._walk(_merged(value, "mapping", {"messages": shown}), session, time, start)
-        elif (inside := _first(value, _NESTED, list | dict)) is not None:
+        elif (inside := _nested(value)) is not None:
             name = _first(value, _SESSION_NAME, str | int)
             session = session if name is None else str(value[name])
             self._enter(value[inside], session, self._time(value) or time, value.start)
@@ -173,9 +173,7 @@ class _Reader:
 
     def _numbered(self, item: Any, session: str | None, number: int) -> str | None:
         """The session of an item of a list; a session without a name gets its number."""
-        if isinstance(item, list) or (
-            isinstance(item, dict) and _first(item, _NESTED, list | dict)
-        ):
+        if isinstance(item, list) or (isinstance(item, dict) and _nested(item)):
             return f"{session or self._name}/{number}"
         return session
 
@@ -272,6 +270,13 @@ def _first(value: dict[str, Any], keys: tuple[str, ...], kind: Any) -> str | Non
     """The first key whose value is of this kind and not empty."""
     wanted = (key for key in keys if isinstance(value.get(key), kind))
     return next((key for key in wanted if value[key] != ""), None)
+
+
+def _nested(value: dict[str, Any]) -> str | None:
+    """The key of the messages in an object; what a message says of its conversation is none."""
+    key = _first(value, _NESTED, list | dict)
+    says = key is not None and isinstance(value[key], dict) and _first(value, _TEXT, str)
+    return None if says else key
 
 
 def _flat(item: Object) -> Object:
