@@ -260,7 +260,13 @@ BEGIN
     -- Rows outside the index cost a sort, so they are looked for only if there are some. Settings
     -- that every row needs are read once, by a SELECT.
     IF setup.turns AND setup.fast THEN
-        IF setup.none_wide AND uncounted IS NOT TRUE THEN
+        IF setup.number = 0 AND (uncounted OR setup.none_wide IS NOT TRUE) THEN
+            setup.none_wide := NOT EXISTS (
+                SELECT FROM trace AS w
+                WHERE w.user_id = _recall.user_id AND w.model = setup.model_id AND w.active
+                  AND w.wide);
+        END IF;
+        IF setup.none_wide THEN
             SELECT array_agg(s.id), array_agg(s.place),
                    array_agg(_lent(s.score, (SELECT setup.squared)))
             INTO all_ids, places, own_scores
