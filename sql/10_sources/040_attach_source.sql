@@ -183,6 +183,12 @@ BEGIN
     ELSE
         columns := _checked_query(query);
     END IF;
+    -- Otherwise the rows of all users would be one user's, named like the column.
+    IF columns ? user_id THEN
+        PERFORM _refuse_mapping(
+            format('user_id is the one user of all rows, and "%s" is a column', user_id),
+            'Pass it as user_column: whose memory a row is.');
+    END IF;
     mapping := _checked_mapping(
         coalesce(relation::text, 'the query'), columns,
         jsonb_build_object(

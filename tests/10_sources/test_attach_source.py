@@ -78,6 +78,7 @@ def test_debug_reads_three_days_of_their_events_and_execute_one(app):
         ),
         ({"relation": "passing"}, "passing cannot be attached: it is temporary"),
         ({"relation": None}, "give either a relation or a query"),
+        ({"user_id": "title"}, 'user_id is the one user of all rows, and "title" is a column'),
         (
             {"user_column": "title"},
             "user_id and user_column are both given",
