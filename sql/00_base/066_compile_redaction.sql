@@ -72,13 +72,18 @@ BEGIN
         FROM string_to_table(sign, '|') AS w (word)) END;
 END $$;
 
--- The condition on a text that it has a word of a sign that is nothing else: word by word, or, in a
--- text that is so long that this takes longer, by an expression; else NULL.
+-- The condition on a text that words are looked for one by one; in a longer one an expression for
+-- all of them takes less.
+CREATE OR REPLACE FUNCTION _is_short() RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN 'octet_length(content) < 500';
+
+-- The condition on a text that it has a word of a sign that is nothing else; NULL of any other.
 CREATE OR REPLACE FUNCTION _look_for_words(sign text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN _sign_words(sign) IS NOT NULL THEN format(
-        '(CASE WHEN octet_length(content) < 500 THEN content LIKE ANY (%L::text[]) '
-        'ELSE content ~ %L END)', _sign_words(sign), sign) END;
+        '(CASE WHEN %s THEN content LIKE ANY (%L::text[]) ELSE content ~ %L END)',
+        _is_short(), _sign_words(sign), sign) END;
 
 -- The condition on a text that it has the signs of a rule. An ASCII text is not searched for a sign
 -- that it cannot have: 16 µs for the names of secrets in Chinese, Japanese and Korean.
@@ -205,7 +210,7 @@ END $body$, (
             FROM (
                 SELECT c.gate, bool_or(c.kind IS NULL) AS named,
                        CASE WHEN bool_and(c.words IS NOT NULL) THEN format($list$
-        IF octet_length(content) < 500 OR content ~ %L THEN
+        IF %s OR content ~ %L THEN
             FOR found IN
                 SELECT r.* FROM (VALUES%s) AS r (words, rule, kind, proof)
                 WHERE content LIKE ANY (r.words)
@@ -214,10 +219,11 @@ END $body$, (
                     content := _redact_matches(content, found.rule, found.kind, found.proof);
                 END IF;
             END LOOP;
-        END IF;$list$, string_agg(DISTINCT c.words COLLATE "C", '|'), string_agg(format($row$
+        END IF;$list$, _is_short(), string_agg(DISTINCT c.words COLLATE "C", '|'), string_agg(
+                           format($row$
                     (%L::text[], %L::text, %L::text, %L::text)$row$,
-                                           _sign_words(c.words), c.rule, c.kind, c.proof), ','
-                                           ORDER BY c.kind COLLATE "C", c.rule COLLATE "C"))
+                                  _sign_words(c.words), c.rule, c.kind, c.proof),
+                           ',' ORDER BY c.kind COLLATE "C", c.rule COLLATE "C"))
                        ELSE format($search$
         IF %s THEN%s
         END IF;$search$, coalesce(c.look, 'true'), string_agg(format($rule$

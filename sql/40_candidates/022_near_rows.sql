@@ -18,7 +18,8 @@
 -- since, until, of_kinds: only these; the search goes on until it has enough, or has seen 5,000.
 -- A question without a vector may have no word that is rare (_common_word). Then the newest
 -- memories are asked for the one that the fewest have (1,000 are enough: 6 ms for a word of 13,000
--- memories, with 5,000 20), and if they rarely have it, the word index, which returns the oldest.
+-- memories, with 5,000 20), and if they rarely have it, the word index, which returns those that
+-- lie first in the table.
 --
 -- _leading_rows reads one more index, of kind, importance and time, and returns the best by
 -- importance x weight and decay of the kind, or (no weights) the newest. Of two equally important
