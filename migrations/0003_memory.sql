@@ -29,6 +29,8 @@ CREATE TABLE profile (
     some_expire boolean NOT NULL DEFAULT true,
     updated_at timestamptz NOT NULL DEFAULT now()
 );
+-- Every recall reads expanding, 3 kB: out of line, it is put together from a table of its own.
+ALTER TABLE profile SET (toast_tuple_target = 8160);
 CREATE INDEX profile_ann ON profile (user_id) WHERE ann > 0;
 COMMENT ON TABLE profile IS
     'One row per user: settings, the cached goals and capabilities, and how far word statistics '

@@ -65,7 +65,7 @@ BEGIN
     END IF;
     LOOP
         m := last - first + 1;
-        v := scores[first:last]::vector;
+        v := CASE WHEN m = n THEN scores ELSE scores[first:last] END::vector;
         piece := (v
             + array_fill(near::real, ARRAY[m])::vector
               * (('[0]'::vector || subvector(v, 1, m - 1)) + (subvector(v, 2, m - 1) || '[0]'))

@@ -111,3 +111,15 @@ def test_a_memory_no_longer_active_does_not_count(tx):
     late = candidate_scores(tx, "tea milk")
     refresh(tx)
     assert late == pytest.approx(candidate_scores(tx, "tea milk"), rel=1e-6)
+
+
+def test_the_words_that_have_synonyms_are_in_the_row_that_every_recall_reads(tx):
+    aside = value(
+        tx,
+        "SELECT reltoastrelid::regclass::text FROM pg_class WHERE oid = 'memoir.profile'::regclass",
+    )
+    tx.execute(
+        "INSERT INTO memoir.profile (user_id, expanding)"
+        " SELECT 'ann', array_agg(i * 104729) FROM generate_series(1, 1500) AS i"
+    )
+    assert value(tx, f"SELECT count(*) FROM {aside}") == 0
