@@ -19,7 +19,7 @@ from .embedders import MAX_CHARACTERS, Embedder, EmbedderUnavailable, embedded
 from .errors import MemoirError, UnusableVector, translated
 from .openai_api import Fault
 from .statements import answer, rows, together, vector_calls
-from .vectors import VectorLike, formed, half_vector
+from .vectors import HalfVector, VectorLike, formed
 
 # D0 2.4.
 BATCH = 50
@@ -142,7 +142,7 @@ class _Run:
 
     def fill(self, bare: Sequence[_Bare]) -> Batch:
         """Embed these memories and store their vectors."""
-        vectors: dict[str, bytes] = {}
+        vectors: dict[str, HalfVector] = {}
         reasons: dict[str, str] = {}
         for text, made in self._embedded(list(dict.fromkeys(one.content for one in bare))):
             if isinstance(made, str):
@@ -154,7 +154,7 @@ class _Run:
 
     def _embedded(
         self, texts: list[str], waits: Sequence[float] = _WAITS
-    ) -> Iterator[tuple[str, bytes | str]]:
+    ) -> Iterator[tuple[str, HalfVector | str]]:
         """Each text with its vector, or with the reason why it has none."""
         try:
             made = self._ask(texts, waits)
@@ -196,7 +196,7 @@ class _Run:
             )
         return reason
 
-    def _store(self, bare: Sequence[_Bare], vectors: dict[str, bytes]) -> int:
+    def _store(self, bare: Sequence[_Bare], vectors: dict[str, HalfVector]) -> int:
         if not vectors:
             return 0
         if not self._model_named:
@@ -213,10 +213,10 @@ class _Run:
         return sum(number for ((number,),) in together(self._conn, statements))
 
 
-def _usable(vector: VectorLike) -> bytes | str:
+def _usable(vector: VectorLike) -> HalfVector | str:
     """A vector to store, or why there is none."""
     try:
-        return formed(vector, half_vector) or "the model returned no vector"
+        return formed(vector) or "the model returned no vector"
     except UnusableVector as error:
         return error.message
 

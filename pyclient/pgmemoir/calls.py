@@ -29,7 +29,7 @@ from .checks import (
     whole_number,
 )
 from .errors import VECTOR_HINT, BudgetOutOfRange, NotInstalled, OutOfRange
-from .vectors import HalfVectors, VectorLike, half_vectors, vector_text
+from .vectors import HalfVector, HalfVectors, VectorLike, half_vector, half_vectors
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -220,10 +220,10 @@ class NewMemory(Fields, total=False):
 
 
 class Question(NamedTuple):
-    """The arguments of a recall, checked; ``vector`` in its text form."""
+    """The arguments of a recall, checked."""
 
     query: str | None
-    vector: str | None
+    vector: HalfVector | None
     mode: str | None
     budget: int | None
     session: str | None
@@ -242,7 +242,7 @@ class Question(NamedTuple):
         """Check the arguments before anything is sent."""
         return cls(
             query=clean_text(query, "the query", "Pass a vector by name: vector=[0.1, 0.2, ...]."),
-            vector=None if vector is None else vector_text(vector),
+            vector=None if vector is None else half_vector(vector),
             mode=clean_text(mode, "the mode"),
             budget=whole_number(budget, "the budget", BudgetOutOfRange),
             session=clean_text(session, "the session"),
@@ -251,10 +251,10 @@ class Question(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The arguments of a search, checked; ``vector`` in its text form."""
+    """The arguments of a search, checked."""
 
     query: str | None
-    vector: str | None
+    vector: HalfVector | None
     search_mode: str | None
     keywords: list[str] | None
     memory_types: list[str] | None
@@ -362,12 +362,11 @@ class Calls:
         # psycopg reads % as the mark of a placeholder.
         schema = sql.Identifier(vector_schema).as_string().replace("%", "%%")
         self.vector_type = f"{schema}.halfvec"
-        cast = f"%s::{self.vector_type}"
+        cast = f"%b::{self.vector_type}"
         self._recall = _RECALL.format(vector=cast).encode()
         self._explain = _EXPLAIN.format(vector=cast).encode()
         self._remember = _REMEMBER.format(vector=cast).encode()
-        vectors = f"%b::{self.vector_type}"
-        self._remember_many = _REMEMBER_MANY.format(vectors=vectors).encode()
+        self._remember_many = _REMEMBER_MANY.format(vectors=cast).encode()
         self._vector_oid = vector_oid
         self._search = _SEARCH.format(vector=cast).encode()
         self._call_tool = _CALL_TOOL.format(vector=cast).encode()
@@ -380,21 +379,23 @@ class Calls:
         """``memoir.memory_explain``: every candidate, the block's first."""
         return Call(self._explain, (*question, user), each(Explained))
 
-    def remember(self, memory: NewMemory, vector: str | None, user: str | None) -> Call[Remembered]:
-        """``memoir.remember``; ``memory`` comes from `checked`, ``vector`` is in text form."""
+    def remember(
+        self, memory: NewMemory, vector: HalfVector | None, user: str | None
+    ) -> Call[Remembered]:
+        """``memoir.remember``; ``memory`` comes from `checked`."""
         params = (*map(memory.get, _REMEMBERED), jsonb(memory.get("data")), vector, user)
         return Call(self._remember, params, one(Remembered))
 
     def remember_many(
-        self, memories: list[NewMemory], vectors: list[bytes | None], user: str | None
+        self, memories: list[NewMemory], vectors: list[HalfVector | None], user: str | None
     ) -> Call[list[Remembered]]:
-        """``memoir.remember_many``; ``memories`` come from `checked`, a `half_vector` for each."""
+        """``memoir.remember_many``; ``memories`` come from `checked`, a vector for each."""
         fields = Jsonb([_fields(memory) for memory in memories], dumps=dumps)
         params = (fields, self.array(vectors), user)
         return Call(self._remember_many, params, each(Remembered))
 
-    def array(self, vectors: Sequence[bytes | None]) -> HalfVectors:
-        """Each a `half_vector`, or None for NULL: one parameter."""
+    def array(self, vectors: Sequence[HalfVector | None]) -> HalfVectors:
+        """Vectors, None for NULL, as one parameter."""
         return half_vectors(vectors, self._vector_oid)
 
     def search(self, search: Search, user: str | None) -> Call[list[Found]]:
@@ -405,7 +406,7 @@ class Calls:
         self,
         name: str,
         arguments: dict[str, Any],
-        vector: str | None,
+        vector: HalfVector | None,
         user: str | None,
         session: str | None,
     ) -> Call[dict[str, Any]]:

@@ -20,7 +20,7 @@ from psycopg.types.array import register_all_arrays
 from psycopg.types.json import set_json_loads
 
 from .calls import Row
-from .vectors import HalfVectors, HalfVectorsDumper
+from .vectors import HalfVector, HalfVectorDumper, HalfVectors
 
 AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
 
@@ -41,7 +41,8 @@ def _own_adapters() -> AdaptersMap:
     postgres.register_default_adapters(adapters)
     register_all_arrays(adapters)
     set_json_loads(_read, adapters)
-    adapters.register_dumper(HalfVectors, HalfVectorsDumper)
+    adapters.register_dumper(HalfVector, HalfVectorDumper)
+    adapters.register_dumper(HalfVectors, HalfVectorDumper)
     return adapters
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 
 from psycopg.types.json import Jsonb
 
-from .calls import Call, Question, columns, each, first
+from .calls import Call, Calls, Question, columns, each, first
 from .checks import (
     check_json,
     clean_text,
@@ -26,7 +26,7 @@ from .checks import (
     whole_number,
 )
 from .errors import BadText
-from .vectors import VectorLike
+from .vectors import HalfVector, VectorLike
 
 _SHAPE = 'A line is like {"query": "which editor?", "relevant": [12, "I use Vim."]}'
 
@@ -97,11 +97,11 @@ class Asked:
     has_vector: bool
 
 
-_GOLD_ADD = """SELECT memoir.gold_add(%s::text, %s::text, %s::bigint[], %s::{vector},
+_GOLD_ADD = """SELECT memoir.gold_add(%s::text, %s::text, %s::bigint[], %b::{vector},
     user_id => %s::text, grades => %s::float8[], relevant_content => %s::text[])"""
 
 _EVALUATE = """SELECT queries, recall_at_k, mrr, ndcg_at_k, evidence_in_budget, tokens, p50_ms
-FROM memoir.evaluate(%s::text, %s::text, %s::int, %s::int, %s::text, %s::text[]::{vector}[])"""
+FROM memoir.evaluate(%s::text, %s::text, %s::int, %s::int, %s::text, %b::{vector}[])"""
 
 _GOLD_QUERIES = f"""SELECT {columns(Asked)}
 FROM memoir.gold_queries(%s::text, %s::text)""".encode()
@@ -111,9 +111,13 @@ FROM memoir.replay(%s::timestamptz, %s::jsonb, user_id => %s::text, of_mode => %
 
 
 def gold_add(
-    vector_type: str, gold_set: str, question: GoldQuestion, vector: str | None, user: str | None
+    known: Calls,
+    gold_set: str,
+    question: GoldQuestion,
+    vector: HalfVector | None,
+    user: str | None,
 ) -> Call[int]:
-    """``memoir.gold_add``: the id of the question; ``vector`` is in text form."""
+    """``memoir.gold_add``: the id of the question."""
     refuse_unknown(question, GoldQuestion, "a question", "field")
     relevant, grades = question.get("relevant"), question.get("grades")
     params = (
@@ -125,7 +129,7 @@ def gold_add(
         None if grades is None else [finite_number(grade, "a grade") for grade in grades],
         texts(question.get("relevant_content"), "relevant_content"),
     )
-    return Call(_GOLD_ADD.format(vector=vector_type).encode(), params, first)
+    return Call(_GOLD_ADD.format(vector=known.vector_type).encode(), params, first)
 
 
 def gold_queries(gold_set: str, user: str | None) -> Call[list[Asked]]:
@@ -135,15 +139,15 @@ def gold_queries(gold_set: str, user: str | None) -> Call[list[Asked]]:
 
 
 def evaluate(
-    vector_type: str,
+    known: Calls,
     gold_set: str,
     mode: str,
     budget: int,
     k: int,
-    vectors: Sequence[str | None] | None,
+    vectors: Sequence[HalfVector | None] | None,
     user: str | None,
 ) -> Call[Evaluation]:
-    """``memoir.evaluate``; ``vectors`` in text form, in the order of `gold_queries`."""
+    """``memoir.evaluate``, with ``vectors`` in the order of `gold_queries`."""
     asked = Question.of(None, None, mode, budget, None, None)
     params = (
         clean_text(gold_set, "the gold set"),
@@ -151,9 +155,9 @@ def evaluate(
         asked.budget,
         whole_number(k, "k"),
         user,
-        None if vectors is None else list(vectors),
+        None if vectors is None else known.array(vectors),
     )
-    statement = _EVALUATE.format(vector=vector_type).encode()
+    statement = _EVALUATE.format(vector=known.vector_type).encode()
     return Call(statement, params, lambda rows: Evaluation(mode, budget, k, *rows[0]))
 
 

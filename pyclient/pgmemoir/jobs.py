@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 
 from .calls import USE_MODEL, Row
 from .statements import Statement, rows, together, vector_calls
+from .vectors import HalfVector
 
 # The longest wait that fail() takes.
 _LONGEST_WAIT = timedelta(days=1)
@@ -49,11 +50,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Finish:
-    """The result of a job: the answer of a chat model, or vectors as of `vectors.half_vector`."""
+    """The result of a job: the answer of a chat model, or vectors."""
 
     job: Job
     answer: Any = None
-    vectors: list[bytes | None] | None = None
+    vectors: list[HalfVector | None] | None = None
 
 
 @dataclass(frozen=True)

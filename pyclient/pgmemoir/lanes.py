@@ -19,7 +19,7 @@ from .embedders import OPENAI_BATCH, Embedder, embedded
 from .errors import MemoirError, UnusableVector
 from .jobs import Fail, Finish, Job, Result
 from .openai_api import Unavailable
-from .vectors import VectorLike, formed, half_vector
+from .vectors import HalfVector, VectorLike, formed
 
 # Two requests to the embedder run at once: while the model works on one, the answer of the other
 # is stored and the next is made ready, which hides that time.
@@ -257,11 +257,11 @@ def _failure(model: str, error: Exception) -> Unavailable:
 
 def _embedded(job: Job, vectors: Sequence[VectorLike]) -> Finish:
     """A job with its vectors; a text with an unusable vector comes back separately."""
-    usable: list[bytes | None] = []
+    usable: list[HalfVector | None] = []
     errors = []
     for place, vector in enumerate(vectors, 1):
         try:
-            usable.append(formed(vector, half_vector))
+            usable.append(formed(vector))
         except UnusableVector as error:
             usable.append(None)
             errors.append({"text": place, "error": error.message})

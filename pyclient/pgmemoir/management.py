@@ -40,6 +40,7 @@ from .methods import Method
 from .sessions import Sessions
 from .sources import Columns, Source
 from .steps import Plan
+from .vectors import HalfVector
 
 _DETAIL = f"""SELECT {columns(Detail)}
 FROM memoir.get_memory_detail(%s::text, user_id => %s::text)""".encode()
@@ -55,7 +56,7 @@ FROM memoir.history(%s::bigint, user_id => %s::text)""".encode()
 
 _UPDATE = """SELECT memoir.update_memory(%s::bigint, content => %s::text, summary => %s::text,
     data => %s::jsonb, importance => %s::float8, confidence => %s::float8, kind => %s::text,
-    subject => %s::text, lifetime => %s::text, embedding => %s::{vector}, reason => %s::text,
+    subject => %s::text, lifetime => %s::text, embedding => %b::{vector}, reason => %s::text,
     user_id => %s::text, author => %s::text)"""
 
 _APPLY = f"""SELECT {columns(Applied)}
@@ -223,7 +224,7 @@ class Management(Sessions):
         """
         decided = read_decisions(decisions)
         known = yield from self._known_calls()
-        vectors: list[bytes | None] = [None] * len(decided)
+        vectors: list[HalfVector | None] = [None] * len(decided)
         yield from self._fill(vectors, [decided_text(decision) for decision in decided])
         params = (
             jsonb(decided),

@@ -38,7 +38,7 @@ from .management import Management
 from .methods import Method
 from .sources import Filled
 from .steps import Batch, Plan
-from .vectors import VectorLike, given_vector, half_vector, vector_text
+from .vectors import HalfVector, VectorLike, given_vector, half_vector
 
 _TOOLS = b"SELECT memoir.tool_schemas(%s::text)"
 _SYSTEM_PROMPT = b"SELECT memoir.system_prompt(%s::text)"
@@ -147,7 +147,7 @@ class Recalling(Management):
         check_data(data)
         search = Search(
             query=clean_text(query, "the query"),
-            vector=None if vector is None else vector_text(vector),
+            vector=None if vector is None else half_vector(vector),
             search_mode=clean_text(search_mode, "search_mode"),
             keywords=texts(keywords, "keywords"),
             memory_types=texts(memory_types, "memory_types"),
@@ -306,7 +306,7 @@ class Recalling(Management):
             ready = zip(batch, vectors, strict=True)
             yield Batch(
                 [
-                    evaluation.gold_add(known.vector_type, gold_set, question, vector, self._user)
+                    evaluation.gold_add(known, gold_set, question, vector, self._user)
                     for question, vector in ready
                 ]
             )
@@ -329,15 +329,13 @@ class Recalling(Management):
         named = texts(modes, "modes") or []
         known = yield from self._known_calls()
         asked = cast(list[Asked], (yield evaluation.gold_queries(gold_set, self._user)))
-        made: dict[str, str | None] = {}
+        made: dict[str, HalfVector | None] = {}
         result: list[Evaluation] = []
         for mode in named:
             vectors = yield from self._gold_vectors(asked, mode, made)
             result += yield Batch(
                 [
-                    evaluation.evaluate(
-                        known.vector_type, gold_set, mode, budget, k, vectors, self._user
-                    )
+                    evaluation.evaluate(known, gold_set, mode, budget, k, vectors, self._user)
                     for budget in budgets
                 ]
             )
@@ -387,8 +385,8 @@ class Recalling(Management):
         return cast(Recall, (yield known.recall(question, self._user)))
 
     def _gold_vectors(
-        self, asked: list[Asked], mode: str, made: dict[str, str | None]
-    ) -> Plan[list[str | None] | None]:
+        self, asked: list[Asked], mode: str, made: dict[str, HalfVector | None]
+    ) -> Plan[list[HalfVector | None] | None]:
         """Vectors for the questions that have none stored, or not the one that the mode wants.
 
         Args:
@@ -407,12 +405,11 @@ class Recalling(Management):
     def _remember_call(self, memories: list[NewMemory], done: int) -> Plan[Call[list[Remembered]]]:
         """One call for a batch, each memory with its own vector or else the one of its text."""
         checked: list[NewMemory] = []
-        vectors: list[bytes | None] = []
+        vectors: list[HalfVector | None] = []
         for place, memory in enumerate(memories, 1):
             try:
                 checked.append(calls.checked(memory))
-                given = memory.get("vector")
-                vectors.append(None if given is None else half_vector(given))
+                vectors.append(given_vector(memory))
             except MemoirError as error:
                 raise error.of_memory(done, place) from error
         known = yield from self._known_calls()

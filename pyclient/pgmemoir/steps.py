@@ -19,7 +19,7 @@ from .calls import Call, Calls, Question
 from .checks import clean_text
 from .embedders import Embedder, EmbedderUnavailable, default_embedder, one_each, wanted_embedder
 from .errors import MemoirError, UnusableVector
-from .vectors import Form, VectorLike, formed, given_vector, half_vector, vector_text
+from .vectors import HalfVector, VectorLike, formed, given_vector
 
 T = TypeVar("T")
 
@@ -117,7 +117,7 @@ class Steps:
             self._calls = Calls(*(yield calls.find_vector_type()))
         return self._calls
 
-    def _vector_of(self, memory: Mapping[str, Any]) -> Plan[str | None]:
+    def _vector_of(self, memory: Mapping[str, Any]) -> Plan[HalfVector | None]:
         """The vector given with a memory, otherwise that of its text."""
         vector = given_vector(memory)
         text = clean_text(memory.get("content"), "the content") or ""
@@ -125,10 +125,10 @@ class Steps:
             (vector,) = yield from self._embed([text], writing=True)
         return vector
 
-    def _fill(self, vectors: list[bytes | None], texts: list[str]) -> Plan[None]:
+    def _fill(self, vectors: list[HalfVector | None], texts: list[str]) -> Plan[None]:
         """Put in the vectors of the texts that have none."""
         places = [i for i, text in enumerate(texts) if vectors[i] is None and text.strip()]
-        made = yield from self._vectors([texts[i] for i in places], True, half_vector)
+        made = yield from self._embed([texts[i] for i in places], writing=True)
         for at, vector in zip(places, made, strict=True):
             vectors[at] = vector
 
@@ -139,8 +139,8 @@ class Steps:
         text = yield from self._text_to_embed(question.query, question.mode)
         return question._replace(vector=(yield from self._query_vector(text)))
 
-    def _query_vector(self, text: str | None) -> Plan[str | None]:
-        """The vector of a question in text form, None when it is blank or none can be had."""
+    def _query_vector(self, text: str | None) -> Plan[HalfVector | None]:
+        """The vector of a question, None when it is blank or none can be had."""
         embedder = self._chosen_embedder()
         if text is None or not text.strip() or embedder is None:
             return None
@@ -162,13 +162,7 @@ class Steps:
             return query
         return cast(str, (yield calls.embedding_text(query, mode, self._user)))
 
-    def _embed(self, texts: list[str], writing: bool) -> Plan[list[str | None]]:
-        """Vectors in text form, as `_vectors`."""
-        return (yield from self._vectors(texts, writing, vector_text))
-
-    def _vectors(
-        self, texts: list[str], writing: bool, form: Callable[[VectorLike], Form]
-    ) -> Plan[list[Form | None]]:
+    def _embed(self, texts: list[str], writing: bool) -> Plan[list[HalfVector | None]]:
         """Vectors, None for a text that has none of use, or for each without an embedder."""
         embedder = self._chosen_embedder()
         if not texts or embedder is None:
@@ -189,12 +183,12 @@ class Steps:
             self._warn(f"no embedder, memory goes by words alone: {reason}")
             return [None] * len(texts)
         yield from self._name_model(writing)
-        return [self._formed(vector, form) for vector in vectors]
+        return [self._formed(vector) for vector in vectors]
 
-    def _formed(self, vector: VectorLike, form: Callable[[VectorLike], Form]) -> Form | None:
+    def _formed(self, vector: VectorLike) -> HalfVector | None:
         """None for an unusable vector: its text is stored and found by its words all the same."""
         try:
-            return formed(vector, form)
+            return formed(vector)
         except UnusableVector as error:
             self._warn(f"a text without a vector goes by words alone: {error.message}")
             return None

@@ -1,18 +1,19 @@
-"""Vectors as a caller or an embedder gives them, in the text and the binary form of a halfvec."""
+"""Vectors as a caller or an embedder gives them, in PostgreSQL's binary form of a halfvec.
+
+Text takes three to five times as long here and, for 384 numbers, 50 us more at the server.
+"""
 
 from __future__ import annotations
 
 import math
 import reprlib
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, Protocol
 
 from psycopg import adapt, pq
 
 from .errors import UnusableVector
-
-Form = TypeVar("Form", str, bytes)
 
 # The largest finite halfvec component.
 _LARGEST_HALF = 65504.0
@@ -30,22 +31,26 @@ VectorLike = Sequence[float] | _HasToList | _HasTolist
 """A list of numbers, a numpy array, or a ``Vector`` or ``HalfVector`` of pgvector."""
 
 
+class HalfVector(bytes):
+    """A halfvec in binary form."""
+
+
 class HalfVectors(bytes):
-    """An array of halfvec in PostgreSQL's binary form: a fifth of the time of the text form."""
+    """An array of them."""
 
 
-class HalfVectorsDumper(adapt.Dumper):
-    """Sends `HalfVectors` as they are; the cast in the statement says what they are."""
+class HalfVectorDumper(adapt.Dumper):
+    """Sends both as they are; the cast in the statement says what they are."""
 
     format = pq.Format.BINARY
 
-    def dump(self, obj: HalfVectors) -> bytes:
+    def dump(self, obj: HalfVector | HalfVectors) -> bytes:
         """The bytes."""
         return obj
 
 
-def vector_text(vector: VectorLike) -> str:
-    """A vector in the text form of PostgreSQL, with the digits a halfvec can hold.
+def half_vector(vector: VectorLike) -> HalfVector:
+    """A vector as it is sent.
 
     Raises:
         UnusableVector: it is empty, not numbers, or holds NaN, infinity or more than 65504.
@@ -53,43 +58,32 @@ def vector_text(vector: VectorLike) -> str:
     numbers = _numbers(vector)
     if not numbers:
         raise UnusableVector("the vector is empty", hint="Leave the vector out to recall by words.")
-    if not all(map(_fits_half, numbers)):
-        place = next(i for i, number in enumerate(numbers) if not _fits_half(number))
-        raise UnusableVector(
-            f"component {place} of the vector is {numbers[place]}",
-            hint="Components are finite numbers of at most 65504.",
-        )
-    return "[" + ",".join(["%.6g"] * len(numbers)) % tuple(numbers) + "]"
-
-
-def half_vector(vector: VectorLike) -> bytes:
-    """A vector as an element of `half_vectors`.
-
-    Raises:
-        UnusableVector: as `vector_text`.
-    """
-    numbers = _numbers(vector)
     try:
-        if numbers and math.isfinite(sum(numbers)):
-            return struct.pack(f">HH{len(numbers)}e", len(numbers), 0, *numbers)
+        if math.isfinite(sum(numbers)):
+            return HalfVector(struct.pack(f">HH{len(numbers)}e", len(numbers), 0, *numbers))
     except (OverflowError, struct.error):
         pass
-    vector_text(numbers)
+    for place, number in enumerate(numbers):
+        if not -_LARGEST_HALF <= number <= _LARGEST_HALF:  # NaN is not, either
+            raise UnusableVector(
+                f"component {place} of the vector is {number}",
+                hint="Components are finite numbers of at most 65504.",
+            )
     raise UnusableVector(f"a vector of {len(numbers)} components does not fit a halfvec")
 
 
-def formed(vector: VectorLike, form: Callable[[list[float]], Form]) -> Form | None:
-    """A vector that a model made, as `vector_text` or `half_vector` has it; None: it is all zeros.
+def formed(vector: VectorLike) -> HalfVector | None:
+    """The `half_vector` of one that a model made; None: it is all zeros.
 
     Raises:
-        UnusableVector: as they do.
+        UnusableVector: as it does.
     """
     numbers = _numbers(vector)
-    return form(numbers) if any(numbers) else None
+    return half_vector(numbers) if any(numbers) else None
 
 
-def half_vectors(vectors: Sequence[bytes | None], oid: int) -> HalfVectors:
-    """Each a `half_vector`, or None for NULL, in the binary form of an array.
+def half_vectors(vectors: Sequence[HalfVector | None], oid: int) -> HalfVectors:
+    """Each a `half_vector`, or None for NULL, as one array.
 
     Args:
         oid: of the type halfvec in this database.
@@ -104,10 +98,10 @@ def half_vectors(vectors: Sequence[bytes | None], oid: int) -> HalfVectors:
     return HalfVectors(b"".join(parts))
 
 
-def given_vector(memory: Mapping[str, Any]) -> str | None:
-    """The vector a memory or a question brings, in text form."""
+def given_vector(memory: Mapping[str, Any]) -> HalfVector | None:
+    """The vector a memory or a question brings."""
     vector = memory.get("vector")
-    return None if vector is None else vector_text(vector)
+    return None if vector is None else half_vector(vector)
 
 
 def _numbers(vector: VectorLike) -> list[float]:
@@ -127,8 +121,3 @@ def _numbers(vector: VectorLike) -> list[float]:
             f"the vector is {reprlib.repr(values)}, not one list of numbers",
             hint="Pass a list, a numpy array or a pgvector Vector; json.loads() reads its text.",
         ) from error
-
-
-def _fits_half(number: float) -> bool:
-    """False for NaN and infinity too."""
-    return -_LARGEST_HALF <= number <= _LARGEST_HALF

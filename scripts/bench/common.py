@@ -293,6 +293,11 @@ def vector_schema(conn: psycopg.Connection[Any]) -> str:
     return str(prerequisites.vector_schema(conn.cursor()))
 
 
+def vector_text(vector: Any) -> str:
+    """A vector as text, which is how applications send it that do not use our client."""
+    return "[" + ",".join(f"{number:.6g}" for number in vector) + "]"
+
+
 def scalar(conn: psycopg.Connection[Any], statement: str) -> Any:
     """The one value a statement returns."""
     row = conn.execute(statement.encode()).fetchone()

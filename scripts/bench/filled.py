@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 import numpy as np
@@ -24,16 +24,17 @@ from common import (
     count,
     scalar,
     vector_schema,
+    vector_text,
 )
 from psycopg.types.json import Jsonb
 from synthetic import ASIDE, BLOCK, Corpus, Memories, Question
 
 from pgmemoir.calls import Call, Calls, NewMemory, Remembered, find_vector_type
 from pgmemoir.cli.output import progress_bar
-from pgmemoir.vectors import HalfVectors, HalfVectorsDumper, half_vector, vector_text
+from pgmemoir.vectors import HalfVectorDumper, HalfVectors, half_vector
 
 # As the client sends them, on every connection.
-psycopg.adapters.register_dumper(HalfVectors, HalfVectorsDumper)
+psycopg.adapters.register_dumper(HalfVectors, HalfVectorDumper)
 
 # Rows of a transaction, about.
 BATCH = 1000
@@ -261,7 +262,7 @@ class Batches:
         """``memoir.remember``, which returns action, memory_id and reason."""
         vector = row["vector"]
         times = (row["importance"], row["created_at"], row["session"], row["turn"])
-        given = None if vector is None else vector_text(cast(Any, vector))
+        given = None if vector is None else vector_text(vector)
         return Statement(
             self._single, (row["content"], row["kind"], user, *times, row["speaker"], given)
         )

@@ -31,12 +31,12 @@ from common import (
     milliseconds,
     scalar,
     vector_schema,
+    vector_text,
 )
 from filled import BUDGET, Amount, Filled, about, name_of, sized, synthetic, told
 from synthetic import Question
 
 from pgmemoir.cli.output import progress_bar
-from pgmemoir.vectors import vector_text
 
 # A user has an approximate index in the bare table from so many rows on.
 HNSW_FROM = 1000

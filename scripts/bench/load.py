@@ -35,11 +35,11 @@ from common import (
     scalar,
     table,
     vector_schema,
+    vector_text,
 )
 from filled import BUDGET, Amount, Filled, about, name_of, synthetic
 
 from pgmemoir.cli.output import progress_bar
-from pgmemoir.vectors import vector_text
 from pgmemoir.worker import Options, Worker
 
 # Of the calls, in tenths.

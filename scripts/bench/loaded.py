@@ -10,17 +10,17 @@ from typing import Any, cast
 
 import click
 import psycopg
-from common import ROUNDS, Floor, Statement, interleaved, scalar, vector_schema
+from common import ROUNDS, Floor, Statement, interleaved, scalar, vector_schema, vector_text
 from conversations import Data, Given, Made
 
 from pgmemoir import Memoir
-from pgmemoir.calls import Calls, NewMemory, Question, Recall, Remembered
+from pgmemoir.calls import NewMemory, Recall, Remembered
 from pgmemoir.cli.output import progress_bar
-from pgmemoir.vectors import vector_text
 
 # The budget at which the call is timed and the tokens of a block are counted.
 TIMED_BUDGET = 800
 
+_CONTEXT = "SELECT memoir.memory_context(%s::{schema}.halfvec, %s, {budget}, %s, %s)"
 _SELECTIVE = b"SELECT common_share IS NOT NULL FROM memoir.mode WHERE name = %s"
 _EMBEDDING_TEXT = b"SELECT memoir.embedding_text(%s, %s, %s)"
 
@@ -189,24 +189,20 @@ class Loaded:
 
     def times(self, mode: str, places: Sequence[int]) -> list[list[float]]:
         """Milliseconds of memory_context and of the two floors, by question."""
-        calls, floor = Calls(vector_schema(self._conn)), Floor(self._conn)
+        floor = Floor(self._conn)
+        schema = vector_schema(self._conn)
+        recall = _CONTEXT.format(schema=schema, budget=TIMED_BUDGET).encode()
         vectors = self.question_vectors(mode, places)
         rivals = []
         for place in places:
-            user, vector = self._data.questions[place].user, vector_text(vectors[place])
-            context = _as_context(self._call(calls, mode, place, vectors[place]))
-            rivals.append((context, floor.bare(user, vector), floor.index_only(user, vector)))
+            asked, vector = self._data.questions[place], vector_text(vectors[place])
+            given = None if self._words_only else vector
+            context = Statement(recall, (given, mode, asked.text, asked.user))
+            floors = floor.bare(asked.user, vector), floor.index_only(asked.user, vector)
+            rivals.append((context, *floors))
         floor.plan_index_only(rivals[0][2])
         with progress_bar(len(rivals) * (ROUNDS + 1), "timing") as bar:
             return interleaved(self._conn, rivals, ROUNDS, bar.update)
-
-    def _call(self, calls: Calls, mode: str, place: int, vector: Sequence[float]) -> Statement:
-        """The recall that the client sends for a question."""
-        asked = self._data.questions[place]
-        given = None if self._words_only else vector
-        question = Question.of(asked.text, given, mode, TIMED_BUDGET, None, None)
-        call = calls.recall(question, asked.user)
-        return Statement(call.statement, call.params)
 
     def wide_rows(self) -> int:
         """Rows too long for the index: recall reads them from the table, the floor not at all."""
@@ -251,12 +247,3 @@ def _memory_lines(block: str) -> Iterator[str]:
 def _is_line_of(line: str, text: str) -> bool:
     whole = " ".join(text.split())
     return line == whole or (line.endswith("…") and whole.startswith(line[:-1]))
-
-
-def _as_context(recall: Statement) -> Statement:
-    """The same call of memory_context, which returns the block alone."""
-    start = recall.text.index(b"memoir.recall(")
-    return Statement(
-        b"SELECT " + recall.text[start:].replace(b"memoir.recall(", b"memoir.memory_context(", 1),
-        recall.params,
-    )

@@ -12,12 +12,20 @@ from statistics import median
 from typing import Any
 
 import psycopg
-from common import MODE, Figures, ServerTime, Where, benchmark, count, table, vector_schema
+from common import (
+    MODE,
+    Figures,
+    ServerTime,
+    Where,
+    benchmark,
+    count,
+    table,
+    vector_schema,
+    vector_text,
+)
 from filled import BUDGET, Amount, about, name_of, synthetic, told
 from psycopg.conninfo import make_conninfo
 from synthetic import Question
-
-from pgmemoir.vectors import vector_text
 
 ROUNDS = 8
 _LOGIN = "DO $$BEGIN CREATE ROLE bench_{0} LOGIN IN ROLE memoir_{0};"

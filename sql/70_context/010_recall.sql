@@ -71,8 +71,8 @@ DECLARE
     place int;
     line text;
 BEGIN
-    -- The settings of the mode, and what the statistics say about the user. Of || '{}' comes a value
-    -- that is read from out of line once, not at every word (8 µs a word).
+    -- The settings of the mode, and what the statistics say about the user. By || '{}' a value that
+    -- is out of line is read once, not at every word (6 µs a word).
     SELECT m.vector_weight / (m.vector_weight + m.word_weight) AS vector_share, m.threshold,
            _candidate_limit(m.candidate_limit, budget) AS candidate_limit,
            coalesce(m.line_limit + m.extra_lines, 2147483647) AS line_limit,

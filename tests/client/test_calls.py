@@ -30,17 +30,7 @@ from pgmemoir.errors import (
         HalfVector([1, 0.5, -2]),
     ],
 )
-def test_every_type_of_vector_is_written_alike(vector: Any) -> None:
-    assert vectors.vector_text(vector) == "[1,0.5,-2]"
-
-
-def test_the_text_of_a_vector_is_as_exact_as_a_halfvec() -> None:
-    written = vectors.vector_text([1 / 3, 1e-5, 65504])
-    assert np.allclose(np.float16(eval(written)), np.float16([1 / 3, 1e-5, 65504]), rtol=0)
-
-
-@pytest.mark.parametrize("vector", [[1, 0.5, -2], np.array([1, 0.5, -2]), HalfVector([1, 0.5, -2])])
-def test_every_type_of_vector_is_packed_alike(vector: Any) -> None:
+def test_every_type_of_vector_is_sent_alike(vector: Any) -> None:
     assert vectors.half_vector(vector) == HalfVector([1, 0.5, -2]).to_binary()
 
 
@@ -59,14 +49,13 @@ def test_every_type_of_vector_is_packed_alike(vector: Any) -> None:
     ],
 )
 def test_a_vector_without_a_direction_is_refused(vector: Any) -> None:
-    for write in (vectors.vector_text, vectors.half_vector):
-        with pytest.raises(UnusableVector):
-            write(vector)
+    with pytest.raises(UnusableVector):
+        vectors.half_vector(vector)
 
 
 def test_the_error_names_the_component() -> None:
     with pytest.raises(UnusableVector, match="component 2 of the vector is nan"):
-        vectors.vector_text([1.0, 2.0, float("nan")])
+        vectors.half_vector([1.0, 2.0, float("nan")])
 
 
 def test_a_nul_is_refused_and_its_place_named() -> None:
@@ -166,7 +155,7 @@ def test_keywords_may_be_anything_that_gives_texts(keywords: Any) -> None:
 )
 def test_what_is_no_vector_is_shown(vector: Any, shown: str) -> None:
     with pytest.raises(UnusableVector) as refused:
-        vectors.vector_text(vector)
+        vectors.half_vector(vector)
     assert f"the vector is {shown}, not one list of numbers" in str(refused.value)
     assert refused.value.hint
 
@@ -191,4 +180,4 @@ def test_a_field_nobody_knows_is_refused() -> None:
 def test_the_schema_of_the_vector_type_is_quoted() -> None:
     question = calls.Question.of("x", None, "execute", 800, None, None)
     statement = calls.Calls('od"d 100%').recall(question, None).statement
-    assert b'query_vec => %s::"od""d 100%%".halfvec' in statement
+    assert b'query_vec => %b::"od""d 100%%".halfvec' in statement

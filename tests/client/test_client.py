@@ -76,6 +76,16 @@ def test_a_memory_may_bring_its_vector(
     assert db.execute("SELECT count(embedding) FROM memoir.trace").fetchone() == (2,)
 
 
+def test_a_vector_comes_in_whole(open_client: OpenClient, db: psycopg.Connection) -> None:
+    # Six digits would be rounded up to the next halfvec.
+    vector = [1.00048827, 1.00048829, 0.0]
+    memory = open_client(embedder=None)
+    memory.remember("alone", vector=vector)
+    memory.remember_many([{"content": "of many", "vector": vector}])
+    found = db.execute("SELECT DISTINCT embedding::text FROM memoir.trace").fetchall()
+    assert found == [("[1,1.0009766,0]",)]
+
+
 def test_one_memory_is_no_list_of_memories(open_client: OpenClient) -> None:
     with pytest.raises(TypeError, match="memories"):
         open_client(embedder=None).remember_many({"content": "x"})
