@@ -115,7 +115,7 @@ def _numbers(vector: VectorLike) -> list[float]:
     try:
         if isinstance(values, str | bytes | bytearray | Mapping | Set):
             raise TypeError
-        return [float(value) for value in values]
+        return list(map(float, values))
     except (TypeError, ValueError, OverflowError) as error:
         raise UnusableVector(
             f"the vector is {reprlib.repr(values)}, not one list of numbers",

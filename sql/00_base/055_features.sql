@@ -35,13 +35,16 @@ CREATE OR REPLACE FUNCTION _worded(content text, subject text) RETURNS text
     RETURN concat_ws(' ', content, subject);
 
 -- Details of a text, which answers have and most talk has not: names (capital letters after a
--- small one and a space, so of no first word), numbers, quotations, times. 0 to 8.
+-- small one and a space, so of no first word), numbers, quotations, times. 0 to 8. LIKE looks for
+-- ten digits in 1.6 µs, where translate takes 11 and an expression a place among those compiled.
 CREATE OR REPLACE FUNCTION _details(content text, says_when boolean) RETURNS smallint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (CASE WHEN content ~ '[a-z] [A-Z][a-z]'
                  THEN least(regexp_count(content, '[a-z] [A-Z][a-z]'), 3) ELSE 0 END
-            + CASE WHEN translate(content, '0123456789', '') <> content THEN 2 ELSE 0 END
-            + CASE WHEN translate(content, '"“«「『《', '') <> content THEN 2 ELSE 0 END
+            + CASE WHEN content LIKE ANY ('{%0%,%1%,%2%,%3%,%4%,%5%,%6%,%7%,%8%,%9%}')
+                   THEN 2 ELSE 0 END
+            + CASE WHEN content LIKE ANY (ARRAY['%"%', '%“%', '%«%', '%「%', '%『%', '%《%'])
+                   THEN 2 ELSE 0 END
             + CASE WHEN says_when THEN 1 ELSE 0 END)::smallint;
 
 -- The words of a memory, of its text and its subject (_worded), and its features, as one vector: at
