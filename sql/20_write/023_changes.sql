@@ -45,19 +45,17 @@ BEGIN
             brief_cost = _cost_of_line(p.brief),
             wide = _is_wide(t.embedding, w.term_count, p.line, t.user_id)
         FROM memory AS m
-        CROSS JOIN embedding_model AS e
         CROSS JOIN LATERAL (SELECT _said(m.content, m.speaker, m.position) AS said OFFSET 0) AS s
-        CROSS JOIN LATERAL (SELECT _line(s.said, e.line_length) AS line OFFSET 0) AS l
-        CROSS JOIN LATERAL (SELECT l.line,
-                                   _brief(s.said, m.summary, l.line, e.line_length, e.brief_length)
-                                       AS brief OFFSET 0) AS p
+        CROSS JOIN LATERAL (SELECT _line(s.said, _line_length()) AS line OFFSET 0) AS l
+        CROSS JOIN LATERAL (
+            SELECT l.line, _brief(s.said, m.summary, l.line) AS brief OFFSET 0) AS p
         CROSS JOIN LATERAL _word_vector(
             m.content, _worded(m.content, m.subject),
-            _names(m.speaker, m.subject, mentioned[low - 1 + array_position(part, m.memory_id)]),
-            e.term_limit) AS w
+            _names(m.speaker, m.subject,
+                   mentioned[low - 1 + array_position(part, m.memory_id)])) AS w
         WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (part)
           AND m.memory_id BETWEEN part[1] AND part[cardinality(part)]
-          AND t.user_id = m.user_id AND t.memory_id = m.memory_id AND e.model_id = t.model
+          AND t.user_id = m.user_id AND t.memory_id = m.memory_id
           AND t.memory_id = ANY (part)
           AND t.memory_id BETWEEN part[1] AND part[cardinality(part)];
     END LOOP;

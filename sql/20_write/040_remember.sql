@@ -72,9 +72,9 @@ BEGIN
         summary := _redact(summary);
     END IF;
     given := _new_memory(
-        of_kind, model.text_limit, content, subject, importance,
-        _redact_json(_json_given(nullif(data, 'null'))), summary, embedding, created_at,
-        session_id, turn, speaker, source, confidence, valid_from, valid_until);
+        of_kind, content, subject, importance, _redact_json(_json_given(nullif(data, 'null'))),
+        summary, embedding, created_at, session_id, turn, speaker, source, confidence, valid_from,
+        valid_until);
     IF num_nonnulls(keywords, sources) > 0 THEN
         IF tags <> '{}' OR sources <> '{}' THEN
             PERFORM _lock_user(owner);

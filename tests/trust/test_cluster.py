@@ -51,7 +51,7 @@ ADVISORY_LOCKS = {
 ASKING_WHO = {
     "_make_profile", "_resolve_user", "_own_words", "_own_rows_rule", "_compile_near_rows"
 }  # fmt: skip
-NOTIFYING = {"_announce", "enqueue"}
+NOTIFYING = {"_notify", "enqueue"}
 ASSIGNMENTS = re.compile(r"\bSET\b(.*?)(?:\bFROM\b|\bWHERE\b|\bRETURNING\b|$)", re.DOTALL)
 
 
@@ -282,5 +282,5 @@ def test_what_triggers_keep_can_be_made_without_them(tx):
     tx.execute("DELETE FROM memoir.expansion")
     call(tx, "compile_configuration")
     assert tx.execute("SELECT * FROM memoir.mode ORDER BY name").fetchall() == before
-    assert value(tx, "SELECT text_limit FROM memoir.embedding_model WHERE active") == 77
+    assert value(tx, "SELECT memoir._text_limit()") == 77
     assert value(tx, "SELECT count(*) FROM memoir.expansion") > 1000
