@@ -1,12 +1,7 @@
 -- The one way in which a stored memory changes: its values, what recall reads of it, and a revision
 -- with the old values, together. The caller holds _lock_user, except for the rows of attached
 -- tables: the application's own transaction changes those and must not keep a user's other changes
--- waiting. So every memory is locked by itself, too. Rows are selected so that there is one plan,
--- with statistics or without. Rows that are only read are fetched by key, behind OFFSET 0. For rows
--- to lock or change the ids also form a range: if most users have few rows, PostgreSQL 16 takes "=
--- ANY" for a filter of all that a user has. So the arrays of ids are sorted. Rows are changed 25 at
--- a time: the planner, which assumes ten entries in an array, has each row compared with each of
--- them; for 4,000 that took a minute.
+-- waiting. So every memory is locked by itself, too. How rows are selected: sql/README.md.
 
 -- The names of the entities a memory mentions.
 CREATE OR REPLACE FUNCTION _mentioned(user_id text, memory_id bigint) RETURNS text

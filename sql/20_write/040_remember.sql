@@ -1,7 +1,5 @@
 -- Stores one memory with its recall projection in the caller's transaction, and decides at once
--- what it means for those stored before. Plans are made once and use indexes: one made while the
--- tables were small would read them whole for as long as the connection lasts. Nothing is memoized:
--- texts are seldom the same, and keeping the keywords of each takes 1.5 µs.
+-- what it means for those stored before. Nothing is memoized: texts are seldom the same.
 
 -- The keywords and sources that come with a memory; those it has already stay. is_new: its text is
 -- its first.
