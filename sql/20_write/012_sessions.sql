@@ -1,7 +1,7 @@
 -- Gives sessions their numbers with their first memory. Sessions lie in the index in the order they
--- began, so that it grows at its end (DECISIONS 21). A session begins when the first thing in it was
--- said: an imported conversation of last year begins then. A second writer of a new session waits
--- for the first. Returns the temporary ones among them: nothing is remembered from those.
+-- began, so that it grows at its end (DECISIONS 21). A session begins when the first thing in it
+-- was said: an imported conversation of last year begins then. A second writer of a new session
+-- waits for the first. Returns the temporary ones among them: nothing is remembered from those.
 CREATE OR REPLACE FUNCTION _open_sessions(user_id text, session_ids text[], said_at timestamptz[])
     RETURNS text[]
     LANGUAGE plpgsql
