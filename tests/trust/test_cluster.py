@@ -30,7 +30,8 @@ OF_ALL_USERS = {
     "_relevances", "_users_with_memories", "_without_indexes", "_without_its_vector",
     "_without_trace", "_free_number", "_left_over_indexes", "_tend_indexes", "_compile_near_rows",
     "_compile_leading_rows", "_forget_own_indexes", "_index_health", "_work_health", "drop_model",
-    "fill_model", "_delete_traces", "_add_partition", "memories_without_vector", "models", "switch_model",
+    "fill_model", "_delete_traces", "_add_partition", "memories_without_vector", "models",
+    "switch_model",
 }  # fmt: skip
 # What is of an attached table: whose a row is stands in the row, and some belong to nobody known.
 # Attached tables are on the coordinator.
