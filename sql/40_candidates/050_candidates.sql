@@ -46,20 +46,34 @@ BEGIN
         LIMIT candidate_limit;
         RETURN;
     END IF;
+    IF extra_kinds IS NULL THEN
+        RETURN QUERY
+        SELECT s.id, s.kind, s.score * s.worth AS score, s.cost, s.brief_cost, s.terms,
+               s.term_count, s.line
+        FROM (
+            SELECT s.*
+            FROM _ranked(user_id, settings, model, query, question, by_importance, as_of, words,
+                         plain_question, times, candidate_limit, pool) AS s
+            WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
+            ORDER BY s.score DESC
+            FETCH FIRST (candidate_limit) ROWS WITH TIES
+        ) AS s
+        ORDER BY score DESC, s.created_at DESC, s.id
+        LIMIT candidate_limit;
+        RETURN;
+    END IF;
     RETURN QUERY
     SELECT s.id, s.kind, s.score * s.worth AS score, s.cost, s.brief_cost, s.terms, s.term_count,
            s.line
     FROM (
-        SELECT s.*, rank() OVER (ORDER BY s.score DESC) AS rank,
-               row_number() OVER (PARTITION BY s.kind = ANY (extra_kinds)
-                                  ORDER BY s.score DESC, s.created_at DESC, s.id) AS place
+        SELECT s.*, row_number() OVER (PARTITION BY s.kind = ANY (extra_kinds)
+                                       ORDER BY s.score DESC, s.created_at DESC, s.id) AS place
         FROM _ranked(user_id, settings, model, query, question, by_importance, as_of, words,
                      plain_question, times, candidate_limit, pool) AS s
         WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
     ) AS s
-    WHERE CASE WHEN extra_kinds IS NULL THEN s.rank <= candidate_limit
-               WHEN s.kind = ANY (extra_kinds) THEN s.place <= settings.extra_lines
-               ELSE s.place <= settings.line_limit END
+    WHERE s.place <= CASE WHEN s.kind = ANY (extra_kinds) THEN settings.extra_lines
+                          ELSE settings.line_limit END
     ORDER BY score DESC, s.created_at DESC, s.id
     LIMIT candidate_limit;
 END $$;
