@@ -14,13 +14,7 @@ CREATE TABLE embedding_model (
     dimensions int CHECK (dimensions BETWEEN 1 AND 4000),
     active boolean NOT NULL DEFAULT false,
     dropping boolean NOT NULL DEFAULT false CHECK (NOT (dropping AND active)),
-    created_at timestamptz NOT NULL DEFAULT now(),
-    term_limit int NOT NULL DEFAULT 512,
-    text_limit int,
-    line_length int,
-    brief_length int,
-    notify boolean,
-    consolidate boolean
+    created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE UNIQUE INDEX embedding_model_active ON embedding_model (active) WHERE active;
 COMMENT ON TABLE embedding_model IS
@@ -29,12 +23,6 @@ COMMENT ON TABLE embedding_model IS
     'used again: jobs, gold queries and revisions keep it.';
 COMMENT ON COLUMN embedding_model.dropping IS
     'drop_model() has begun: nothing is written for it any more.';
-COMMENT ON COLUMN embedding_model.term_limit IS
-    'Recall finds at most this many words of a memory: a trace has to fit a page, if need be '
-    'without its vector.';
-COMMENT ON COLUMN embedding_model.text_limit IS
-    'Kept by trigger, like line_length, brief_length, notify and consolidate: copies of the '
-    'settings of these names, so that a write reads one row. Do not write.';
 
 CREATE TABLE kind (
     kind_id smallint PRIMARY KEY CONSTRAINT kind_id_is_1_to_62 CHECK (kind_id BETWEEN 1 AND 62),

@@ -25,7 +25,6 @@ AS_OF = "2026-04-02 12:00+00"
 # Made of other rows, or of the installation itself.
 _MADE = ("expansion", "migration")
 _COMPILED = {
-    "embedding_model": ["text_limit", "line_length", "brief_length", "notify", "consolidate"],
     "mode": [
         *("expansions", "model_id", "dimensions", "log_recalls", "asks_feature", "when_feature"),
         *("plain_kinds", "kind_weights", "kind_rates", "kind_priorities", "kind_headings"),

@@ -63,17 +63,15 @@ _FAULTS = {
         SELECT m.memory_id
         FROM memoir.memory AS m
         JOIN memoir.trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
-        JOIN memoir.embedding_model AS e ON e.model_id = t.model
         JOIN memoir.kind AS k ON k.name = m.kind
         CROSS JOIN memoir._said(m.content, m.speaker, m.position) AS s (said)
-        CROSS JOIN memoir._line(s.said, e.line_length) AS l (line)
-        CROSS JOIN memoir._brief(s.said, m.summary, l.line, e.line_length, e.brief_length)
-            AS b (brief)
+        CROSS JOIN memoir._line(s.said, memoir._line_length()) AS l (line)
+        CROSS JOIN memoir._brief(s.said, m.summary, l.line) AS b (brief)
         CROSS JOIN memoir._word_vector(m.content, concat_ws(' ', m.content, m.subject),
                                        concat_ws(' ', m.speaker, m.subject, (
             SELECT string_agg(n.name, ' ')
             FROM memoir.mention AS o JOIN memoir.entity AS n USING (user_id, entity_id)
-            WHERE o.user_id = m.user_id AND o.memory_id = m.memory_id)), e.term_limit) AS w
+            WHERE o.user_id = m.user_id AND o.memory_id = m.memory_id))) AS w
         WHERE m.user_id = %(user)s
           AND (t.line, t.brief, t.cost, t.brief_cost, t.asks, t.details, t.terms::text,
                t.term_count, t.importance, t.kind, t.created_at, t.wide) IS DISTINCT FROM (

@@ -1,5 +1,5 @@
 -- A number from table setting, read on each call: an UPDATE takes effect at once. What every write
--- needs is in the row of the model instead (088_compile_settings).
+-- needs is a constant instead (016_constants).
 CREATE OR REPLACE FUNCTION _config(name text) RETURNS float8
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT

@@ -1,15 +1,12 @@
 -- How many tokens a model will count, from character classes alone: ASCII characters, signs, groups
 -- of digits, humps of camelCase (which base64 is full of), and every byte of a character after its
--- first. A character that costs as much more as a group of digits is one: an accent, which breaks a
--- word into more tokens, an emoji, and the commonest characters that only traditional Chinese has.
--- Without these blocks of European languages, of traditional Chinese and with emoji are 5 to 40 %
--- over their budget; letters that French or Vietnamese needs much are not among them, because those
--- two are right. Calibrated against o200k_base so that under 1 % of blocks of chat, Chinese, code,
--- Markdown and JSON are estimated too low; on average they come out 6 to 18 % too high
--- (scripts/bench/tokens.py). Unrounded costs add up: the cost of a block is the sum of the costs of
--- its lines. That is 0.21 x (1.5 x characters - 0.5 x bytes) + 0.55 x signs + 1.6 x groups + 0.44 x
--- (bytes - characters), counted in whole thousandths: half as many operators to set up in every
--- statement.
+-- first. A character that costs as much more as a group of digits counts as one: an accent, which
+-- breaks a word into more tokens, an emoji, and the commonest characters that only traditional
+-- Chinese has; not the letters that French or Vietnamese needs much, which are estimated right
+-- without. Calibrated against o200k_base so that a block is seldom estimated too low (DECISIONS
+-- 20). Unrounded costs add up: the cost of a block is the sum of the costs of its lines. That is
+-- 0.21 x (1.5 x characters - 0.5 x bytes) + 0.55 x signs + 1.6 x groups + 0.44 x (bytes -
+-- characters), counted in whole thousandths, which takes fewer operators.
 CREATE OR REPLACE FUNCTION _thousandths(content text) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 335::bigint * octet_length(content) - 125::bigint * length(content)

@@ -356,9 +356,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The quick check: 3 µs for 67 characters that name no time. LIKE over a list, because one regular
--- expression of these words takes 7 µs; a text that passes takes 60 to 260 µs, with a feast 300 to
--- 600.
+-- The quick check: LIKE over a list takes half as long as one regular expression of these words,
+-- and a fiftieth of what a text that passes takes.
 CREATE OR REPLACE FUNCTION _time_windows(question text, at timestamptz) RETURNS tstzmultirange
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE

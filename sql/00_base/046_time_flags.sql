@@ -2,7 +2,7 @@
 -- a question. The last two are computed when a memory is stored, so that recall reads no text.
 
 -- "when I was in Paris" does not ask: a verb must follow, or nothing. Most questions are recognised
--- in 3 µs by words they lack; the expression takes 17.
+-- by words they lack, before the expression is tried.
 CREATE OR REPLACE FUNCTION _asks_when(question text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (lower(question COLLATE "C") LIKE ANY ('{%when%,%how long%,%how many%}'::text[])
@@ -51,8 +51,8 @@ CREATE OR REPLACE FUNCTION _times_seasons() RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN '{spring,summer,autumn,fall,winter}'::text[];
 
--- Whether a token is one that an ASCII text needs to say when, except for 5/8/23: this takes less
--- than 1 µs per text, the expression below 20. Of numbers, only those of years.
+-- Whether a token is one that an ASCII text needs to say when, except for 5/8/23: it tells which of
+-- the expressions below can match. Of numbers, only those of years.
 CREATE OR REPLACE FUNCTION _is_of_time(token text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN token >= '19' COLLATE "C" AND token < '21' COLLATE "C"
@@ -63,10 +63,9 @@ CREATE OR REPLACE FUNCTION _is_of_time(token text) RETURNS boolean
 -- Dates, weekdays, months next to a number or a preposition, and time counted from now or in the
 -- future. A function that is called, not inlined: only one memory in four needs it (_word_vector),
 -- and every statement that stores some would set the expressions up. There are three, and the
--- clues, the tokens of time, tell which can match. As one expression their states multiply: 380
--- thousand instructions, where each of these takes 90 to 170. So do those of the Chinese one, which
--- is two: a connection keeps 32 expressions, and to compile one again, when others have pushed it
--- out, costs more than all its matches, even without \s (_one_line). NULL: any may match.
+-- clues, the tokens of time, tell which can match. As one expression their states multiply, and so
+-- do those of the Chinese one, which is two: a connection keeps 32 expressions, and to compile one
+-- again, when others have pushed it out, costs more than all its matches. NULL: any may match.
 CREATE OR REPLACE FUNCTION _has_time_word(content text, clues text[] DEFAULT NULL) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path FROM CURRENT SET standard_conforming_strings = on

@@ -1,6 +1,6 @@
 -- Keeps table expansion: the pairs of table synonym in both directions, as terms. One index lookup
 -- per word of a question then shows that it has no synonym. Spelling, stemming and hashing were
--- done when the pair was written (0.2 s for all of them, at each change of the table).
+-- done when the pair was written.
 CREATE OR REPLACE FUNCTION _refresh_expansions() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -47,12 +47,12 @@ CREATE OR REPLACE FUNCTION _details(content text, says_when boolean) RETURNS sma
                    THEN 2 ELSE 0 END
             + CASE WHEN says_when THEN 1 ELSE 0 END)::smallint;
 
--- The words of a memory, of its text and its subject (_worded), and its features, as one vector: at
--- most term_limit words, and those of its names. Written so that it is inlined into the calling
--- query: its parts are set up once for a thousand memories. The planner does not take a hash for a
--- constant: the two numbers are those of features asks and when.
-CREATE OR REPLACE FUNCTION _word_vector(
-    content text, worded text, names text, term_limit int)
+-- The words of a memory, of its text and its subject (_worded), and its features, as one vector.
+-- With at most 512 words, and those of its names, a trace fits a page, if need be without its
+-- vector. Written so that it is inlined into the calling query: its parts are set up once for a
+-- thousand memories. The planner does not take a hash for a constant: the two numbers are those of
+-- features asks and when.
+CREATE OR REPLACE FUNCTION _word_vector(content text, worded text, names text)
     RETURNS TABLE (term_count int, terms sparsevec, asks boolean, details smallint)
     LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
 BEGIN ATOMIC
@@ -69,7 +69,7 @@ BEGIN ATOMIC
                || CASE WHEN t.asks THEN '{479454090}'::int[] END
                || CASE WHEN t.whens THEN '{291416694}'::int[] END AS features
         FROM (
-            SELECT coalesce(s.terms[:term_limit], '{}') AS terms, _is_question(content) AS asks,
+            SELECT coalesce(s.terms[:512], '{}') AS terms, _is_question(content) AS asks,
                    left(content, 1000) AS head,
                    (s.clues <> '{}' OR octet_length(content) > length(content)
                     OR strpos(content, '/') > 0) AND _has_time_word(content, s.clues) AS whens

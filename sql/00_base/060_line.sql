@@ -1,11 +1,10 @@
 -- A text as one line of a block: control characters and line breaks become spaces, and the length
 -- is limited. A memory cannot open a heading or a new line inside the prompt. Most texts are
--- already such a line, or a title with one below it: checking that and joining them takes 2 µs,
--- making a line of any other text 12. The check looks for two spaces, and for any character outside
--- the ranges where most scripts, signs and emoji lie. Spaces and control characters are named,
--- because classes follow the locale: in a database of locale C the spaces of Unicode are none. With
--- them go characters that a model reads and nobody sees, or sees elsewhere: tags (U+E0000) and
--- signs of direction.
+-- already such a line, or a title with one below it, which is quick to tell: the check looks for
+-- two spaces, and for any character outside the ranges where most scripts, signs and emoji lie.
+-- Spaces and control characters are named, because classes follow the locale: in a database of
+-- locale C the spaces of Unicode are none. With them go characters that a model reads and nobody
+-- sees, or sees elsewhere: tags (U+E0000) and signs of direction.
 CREATE OR REPLACE FUNCTION _folded_line(content text, max_length int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
 BEGIN ATOMIC

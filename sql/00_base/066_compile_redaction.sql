@@ -1,12 +1,10 @@
 -- Makes four functions from the enabled rows of redaction_rule: _has_sign, the check of every text;
--- _redact_once, the rules for a text with a sign; _is_secret_key and _named_kind, for names. Signs
--- are separate regular expressions, small and without groups: in a single one their states
--- multiply, and it takes 19 µs instead of 8 (LoCoMo turns of 150 characters). Signs that are words
--- are looked up without one in short texts: for the beginnings of all keys this takes 40 µs for 150
--- characters, where an expression takes 100, and 3 ms to compile. Each rule is an expression of its
--- own, compiled in .1 ms when its sign is found: all those of keys as one took 160 ms. Classes such
--- as \s and \w take up to five times as long where there are Chinese characters (_one_line). Of two
--- rules that fit, the first one counts, so their order is that of "C" in every database.
+-- _redact_once, the rules for a text with a sign; _is_secret_key and _named_kind, for names. What
+-- counts is how long expressions take to compile and to search (DECISIONS 31). Signs and rules are
+-- separate ones, because in a single one their states multiply. A rule is compiled only when its
+-- sign is found. Signs that are words are looked up without an expression in short texts. Classes
+-- such as \s and \w are spelled out, as in _one_line. Of two rules that fit, the first one counts,
+-- so their order is that of "C" in every database.
 
 -- The expression of a rule: group 1 stays, group 2 is the secret; without groups, which is faster,
 -- all of it is.

@@ -34,13 +34,14 @@ CREATE OR REPLACE FUNCTION _is_visible(content text) RETURNS boolean
         '\u200b-\u200f\u2028-\u202f\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0'
         '\U000e0000-\U000e0fff]';
 
-CREATE OR REPLACE FUNCTION _refuse_text(content text, what text, text_limit int) RETURNS text
+CREATE OR REPLACE FUNCTION _refuse_text(content text, what text) RETURNS text
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
     IF _is_visible(content) THEN
-        RAISE EXCEPTION '% has % bytes, the limit is %', what, octet_length(content), text_limit
+        RAISE EXCEPTION '% has % bytes, the limit is %', what, octet_length(content),
+                _text_limit()
             USING ERRCODE = 'ME007',
                   HINT = 'Store a summary and keep the document elsewhere, '
                          'or raise setting text_limit.';
@@ -49,20 +50,11 @@ BEGIN
         USING ERRCODE = 'ME007', HINT = 'Pass at least one visible character.';
 END $$;
 
-CREATE OR REPLACE FUNCTION _check_text(content text, what text, text_limit int) RETURNS text
+CREATE OR REPLACE FUNCTION _check_text(content text, what text) RETURNS text
     LANGUAGE sql VOLATILE
     RETURN CASE WHEN _is_visible(content)
-                     AND (octet_length(content) > text_limit) IS NOT TRUE
-                THEN content ELSE _refuse_text(content, what, text_limit) END;
-
-CREATE OR REPLACE FUNCTION _check_text(content text, what text) RETURNS text
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN _check_text(content, what, (SELECT m.text_limit FROM embedding_model AS m
-                                       WHERE m.active));
-END $$;
+                     AND (octet_length(content) > _text_limit()) IS NOT TRUE
+                THEN content ELSE _refuse_text(content, what) END;
 
 CREATE OR REPLACE FUNCTION _refuse_time(at timestamptz, what text) RETURNS timestamptz
     LANGUAGE plpgsql

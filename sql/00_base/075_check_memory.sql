@@ -1,6 +1,5 @@
 -- Checks that a memory exists and is this user's, whatever its status: for every call that names
--- one. Another user's memory is reported as missing, so ids tell nothing. No plan may read the
--- table: one made while it was small would, as long as the connection lasts.
+-- one. Another user's memory is reported as missing, so ids tell nothing.
 CREATE OR REPLACE FUNCTION _check_memory(user_id text, memory_id bigint) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off

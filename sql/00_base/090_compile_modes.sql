@@ -1,5 +1,5 @@
 -- Keeps mode.kind_weights and its siblings: the registry rows as arrays by kind_id. Recall reads
--- one row of mode; gathering 17 kinds and their weights instead takes 0.04 ms per call.
+-- one row of mode instead of gathering them at each call (DECISIONS 6).
 CREATE OR REPLACE FUNCTION _refresh_modes() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET extra_float_digits = 1

@@ -36,7 +36,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     new_line CONSTANT text := _line(changed.content, _line_length());
-    new_brief CONSTANT text := _brief_of(changed.content, changed.summary, new_line);
+    new_brief CONSTANT text := _brief(changed.content, changed.summary, new_line);
     worded CONSTANT text := _worded(changed.content, changed.subject);
     names CONSTANT text := _names(changed.speaker, changed.subject,
                                    _mentioned(changed.user_id, changed.memory_id));
@@ -49,7 +49,7 @@ BEGIN
         brief_cost = _cost_of_line(new_brief),
         wide = _is_wide(CASE WHEN NOT retold THEN t.embedding END, w.term_count, new_line,
                         t.user_id)
-    FROM _word_vector(changed.content, worded, names, _term_limit()) AS w
+    FROM _word_vector(changed.content, worded, names) AS w
     WHERE t.user_id = changed.user_id AND t.memory_id = changed.memory_id;
     IF retold THEN
         DELETE FROM keyword AS k

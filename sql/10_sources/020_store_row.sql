@@ -88,7 +88,7 @@ BEGIN
     stored := found_row.memory;
     r.created_at := coalesce(_check_time(r.created_at, 'created_at'), stored.created_at);
     changed := stored;
-    changed.content := _check_text(_redact(r.content), 'the memory', _text_limit());
+    changed.content := _check_text(_redact(r.content), 'the memory');
     changed.summary := _trimmed(_redact(r.summary));
     changed.data := coalesce(_redact_json(r.data), '{}');
     changed.subject := _check_subject(_redact(r.subject));

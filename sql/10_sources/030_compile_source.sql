@@ -232,8 +232,7 @@ BEGIN
             WHERE CASE WHEN NOT n.memory_on OR NOT _says_something(n.content) THEN false
                        WHEN _check_row(%3$s, n.source_key, %8$s)
                             AND (octet_length(n.content) > _text_limit()
-                                 AND _refuse_text(n.content, 'the memory', _text_limit()) IS NULL
-                                ) IS NOT TRUE
+                                 AND _refuse_text(n.content, 'the memory') IS NULL) IS NOT TRUE
                        THEN coalesce(n.memory_on, _make_profile(%3$s)) END
             RETURNING memory_id, %14$s
         )%15$s
@@ -242,14 +241,14 @@ BEGIN
         SELECT %3$s, n.memory_id, e.model_id, %1$s, %9$s, %5$s, w.asks, w.details,
                _cost_of_line(n.line),
                CASE WHEN %4$s IS NOT NULL OR length(n.line) > 2 * _brief_length()
-                    THEN _brief_cost(_brief_of(n.content, %4$s, n.line)) END,
+                    THEN _brief_cost(_brief(n.content, %4$s, n.line)) END,
                w.term_count, w.terms, n.line,
                CASE WHEN %4$s IS NOT NULL OR length(n.line) > 2 * _brief_length()
-                    THEN _brief_of(n.content, %4$s, n.line) END,
+                    THEN _brief(n.content, %4$s, n.line) END,
                %8$s = 'active', _is_wide(NULL::halfvec, w.term_count, n.line, %3$s)
         FROM (SELECT n.*, _line(n.content, _line_length()) AS line%16$s
               FROM added AS n OFFSET 0) AS n,
-             _word_vector(n.content, %17$s, %7$s, _term_limit()) AS w, embedding_model AS e
+             _word_vector(n.content, %17$s, %7$s) AS w, embedding_model AS e
         WHERE NOT e.dropping;$statement$,
         kind_id, name, owner, summary, importance, data, subject, status, made_at, valid_until,
         rows, array_to_string(names, ', '),

@@ -1,9 +1,7 @@
 -- Gives sessions their numbers with their first memory. Sessions lie in the index in the order they
--- began, so that it grows at its end (hashes of their names left its pages half empty: recall of
--- 11,000 turns took 1.4 times as long). A second writer waits for the first one's row; rows are
--- made in the order of their names, so that two writers never wait for each other. A session begins
--- when the first thing in it was said: an imported conversation of last year begins then. Returns
--- the temporary ones among them: nothing is remembered from those.
+-- began, so that it grows at its end (DECISIONS 21). A session begins when the first thing in it
+-- was said: an imported conversation of last year begins then. A second writer of a new session
+-- waits for the first. Returns the temporary ones among them: nothing is remembered from those.
 CREATE OR REPLACE FUNCTION _open_sessions(user_id text, session_ids text[], said_at timestamptz[])
     RETURNS text[]
     LANGUAGE plpgsql

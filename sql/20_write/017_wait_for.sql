@@ -1,8 +1,7 @@
 -- Waits on a replica until it has everything up to a token of written_at(). It is one statement and
 -- keeps its snapshot to the end: if the primary removes row versions that the snapshot may see, the
--- replica waits for this call before it goes on. With one row updated all the time 20 of 20 calls
--- timed out; none did with hot_standby_feedback = on, nor with repeated calls with timeout 0, which
--- is what the client does.
+-- replica itself waits for this call, which then times out. So it needs hot_standby_feedback = on;
+-- the client calls it with timeout 0 again and again instead (DECISIONS 46).
 CREATE OR REPLACE FUNCTION wait_for(lsn pg_lsn, timeout interval DEFAULT '1 s') RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

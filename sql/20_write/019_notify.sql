@@ -1,27 +1,17 @@
 -- Tells channel memoir what a write did to memories, when the transaction commits (SPEC 8). At most
 -- 100 ids per message: with a user_id of 200 characters that is 3.6 kB of the 8 kB a payload may
--- have. PostgreSQL commits only one transaction with a notification at a time: 16 writers store 600
--- memories/s instead of 1,300 (1,000 instead of 1,750 with synchronous_commit off), one alone pays
--- 50 µs of 800. To get more, set setting notify to false and poll view outbox.
-CREATE OR REPLACE FUNCTION _announce(user_id text, event text, memory_ids bigint[]) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path FROM CURRENT
-AS $$
-BEGIN
-    FOR place IN 1 .. coalesce(cardinality(memory_ids), 0) BY 100 LOOP
-        PERFORM pg_notify('memoir', jsonb_build_object(
-            'event', event, 'user_id', user_id,
-            'memory_ids', memory_ids[place : place + 99]::text[])::text);
-    END LOOP;
-END $$;
-
--- The same for callers that have not read the row of the model yet.
+-- have. PostgreSQL commits only one transaction with a notification at a time, so that many writers
+-- store half as much: setting notify switches it off, and view outbox tells the same when polled.
 CREATE OR REPLACE FUNCTION _notify(user_id text, event text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF (SELECT e.notify FROM embedding_model AS e WHERE e.active) THEN
-        PERFORM _announce(user_id, event, memory_ids);
+    IF _notifies() THEN
+        FOR place IN 1 .. coalesce(cardinality(memory_ids), 0) BY 100 LOOP
+            PERFORM pg_notify('memoir', jsonb_build_object(
+                'event', event, 'user_id', user_id,
+                'memory_ids', memory_ids[place : place + 99]::text[])::text);
+        END LOOP;
     END IF;
 END $$;

@@ -13,22 +13,17 @@ CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _fills_entry(coalesce(vector_dims(embedding), 0), term_count, line, user_id);
 
--- The shorter line, used when the line does not fit: the summary, or the beginning of a long text.
-CREATE OR REPLACE FUNCTION _brief(
-    content text, summary text, line text, line_length int, brief_length int) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN coalesce(nullif(_line(summary, line_length), ''),
-                    CASE WHEN length(line) > 2 * brief_length
-                         THEN _line(content, brief_length) END);
-
--- The same and its cost, if a shorter line is needed. Calls, because few memories need them, and
--- every statement that stores one would set the expressions up: a twentieth of its time.
-CREATE OR REPLACE FUNCTION _brief_of(content text, summary text, line text) RETURNS text
+-- The shorter line, used when the line does not fit: the summary, or the beginning of a long text;
+-- and its cost. Calls, because few memories need them, and every statement that stores one would
+-- set the expressions up: a twentieth of its time.
+CREATE OR REPLACE FUNCTION _brief(content text, summary text, line text) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN _brief(content, summary, line, _line_length(), _brief_length());
+    RETURN coalesce(nullif(_line(summary, _line_length()), ''),
+                    CASE WHEN length(line) > 2 * _brief_length()
+                         THEN _line(content, _brief_length()) END);
 END $$;
 
 CREATE OR REPLACE FUNCTION _brief_cost(brief text) RETURNS float8
@@ -71,7 +66,7 @@ BEGIN
                l.embedding, l.status, l.line, w.asks, w.details, w.term_count,
                w.terms,
                CASE WHEN l.summary IS NOT NULL OR length(l.line) > 2 * _brief_length()
-                    THEN _brief_of(l.said, l.summary, l.line) END AS brief
+                    THEN _brief(l.said, l.summary, l.line) END AS brief
         FROM (SELECT s.memory_id, s.kind_id, s.created_at, s.importance, s.session_id, s.position,
                      s.embedding, s.status, s.content, s.summary, s.said,
                      _line(s.said, _line_length()) AS line,
@@ -82,7 +77,7 @@ BEGIN
                            m.speaker, _said(m.content, m.speaker, m.position) AS said
                     FROM unnest(made) AS m OFFSET 0) AS s
               OFFSET 0) AS l,
-             _word_vector(l.content, l.worded, l.names, _term_limit()) AS w
+             _word_vector(l.content, l.worded, l.names) AS w
         OFFSET 0
     ) AS n
     CROSS JOIN embedding_model AS e
@@ -155,7 +150,8 @@ BEGIN
           AND m.status = 'active'
           AND m.subject IS NULL AND m.position IS NULL AND m.source IS NULL
         ORDER BY m.memory_id OFFSET 0) AS m
-    WHERE (SELECT e.active AND e.consolidate FROM embedding_model AS e
+    WHERE _consolidates()
+      AND (SELECT e.active FROM embedding_model AS e
            WHERE e.model_id = _store_vectors.model)
     ORDER BY s.id
     ON CONFLICT DO NOTHING;

@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION _row_hash(source text, source_key text) RETURNS bytea
     RETURN sha256(convert_to(jsonb_build_array('source', source, source_key)::text, 'UTF8'));
 
 CREATE OR REPLACE FUNCTION _new_memory(
-    of_kind kind, text_limit int, content text, subject text, importance float8, data jsonb,
+    of_kind kind, content text, subject text, importance float8, data jsonb,
     summary text, embedding halfvec, created_at timestamptz, session_id text, turn int,
     speaker text, source text, confidence float8, valid_from timestamptz,
     valid_until timestamptz)
@@ -21,7 +21,7 @@ CREATE OR REPLACE FUNCTION _new_memory(
     LANGUAGE sql VOLATILE
     RETURN ROW(
         nextval('memory_memory_id_seq'), of_kind.name, of_kind.kind_id, of_kind.layer = 'profile',
-        _check_text(content, 'the memory', text_limit), _trimmed(summary),
+        _check_text(content, 'the memory'), _trimmed(summary),
         coalesce(_check_data(data), '{}'), _check_subject(subject),
         coalesce(_check_share(importance, 'importance'), of_kind.importance),
         coalesce(_check_share(confidence, 'confidence'), 1),

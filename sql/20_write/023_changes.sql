@@ -1,12 +1,7 @@
 -- The one way in which a stored memory changes: its values, what recall reads of it, and a revision
 -- with the old values, together. The caller holds _lock_user, except for the rows of attached
 -- tables: the application's own transaction changes those and must not keep a user's other changes
--- waiting. So every memory is locked by itself, too. Rows are selected so that there is one plan,
--- with statistics or without. Rows that are only read are fetched by key, behind OFFSET 0. For rows
--- to lock or change the ids also form a range: if most users have few rows, PostgreSQL 16 takes "=
--- ANY" for a filter of all that a user has. So the arrays of ids are sorted. Rows are changed 25 at
--- a time: the planner, which assumes ten entries in an array, has each row compared with each of
--- them; for 4,000 that took a minute.
+-- waiting. So every memory is locked by itself, too. How rows are selected: sql/README.md.
 
 -- The names of the entities a memory mentions.
 CREATE OR REPLACE FUNCTION _mentioned(user_id text, memory_id bigint) RETURNS text
@@ -45,19 +40,17 @@ BEGIN
             brief_cost = _cost_of_line(p.brief),
             wide = _is_wide(t.embedding, w.term_count, p.line, t.user_id)
         FROM memory AS m
-        CROSS JOIN embedding_model AS e
         CROSS JOIN LATERAL (SELECT _said(m.content, m.speaker, m.position) AS said OFFSET 0) AS s
-        CROSS JOIN LATERAL (SELECT _line(s.said, e.line_length) AS line OFFSET 0) AS l
-        CROSS JOIN LATERAL (SELECT l.line,
-                                   _brief(s.said, m.summary, l.line, e.line_length, e.brief_length)
-                                       AS brief OFFSET 0) AS p
+        CROSS JOIN LATERAL (SELECT _line(s.said, _line_length()) AS line OFFSET 0) AS l
+        CROSS JOIN LATERAL (
+            SELECT l.line, _brief(s.said, m.summary, l.line) AS brief OFFSET 0) AS p
         CROSS JOIN LATERAL _word_vector(
             m.content, _worded(m.content, m.subject),
-            _names(m.speaker, m.subject, mentioned[low - 1 + array_position(part, m.memory_id)]),
-            e.term_limit) AS w
+            _names(m.speaker, m.subject,
+                   mentioned[low - 1 + array_position(part, m.memory_id)])) AS w
         WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (part)
           AND m.memory_id BETWEEN part[1] AND part[cardinality(part)]
-          AND t.user_id = m.user_id AND t.memory_id = m.memory_id AND e.model_id = t.model
+          AND t.user_id = m.user_id AND t.memory_id = m.memory_id
           AND t.memory_id = ANY (part)
           AND t.memory_id BETWEEN part[1] AND part[cardinality(part)];
     END LOOP;

@@ -1,17 +1,11 @@
 -- Stored memories that say nearly the same as new ones, of the same kind: cosine >= 0.95 if both
 -- have a vector, otherwise Jaccard >= 0.9 of their words (SPEC 3.1): shared / (a + b - shared) in
 -- whole numbers, so that nine of ten words are enough. Only those with a keyword in common are
--- compared, newest first: the cost does not grow with the number of memories. Of the pairs of
--- LoCoMo facts and turns with a cosine of 0.95 all have one, with 0.9 91 of 94. Among several the
--- same text comes first, because two that differ by a sign have the same words. Turns are not
--- compared: what was said twice was said twice. Nor are rows of attached tables, nor memories that
--- have ended, which do not say what is true now. Written so that there is one plan, with statistics
--- or without: traces are fetched by key, behind OFFSET 0 (a join may read all of the user's),
--- keywords in an order that only the primary key has (with "=" the latest of all keywords may be
--- read). Before the first ANALYZE those two took 10 of 11 ms for a user with 2,000 memories, and a
--- third of the processor time of a batch. No bitmap: planned before the first ANALYZE with 10,000
--- memories, it fetched and sorted all with a keyword for each one, and a batch of 1,000 took 8 s
--- instead of 0.2.
+-- compared, newest first: the cost does not grow with the number of memories (DECISIONS 28). Among
+-- several the same text comes first, because two that differ by a sign have the same words. Turns
+-- are not compared: what was said twice was said twice. Nor are rows of attached tables, nor
+-- memories that have ended, which do not say what is true now. Keywords are read in an order that
+-- only the primary key has, and without a bitmap, which would sort all memories with a keyword.
 CREATE OR REPLACE FUNCTION _is_near(
     a_vector halfvec, b_vector halfvec, a_terms sparsevec, b_terms sparsevec, a_count int,
     b_count int) RETURNS boolean

@@ -50,8 +50,8 @@ CREATE OR REPLACE FUNCTION _profile_snippet(user_id text, known_until timestampt
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    goal_limit CONSTANT int := (SELECT value::int FROM setting WHERE name = 'profile_goals');
-    token_limit CONSTANT int := (SELECT value::int FROM setting WHERE name = 'profile_tokens');
+    goal_limit CONSTANT int := _config('profile_goals');
+    token_limit CONSTANT int := _config('profile_tokens');
     entry record;
     added text;
 BEGIN

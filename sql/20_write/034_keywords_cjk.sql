@@ -1,7 +1,6 @@
 -- Keywords of Chinese, Japanese and Korean text. It has no spaces between words, and there is no
 -- dictionary here. So a word is what table synonym knows, and text between two function characters
--- may be one. A word found in several synonyms or runs comes that often. The words are looked up
--- once for all runs: 83 µs per text, where one lookup per run took 104. The table's words in
+-- may be one. A word found in several synonyms or runs comes that often. The table's words in
 -- simplified characters also match text in other characters; the keyword is stored as the text has
 -- it.
 CREATE OR REPLACE FUNCTION _keywords_cjk(content text)

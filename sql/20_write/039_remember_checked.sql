@@ -90,7 +90,7 @@ BEGIN
     END IF;
     -- If no slot is filled in between, near-duplicates are looked for once for all of them. The
     -- result holds until a memory is removed or gets a different text: those are stale.
-    IF model.consolidate AND NOT slots THEN
+    IF _consolidates() AND NOT slots THEN
         SELECT array_agg(d.memory_id), array_agg(d.near_id) INTO like_others, near_ids
         FROM _near_duplicates(user_id, model.model_id, ARRAY(
             SELECT g.memory_id FROM unnest(plain) AS g WHERE _may_repeat(g))) AS d;
@@ -116,7 +116,7 @@ BEGIN
             WHEN 'pending'
             THEN _outcome('PENDING', given[place].memory_id, 'it waits to be confirmed')
             ELSE _outcome('ADD', given[place].memory_id, 'new') END;
-        CONTINUE WHEN NOT (model.consolidate AND _may_repeat(given[place])
+        CONTINUE WHEN NOT (_consolidates() AND _may_repeat(given[place])
                            AND (slots OR given[place].memory_id = ANY (like_others)));
         IF slots OR cardinality(stale) > 0 THEN
             near_id := (SELECT d.near_id FROM _near_duplicates(
@@ -134,10 +134,8 @@ BEGIN
     IF told.in_profile THEN
         PERFORM _refresh_profile(user_id);
     END IF;
-    IF model.notify THEN
-        PERFORM _announce(user_id, 'created', ARRAY(
-            SELECT o.memory_id FROM unnest(outcomes) AS o
-            WHERE o.action IN ('ADD', 'SUPERSEDE', 'PENDING') ORDER BY o.memory_id));
-    END IF;
+    PERFORM _notify(user_id, 'created', ARRAY(
+        SELECT o.memory_id FROM unnest(outcomes) AS o
+        WHERE o.action IN ('ADD', 'SUPERSEDE', 'PENDING') ORDER BY o.memory_id));
     RETURN outcomes;
 END $$;

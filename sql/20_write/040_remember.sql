@@ -1,7 +1,5 @@
 -- Stores one memory with its recall projection in the caller's transaction, and decides at once
--- what it means for those stored before. Plans are made once and use indexes: one made while the
--- tables were small would read them whole for as long as the connection lasts. Nothing is memoized:
--- texts are seldom the same, and keeping the keywords of each takes 1.5 µs.
+-- what it means for those stored before. Nothing is memoized: texts are seldom the same.
 
 -- The keywords and sources that come with a memory; those it has already stay. is_new: its text is
 -- its first.
@@ -72,9 +70,9 @@ BEGIN
         summary := _redact(summary);
     END IF;
     given := _new_memory(
-        of_kind, model.text_limit, content, subject, importance,
-        _redact_json(_json_given(nullif(data, 'null'))), summary, embedding, created_at,
-        session_id, turn, speaker, source, confidence, valid_from, valid_until);
+        of_kind, content, subject, importance, _redact_json(_json_given(nullif(data, 'null'))),
+        summary, embedding, created_at, session_id, turn, speaker, source, confidence, valid_from,
+        valid_until);
     IF num_nonnulls(keywords, sources) > 0 THEN
         IF tags <> '{}' OR sources <> '{}' THEN
             PERFORM _lock_user(owner);

@@ -42,7 +42,6 @@ CREATE OR REPLACE FUNCTION _read_batch(
 AS $$
 #variable_conflict use_column
 DECLARE
-    text_limit CONSTANT int := (SELECT m.text_limit FROM embedding_model AS m WHERE m.active);
     result new_memory[];
 BEGIN
     WITH said AS MATERIALIZED (
@@ -65,7 +64,7 @@ BEGIN
         FROM (SELECT DISTINCT s.kind FROM said AS s) AS d
     )
     SELECT array_agg(_new_memory(
-               o.kind, text_limit, o.content, o.subject, o.importance, o.data, o.summary,
+               o.kind, o.content, o.subject, o.importance, o.data, o.summary,
                _check_vector(o.embedding, _read_batch.dimensions), o.created_at, o.session_id,
                o.turn, o.speaker, o.source, o.confidence, o.valid_from, o.valid_until))
     INTO result

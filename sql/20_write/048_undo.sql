@@ -1,8 +1,6 @@
 -- Undoes the last change of a memory, with all that was changed by the same decision: a memory that
 -- was superseded is active again, and the one that superseded it is forgotten. Nothing is lost by
--- this: what an undo removes is in the history too. Revisions are searched by a range of one id and
--- in the order of the one index that begins with it: if most users have no more than one, "=" may
--- read all of a user who has thousands.
+-- this: what an undo removes is in the history too.
 
 -- The last change of a memory that was not undone; 0: its addition; NULL: none.
 CREATE OR REPLACE FUNCTION _open_change(user_id text, memory_id bigint) RETURNS bigint
@@ -92,7 +90,6 @@ BEGIN
         changed := _revise(user_id, step.ids, step.old_values, 'UNDO', author,
                            'undone: ' || step.action, run_id, NULL, step.changes);
         ids := ids || changed;
-        -- A comparison of each with each, where some had the values already.
         places := places || CASE WHEN cardinality(changed) = cardinality(step.ids) THEN step.places
                                  ELSE ARRAY(SELECT s.place
                                             FROM unnest(step.ids, step.places) AS s (id, place)

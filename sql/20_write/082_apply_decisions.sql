@@ -47,7 +47,7 @@ AS $$
 DECLARE
     of_kind CONSTANT kind := _check_kind(coalesce(decision ->> 'kind', stored.kind, 'general'));
     given new_memory := _new_memory(
-        of_kind, model.text_limit, decision ->> 'content',
+        of_kind, decision ->> 'content',
         coalesce(decision ->> 'subject',
                  CASE WHEN decision ->> 'action' <> 'KEEP_BOTH' AND of_kind.name = stored.kind
                       THEN stored.subject END),
@@ -125,7 +125,7 @@ DECLARE
 BEGIN
     IF decision ? 'content' THEN
         said := '{"summary": null}' || said || jsonb_build_object(
-            'content', _check_text(decision ->> 'content', 'the memory', model.text_limit));
+            'content', _check_text(decision ->> 'content', 'the memory'));
     END IF;
     IF embedding IS NOT NULL THEN
         said := said || jsonb_build_object(

@@ -1,8 +1,7 @@
 -- Deletes one memory for good: the row, everything that refers to it (found by the foreign keys),
 -- and its words wherever else they were kept. Its id stays in logs, where it no longer means
 -- anything. Forgetting keeps a memory out of recall; purging is for what must not exist. Referring
--- rows are deleted by plans that a connection keeps from the first time on. If these were made for
--- small tables they would read them whole for each memory, so no plan may.
+-- rows are deleted by plans of PostgreSQL's own, which follow the settings of this function.
 
 -- Where a memory is: tables, and the conditions that find the rows ($1 user, $2 memory). Referring
 -- rows go with it; the words are deleted first, while it still tells where they are.

@@ -12,7 +12,6 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     context_limit CONSTANT int := _config('recall_context');
-    line_length CONSTANT int := (SELECT e.line_length FROM embedding_model AS e WHERE e.active);
     said text[];
 BEGIN
     said := ARRAY(
@@ -27,7 +26,7 @@ BEGIN
         said := said[2:];
     END IF;
     RETURN array_to_string(
-        message || ARRAY(SELECT _line(c.content, line_length)
+        message || ARRAY(SELECT _line(c.content, _line_length())
                          FROM unnest(said[:context_limit]) WITH ORDINALITY AS c (content, newness)
                          ORDER BY c.newness DESC),
         E'\n');

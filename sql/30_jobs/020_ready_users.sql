@@ -1,7 +1,6 @@
 -- Who has jobs that can be claimed now: the first of a worker's two steps, without any lock. One
--- index lookup per user, however many jobs they have: 10 µs for each user who waits, 25 µs for one
--- with memories that lack a vector. Ask for many users at once. Jobs of kind embed have an index of
--- their own: a worker without a chat model would read all that wait for one, 350 ms of a million.
+-- index lookup per user, however many jobs they have. Jobs of kind embed have an index of their
+-- own: a worker without a chat model would read all that wait for one.
 CREATE OR REPLACE FUNCTION _job_users(kinds text[], at timestamptz)
     RETURNS TABLE (user_id text, oldest timestamptz)
     LANGUAGE plpgsql STABLE

@@ -31,8 +31,7 @@ BEGIN
     RETURN ARRAY(SELECT l.id FROM unnest(locked) AS l (id) WHERE l.id <> ALL (held) ORDER BY 1);
 END $$;
 
--- Memories by their ids, one lookup each: as a join, a plan made for all users reads all memories
--- of a large one (70 ms for 100,000).
+-- The texts of memories by their ids.
 CREATE OR REPLACE FUNCTION _contents(user_id text, memory_ids bigint[])
     RETURNS TABLE (memory_id bigint, content text, hash bigint)
     LANGUAGE plpgsql STABLE

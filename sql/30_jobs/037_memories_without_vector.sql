@@ -1,7 +1,6 @@
 -- Memories without a vector, a page at a time and across users, for a backfill.
 -- The cursor is a place in the index (trace_without_vector): memories that got their vector are not
--- read again, and those that failed lie behind it. OFFSET 0: each memory is looked up by its key; a
--- plan made when the table was small (or empty, after many deletes) would join all of them.
+-- read again, and those that failed lie behind it.
 CREATE OR REPLACE FUNCTION memories_without_vector(
     n int DEFAULT 50, after_user text DEFAULT NULL, after_id bigint DEFAULT NULL,
     user_id text DEFAULT NULL, model text DEFAULT NULL)

@@ -2,8 +2,7 @@
 -- many memories there are: what the statistics counted, plus the memories newer than these. One
 -- pass over the newer ones finds 24 terms: the k-th weighs 2^k in a probe, so one inner product
 -- gives the set of terms in a trace (24 bits fit a float4). The entry of a feature is smaller, by
--- _feature_scale(). Done in steps: with it as one statement, a recall took 1.14 times the
--- instructions, the first on a connection 1.11.
+-- _feature_scale(). In steps, because one statement for all of it takes longer.
 -- known_until: 'infinity', or the past; then no statistics, but the texts of that time, also of
 -- what has ended since (otherwise its synonyms would be dropped).
 CREATE OR REPLACE FUNCTION _count_terms(

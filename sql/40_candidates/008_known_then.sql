@@ -83,24 +83,22 @@ BEGIN
     -- OFFSET 0: for a memory that was not rewritten, no text is looked up and no words are counted.
     FROM known AS k
     LEFT JOIN before AS b ON b.memory_id = k.memory_id
-    LEFT JOIN embedding_model AS e
-        ON e.model_id = k.model AND b.had ?| '{content,subject,summary}'
     LEFT JOIN LATERAL (
         SELECT t.content, t.subject, t.speaker, p.line,
-               _brief(s.said, t.summary, p.line, e.line_length, e.brief_length) AS brief,
+               _brief(s.said, t.summary, p.line) AS brief,
                (SELECT string_agg(n.name, ' ' ORDER BY n.entity_id)
                 FROM mention AS o
                 JOIN entity AS n ON n.user_id = o.user_id AND n.entity_id = o.entity_id
                 WHERE o.user_id = _known_then.user_id AND o.memory_id = k.memory_id) AS mentioned
         FROM memory AS m, LATERAL jsonb_populate_record(m, b.had) AS t,
              LATERAL (SELECT _said(t.content, t.speaker, t.position) AS said OFFSET 0) AS s,
-             LATERAL (SELECT _line(s.said, e.line_length) AS line OFFSET 0) AS p
-        WHERE e.model_id IS NOT NULL AND m.user_id = _known_then.user_id
-          AND m.memory_id = k.memory_id
+             LATERAL (SELECT _line(s.said, _line_length()) AS line OFFSET 0) AS p
+        WHERE b.had ?| '{content,subject,summary}'
+          AND m.user_id = _known_then.user_id AND m.memory_id = k.memory_id
         OFFSET 0) AS l ON true
     LEFT JOIN LATERAL (
         SELECT v.* FROM _word_vector(l.content, _worded(l.content, l.subject),
-                                     _names(l.speaker, l.subject, l.mentioned), e.term_limit) AS v
+                                     _names(l.speaker, l.subject, l.mentioned)) AS v
         WHERE l.line IS NOT NULL
         OFFSET 0) AS w ON true;
 END $$;

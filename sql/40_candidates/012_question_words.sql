@@ -1,7 +1,6 @@
 -- The words of a question and everything they expand to, in readable form: the explaining version
 -- of _question. It works on the text of table synonym, which takes milliseconds; recall never calls
--- it. The hashes of table expansion tell which pairs can matter: spelling out all of them took 30
--- ms and two workers.
+-- it. The hashes of table expansion tell which pairs can matter.
 -- term is the place in trace.terms where a memory has the word. A form of several terms has a row
 -- for each; another row with the same form means the same synonym.
 CREATE OR REPLACE FUNCTION _question_words(user_id text, query_text text)

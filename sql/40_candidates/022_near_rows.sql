@@ -1,41 +1,8 @@
 -- What recall compares for a user with indexes of their own: the memories nearest by vector and
--- those with a rare word of the question. Comparing all memories takes 0.4 µs each, so from a few
--- thousand on this is faster. scripts/bench/README.md says how much of the exact best it finds.
---
--- The text of _near_rows is made from the existing indexes: an approximate index needs the
--- dimensions of its vectors and, being partial, its user as a literal in the statement. The user is
--- written user_id || '' here and in the indexes, so that no other index fits and no statistics, old
--- or missing, can make the planner read all the user's rows. A memory found both ways comes twice.
--- For a user it does not know (the indexes were dropped a moment ago, or the profile was restored
--- without them) all memories are compared. Nobody is looked up by number, because numbers are
--- reused.
--- Which words are rare depends on the number of memories: of 1,000,000, most = 20,000 finds .96 of
--- the 20 best by score; 5,000, enough for 100,000, finds .90 in two thirds of the time.
--- One search of the graph gives hnsw.ef_search neighbours, and goes on for more: two searches of 40
--- find what one of 80 does. One is enough below 50,000 memories, where likeness alone decides
--- (_pool): .996 of the 20 best by score at 10,000, .984 at 40,000. With 60 neighbours a recall is a
--- tenth slower and has .998 and .988.
--- since, until, of_kinds: only these; the search goes on until it has enough, or has seen 5,000.
--- A question without a vector may have no word that is rare (_common_word). Then the newest
--- memories are asked for the one that the fewest have (1,000 are enough: 6 ms for a word of 13,000
--- memories, with 5,000 20), and if they rarely have it, the word index, which returns those that
--- lie first in the table.
---
--- _leading_rows reads one more index, of kind, importance and time, and returns the best by
--- importance x weight and decay of the kind, or (no weights) the newest. Of two equally important
--- memories of a kind the newer counts at least as much, so it looks at the newest of each
--- importance (the 100 highest of each kind) and follows the best of those down. It serves recalls
--- without a question, and fills up if a filter leaves little near the question. That index is
--- partial by user_id || '+': otherwise the planner would take it for one of the others.
---
--- _own_words is for roles that row-level security shows one user: @@ is not leakproof, so for them
--- the planner checks the policy on every row of the user before it looks at words. It runs as the
--- owner of the tables, only for the user of memoir.user_id, and returns ids; the rows are read with
--- the rights of the caller, so that policies added later hold, and by their keys: before an ANALYZE
--- PostgreSQL 16 read all rows of the user and called _own_words for each (20 s at 6,000 memories).
--- An id alone reveals that a memory has the word. So for a login that a restrictive policy leaves
--- less, it finds nothing, and the words are looked up as the policies allow. What binds a role also
--- binds whoever may SET ROLE to it.
+-- those with a rare word of the question. scripts/bench/README.md says how much of the exact best
+-- that finds, and DECISIONS 22, 23 and 58 why it is so.
+
+-- Whether this login may see less of the traces than the rows of one user.
 CREATE OR REPLACE FUNCTION _is_restricted() RETURNS boolean
     LANGUAGE sql STABLE
     RETURN EXISTS (SELECT FROM pg_policy AS p, unnest(p.polroles) AS r (role)
@@ -61,6 +28,27 @@ CREATE OR REPLACE FUNCTION _index_statements(
                    option, number, user_id || '+', e.model_id)]
         FROM embedding_model AS e WHERE e.active AND e.dimensions IS NOT NULL);
 
+-- Makes _near_rows and _own_words from the indexes that exist: an approximate index needs the
+-- dimensions of its vectors and, being partial, its user as a literal in the statement. The user is
+-- written user_id || '' here and in the indexes, so that no other index fits and no statistics, old
+-- or missing, can make the planner read all the user's rows. Nobody is looked up by the number of
+-- the indexes, because numbers are reused. For a user it does not know (the indexes were dropped a
+-- moment ago, or the profile was restored without them) all memories are compared.
+--
+-- _near_rows: a memory found both by vector and by words comes twice. since, until, of_kinds: only
+-- these; the search of the graph goes on until it has enough, or has seen 5,000. It gives
+-- hnsw.ef_search neighbours at once, which is enough for a user with less than 50,000 memories. A
+-- question without a vector may have no word that is rare (_common_word). Then the newest memories
+-- are asked for the one that the fewest have, and if they rarely have it, the word index, which
+-- returns those that lie first in the table.
+--
+-- _own_words: for roles that row-level security shows one user. @@ is not leakproof, so for them
+-- the planner would check the policy on every row of the user before it looks at words. It runs as
+-- the owner of the tables, only for the user of memoir.user_id, and returns ids; the rows are read
+-- with the rights of the caller, so that policies added later hold. An id alone reveals that a
+-- memory has the word. So for a login that a restrictive policy leaves less, it finds nothing, and
+-- the words are looked up as the policies allow. What binds a role also binds whoever may SET ROLE
+-- to it.
 CREATE OR REPLACE FUNCTION _compile_near_rows() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -187,74 +175,6 @@ BEGIN
     END IF;%s
     RETURN '{}';
 END $body$, coalesce(word_branches, '')));
-
-    SELECT string_agg(format($branch$
-    IF _leading_rows.user_id = %1$L THEN
-        RETURN QUERY
-        WITH RECURSIVE level AS (
-            SELECT k.kind_id AS kind, 'infinity'::float8 AS importance, 0 AS place
-            FROM kind AS k WHERE of_kinds IS NULL OR k.kind_id = ANY (of_kinds)
-            UNION ALL
-            SELECT l.kind, n.importance, l.place + 1
-            FROM level AS l, LATERAL (
-                SELECT t.importance FROM trace AS t
-                WHERE t.user_id || '+' = %3$L AND t.model = %2$s AND t.active
-                  AND t.kind = l.kind AND t.importance < l.importance
-                ORDER BY t.importance DESC LIMIT 1) AS n
-            WHERE l.place < 100
-        )
-        SELECT r.memory_id
-        FROM (
-            SELECT l.kind, l.importance
-            FROM level AS l, LATERAL (
-                SELECT t.created_at FROM trace AS t
-                WHERE t.user_id || '+' = %3$L AND t.model = %2$s AND t.active
-                  AND t.kind = l.kind AND t.importance = l.importance
-                  AND t.created_at BETWEEN since AND until
-                ORDER BY t.created_at DESC LIMIT 1) AS h
-            WHERE l.place > 0
-            ORDER BY CASE
-                WHEN kind_weights IS NULL THEN date_part('epoch', h.created_at)
-                ELSE l.importance * _kind_factor(plain_kinds, l.kind, kind_weights,
-                                                 kind_rates, at_epoch, h.created_at)
-            END DESC
-            LIMIT most
-        ) AS l, LATERAL (
-            SELECT t.memory_id, t.created_at FROM trace AS t
-            WHERE t.user_id || '+' = %3$L AND t.model = %2$s AND t.active
-              AND t.kind = l.kind AND t.importance = l.importance
-              AND t.created_at BETWEEN since AND until
-            ORDER BY t.created_at DESC LIMIT most) AS r
-        ORDER BY CASE
-            WHEN kind_weights IS NULL THEN date_part('epoch', r.created_at)
-            ELSE l.importance * _kind_factor(plain_kinds, l.kind, kind_weights,
-                                             kind_rates, at_epoch, r.created_at)
-        END DESC
-        LIMIT most;
-        RETURN;
-    END IF;$branch$, p.user_id, e.model_id, p.user_id || '+'), '' ORDER BY p.ann)
-    INTO branches
-    FROM profile AS p, embedding_model AS e
-    WHERE p.ann > 0 AND e.active AND e.dimensions IS NOT NULL;
-    EXECUTE format($function$
-CREATE OR REPLACE FUNCTION _leading_rows(
-    user_id text, most int, since timestamptz, until timestamptz, of_kinds smallint[],
-    plain_kinds bigint DEFAULT NULL, kind_weights float8[] DEFAULT NULL,
-    kind_rates float8[] DEFAULT NULL, at_epoch float8 DEFAULT NULL)
-    RETURNS SETOF bigint
-    LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET jit = off
-    SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
-    SET enable_hashjoin = off SET enable_mergejoin = off
-AS %L$function$, format($body$
-#variable_conflict use_column
-BEGIN%s
-    RETURN QUERY
-    SELECT t.memory_id FROM trace AS t
-    JOIN embedding_model AS e ON e.active AND e.model_id = t.model
-    WHERE t.user_id = _leading_rows.user_id AND t.active
-      AND t.created_at BETWEEN since AND until
-      AND (of_kinds IS NULL OR t.kind = ANY (of_kinds));
-END $body$, coalesce(branches, '')));
+    PERFORM _compile_leading_rows();
 END $compile$;
 SELECT _compile_near_rows();

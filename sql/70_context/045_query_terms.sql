@@ -1,7 +1,5 @@
 -- Which words of a question to leave out before it is embedded. Names, and words that occur in many
--- memories of the user, pull its vector towards all of those (2.2 points of evidence on LoCoMo).
--- They still count as words. Planned once on a connection: with a plan for every question, asking
--- took 1.6 times as long, the second to fifth time 2.8 times.
+-- memories of the user, pull its vector towards all of those (DESIGN 5). They still count as words.
 CREATE OR REPLACE FUNCTION query_terms(
     query_text text, user_id text DEFAULT NULL, mode text DEFAULT 'conversation')
     RETURNS TABLE (word text, share float8, name boolean, leave_out boolean)

@@ -110,8 +110,6 @@ END $$;
 
 -- Filters, scores, and the answer in D2's form. A query without words and vector leaves the choice
 -- to the keywords alone, the most important memory first.
--- Planned once on a connection, and as _recall is: with a plan for the arguments of every call, a
--- search took four times the instructions.
 CREATE OR REPLACE FUNCTION _search(
     user_id text, settings mode, query text, query_vec halfvec, carried text[], kinds smallint[],
     time_from timestamptz, time_until timestamptz, max_results int, minimum float8,

@@ -1,8 +1,8 @@
 -- The memories of a user as a person looks through them (SPEC 8, D4 4.1): filtered, sorted, page by
 -- page. Keyset paging, see _cursor. The plan is made for the arguments of each call: what is not
--- asked for vanishes from it, and the remaining sort is a plain column. Of a million memories,
--- index memory_created (of rows after -infinity, which is all) gives the newest 50 in 1.4 ms; other
--- sorts read all of them (400 ms), as does a search for a word (770 ms) or data that none has.
+-- asked for vanishes from it, and the remaining sort is a plain column. The newest come from index
+-- memory_created (of rows after -infinity, which is all); other sorts read all of the user's, as
+-- does a search for a word or data that none has.
 CREATE OR REPLACE FUNCTION _check_statuses(status text[]) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT

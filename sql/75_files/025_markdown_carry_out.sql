@@ -59,7 +59,7 @@ AS $$
 DECLARE
     model CONSTANT embedding_model := _admitting_model(NULL);
     given CONSTANT new_memory[] := ARRAY(
-        SELECT _new_memory(c.of_kind, model.text_limit, c.said, NULL, NULL, NULL, NULL, NULL, at,
+        SELECT _new_memory(c.of_kind, c.said, NULL, NULL, NULL, NULL, NULL, at,
                            NULL, NULL, NULL, 'file', NULL, NULL, NULL)
         FROM (SELECT k AS of_kind, p.file_text AS said
               FROM unnest(plan) WITH ORDINALITY

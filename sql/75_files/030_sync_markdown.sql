@@ -70,13 +70,13 @@ AS $$
 DECLARE
     large record;
 BEGIN
-    SELECT p.file, p.line, octet_length(p.said) AS bytes, e.text_limit INTO large
+    SELECT p.file, p.line, octet_length(p.said) AS bytes INTO large
     FROM unnest(parts) AS p
-    JOIN embedding_model AS e ON e.active AND octet_length(p.said) > e.text_limit
+    WHERE octet_length(p.said) > _text_limit()
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION '%.md, line %: a memory of % bytes, the limit is %',
-                large.file, large.line, large.bytes, large.text_limit
+                large.file, large.line, large.bytes, _text_limit()
             USING ERRCODE = 'ME017',
                   HINT = 'Keep a summary here and the document elsewhere, or raise setting '
                          'text_limit.';

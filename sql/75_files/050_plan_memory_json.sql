@@ -9,7 +9,6 @@ CREATE OR REPLACE FUNCTION _check_entries(entries json[], zone text) RETURNS voi
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    text_limit CONSTANT int := (SELECT e.text_limit FROM embedding_model AS e WHERE e.active);
     latest CONSTANT timestamptz := now() + interval '1 day';
     fault record;
 BEGIN
@@ -22,9 +21,9 @@ BEGIN
                 format('.id "%s" stands at [%s] already', left(s.entry ->> 'id', 40), s.first_place)
             WHEN s.entry ->> 'id' !~ '[^[:space:]]' THEN '.id is empty'
             WHEN NOT _is_visible(s.entry ->> 'content') THEN '.content is empty'
-            WHEN octet_length(s.entry ->> 'content') > text_limit THEN
+            WHEN octet_length(s.entry ->> 'content') > _text_limit() THEN
                 format('.content has %s bytes, the limit is %s (setting text_limit)',
-                       octet_length(s.entry ->> 'content'), text_limit)
+                       octet_length(s.entry ->> 'content'), _text_limit())
             ELSE (
                 SELECT format(CASE WHEN t.at IS NULL
                                    THEN '.%s "%s" is not a time such as 2026-02-21T10:30:00Z'

@@ -13,8 +13,8 @@ DECLARE
     model CONSTANT embedding_model := _admitting_model(NULL);
     given CONSTANT new_memory[] := ARRAY(
         SELECT _new_memory(
-                   of_kind => k, text_limit => model.text_limit, content => p.content,
-                   subject => NULL, importance => p.importance, data => p.data, summary => NULL,
+                   of_kind => k, content => p.content, subject => NULL,
+                   importance => p.importance, data => p.data, summary => NULL,
                    embedding => NULL, created_at => p.created_at, session_id => NULL,
                    turn => NULL, speaker => NULL, source => coalesce(p.origin, 'file'),
                    confidence => NULL, valid_from => NULL, valid_until => NULL)

@@ -104,7 +104,7 @@ BEGIN
              LATERAL _check_kind(m.kind) AS k
     ), given AS MATERIALIZED (
         SELECT _new_id(reading, m.memory_id) AS memory_id, m.of_kind AS kind, m.kind_id,
-               m.in_profile, _check_text(m.told, 'the memory', in_use.text_limit) AS content,
+               m.in_profile, _check_text(m.told, 'the memory') AS content,
                _redact(m.summary) AS summary,
                coalesce(_check_data(_redact_json(m.data)), '{}') AS data,
                _check_subject(m.slot) AS subject,

@@ -9,18 +9,14 @@ CREATE OR REPLACE FUNCTION _forgetting(
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    SELECT max(s.value::float8) FILTER (WHERE s.name = 'forget_rate'),
-           max(s.value::float8) FILTER (WHERE s.name = 'forget_below'),
-           max(s.value::float8) FILTER (WHERE s.name = 'fade_below'),
-           max(s.value::float8) FILTER (WHERE s.name = 'active_above'),
-           max(s.value::float8) FILTER (WHERE s.name = 'working_days'),
-           max(s.value::float8) FILTER (WHERE s.name = 'temporary_days'),
-           max(s.value::float8) FILTER (WHERE s.name = 'lower_by'),
-           max(s.value::float8) FILTER (WHERE s.name = 'lower_to')
-    INTO rate, forget_below, fade_below, active_above, working, temporary, lower_by, lower_to
-    FROM setting AS s
-    WHERE s.name IN ('forget_rate', 'forget_below', 'fade_below', 'active_above', 'working_days',
-                     'temporary_days', 'lower_by', 'lower_to');
+    rate := _config('forget_rate');
+    forget_below := _config('forget_below');
+    fade_below := _config('fade_below');
+    active_above := _config('active_above');
+    working := _config('working_days');
+    temporary := _config('temporary_days');
+    lower_by := _config('lower_by');
+    lower_to := _config('lower_to');
 END $$;
 
 -- D4 6.1. exp() of less than -700 would raise an underflow error: that counts as 0.

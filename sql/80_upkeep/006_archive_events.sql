@@ -33,8 +33,6 @@ BEGIN
             FROM event AS e
             WHERE e.user_id = user_id AND e.created_at >= since AND e.created_at < until
               AND NOT _is_log(e.type)
-              -- One lookup per job, whatever the plan: as a join, all 50,000 jobs of a user were
-              -- read for every event.
               AND (e.archive_job IS NULL
                    OR NOT EXISTS (SELECT FROM job AS j
                                   WHERE j.user_id = user_id AND j.job_id = e.archive_job))

@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION compile_configuration() RETURNS void
 AS $$
 BEGIN
     PERFORM _refresh_redaction();
-    PERFORM _refresh_settings();
     PERFORM _refresh_constants();
     PERFORM _refresh_expansions();
     PERFORM _refresh_modes();

@@ -92,7 +92,7 @@ def test_a_memory_has_the_features_that_a_question_asks_for(tx):
     features = tx.execute(
         "SELECT w.terms::text ~ (memoir._feature('asks') || ':0.000'),"
         " w.terms::text ~ (memoir._feature('when') || ':0.000')"
-        " FROM memoir._word_vector('Did she call yesterday?', 'yesterday', NULL, 512) AS w"
+        " FROM memoir._word_vector('Did she call yesterday?', 'yesterday', NULL) AS w"
     ).fetchone()
     assert features == (True, True)
 
@@ -114,5 +114,5 @@ def test_a_memory_has_the_features_that_a_question_asks_for(tx):
     ],
 )
 def test_details_are_names_numbers_quotations_and_times(tx, content, details):
-    asked = "SELECT w.details FROM memoir._word_vector(%s, %s, '', 512) AS w"
+    asked = "SELECT w.details FROM memoir._word_vector(%s, %s, '') AS w"
     assert value(tx, asked, content, content) == details

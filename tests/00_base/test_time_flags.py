@@ -159,7 +159,7 @@ def test_it_says_no_time(tx):
 def test_a_memory_is_looked_through_for_a_time_wherever_there_may_be_one(tx):
     texts = [phrase.format(word) for word in TIMES.split() for phrase in PHRASES]
     missed = tx.execute(
-        "SELECT t FROM unnest(%s::text[]) AS t, memoir._word_vector(t, t, '', 512) AS w"
+        "SELECT t FROM unnest(%s::text[]) AS t, memoir._word_vector(t, t, '') AS w"
         " WHERE memoir._has_time_word(t)"
         " AND w.terms <#> memoir._term_set('{}', ARRAY[memoir._feature('when')]) = 0",
         (texts + SAYS_WHEN,),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import NOTHING, ago, call, found, lines, recall, remember
+from tests.rows import NOTHING, ago, call, found, lines, recall, remember, value
 
 LONG = "The tea house opened early. " * 20
 
@@ -77,3 +77,13 @@ def test_a_longer_text_is_found_by_an_even_sample_of_its_words(tx):
     found = [i for i in range(0, 1_500, 3) if recall(tx, text[i]).memory_ids]
     assert len(found) > 100
     assert 600 < sum(found) / len(found) < 900
+
+
+@pytest.mark.parametrize("dimensions", [1, 1536, 3072, 4000])
+def test_all_words_of_a_memory_are_found_beside_any_vector(tx, dimensions):
+    words = [f"word{number}" for number in range(500)]
+    vector = str([1 / (number + 1) for number in range(dimensions)])
+    memory_id = remember(tx, " ".join(words), embedding=vector)
+    assert value(tx, "SELECT term_count FROM memoir.trace") == 500
+    made = recall(tx, words[-1], query_vec=vector, budget=10_000)
+    assert made.memory_ids == [memory_id]

@@ -16,7 +16,7 @@ SCRIPTS = [path for path in (ROOT / "scripts").rglob("*") if path.suffix in {"",
 TEXTS = [path for path in (*INSTALLED, *PYTHON, *SCRIPTS) if path.is_file()]
 
 # One asks itself for whom (sql/40_candidates/022_near_rows.sql), one is a trigger that is given
-# nothing (sql/00_base/092_compile_constants.sql).
+# nothing (sql/00_base/016_constants.sql).
 OWNERS_RIGHTS = {"_own_words", "_compile_constants"}
 
 STRING_OR_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'", re.DOTALL)

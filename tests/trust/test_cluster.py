@@ -29,8 +29,9 @@ OF_ALL_USERS = {
     "_embed_users", "_job_users", "_index_plan", "_uncounted", "_upkeep_plan", "_report_quality",
     "_relevances", "_users_with_memories", "_without_indexes", "_without_its_vector",
     "_without_trace", "_free_number", "_left_over_indexes", "_tend_indexes", "_compile_near_rows",
-    "_forget_own_indexes", "_index_health", "_work_health", "drop_model", "fill_model",
-    "_delete_traces", "_add_partition", "memories_without_vector", "models", "switch_model",
+    "_compile_leading_rows", "_forget_own_indexes", "_index_health", "_work_health", "drop_model",
+    "fill_model", "_delete_traces", "_add_partition", "memories_without_vector", "models",
+    "switch_model",
 }  # fmt: skip
 # What is of an attached table: whose a row is stands in the row, and some belong to nobody known.
 # Attached tables are on the coordinator.
@@ -51,7 +52,7 @@ ADVISORY_LOCKS = {
 ASKING_WHO = {
     "_make_profile", "_resolve_user", "_own_words", "_own_rows_rule", "_compile_near_rows"
 }  # fmt: skip
-NOTIFYING = {"_announce", "enqueue"}
+NOTIFYING = {"_notify", "enqueue"}
 ASSIGNMENTS = re.compile(r"\bSET\b(.*?)(?:\bFROM\b|\bWHERE\b|\bRETURNING\b|$)", re.DOTALL)
 
 
@@ -282,5 +283,5 @@ def test_what_triggers_keep_can_be_made_without_them(tx):
     tx.execute("DELETE FROM memoir.expansion")
     call(tx, "compile_configuration")
     assert tx.execute("SELECT * FROM memoir.mode ORDER BY name").fetchall() == before
-    assert value(tx, "SELECT text_limit FROM memoir.embedding_model WHERE active") == 77
+    assert value(tx, "SELECT memoir._text_limit()") == 77
     assert value(tx, "SELECT count(*) FROM memoir.expansion") > 1000

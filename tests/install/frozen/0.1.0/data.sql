@@ -1,9 +1,9 @@
 -- Rows as pgmemoir 0.1.0 stored them, in the tables that its migrations make. Made by
 -- scripts/freeze_data.py from fill.sql; of configuration only what differs from the installation.
 
-INSERT INTO memoir.embedding_model (model_id, name, dimensions, active, dropping, created_at, term_limit) VALUES
-('1', 'toy', '4', 'true', 'false', '2026-04-01 00:00:00+00:00', '512')
-ON CONFLICT (model_id) DO UPDATE SET model_id = excluded.model_id, name = excluded.name, dimensions = excluded.dimensions, active = excluded.active, dropping = excluded.dropping, created_at = excluded.created_at, term_limit = excluded.term_limit;
+INSERT INTO memoir.embedding_model (model_id, name, dimensions, active, dropping, created_at) VALUES
+('1', 'toy', '4', 'true', 'false', '2026-04-01 00:00:00+00:00')
+ON CONFLICT (model_id) DO UPDATE SET model_id = excluded.model_id, name = excluded.name, dimensions = excluded.dimensions, active = excluded.active, dropping = excluded.dropping, created_at = excluded.created_at;
 
 INSERT INTO memoir.entity (user_id, entity_id, name, type, created_at) VALUES
 ('ada', '1', 'Gateway', 'product', '2026-04-01 00:00:14+00:00'),

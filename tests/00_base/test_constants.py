@@ -1,11 +1,11 @@
-"""What a write asks of kinds and the model is a constant of its plan, and never an old one."""
+"""What a write asks of kinds and settings is a constant of its plan, and never an old one."""
 
 from __future__ import annotations
 
 import psycopg
 import pytest
 from tests.application import attach, make_tables
-from tests.rows import call, set_to, value
+from tests.rows import call, refused, remember, set_to, value
 
 LINE = "SELECT line FROM memoir.trace ORDER BY memory_id DESC LIMIT 1"
 KIND = "SELECT kind || ' ' || importance FROM memoir.memory ORDER BY memory_id DESC LIMIT 1"
@@ -35,11 +35,6 @@ def add(conn, title="tea is green and hot"):
             "SELECT code FROM memoir.source_error",
             "ME007",
         ),
-        (
-            "UPDATE memoir.embedding_model SET term_limit = 1",
-            "SELECT string_agg(term_count::text, ' ' ORDER BY memory_id) FROM memoir.trace",
-            "1 1",
-        ),
     ],
 )
 def test_a_change_reaches_the_next_row(tasks, change, asked, found):
@@ -48,14 +43,41 @@ def test_a_change_reaches_the_next_row(tasks, change, asked, found):
     assert value(tasks, asked) == found
 
 
-@pytest.mark.parametrize(
-    ("name", "changed"), [("notify", "true"), ("consolidate", "false"), ("ann_gain", "2")]
-)
-def test_another_setting_leaves_the_constants_and_all_plans_alone(tx, name, changed):
+def test_another_setting_leaves_the_constants_and_all_plans_alone(tx):
     made = "SELECT xmin::text FROM pg_proc WHERE oid = 'memoir._text_limit()'::regprocedure"
     before = value(tx, made)
-    tx.execute("UPDATE memoir.setting SET value = %s WHERE name = %s", (changed, name))
+    set_to(tx, ann_gain=2)
     assert value(tx, made) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "default"), [("text_limit", 10_485_760), ("line_length", 1200), ("brief_length", 200)]
+)
+def test_a_number_follows_its_setting(tx, name, default):
+    constant = f"SELECT memoir._{name}()"
+    assert value(tx, constant) == default
+    set_to(tx, **{name: 300})
+    assert value(tx, constant) == 300
+
+
+def test_a_switch_follows_its_setting_and_is_off_without_it(tx):
+    assert value(tx, "SELECT memoir._notifies() AND memoir._consolidates()")
+    set_to(tx, notify=False)
+    tx.execute("DELETE FROM memoir.setting WHERE name = 'consolidate'")
+    assert value(tx, "SELECT NOT (memoir._notifies() OR memoir._consolidates())")
+
+
+def test_a_write_goes_by_the_changed_settings(tx):
+    set_to(tx, line_length=10)
+    remember(tx, "tea is green and hot")
+    assert value(tx, "SELECT line FROM memoir.trace") == "tea is gr…"
+    set_to(tx, text_limit=10)
+    assert refused(tx, "remember", content="tea is black").sqlstate == "ME007"
+
+
+def test_without_the_setting_there_is_no_limit(tx):
+    tx.execute("DELETE FROM memoir.setting WHERE name = 'text_limit'")
+    assert call(tx, "remember", content="x" * 10_485_761)[0].action == "ADD"
 
 
 def test_a_change_reaches_a_connection_that_has_its_plans(db, dsn):

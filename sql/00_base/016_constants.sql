@@ -1,8 +1,7 @@
--- Makes functions of what a write needs from tables kind and embedding_model. As a constant of its
--- plan it costs a statement nothing, while reading the two rows takes 30 of the 350 µs of a row of
--- an attached table. A change of a row rebuilds them, and with them every plan that uses them, as
--- the redaction rules do (066_compile_redaction). memoir_admin also writes the two tables, and may
--- not replace a function: the trigger has its owner's rights, takes no input and only does this.
+-- Makes functions of what every write needs from tables kind and setting: a constant of its plan
+-- costs a statement nothing. A change of a row makes them anew, and with them every plan that uses
+-- them. memoir_admin also writes the two tables, and may not replace a function: the trigger has
+-- its owner's rights, takes no input and only does this.
 CREATE OR REPLACE FUNCTION _refresh_constants() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET extra_float_digits = 1
@@ -24,12 +23,13 @@ BEGIN
             ('_in_profile', 'boolean', (k.layer = 'profile')::text)) AS v (name, type, value)
         GROUP BY v.name, v.type
         UNION ALL
-        SELECT format('%I()', v.name), 'int', format('%L::int', v.value)
-        FROM embedding_model AS e
-        CROSS JOIN LATERAL (VALUES
-            ('_text_limit', e.text_limit), ('_term_limit', e.term_limit),
-            ('_line_length', e.line_length), ('_brief_length', e.brief_length)) AS v (name, value)
-        WHERE e.active
+        SELECT format('%I()', c.name), c.type, format('%L::%s', CASE c.type
+                   WHEN 'int' THEN s.value::int::text
+                   ELSE coalesce(s.value = 'true', false)::text END, c.type)
+        FROM (VALUES ('_text_limit', 'int', 'text_limit'), ('_line_length', 'int', 'line_length'),
+                     ('_brief_length', 'int', 'brief_length'), ('_notifies', 'boolean', 'notify'),
+                     ('_consolidates', 'boolean', 'consolidate')) AS c (name, type, setting)
+        LEFT JOIN setting AS s ON s.name = c.setting
     LOOP
         EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS %s LANGUAGE sql STABLE PARALLEL SAFE '
                        'RETURN %s', constant.signature, constant.type, constant.value);
@@ -47,8 +47,13 @@ END $$;
 
 CREATE OR REPLACE TRIGGER compile_constants AFTER INSERT OR UPDATE OR DELETE ON kind
     FOR EACH STATEMENT EXECUTE FUNCTION _compile_constants();
-CREATE OR REPLACE TRIGGER compile_constants
-    AFTER INSERT OR DELETE
-       OR UPDATE OF active, term_limit, text_limit, line_length, brief_length ON embedding_model
-    FOR EACH STATEMENT EXECUTE FUNCTION _compile_constants();
+-- Other settings leave all plans alone.
+CREATE OR REPLACE TRIGGER compile_constants AFTER INSERT OR UPDATE ON setting
+    FOR EACH ROW
+    WHEN (NEW.name IN ('text_limit', 'line_length', 'brief_length', 'notify', 'consolidate'))
+    EXECUTE FUNCTION _compile_constants();
+CREATE OR REPLACE TRIGGER compile_constants_without AFTER DELETE ON setting
+    FOR EACH ROW
+    WHEN (OLD.name IN ('text_limit', 'line_length', 'brief_length', 'notify', 'consolidate'))
+    EXECUTE FUNCTION _compile_constants();
 UPDATE kind SET name = name WHERE false;
