@@ -199,7 +199,9 @@ def check_query(query: str, kind: str = "general") -> None:
     for select in _branches(statement):
         if any(isinstance(each, exp.Star) or each.is_star for each in select.expressions):
             raise _refused("it selects *: name the columns")
-    names = set(statement.named_selects)
+    # A name without quotes is in lower case to PostgreSQL.
+    quoted = {part.name for part in statement.find_all(exp.Identifier) if part.quoted}
+    names = {name if name in quoted else name.lower() for name in statement.named_selects}
     needed = _REQUIRED | (_OF_EVENTS if kind in ("event", "events") else _OF_MEMORIES)
     if needed - names:
         raise _refused(f"it has no column {', '.join(sorted(needed - names))}")

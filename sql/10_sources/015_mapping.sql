@@ -17,7 +17,8 @@ CREATE OR REPLACE FUNCTION _refuse_mapping(message text, advice text, told text 
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF told = '' THEN
+    -- A query may have no columns that could be told.
+    IF coalesce(told, '') = '' THEN
         RAISE EXCEPTION '%', message USING ERRCODE = 'ME016', HINT = advice;
     END IF;
     RAISE EXCEPTION '%', message USING ERRCODE = 'ME016', DETAIL = told, HINT = advice;

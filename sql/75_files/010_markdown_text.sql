@@ -42,27 +42,40 @@ CREATE OR REPLACE FUNCTION _mark_stands_above(said text) RETURNS boolean
     RETURN said ~ '^([ \t\r\n\v\f]|```|~~~|\|)' OR strpos(said, E'\r') > 0;
 
 -- The text of a list item with its mark: every further line is indented, empty lines stay empty.
-CREATE OR REPLACE FUNCTION _indented(said text) RETURNS text
+CREATE OR REPLACE FUNCTION _indented(said text, width int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN strpos(said, E'\n') = 0 THEN said
-                ELSE regexp_replace(replace(said, E'\n', E'\n  '), '\n  (?=\n)', E'\n', 'g') END;
+                ELSE regexp_replace(replace(said, E'\n', E'\n' || repeat(' ', width)),
+                                    E'\n' || repeat(' ', width) || '(?=\n)', E'\n', 'g') END;
 
-CREATE OR REPLACE FUNCTION _markdown_item(mark text, content text) RETURNS text
+-- The bullet of an item, with the blanks around it; a tab becomes one.
+CREATE OR REPLACE FUNCTION _bullet_of(raw text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN substring(raw FROM '^ {0,3}[-*+]')
+           || coalesce(substring(raw FROM '^ {0,3}[-*+]( {2,4})[^ ]'), ' ');
+
+-- bullet: that of the list it stands in. A sign or a margin of its own would begin another list, or
+-- take in the items below.
+CREATE OR REPLACE FUNCTION _markdown_item(mark text, content text, bullet text DEFAULT '- ')
+    RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT '- ' || _indented(
+    SELECT bullet || _indented(
         CASE WHEN _mark_stands_above(e.said) THEN e.comment || E'\n' || e.said
              WHEN strpos(e.said, E'\n') = 0 THEN e.said || ' ' || e.comment
-             ELSE overlay(e.said PLACING ' ' || e.comment FROM strpos(e.said, E'\n') FOR 0) END)
+             ELSE overlay(e.said PLACING ' ' || e.comment FROM strpos(e.said, E'\n') FOR 0) END,
+        length(bullet))
     FROM (SELECT _escape_marks(content) AS said, _mark_comment(mark) AS comment OFFSET 0) AS e;
 END;
 
 -- The text of an item without its mark, and without other marks it got when two items were joined.
--- A text without a mark was typed by hand: blanks around it mean nothing.
+-- A text without a mark was typed by hand: blanks around it mean nothing, nor do line ends that
+-- differ within a file.
 CREATE OR REPLACE FUNCTION _item_said(inside text, comment text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT CASE WHEN comment IS NULL THEN btrim(_unescape_marks(inside), E' \t\r\n')
+    SELECT CASE WHEN comment IS NULL
+                THEN btrim(replace(_unescape_marks(inside), E'\r\n', E'\n'), E' \t\r\n')
                 ELSE _unescape_marks(
                          regexp_replace(p.before, '[ \n]$', '')
                          || regexp_replace(

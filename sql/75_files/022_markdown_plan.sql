@@ -96,7 +96,11 @@ BEGIN
         FULL JOIN stored AS d USING (memory_id)
         CROSS JOIN LATERAL (
             SELECT CASE WHEN _same_text(f.said, d.content) THEN d.content
-                        ELSE _redact(f.said) END AS said OFFSET 0) AS r
+                        ELSE _redact(f.said) END AS said OFFSET 0) AS k
+        -- Blanks at line ends differ beside a secret, too.
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN _same_text(k.said, d.content) THEN d.content
+                        ELSE k.said END AS said OFFSET 0) AS r
         WHERE f.place IS NOT NULL OR b.memory_id IS NOT NULL
            OR d.shown AND d.home = ANY (names)
     ), differing AS (

@@ -72,13 +72,17 @@ END $$;
 
 -- The lines of a file with its additions, and the sections it lacks at its end.
 CREATE OR REPLACE FUNCTION _joined_lines(
-    kept markdown_part[], kinds text[], headings text[], items text[]) RETURNS text
+    kept markdown_part[], kinds text[], headings text[], marks text[], contents text[])
+    RETURNS text
     LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH item AS (
-        SELECT i.*, e.place, e.is_empty
-        FROM unnest(kinds, headings, items) WITH ORDINALITY AS i (kind, heading, item, number)
+        SELECT i.kind, i.heading, i.number, e.place, e.is_empty,
+               _markdown_item(i.mark, i.content, coalesce(_bullet_of(p.raw), '- ')) AS item
+        FROM unnest(kinds, headings, marks, contents) WITH ORDINALITY
+                 AS i (kind, heading, mark, content, number)
         LEFT JOIN _section_ends(kept) AS e ON e.kind = i.kind
+        LEFT JOIN unnest(kept) AS p ON p.place = e.place AND NOT e.is_empty
     ), line AS (
         SELECT p.place, 0 AS behind, p.raw AS said FROM unnest(kept) AS p
         UNION ALL
@@ -128,7 +132,7 @@ BEGIN
     SELECT array_agg(ROW(
                p.file, p.place, p.line, p.kind, p.heading, p.opens, p.mark, p.said,
                CASE WHEN p.changed = 'file' AND p.action = 'UPDATE'
-                    THEN _markdown_item(i.mark, i.content)
+                    THEN _markdown_item(i.mark, i.content, _bullet_of(p.raw))
                     WHEN i.mark <> coalesce(p.mark, '') THEN _with_mark(p.raw, p.said, i.mark)
                     ELSE p.raw END,
                p.stored_id)::markdown_part ORDER BY p.place)
@@ -176,7 +180,8 @@ DECLARE
 BEGIN
     SELECT _joined_lines(kept, array_agg(i.kind ORDER BY i.number),
                          array_agg(i.heading ORDER BY i.number),
-                         array_agg(_markdown_item(i.mark, i.content) ORDER BY i.number)),
+                         array_agg(i.mark ORDER BY i.number),
+                         array_agg(i.content ORDER BY i.number)),
            array_agg(i.memory_id)
     INTO content, come
     FROM _markdown_items(_written_markdown.user_id, ARRAY(

@@ -6,7 +6,7 @@
 -- (rules, "none yet"). Front matter and comments are left out. The first quantifier of a regular
 -- expression makes all of it greedy or not.
 CREATE OR REPLACE FUNCTION _markdown_lines(document text)
-    RETURNS TABLE (place bigint, sort text, level int, content text)
+    RETURNS TABLE (place bigint, sort text, level int, margin int, content text)
     LANGUAGE sql IMMUTABLE
 BEGIN ATOMIC
     SELECT c.place,
@@ -19,7 +19,7 @@ BEGIN ATOMIC
                 WHEN c.line ~ '^>' THEN 'quote'
                 WHEN c.line ~ '^[ \t]' THEN 'more'
                 ELSE 'text' END,
-           length(substring(c.line FROM '^#*')),
+           length(substring(c.line FROM '^#*')), length(substring(c.line FROM '^ *')),
            CASE WHEN c.line ~ '^#{1,6}([ \t]|$)' AND c.fences % 2 = 0 THEN btrim(c.line, E'# \t')
                 WHEN c.fences % 2 = 0 AND c.item <> c.line THEN c.item
                 ELSE regexp_replace(c.line, '^( {1,4}|\t)', '') END
@@ -41,23 +41,34 @@ END;
 CREATE OR REPLACE FUNCTION _old_items(document text)
     RETURNS TABLE (headings text[], content text)
     LANGUAGE plpgsql IMMUTABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
     line record;
     gap boolean := false;
+    list_margin int := 0;
 BEGIN
     headings := '{}';
     FOR line IN
-        SELECT l.sort, l.level, l.content
+        SELECT l.sort, l.level, l.margin, l.content
         FROM (SELECT * FROM _markdown_lines(document)
-              UNION ALL SELECT NULL, 'heading', 1, '') AS l
+              UNION ALL SELECT NULL, 'heading', 1, 0, '') AS l
         ORDER BY l.place
     LOOP
         -- A remark about the file stands above its first section.
         IF line.sort = 'quote' THEN
             line.sort := CASE WHEN content IS NULL AND cardinality(headings) < 2 THEN 'none'
                               ELSE 'text' END;
+        END IF;
+        -- A list may be set in. What is set in below text or an item belongs to it.
+        IF line.sort = 'more' AND line.margin < 4 AND line.content ~ '^([-*+]|\d{1,3}[.)])[ \t]'
+           AND (content IS NULL OR line.margin < list_margin + 2 AND list_margin > 1)
+        THEN
+            line.sort := 'item';
+            line.content := regexp_replace(line.content, '^([-*+]|\d{1,3}[.)])[ \t]+', '');
+        END IF;
+        IF line.sort IN ('heading', 'item') OR line.sort = 'text' AND gap THEN
+            list_margin := line.margin;
         END IF;
         IF line.sort IN ('heading', 'item', 'none') OR line.sort = 'text' AND gap THEN
             content := btrim(content, E' \t\n');

@@ -224,6 +224,7 @@ def test_rows_of_another_user_are_not_taken(tickets):
          "does more than read"),
         ("SELECT memory_id AS source_id, content FROM memoir.memory", "memory itself"),
         ("SELECT id AS source_id FROM ticket", "which column is content?"),
+        ("SELECT FROM ticket", "which column is source_id?"),
         ("VACUUM", "VACUUM"),
         ("", "syntax error|empty|column|query"),
         ("WITH x AS (DELETE FROM ticket RETURNING *) SELECT id AS source_id, title AS content"

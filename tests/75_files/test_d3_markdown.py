@@ -119,6 +119,18 @@ _(none)_
     ]
 
 
+def test_a_list_may_be_set_in_from_the_margin(tx):
+    markdown = (
+        "## Facts\n\n  * one\n    * nested\n  * two\nand more\n  * three\n\n## Tasks\n- a\n  - b"
+    )
+    assert items(tx, markdown) == [
+        ("Facts", "one\n* nested"),
+        ("Facts", "two\nand more"),
+        ("Facts", "three"),
+        ("Tasks", "a\n- b"),
+    ]
+
+
 def test_code_is_part_of_its_item(tx):
     markdown = "- run\n\n```sh\n# no heading\n- no item\n```\n- next"
     assert items(tx, markdown) == [

@@ -399,6 +399,13 @@ def test_a_secret_stays_in_the_file_and_is_not_stored(folder, tx):
     assert folder.sync() == []
 
 
+def test_a_secret_below_a_line_that_ends_in_blanks_stays_in_the_file(folder):
+    folder.edit("## Known facts\n", "## Known facts\n\n- login  \n  password: hunter2secret9\n")
+    assert folder.sync() == [("ADD", "database")]
+    assert folder.sync() == []
+    assert "\n  password: hunter2secret9\n" in folder.files["memory"]
+
+
 def test_what_is_not_true_any_more_or_waits_stands_in_no_file(tx):
     remember(tx, "over", valid_from="2024-01-01", valid_until="2024-02-01")
     tx.execute("UPDATE memoir.profile SET settings = '{\"confirm\": true}'")

@@ -59,17 +59,18 @@ def _text(lines: list[str]) -> str:
 CONTENTS = LINES.map(_text).filter(lambda text: bool(VISIBLE.search(text)))
 
 
-@given(content=CONTENTS)
+@given(content=CONTENTS, bullet=st.sampled_from(["- ", "* ", "-   ", "  + ", "   *    "]))
 @examples(150)
-@example(content="\n\n  code\n\n\n")
-@example(content="```\na\n```\r\n\r\nb\r\n")
-def test_an_item_says_what_the_memory_says(tx: psycopg.Connection, content: str):
+@example(content="\n\n  code\n\n\n", bullet="- ")
+@example(content="```\na\n```\r\n\r\nb\r\n", bullet="- ")
+def test_an_item_says_what_the_memory_says(tx: psycopg.Connection, content: str, bullet: str):
     said = value(
         tx,
-        "SELECT p.said FROM unnest(memoir._markdown_parts('memory', '# Memory'"
-        " || E'\\n' || memoir._markdown_item('12.3f9a1', %s) || E'\\n\\ntext\\n- other\\n')) AS p"
+        "SELECT p.said FROM unnest(memoir._markdown_parts('memory', '# Memory' || E'\\n'"
+        " || memoir._markdown_item('12.3f9a1', %s, %s) || E'\\n\\ntext\\n- other\\n')) AS p"
         " WHERE p.mark = '12.3f9a1'",
         content,
+        bullet,
     )
     assert said == content
 
@@ -141,7 +142,7 @@ def test_what_is_no_memory_stays_where_it_is(tx):
     remember(tx, "milk is white")
     assert folder.sync() == [("ADD", "file")]
     assert marks.sub("", folder.files["memory"]) == OWN.replace(
-        "+ another bullet\n", "+ another bullet\n- milk is white\n"
+        "+ another bullet\n", "+ another bullet\n+ milk is white\n"
     )
 
 
@@ -175,6 +176,43 @@ def test_however_it_is_typed_it_says_the_same(tx, typed):
     said = value(tx, "SELECT content FROM memoir.memory")
     assert re.sub("[ \r]+\n", "\n", said) == "tea is green\nor black"
     assert folder.sync() == []
+
+
+def _told(folder: Folder) -> list[str]:
+    return [change["file_text"] for change in folder.changes]
+
+
+def test_each_bullet_of_a_list_set_in_from_the_margin_is_a_memory(tx):
+    typed = "  * tea is green\n  * milk is white\n\n    if fresh\n    * or not\n * salt too\n"
+    folder = Folder(tx, files={"memory": f"Notes:\n{typed}\n  Words.\n"})
+    folder.sync()
+    assert _told(folder) == ["tea is green", "milk is white\n\nif fresh\n* or not", "salt too"]
+
+
+def test_a_tag_that_begins_a_block_is_no_part_of_the_bullet_above_it(tx):
+    typed = "<details>\n\n- tea is green\n- milk\n<b>is</b> white\n</details>\n\n- salt\n<Hr/>\n"
+    folder = Folder(tx, files={"memory": typed})
+    folder.sync()
+    assert _told(folder) == ["tea is green", "milk\n<b>is</b> white", "salt"]
+
+
+def test_an_edit_in_the_database_and_what_is_new_take_the_bullet_of_their_list(tx):
+    typed = "## Known facts\n\n  *   tea is green\n  *   milk is white\n"
+    folder = Folder(tx, files={"memory": typed})
+    folder.sync()
+    call(tx, "update_memory", memory_id=folder.changes[0]["memory_id"], content="tea\nis black")
+    remember(tx, "salt is white")
+    folder.sync()
+    assert re.sub(r" <!-- m:[^ ]+ -->", "", folder.files["memory"]) == (
+        "## Known facts\n\n  *   tea\n      is black\n  *   milk is white\n  *   salt is white\n"
+    )
+    assert folder.sync() == []
+
+
+def test_line_ends_that_differ_within_a_file_are_no_part_of_a_text(tx):
+    folder = Folder(tx, files={"memory": "- tea\r\n  is green\r\n- milk\n"})
+    folder.sync()
+    assert _told(folder) == ["tea\nis green", "milk"]
 
 
 @pytest.mark.parametrize("first", ["```sh\n  make\n  ```", "| a | b |\n  |---|---|"])

@@ -70,6 +70,7 @@ def test_an_unknown_output_is_a_mistake_of_the_program(open_client: Callable[...
         GOOD,
         f"{GOOD};",
         f"{GOOD} UNION ALL SELECT 0, 'nothing'",
+        'SELECT id AS SOURCE_ID, title AS Content, changed AS "created_at" FROM ticket',
         "WITH t AS (SELECT * FROM ticket) SELECT id AS source_id, title AS content FROM t",
         "SELECT id::text AS source_id, coalesce(title, '') || ' 中文' AS content, changed AS"
         " changed_at FROM ticket WHERE title <> 'FOR UPDATE; pg_sleep(1)' -- into nothing",
@@ -91,6 +92,7 @@ def test_one_select_with_names_is_taken(query: str) -> None:
         ("SELECT * FROM ticket", r"\*"),
         ("SELECT t.* FROM ticket AS t", r"\*"),
         ("SELECT id AS source_id FROM ticket", "no column content"),
+        ('SELECT id AS source_id, title AS "Content" FROM ticket', "no column content"),
         ("SELECT id AS source_id, title AS content, id FROM ticket", "column id is not one"),
         (f"{GOOD} FOR UPDATE", "locks"),
         ("SELECT id AS source_id, title AS content INTO x FROM ticket", "INTO"),
