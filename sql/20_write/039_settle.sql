@@ -46,8 +46,9 @@ END $$;
 
 -- The same text again: what else comes with it is added, unless the user is to confirm it. What
 -- waits for the user no longer waits once the user says it.
-CREATE OR REPLACE FUNCTION _said_again(user_id text, known bigint, given new_memory)
-    RETURNS outcome
+CREATE OR REPLACE FUNCTION _said_again(
+    user_id text, known bigint, given new_memory, run_id bigint DEFAULT NULL,
+    change_id bigint DEFAULT NULL) RETURNS outcome
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -85,7 +86,7 @@ BEGIN
     IF said <> '{}' THEN
         PERFORM _lock_user(user_id);
         IF _revise(user_id, ARRAY[known], ARRAY[said], 'UPDATE', given.origin,
-                   'the same text with other values', NULL, NULL) <> '{}' THEN
+                   'the same text with other values', run_id, change_id) <> '{}' THEN
             RETURN _outcome('UPDATE', known, 'the same text with other values');
         END IF;
     END IF;
@@ -236,7 +237,7 @@ BEGIN
      ORDER BY m.valid_from DESC LIMIT 1)
     LIMIT 1;
     IF FOUND THEN
-        RETURN _said_again(user_id, known, given);
+        RETURN _said_again(user_id, known, given, run_id, change_id);
     END IF;
     place := _slot(user_id, given.kind, given.subject, given.created_at, given.valid_from,
                    given.valid_until);

@@ -426,6 +426,20 @@ def test_undo_run_takes_back_all_decisions_of_a_call(tx):
     assert [stored(tx, rows[n].memory_id)[1] for n in (1, 2)] == ["forgotten", "forgotten"]
 
 
+@pytest.mark.parametrize("action", ["ADD", "KEEP_BOTH", "MERGE", "SUPERSEDE"])
+def test_undo_run_takes_back_the_values_told_with_a_text_that_fills_its_slot_already(tx, action):
+    others = [remember(tx, "edits every day"), remember(tx, "likes macros")]
+    kept = remember(tx, "uses vim", subject="user.editor")
+    said = {"action": action, "content": "uses vim", "subject": "user.editor", "kind": "fact"}
+    said |= {} if action == "ADD" else {"memory_ids": others}
+    (row,) = apply(tx, said | {"data": {"since": 1991}})
+    data = "SELECT data FROM memoir.memory WHERE memory_id = %s"
+    assert (row.memory_id, value(tx, data, kept)) == (kept, {"since": 1991})
+    call(tx, "undo_run", run_id=row.run_id)
+    assert value(tx, data, kept) == {}
+    assert [stored(tx, id_)[1] for id_ in (*others, kept)] == ["active"] * 3
+
+
 @pytest.mark.parametrize("action", ["UPDATE", "REPLACE", "MERGE"])
 def test_undo_of_a_decided_text_takes_its_sources_back(tx, action):
     first, second = (remember(tx, f"turn {n}", session_id="s", turn=n) for n in range(2))
