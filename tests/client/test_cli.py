@@ -566,7 +566,7 @@ def test_the_limit_that_ended_a_connection_is_named() -> None:
     limits = {"25P04": "transaction_timeout", "57P05": "idle_session_timeout"}
     for code, setting in limits.items():
         report, _ = explain_error(psycopg.errors.lookup(code)("terminating connection"))
-        assert report.hint is not None and f"-c {setting}=0" in report.hint
+        assert f"-c {setting}=0" in str(report.hint)
 
 
 def test_a_connection_lost_on_the_way_is_told_as_one(memoir: Call, db: psycopg.Connection) -> None:
