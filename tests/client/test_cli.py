@@ -20,7 +20,7 @@ from tests.conftest import folder_of_a_server
 from tests.rows import set_to
 
 from pgmemoir import Memoir, cli, embedders
-from pgmemoir.cli.app import App
+from pgmemoir.cli.app import App, explain_error
 
 pytestmark = pytest.mark.once
 
@@ -560,6 +560,36 @@ def test_a_command_tells_of_a_limit_too_short_for_it(dsn: str) -> None:
         "hint: Give --dsn options='-c statement_timeout=0': what is set there is too short.",
     ]
     assert said.exit_code == 1
+
+
+def test_the_limit_that_ended_a_connection_is_named() -> None:
+    limits = {"25P04": "transaction_timeout", "57P05": "idle_session_timeout"}
+    for code, setting in limits.items():
+        report, _ = explain_error(psycopg.errors.lookup(code)("terminating connection"))
+        assert f"-c {setting}=0" in str(report.hint)
+
+
+def test_a_connection_lost_on_the_way_is_told_as_one(memoir: Call, db: psycopg.Connection) -> None:
+    db.execute("""CREATE FUNCTION public.gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$""")
+    db.execute("""CREATE TRIGGER gone AFTER INSERT ON memoir.memory
+        FOR EACH ROW EXECUTE FUNCTION public.gone()""")
+    done = memoir("remember", "tea")
+    assert done.stderr.splitlines() == [
+        "error: the connection to the database was lost",
+        "detail: terminating connection due to administrator command",
+        "hint: Each step is stored as a whole or not at all: look what is there, and run it again.",
+    ]
+    assert done.exit_code == 3
+
+
+def test_a_connection_that_breaks_is_told_in_one_sentence() -> None:
+    said = "server closed the connection unexpectedly\n\tThis probably means the server"
+    report, _ = explain_error(psycopg.OperationalError(f"consuming input failed: {said}"))
+    assert report.message == "the connection to the database was lost"
+    assert report.detail == "server closed the connection unexpectedly"
+    away, _ = explain_error(psycopg.OperationalError(f"connection failed: {said}"))
+    assert away.message.startswith("connection failed")
 
 
 @pytest.mark.parametrize("password", ["s3cret-word", "pass@s3cret-word"])

@@ -40,6 +40,11 @@ INTERRUPTED = 130
 # SQLSTATE classes of a connection that was refused or lost: connection exception, authorization,
 # unknown database, too many connections, shutdown.
 _CONNECTION = ("08", "28", "3D", "53300", "57P")
+# A connection that was there is gone: ended by a shutdown or a crash, or in libpq's words.
+_ENDED = ("57P01", "57P02")
+_LOST = re.compile(
+    "(consuming input|flushing|sending .+) failed|server closed|the connection is (lost|closed)"
+)
 
 # Parameters of a connection string that are not for the screen.
 _SECRET = ("password", "sslpassword", "oauth_client_secret")
@@ -254,11 +259,15 @@ def _database_error(error: psycopg.Error) -> tuple[Report, int]:
     """An error that is PostgreSQL's own."""
     message = error.diag.message_primary or str(error).strip()
     code = error.sqlstate
+    hint = advice(error)
+    if code in _ENDED or (code is None and _LOST.match(message)):
+        said = message.splitlines()[0].removeprefix("consuming input failed: ")
+        hint = "Each step is stored as a whole or not at all: look what is there, and run it again."
+        return Report("the connection to the database was lost", said, hint), NOT_CONNECTED
     lost = isinstance(error, psycopg.OperationalError)
     if lost and (code is None or code.startswith(_CONNECTION)):
-        hint: str | None = "Check --dsn or MEMOIR_DSN. Without one, memoir uses an embedded server."
+        hint = hint or "Check --dsn or MEMOIR_DSN. Without one, memoir uses an embedded server."
         return Report(message, error.diag.message_detail, hint), NOT_CONNECTED
-    hint = advice(error)
     if code == "25006" and hint is None:
         hint = "A standby, or a role that only reads? Give --dsn the primary."
     return Report(message, error.diag.message_detail, hint), FAILED
