@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import psycopg
 import pytest
+from tests.databases import database
 from tests.jobs import add_kind, claim, enqueue, finish, ready
 from tests.rows import add_event, call, found, lines, recall, refused, remember, value
 
@@ -265,32 +268,36 @@ def test_what_somebody_granted_is_taken_back(tx):
     assert tx.execute(DIFFERENCES).fetchall() == []
 
 
-@pytest.fixture
-def opened(empty_db):
+@pytest.fixture(scope="module")
+def opened(server):
     """A database whose owner gave all rights on what he makes by default, with memoir in it."""
-    empty_db.execute("DROP ROLE IF EXISTS opener; CREATE ROLE opener")
-    for what in ("TABLES", "SEQUENCES", "FUNCTIONS"):
-        empty_db.execute(f"ALTER DEFAULT PRIVILEGES GRANT ALL ON {what} TO opener, PUBLIC")
-    told = []
-    empty_db.add_notice_handler(lambda heard: told.append(heard.message_primary))
-    migrations.up(empty_db)
-    assert [warning for warning in told if warning.endswith("as their owner: opener")]
-    empty_db.execute("GRANT USAGE ON SCHEMA memoir TO opener")
-    yield empty_db
-    empty_db.execute("DROP OWNED BY opener; DROP ROLE opener")
+    with (
+        database(server, "opened") as address,
+        psycopg.connect(**address, autocommit=True) as conn,
+    ):
+        conn.execute("DROP ROLE IF EXISTS opener; CREATE ROLE opener")
+        for what in ("TABLES", "SEQUENCES", "FUNCTIONS"):
+            conn.execute(f"ALTER DEFAULT PRIVILEGES GRANT ALL ON {what} TO opener, PUBLIC")
+        told = []
+        conn.add_notice_handler(lambda heard: told.append(heard.message_primary))
+        migrations.up(conn)
+        assert [warning for warning in told if warning.endswith("as their owner: opener")]
+        conn.execute("GRANT USAGE ON SCHEMA memoir TO opener")
+        yield conn
+        conn.execute("DROP OWNED BY opener; DROP ROLE opener")
 
 
 def test_that_default_privileges_let_others_write_is_told_until_it_is_taken_back(opened):
-    before = security(opened)
-    said = ("warning", "on; other roles may write here: opener")
-    assert (before.status, before.value) == said
-    opened.execute("SET ROLE opener; TRUNCATE memoir.retrieval; RESET ROLE")
-    opened.execute(before.advice.partition(": ")[2])
-    assert security(opened).status == "ok"
-    opened.execute("SET ROLE opener")
-    empty = "permission denied for table retrieval"
-    assert denied(opened, "TRUNCATE memoir.retrieval") == empty
-    opened.execute("RESET ROLE")
+    with opened.transaction(force_rollback=True):
+        before = security(opened)
+        said = ("warning", "on; other roles may write here: opener")
+        assert (before.status, before.value) == said
+        opened.execute("SET LOCAL ROLE opener; TRUNCATE memoir.retrieval; RESET ROLE")
+        opened.execute(before.advice.partition(": ")[2])
+        assert security(opened).status == "ok"
+        opened.execute("SET LOCAL ROLE opener")
+        empty = "permission denied for table retrieval"
+        assert denied(opened, "TRUNCATE memoir.retrieval") == empty
 
 
 def test_default_privileges_open_nothing_that_is_made_later(opened):
@@ -326,24 +333,29 @@ def test_who_may_not_create_roles_is_told_what_to_do_and_goes_on(tx):
     assert value(tx, "SELECT memoir.grant_access()") is True
 
 
-def test_an_upgrade_of_the_code_keeps_policies_and_rights(db):
+def test_an_upgrade_of_the_code_lets_a_writer_end_waits_for_no_reader_and_keeps_rights(db, dsn):
     policies = "SELECT count(*), count(DISTINCT tablename) FROM pg_policies WHERE policyname = %s"
     names = ("own_rows", "all_rows", "no_purge")
-    before = [db.execute(policies, (name,)).fetchone() for name in names]
-    db.execute("UPDATE memoir.migration SET sha256 = 'older' WHERE kind = 'code'")
-    assert migrations.up(db)
-    assert [db.execute(policies, (name,)).fetchone() for name in names] == before
-    assert before[2] == (1, 1)
-    assert db.execute(DIFFERENCES).fetchall() == []
-
-
-def test_an_upgrade_of_the_code_waits_for_no_reader(db, dsn):
     remember(db, "keeps bees")
+    before = [db.execute(policies, (name,)).fetchone() for name in names]
+    assert before[2] == (1, 1)
     db.execute("UPDATE memoir.migration SET sha256 = 'older' WHERE kind = 'code'")
-    db.execute("SET lock_timeout = '2s'")
-    with psycopg.connect(dsn) as reader:
+    with (
+        psycopg.connect(dsn) as reader,
+        psycopg.connect(dsn, options="-c lock_timeout=10s") as conn,
+        ThreadPoolExecutor(1) as other,
+    ):
         assert "keeps bees" in recall(reader, "bees").block
-        assert migrations.up(db)
+        with db.transaction():  # of the writer, who came first and locks one more table
+            db.execute("SET LOCAL deadlock_timeout = '10ms'")
+            db.execute("LOCK TABLE memoir.memory IN ROW EXCLUSIVE MODE")
+            upgrading = other.submit(migrations.up, conn)
+            while db.execute("SELECT FROM pg_locks WHERE NOT granted").rowcount == 0:
+                assert not upgrading.done()
+            db.execute("LOCK TABLE memoir.trace IN ROW EXCLUSIVE MODE")
+        assert upgrading.result()
+    assert [db.execute(policies, (name,)).fetchone() for name in names] == before
+    assert db.execute(DIFFERENCES).fetchall() == []
 
 
 def test_what_reads_an_attached_table_with_its_owners_rights_is_for_admins(tx, become):

@@ -205,19 +205,6 @@ def test_a_connection_in_a_transaction_is_refused_with_a_hint(empty_db, tree):
         migrations.up(empty_db, source=tree)
 
 
-def test_an_upgrade_lets_a_writer_end_who_came_first(db, dsn):
-    db.execute("UPDATE memoir.migration SET sha256 = 'older' WHERE kind = 'code'")
-    with psycopg.connect(dsn) as conn, ThreadPoolExecutor(1) as other:
-        with db.transaction():
-            db.execute("SET LOCAL deadlock_timeout = '10ms'")
-            db.execute("LOCK TABLE memoir.memory IN ROW EXCLUSIVE MODE")
-            upgrading = other.submit(migrations.up, conn)
-            while db.execute("SELECT FROM pg_locks WHERE NOT granted").rowcount == 0:
-                assert not upgrading.done()
-            db.execute("LOCK TABLE memoir.trace IN ROW EXCLUSIVE MODE")
-        assert upgrading.result()
-
-
 def test_a_reader_may_ask_when_there_is_nothing_to_do(empty_db, empty_dsn, tree):
     migrations.up(empty_db, source=tree)
     empty_db.execute("GRANT USAGE ON SCHEMA memoir TO pg_monitor")
