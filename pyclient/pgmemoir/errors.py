@@ -17,7 +17,7 @@ _OF_MEMORY = re.compile(r"memory (\d+): (.*)", re.DOTALL)
 
 INSTALL_HINT = "Run: memoir --dsn <connection string> migrate"
 VECTOR_HINT = "Run CREATE EXTENSION vector; as a superuser, then: memoir migrate"
-PATIENCE_HINT = "Give --dsn options='-c statement_timeout=0': what is set there is too short."
+PATIENCE_HINT = "Give --dsn options='-c {}=0': what is set there is too short."
 RIGHTS_HINT = (
     "The owner gives rights: GRANT memoir_agent TO the role of --dsn; memoir_reader only recalls,"
     " memoir_admin may do what an agent may not."
@@ -208,7 +208,9 @@ def translate(error: psycopg.Error) -> Exception:
 def advice(error: psycopg.Error) -> str | None:
     """What to do on the command line about an error of PostgreSQL itself."""
     if isinstance(error, psycopg.errors.QueryCanceled):
-        return PATIENCE_HINT
+        return PATIENCE_HINT.format("statement_timeout")
+    if isinstance(error, psycopg.errors.TransactionTimeout):
+        return PATIENCE_HINT.format("transaction_timeout")
     if _NO_RIGHTS.fullmatch(error.diag.message_primary or ""):
         return RIGHTS_HINT
     if isinstance(error, psycopg.errors.UndefinedColumn):

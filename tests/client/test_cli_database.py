@@ -41,8 +41,9 @@ def test_where_nobody_can_answer_the_question_names_the_option(
 
 
 def test_psql_gets_the_search_path_the_user_and_no_password(dsn: str) -> None:
-    address, environment = psql_call(f"{dsn} password=s3cret-word", "ada lovelace")
-    assert "s3cret-word" not in address
+    secrets = "password=s3cret-word sslpassword=s3cret-key"
+    address, environment = psql_call(f"{dsn} {secrets}", "ada lovelace")
+    assert "s3cret" not in address
     assert environment["PGPASSWORD"] == "s3cret-word"
     with psycopg.connect(address) as conn:
         assert conn.execute("SHOW search_path").fetchone() == ('"$user", public, memoir, public',)
