@@ -37,6 +37,10 @@ _HAS_FUNCTIONS = b"SELECT to_regproc('memoir.pgmemoir_version') IS NOT NULL"
 _RUN_FILES = (
     "Run their files of sql/ again, of this version, with search_path = memoir and pgvector's."
 )
+_LOST = (
+    "Did a restore fail in part? Restore into an empty database, or run their statements in"
+    " migrations/ of this version by hand."
+)
 _QUESTION = "what should I know before I start?"
 
 
@@ -173,8 +177,8 @@ def _version(conn: psycopg.Connection[Any]) -> Check:
 
 
 def _objects(conn: psycopg.Connection[Any]) -> Check:
-    tables, gone, rewritten, silent = migrations.differences(conn)
-    missing = [*(f"table {table}" for table in tables), *gone]
+    tables, lost, gone, rewritten, silent = migrations.differences(conn)
+    missing = [*(f"table {table}" for table in tables), *lost, *gone]
     if not missing and not rewritten and not silent:
         return Check("objects", "ok", "as this version makes them")
     text = "; ".join(
@@ -187,6 +191,7 @@ def _objects(conn: psycopg.Connection[Any]) -> Check:
         if names
     )
     hint = _RUN_FILES if ledger.is_extension(conn) else f"{INSTALL_HINT} up --anew"
+    hint = _LOST if lost else hint
     hint = prerequisites.RESTORE if tables else hint
     return Check("objects", "fail" if missing else "warn", text, hint)
 

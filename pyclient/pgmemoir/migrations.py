@@ -85,7 +85,24 @@ _GONE_TABLES = """
 SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass('memoir.' || name) IS NULL
 """
 
-_TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (\w+)", re.MULTILINE)
+# Tables that have fewer keys than their migration says, as after a restore that failed in part.
+_LOST_KEYS = """
+SELECT 'a key of ' || t.name
+FROM jsonb_to_recordset(%s::jsonb) AS t (name text, keys int)
+WHERE t.keys > (SELECT count(*) FROM pg_constraint AS c
+                WHERE c.conrelid = to_regclass('memoir.' || t.name)
+                  AND c.contype IN ('p', 'f', 'u'))
+ORDER BY 1
+"""
+
+_LOST_INDEXES = """
+SELECT 'index ' || name FROM unnest(%s::text[]) AS name
+WHERE to_regclass('memoir.' || name) IS NULL ORDER BY 1
+"""
+
+_TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (\w+)([^;]*);", re.MULTILINE)
+_KEY = re.compile(r"PRIMARY KEY|UNIQUE|REFERENCES")
+_INDEX = re.compile(r"^CREATE (?:UNIQUE )?INDEX (\w+)", re.MULTILINE)
 _OBJECT = re.compile(
     r"^CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE|VIEW|TRIGGER) (\w+)", re.MULTILINE
 )
@@ -242,27 +259,35 @@ def status(conn: Connection, *, source: Source | None = None) -> list[Row]:
 
 
 class Differences(NamedTuple):
-    """What is not as the package makes it, by name."""
+    """What is not as the package makes it, by name; ``lost``: keys and indexes of tables."""
 
     tables: list[str]
+    lost: list[str]
     gone: list[str]
     rewritten: list[str]
     silent: list[str]
 
 
 def differences(conn: Connection, *, source: Source | None = None) -> Differences:
-    """Tables and objects of the code that are gone, functions rewritten, comments lost.
+    """What is gone, rewritten by hand, or has lost its comment.
 
     Only reads. For an installation that is up to date.
     """
     source = source or installed()
-    tables = [name for file in sqlfiles.migrations(source) for name in _TABLE.findall(file.text)]
+    made = "".join(file.text for file in sqlfiles.migrations(source))
+    tables = {name: len(_KEY.findall(columns)) for name, columns in _TABLE.findall(made)}
     text = "".join(file.text for file in sqlfiles.code(source))
     bodies = [sqlfiles.sha256(body) for _, body in _BODY.findall(text)]
     with reading(conn) as cur:
         cur.execute(_PLAIN_NAMES)
+        gone = values(cur, _GONE_TABLES, list(tables))
+        keys = [{"name": name, "keys": tables[name]} for name in tables if name not in gone]
         return Differences(
-            values(cur, _GONE_TABLES, tables),
+            gone,
+            [
+                *values(cur, _LOST_KEYS, json.dumps(keys)),
+                *values(cur, _LOST_INDEXES, _INDEX.findall(made)),
+            ],
             values(cur, ledger.GONE, _OBJECT.findall(text)),
             values(cur, ledger.REWRITTEN, bodies),
             values(cur, ledger.SILENT, _COMMENTED.findall(text)),

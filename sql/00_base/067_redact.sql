@@ -16,9 +16,30 @@ BEGIN
     RETURN content;
 END $$;
 
+-- In a text in JSON, of a URL or with colours, what stands before a key may be the last letter of
+-- an escape: \nsk-..., %3Dsk-.... A mark behind each escape, which goes again, tells them apart.
+CREATE OR REPLACE FUNCTION _redact_escaped(content text) RETURNS text
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
+AS $$
+DECLARE
+    mark CONSTANT text := chr(1);
+    outside CONSTANT text := _redact_signed(content);
+    apart CONSTANT text := regexp_replace(
+        outside, '\\(?:[abefnrtv0]|033|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2})(?:\[[0-9;]*m)?'
+                 '|%(?:25)*[0-9A-Fa-f]{2}|\x1b\[[0-9;]*m', '\&' || mark, 'g');
+    redacted CONSTANT text := CASE WHEN apart = outside THEN apart ELSE _redact_signed(apart) END;
+BEGIN
+    RETURN CASE WHEN redacted = apart THEN outside ELSE replace(redacted, mark, '') END;
+END $$;
+
 CREATE OR REPLACE FUNCTION _redact(content text) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN CASE WHEN _has_sign(content) THEN _redact_signed(content) ELSE content END;
+    RETURN CASE WHEN _has_sign(content)
+                THEN CASE WHEN strpos(content, chr(92)) + strpos(content, '%')
+                               + strpos(content, chr(27)) > 0
+                          THEN _redact_escaped(content) ELSE _redact_signed(content) END
+                ELSE content END;
 
 -- The beginning of a text for a log, at a bounded cost. A secret cut in half at 2,000 characters
 -- would not be recognised: the 300 before the cut are left out, if so much was redacted.

@@ -24,6 +24,9 @@ BEGIN
                       THEN 'memoir.restore(%s, user_id => %L) brings it back.'
                       WHEN found_memory.status = 'pending'
                       THEN 'memoir.confirm(%s, user_id => %L) accepts it.'
+                      WHEN found_memory.status = 'superseded' AND done = 'restored'
+                      THEN 'SELECT * FROM memoir.undo(%s, user_id => %L) takes back what '
+                           'replaced it.'
                       ELSE 'SELECT * FROM memoir.history(%s, user_id => %L) shows why.'
                       END, memory_id, user_id);
     END IF;

@@ -104,6 +104,8 @@ DECLARE
         WHERE r.rolname = ANY (wanted)
           AND (NOT has_schema_privilege(r.oid, current_schema(), 'USAGE')
                OR EXISTS (SELECT FROM _lacking_for_vector() AS l WHERE l.role = r.rolname)));
+    amiss CONSTANT text[] := ARRAY(SELECT DISTINCT r.role FROM _rights_amiss() AS r
+                                   ORDER BY r.role);
     bare CONSTANT text[] := ARRAY(
         SELECT c.relname FROM pg_class AS c
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
@@ -135,14 +137,16 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT 'roles',
-           CASE WHEN cardinality(missing) IN (0, 4) AND locked_out = '{}' THEN 'ok'
-                ELSE 'warning' END,
+           CASE WHEN cardinality(missing) IN (0, 4) AND locked_out = '{}' AND amiss = '{}'
+                THEN 'ok' ELSE 'warning' END,
            CASE WHEN missing = wanted THEN 'none: the owner does everything'
                 WHEN missing <> '{}' THEN 'missing: ' || array_to_string(missing, ', ')
                 WHEN locked_out <> '{}'
                 THEN 'without rights here: ' || array_to_string(locked_out, ', ')
+                WHEN amiss <> '{}'
+                THEN 'with other rights than theirs: ' || array_to_string(amiss, ', ')
                 ELSE 'reader, agent, worker, admin' END,
-           CASE WHEN cardinality(missing) NOT IN (0, 4) OR locked_out <> '{}'
+           CASE WHEN cardinality(missing) NOT IN (0, 4) OR locked_out <> '{}' OR amiss <> '{}'
                 THEN 'As the owner of the schema and pgvector: SELECT memoir.grant_access();' END;
     RETURN QUERY
     SELECT 'security',
@@ -485,8 +489,9 @@ COMMENT ON FUNCTION health() IS
     'or unseen (this role does not see it all, or a standby does not have it); value: what was '
     'found; advice: the statement or command that helps, NULL where nothing is to be done. '
     'Checks: server (and whether its system sorts text as it did), pgvector, version (and how it '
-    'was installed), roles, security (row-level, on for every table of users, with its policy; no '
-    'policies or rights to write of others), triggers (none switched off), '
+    'was installed), roles (there, with the rights they should have), security (row-level, on for '
+    'every table of users, with its policy; no policies or rights to write of others), triggers '
+    '(none switched off), '
     'settings (unknown, missing, out of range, no active model), memories (without vectors; error: '
     'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour), '
     'sources (broken, rows not '

@@ -201,6 +201,20 @@ BEGIN
        OR r.rolname = ANY (_role_names());
 END $$;
 
+-- Rights that are due and were not given, or were given and are not due.
+CREATE OR REPLACE FUNCTION _rights_amiss()
+    RETURNS TABLE (due boolean, object text, "right" text, role text)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT d IS NOT NULL, r.object, r."right", r.role
+    FROM _rights_due() AS d
+    FULL JOIN _rights_given() AS g USING (object, "right", role) AS r
+    WHERE d IS NULL OR g IS NULL;
+END $$;
+
 -- Who else may write the tables or call what acts as its owner: by ALTER DEFAULT PRIVILEGES, or by
 -- hand. No policy limits TRUNCATE, and a trigger (TRIGGER) runs with the rights of whoever writes
 -- the table. Reading is limited by the policies. "on" is what REVOKE wants. Who can become the
@@ -417,10 +431,7 @@ BEGIN
             SELECT r.due, r."right", split_part(r.object, ' ', 1) AS type,
                    substr(r.object, strpos(r.object, ' ') + 1) AS name,
                    string_agg(r.role, ', ' ORDER BY r.role) AS roles
-            FROM (SELECT object, "right", role, d IS NOT NULL AS due
-                  FROM _rights_due() AS d
-                  FULL JOIN _rights_given() AS g USING (object, "right", role)
-                  WHERE d IS NULL OR g IS NULL) AS r
+            FROM _rights_amiss() AS r
             GROUP BY r.object, r."right", r.due
         ) AS s
         GROUP BY s.due, s."right", s.type, s.roles

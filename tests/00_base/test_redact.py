@@ -122,6 +122,13 @@ API_KEYS = {
 JWT = "ey" + "JhbGciOiJIUzI1NiJ9.ey" + "JzdWIiOiIxMjM0In0." + MIXED[:43]
 
 SENTENCES = ["{}", "my key: {}.", "KEY={}\nnext", "我的密钥是{}，记住", '{{"key": "{}"}}', "({})"]
+# What stands right before the secret is a letter or digit of an escape.
+ESCAPED = [
+    r'{{"said": "this one:\n{}\nand\u0022"}}',
+    "see ?url=https%3A%2F%2Fx.org%2F%3Fq%3D{}%26b%3D1",
+    "see \x1b[1;32m{}\x1b[0m",
+    r"see \x1b[32m{}\033[0m",
+]
 
 CARDS = [
     "4111 1111 1111 1111",
@@ -349,7 +356,7 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
+@pytest.mark.parametrize("sentence", [*SENTENCES, *ESCAPED])
 def test_a_key_of_a_vendor_is_redacted(tx, sentence):
     hidden = sentence.format("[redacted:api_key]")
     left = {name: redact(tx, sentence.format(key)) for name, key in API_KEYS.items()}
@@ -363,7 +370,9 @@ def test_what_is_called_a_secret_is_redacted(tx):
     assert {text: redact(tx, text) for text in SECRETS} == SECRETS
 
 
-@pytest.mark.parametrize("sentence", ["{}", "card {}, 12/27 123", "卡号{}。", "2024 {} 12/27"])
+@pytest.mark.parametrize(
+    "sentence", ["{}", "card {}, 12/27 123", "卡号{}。", "2024 {} 12/27", *ESCAPED]
+)
 def test_a_card_number_is_redacted(tx, sentence):
     hidden = sentence.format("[redacted:card]")
     assert {card: redact(tx, sentence.format(card)) for card in CARDS} == dict.fromkeys(
@@ -391,7 +400,9 @@ PIECES = st.sampled_from(
 TEXTS = (
     st.lists(st.one_of(PIECES, st.text(max_size=12)), max_size=6)
     .flatmap(
-        lambda parts: st.sampled_from(["", " ", "\n", ": ", "-"]).map(lambda glue: glue.join(parts))
+        lambda parts: st.sampled_from(["", " ", "\n", ": ", "-", "\\n", "%2C"]).map(
+            lambda glue: glue.join(parts)
+        )
     )
     .filter(lambda text: "\0" not in text)
 )

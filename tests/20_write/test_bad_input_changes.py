@@ -94,6 +94,18 @@ def test_a_memory_whose_slot_was_filled_is_not_restored(tx):
     assert code(tx, "restore", memory_id=old) == "ME014"
 
 
+def test_what_was_true_before_a_forgotten_memory_is_restored_by_the_undo_that_is_told(tx):
+    old = remember(tx, "lives in Oslo", subject="user.city")
+    new = remember(tx, "lives in Rome", subject="user.city")
+    call(tx, "forget", memory_id=new)
+    said = refused(tx, "restore", memory_id=old).message_hint
+    told = f"SELECT * FROM memoir.undo({old}, user_id => 'default')"
+    assert said == f"{told} takes back what replaced it."
+    for step in (refused(tx, "undo", memory_id=old).message_hint, said):
+        tx.execute(step.partition(")")[0] + ")")
+    assert value(tx, "SELECT status FROM memoir.memory WHERE memory_id = %s", old) == "active"
+
+
 def test_a_memory_that_was_said_again_is_not_restored_beside_it(tx, pair):
     call(tx, "forget", memory_id=pair[0])
     remember(tx, "lives in Oslo")

@@ -148,6 +148,14 @@ def test_a_clock_out_of_range_is_refused(tx, at):
         maintain(tx, at=at)
 
 
+def test_whose_upkeep_and_then_whether_it_is_a_dry_run(tx):
+    noted(tx, "the blue lamp", 8, user_id="ada")
+    before = row_counts(tx)
+    done = tx.execute("SELECT action FROM memoir.maintain('ada', true, %s)", [NOW]).fetchall()
+    assert ("forgotten",) in done
+    assert row_counts(tx) == before
+
+
 def test_a_dry_run_may_look_ahead(tx):
     memory_id = noted(tx, "the blue lamp", 0)
     assert maintain(tx, at=ago(days=-3000), dry_run=True) == [("forgotten", [memory_id])]

@@ -259,11 +259,14 @@ def test_where_every_new_table_is_secured_the_roles_still_see_the_configuration(
     assert found(tx, "port") == ["The port is 9090"]
 
 
-def test_what_somebody_granted_is_taken_back(tx):
+def test_what_somebody_granted_or_revoked_is_told_and_put_right(tx):
     tx.execute("GRANT DELETE ON memoir.revision TO memoir_agent")
     tx.execute("GRANT UPDATE (ann) ON memoir.profile TO memoir_agent")
     tx.execute("GRANT EXECUTE ON FUNCTION memoir.purge TO PUBLIC")
     tx.execute("REVOKE SELECT ON memoir.memory FROM memoir_reader")
+    (roles,) = (row for row in call(tx, "health") if row.name == "roles")
+    said = "with other rights than theirs: PUBLIC, memoir_agent, memoir_reader"
+    assert (roles.status, roles.value) == ("warning", said)
     assert value(tx, "SELECT memoir.grant_access()") is True
     assert tx.execute(DIFFERENCES).fetchall() == []
 

@@ -508,7 +508,6 @@ def test_a_server_that_starts_names_the_call_that_stops_it(
         (["--data", "here"], ["--data", "here"]),
         (["--data", "there"], ["--data", "there"]),
         (["--dsn", "dbname=app"], ["--dsn", "dbname=app"]),
-        (["--dsn", "dbname=app", "--data", "here"], ["--dsn", "dbname=app"]),
         ([], []),
     ],
 )
@@ -521,6 +520,12 @@ def test_what_stands_on_the_command_line_counts_before_the_environment(
         context.invoke(cli.main.callback, **context.params)
     dsn = "dbname=production" if not given else None if given[0] == "--data" else "dbname=app"
     assert (context.obj.dsn, context.obj.options()) == (dsn, told)
+
+
+def test_a_database_and_a_folder_for_another_one_are_refused_together() -> None:
+    done = CliRunner().invoke(cli.main, ["--dsn", "dbname=app", "--data", "here", "list"])
+    assert done.exit_code == 2
+    assert "give one" in done.stderr
 
 
 def test_make_demo_leaves_the_database_of_the_environment_alone() -> None:
@@ -590,6 +595,14 @@ def test_a_connection_that_breaks_is_told_in_one_sentence() -> None:
     assert report.detail == "server closed the connection unexpectedly"
     away, _ = explain_error(psycopg.OperationalError(f"connection failed: {said}"))
     assert away.message.startswith("connection failed")
+
+
+@pytest.mark.skipif("config.getoption('--pg') < 17", reason="it is there from 17 on")
+def test_a_command_tells_of_a_limit_too_short_for_its_transaction(dsn: str) -> None:
+    limited = make_conninfo(dsn, options="-c transaction_timeout=1ms")
+    said = CliRunner().invoke(cli.main, ["--dsn", limited, "stats"])
+    hint = "hint: Give --dsn options='-c transaction_timeout=0': what is set there is too short.\n"
+    assert (said.exit_code, said.stderr.endswith(hint)) == (1, True)
 
 
 @pytest.mark.parametrize("password", ["s3cret-word", "pass@s3cret-word"])

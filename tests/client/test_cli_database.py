@@ -41,8 +41,9 @@ def test_where_nobody_can_answer_the_question_names_the_option(
 
 
 def test_psql_gets_the_search_path_the_user_and_no_password(dsn: str) -> None:
-    address, environment = psql_call(f"{dsn} password=s3cret-word", "ada lovelace")
-    assert "s3cret-word" not in address
+    secrets = "password=s3cret-word sslpassword=s3cret-key"
+    address, environment = psql_call(f"{dsn} {secrets}", "ada lovelace")
+    assert "s3cret" not in address
     assert environment["PGPASSWORD"] == "s3cret-word"
     with psycopg.connect(address) as conn:
         assert conn.execute("SHOW search_path").fetchone() == ('"$user", public, memoir, public',)
@@ -208,6 +209,9 @@ def test_doctor_shows_an_error_without_the_text_of_the_function(
          "Restore the database, at least schema memoir"),
         ("DROP TABLE memoir.access CASCADE", "objects     missing: table access",
          "Restore the database, at least schema memoir"),
+        ("ALTER TABLE memoir.term DROP CONSTRAINT term_pkey; DROP INDEX memoir.trace_scan",
+         "objects     missing: a key of term, index trace_scan\n",
+         "Did a restore fail in part? Restore into an empty database"),
         ("DROP FUNCTION memoir.recall CASCADE", "objects     missing: function memoir.recall(",
          "Run: memoir --dsn <connection string> migrate up --anew"),
         ("DROP EXTENSION vector CASCADE", "pgvector    the extension vector is not installed",

@@ -49,18 +49,19 @@ def test_it_works_inside_a_transaction_and_leaves_it_open(empty_db, tree):
 @pytest.mark.parametrize(
     ("change", "found"),
     [
-        ("SELECT", ((), (), ())),
-        ("CREATE FUNCTION memoir.mine() RETURNS int RETURN 1", ((), (), ())),
-        ("DROP VIEW memoir.bodies", ((), ("view memoir.bodies",), ())),
+        ("SELECT", ((), (), (), ())),
+        ("CREATE FUNCTION memoir.mine() RETURNS int RETURN 1", ((), (), (), ())),
+        ("DROP VIEW memoir.bodies", ((), (), ("view memoir.bodies",), ())),
+        ("ALTER TABLE memoir.note DROP CONSTRAINT note_pkey", ((), ("a key of note",), (), ())),
         (
             "DROP FUNCTION memoir.body CASCADE",
-            ((), ("function memoir.body(integer)", "view memoir.bodies"), ()),
+            ((), (), ("function memoir.body(integer)", "view memoir.bodies"), ()),
         ),
-        ("DROP TABLE memoir.note CASCADE", (("note",), ("view memoir.bodies",), ())),
+        ("DROP TABLE memoir.note CASCADE", (("note",), (), ("view memoir.bodies",), ())),
         (
             "CREATE OR REPLACE FUNCTION memoir.body(id int) RETURNS text LANGUAGE sql"
             " AS $$SELECT 'fixed'$$",
-            ((), (), ("function memoir.body(integer)",)),
+            ((), (), (), ("function memoir.body(integer)",)),
         ),
     ],
 )
@@ -68,7 +69,7 @@ def test_what_somebody_dropped_or_rewrote_is_found(empty_db, tree, change, found
     migrations.up(empty_db, source=tree)
     empty_db.execute(change)
     differences = migrations.differences(empty_db, source=tree)
-    assert tuple(map(tuple, differences[:3])) == found
+    assert tuple(map(tuple, differences[:4])) == found
 
 
 def test_it_is_put_back_when_the_code_runs_anew(empty_db, tree):
@@ -76,4 +77,4 @@ def test_it_is_put_back_when_the_code_runs_anew(empty_db, tree):
     empty_db.execute("DROP FUNCTION memoir.body CASCADE")
     assert migrations.up(empty_db, source=tree) == []
     assert len(migrations.up(empty_db, source=tree, anew=True)) == 2
-    assert migrations.differences(empty_db, source=tree) == ([], [], [], [])
+    assert migrations.differences(empty_db, source=tree) == ([], [], [], [], [])

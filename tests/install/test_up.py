@@ -160,7 +160,7 @@ def test_what_a_session_quotes_is_not_dropped(empty_db, tree):
     migrations.up(empty_db, source=tree)
     empty_db.execute("SET quote_all_identifiers = on")
     assert migrations.up(empty_db, source=tree) == []
-    assert migrations.differences(empty_db, source=tree) == ([], [], [], [])
+    assert migrations.differences(empty_db, source=tree) == ([], [], [], [], [])
     tree.write("sql/30_more/two.sql", "CREATE OR REPLACE VIEW two AS SELECT 2 AS two;\n")
     migrations.up(empty_db, source=tree)
     assert empty_db.execute("SELECT * FROM memoir.bodies").fetchone() == ("第一",)

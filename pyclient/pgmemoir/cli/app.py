@@ -332,7 +332,9 @@ def _secrets(arguments: Sequence[str]) -> list[str]:
 @click.pass_context
 def main(context: click.Context, dsn: str | None, data: Path | None, user: str | None) -> None:
     """Long-term memory for agents, in PostgreSQL."""
-    if _is_given(context, "data") and not _is_given(context, "dsn"):
+    if _is_given(context, "data"):
+        if _is_given(context, "dsn"):
+            raise click.UsageError("--dsn is a database of yours, --data an embedded one: give one")
         dsn = None  # of MEMOIR_DSN
     if dsn is not None and not _is_conninfo(dsn):
         raise click.UsageError(

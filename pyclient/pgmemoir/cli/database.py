@@ -137,12 +137,15 @@ def psql(app: App, arguments: tuple[str, ...]) -> None:
 def psql_call(dsn: str, user: str | None) -> tuple[str, dict[str, str]]:
     """The connection string for psql, and an environment that holds its password.
 
+    The password of a key has no variable: psql asks for it.
+
     Args:
         dsn: where to connect; other users of the machine see what a command line holds.
         user: becomes ``memoir.user_id`` of the session.
     """
     parameters = conninfo_to_dict(dsn)
     password = parameters.pop("password", None)
+    parameters.pop("sslpassword", None)
     options = [str(parameters.pop("options", None) or os.environ.get("PGOPTIONS", ""))]
     options.append(_option("search_path", _search_path(dsn)))
     if user:
