@@ -198,7 +198,7 @@ SELECT 'extract', w.language, 1, w.template,
                     "pattern", "skill", "context"]},
                 "content": {"type": "string"},
                 "subject": {"type": ["string", "null"],
-                    "description": "The single-valued slot it fills, such as user.city; or null."},
+                    "description": "Its single-valued slot: user.city, anna.city; or null."},
                 "data": {"type": "array", "description": "The same as pairs, where that helps.",
                     "items": {"type": "object", "required": ["key", "value"],
                         "additionalProperties": false, "properties": {
@@ -224,8 +224,8 @@ Rules:
 2. One memory says one thing, complete, and can be checked. It is understood without the
    conversation: names instead of "he", dates instead of "yesterday" (every message has its time).
 3. What the user said or agreed to. What the assistant proposed is no fact about the user.
-4. subject names a slot that holds one value at a time, such as user.city or project.framework; else
-   null.
+4. subject names a slot that holds one value at a time, such as user.city or project.framework; of
+   somebody else by name (anna.city), so that it is not taken for the user''s; else null.
 5. confidence is lower where something was only hinted at.
 
 {{caution}}'),
@@ -245,7 +245,8 @@ Rules:
 1. 只提取以后的对话仍然有用的信息。不要提取今天的天气、寒暄和常识。
 2. 每条记忆只说一件事，独立、明确、可验证，脱离对话也能看懂：用名字而不是“他”，用日期而不是“昨天”（每条消息都有时间）。
 3. 只提取用户说过或同意的内容。助手的提议不是关于用户的事实。
-4. subject 是同一时间只有一个值的槽位，例如 user.city 或 project.framework；没有则为 null。
+4. subject 是同一时间只有一个值的槽位，例如 user.city 或 project.framework；'
+'属于别人的用其名字（anna.city），以免与用户的混淆；没有则为 null。
 5. 只是暗示的内容，confidence 要低一些。
 
 {{caution}}')) AS w (language, template);
@@ -273,7 +274,7 @@ SELECT 'reflect', w.language, 1, w.template,
                 "content": {"type": ["string", "null"],
                     "description": "The whole text as it shall be stored; null for NOOP."},
                 "subject": {"type": ["string", "null"],
-                    "description": "The single-valued slot it fills, such as user.city; or null."},
+                    "description": "Its single-valued slot: user.city, anna.city; or null."},
                 "data": {"type": "array",
                     "description": "Of procedural and skill: tool, error_type, steps, ...",
                     "items": {"type": "object", "required": ["key", "value"],
@@ -304,13 +305,16 @@ Look for procedural memories above all:
 
 Decide about each:
 - ADD: it is new.
-- UPDATE: a stored memory (memory_id) is about the same; content is its whole new text, with what is
-  still true of the old.
+- UPDATE: a stored memory (memory_id) is about the same, or was wrong from the start; content is its
+  whole new text, with what is still true of the old.
 - SUPERSEDE: a stored memory (memory_id) was true and no longer is (moved, switched, stopped);
-  content is what is true now. The old one is kept with its time.
+  content is what is true now, since when, and what it was before, because the old one is kept with
+  its time but not shown any more: "Ada lives in Oslo since 2025-06-02 (before: Rome)".
 - NOOP: a stored memory (memory_id) says it already.
 Use only ids that stand in the stored memories. A text says one thing and is understood without the
-session: names instead of "he", dates instead of "yesterday".
+session: names instead of "he", dates instead of "yesterday" (every message has its time).
+subject names a slot that holds one value at a time, such as user.city; of somebody else by name
+(anna.city); of what is superseded the same as before; else null.
 
 {{caution}}'),
     ('zh',
@@ -334,10 +338,12 @@ session: names instead of "he", dates instead of "yesterday".
 
 对每一条作出决策：
 - ADD：全新的信息。
-- UPDATE：已有记忆（memory_id）说的是同一件事；content 是更新后的完整内容，保留旧内容中仍然正确的部分。
-- SUPERSEDE：已有记忆（memory_id）过去正确、现在已变（搬家、改用、不再）；content 是现在的情况，旧记忆连同其时间会保留。
+- UPDATE：已有记忆（memory_id）说的是同一件事，或一开始就记错了；content 是更新后的完整内容，保留旧内容中仍然正确的部分。
+- SUPERSEDE：已有记忆（memory_id）过去正确、现在已变（搬家、改用、不再）；'
+'content 写明现在的情况、从何时起、之前是什么，因为旧记忆会连同其时间保留，但不再显示：“小林从 2025-06-02 起住在杭州（之前：上海）”。
 - NOOP：已有记忆（memory_id）已经包含。
-只能使用已有记忆中列出的 id。每条内容只说一件事，脱离会话也能看懂：用名字而不是“他”，用日期而不是“昨天”。
+只能使用已有记忆中列出的 id。每条内容只说一件事，脱离会话也能看懂：用名字而不是“他”，用日期而不是“昨天”（每条消息都有时间）。
+subject 是同一时间只有一个值的槽位，例如 user.city；属于别人的用其名字（anna.city）；取代旧记忆时沿用其 subject；没有则为 null。
 
 {{caution}}')) AS w (language, template);
 

@@ -2,7 +2,8 @@
 -- Beside them: listed, the ids it shows the model, which are all that the answer may name;
 -- replaces, the hash of a text that the answer replaces; since and said_at, when the first and the
 -- last of a conversation was said, and when a summary was asked for. NULL if nothing is left to do:
--- the memory is gone, the session is empty, memory is off. Days are days of UTC throughout.
+-- the memory is gone, the session is empty, memory is off. Days and times are
+-- those of the session's time zone, as in a block: "yesterday" is the day before it was said there.
 
 -- Active memories as a model reads them, in the order of the ids, without those that have ended.
 -- One that is too long to be shown whole is left out if the answer may replace it, because the part
@@ -16,8 +17,7 @@ BEGIN
     RETURN (
         SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
                    'id', m.memory_id::text, 'kind', m.kind,
-                   'date', (m.valid_from AT TIME ZONE 'UTC')::date,
-                   'until', (m.valid_until AT TIME ZONE 'UTC')::date,
+                   'date', m.valid_from::date, 'until', m.valid_until::date,
                    'subject', m.subject, 'importance', m.importance,
                    'content', left(m.content, CASE WHEN whole THEN 4000 ELSE 1000 END)))
                    ORDER BY i.place)
@@ -53,7 +53,7 @@ BEGIN
     RETURN (
         SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
                    'role', w.role, 'speaker', w.speaker,
-                   'time', to_char(w.created_at AT TIME ZONE 'UTC', 'Dy YYYY-MM-DD HH24:MI'),
+                   'time', to_char(w.created_at, 'Dy YYYY-MM-DD HH24:MI'),
                    'content', w.content, 'data', _data_told(w.data),
                    'said_at', w.created_at)) ORDER BY w.turn)
         FROM (
@@ -213,7 +213,7 @@ AS $$
 DECLARE
     told CONSTANT jsonb := (
         SELECT jsonb_agg(jsonb_build_object(
-                   'time', to_char(e.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
+                   'time', to_char(e.created_at, 'YYYY-MM-DD HH24:MI'),
                    'type', e.type,
                    'payload', left(e.payload::text, least(2000, 60000 / e.number)::int))
                ORDER BY e.created_at, e.event_id)

@@ -95,15 +95,34 @@ def test_short_chinese_texts_among_the_words_of_json_are_chinese(tx):
     assert chat_job(tx, "rolling_summary", {}).payload["prompt"]["language"] == "zh"
 
 
-def test_memories_come_with_their_days_in_utc_and_not_when_they_are_over(tx):
+def test_memories_come_with_the_days_of_the_session_and_not_when_they_are_over(tx):
     tx.execute("SET LOCAL timezone = 'Pacific/Auckland'")
     begun = {"created_at": "2025-03-01 20:00Z"}
     remember(tx, "Ada is in Berlin", **begun, valid_until="2025-03-08")
     remember(tx, "Ada rents a flat", **begun, valid_until="2099-03-08 20:00Z")
     (said,) = chat_job(tx, "rolling_summary", {}).messages[1]["content"].splitlines()[7:-1]
     told = json.loads(said)
-    assert (told["content"], told["date"]) == ("Ada rents a flat", "2025-03-01")
-    assert told["until"] == "2099-03-08"
+    assert (told["content"], told["date"]) == ("Ada rents a flat", "2025-03-02")
+    assert told["until"] == "2099-03-09"
+
+
+@pytest.mark.parametrize("kind", ["extract", "reflect"])
+def test_yesterday_is_that_of_the_session_in_a_prompt_as_in_a_block(tx, kind):
+    tx.execute("SET LOCAL timezone = 'Asia/Shanghai'")
+    said = {"content": "昨天搬家了", "created_at": "2025-03-01 16:20Z"}
+    call(tx, "message_add", session_id="s", role="user", **said)
+    call(tx, "remember", **said, kind="turn")
+    prompt = chat_job(tx, kind, {"session_id": "s"}).messages[1]["content"]
+    block = value(tx, "SELECT memoir.memory_context(NULL, 'conversation', 800, '什么时候搬家的')")
+    assert ('"Sun 2025-03-02 00:20"' in prompt, "## 2025-03-02" in block) == (True, True)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_reflection_names_whose_slot_it_is_and_what_was_before(tx, language):
+    prompt = "SELECT template FROM memoir.prompt WHERE kind = 'reflect' AND language = %s"
+    template = value(tx, prompt, language)
+    before = {"en": "(before: Rome)", "zh": "（之前：上海）"}[language]
+    assert [part for part in (before, "user.city", "anna.city") if part not in template] == []
 
 
 def test_without_a_prompt_in_that_language_english_serves(tx):
