@@ -77,7 +77,9 @@ EXCEPTION WHEN OTHERS THEN
     ELSIF _is_of_server(SQLSTATE) THEN
         RAISE;
     ELSE
-        PERFORM _record_failure(s.name, rows[1], SQLSTATE, SQLERRM, attempts);
+        -- 55P03: somebody holds its memory, which is no fault of the row.
+        PERFORM _record_failure(s.name, rows[1], SQLSTATE, SQLERRM,
+                                CASE SQLSTATE WHEN '55P03' THEN attempts - 1 ELSE attempts END);
     END IF;
     RETURN written;
 END $$;

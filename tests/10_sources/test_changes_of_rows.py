@@ -109,6 +109,21 @@ def test_a_memory_that_somebody_holds_lets_its_row_wait(db, dsn, statement):
     assert value(db, "SELECT source_key || ' ' || code FROM memoir.source_error") == "1 55P03"
 
 
+def test_a_row_whose_memory_somebody_holds_does_not_use_up_its_attempts(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    call(db, "attach_source", name="t", kind="fact", relation="t", user_id="u")
+    db.execute("INSERT INTO t VALUES (1, 'tea')")
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT FROM memoir.memory FOR UPDATE")
+        db.execute("UPDATE t SET content = 'milk'")
+        db.execute("SET lock_timeout = '20ms'")
+        for _ in range(2):
+            call(db, "maintain")
+    assert db.execute("SELECT code, attempts FROM memoir.source_error").fetchall() == [("55P03", 1)]
+    call(db, "maintain")
+    assert value(db, "SELECT content FROM memoir.memory") == "milk"
+
+
 def test_a_deleted_row_is_forgotten_and_comes_back(tasks):
     add_tasks(tasks, "tea")
     tasks.execute("CREATE TEMP TABLE kept AS SELECT * FROM tasks; DELETE FROM tasks")
