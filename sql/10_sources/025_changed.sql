@@ -58,7 +58,8 @@ END $$;
 -- error. A row without a memory for any other reason was purged, or written while memory was off:
 -- fill_source() takes it, its next change does not. A row that moves to another key or user leaves
 -- nothing under the old one, even if it cannot be taken over under the new one, which is recorded
--- separately. But the old key may now belong to another row, if one statement moves several.
+-- separately. But the old key may now belong to another row, if one statement moves several, or if
+-- two rows had it until now.
 -- Returns whether the row was a memory, as far as that was looked at.
 CREATE OR REPLACE FUNCTION _source_changed(
     name text, old_row source_row, new_row source_row, for_good boolean, is_event boolean)
@@ -76,9 +77,9 @@ BEGIN
     IF new_row.source_key <> old_row.source_key THEN
         at_old_key := _row_now(name, old_row);
     END IF;
-    IF moved AND old_row.source_key IS NOT NULL
-       AND (at_old_key.user_id, at_old_key.source_key)
-           IS DISTINCT FROM (old_row.user_id, old_row.source_key) THEN
+    IF (at_old_key.user_id, at_old_key.source_key) = (old_row.user_id, old_row.source_key) THEN
+        PERFORM _take_rows(_known_source(name, false), ARRAY[at_old_key], 1);
+    ELSIF moved AND old_row.source_key IS NOT NULL THEN
         known := _source_row_gone(
             name, old_row.user_id, old_row.source_key,
             for_good OR (old_row.user_id <> new_row.user_id) IS TRUE, is_event);

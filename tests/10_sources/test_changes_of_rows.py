@@ -358,6 +358,27 @@ def test_rows_that_change_their_keys_in_one_statement_stay_all(app, key):
     assert told == written != []
 
 
+@pytest.mark.parametrize("kind", ["fact", "event"])
+@pytest.mark.parametrize(
+    "then",
+    [
+        "DELETE FROM notes WHERE content = 'tea'",
+        "DELETE FROM notes WHERE content = 'rice'",
+        "UPDATE notes SET id = 4 WHERE content = 'rice'",
+        "UPDATE notes SET id = 2, content = 'bread' WHERE content = 'tea'",
+    ],
+)
+def test_of_two_rows_that_had_one_key_for_a_moment_the_one_that_is_left_is_known(app, kind, then):
+    table(app, kind, keys="PRIMARY KEY DEFERRABLE INITIALLY DEFERRED")
+    app.execute("INSERT INTO notes VALUES (1, 'tea'), (3, 'milk')")
+    for first in ("INSERT INTO notes VALUES (1, 'rice')", "UPDATE notes SET id = 1 WHERE id = 3"):
+        with app.transaction(force_rollback=True):
+            app.execute(first)
+            app.execute(then.replace("rice", "milk") if "UPDATE" in first else then)
+            told, written = rows_of(app)
+            assert told == written != []
+
+
 WRITES_AGAIN = """
 CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
