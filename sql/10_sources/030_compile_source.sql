@@ -328,7 +328,7 @@ BEGIN
         %4$s);
         END IF;
         IF old_row IS DISTINCT FROM new_row THEN
-            IF current_setting(%7$L, true) <> ''
+            IF %9$scurrent_setting(%7$L, true) <> ''
                AND (NEW.xmax <> 0 OR TG_OP = 'DELETE' AND current_setting(%7$L, true) = 'early')
             THEN
                 new_row := _row_now(%1$L, CASE TG_OP WHEN 'DELETE' THEN old_row ELSE new_row END);
@@ -387,7 +387,10 @@ END $body$,
                             || _profile_statement(name, kind_id, _added_rows(
                                 s, relation, columns, '{user_column,source_id}')) END,
             format('memoir.source_%s_written', s.source_id),
-            'SELECT ' || _row_of(columns, s.mapping, '($1)')));
+            'SELECT ' || _row_of(columns, s.mapping, '($1)'), CASE
+                WHEN EXISTS (SELECT FROM pg_index AS i
+                             WHERE i.indrelid = relation AND NOT i.indimmediate)
+                THEN 'TG_OP = ''DELETE'' OR ' ELSE '' END));
 END $$;
 
 -- A query in parentheses. It may end in a comment, or in the semicolon that psql wants.
