@@ -130,11 +130,9 @@ CREATE OR REPLACE FUNCTION _plain_settings(columns jsonb, mapping jsonb) RETURNS
 AS $$
 BEGIN
     RETURN CASE WHEN EXISTS (
-        SELECT FROM jsonb_each(mapping) AS m,
-                    jsonb_array_elements_text(CASE jsonb_typeof(m.value)
-                        WHEN 'array' THEN m.value ELSE jsonb_build_array(m.value) END) AS n (name)
-        WHERE m.key NOT IN ('user_id', 'time_zone', 'created_at', 'valid_until')
-          AND _base_type((columns ->> n.name)::oid)::regtype NOT IN (
+        SELECT FROM _mapped_columns(mapping) AS m
+        WHERE m.output NOT IN ('created_at', 'valid_until')
+          AND _base_type((columns ->> m.name)::oid)::regtype NOT IN (
               'text', 'varchar', 'bpchar', 'name', 'int2', 'int4', 'int8', 'uuid', 'bool', 'json',
               'jsonb'))
     THEN ' SET TimeZone = ''UTC'' SET DateStyle = ''ISO, YMD'' SET IntervalStyle = ''postgres'''
