@@ -13,7 +13,7 @@ DECLARE
 BEGIN
     PERFORM _check_claim(1, worker, lease);
     kept := _lock_job(owner, job_id);
-    IF _not_his(kept, worker) IS NOT NULL THEN
+    IF _worker_refused(kept, worker) IS NOT NULL THEN
         RETURN false;
     END IF;
     UPDATE job AS j SET run_at = coalesce(_check_moment(at), now()) + lease
