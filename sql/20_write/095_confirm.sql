@@ -18,11 +18,8 @@ DECLARE
         WHERE r.user_id = _supersede_proposed.user_id AND r.from_id = newer.memory_id
           AND r.type = 'supersedes' AND m.status = 'active' AND newer.status = 'active');
 BEGIN
-    PERFORM _supersede(user_id, o.older, newer, newer.created_at, 'user', NULL, run_id,
-                       change_id)
-    FROM unnest(ids) AS i (id), LATERAL (
-        SELECT m AS older FROM memory AS m
-        WHERE m.user_id = _supersede_proposed.user_id AND m.memory_id = i.id OFFSET 0) AS o;
+    PERFORM _supersede_all(user_id, ids, newer.memory_id, newer.created_at, 'user', NULL, run_id,
+                           change_id);
     RETURN ids;
 END $$;
 
