@@ -93,10 +93,10 @@ BEGIN
     RETURN _outcome('NOOP', known, 'the same memory is stored already');
 END $$;
 
--- A new memory that says nearly the same as a stored one. The lock is not waited for: this
--- transaction may hold what its holder waits for. Without the lock both stay. Nor is one that is
--- just being purged: nothing may refer to it. A model is asked later about what the rule keeps side
--- by side.
+-- A new memory that says nearly the same as a stored one. The lock is not waited for, because this
+-- transaction may hold what its holder waits for: without it both memories stay. So they do while
+-- the stored one is being purged, because nothing may refer to it. A model is asked later about
+-- what the rule keeps side by side.
 CREATE OR REPLACE FUNCTION _settle(user_id text, given new_memory, near_id bigint)
     RETURNS outcome
     LANGUAGE plpgsql
@@ -207,8 +207,8 @@ DECLARE
     newest timestamptz;
     ended boolean;
 BEGIN
-    -- No two memories of a slot overlap: those that began before the one just before this have
-    -- ended, and need not be read.
+    -- Memories of a slot do not overlap, so of those that begin no later than this one only the
+    -- last can be true at its time.
     SELECT m.memory_id INTO known
     FROM memory AS m
     WHERE m.user_id = _fill_slot.user_id AND m.content_hash = given.content_hash
@@ -268,7 +268,7 @@ BEGIN
     PERFORM _link(user_id, ARRAY[given.memory_id, place.after_id],
                   ARRAY[place.before_id, given.memory_id], 'supersedes', 1,
                   ARRAY[change, change]);
-    -- Without it, an undo would not find the relations that came with it.
+    -- Without this revision an undo would not find the relations made above.
     IF coalesce(place.before_id, place.after_id, run_id) IS NOT NULL THEN
         PERFORM _record_added(user_id, ARRAY[given.memory_id], given.origin, reason, run_id,
                               change);

@@ -197,7 +197,7 @@ BEGIN
             budget - profile_cost, p.makers, p.sources) AS r;
         EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(chosen),
                           settings.line_limit + settings.extra_lines, spent, budget - profile_cost);
-        candidate_limit := least(4 * candidate_limit, 1000);
+        candidate_limit := _more_candidates(candidate_limit);
     END LOOP;
 
     RETURN QUERY

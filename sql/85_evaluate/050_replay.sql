@@ -157,7 +157,7 @@ BEGIN
             budget - profile.cost, provenance.makers, provenance.sources);
         EXIT WHEN _enough(n, candidate_limit, cardinality(selection.chosen), line_limit,
                           selection.spent, budget - profile.cost);
-        candidate_limit := least(4 * candidate_limit, 1000);
+        candidate_limit := _more_candidates(candidate_limit);
     END LOOP;
     after_ids := ARRAY(SELECT ids[abs(c.place)]
                        FROM unnest(selection.chosen) WITH ORDINALITY AS c (place, number)
@@ -208,7 +208,7 @@ DECLARE
     candidate_limit int := _candidate_limit(settings.candidate_limit, logged.token_budget);
 BEGIN
     WHILE candidate_limit < least(candidates, 1000) LOOP
-        candidate_limit := least(4 * candidate_limit, 1000);
+        candidate_limit := _more_candidates(candidate_limit);
     END LOOP;
     RETURN greatest(settings.threshold, 0,
                     CASE WHEN candidates >= candidate_limit THEN logged.score[candidates] END);
