@@ -204,7 +204,7 @@ BEGIN
                              known_until, keywords, profile_ids || edges, candidate_limit,
                              plain_question, times, pool) AS c
         ) AS c
-        CROSS JOIN LATERAL _provenance(owner, c.ids) AS p
+        CROSS JOIN LATERAL _provenance(owner, c.ids, c.kinds, settings.turns) AS p
         CROSS JOIN LATERAL _line_groups(owner, model.model_id, by_day, c.ids, c.kinds,
                                         settings.kind_headings, settings.heading_costs) AS g
         CROSS JOIN LATERAL _select(

@@ -154,7 +154,7 @@ BEGIN
 
     LOOP
         n := least(coalesce(cardinality(ids), 0), candidate_limit);
-        provenance := _provenance(owner, ids[:n]);
+        provenance := _provenance(owner, ids[:n], kinds[:n], settings.turns);
         line_groups := _line_groups(owner, settings.model_id, by_day, ids[:n], kinds[:n],
                                     settings.kind_headings, settings.heading_costs);
         selection := _select(
