@@ -1,5 +1,6 @@
 -- Reads what changed. Of a query: rows newer than the last one read, or all rows if no column says
--- when they changed. Of a table, which triggers follow: the rows that failed.
+-- when they changed. Of a table, which triggers follow: the rows that failed. A row from the future
+-- counts as of when it was read: no other one may be newer for years.
 CREATE OR REPLACE FUNCTION pull_source(
     name text, most int DEFAULT NULL,
     OUT read_rows int, OUT written int, OUT waiting bigint, OUT complete boolean)
@@ -16,8 +17,9 @@ BEGIN
             read_up_to = CASE WHEN s.mapping ? 'changed_at' AND s.read_up_to ->> 0 <> '-infinity'
                               THEN jsonb_build_array('since', CASE s.read_up_to ->> 0
                                   WHEN 'since' THEN s.read_up_to ->> 1
-                                  ELSE ((s.read_up_to ->> 0)::timestamptz - make_interval(
-                                           secs => _config('source_overlap_seconds')))::text END)
+                                  ELSE (least((s.read_up_to ->> 0)::timestamptz, s.last_read)
+                                        - make_interval(secs => _config('source_overlap_seconds'))
+                                       )::text END)
                          END,
             checking = CASE WHEN NOT s.mapping ? 'changed_at' THEN '["", ""]'::jsonb END
         WHERE o.name = name;
