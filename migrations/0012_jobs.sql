@@ -186,13 +186,17 @@ FROM (VALUES
 -- Extraction from the end of a conversation (D1 4.1, D4 3.2 and 5.2).
 INSERT INTO prompt (kind, language, version, template, input, answer_schema)
 SELECT 'extract', w.language, 1, w.template,
-'<conversation>
+'<slots_in_use>
+{{slots}}
+</slots_in_use>
+<conversation>
 {{conversation}}
 </conversation>', '{
     "type": "object", "required": ["memories"], "additionalProperties": false, "properties": {
         "memories": {"type": "array", "description": "Empty if nothing is worth it.", "items": {
             "type": "object", "additionalProperties": false,
-            "required": ["kind", "content", "subject", "data", "importance", "confidence"],
+            "required": ["kind", "content", "subject", "data", "importance", "confidence",
+                         "turns"],
             "properties": {
                 "kind": {"type": "string", "enum": ["preference", "fact", "lesson", "goal",
                     "pattern", "skill", "context"]},
@@ -204,7 +208,9 @@ SELECT 'extract', w.language, 1, w.template,
                         "additionalProperties": false, "properties": {
                             "key": {"type": "string"}, "value": {"type": "string"}}}},
                 "importance": {"type": "number", "description": "0 to 1."},
-                "confidence": {"type": "number", "description": "0 to 1."}}}}}}'::jsonb
+                "confidence": {"type": "number", "description": "0 to 1."},
+                "turns": {"type": ["array", "null"], "items": {"type": "integer"},
+                    "description": "turn of the messages it was drawn from."}}}}}}'::jsonb
 FROM (VALUES
     ('en',
 'Find in a conversation what is worth remembering for a long time.
@@ -225,9 +231,11 @@ Rules:
    conversation: names instead of "he", dates instead of "yesterday" (every message has its time).
 3. Only what the user said or agreed to. What the assistant proposed is no fact about the user.
 4. subject names a slot that holds one value at a time, such as user.city or project.framework. The
-   slot of somebody else has their name (anna.city), so that it is not taken for the user''s. If
+   slot of somebody else has their name (anna.city), so that it is not taken for the user''s. Where
+   one of slots_in_use means the same, take that one, and its kind: the value it has now ends. If
    there is no such slot: null.
 5. confidence is lower where something was only hinted at.
+6. turns: the turn of each message it was drawn from, few. Those need not be read beside it.
 
 {{caution}}'),
     ('zh',
@@ -247,8 +255,10 @@ Rules:
 2. 每条记忆只说一件事，独立、明确、可验证，脱离对话也能看懂：用名字而不是“他”，用日期而不是“昨天”（每条消息都有时间）。
 3. 只提取用户说过或同意的内容。助手的提议不是关于用户的事实。
 4. subject 是同一时间只有一个值的槽位，例如 user.city 或 project.framework；'
-'属于别人的用其名字（anna.city），以免与用户的混淆；没有则为 null。
+'属于别人的用其名字（anna.city），以免与用户的混淆；没有则为 null。'
+'slots_in_use 中若有含义相同的槽位，就用它及其 kind：它现在的值即告结束。
 5. 只是暗示的内容，confidence 要低一些。
+6. turns：所依据的各条消息的 turn，尽量少。有了这条记忆，就不必再读那些消息。
 
 {{caution}}')) AS w (language, template);
 
@@ -258,6 +268,9 @@ SELECT 'reflect', w.language, 1, w.template,
 '<stored_memories>
 {{memories}}
 </stored_memories>
+<slots_in_use>
+{{slots}}
+</slots_in_use>
 <session>
 {{conversation}}
 </session>', '{
@@ -265,7 +278,7 @@ SELECT 'reflect', w.language, 1, w.template,
         "decisions": {"type": "array", "description": "Empty if nothing is worth it.", "items": {
             "type": "object", "additionalProperties": false,
             "required": ["action", "memory_id", "kind", "content", "subject", "data",
-                         "importance", "reason"],
+                         "importance", "turns", "reason"],
             "properties": {
                 "action": {"type": "string", "enum": ["ADD", "UPDATE", "SUPERSEDE", "NOOP"]},
                 "memory_id": {"type": ["string", "null"],
@@ -282,6 +295,8 @@ SELECT 'reflect', w.language, 1, w.template,
                         "additionalProperties": false, "properties": {
                             "key": {"type": "string"}, "value": {"type": "string"}}}},
                 "importance": {"type": ["number", "null"], "description": "0 to 1."},
+                "turns": {"type": ["array", "null"], "items": {"type": "integer"},
+                    "description": "turn of the messages it was drawn from."},
                 "reason": {"type": "string", "description": "One sentence."}}}}}}'::jsonb
 FROM (VALUES
     ('en',
@@ -315,8 +330,9 @@ Decide about each:
 Use only ids that stand in the stored memories. A text says one thing and is understood without the
 session: names instead of "he", dates instead of "yesterday" (every message has its time).
 subject names a slot that holds one value at a time, such as user.city. The slot of somebody else
-has their name (anna.city). What supersedes a memory keeps its subject. If there is no such slot:
-null.
+has their name (anna.city). What supersedes a memory keeps its subject. Where one of slots_in_use
+means the same, take that one, and its kind. If there is no such slot: null. turns: the turn of each
+message it was drawn from, few.
 
 {{caution}}'),
     ('zh',
@@ -345,7 +361,8 @@ null.
 'content 写明现在的情况、从何时起、之前是什么，因为旧记忆会连同其时间保留，但不再显示：“小林从 2025-06-02 起住在杭州（之前：上海）”。
 - NOOP：已有记忆（memory_id）已经包含。
 只能使用已有记忆中列出的 id。每条内容只说一件事，脱离会话也能看懂：用名字而不是“他”，用日期而不是“昨天”（每条消息都有时间）。
-subject 是同一时间只有一个值的槽位，例如 user.city；属于别人的用其名字（anna.city）；取代旧记忆时沿用其 subject；没有则为 null。
+subject 是同一时间只有一个值的槽位，例如 user.city；属于别人的用其名字（anna.city）；取代旧记忆时沿用其 subject；'
+'slots_in_use 中若有含义相同的，就用它及其 kind；没有则为 null。turns：所依据的各条消息的 turn，尽量少。
 
 {{caution}}')) AS w (language, template);
 

@@ -1,6 +1,7 @@
 -- The daily upkeep of D4 6.2: everything that is due, in steps of one user each. One query without
 -- a lock finds what is due for all users; the steps then lock the user, in the order of the user
--- names, so that two runs cannot deadlock.
+-- names, so that two runs cannot deadlock. Each of the three phases looks at what the one before
+-- left: rows, then indexes, then the words to count, the jobs and the report.
 CREATE OR REPLACE FUNCTION _upkeep_plan(phase int, only_user text, run upkeep_run)
     RETURNS TABLE (owner text, step text)
     LANGUAGE plpgsql STABLE
@@ -22,9 +23,9 @@ BEGIN
         RETURN QUERY
         SELECT d.owner, d.step
         FROM (
-            SELECT DISTINCT r.user_id, 1, '_count_access' FROM retrieval AS r WHERE NOT r.counted
-            UNION
-            SELECT c.user_id, 1, '_count_access' FROM tool_call AS c WHERE NOT c.counted
+            (SELECT r.user_id, 1, '_count_access' FROM retrieval AS r WHERE NOT r.counted
+             UNION
+             SELECT c.user_id, 1, '_count_access' FROM tool_call AS c WHERE NOT c.counted)
             UNION ALL
             SELECT DISTINCT m.user_id, 2, '_age' FROM memory AS m
             WHERE m.status = 'active' AND m.lifetime <> 'core'
