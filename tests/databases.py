@@ -89,10 +89,15 @@ class Shared:
 
     What is rolled back stays in the files, and is read over by whatever scans a table: at the end
     of a run a recall took three times as long as in a new database. So a large one is made anew.
+
+    Args:
+        change: what is done to each that is made.
     """
 
-    def __init__(self, template: NoopExecutor) -> None:
+    def __init__(self, template: NoopExecutor, name: str, change: str = "SELECT") -> None:
         self._template = template
+        self._name = name
+        self._change = change
         self._exists = ExitStack()
         self._make()
 
@@ -110,8 +115,10 @@ class Shared:
         self._exists.close()
 
     def _make(self) -> None:
-        self._address = self._exists.enter_context(database(self._template, "shared"))
+        self._address = self._exists.enter_context(database(self._template, self._name))
         with psycopg.connect(**self._address) as conn:
+            conn.execute(self._change)
+            conn.commit()
             self._largest = _size(conn) + ROLLED_BACK
 
 

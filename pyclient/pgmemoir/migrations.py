@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from psycopg import errors, generators, pq
@@ -56,9 +56,6 @@ FROM pg_catalog.pg_settings
 WHERE name IN ('statement_timeout', 'transaction_timeout')
    OR name = 'session_replication_role' AND setting <> 'origin'"""
 
-# The names of objects as the ledger has them.
-_PLAIN_NAMES = "SET LOCAL quote_all_identifiers = off"
-
 _OWN_INDEXES = """
 SELECT c.oid::regclass::text
 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
@@ -81,36 +78,9 @@ WHERE r.rolname IN ('memoir_reader', 'memoir_agent', 'memoir_worker', 'memoir_ad
                 WHERE d.classid = 'pg_proc'::regclass AND e.extname = 'vector')
 """
 
-_GONE_TABLES = """
-SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass('memoir.' || name) IS NULL
-"""
-
-# Tables that have fewer keys than their migration says, as after a restore that failed in part.
-_LOST_KEYS = """
-SELECT 'a key of ' || t.name
-FROM jsonb_to_recordset(%s::jsonb) AS t (name text, keys int)
-WHERE t.keys > (SELECT count(*) FROM pg_constraint AS c
-                WHERE c.conrelid = to_regclass('memoir.' || t.name)
-                  AND c.contype IN ('p', 'f', 'u'))
-ORDER BY 1
-"""
-
-_LOST_INDEXES = """
-SELECT 'index ' || name FROM unnest(%s::text[]) AS name
-WHERE to_regclass('memoir.' || name) IS NULL ORDER BY 1
-"""
-
-_TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (\w+)([^;]*);", re.MULTILINE)
-_KEY = re.compile(r"PRIMARY KEY|UNIQUE|REFERENCES")
-_INDEX = re.compile(r"^CREATE (?:UNIQUE )?INDEX (\w+)", re.MULTILINE)
-_OBJECT = re.compile(
-    r"^CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE|VIEW|TRIGGER) (\w+)", re.MULTILINE
-)
 _NAME = re.compile(r"^[\w ]+? (?:memoir\.)?(\w+)")
 # What a text makes, also with a statement that it puts together of strings.
 _MADE = re.compile(r"(?:FUNCTION|PROCEDURE|VIEW|TRIGGER|POLICY) (\w+)|'(\w+)'")
-_COMMENTED = re.compile(r"^COMMENT ON (?:FUNCTION|PROCEDURE|VIEW) (\w+)", re.MULTILINE)
-_BODY = re.compile(r"AS (\$\w*\$)(.*?)\1", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -258,42 +228,6 @@ def status(conn: Connection, *, source: Source | None = None) -> list[Row]:
     return [*rows, _row(CODE, "code", code, "applied" if fresh else "pending")]
 
 
-class Differences(NamedTuple):
-    """What is not as the package makes it, by name; ``lost``: keys and indexes of tables."""
-
-    tables: list[str]
-    lost: list[str]
-    gone: list[str]
-    rewritten: list[str]
-    silent: list[str]
-
-
-def differences(conn: Connection, *, source: Source | None = None) -> Differences:
-    """What is gone, rewritten by hand, or has lost its comment.
-
-    Only reads. For an installation that is up to date.
-    """
-    source = source or installed()
-    made = "".join(file.text for file in sqlfiles.migrations(source))
-    tables = {name: len(_KEY.findall(columns)) for name, columns in _TABLE.findall(made)}
-    text = "".join(file.text for file in sqlfiles.code(source))
-    bodies = [sqlfiles.sha256(body) for _, body in _BODY.findall(text)]
-    with reading(conn) as cur:
-        cur.execute(_PLAIN_NAMES)
-        gone = values(cur, _GONE_TABLES, list(tables))
-        keys = [{"name": name, "keys": tables[name]} for name in tables if name not in gone]
-        return Differences(
-            gone,
-            [
-                *values(cur, _LOST_KEYS, json.dumps(keys)),
-                *values(cur, _LOST_INDEXES, _INDEX.findall(made)),
-            ],
-            values(cur, ledger.GONE, _OBJECT.findall(text)),
-            values(cur, ledger.REWRITTEN, bodies),
-            values(cur, ledger.SILENT, _COMMENTED.findall(text)),
-        )
-
-
 def outdated(conn: Connection, *, source: Source | None = None) -> list[str]:
     """What the next `up` drops: what is not in the code of ``sql/``, or there with another header.
 
@@ -306,7 +240,7 @@ def outdated(conn: Connection, *, source: Source | None = None) -> list[str]:
         before = ledger.read(cur).get(CODE)
         if before is None or before.sha256 == sqlfiles.digest(code):
             return []
-        cur.execute(_PLAIN_NAMES)
+        cur.execute(ledger.PLAIN_NAMES)
         _set_path(cur)
         changed = [item for item, is_changed, _ in _in_the_way(cur, code) if is_changed]
         made = values(cur, ledger.MADE_BEFORE)
@@ -374,7 +308,7 @@ def _transaction(conn: Connection, keep: bool) -> Iterator[Cursor]:
                 cur.execute("SET LOCAL client_min_messages = warning")
                 cur.execute("SET LOCAL standard_conforming_strings = on")
                 cur.execute("SET LOCAL plpgsql.extra_errors = ''")
-                cur.execute(_PLAIN_NAMES)
+                cur.execute(ledger.PLAIN_NAMES)
                 cur.execute(_WITHOUT_LIMITS)
                 # Ends with the transaction, also behind a pooler that shares sessions.
                 cur.execute("SELECT pg_advisory_xact_lock(%s)", (ledger.LOCK,))

@@ -81,20 +81,20 @@ BEGIN
     END IF;$guard$, current_schema(), name, 'somebody changed function ' || name);
 END $$;
 
--- The same where a table was given to somebody else, or somebody's view has the name of the former
--- one now: his policies, triggers and functions would run with the rights of the former owner.
--- relation: an expression for its name.
-CREATE OR REPLACE FUNCTION _of_same_owner(relation text) RETURNS text
+-- The same where a table, the variable relation of the function, was given to somebody else, or
+-- somebody's view has the name of the former one now: his policies, triggers and functions would
+-- run with the rights of the former owner.
+CREATE OR REPLACE FUNCTION _of_same_owner() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN format($guard$
+    RETURN $guard$
     IF (SELECT pg_catalog.pg_get_userbyid(c.relowner) OPERATOR(pg_catalog.<>) current_user
         FROM pg_catalog.pg_class AS c
-        WHERE c.oid OPERATOR(pg_catalog.=) %1$s::pg_catalog.regclass) IS NOT false
+        WHERE c.oid OPERATOR(pg_catalog.=) relation::pg_catalog.regclass) IS NOT false
     THEN
         RAISE insufficient_privilege
-            USING MESSAGE = pg_catalog.concat(%1$s, ' belongs to another role now'),
+            USING MESSAGE = pg_catalog.concat(relation, ' belongs to another role now'),
                   HINT = 'Detach its source and attach it again.';
-    END IF;$guard$, relation);
+    END IF;$guard$;
 
 -- They go with the extension, and with them the triggers that call them: a trigger that is left
 -- behind would refuse every write of the application.
@@ -130,11 +130,9 @@ CREATE OR REPLACE FUNCTION _plain_settings(columns jsonb, mapping jsonb) RETURNS
 AS $$
 BEGIN
     RETURN CASE WHEN EXISTS (
-        SELECT FROM jsonb_each(mapping) AS m,
-                    jsonb_array_elements_text(CASE jsonb_typeof(m.value)
-                        WHEN 'array' THEN m.value ELSE jsonb_build_array(m.value) END) AS n (name)
-        WHERE m.key NOT IN ('user_id', 'time_zone', 'created_at', 'valid_until')
-          AND _base_type((columns ->> n.name)::oid)::regtype NOT IN (
+        SELECT FROM _mapped_columns(mapping) AS m
+        WHERE m.output NOT IN ('created_at', 'valid_until')
+          AND _base_type((columns ->> m.name)::oid)::regtype NOT IN (
               'text', 'varchar', 'bpchar', 'name', 'int2', 'int4', 'int8', 'uuid', 'bool', 'json',
               'jsonb'))
     THEN ' SET TimeZone = ''UTC'' SET DateStyle = ''ISO, YMD'' SET IntervalStyle = ''postgres'''
@@ -328,7 +326,7 @@ BEGIN
         %4$s);
         END IF;
         IF old_row IS DISTINCT FROM new_row THEN
-            IF current_setting(%7$L, true) <> ''
+            IF %9$scurrent_setting(%7$L, true) <> ''
                AND (NEW.xmax <> 0 OR TG_OP = 'DELETE' AND current_setting(%7$L, true) = 'early')
             THEN
                 new_row := _row_now(%1$L, CASE TG_OP WHEN 'DELETE' THEN old_row ELSE new_row END);
@@ -387,7 +385,10 @@ END $body$,
                             || _profile_statement(name, kind_id, _added_rows(
                                 s, relation, columns, '{user_column,source_id}')) END,
             format('memoir.source_%s_written', s.source_id),
-            'SELECT ' || _row_of(columns, s.mapping, '($1)')));
+            'SELECT ' || _row_of(columns, s.mapping, '($1)'), CASE
+                WHEN EXISTS (SELECT FROM pg_index AS i
+                             WHERE i.indrelid = relation AND NOT i.indimmediate)
+                THEN 'TG_OP = ''DELETE'' OR ' ELSE '' END));
 END $$;
 
 -- A query in parentheses. It may end in a comment, or in the semicolon that psql wants.
@@ -461,7 +462,7 @@ END $body$,
             format(place, 'request -> ''after'''), format(place, 'request -> ''upto'''),
             format(place, 'k.key'),
             _as_owner_alone(format('_source_%s_read', s.source_id)),
-            CASE WHEN s.query IS NULL THEN _of_same_owner('relation') END,
+            CASE WHEN s.query IS NULL THEN _of_same_owner() END,
             CASE WHEN NOT s.follows THEN $guard$
     IF current_setting('transaction_read_only') = 'off' THEN
         RAISE insufficient_privilege
@@ -500,5 +501,5 @@ END $body$,
                                       t.typname), ', ' ORDER BY n.place)
              FROM unnest(names) WITH ORDINALITY AS n (name, place)
              JOIN pg_type AS t ON t.oid = (columns ->> n.name)::oid),
-            _as_owner_alone(format('_source_%s_log', s.source_id)), _of_same_owner('relation')));
+            _as_owner_alone(format('_source_%s_log', s.source_id)), _of_same_owner()));
 END $$;

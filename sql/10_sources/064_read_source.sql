@@ -1,6 +1,6 @@
--- fill_source() until nothing is left, with a commit after each batch: from psql, pg_cron or any
--- client. A procedure with a SET clause cannot commit, so this one names its schema, as
--- maintain_all() does.
+-- fill_source() until nothing is left, with a commit after each batch, and once more for the rows
+-- that failed; then the keywords. From psql, pg_cron or any client. A procedure with a SET clause
+-- cannot commit, so this one names its schema, as maintain_all() does.
 DO $install$
 BEGIN
     EXECUTE format($format$

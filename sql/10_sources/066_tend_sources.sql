@@ -91,7 +91,8 @@ BEGIN
 END $$;
 
 -- Folded recalls as rows of the tables that were attached with write_retrievals. A table that
--- refuses them does not stop the folding: view sources shows its error.
+-- refuses them does not stop the folding: view sources shows its error. If the server could not
+-- write them, they are folded another time.
 CREATE OR REPLACE FUNCTION _write_retrievals(
     user_id text, payloads jsonb[], times timestamptz[]) RETURNS void
     LANGUAGE plpgsql
@@ -113,6 +114,9 @@ BEGIN
                            'FROM unnest($2, $3) AS u (payload, at)', s.source_id)
             USING user_id, payloads, times;
         EXCEPTION WHEN OTHERS THEN
+            IF _is_of_server(SQLSTATE) THEN
+                RAISE;
+            END IF;
             failed.user_id := user_id;
             failed.source_key := 'memory_retrieval';
             PERFORM _record_failure(s.name, failed, SQLSTATE, SQLERRM, 1);

@@ -2,8 +2,8 @@
 -- Beside them: listed, the ids it shows the model, which are all that the answer may name;
 -- replaces, the hash of a text that the answer replaces; since and said_at, when the first and the
 -- last of a conversation was said, and when a summary was asked for. NULL if nothing is left to do:
--- the memory is gone, the session is empty, memory is off. Days and times are
--- those of the session's time zone, as in a block: "yesterday" is the day before it was said there.
+-- the memory is gone, the session is empty, memory is off. Days and times are those of the
+-- session's time zone, as in a block: "yesterday" is the day before it was said there.
 
 -- Active memories as a model reads them, in the order of the ids, without those that have ended.
 -- One that is too long to be shown whole is left out if the answer may replace it, because the part
@@ -28,6 +28,10 @@ BEGIN
               AND (length(m.content) <= 4000 OR NOT whole)
             OFFSET 0) AS m);
 END $$;
+
+CREATE OR REPLACE FUNCTION _listed(told jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN coalesce(jsonb_path_query_array(told, '$[*].id'), '[]');
 
 -- The language of the material: the text around it does not count, or short Chinese texts would be
 -- taken for English.
@@ -205,7 +209,7 @@ BEGIN
     told := coalesce(_memories_told(user_id, _like_conversation(
         user_id, said, _config('similar_memories')::int)), '[]');
     RETURN _conversation_told(said) || jsonb_build_object(
-        'memories', _material_lines(told), 'listed', jsonb_path_query_array(told, '$[*].id'),
+        'memories', _material_lines(told), 'listed', _listed(told),
         'slots', _slots_told(user_id, said));
 END $$;
 
@@ -218,7 +222,7 @@ DECLARE
 BEGIN
     RETURN CASE WHEN jsonb_array_length(told) = 2 THEN
         jsonb_build_object('older', _material(told -> 0), 'newer', _material(told -> 1),
-                           'listed', jsonb_path_query_array(told, '$[*].id'),
+                           'listed', _listed(told),
                            'language', _language_told(told)) END;
 END $$;
 
@@ -231,7 +235,7 @@ DECLARE
 BEGIN
     RETURN CASE WHEN jsonb_array_length(told) >= _config('compress_least') THEN
         jsonb_build_object('memories', _material_lines(told),
-                           'listed', jsonb_path_query_array(told, '$[*].id'),
+                           'listed', _listed(told),
                            'language', _language_told(told)) END;
 END $$;
 
@@ -335,8 +339,7 @@ BEGIN
     RETURN CASE WHEN told IS NOT NULL OR gone <> '[]' THEN
         jsonb_build_object(
             'memories', _material_lines(told), 'no_longer', _material_lines(gone),
-            'language', _language_told(told), 'listed',
-            coalesce(jsonb_path_query_array(told, '$[*].id'), '[]'),
+            'language', _language_told(told), 'listed', _listed(told),
             'summary', _material(to_jsonb(before)), 'replaces', md5(before), 'said_at', now()) END;
 END $$;
 

@@ -32,7 +32,8 @@ AS $$
 DECLARE
     most CONSTANT int := _config('job_attempts');
 BEGIN
-    -- They have an index of their own. Otherwise all that waits for a chat model would be read.
+    -- Jobs of kind embed have an index of their own. Without this check, all jobs that wait for a
+    -- chat model would be read.
     IF kinds = '{embed}' AND NOT EXISTS (
         SELECT FROM job AS j
         WHERE j.user_id = _take_jobs.user_id AND j.kind = 'embed' AND j.status <> 'done'

@@ -83,7 +83,7 @@ BEGIN
             PERFORM _apply_embed(finished, answer, embeddings);
         END IF;
     EXCEPTION WHEN OTHERS THEN
-        IF SQLSTATE = '55P03' OR _is_of_server(SQLSTATE) THEN  -- 55P03: lock_timeout
+        IF _is_of_server(SQLSTATE) THEN
             RAISE;
         END IF;
         RETURN CASE _fail_job(finished, SQLERRM, now())

@@ -27,7 +27,7 @@ BEGIN
     IF given = '{}' THEN
         RETURN '{}';
     END IF;
-    known := _store(user_id, model, given);
+    known := _store(user_id, model, given, run_id);
     ids := ARRAY(
         SELECT coalesce(known[g.place], g.memory_id)
         FROM (SELECT row_number() OVER () AS place, n.memory_id FROM unnest(given) AS n) AS g

@@ -91,9 +91,8 @@ BEGIN
         JOIN pg_constraint AS p ON p.conrelid = c.oid AND p.contype = 'p'
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
         WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
-          AND c.relname NOT IN ('migration', 'expansion')
+          AND c.relname NOT IN ('migration', 'expansion') AND NOT _has_user(c.oid)
         GROUP BY c.relname
-        HAVING NOT bool_or(a.attname = 'user_id')
         ORDER BY c.relname
     LOOP
         EXECUTE format('CREATE OR REPLACE TRIGGER restore_row BEFORE INSERT ON %I '

@@ -385,6 +385,34 @@ def test_the_user_need_not_confirm_himself(tx):
     assert row.action == "FORGET"
 
 
+@pytest.mark.parametrize("subject", [None, "user.city"])
+@pytest.mark.parametrize("action", ["ADD", "UPDATE", "SUPERSEDE", "MERGE", "KEEP_BOTH"])
+def test_what_waits_waits_no_longer_once_it_is_decided(tx, action, subject):
+    slot = {} if subject is None else {"subject": subject}
+    ids = [remember(tx, "lives in Oslo", **slot), remember(tx, "works in Oslo")]
+    settings(tx, confirm=True)
+    waits = remember(tx, "lives in Rome", source="agent", **slot)
+    about = {"ADD": {}, "MERGE": {"memory_ids": ids}}.get(action, {"memory_id": ids[0]})
+    told = {"action": action, "content": "lives in Rome", "kind": "fact", **slot, **about}
+    if action == "UPDATE":
+        del told["kind"]
+    (row,) = apply(tx, told, author="user")
+    assert row.memory_id == waits
+    assert "lives in Rome" in recall(tx, "lives").block
+    call(tx, "undo_run", run_id=row.run_id)
+    assert [stored(tx, each)[1] for each in (*ids, waits)] == ["active", "active", "pending"]
+
+
+@pytest.mark.parametrize("action", ["UPDATE", "REPLACE", "MERGE"])
+def test_a_memory_that_is_to_say_what_another_says_makes_way_for_it(tx, action):
+    old, new = remember(tx, "uses vim"), remember(tx, "uses neovim")
+    (row,) = apply(tx, {"action": action, "memory_id": old, "content": "uses neovim"})
+    assert (row.memory_id, row.other_ids) == (new, [old])
+    assert recall(tx, "uses").memory_ids == [new]
+    call(tx, "undo_run", run_id=row.run_id)
+    assert set(recall(tx, "uses").memory_ids) == {old, new}
+
+
 def test_a_goal_that_is_decided_is_in_the_profile(tx):
     goal = {"action": "ADD", "kind": "okr", "content": "ship v1"}
     apply(tx, goal | {"data": {"title": "ship v1", "status": "in_progress"}})

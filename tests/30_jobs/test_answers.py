@@ -423,6 +423,15 @@ def test_what_a_reflection_finds_changed_is_kept_with_its_time(tx):
     ]
 
 
+def test_a_reflection_that_repeats_another_memory_is_not_refused(tx):
+    vim, helix = remember_all(tx, ["Ada uses Vim", "Ada uses Helix"])
+    talk(tx, "I switched from Vim to Helix, and I like tea")
+    claimed = chat_job(tx, "reflect", {"session_id": "s"})
+    said = [decided("UPDATE", vim, "Ada uses Helix"), decided("ADD", None, "Ada likes tea")]
+    assert answered(tx, claimed, {"decisions": said}) == "done"
+    assert (status(tx, vim), status(tx, helix)) == ("superseded", "active")
+
+
 def test_a_reflection_adds_to_the_data_that_it_was_not_shown(tx):
     goal = remember(tx, "Ship search", kind="okr", data=Jsonb({"title": "Ship", "progress": 40}))
     talk(tx, "We are ready with 80 % of Ship search")

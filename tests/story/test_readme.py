@@ -72,6 +72,13 @@ def test_the_readme_names_every_mode(tx):
     assert sorted(named) == [name for (name,) in modes]
 
 
+def test_the_calls_that_attach_five_tables_are_those_that_the_page_runs():
+    _, _, section = README.read_text(encoding="utf-8").partition("\n### Use your existing tables")
+    calls = section.split("```")[1].partition("CALL")[0]
+    assert calls.count("attach_source") == 5
+    assert calls.strip() in (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
+
+
 def test_the_page_on_trouble_has_every_error():
     page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
     told = re.findall(r"^\| `(ME\d+)` \| `(\w+)` \| (.+) \|$", page, re.MULTILINE)
