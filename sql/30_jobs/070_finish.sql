@@ -28,6 +28,19 @@ CREATE OR REPLACE FUNCTION _worker_refused(locked job, worker text) RETURNS text
     RETURN CASE WHEN locked.status = 'done' THEN 'done already'
                 WHEN locked.status <> 'running' OR locked.worker <> worker THEN 'lost' END;
 
+-- A reflection that waited for this extraction (_waits_for_extraction) waits no longer.
+CREATE OR REPLACE FUNCTION _reflect_now(finished job) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET enable_seqscan = off
+AS $$
+BEGIN
+    UPDATE job AS j
+    SET run_at = now(), error = NULL
+    WHERE j.user_id = finished.user_id AND j.kind = 'reflect' AND j.status = 'waiting'
+      AND j.dedup_key = finished.payload ->> 'session_id'
+      AND j.error = 'its session is being extracted';
+END $$;
+
 CREATE OR REPLACE FUNCTION finish(
     job_id bigint, answer jsonb DEFAULT NULL, user_id text DEFAULT NULL, worker text DEFAULT NULL,
     embeddings halfvec[] DEFAULT NULL)
@@ -77,6 +90,9 @@ BEGIN
                    WHEN 'dead' THEN 'dead' ELSE 'failed' END;
     END;
     PERFORM _jobs_done(owner, ARRAY[job_id]);
+    IF finished.kind = 'extract' THEN
+        PERFORM _reflect_now(finished);
+    END IF;
     RETURN 'done';
 END $$;
 
