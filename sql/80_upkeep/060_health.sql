@@ -502,8 +502,8 @@ COMMENT ON FUNCTION health() IS
     'sources (broken, rows not '
     'taken in), upkeep (days since maintain), indexes (invalid, missing for users with many '
     'memories), bloat (trace_scan, which REINDEX makes small; error: it is missing), unlogged '
-    '(tables a crash empties), statistics (autovacuum, a transaction or slot that holds VACUUM back), partitions '
-    '(of events; with the indexes more than '
-    'max_locks_per_transaction allows for). Changes nothing. It counts the memories: about a '
+    '(tables a crash empties), statistics (autovacuum, a transaction or slot that holds VACUUM '
+    'back), partitions (of events; with the indexes more than max_locks_per_transaction allows '
+    'for). Changes nothing. It counts the memories: about a '
     'second for a million. The command memoir doctor adds what a client knows: embedder, models, '
     'and a recall.';
