@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION _candidate_limit(candidate_limit int, budget int) RET
 
 CREATE OR REPLACE FUNCTION _more_candidates(candidate_limit int) RETURNS int
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN least(4 * candidate_limit, 1000);
+    RETURN least(3 * candidate_limit, 1000);
 
 CREATE OR REPLACE FUNCTION _enough(
     candidates int, candidate_limit int, lines int, line_limit int, spent float8, budget float8)
