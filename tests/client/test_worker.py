@@ -357,6 +357,22 @@ def test_who_comes_later_waits_a_turn_and_not_for_all_jobs_of_another(
     assert len(set(users[:3])) == 2
 
 
+def test_what_is_extracted_of_a_session_is_shown_to_its_reflection_in_the_same_run(
+    db: psycopg.Connection, work: Work, api: OpenAIServer
+) -> None:
+    say = "SELECT memoir.message_add('s', 'user', 'I like green tea')"
+    db.execute(f"{say} FROM generate_series(1, 6)")
+    db.execute("SELECT memoir.session_end('s')")
+    fact = {"kind": "fact", "content": "Ada likes green tea", "subject": None, "data": []}
+    drawn = {"memories": [{**fact, "importance": 0.8, "confidence": 1, "turns": None}]}
+    api.answer = lambda body: (
+        {"decisions": []} if "<session>" in body["messages"][1]["content"] else drawn
+    )
+    log = work(kinds=["extract", "reflect"])
+    assert [job["kind"] for job in log if job.get("outcome") == "done"] == ["extract", "reflect"]
+    assert "Ada likes green tea" in api.chats[1]["messages"][1]["content"]
+
+
 def test_without_a_chat_model_its_jobs_wait_unharmed(db: psycopg.Connection, work: Work) -> None:
     job = wants_keywords(db)
     notes(db, 2)
