@@ -233,8 +233,9 @@ SELECT r.name, r.kind, true, r.context, r.pattern, r.proof,
                                WHERE o.name = 'name_password')]), r.description
 FROM (VALUES
     ('key_of_anything', 'api_key',
-     '(?<!public[ _-])key(?:_[a-z0-9_]{1,20})?["''`”]?(?:[ \t]*[:=]|[ \t](?:is|was)[ \t])[ \t]*'
-     '["''`“]?(?:base64:)?', '[a-z0-9+/]{24,}={0,2}', 'header',
+     '(?<!(?:public|primary|foreign|partition|sort|row|object|cache|dedup|idempotency)[ _-])key'
+     '(?:_[a-z0-9_]{1,20})?["''`”]?(?:[ \t]*[:=]|[ \t](?:is|was)[ \t])[ \t]*["''`“]?'
+     '(?:base64:)?', '[a-z0-9+/]{28,}={0,2}', 'header',
      ARRAY['[A-Za-z0-9_-]{16}', 'key|Key|KEY'], 'MAPS_KEY=, SECRET_KEY_BASE=, the weather key is'),
     ('password_in_short', 'password',
      '(?<![a-z0-9_])(?:pass(?:["''`][ \t]*:|["''`]?[ \t]*=)|pw["''`]?[ \t]*[:=])[ \t]*["''`]?'

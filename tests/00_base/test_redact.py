@@ -389,6 +389,7 @@ KEPT = [
     "the secret to a good life is 42km a week, the password for bob is changed every 90 days",
     "tests pass: 42/42, pass: 100%, boarding pass: AB1234, bypass=1a2b3c4d, password OAuth2",
     f"CACHE_KEY=user:42:profile, TOKEN_TYPE=bearer, public key: {HEX[:32]}",
+    f"idempotency key={HEX[:32]}, the key is {HEX[:24]}",
     "passwords for 3 users: alice1, the password (see the vault): ask Bob",
     "postgres://bob:[redacted:password]@db",
 ]
