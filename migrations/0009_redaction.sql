@@ -16,9 +16,10 @@ FROM (VALUES
      'glpat-|gldt-|glrt-|glrtr-|glft-|glagent-|glcbt-|gloas-|glptt-|glsoat-|glimt-|glffct-|glwt-'
      '|GR1348941', 'GitLab'),
     ('aws', '(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])'
+     '(?:[ \t\r\n"'',;:/|]{1,4}[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=]))?'
      '|(?<![A-Za-z0-9+/])ABSK[A-Za-z0-9+/]{40,}=*|bedrock-api-key-[A-Za-z0-9+/]{16,}=*',
      'AKIA|ASIA|ABIA|ACCA|ABSK|bedrock-api-key-',
-     'Amazon Web Services, Bedrock; its secret key by the name secret'),
+     'Amazon Web Services, with the secret key behind an id; Bedrock'),
     ('google', 'AIza[A-Za-z0-9_-]{16,}|ya29\.[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}'
      '|(?<![A-Za-z0-9])AQ\.A[A-Za-z0-9_-]{40,}|(?<![A-Za-z0-9/])1//0[A-Za-z0-9_-]{40,}',
      'AIza|ya29\.|GOCSPX-|AQ\.A|1//0', 'Google API keys, OAuth tokens and client secret'),
@@ -39,9 +40,11 @@ FROM (VALUES
     ('xai', '(?<![A-Za-z0-9_])xai-[A-Za-z0-9]{16,}', 'xai-', 'xAI'),
     ('perplexity', '(?<![A-Za-z0-9_])pplx-[A-Za-z0-9]{16,}', 'pplx-', 'Perplexity'),
     ('digitalocean', 'do[opr]_v1_[0-9a-f]{16,}', '_v1_', 'DigitalOcean'),
-    ('alibaba', '(?<![A-Za-z0-9])(?:LTAI[A-Za-z0-9]{12,}|STS\.[A-Za-z0-9]{20,})', 'LTAI|STS\.',
-     'Alibaba Cloud'),
-    ('tencent', '(?<![A-Za-z0-9])AKID[A-Za-z0-9]{13,}', 'AKID', 'Tencent Cloud'),
+    ('alibaba', '(?<![A-Za-z0-9])(?:LTAI[A-Za-z0-9]{12,}'
+     '(?:[ \t\r\n"'',;:/|]{1,4}[A-Za-z0-9]{30}(?![A-Za-z0-9]))?|STS\.[A-Za-z0-9]{20,})',
+     'LTAI|STS\.', 'Alibaba Cloud'),
+    ('tencent', '(?<![A-Za-z0-9])AKID[A-Za-z0-9]{13,}'
+     '(?:[ \t\r\n"'',;:/|]{1,4}[A-Za-z0-9]{32}(?![A-Za-z0-9]))?', 'AKID', 'Tencent Cloud'),
     ('baidu', 'bce-v3/ALTAK-[A-Za-z0-9/]{16,}', 'ALTAK-', 'Baidu Cloud'),
     ('volcengine', '(?<![A-Za-z0-9])AKLT[A-Za-z0-9]{16,}', 'AKLT', 'Volcengine'),
     ('azure', '(?<![A-Za-z0-9_])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{16,}[A-Za-z0-9_~-]'
@@ -188,7 +191,8 @@ FROM (VALUES
 
 INSERT INTO redaction_rule (name, kind, matches, pattern, sign, description)
 SELECT r.name, r.kind, 'name', r.pattern,
-       ARRAY['(?i)key|pass[wpc]|_pass|pwd|secret|credential|token|authori|ssn|social s'],
+       ARRAY['(?i)key|pass(?:[wpc]|e ?(?:est|:))|_pass|trase|senha|pwd|secret|credential|token'
+             '|authori|ssn|social s'],
        r.description
 FROM (VALUES
     ('name_api_key', 'api_key',
@@ -196,26 +200,44 @@ FROM (VALUES
      'api_key, AccountKey, aws_secret_access_key, Ocp-Apim-Subscription-Key'),
     ('name_authorization', 'authorization', 'authorization', 'HTTP header, JSON key'),
     ('name_password', 'password',
-     'pass(?:word|wd|phrase|code)|(?:db|mail|root|smtp|user)_pass|pwd',
-     'password, DB_PASSWD, SMTP_PASS'),
+     'pass(?:word|wd|phrase|code|wort)|(?:db|mail|root|smtp|user)_pass|pwd|mot de passe'
+     '|contrase[ñn]a|senha', 'password, DB_PASSWD, SMTP_PASS, Passwort, mot de passe, contraseña'),
     ('name_private_key', 'private_key', 'private[ _-]?key', 'private_key'),
     ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?', 'client_secret, SECRET_KEY'),
     ('name_ssn', 'id_number', '(?<![A-Za-z0-9_])ssn|social security number', 'SSN in other forms'),
     ('name_token', 'token', 'token', 'access_token')
 ) AS r (name, kind, pattern, description);
 
--- The same in Chinese, Japanese and Korean, with a sign that is not looked for in ASCII text.
+-- What stands between the name and the value in a sentence or a prompt.
+INSERT INTO redaction_rule (name, kind, any_case, context, pattern, proof, sign, description)
+SELECT r.name, r.kind, true, r.names
+       || '[ \t](?:[([][^][()\r\n]{0,40}[])][ \t]?:[ \t]|(?:(?:for|of|on|to)[ \t]'
+       '[a-z0-9_.@''-][a-z0-9_.@'' \t-]{0,40}(?::|[ \t](?:is|was))|(?:is|was)[ \t](?:now|still'
+       '|(?:re)?set[ \t]to|changed[ \t]to))[ \t])["''`“]?',
+       '[!#-%*+\x2d-:=-Z^_a-|~]*[0-9@#$%^*+~=](?:[!-~]*[!#-%*+\x2d/-9=-Z\\^_a-|~])?', 'value',
+       ARRAY[(SELECT o.sign[1] FROM redaction_rule AS o WHERE o.name = 'name_password'),
+             '(?i)(?:key|pass(?:word|phrase|code))[ \t](?:[([]|(?:for|of|on|to|is|was)[ \t])'],
+       r.description
+FROM (VALUES
+    ('api_key_in_words', 'api_key', '(?:api|access|secret|account)[ _-]?key',
+     'The API key for staging is ..., AWS Secret Access Key [None]: ...'),
+    ('password_in_words', 'password', 'pass(?:word|phrase|code)',
+     'The password for the router is ..., password (staging): ..., password is now ...')
+) AS r (name, kind, names, description);
+
+-- Names in Chinese, Japanese, Korean and Russian, with a sign that is not looked for in ASCII.
 INSERT INTO redaction_rule (name, kind, matches, context, pattern, sign, description)
 SELECT r.name, r.kind, r.matches, r.context, r.pattern,
        ARRAY[CASE r.matches WHEN 'name' THEN
                  '密|口令|令牌|私[钥鑰]|[验驗][证證][码碼]|パス[ワコ]|暗[証号]|トークン|비밀번호|토큰|개인'
+                 '|[Пп]арол'
              ELSE '[护護]照|[行胞份分留][证證]|旅券|マイナンバー|個人番号|免許|여권|주민|면허'
                   '|[０-９][０-９][０-９][０-９]' END],
        r.description
 FROM (VALUES
     ('name_password_cjk', 'password', 'name', '',
-     '密[码碼]|口令|[验驗][证證][码碼]|パス(?:ワード|コード)|暗証番号|비밀번호',
-     '密码, 验证码, パスワード, 비밀번호'),
+     '密[码碼]|口令|[验驗][证證][码碼]|パス(?:ワード|コード)|暗証番号|비밀번호|парол[ья]',
+     '密码, 验证码, パスワード, 비밀번호, пароль'),
     ('name_private_key_cjk', 'private_key', 'name', '', '私[钥鑰]|秘密鍵|개인 ?키', '私钥, 秘密鍵'),
     ('name_secret_cjk', 'secret', 'name', '', '密[钥鑰]|暗号鍵', '密钥'),
     ('name_token_cjk', 'token', 'name', '', '令牌|トークン|토큰', '令牌, トークン'),

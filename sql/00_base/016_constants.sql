@@ -2,7 +2,8 @@
 -- costs a statement nothing. A change of a row makes them anew, and with them every plan that uses
 -- them. memoir_admin also writes the two tables, and may not replace a function: the trigger has
 -- its owner's rights, takes no input and only does this.
-CREATE OR REPLACE FUNCTION _refresh_constants() RETURNS void
+-- changed: the setting that was; NULL: everything.
+CREATE OR REPLACE FUNCTION _refresh_constants(changed text DEFAULT NULL) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET extra_float_digits = 1
 AS $compile$
@@ -21,6 +22,7 @@ BEGIN
             ('_kind_name', 'text', k.name),
             ('_kind_importance', 'float8', k.importance::text),
             ('_in_profile', 'boolean', (k.layer = 'profile')::text)) AS v (name, type, value)
+        WHERE changed IS NULL
         GROUP BY v.name, v.type
         UNION ALL
         SELECT format('%I()', c.name), c.type, format('%L::%s', CASE c.type
@@ -30,6 +32,7 @@ BEGIN
                      ('_brief_length', 'int', 'brief_length'), ('_notifies', 'boolean', 'notify'),
                      ('_consolidates', 'boolean', 'consolidate')) AS c (name, type, setting)
         LEFT JOIN setting AS s ON s.name = c.setting
+        WHERE changed IS NULL OR c.setting = changed
     LOOP
         EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS %s LANGUAGE sql STABLE PARALLEL SAFE '
                        'RETURN %s', constant.signature, constant.type, constant.value);
@@ -41,19 +44,14 @@ CREATE OR REPLACE FUNCTION _compile_constants() RETURNS trigger
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM _refresh_constants();
+    -- The name of a kind, or of a setting: all other settings leave all plans alone.
+    PERFORM _refresh_constants(CASE TG_TABLE_NAME WHEN 'setting' THEN
+                                   coalesce(to_jsonb(NEW), to_jsonb(OLD))->>'name' END);
     RETURN NULL;
 END $$;
 
 CREATE OR REPLACE TRIGGER compile_constants AFTER INSERT OR UPDATE OR DELETE ON kind
     FOR EACH STATEMENT EXECUTE FUNCTION _compile_constants();
--- Other settings leave all plans alone.
-CREATE OR REPLACE TRIGGER compile_constants AFTER INSERT OR UPDATE ON setting
-    FOR EACH ROW
-    WHEN (NEW.name IN ('text_limit', 'line_length', 'brief_length', 'notify', 'consolidate'))
-    EXECUTE FUNCTION _compile_constants();
-CREATE OR REPLACE TRIGGER compile_constants_without AFTER DELETE ON setting
-    FOR EACH ROW
-    WHEN (OLD.name IN ('text_limit', 'line_length', 'brief_length', 'notify', 'consolidate'))
-    EXECUTE FUNCTION _compile_constants();
+CREATE OR REPLACE TRIGGER compile_constants AFTER INSERT OR UPDATE OR DELETE ON setting
+    FOR EACH ROW EXECUTE FUNCTION _compile_constants();
 UPDATE kind SET name = name WHERE false;

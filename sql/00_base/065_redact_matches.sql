@@ -28,6 +28,7 @@ CREATE OR REPLACE FUNCTION _redact_part(content text, rule text, kind text, proo
     RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
+    SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
     IF proof IS NULL THEN
@@ -55,6 +56,7 @@ CREATE OR REPLACE FUNCTION _redact_matches(content text, rule text, kind text, p
     RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
+    SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
     IF strpos(content, '[redacted:') = 0 THEN

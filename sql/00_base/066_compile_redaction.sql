@@ -110,9 +110,12 @@ CREATE OR REPLACE FUNCTION _compiled_rules()
 AS $compile$
 DECLARE
     close CONSTANT text := $$[\\"'`”’」』]{0,2}[ \t]{0,4}$$;
-    becomes CONSTANT text := $$(?:=>|:=|[=＝>]|[:：](?:[ \t]*str(?:ing)?[ \t]*=)?)[ \t]{0,4}$$;
+    -- No blank before >, as in XML: "Settings > API key > Create" is a way through menus.
+    is_set CONSTANT text := '=>|:=|[=＝]|(?<![ \t])>';
+    becomes CONSTANT text := '(?:' || is_set || $$|[:：](?:[ \t]*str(?:ing)?[ \t]*=)?)[ \t]{0,4}$$;
+    be CONSTANT text := '(?:is|was|to|ist|lautet|es|est|é)';
     adverb CONSTANT text := '[ \t]*(?:已[经經]?|[现現]在?|就|[应應][该該]|被)?';
-    is_said CONSTANT text := $$(?:[ \t]+(?:is|was|to)(?:[ \t]*[:：]|[ \t])|$$ || adverb
+    is_said CONSTANT text := '(?:[ \t]+' || be || '(?:[ \t]*[:：]|[ \t])|' || adverb
         || $$(?:[设設改换換])?[是为為成叫]了?[:：]?|[はがを은는이가을를]|(?<=[^!-~]))[ \t]{0,4}["'`“‘「『]?$$;
     option CONSTANT text := '--[a-z0-9-]*|machine[ \t\r\n]+[^ \t\r\n]+[ \t\r\n]+login[ \t\r\n]+'
         '[^ \t\r\n]+[ \t\r\n]+';
@@ -129,7 +132,7 @@ DECLARE
     odd_value CONSTANT text := '(?:' || head || body || ')?[0-9０-９@#$%^*+~=]' || tail;
 BEGIN
     RETURN QUERY
-    SELECT _look(coalesce(r.sign[1:1], ARRAY[f.rule])), w.words,
+    SELECT '(' || _look(coalesce(r.sign[1:1], ARRAY[f.rule])) || ')', w.words,
            CASE WHEN w.words IS NULL THEN _look(r.sign[2:]) END, f.rule, r.kind, r.proof
     FROM redaction_rule AS r,
          LATERAL (SELECT _rule(r.context, r.pattern, r.any_case)) AS f (rule),
@@ -139,7 +142,7 @@ BEGIN
     RETURN QUERY
     SELECT '(' || n.looks || ')', NULL, _look(ARRAY[
                '(?i)' || n.names || '(?:' || close || '[:=：＝>]'
-               || '|[ \t]+(?:is|was|to)[ \t:：]|' || adverb
+               || '|[ \t]+' || be || '[ \t:：]|' || adverb
                || '[是为為成叫设設改换換はがを은는이가을를]|(?<=[^!-~])[ \t]*[!-~“‘「『０-９Ａ-Ｚａ-ｚ])'
                || '|(?:' || option || ')' || n.names || '[ \t\r\n]']),
            _rule(form.context, form.pattern, true), NULL, 'value'
@@ -156,7 +159,7 @@ BEGIN
         (n.names || close || becomes || '\\?"', '(?:[^"\\\n]|\\[^"\n])+'),
         (n.names || close || becomes || $$(?:\\?'|[“‘「『])$$,
          $$(?<=')(?:[^'\\\n]|\\[^'\n])+|(?<=[“‘「『])[^”’」』\n]+$$),
-        ('(?:' || n.names || close || '(?:=>|:=|[=＝>])[ \t]{0,4}'
+        ('(?:' || n.names || close || '(?:' || is_set || ')[ \t]{0,4}'
          || '|(?:' || option || ')' || n.names || '[ \t\r\n]+["'']?)',
          value),
         (n.names || '(?:' || close || '[:：][ \t]{0,4}`?|' || is_said || ')', odd_value),

@@ -7,8 +7,8 @@
 --                    the role that attached it: never more than that role had, whoever pulls. A
 --                    table's owner can make its readers run code (policies, functions of a view).
 --   _source_N_log    writes retrieval events into the table, if wanted, also as its owner.
--- memoir_admin may call the last two. Who may call the first can make it the trigger of a relation
--- of his own, which would then be the table that is followed: only memoir's owner may.
+-- memoir_admin may call the last two. Who may call the first can make it the trigger of any of
+-- their own tables, which would then be the table that is followed: only memoir's owner may.
 
 CREATE OR REPLACE FUNCTION _memoir_owner() RETURNS name
     LANGUAGE sql STABLE
@@ -62,7 +62,8 @@ BEGIN
 END $$;
 
 -- How a function begins that was given to another owner, who cannot replace it but can ALTER it.
--- Made SECURITY INVOKER with another path, it would run his code with the rights of the puller.
+-- Made SECURITY INVOKER with another path, it would run that owner's code with the rights of the
+-- puller.
 CREATE OR REPLACE FUNCTION _as_owner_alone(name text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -82,8 +83,8 @@ BEGIN
 END $$;
 
 -- The same where a table, the variable relation of the function, was given to somebody else, or
--- somebody's view has the name of the former one now: his policies, triggers and functions would
--- run with the rights of the former owner.
+-- somebody's view has the name of the former one now: the new owner's policies, triggers and
+-- functions would run with the rights of the former one.
 CREATE OR REPLACE FUNCTION _of_same_owner() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN $guard$
@@ -399,7 +400,7 @@ CREATE OR REPLACE FUNCTION _as_subquery(query text) RETURNS text
 -- request: after (place behind which to begin), upto (place to end with), since (time of change to
 -- begin with), keys (places of single rows), most (rows), lock (whether to lock the rows: others'
 -- locked rows are left out). Values are literals, which the type itself reads. What is pulled may
--- call functions: whoever calls this one himself has them write nothing, either.
+-- call functions: whoever calls this one directly cannot have them write, either.
 CREATE OR REPLACE FUNCTION _compile_read(s source, columns jsonb, owner name) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

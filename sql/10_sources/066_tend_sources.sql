@@ -3,8 +3,8 @@
 -- into the application's table. It reads nothing from the start: what somebody purged stays away.
 
 -- The sources with something to do, one after the other by source_id; one batch per call if the
--- caller commits in between. A source that fails does not stop the others. For one user: his failed
--- rows, and the sources that are his alone.
+-- caller commits in between. A source that fails does not stop the others. For one user: the failed
+-- rows of that user, and the sources that belong to no other.
 CREATE OR REPLACE FUNCTION _tend_sources(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql

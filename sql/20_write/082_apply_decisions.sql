@@ -15,7 +15,8 @@ BEGIN
 END $$;
 
 -- The memories a decision is about, as one: the first, with the greatest importance, the mean of
--- the confidences and the slot that one of them fills. All NULL if there is none.
+-- the confidences, the slot that one of them fills and the time of the newest. All NULL if there is
+-- none.
 CREATE OR REPLACE FUNCTION _followed(user_id text, memory_ids bigint[]) RETURNS memory
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -27,8 +28,9 @@ BEGIN
     FROM memory AS m
     WHERE m.user_id = _followed.user_id AND m.memory_id = memory_ids[1];
     IF cardinality(memory_ids) > 1 THEN
-        SELECT max(m.importance), avg(m.confidence), coalesce(stored.subject, min(m.subject))
-        INTO stored.importance, stored.confidence, stored.subject
+        SELECT max(m.importance), avg(m.confidence), coalesce(stored.subject, min(m.subject)),
+               max(m.created_at)
+        INTO stored.importance, stored.confidence, stored.subject, stored.created_at
         FROM unnest(memory_ids) AS i (id), LATERAL (
             SELECT m.* FROM memory AS m
             WHERE m.user_id = _followed.user_id AND m.memory_id = i.id OFFSET 0) AS m;
@@ -363,7 +365,12 @@ BEGIN
         result := _apply_change(user_id, model, decision, targets, stored, embedding, author, at,
                                 run_id, change);
     ELSE
-        given := _decided_memory(model, decision, stored, embedding, author, session_id, at);
+        -- What several say together was known when the newest of them was: a merge is not news. One
+        -- that waits replaces them, when it is confirmed, from when it was proposed.
+        given := _decided_memory(
+            model, decision, stored, embedding, author, session_id,
+            CASE WHEN decision ->> 'action' = 'MERGE' AND cardinality(targets) > 1 AND NOT waits
+                 THEN greatest(stored.created_at, '1970-01-01 00:00:00+00') ELSE at END);
         result := CASE WHEN waits
             THEN _propose(user_id, model, given, decision, targets, run_id, change)
             ELSE _apply_new(user_id, model, given, decision, targets, at, run_id, change) END;
@@ -466,8 +473,9 @@ COMMENT ON FUNCTION apply_decisions(jsonb, text, text, halfvec[], text, timestam
     'done, ADD, UPDATE, SUPERSEDE, MERGE, FORGET, PENDING or NOOP; memory_id: the memory that '
     'holds it now, NULL where memory is off or the session temporary; other_ids: the memories it '
     'superseded, merged or relates to; reason; run_id: of all changes, for undo_run(). A merge of '
-    'several has the keywords the user tagged them with. What would get the text of another memory '
-    'is superseded by that one. Nothing is deleted: DELETE forgets, or with content supersedes. '
+    'several is as old as the newest and has the keywords the user tagged them with. What would '
+    'get the text of another memory is superseded by that one. Nothing is deleted: DELETE forgets, '
+    'or with content supersedes. '
     'Errors name the place (decisions[0] is the first): ME015 the schema, ME012 no such memory of '
     'this user, ME014 a memory that is not active or is named twice, ME008 the author or the '
     'number of embeddings, and those of remember(). Source: D1 4.1, D3 4.2, D4 5.8.';

@@ -328,9 +328,9 @@ COMMENT ON FUNCTION search_memories(text, text, text[], text[], timestamptz, tim
     'whose memory. data: only memories whose data contains this object, as @> has it. session_id: '
     'only memories of this conversation. Returns the best memories first: key (for '
     'get_memory_detail), kind, relevance, the first 200 characters, summary, time, keywords and '
-    'metadata, with how many were found in all, the strategy used and the keywords searched '
-    'besides; when nothing is found, call_tool adds best_relevance, what a lower minimum would '
-    'find. For a user with indexes of their own only memories near the query are counted. Ordered '
+    'metadata, with how many were found in all (of very many memories, only those near the query '
+    'are counted), the strategy used and the keywords searched besides. Without results, the '
+    'answer of the tool has best_relevance, the highest minimum that would find something. Ordered '
     'by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, ME003 and '
     'ME004 vector, ME006 user, ME007 empty query, ME008 search_mode, max_results, minimum or data, '
     'ME011 time range. Source: D2 3.1.2, 3.3.';

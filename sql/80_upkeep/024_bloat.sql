@@ -22,7 +22,8 @@ BEGIN
     RETURN width;
 END $$;
 
--- The size of trace_scan, and what it would be if rebuilt; both 0 while nothing is known of it. A
+-- The size of trace_scan, and what it would be if rebuilt; both 0 while nothing is known of it, or
+-- where a restore has lost it. A
 -- page is filled to 90 % and then by one more row, if that fits; the last row continues on the next
 -- page; two pages are the index's own. For 12,000 memories it says 16.7 MB, and REINDEX makes 17.3.
 CREATE OR REPLACE FUNCTION _scan_bloat(OUT bytes bigint, OUT needed bigint)
@@ -33,10 +34,10 @@ DECLARE
     page CONSTANT int := current_setting('block_size')::int;
     room CONSTANT float8 := page - 40;
     entries CONSTANT float8 := (SELECT c.reltuples FROM pg_class AS c
-                                WHERE c.oid = 'trace_scan'::regclass);
-    width CONSTANT float8 := _entry_width();
+                                WHERE c.oid = to_regclass('trace_scan'));
+    width CONSTANT float8 := CASE WHEN entries > 0 THEN _entry_width() END;
 BEGIN
-    IF entries > 0 AND width > 0 THEN
+    IF width > 0 THEN
         bytes := pg_relation_size('trace_scan');
         needed := ceil(entries / greatest(1, least(floor(room / width),
                                                    floor(room * 0.9 / width) + 1) - 1)) * page

@@ -257,6 +257,7 @@ DECLARE
     indexed bigint;
     loose int;
     size record;
+    lost CONSTANT boolean := to_regclass('trace_scan') IS NULL;
 BEGIN
     IF NOT _sees('{trace,profile,embedding_model,setting}') THEN
         RETURN QUERY SELECT u.* FROM _unseen('indexes') AS u;
@@ -289,10 +290,14 @@ BEGIN
          ) AS said (faults);
     SELECT s.bytes, s.needed INTO size FROM _scan_bloat() AS s;
     RETURN QUERY
-    SELECT 'bloat', CASE WHEN _is_bloated(size.bytes, size.needed) THEN 'warning' ELSE 'ok' END,
-           format('trace_scan has %s, %s would do',
-                  pg_size_pretty(size.bytes), pg_size_pretty(size.needed)),
-           CASE WHEN _is_bloated(size.bytes, size.needed)
+    SELECT 'bloat',
+           CASE WHEN lost THEN 'error' WHEN _is_bloated(size.bytes, size.needed) THEN 'warning'
+                ELSE 'ok' END,
+           CASE WHEN lost THEN 'trace_scan is missing: a recall reads the table'
+                ELSE format('trace_scan has %s, %s would do',
+                            pg_size_pretty(size.bytes), pg_size_pretty(size.needed)) END,
+           CASE WHEN lost THEN 'memoir doctor says what else is missing, and what to do.'
+                WHEN _is_bloated(size.bytes, size.needed)
                 THEN 'Run memoir maintain, or: REINDEX INDEX CONCURRENTLY memoir.trace_scan;' END;
 END $$;
 
@@ -495,9 +500,9 @@ COMMENT ON FUNCTION health() IS
     'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour), '
     'sources (broken, rows not '
     'taken in), upkeep (days since maintain), indexes (invalid, missing for users with many '
-    'memories), bloat (trace_scan, which REINDEX makes small), unlogged (tables a crash empties), '
-    'statistics (autovacuum, a transaction or slot that holds VACUUM back), partitions '
-    '(of events; with the indexes more than '
-    'max_locks_per_transaction allows for). Changes nothing. It counts the memories: about a '
+    'memories), bloat (trace_scan, which REINDEX makes small; error: it is missing), unlogged '
+    '(tables a crash empties), statistics (autovacuum, a transaction or slot that holds VACUUM '
+    'back), partitions (of events; with the indexes more than max_locks_per_transaction allows '
+    'for). Changes nothing. It counts the memories: about a '
     'second for a million. The command memoir doctor adds what a client knows: embedder, models, '
     'and a recall.';

@@ -119,6 +119,7 @@ API_KEYS = {
     "buildkite": "bk" + "ua_" + HEX[:40],
     "dynatrace": "dt" + "0c01." + UPPER[:24] + "." + UPPER + UPPER,
 }
+ACCESS_ID = "AK" + "IA" + UPPER[:16]
 JWT = "ey" + "JhbGciOiJIUzI1NiJ9.ey" + "JzdWIiOiIxMjM0In0." + MIXED[:43]
 
 SENTENCES = ["{}", "my key: {}.", "KEY={}\nnext", "我的密钥是{}，记住", '{{"key": "{}"}}', "({})"]
@@ -270,6 +271,28 @@ SECRETS = {
         "set-cookie: PHPSESSID=[redacted:token]; path=/; HttpOnly"
     ),
     f"-H 'Cookie: session={MIXED}'": "-H 'Cookie: session=[redacted:token]'",
+    f"Access key ID,Secret access key\n{ACCESS_ID},{MIXED[:40]}\nnext": (
+        "Access key ID,Secret access key\n[redacted:api_key]\nnext"
+    ),
+    f"{ACCESS_ID}:{MIXED[:40]}, {ACCESS_ID} / {MIXED[:40]}": (
+        "[redacted:api_key], [redacted:api_key]"
+    ),
+    f"{ACCESS_ID}/20130524/us-east-1/s3": "[redacted:api_key]/20130524/us-east-1/s3",
+    "LT" + f"AI{MIXED[:20]},{MIXED[:30]}": "[redacted:api_key]",
+    "AK" + f"ID{MIXED[:32]} {MIXED[:32]}": "[redacted:api_key]",
+    f"AWS Secret Access Key [None]: {MIXED[:40]}": (
+        "AWS Secret Access Key [None]: [redacted:api_key]"
+    ),
+    "The password for the NAS is hunter2.": "The password for the NAS is [redacted:password].",
+    "password for bob@x.org: hunter2": "password for bob@x.org: [redacted:password]",
+    "password (staging): hunter2, ask Bob": "password (staging): [redacted:password], ask Bob",
+    "the password was changed to Hunter2!": "the password was changed to [redacted:password]",
+    "Das Passwort ist hunter2": "Das Passwort ist [redacted:password]",
+    "le mot de passe est hunter2": "le mot de passe est [redacted:password]",
+    "La contraseña es hunter2": "La contraseña es [redacted:password]",
+    "CONTRASEÑA: hunter2": "CONTRASEÑA: [redacted:password]",
+    "a senha é hunter2": "a senha é [redacted:password]",
+    "Пароль: hunter2": "Пароль: [redacted:password]",
     "https://x.blob.core.windows.net/c?sv=2020&" + "sig=" + MIXED: (
         "https://x.blob.core.windows.net/c?sv=2020&sig=[redacted:token]"
     ),
@@ -352,6 +375,9 @@ KEPT = [
     "00:1a:2b:3c:4d:5e, 2001:1234:db8:abcd:ffff:1234, fe80:12:cd:ef:1234:5678",
     "The cookie: a biscuit; Cookie: lang=en; theme=dark, cookie=settings.session_cookie_name_long",
     "password = [redacted:password]",
+    "Settings > API key > Create, if token > limit, Profile > Password > Change",
+    "the secret to a good life is 42km a week, the password for bob is changed every 90 days",
+    "passwords for 3 users: alice1, the password (see the vault): ask Bob",
     "postgres://bob:[redacted:password]@db",
 ]
 
@@ -368,6 +394,14 @@ def test_a_key_of_a_vendor_is_redacted(tx, sentence):
 
 def test_what_is_called_a_secret_is_redacted(tx):
     assert {text: redact(tx, text) for text in SECRETS} == SECRETS
+
+
+@pytest.mark.parametrize("glue", ["_", "-", "/", "+", "="])
+def test_two_keys_in_one_word_are_both_redacted(tx, glue):
+    one, other = API_KEYS["openai"], API_KEYS["azure"]
+    keys = [one + glue + other, other + glue + one, f"x {one}{glue}{MIXED} y"]
+    redacted = [redact(tx, text) for text in keys]
+    assert [MIXED[:12] in text for text in redacted] == [False] * 3, redacted
 
 
 @pytest.mark.parametrize(

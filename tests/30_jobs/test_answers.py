@@ -532,6 +532,15 @@ def test_old_memories_are_compressed_archived_and_linked(tx):
     assert value(tx, "SELECT count(*) FROM memoir.relation WHERE type = 'derived_from'") == 3
 
 
+def test_what_several_memories_say_together_is_as_old_as_the_newest_of_them(tx):
+    days = {"tea on Monday": 200, "milk on Tuesday": 190, "tea on Friday": 180}
+    ids = [remember(tx, content, created_at=ago(days=n)) for content, n in days.items()]
+    claimed = chat_job(tx, "compress", {"memory_ids": [str(i) for i in ids]})
+    answer = {"memories": [compressed("tea and milk on weekdays", *ids)]}
+    assert answered(tx, claimed, answer) == "done"
+    assert memories(tx, "created_at, valid_from") == [(ago(days=180), ago(days=180))]
+
+
 @pytest.mark.parametrize(
     "memories",
     [

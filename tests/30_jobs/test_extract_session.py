@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.jobs import claim, enqueue
+from tests.jobs import answered, claim, enqueue, extracted
 from tests.rows import call, refused, rows_read, set_to, value
 
 
@@ -116,3 +117,26 @@ def test_an_extraction_can_be_asked_for(tx):
 
 def test_a_session_without_messages_cannot_be_extracted(tx):
     assert refused(tx, "extract_session", session_id="s").sqlstate == "ME012"
+
+
+def test_a_reflection_waits_until_what_its_session_holds_is_extracted(tx):
+    talk(tx, *["user", "assistant"] * 6)
+    call(tx, "session_end", session_id="s")
+    (extraction,) = claim(tx)
+    assert (extraction.kind, claim(tx)) == ("extract", [])
+    answer = {"memories": [extracted("Ada likes green tea")]}
+    assert answered(tx, extraction, answer) == "done"
+    (reflection,) = claim(tx, kinds=["reflect"])
+    assert (reflection.kind, reflection.attempts) == ("reflect", 1)
+    assert "Ada likes green tea" in reflection.messages[1]["content"]
+
+
+def test_a_reflection_waits_for_no_other_session_and_no_longer_than_a_lease(tx):
+    talk(tx, *["user", "assistant"] * 6)
+    call(tx, "message_add", session_id="t", role="user", content="hello")
+    for session in ("s", "t"):
+        call(tx, "session_end", session_id=session)
+    taken = claim(tx, at=datetime.now(UTC))
+    assert sorted(job.payload["session_id"] for job in taken) == ["s", "t"]
+    again = claim(tx, at=datetime.now(UTC) + timedelta(minutes=6), kinds=["reflect"])
+    assert {job.payload["session_id"] for job in again} == {"s", "t"}

@@ -64,6 +64,8 @@ def test_a_new_installation_is_healthy_whatever_quotes_the_session_wants(tx):
          "partitions", "warning", "so many, with their indexes, that a recall holds 262 locks"),
         ("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'memoir.memory_pkey'::regclass",
          "indexes", "error", "invalid: memory_pkey"),
+        ("DROP INDEX memoir.trace_scan",
+         "bloat", "error", "trace_scan is missing: a recall reads the table"),
         ("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'",
          "pgvector", "error", "0.7.4 in schema public"),
         ("CREATE SCHEMA elsewhere; ALTER EXTENSION vector SET SCHEMA elsewhere; "

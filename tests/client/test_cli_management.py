@@ -177,6 +177,11 @@ def test_a_hint_names_the_command_that_helps(memoir: Call) -> None:
     assert done.stderr.splitlines()[-1] == "hint: memoir --user 'ada' restore 1 brings it back."
 
 
+def test_a_hint_names_the_command_that_detaches_a_source() -> None:
+    hint = "SELECT * FROM memoir.detach_source('to do'); then attach it again."
+    assert in_commands(hint) == "memoir source detach 'to do', then attach it again."
+
+
 def test_a_hint_names_a_user_who_is_not_the_default() -> None:
     switch = """SELECT memoir.set_settings('{"memory": true}', '%s') switches it on."""
     assert in_commands(switch % "ada") == "memoir --user 'ada' settings memory=on switches it on."

@@ -29,6 +29,7 @@ COMMANDS = {
     ),
     r"SELECT advice FROM memoir\.health\(\) WHERE name = '\w+'": "memoir doctor",
     r"SELECT (?:\*|name) FROM memoir\.sources;?": "memoir source list",
+    r"SELECT \* FROM memoir\.detach_source\(('.+?')\);": r"memoir source detach \1,",
     r"SELECT name.* FROM memoir\.(?:mode|(?:job_)?kind)(?: WHERE needs <> 'nothing')?": (
         r'memoir psql -c "\g<0>"'
     ),
