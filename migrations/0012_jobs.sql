@@ -232,7 +232,9 @@ Rules:
 3. Only what the user said or agreed to. What the assistant proposed is no fact about the user.
 4. subject names a slot that holds one value at a time, such as user.city or project.framework. The
    slot of somebody else has their name (anna.city), so that it is not taken for the user''s. Where
-   one of slots_in_use means the same, take that one, and its kind: the value it has now ends. If
+   one of slots_in_use means the same, take that one, and its kind. What it holds, whose beginning
+   is shown, need not be said again. A new value ends the old one, which is not shown any more: say
+   since when it holds, and what was before: "Ada lives in Oslo since 2025-06-02 (before: Rome)". If
    there is no such slot: null.
 5. confidence is lower where something was only hinted at.
 6. turns: the turn of each message it was drawn from, few. Those need not be read beside it.
@@ -256,7 +258,8 @@ Rules:
 3. 只提取用户说过或同意的内容。助手的提议不是关于用户的事实。
 4. subject 是同一时间只有一个值的槽位，例如 user.city 或 project.framework；'
 '属于别人的用其名字（anna.city），以免与用户的混淆；没有则为 null。'
-'slots_in_use 中若有含义相同的槽位，就用它及其 kind：它现在的值即告结束。
+'slots_in_use 中若有含义相同的槽位，就用它及其 kind。它已有的内容（只列出开头）不必再说；'
+'新值会结束旧值，旧值不再显示，所以要写明从何时起、之前是什么：“小林从 2025-06-02 起住在杭州（之前：上海）”。
 5. 只是暗示的内容，confidence 要低一些。
 6. turns：所依据的各条消息的 turn，尽量少。有了这条记忆，就不必再读那些消息。
 

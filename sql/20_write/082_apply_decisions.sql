@@ -365,10 +365,11 @@ BEGIN
         result := _apply_change(user_id, model, decision, targets, stored, embedding, author, at,
                                 run_id, change);
     ELSE
-        -- What several say together was known when the newest of them was: a merge is not news.
+        -- What several say together was known when the newest of them was: a merge is not news. One
+        -- that waits replaces them, when it is confirmed, from when it was proposed.
         given := _decided_memory(
             model, decision, stored, embedding, author, session_id,
-            CASE WHEN decision ->> 'action' = 'MERGE' AND cardinality(targets) > 1
+            CASE WHEN decision ->> 'action' = 'MERGE' AND cardinality(targets) > 1 AND NOT waits
                  THEN greatest(stored.created_at, '1970-01-01 00:00:00+00') ELSE at END);
         result := CASE WHEN waits
             THEN _propose(user_id, model, given, decision, targets, run_id, change)

@@ -137,14 +137,15 @@ BEGIN
 END $$;
 
 -- The slots in use, by kind, so that a new value is given the slot of the one it ends: without them
--- a model says home_city where it said city before. Of more than 100 (600 tokens), those of
--- memories like the conversation, and then the newest.
-CREATE OR REPLACE FUNCTION _slots_told(user_id text, said jsonb) RETURNS text
+-- a model says home_city where it said city before. with_values: with the first 60 characters of
+-- what each holds, so that it is not told again, and its end can be told. Of more than most slots,
+-- those of memories like the conversation, and then the newest.
+CREATE OR REPLACE FUNCTION _slots_told(
+    user_id text, said jsonb, most int, with_values boolean) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    most CONSTANT int := 100;
     slots bigint[] := ARRAY(
         SELECT m.memory_id FROM memory AS m
         WHERE m.user_id = _slots_told.user_id AND m.subject IS NOT NULL
@@ -161,8 +162,11 @@ BEGIN
             LIMIT most);
     END IF;
     RETURN coalesce((
-        SELECT _material(jsonb_object_agg(k.kind, k.subjects))
-        FROM (SELECT m.kind, jsonb_agg(m.subject ORDER BY m.subject COLLATE "C") AS subjects
+        SELECT _material(jsonb_object_agg(k.kind, k.slots))
+        FROM (SELECT m.kind,
+                     CASE WHEN with_values
+                          THEN jsonb_object_agg(m.subject, left(m.content, 60))
+                          ELSE jsonb_agg(m.subject ORDER BY m.subject COLLATE "C") END AS slots
               FROM memory AS m
               WHERE m.user_id = _slots_told.user_id AND m.memory_id = ANY (slots)
               GROUP BY m.kind) AS k), '{}');
@@ -191,7 +195,7 @@ DECLARE
 BEGIN
     RETURN CASE WHEN said IS NOT NULL THEN
         _conversation_told(said)
-        || jsonb_build_object('slots', _slots_told(user_id, said)) END;
+        || jsonb_build_object('slots', _slots_told(user_id, said, 50, true)) END;
 END $$;
 
 CREATE OR REPLACE FUNCTION _reflect_values(user_id text, payload jsonb) RETURNS jsonb
@@ -210,7 +214,7 @@ BEGIN
         user_id, said, _config('similar_memories')::int)), '[]');
     RETURN _conversation_told(said) || jsonb_build_object(
         'memories', _material_lines(told), 'listed', _listed(told),
-        'slots', _slots_told(user_id, said));
+        'slots', _slots_told(user_id, said, 100, false));
 END $$;
 
 CREATE OR REPLACE FUNCTION _consolidate_values(user_id text, payload jsonb) RETURNS jsonb

@@ -171,6 +171,35 @@ def test_a_merge_of_several_makes_one_and_archives_them(tx):
     assert related(tx, row.memory_id) == [("derived_from", id_) for id_ in ids]
 
 
+def test_a_merge_changes_no_recall_of_the_past(tx):
+    ids = [
+        remember(tx, "drinks tea", created_at=ago(days=20)),
+        remember(tx, "likes espresso", created_at=ago(days=10)),
+    ]
+    past = {"query_text": "tea or espresso?", "as_of": ago(days=5)}
+    before = recall(tx, **past)
+    decision = {"action": "MERGE", "memory_ids": ids, "content": "drinks tea and espresso"}
+    apply(tx, decision)
+    after = recall(tx, **past)
+    assert (after.block, after.memory_ids) == (before.block, before.memory_ids)
+    assert sorted(before.memory_ids) == ids
+
+
+def test_a_merge_that_waited_ends_what_it_was_made_of(tx):
+    ids = [
+        remember(tx, "drinks tea", created_at=ago(days=20)),
+        remember(tx, "likes espresso", created_at=ago(days=10)),
+    ]
+    call(tx, "set_settings", settings={"confirm": True})
+    decision = {"action": "MERGE", "memory_ids": ids, "content": "drinks tea and espresso"}
+    (row,) = apply(tx, decision)
+    past = {"query_text": "tea or espresso?", "as_of": ago(days=5)}
+    before = recall(tx, **past)
+    call(tx, "confirm", memory_id=row.memory_id)
+    assert recall(tx, "tea or espresso?").memory_ids == [row.memory_id]
+    assert recall(tx, **past).block == before.block
+
+
 def test_a_merge_of_several_has_what_the_user_tagged_them_with(tx):
     one = remember(tx, "drinks tea", keywords=["morning"])
     two = remember(tx, "likes espresso", keywords=["morning", "italy"])
