@@ -191,8 +191,8 @@ FROM (VALUES
 
 INSERT INTO redaction_rule (name, kind, matches, pattern, sign, description)
 SELECT r.name, r.kind, 'name', r.pattern,
-       ARRAY['(?i)key|pass(?:[wpc]|e ?(?:est|:))|_pass|trase|senha|pwd|secret|credential|token'
-             '|authori|ssn|social s'],
+       ARRAY['(?i)key|pass(?:[wpc"'':=]|e ?(?:est|:))|_pass|trase|senha|pw[d:=]|secret|credential'
+             '|token|authori|ssn|social s'],
        r.description
 FROM (VALUES
     ('name_api_key', 'api_key',
@@ -201,7 +201,8 @@ FROM (VALUES
     ('name_authorization', 'authorization', 'authorization', 'HTTP header, JSON key'),
     ('name_password', 'password',
      'pass(?:word|wd|phrase|code|wort)|(?:db|mail|root|smtp|user)_pass|pwd|mot de passe'
-     '|contrase[ñn]a|senha', 'password, DB_PASSWD, SMTP_PASS, Passwort, mot de passe, contraseña'),
+     '|contrase[ñn]a|(?<![dr]e)senha',
+     'password, DB_PASSWD, SMTP_PASS, Passwort, mot de passe, contraseña'),
     ('name_private_key', 'private_key', 'private[ _-]?key', 'private_key'),
     ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?', 'client_secret, SECRET_KEY'),
     ('name_ssn', 'id_number', '(?<![A-Za-z0-9_])ssn|social security number', 'SSN in other forms'),
@@ -225,18 +226,41 @@ FROM (VALUES
      'The password for the router is ..., password (staging): ..., password is now ...')
 ) AS r (name, kind, names, description);
 
+-- A key of whatever, if it looks like one; passwords called by a shorter name, or with nothing
+-- between, if they have a letter and a digit, or a digit and another sign.
+INSERT INTO redaction_rule (name, kind, any_case, context, pattern, proof, sign, description)
+SELECT r.name, r.kind, true, r.context, r.pattern, r.proof,
+       coalesce(r.sign, ARRAY[(SELECT o.sign[1] FROM redaction_rule AS o
+                               WHERE o.name = 'name_password')]), r.description
+FROM (VALUES
+    ('key_of_anything', 'api_key',
+     '(?<!(?:public|primary|foreign|partition|sort|row|object|cache|dedup|idempotency)[ _-])key'
+     '(?:_[a-z0-9_]{1,20})?["''`”]?(?:[ \t]*[:=]|[ \t](?:is|was)[ \t])[ \t]*["''`“]?'
+     '(?:base64:)?', '[a-z0-9+/]{28,}={0,2}', 'header',
+     ARRAY['[A-Za-z0-9_-]{16}', 'key|Key|KEY'], 'MAPS_KEY=, SECRET_KEY_BASE=, the weather key is'),
+    ('password_in_short', 'password',
+     '(?<![a-z0-9_])(?:pass(?:["''`][ \t]*:|["''`]?[ \t]*=)|pw["''`]?[ \t]*[:=])[ \t]*["''`]?'
+     '|pass(?:word|wd)_[a-z0-9_]{1,20}=["'']?',
+     '(?=[^ \t\r\n0-9]{0,15}[0-9])(?=[^ \t\r\na-z]{0,15}[a-z])[!#-&(-+\x2d-~]{5,}[a-z0-9!@#$%^&*]',
+     'value', NULL, 'pass=..., pw: ..., DB_PASSWORD_PROD=...'),
+    ('password_beside', 'password', 'pass(?:(?:word|code|phrase)[ \t]|:[ \t]?)["''`]?',
+     '(?=[^ \t\r\n0-9]{0,15}[0-9])(?=[^ \t\r\n!@#$%^&*]{0,15}[!@#$%^&*])'
+     '[a-z0-9!@#$%^&*_.-]{5,}[a-z0-9!@#$%^&*]', 'value', NULL, 'with password Hunter2!')
+) AS r (name, kind, context, pattern, proof, sign, description);
+
 -- Names in Chinese, Japanese, Korean and Russian, with a sign that is not looked for in ASCII.
 INSERT INTO redaction_rule (name, kind, matches, context, pattern, sign, description)
 SELECT r.name, r.kind, r.matches, r.context, r.pattern,
        ARRAY[CASE r.matches WHEN 'name' THEN
                  '密|口令|令牌|私[钥鑰]|[验驗][证證][码碼]|パス[ワコ]|暗[証号]|トークン|비밀번호|토큰|개인'
-                 '|[Пп]арол'
+                 '|[Пп]арол|ПАРОЛ'
              ELSE '[护護]照|[行胞份分留][证證]|旅券|マイナンバー|個人番号|免許|여권|주민|면허'
                   '|[０-９][０-９][０-９][０-９]' END],
        r.description
 FROM (VALUES
     ('name_password_cjk', 'password', 'name', '',
-     '密[码碼]|口令|[验驗][证證][码碼]|パス(?:ワード|コード)|暗証番号|비밀번호|парол[ья]',
+     '密[码碼]|口令|[验驗][证證][码碼]|パス(?:ワード|コード)|暗証番号|비밀번호'
+     '|[Пп]арол[ья]|ПАРОЛ[ЬЯ]',
      '密码, 验证码, パスワード, 비밀번호, пароль'),
     ('name_private_key_cjk', 'private_key', 'name', '', '私[钥鑰]|秘密鍵|개인 ?키', '私钥, 秘密鍵'),
     ('name_secret_cjk', 'secret', 'name', '', '密[钥鑰]|暗号鍵', '密钥'),

@@ -2,7 +2,8 @@
 
 ``tx``        the shared database, rolled back after the test: for nearly everything (2 ms)
 ``db``        a database of its own with memoir in it, autocommit; ``dsn`` is its address: one that
-              served other tests (6 ms), or a new one, when theirs changed more than rows (50 ms)
+              served other tests (6 ms, 20 after one that made tables), or a new one, when memoir
+              itself, its statistics or settings were changed (50 ms)
 ``empty_db``  a database of its own with nothing in it; ``empty_dsn`` is its address
 ``server``    where to connect to make more
 

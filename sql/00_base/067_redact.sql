@@ -17,7 +17,8 @@ BEGIN
     -- Of two keys written as one word, the rest of the second.
     RETURN CASE WHEN content = written THEN content ELSE regexp_replace(
         content, '(\[redacted:(?:api_key|token)\])[A-Za-z0-9_.~/+=-]*'
-                 '(?=[A-Za-z]*[0-9])[A-Za-z0-9]{16}[A-Za-z0-9_.~/+=-]*', '\1', 'g') END;
+                 '(?=[A-Za-z]*[0-9])[A-Za-z0-9]{16}(?:[A-Za-z0-9_.~/+=-]*[A-Za-z0-9_~/+=-])?',
+        '\1', 'g') END;
 END $$;
 
 -- In a text in JSON, of a URL or with colours, what stands before a key may be the last letter of

@@ -171,8 +171,8 @@ BEGIN
     WHERE o.name = s.name;
 END $$;
 
--- Of memories with these keys those whose rows no longer exist go. Returns how many.
-CREATE OR REPLACE FUNCTION _take_gone(s source, users text[], keys text[]) RETURNS int
+-- Of these users and keys those that no row has.
+CREATE OR REPLACE FUNCTION _keys_gone(s source, INOUT users text[], INOUT keys text[])
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -182,13 +182,43 @@ DECLARE
         SELECT jsonb_agg(CASE WHEN several THEN k.key::jsonb ELSE jsonb_build_array(k.key) END)
         FROM unnest(keys) AS k (key))));
 BEGIN
+    SELECT coalesce(array_agg(k.user_id), '{}'), coalesce(array_agg(k.source_key), '{}')
+    INTO users, keys
+    FROM unnest(users, keys) AS k (user_id, source_key)
+    WHERE NOT EXISTS (SELECT FROM unnest(there) AS t
+                      WHERE t.source_key = k.source_key AND t.user_id = k.user_id);
+END $$;
+
+-- Locks the memories of rows that seem to be gone. Whoever is just writing such a row again holds
+-- its memory: once that transaction is over, the table tells.
+CREATE OR REPLACE FUNCTION _wait_for_writers(s source, users text[], keys text[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM FROM memory AS m, unnest(users, keys) AS k (user_id, source_key)
+    WHERE m.user_id = k.user_id AND m.source = s.name AND m.source_key = k.source_key
+    ORDER BY m.user_id, m.source_key FOR NO KEY UPDATE OF m;
+END $$;
+
+-- Of memories with these keys those whose rows no longer exist go. Returns how many.
+CREATE OR REPLACE FUNCTION _take_gone(s source, users text[], keys text[]) RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    gone record := _keys_gone(s, users, keys);
+BEGIN
+    IF s.follows AND gone.keys <> '{}' THEN
+        PERFORM _wait_for_writers(s, gone.users, gone.keys);
+        gone := _keys_gone(s, gone.users, gone.keys);
+    END IF;
     RETURN (
-        SELECT count(*) FILTER (WHERE g.gone)
-        FROM (SELECT _source_row_gone(s.name, k.user_id, k.source_key, s.on_delete = 'purge',
-                                      s.kind = 'event') AS gone
-              FROM unnest(users, keys) AS k (user_id, source_key)
-              WHERE NOT EXISTS (SELECT FROM unnest(there) AS t
-                                WHERE t.source_key = k.source_key AND t.user_id = k.user_id)) AS g);
+        SELECT count(*) FILTER (
+            WHERE _source_row_gone(s.name, k.user_id, k.source_key, s.on_delete = 'purge',
+                                   s.kind = 'event'))
+        FROM unnest(gone.users, gone.keys) AS k (user_id, source_key));
 END $$;
 
 -- A user whom _source_emptied() left: what has come into the table since stays.
@@ -201,7 +231,8 @@ DECLARE
     batch CONSTANT int := _config('source_batch');
     keys CONSTANT text[] := ARRAY(
         SELECT m.source_key FROM memory AS m
-        WHERE m.user_id = owner AND m.source = s.name AND m.status <> 'forgotten'
+        WHERE m.user_id = owner AND m.source = s.name
+          AND (m.status <> 'forgotten' OR s.on_delete = 'purge')
         UNION ALL
         SELECT e.source_key FROM event AS e WHERE e.user_id = owner AND e.source = s.name);
     part text[];
@@ -239,7 +270,8 @@ BEGIN
     SELECT array_agg(m.user_id) AS users, array_agg(m.source_key) AS keys INTO stored
     FROM (SELECT k.user_id, k.source_key
           FROM (SELECT m.user_id, m.source_key FROM memory AS m
-                WHERE m.source = s.name AND m.status <> 'forgotten'
+                WHERE m.source = s.name
+                  AND (m.status <> 'forgotten' OR s.on_delete = 'purge')
                 UNION ALL
                 SELECT e.user_id, e.source_key FROM event AS e WHERE e.source = s.name) AS k
           WHERE (k.user_id, k.source_key) > (s.checking ->> 0, s.checking ->> 1)
@@ -301,6 +333,7 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     waiting source_error[];
+    gone source_error[];
     there source_row[];
     lacking jsonb[];
     tried int;
@@ -340,19 +373,29 @@ BEGIN
     LOOP
         written := written + _take_rows(s, of_tried, tried + 1);
     END LOOP;
+    gone := ARRAY(
+        SELECT w FROM unnest(waiting) AS w
+        WHERE w.user_id <> ''
+          AND (w.user_id, w.source_key)
+              NOT IN (SELECT t.user_id, left(t.source_key, 1000) FROM unnest(there) AS t
+                      WHERE t.user_id IS NOT NULL));
+    IF s.follows AND gone <> '{}' THEN
+        PERFORM _wait_for_writers(s, array_agg(g.user_id), array_agg(g.source_key))
+        FROM unnest(gone) AS g;
+        there := there || _rows_at(s, ARRAY(SELECT g.place FROM unnest(gone) AS g), false);
+    END IF;
     written := written + (
-        SELECT count(*) FILTER (WHERE g.gone)
-        FROM (SELECT _source_row_gone(
-                         s.name, w.user_id, w.source_key,
-                         s.on_delete = 'purge'
-                         OR w.source_key IN (SELECT left(t.source_key, 1000) FROM unnest(there) AS t
-                                             WHERE t.user_id IS NOT NULL),
-                         s.kind = 'event') AS gone
-              FROM unnest(waiting) AS w
-              WHERE w.user_id <> ''
-                AND (w.user_id, w.source_key)
-                    NOT IN (SELECT t.user_id, left(t.source_key, 1000) FROM unnest(there) AS t
-                            WHERE t.user_id IS NOT NULL)) AS g);
+        SELECT count(*) FILTER (
+            WHERE _source_row_gone(
+                s.name, g.user_id, g.source_key,
+                s.on_delete = 'purge'
+                OR g.source_key IN (SELECT left(t.source_key, 1000) FROM unnest(there) AS t
+                                    WHERE t.user_id IS NOT NULL),
+                s.kind = 'event'))
+        FROM unnest(gone) AS g
+        WHERE (g.user_id, g.source_key)
+              NOT IN (SELECT t.user_id, left(t.source_key, 1000) FROM unnest(there) AS t
+                      WHERE t.user_id IS NOT NULL));
 END $$;
 
 -- Keywords of rows that a trigger or fill took over without them: for this many memories of a user.

@@ -154,7 +154,7 @@ BEGIN
 END $$;
 
 -- The revision of memories that came with other changes, and go when those are undone. change_id
--- NULL: each memory is a change of its own, and those that _store_anew stored have it already.
+-- NULL: each memory is a change of its own.
 CREATE OR REPLACE FUNCTION _record_added(
     user_id text, memory_ids bigint[], author text, reason text, run_id bigint,
     change_id bigint) RETURNS void
@@ -163,12 +163,23 @@ BEGIN ATOMIC
     INSERT INTO revision (user_id, memory_id, action, author, reason, change_id, run_id)
     SELECT _record_added.user_id, i, 'ADD', _record_added.author, _record_added.reason,
            coalesce(_record_added.change_id, _next_change()), _record_added.run_id
-    FROM unnest(memory_ids) AS i
-    WHERE _record_added.change_id IS NOT NULL
-       OR NOT EXISTS (SELECT FROM revision AS r
-                      WHERE r.user_id = _record_added.user_id AND r.memory_id = i
-                        AND r.action = 'ADD');
+    FROM unnest(memory_ids) AS i;
 END;
+
+-- The same for what a file adds. What _store_anew stored has its revision already.
+CREATE OR REPLACE FUNCTION _record_from_file(
+    user_id text, memory_ids bigint[], reason text, run_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM _record_added(user_id, ARRAY(
+        SELECT i FROM unnest(memory_ids) AS i
+        WHERE 'ADD' NOT IN (
+            SELECT r.action FROM revision AS r
+            WHERE r.user_id = _record_from_file.user_id AND r.memory_id BETWEEN i AND i
+            ORDER BY r.memory_id OFFSET 0)), 'file', reason, run_id, NULL);
+END $$;
 
 -- If a transaction keeps its snapshot, only the index knows what another has just put into the
 -- slot. In READ COMMITTED the lock is enough, which saves a subtransaction for each memory.

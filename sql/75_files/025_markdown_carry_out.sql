@@ -75,8 +75,8 @@ BEGIN
         plan[number].memory_id := coalesce(known[number], given[number].memory_id);
         IF known[number] IS NULL THEN
             added := added || given[number].memory_id;
-            PERFORM _record_added(user_id, ARRAY[given[number].memory_id], 'file',
-                                  plan[number].reason, run_id, NULL);
+            PERFORM _record_from_file(user_id, ARRAY[given[number].memory_id],
+                                      plan[number].reason, run_id);
             CONTINUE;
         END IF;
         confirmed := _confirm_said(user_id, known[number], run_id, NULL, true);

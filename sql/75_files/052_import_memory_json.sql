@@ -32,7 +32,7 @@ BEGIN
         SELECT coalesce(known[g.place], g.memory_id)
         FROM (SELECT row_number() OVER () AS place, n.memory_id FROM unnest(given) AS n) AS g
         ORDER BY g.place);
-    PERFORM _record_added(user_id, ids, 'file', NULL, run_id, NULL);
+    PERFORM _record_from_file(user_id, ids, NULL, run_id);
     IF EXISTS (SELECT FROM unnest(given) AS g WHERE g.in_profile) THEN
         PERFORM _refresh_profile(user_id);
     END IF;

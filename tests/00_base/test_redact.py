@@ -287,12 +287,24 @@ SECRETS = {
     "password for bob@x.org: hunter2": "password for bob@x.org: [redacted:password]",
     "password (staging): hunter2, ask Bob": "password (staging): [redacted:password], ask Bob",
     "the password was changed to Hunter2!": "the password was changed to [redacted:password]",
+    f"SECRET_KEY_BASE={HEX[:40]}": "SECRET_KEY_BASE=[redacted:api_key]",
+    f"APP_KEY=base64:{MIXED[:43]}=": "APP_KEY=base64:[redacted:api_key]",
+    f"my weather key is {HEX[:32]}.": "my weather key is [redacted:api_key].",
+    f"https://x.org/?key={HEX[:32]}&q=Oslo": "https://x.org/?key=[redacted:api_key]&q=Oslo",
+    "DB_PASSWORD_PROD=hunter2": "DB_PASSWORD_PROD=[redacted:password]",
+    '{"user": "bob", "pass": "hunter2"}': '{"user": "bob", "pass": "[redacted:password]"}',
+    "admin, pass: Hunter2!, pw=hunter2": (
+        "admin, pass: [redacted:password], pw=[redacted:password]"
+    ),
+    "ssh bob@x with password Hunter2! please": "ssh bob@x with password [redacted:password] please",
     "Das Passwort ist hunter2": "Das Passwort ist [redacted:password]",
     "le mot de passe est hunter2": "le mot de passe est [redacted:password]",
     "La contraseña es hunter2": "La contraseña es [redacted:password]",
     "CONTRASEÑA: hunter2": "CONTRASEÑA: [redacted:password]",
     "a senha é hunter2": "a senha é [redacted:password]",
+    "minhaSenha: hunter2": "minhaSenha: [redacted:password]",
     "Пароль: hunter2": "Пароль: [redacted:password]",
+    "ПАРОЛЬ: hunter2": "ПАРОЛЬ: [redacted:password]",
     "https://x.blob.core.windows.net/c?sv=2020&" + "sig=" + MIXED: (
         "https://x.blob.core.windows.net/c?sv=2020&sig=[redacted:token]"
     ),
@@ -321,6 +333,7 @@ KEPT = [
     "the secret to good tea is patience",
     "the secret is to stay calm",
     "Our secret: never give up!",
+    "Resenha: 9/10. Ele desenha: casa2",
     "basic understanding of internationalization",
     "Ada has basic JavaScript knowledge; Basic PostgreSQL, basic OAuth2.0, Basic HTML5/CSS3",
     "Bearer AuthenticationScheme",
@@ -377,6 +390,9 @@ KEPT = [
     "password = [redacted:password]",
     "Settings > API key > Create, if token > limit, Profile > Password > Change",
     "the secret to a good life is 42km a week, the password for bob is changed every 90 days",
+    "tests pass: 42/42, pass: 100%, boarding pass: AB1234, bypass=1a2b3c4d, password OAuth2",
+    f"CACHE_KEY=user:42:profile, TOKEN_TYPE=bearer, public key: {HEX[:32]}",
+    f"idempotency key={HEX[:32]}, the key is {HEX[:24]}",
     "passwords for 3 users: alice1, the password (see the vault): ask Bob",
     "postgres://bob:[redacted:password]@db",
 ]
@@ -421,6 +437,12 @@ def test_what_only_looks_like_a_secret_stays(tx):
 def test_keys_without_an_end_take_time_that_grows_with_the_text(tx):
     tx.execute("SET LOCAL statement_timeout = '3s'")
     assert "[redacted:private_key]" in redact(tx, (PEM.format("BEGIN") + "a: ") * 7000)
+
+
+def test_names_without_a_value_take_time_that_grows_with_the_text(tx):
+    tx.execute("SET LOCAL statement_timeout = '3s'")
+    for name in ("pass=", "pw=", "pass:", "password_a=", "password for ", "key="):
+        assert redact(tx, name * 20_000) == name * 20_000
 
 
 def test_null_stays_null(tx):
