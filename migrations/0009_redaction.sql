@@ -244,7 +244,7 @@ FROM (VALUES
      'value', NULL, 'pass=..., pw: ..., DB_PASSWORD_PROD=...'),
     ('password_beside', 'password', 'pass(?:(?:word|code|phrase)[ \t]|:[ \t]?)["''`]?',
      '(?=[^ \t\r\n0-9]{0,15}[0-9])(?=[^ \t\r\n!@#$%^&*]{0,15}[!@#$%^&*])'
-     '[a-z0-9!@#$%^&*_.-]{5,}[a-z0-9!@#$%^&*]', 'value', NULL, 'with password Hunter2!')
+     '[a-z0-9!@#$%^&*_.-]{5,}[a-z0-9!@#$%^&*]', 'value', NULL, 'with password Sw0rd!fish')
 ) AS r (name, kind, context, pattern, proof, sign, description);
 
 -- Names in Chinese, Japanese, Korean and Russian, with a sign that is not looked for in ASCII.
