@@ -201,7 +201,7 @@ FROM (VALUES
     ('name_authorization', 'authorization', 'authorization', 'HTTP header, JSON key'),
     ('name_password', 'password',
      'pass(?:word|wd|phrase|code|wort)|(?:db|mail|root|smtp|user)_pass|pwd|mot de passe'
-     '|contrase[ñn]a|senha', 'password, DB_PASSWD, SMTP_PASS, Passwort, mot de passe, contraseña'),
+     '|contrase[ñÑn]a|senha', 'password, DB_PASSWD, SMTP_PASS, Passwort, mot de passe, contraseña'),
     ('name_private_key', 'private_key', 'private[ _-]?key', 'private_key'),
     ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?', 'client_secret, SECRET_KEY'),
     ('name_ssn', 'id_number', '(?<![A-Za-z0-9_])ssn|social security number', 'SSN in other forms'),
@@ -258,7 +258,7 @@ SELECT r.name, r.kind, r.matches, r.context, r.pattern,
        r.description
 FROM (VALUES
     ('name_password_cjk', 'password', 'name', '',
-     '密[码碼]|口令|[验驗][证證][码碼]|パス(?:ワード|コード)|暗証番号|비밀번호|парол[ья]',
+     '密[码碼]|口令|[验驗][证證][码碼]|パス(?:ワード|コード)|暗証番号|비밀번호|[Пп]арол[ья]',
      '密码, 验证码, パスワード, 비밀번호, пароль'),
     ('name_private_key_cjk', 'private_key', 'name', '', '私[钥鑰]|秘密鍵|개인 ?키', '私钥, 秘密鍵'),
     ('name_secret_cjk', 'secret', 'name', '', '密[钥鑰]|暗号鍵', '密钥'),
