@@ -53,7 +53,7 @@ INSERT INTO tool (name, place, calls, kind_argument, arguments, texts) VALUES
           "keywords": "精确过滤：记忆必须带有其中至少一个关键词。",
           "memory_types": "只搜索这些类型的记忆。",
           "time_from": "只搜索此时间及以后的记忆（ISO 8601）。",
-          "time_until": "只搜索此时间及以前的记忆（ISO 8601）。",
+          "time_until": "只搜索此时间及以前的记忆（ISO 8601；只写日期表示当天零点，要包含某一天请写下一天）。",
           "max_results": "最多返回几条，1 到 20。",
           "min_relevance_score": "最低相关性分数，0 到 1。"}}}'),
     ('get_memory_detail', 2, NULL, NULL, '{}',
@@ -71,7 +71,8 @@ INSERT INTO tool (name, place, calls, kind_argument, arguments, texts) VALUES
     ('memory_write', 5, NULL, 'category',
      '{"write_to": {"enum": ["memory", "daily"]}, "salience": {"minimum": 0, "maximum": 1}}',
      '{"zh": {
-        "description": "写入一条记忆。用户说出长期有用的偏好、事实或经验时使用；重复的内容不会再写。不要写入密码和密钥。",
+        "description": "写入一条记忆。用户说出长期有用的偏好、事实或经验时使用；重复的内容不会再写。不要写入密码和密钥。'
+     '返回 action（ADD 新增，UPDATE 补充了已有的记忆，NOOP 已有，PENDING 等待用户确认）、记忆的 key 和原因。",
         "arguments": {
           "content": "要记住的内容，一句完整、单独也能看懂的话：用名字而不是“他”，用日期而不是“下周五”。",
           "category": "记忆的类型：preference 偏好，fact 事实，goal 计划，lesson 教训，procedural 工具或环境的规律等。",

@@ -201,7 +201,8 @@ FROM (VALUES
     ('name_authorization', 'authorization', 'authorization', 'HTTP header, JSON key'),
     ('name_password', 'password',
      'pass(?:word|wd|phrase|code|wort)|(?:db|mail|root|smtp|user)_pass|pwd|mot de passe'
-     '|contrase[ñÑn]a|senha', 'password, DB_PASSWD, SMTP_PASS, Passwort, mot de passe, contraseña'),
+     '|contrase[ñÑn]a|(?<![dr]e)senha',
+     'password, DB_PASSWD, SMTP_PASS, Passwort, mot de passe, contraseña'),
     ('name_private_key', 'private_key', 'private[ _-]?key', 'private_key'),
     ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?', 'client_secret, SECRET_KEY'),
     ('name_ssn', 'id_number', '(?<![A-Za-z0-9_])ssn|social security number', 'SSN in other forms'),
@@ -252,13 +253,14 @@ INSERT INTO redaction_rule (name, kind, matches, context, pattern, sign, descrip
 SELECT r.name, r.kind, r.matches, r.context, r.pattern,
        ARRAY[CASE r.matches WHEN 'name' THEN
                  '密|口令|令牌|私[钥鑰]|[验驗][证證][码碼]|パス[ワコ]|暗[証号]|トークン|비밀번호|토큰|개인'
-                 '|[Пп]арол'
+                 '|[Пп]арол|ПАРОЛ'
              ELSE '[护護]照|[行胞份分留][证證]|旅券|マイナンバー|個人番号|免許|여권|주민|면허'
                   '|[０-９][０-９][０-９][０-９]' END],
        r.description
 FROM (VALUES
     ('name_password_cjk', 'password', 'name', '',
-     '密[码碼]|口令|[验驗][证證][码碼]|パス(?:ワード|コード)|暗証番号|비밀번호|[Пп]арол[ья]',
+     '密[码碼]|口令|[验驗][证證][码碼]|パス(?:ワード|コード)|暗証番号|비밀번호'
+     '|[Пп]арол[ья]|ПАРОЛ[ЬЯ]',
      '密码, 验证码, パスワード, 비밀번호, пароль'),
     ('name_private_key_cjk', 'private_key', 'name', '', '私[钥鑰]|秘密鍵|개인 ?키', '私钥, 秘密鍵'),
     ('name_secret_cjk', 'secret', 'name', '', '密[钥鑰]|暗号鍵', '密钥'),

@@ -186,13 +186,17 @@ FROM (VALUES
 -- Extraction from the end of a conversation (D1 4.1, D4 3.2 and 5.2).
 INSERT INTO prompt (kind, language, version, template, input, answer_schema)
 SELECT 'extract', w.language, 1, w.template,
-'<conversation>
+'<slots_in_use>
+{{slots}}
+</slots_in_use>
+<conversation>
 {{conversation}}
 </conversation>', '{
     "type": "object", "required": ["memories"], "additionalProperties": false, "properties": {
-        "memories": {"type": "array", "description": "Empty where nothing is worth it.", "items": {
+        "memories": {"type": "array", "description": "Empty if nothing is worth it.", "items": {
             "type": "object", "additionalProperties": false,
-            "required": ["kind", "content", "subject", "data", "importance", "confidence"],
+            "required": ["kind", "content", "subject", "data", "importance", "confidence",
+                         "turns"],
             "properties": {
                 "kind": {"type": "string", "enum": ["preference", "fact", "lesson", "goal",
                     "pattern", "skill", "context"]},
@@ -204,7 +208,9 @@ SELECT 'extract', w.language, 1, w.template,
                         "additionalProperties": false, "properties": {
                             "key": {"type": "string"}, "value": {"type": "string"}}}},
                 "importance": {"type": "number", "description": "0 to 1."},
-                "confidence": {"type": "number", "description": "0 to 1."}}}}}}'::jsonb
+                "confidence": {"type": "number", "description": "0 to 1."},
+                "turns": {"type": ["array", "null"], "items": {"type": "integer"},
+                    "description": "turn of the messages it was drawn from."}}}}}}'::jsonb
 FROM (VALUES
     ('en',
 'Find in a conversation what is worth remembering for a long time.
@@ -212,21 +218,26 @@ FROM (VALUES
 Kinds, with their usual importance:
 - preference (0.9): what the user likes or wants
 - lesson (0.85): a failure and what solved it
-- fact (0.8): what is so, about the user, his work, his projects
-- goal (0.7): what the user plans or has still to do
+- fact (0.8): what is so, about the user, their work, their projects
+- goal (0.7): what the user plans or still has to do
 - skill (0.7): a sequence of tools or steps that worked
 - pattern (0.5): a habit or a way of working
-- context (0.4): something of these days that the next conversations need
+- context (0.4): something of these days that the next conversations will need
 
 Rules:
-1. Only what will still matter in later conversations. Not the weather of today, not small talk, not
-   what anybody knows.
+1. Only what will still matter in later conversations. No weather of today, no small talk, nothing
+   that everybody knows.
 2. One memory says one thing, complete, and can be checked. It is understood without the
    conversation: names instead of "he", dates instead of "yesterday" (every message has its time).
-3. What the user said or agreed to. What the assistant proposed is no fact about the user.
-4. subject names a slot that holds one value at a time, such as user.city or project.framework; of
-   somebody else by name (anna.city), so that it is not taken for the user''s; else null.
+3. Only what the user said or agreed to. What the assistant proposed is no fact about the user.
+4. subject names a slot that holds one value at a time, such as user.city or project.framework. The
+   slot of somebody else has their name (anna.city), so that it is not taken for the user''s. Where
+   one of slots_in_use means the same, take that one, and its kind. What it holds, whose beginning
+   is shown, need not be said again. A new value ends the old one, which is not shown any more: say
+   since when it holds, and what was before: "Ada lives in Oslo since 2025-06-02 (before: Rome)". If
+   there is no such slot: null.
 5. confidence is lower where something was only hinted at.
+6. turns: the turn of each message it was drawn from, few. Those need not be read beside it.
 
 {{caution}}'),
     ('zh',
@@ -246,8 +257,11 @@ Rules:
 2. 每条记忆只说一件事，独立、明确、可验证，脱离对话也能看懂：用名字而不是“他”，用日期而不是“昨天”（每条消息都有时间）。
 3. 只提取用户说过或同意的内容。助手的提议不是关于用户的事实。
 4. subject 是同一时间只有一个值的槽位，例如 user.city 或 project.framework；'
-'属于别人的用其名字（anna.city），以免与用户的混淆；没有则为 null。
+'属于别人的用其名字（anna.city），以免与用户的混淆；没有则为 null。'
+'slots_in_use 中若有含义相同的槽位，就用它及其 kind。它已有的内容（只列出开头）不必再说；'
+'新值会结束旧值，旧值不再显示，所以要写明从何时起、之前是什么：“小林从 2025-06-02 起住在杭州（之前：上海）”。
 5. 只是暗示的内容，confidence 要低一些。
+6. turns：所依据的各条消息的 turn，尽量少。有了这条记忆，就不必再读那些消息。
 
 {{caution}}')) AS w (language, template);
 
@@ -257,14 +271,17 @@ SELECT 'reflect', w.language, 1, w.template,
 '<stored_memories>
 {{memories}}
 </stored_memories>
+<slots_in_use>
+{{slots}}
+</slots_in_use>
 <session>
 {{conversation}}
 </session>', '{
     "type": "object", "required": ["decisions"], "additionalProperties": false, "properties": {
-        "decisions": {"type": "array", "description": "Empty where nothing is worth it.", "items": {
+        "decisions": {"type": "array", "description": "Empty if nothing is worth it.", "items": {
             "type": "object", "additionalProperties": false,
             "required": ["action", "memory_id", "kind", "content", "subject", "data",
-                         "importance", "reason"],
+                         "importance", "turns", "reason"],
             "properties": {
                 "action": {"type": "string", "enum": ["ADD", "UPDATE", "SUPERSEDE", "NOOP"]},
                 "memory_id": {"type": ["string", "null"],
@@ -281,6 +298,8 @@ SELECT 'reflect', w.language, 1, w.template,
                         "additionalProperties": false, "properties": {
                             "key": {"type": "string"}, "value": {"type": "string"}}}},
                 "importance": {"type": ["number", "null"], "description": "0 to 1."},
+                "turns": {"type": ["array", "null"], "items": {"type": "integer"},
+                    "description": "turn of the messages it was drawn from."},
                 "reason": {"type": "string", "description": "One sentence."}}}}}}'::jsonb
 FROM (VALUES
     ('en',
@@ -313,8 +332,10 @@ Decide about each:
 - NOOP: a stored memory (memory_id) says it already.
 Use only ids that stand in the stored memories. A text says one thing and is understood without the
 session: names instead of "he", dates instead of "yesterday" (every message has its time).
-subject names a slot that holds one value at a time, such as user.city; of somebody else by name
-(anna.city); of what is superseded the same as before; else null.
+subject names a slot that holds one value at a time, such as user.city. The slot of somebody else
+has their name (anna.city). What supersedes a memory keeps its subject. Where one of slots_in_use
+means the same, take that one, and its kind. If there is no such slot: null. turns: the turn of each
+message it was drawn from, few.
 
 {{caution}}'),
     ('zh',
@@ -343,7 +364,8 @@ subject names a slot that holds one value at a time, such as user.city; of someb
 'content 写明现在的情况、从何时起、之前是什么，因为旧记忆会连同其时间保留，但不再显示：“小林从 2025-06-02 起住在杭州（之前：上海）”。
 - NOOP：已有记忆（memory_id）已经包含。
 只能使用已有记忆中列出的 id。每条内容只说一件事，脱离会话也能看懂：用名字而不是“他”，用日期而不是“昨天”（每条消息都有时间）。
-subject 是同一时间只有一个值的槽位，例如 user.city；属于别人的用其名字（anna.city）；取代旧记忆时沿用其 subject；没有则为 null。
+subject 是同一时间只有一个值的槽位，例如 user.city；属于别人的用其名字（anna.city）；取代旧记忆时沿用其 subject；'
+'slots_in_use 中若有含义相同的，就用它及其 kind；没有则为 null。turns：所依据的各条消息的 turn，尽量少。
 
 {{caution}}')) AS w (language, template);
 
@@ -394,7 +416,7 @@ SELECT 'compress', w.language, 1, w.template,
                 "content": {"type": "string"},
                 "importance": {"type": "number", "description": "0 to 1."},
                 "source_ids": {"type": "array", "items": {"type": "string"},
-                    "description": "ids of the memories it says the core of."}}}}}}'::jsonb
+                    "description": "ids of the memories whose core it is."}}}}}}'::jsonb
 FROM (VALUES
     ('en',
 'These are old memories of one kind that were seldom used. Compress them into one to three core
@@ -418,7 +440,7 @@ SELECT 'archive', w.language, 1, w.template,
     "type": "object", "required": ["summary", "memories"], "additionalProperties": false,
     "properties": {
         "summary": {"type": "string"},
-        "memories": {"type": "array", "description": "Empty where nothing is worth it.", "items": {
+        "memories": {"type": "array", "description": "Empty if nothing is worth it.", "items": {
             "type": "object", "required": ["kind", "content", "importance"],
             "additionalProperties": false, "properties": {
                 "kind": {"type": "string", "enum": ["preference", "fact", "task", "reflection",
@@ -456,10 +478,10 @@ SELECT 'rolling_summary', w.language, 1, w.template,
         "summary": {"type": "string"}}}'::jsonb
 FROM (VALUES
     ('en',
-'Write who the user is, what he prefers and what he is working on, in three to six sentences, for an
-assistant that meets him anew. Start from the earlier summary: keep what still holds, correct what
-the memories say is different now, leave out what no longer matters. What stands in no_longer was
-forgotten, corrected or is over: the new summary does not tell it.
+'Write who the user is, what they prefer and what they are working on, in three to six sentences,
+for an assistant that does not know them yet. Start from the earlier summary: keep what still holds,
+correct what the memories say is different now, leave out what no longer matters. What stands in
+no_longer was forgotten, corrected or is over: the new summary must not mention it.
 
 {{caution}}'),
     ('zh',

@@ -41,7 +41,8 @@ COMMENT ON TABLE source_error IS
 COMMENT ON COLUMN source_error.user_id IS
     'The user of the row; empty if that is not known.';
 COMMENT ON COLUMN source_error.place IS
-    'The texts of its key, by which it is read again; NULL: it cannot be.';
+    'The texts of its key, by which it is read again; NULL: it cannot be; []: all rows of that '
+    'user, after a TRUNCATE.';
 COMMENT ON COLUMN source_error.code IS 'SQLSTATE of what was wrong.';
 
 INSERT INTO setting VALUES

@@ -2,7 +2,8 @@
 
 ``tx``        the shared database, rolled back after the test: for nearly everything (2 ms)
 ``db``        a database of its own with memoir in it, autocommit; ``dsn`` is its address: one that
-              served other tests (6 ms), or a new one, when theirs changed more than rows (50 ms)
+              served other tests (6 ms, 20 after one that made tables), or a new one, when memoir
+              itself, its statistics or settings were changed (50 ms)
 ``empty_db``  a database of its own with nothing in it; ``empty_dsn`` is its address
 ``server``    where to connect to make more
 
@@ -240,7 +241,19 @@ installed = factories.postgresql_noproc(depends_on="server", dbname="own", load=
 @pytest.fixture(scope="session")
 def shared(installed: NoopExecutor) -> Iterator[Shared]:
     """The database all ``tx`` tests share."""
-    made = Shared(installed)
+    made = Shared(installed, "shared")
+    yield made
+    made.drop()
+
+
+@pytest.fixture(scope="session")
+def unmerged(installed: NoopExecutor) -> Iterator[Shared]:
+    """The one that tests share with ``side_by_side``."""
+    made = Shared(
+        installed,
+        "unmerged",
+        "UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'",
+    )
     yield made
     made.drop()
 
@@ -252,14 +265,31 @@ def shared_connection(shared: Shared) -> Iterator[list[psycopg.Connection]]:
     Its plans are made once. A connection for all files had thousands of plans, and checked each
     whenever a test changed a table or a function: half of the time of the tests of upkeep.
     """
-    held = [shared.connect()]
+    yield from _held(shared)
+
+
+@pytest.fixture(scope="module")
+def unmerged_connection(unmerged: Shared) -> Iterator[list[psycopg.Connection]]:
+    """The same for ``side_by_side``."""
+    yield from _held(unmerged)
+
+
+def _held(database: Shared) -> Iterator[list[psycopg.Connection]]:
+    held = [database.connect()]
     yield held
     held[0].close()
 
 
 @pytest.fixture
-def tx(shared_connection: list[psycopg.Connection], shared: Shared) -> Iterator[psycopg.Connection]:
+def tx(
+    request: pytest.FixtureRequest,
+    shared_connection: list[psycopg.Connection],
+    shared: Shared,
+) -> Iterator[psycopg.Connection]:
     """A connection to the shared database, in a transaction that is rolled back."""
+    if "side_by_side" in request.fixturenames:
+        shared_connection = request.getfixturevalue("unmerged_connection")
+        shared = request.getfixturevalue("unmerged")
     if shared_connection[0].closed:
         shared_connection[0] = shared.connect()
     conn = shared_connection[0]
@@ -274,8 +304,10 @@ def tx(shared_connection: list[psycopg.Connection], shared: Shared) -> Iterator[
 
 @pytest.fixture
 def side_by_side(tx: psycopg.Connection) -> None:
-    """Near-duplicates are stored beside each other, as two users' would be."""
-    tx.execute("UPDATE memoir.setting SET value = 'false' WHERE name = 'consolidate'")
+    """Near-duplicates are stored beside each other, as two users' would be.
+
+    In a database of its own: set by each test, it makes functions anew, and then all plans.
+    """
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
 """Databases that tests use one after another.
 
 Making one and dropping it costs the server 35 ms, looking at what a test left and clearing it 3.
-So a database in which nothing but rows of memoir's tables changed gets the rows back it was made
-with, and serves the next test. With any other change it is dropped: a new table, another function,
-a setting of the database, a table that was analysed or is so large that it is planned otherwise.
+So a database gets the rows back that memoir's tables were made with, what a test made in it is
+dropped, and it serves the next test. With any other change it is dropped itself: another function
+or trigger of memoir, a setting of the database, a table that was analysed or is so large that it is
+planned otherwise.
 
 A connection is lent with it, and serves the next test too: the first remember of a connection
 costs 12 ms and the first recall 14, for plans, the second 1 each.
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.conninfo import make_conninfo
-from psycopg.errors import UndefinedTable
+from psycopg.errors import DependentObjectsStillExist, UndefinedTable
 from pytest_postgresql.executors import NoopExecutor
 
 # The planner takes a table that was never analysed for ten pages, if it is not larger. A table that
@@ -62,6 +63,29 @@ SELECT
     (SELECT count(*) FROM pg_db_role_setting AS s JOIN pg_database AS d ON d.oid = s.setdatabase
      WHERE d.datname = current_database()) AS settings
 """
+# What a test made: the database has an oid, too, and what is older came with the template.
+MADE_SINCE = """
+SELECT format('DROP %s IF EXISTS %s CASCADE', type, name)
+FROM (
+    SELECT oid, 'SCHEMA', quote_ident(nspname) FROM pg_namespace WHERE nspname !~ '^pg_.*temp_'
+    UNION ALL
+    SELECT oid, CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, oid::regclass::text
+    FROM pg_class WHERE relkind IN ('r', 'p', 'v')
+    UNION ALL
+    SELECT oid, 'ROUTINE', oid::regprocedure::text FROM pg_proc
+) AS made (oid, type, name)
+WHERE oid > (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+CATALOGUES = """
+SELECT oid::regclass::text FROM pg_class
+WHERE relkind = 'r' AND relnamespace = 'pg_catalog'::regnamespace AND NOT relisshared
+"""
+CATALOGUE = """
+SELECT '{0}', count(*), count(*) FILTER (WHERE age(xmin) < (SELECT age(%(since)s::text::xid)))
+FROM {0}{1}
+"""
+# A connection keeps its schema of temporary tables.
+LASTING = {"pg_namespace": " WHERE nspname !~ '^pg_.*temp_'"}
 OTHERS = """
 SELECT FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend'
@@ -89,10 +113,15 @@ class Shared:
 
     What is rolled back stays in the files, and is read over by whatever scans a table: at the end
     of a run a recall took three times as long as in a new database. So a large one is made anew.
+
+    Args:
+        change: what is done to each that is made.
     """
 
-    def __init__(self, template: NoopExecutor) -> None:
+    def __init__(self, template: NoopExecutor, name: str, change: str = "SELECT") -> None:
         self._template = template
+        self._name = name
+        self._change = change
         self._exists = ExitStack()
         self._make()
 
@@ -110,8 +139,10 @@ class Shared:
         self._exists.close()
 
     def _make(self) -> None:
-        self._address = self._exists.enter_context(database(self._template, "shared"))
+        self._address = self._exists.enter_context(database(self._template, self._name))
         with psycopg.connect(**self._address) as conn:
+            conn.execute(self._change)
+            conn.commit()
             self._largest = _size(conn) + ROLLED_BACK
 
 
@@ -136,6 +167,8 @@ class Made:
     Attributes:
         look: the statement that gives what is seen of each table.
         rows: of each table, its rows as COPY writes them, one a line.
+        catalogues: the statement that gives of each catalogue how many rows it has, and new ones.
+        described: what it gives when nothing is changed.
     """
 
     def __init__(self, template: NoopExecutor) -> None:
@@ -144,6 +177,12 @@ class Made:
             tables = [name for (name,) in conn.execute(TABLES)]
             self.look = " UNION ALL ".join(map(TABLE.format, tables))
             self.rows = {table: _copied(conn, table) for table in tables}
+            catalogues = [name for (name,) in conn.execute(CATALOGUES)]
+            self.catalogues = " UNION ALL ".join(
+                CATALOGUE.format(name, LASTING.get(name, "")) for name in catalogues
+            )
+            now = conn.execute("SELECT pg_current_xact_id()::xid::text").fetchone()[0]
+            self.described = conn.execute(self.catalogues, {"since": now}).fetchall()
 
     def changed(self, seen: dict[str, Seen]) -> list[str]:
         """The tables that have other rows now."""
@@ -185,8 +224,9 @@ class Database:
         """Make it what it was; whether that could be done."""
         try:
             self.conn.execute(AS_NEW)
-            return self._is_left() and self._is_whole() and self._restore()
-        except (psycopg.OperationalError, UndefinedTable):  # all connections or memoir were ended
+            return self._is_left() and (self._is_whole() or self._undo()) and self._restore()
+        # All connections or memoir were ended, or what was made cannot be dropped.
+        except (psycopg.OperationalError, UndefinedTable, DependentObjectsStillExist):
             return False
 
     def drop(self) -> None:
@@ -211,6 +251,18 @@ class Database:
         that takes 20 ms.
         """
         return self._conn.execute(BESIDES).fetchone() == self._besides
+
+    def _undo(self) -> bool:
+        """Drop what was made; whether memoir is then what it was."""
+        if self._conn.execute(BESIDES).fetchone()[2] != self._besides[2]:
+            return False
+        for (statement,) in self._conn.execute(MADE_SINCE).fetchall():
+            self._conn.execute(statement, prepare=False)
+        described = self._conn.execute(self._made.catalogues, {"since": self._since}).fetchall()
+        return (
+            described == self._made.described
+            and self._conn.execute(BESIDES).fetchone()[1:] == self._besides[1:]
+        )
 
     def _restore(self) -> bool:
         """Give the tables the rows they were made with, unless one is too large for that."""

@@ -27,6 +27,8 @@ PAUSE = 1.0
 
 # How long to wait when the embedder gives nothing, before its texts are tried one by one.
 _WAITS = (1.0, 4.0, 15.0, 60.0)
+# Whom the embedder asks to stay away for longer does not wait for it.
+_LONGEST_WAIT = 3600.0
 # So many of those without a vector, one after the other, and the embedder is gone.
 _MISSES = 5
 
@@ -97,6 +99,7 @@ def backfill(
     batch: int = BATCH,
     pause: float = PAUSE,
     sleep: Callable[[float], None] = time.sleep,
+    tell: Callable[[str, float], None] = lambda _reason, _seconds: None,
 ) -> Iterator[Batch]:
     """Embed what has no vector; yields after each batch, when it is stored.
 
@@ -107,13 +110,14 @@ def backfill(
             is in use or not; None: it has to be the one in use.
         batch: memories of one request.
         pause: seconds between two requests.
+        tell: is told why the embedder gave nothing, and after how many seconds it is asked again.
 
     Raises:
         EmbedderGone: the embedder gives no vectors.
         MemoirError: another model filled this database.
     """
     with translated():
-        run = _Run(conn, embedder, model is not None, sleep)
+        run = _Run(conn, embedder, model is not None, sleep, tell)
         after: tuple[str | None, int | None] = (None, None)
         while bare := [_Bare(*row) for row in rows(conn, _NEXT, (batch, *after, user, model))]:
             if after != (None, None):
@@ -131,10 +135,12 @@ class _Run:
         embedder: Embedder,
         model_named: bool,
         sleep: Callable[[float], None],
+        tell: Callable[[str, float], None],
     ) -> None:
         self._conn = conn
         self._embedder = embedder
         self._sleep = sleep
+        self._tell = tell
         self._model_named = model_named
         self._misses = 0
         self._calls = vector_calls(conn)
@@ -182,19 +188,19 @@ class _Run:
                 if _fault(error) == "request":
                     raise
                 asked = getattr(error, "retry_after", None)
-                self._sleep(wait if asked is None else asked)
+                pause = wait if asked is None else asked
+                if pause > _LONGEST_WAIT:
+                    raise _gone(error) from error
+                self._tell(_reason(error), pause)
+                self._sleep(pause)
         return embedded(self._embedder, texts)
 
     def _missed(self, error: Exception) -> str:
         """Why a text has no vector; too often in a row, and it is not the texts."""
-        reason = str(error) or type(error).__name__
         self._misses += _fault(error) != "request"
         if _fault(error) == "server" or self._misses == _MISSES:
-            raise EmbedderGone(
-                f"no vectors: {reason}",
-                hint="What is done is stored. Run it again when it answers.",
-            )
-        return reason
+            raise _gone(error)
+        return _reason(error)
 
     def _store(self, bare: Sequence[_Bare], vectors: dict[str, HalfVector]) -> int:
         if not vectors:
@@ -219,6 +225,17 @@ def _usable(vector: VectorLike) -> HalfVector | str:
         return formed(vector) or "the model returned no vector"
     except UnusableVector as error:
         return error.message
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _gone(error: Exception) -> EmbedderGone:
+    return EmbedderGone(
+        f"no vectors: {_reason(error)}",
+        hint="What is done is stored. Run it again when it answers.",
+    )
 
 
 def _fault(error: Exception) -> Fault:

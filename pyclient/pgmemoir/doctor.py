@@ -13,6 +13,7 @@ from psycopg.rows import tuple_row
 from . import __version__, ledger, migrations, prerequisites
 from .chat_models import ChatModel
 from .client import Memoir
+from .differences import differences
 from .embedders import Embedder, wanted_embedder
 from .embedding_models import models
 from .errors import INSTALL_HINT, VECTOR_HINT, MemoirError, advice, translate
@@ -177,7 +178,7 @@ def _version(conn: psycopg.Connection[Any]) -> Check:
 
 
 def _objects(conn: psycopg.Connection[Any]) -> Check:
-    tables, lost, gone, rewritten, silent = migrations.differences(conn)
+    tables, lost, gone, rewritten, silent = differences(conn)
     missing = [*(f"table {table}" for table in tables), *lost, *gone]
     if not missing and not rewritten and not silent:
         return Check("objects", "ok", "as this version makes them")

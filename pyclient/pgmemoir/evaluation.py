@@ -206,18 +206,18 @@ def _question(line: Any) -> GoldQuestion:
         raise ValueError(f"unknown: {', '.join(sorted(map(repr, unknown)))}")
     if not isinstance(line.get("query"), str):
         raise ValueError("query is not a text")
-    named = [_id_or_content(each) for each in _list(line, "relevant")]
-    named += [_content(each) for each in _list(line, "relevant_content")]
+    named = [_id_or_content(item) for item in _list(line, "relevant")]
+    named += [_content(item) for item in _list(line, "relevant_content")]
     grades = line.get("grades")
     if grades is not None and len(_list(line, "grades")) != len(named):
         raise ValueError("grades has another length than relevant")
     graded = [*zip(named, grades or [1] * len(named), strict=True)]
-    ids = [(each, grade) for each, grade in graded if isinstance(each, int)]
-    contents = [(each, grade) for each, grade in graded if isinstance(each, str)]
+    ids = [(item, grade) for item, grade in graded if isinstance(item, int)]
+    contents = [(item, grade) for item, grade in graded if isinstance(item, str)]
     return {
         "query": line["query"],
-        "relevant": [each for each, _ in ids] if ids else None,
-        "relevant_content": [each for each, _ in contents] if contents else None,
+        "relevant": [item for item, _ in ids] if ids else None,
+        "relevant_content": [item for item, _ in contents] if contents else None,
         "grades": [_grade(grade) for _, grade in (*ids, *contents)] if grades else None,
         "vector": line.get("vector"),
     }

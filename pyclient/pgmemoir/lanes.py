@@ -159,7 +159,7 @@ class EmbedLane(Lane):
         return len(job.texts or ())
 
     def next_users(self, room: int) -> list[tuple[str, int]]:
-        """Each with what waits of him, in turns when that is more than there is room for."""
+        """Each with jobs for all that waits of them; in turns, if it is more than the room."""
         found = []
         while room > 0 and self.ready:
             user, waiting = self.ready.popleft()

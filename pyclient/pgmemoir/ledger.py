@@ -19,6 +19,9 @@ from .prerequisites import UPDATE_EXTENSION, Cursor, extension_version, reading,
 
 LOCK = 0x6D656D6F6972  # 'memoir' in ASCII: who installs or upgrades holds this advisory lock
 
+# The names of objects as the ledger has them.
+PLAIN_NAMES = "SET LOCAL quote_all_identifiers = off"
+
 # The first row, of kind base: its name is the road.
 MIGRATE = "base"
 EXTENSION = "extension"
@@ -131,43 +134,6 @@ FROM built, pg_identify_object(built.class, built.oid, 0) AS named,
 WHERE o.item IN (SELECT item FROM made_before)
    OR o.item ~ '^index memoir.trace_(leading|near|words)_[0-9]+$'
 ORDER BY o.item
-"""
-
-# Those of them that are gone, but for what was on a table that is gone or was only made for a row.
-GONE = rf"""
-SELECT before.item FROM ({MADE_BEFORE}) AS before
-WHERE before.item NOT IN (SELECT present.item FROM ({MADE}) AS present)
-  AND substring(before.item FROM '^\w+ (?:memoir\.)?(\w+)') = ANY (%s)
-  AND (before.item !~ ' on ' OR to_regclass(substring(before.item FROM ' on (.+)$')) IS NOT NULL)
-ORDER BY before.item
-"""
-
-# Functions the code made whose text has none of these hashes. Some are made of rows, or name the
-# schema.
-REWRITTEN = """
-SELECT 'function ' || p.oid::regprocedure
-FROM memoir.migration AS m, unnest(m.objects) AS item, pg_proc AS p
-WHERE m.kind = 'code' AND p.prosqlbody IS NULL
-  AND encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex') <> ALL (%s)
-  AND p.oid = to_regprocedure(substring(item FROM '^(?:function|procedure) (.+)$'))
-  AND p.proname NOT IN ('_leading_rows', '_near_rows', '_own_words', '_redact_once',
-                        '_source_add_many', 'maintain_all', 'read_source')
-ORDER BY 1
-"""
-
-# Functions and views that have lost their comment: a model is told those of tools.
-SILENT = rf"""
-SELECT replace(before.item, 'pg_catalog.', '')
-FROM ({MADE_BEFORE}) AS before,
-     LATERAL (SELECT substring(before.item FROM '^(?:function|procedure|view) (.+)$')) AS n (name),
-     LATERAL (SELECT CASE WHEN before.item ~ '^view' THEN 'pg_class'::regclass
-                     ELSE 'pg_proc'::regclass END::oid) AS c (class),
-     LATERAL (SELECT CASE WHEN before.item ~ '^view' THEN to_regclass(n.name)::oid
-                     ELSE to_regprocedure(n.name)::oid END) AS o (oid)
-WHERE substring(before.item FROM '^\w+ (?:memoir\.)?(\w+)') = ANY (%s) AND o.oid IS NOT NULL
-  AND NOT EXISTS (SELECT FROM pg_description AS d
-                  WHERE d.classoid = c.class AND d.objoid = o.oid AND d.objsubid = 0)
-ORDER BY 1
 """
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -286,8 +286,7 @@ def _says(path: Path, text: str, force: bool) -> bool:
 
 def _strictly(text: str) -> Any:
     """A document with its keys in order and its numbers as they are written."""
-    as_object: Callable[[Any], Any] = lambda pairs: ("object", pairs)  # noqa: E731
-    return json.loads(text, object_pairs_hook=as_object, parse_float=str, parse_int=str)
+    return json.loads(text, object_pairs_hook=tuple, parse_float=str, parse_int=str)
 
 
 def _rename(path: Path) -> None:

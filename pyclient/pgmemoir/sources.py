@@ -127,7 +127,7 @@ def attach(
 ) -> Call[str]:
     """``memoir.attach_source``, after `check_query`."""
     given = (name, kind, relation, relation, query, on_delete, user)
-    head = [clean_text(each, "an argument of attach_source") for each in given]
+    head = [clean_text(text, "an argument of attach_source") for text in given]
     if query is not None:
         check_query(query, kind)
     named = [(key, value) for key, value in columns.items() if value is not None]
@@ -183,7 +183,7 @@ def check_query(query: str, kind: str = "general") -> None:
     from sqlglot.errors import SqlglotError
 
     try:
-        statements = [each for each in sqlglot.parse(query, dialect="postgres") if each]
+        statements = [part for part in sqlglot.parse(query, dialect="postgres") if part]
     except SqlglotError as error:
         message = " ".join(str(error).splitlines()[:1])
         raise _refused(f"it cannot be read as SQL: {message}") from error
@@ -197,7 +197,7 @@ def check_query(query: str, kind: str = "general") -> None:
         if problem:
             raise _refused(problem)
     for select in _branches(statement):
-        if any(isinstance(each, exp.Star) or each.is_star for each in select.expressions):
+        if any(isinstance(column, exp.Star) or column.is_star for column in select.expressions):
             raise _refused("it selects *: name the columns")
     # A name without quotes is in lower case to PostgreSQL.
     quoted = {part.name for part in statement.find_all(exp.Identifier) if part.quoted}
@@ -312,7 +312,7 @@ def _run(conn: psycopg.Connection[Any], call: Call[T]) -> T:
 
 def _run_for(conn: psycopg.Connection[Any], seconds: float, call: Call[T]) -> T:
     """As `_run`, for so many seconds at most."""
-    batch = [(each.statement, each.params) for each in limited(call, seconds)]
+    batch = [(part.statement, part.params) for part in limited(call, seconds)]
     with translated():
         _, found, _ = together(conn, batch)
     return call.parse(found)

@@ -97,7 +97,7 @@ def planned(dsn: str, user: str | None, everybody: bool) -> list[Maintained]:
 
 
 def tend_recall(dsn: str, user: str | None, watch: Watch) -> Iterator[Maintained]:
-    """Count the words of a user and build his indexes; otherwise as `maintain`."""
+    """Count the words of a user and build their indexes; otherwise as `maintain`."""
     yield from _upkeep(dsn, calls.tend_recall(user, build_up_to=0), False, watch)
 
 

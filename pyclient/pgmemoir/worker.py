@@ -42,8 +42,14 @@ _LONGEST_RECONNECT = 10.0
 # The server is away, starting, stopping, now a standby, or short of something: another connection
 # may do what this one could not.
 _PASSING = (psycopg.OperationalError, psycopg.InternalError)
+# The server takes no writes: whatever is refused now is no fault of a result.
+_TAKES_NOTHING = (psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.DiskFull)
 # The user is busy: the same result can be stored when the other's transaction has ended.
-_BUSY = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
+_BUSY = (
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.SerializationFailure,
+)
 _BUSY_WAIT = 0.5
 # Requests whose results wait for such users; with more, nothing else is begun.
 _MOST_UNSAID = 32
@@ -120,6 +126,7 @@ class Worker:
         self._worked: SimpleQueue[_Said] = SimpleQueue()
         self._unsaid: list[_Said] = []
         self._retry_at = 0.0
+        self._reconnect_wait = _FIRST_RECONNECT
         self._hinted = False
         self._summary = Summary()
         self._stop_at: float | None = None
@@ -161,6 +168,7 @@ class Worker:
                 self._report()
                 self._extend()
                 self._claim()
+                self._reconnect_wait = _FIRST_RECONNECT
                 if self._is_over() or (once and not self._running):
                     return
                 self._wait()
@@ -328,7 +336,7 @@ class Worker:
         try:
             return [*self._jobs.report(results)]
         except psycopg.Error as error:
-            if self._conn.closed or isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+            if self._conn.closed or isinstance(error, _TAKES_NOTHING):
                 raise
             if len(results) == 1:
                 is_busy = isinstance(error, _BUSY)
@@ -404,11 +412,10 @@ class Worker:
     def _reconnect(self, error: psycopg.Error) -> bool:
         """Until the database is back or the worker is stopped; returns whether it is back."""
         self._say("database lost", error=error.sqlstate or type(error).__name__)
-        wait = _FIRST_RECONNECT
         while not self._is_over():
             self._conn.close()
-            self._sleep(wait * random.uniform(0.5, 1))
-            wait = min(2 * wait, _LONGEST_RECONNECT)
+            self._sleep(self._reconnect_wait * random.uniform(0.5, 1))
+            self._reconnect_wait = min(2 * self._reconnect_wait, _LONGEST_RECONNECT)
             with suppress(*_PASSING):
                 self._connect()
                 self._say("database back")

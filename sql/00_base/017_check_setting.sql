@@ -59,7 +59,7 @@ BEGIN
 END $$;
 
 -- A dump is loaded with check_function_bodies off, and may hold values that an older version took:
--- health() names those. Nor must they be in the way of an update of something else.
+-- health() names those. They do not prevent an update of another column either.
 CREATE OR REPLACE TRIGGER check_setting BEFORE INSERT ON setting
     FOR EACH ROW WHEN (current_setting('check_function_bodies') = 'on')
     EXECUTE FUNCTION _check_setting();

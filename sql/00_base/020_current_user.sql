@@ -28,7 +28,8 @@ BEGIN
             USING ERRCODE = 'ME006',
                   HINT = 'Pass user_id => ''alice'', or SET memoir.user_id = ''alice''.';
     END IF;
-    -- Last: a caller who asks for the own user, or owns the tables, pays nothing (owner: 0.3 µs).
+    -- After the comparison: a caller who asks for the own user does not pay for it (0.3 µs for the
+    -- owner of the tables).
     IF user_id IS DISTINCT FROM own AND _sees_one_user() THEN
         RAISE EXCEPTION USING
             ERRCODE = 'ME006',

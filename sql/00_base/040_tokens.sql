@@ -221,9 +221,9 @@ COMMENT ON FUNCTION tokens(text) IS
     'each once; empty for a text without words. Source: SPEC 2.5.';
 
 -- Whether a word of table synonym, whose words are these, is known by this one of them: by its
--- pairs, not by a character of its own.
+-- pairs, not by a character of its own. STABLE as format is: called IMMUTABLE it is not inlined.
 CREATE OR REPLACE FUNCTION _spells(token text, words text[]) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE sql STABLE PARALLEL SAFE
     RETURN length(token) > 1 OR token !~ _short_nouns()
         OR array_to_string(words, ' ') !~ format('[^ ]%1$s|%1$s[^ ]', token);
 

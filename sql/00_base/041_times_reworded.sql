@@ -4,7 +4,8 @@
 -- word may mean something else (Christmas tree, 李国庆, 先周 in Chinese), its context decides; months of
 -- the lunar calendar name no day.
 
--- pairs: a word and its meaning each; a word is there if its mark is.
+-- mark: what stands before a word in the content. pairs: words, each with what it becomes, without
+-- the mark.
 CREATE OR REPLACE FUNCTION _reworded(content text, mark text, pairs text[]) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path FROM CURRENT

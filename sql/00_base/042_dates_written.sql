@@ -52,14 +52,14 @@ CREATE OR REPLACE FUNCTION _part_of_mark(mark text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN split_part(mark, ' ', 1) || ' ' || coalesce(_number(split_part(mark, ' ', 2)), 9);
 
--- Which word stands before a time found among the words, of those that extend it to one side.
-CREATE OR REPLACE FUNCTION _word_before(words text, found text) RETURNS text
+-- Which of the words that extend a time to one side stands before this phrase.
+CREATE OR REPLACE FUNCTION _word_before(words text, phrase text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN strpos(words, '<either>' || found) > 0 THEN 'either'
-                WHEN strpos(words, '<since>' || found) > 0 THEN 'since'
-                WHEN strpos(words, '<before>' || found) > 0 THEN 'before'
-                WHEN strpos(words, '<after>' || found) > 0 THEN 'after'
-                WHEN strpos(words, '<until>' || found) + strpos(words, '<till>' || found) > 0
+    RETURN CASE WHEN strpos(words, '<either>' || phrase) > 0 THEN 'either'
+                WHEN strpos(words, '<since>' || phrase) > 0 THEN 'since'
+                WHEN strpos(words, '<before>' || phrase) > 0 THEN 'before'
+                WHEN strpos(words, '<after>' || phrase) > 0 THEN 'after'
+                WHEN strpos(words, '<until>' || phrase) + strpos(words, '<till>' || phrase) > 0
                 THEN 'until' END;
 
 -- lead: the word before the date, in lower case (since, last, 从), '' for none; also for a word
@@ -74,7 +74,7 @@ AS $$
 DECLARE
     words text :=
         '<' || regexp_replace(content, '[^A-Za-z0-9/:%$#_-]+', '><', 'g') || '>';
-    found text;
+    phrase text;
     word text COLLATE "C";
     before text;
     name text;
@@ -100,7 +100,7 @@ BEGIN
             (?: ( day | week | month | year ) s? | weekend | [a-z]+ day ) >< ( before|after ) >',
             '<_\1_\2_\3>', 'g');
     END IF;
-    FOR found IN SELECT f[1] FROM regexp_matches(words, '(?xi)
+    FOR phrase IN SELECT f[1] FROM regexp_matches(words, '(?xi)
         (?: < (?: in|on|of|since|during|until|till|by|before|after|around|from|between|and|to|
                   through|last|this|past|the|year|at|over|either | _[0-9a-z_]+ ) > )?
         (?: <the> )?
@@ -129,7 +129,7 @@ BEGIN
         numbers := '{}';
         counted := false;
         FOREACH word IN ARRAY string_to_array(
-            translate(lower(btrim(found, '<>') COLLATE "C"), '<>/-', '    '), ' ', '')
+            translate(lower(btrim(phrase, '<>') COLLATE "C"), '<>/-', '    '), ' ', '')
         LOOP
             CONTINUE WHEN word IS NULL;
             IF length(word) = 4 AND word BETWEEN '1900' AND '2099' AND strpos(word, 't') = 0 THEN
@@ -164,9 +164,9 @@ BEGIN
             before := word;
         END LOOP;
         IF lead = 'last' AND year IS NULL THEN
-            lead := coalesce(_word_before(lower(words COLLATE "C"), lower(found COLLATE "C"))
+            lead := coalesce(_word_before(lower(words COLLATE "C"), lower(phrase COLLATE "C"))
                              || ' last', lead);
-        ELSIF lead = 'from' AND strpos(words, found || '<onward') > 0 THEN
+        ELSIF lead = 'from' AND strpos(words, phrase || '<onward') > 0 THEN
             lead := 'since';
         END IF;
         season := CASE WHEN _number(name) IS NULL THEN replace(name, 'autumn', 'fall') END;
@@ -175,7 +175,7 @@ BEGIN
         IF name IS NULL AND numbers <> '{}' THEN
             month := numbers[1];
             day := numbers[2];
-            IF year IS NULL OR found LIKE '%/' || year || '>' THEN
+            IF year IS NULL OR phrase LIKE '%/' || year || '>' THEN
                 year := coalesce(year, 2000 + numbers[3]);
                 IF month > 12 AND day IS NOT NULL THEN
                     month := numbers[2];
@@ -195,20 +195,20 @@ BEGIN
                 numbers <> '{}' OR part LIKE 'half%'
                 OR lead IN ('', 'on', 'the', 'at', 'year', 'past')
                 OR lead IN ('and', 'to') AND words !~* '<(from|between)>'
-                OR strpos(words, found || '<of>') > 0
-            WHEN day IS NOT NULL THEN name = 'may' AND lead = '' AND found NOT LIKE '%May%'
+                OR strpos(words, phrase || '<of>') > 0
+            WHEN day IS NOT NULL THEN name = 'may' AND lead = '' AND phrase NOT LIKE '%May%'
             WHEN season IS NOT NULL THEN
                 lead IN ('', 'by', 'to', 'the', 'and', 'from') AND part IS NULL
             WHEN name IN ('january', 'february', 'july', 'september', 'october', 'november',
                           'december') THEN false
             WHEN lead IN ('and', 'to') THEN words !~* '<(from|between)>'
-            WHEN name IN ('may', 'mar', 'march') AND found NOT LIKE '%Ma%' THEN
+            WHEN name IN ('may', 'mar', 'march') AND phrase NOT LIKE '%Ma%' THEN
                 lead NOT IN ('in', 'of', 'since', 'during', 'until', 'last', 'from', 'between',
                              'before', 'after') AND (part IS NULL OR part LIKE 'third%' AND
-                                  found ILIKE ANY ('{%xearlyx%,%xmidx%,%xlatex%}'))
+                                  phrase ILIKE ANY ('{%xearlyx%,%xmidx%,%xlatex%}'))
             ELSE lead IN ('', 'on', 'the', 'year', 'past', 'at', 'over') AND part IS NULL END;
         RETURN NEXT;
-        IF name IS NOT NULL AND found LIKE '%-%' AND numbers[2] IS NOT NULL THEN
+        IF name IS NOT NULL AND phrase LIKE '%-%' AND numbers[2] IS NOT NULL THEN
             lead := '到';
             day := numbers[2];
             RETURN NEXT;
@@ -218,7 +218,7 @@ BEGIN
     IF octet_length(content) = length(content) THEN
         RETURN;
     END IF;
-    FOR found IN SELECT f[1] FROM regexp_matches(content, '(?x)
+    FOR phrase IN SELECT f[1] FROM regexp_matches(content, '(?x)
         (?: 从|自|到|至|在|上|这 )? 个? [ ]?
         (?: (?: (?: [0-9]+ [ ]? 年 | [〇零一二三四五六七八九]{4}年 | 去年 | 今年 | 大?前年 ) [ ]? 的? [ ]? )?
             (?: (?: (?: [0-9]+ | [一二三四五六七八九十]+ ) [ ]? 月 (?! [饼球亮光租薪] ) 份?
@@ -234,39 +234,39 @@ BEGIN
                  | 前 (?! [0-9一二三四五六七八九十两几半后线端台者] ) | 后 (?! [半台端来期者] ) ) )?', 'g') AS f
         LIMIT 20
     LOOP
-        CONTINUE WHEN right(found, 2) = '或后';
-        name := split_part(split_part(found, '«', 2), '»', 1);
+        CONTINUE WHEN right(phrase, 2) = '或后';
+        name := split_part(split_part(phrase, '«', 2), '»', 1);
         part := CASE WHEN strpos(name, ' ') > 0 THEN _part_of_mark(name) END;
         season := CASE WHEN part IS NULL THEN nullif(name, '') END;
-        found := translate(split_part(found, '«', 1) || split_part(found, '»', 2), ' 的份个', '');
-        lead := CASE WHEN right(found, 1) IN ('来', '降', '今', '始', '起') THEN 'since'
-                     WHEN right(found, 1) = '止' THEN 'until'
-                     WHEN right(found, 1) = '前' THEN 'before'
-                     WHEN right(found, 1) = '后' THEN 'after'
-                     WHEN strpos('从自到至在上这', left(found, 1)) > 0 THEN left(found, 1)
+        phrase := translate(split_part(phrase, '«', 1) || split_part(phrase, '»', 2), ' 的份个', '');
+        lead := CASE WHEN right(phrase, 1) IN ('来', '降', '今', '始', '起') THEN 'since'
+                     WHEN right(phrase, 1) = '止' THEN 'until'
+                     WHEN right(phrase, 1) = '前' THEN 'before'
+                     WHEN right(phrase, 1) = '后' THEN 'after'
+                     WHEN strpos('从自到至在上这', left(phrase, 1)) > 0 THEN left(phrase, 1)
                      ELSE '' END;
-        found := rtrim(ltrim(found, '从自到至在上这'), '以来降至今开始起为止之前后');
-        year_word := CASE WHEN strpos(found, '年') > 0 THEN split_part(found, '年', 1) END;
-        found := split_part('年' || found, '年', CASE WHEN year_word IS NULL THEN 2 ELSE 3 END);
+        phrase := rtrim(ltrim(phrase, '从自到至在上这'), '以来降至今开始起为止之前后');
+        year_word := CASE WHEN strpos(phrase, '年') > 0 THEN split_part(phrase, '年', 1) END;
+        phrase := split_part('年' || phrase, '年', CASE WHEN year_word IS NULL THEN 2 ELSE 3 END);
         year := CASE year_word
             WHEN '今' THEN this_year WHEN '去' THEN this_year - 1 WHEN '前' THEN this_year - 2
             WHEN '大前' THEN this_year - 3
-            ELSE _number(CASE WHEN found = '代' THEN translate(year_word, '五六七八九', '56789')
+            ELSE _number(CASE WHEN phrase = '代' THEN translate(year_word, '五六七八九', '56789')
                               ELSE year_word END) END;
-        IF found = '代' THEN
+        IF phrase = '代' THEN
             part := 'decade 0';
-            found := '';
-        ELSIF year < 100 AND (found <> '' OR name <> '') THEN
+            phrase := '';
+        ELSIF year < 100 AND (phrase <> '' OR name <> '') THEN
             year := year + 2000;
         END IF;
-        IF strpos('春夏秋冬暑寒', left(found, 1)) > 0 AND found <> '' THEN
+        IF strpos('春夏秋冬暑寒', left(phrase, 1)) > 0 AND phrase <> '' THEN
             season := ('{spring,summer,fall,winter,暑假,寒假}'::text[])[
-                strpos('春夏秋冬暑寒', left(found, 1))];
+                strpos('春夏秋冬暑寒', left(phrase, 1))];
             CONTINUE WHEN year IS NULL AND lead = '';
-            found := '';
+            phrase := '';
         END IF;
-        month := CASE WHEN found <> '' THEN coalesce(_number(split_part(found, '月', 1)), 0) END;
-        day := _number(rtrim(split_part(found, '月', 2), '日号'));
+        month := CASE WHEN phrase <> '' THEN coalesce(_number(split_part(phrase, '月', 1)), 0) END;
+        day := _number(rtrim(split_part(phrase, '月', 2), '日号'));
         CONTINUE WHEN year < 1900;
         RETURN NEXT;
     END LOOP;

@@ -22,10 +22,10 @@ AS $$
 DECLARE
     words CONSTANT text :=
         '<' || lower(regexp_replace(content, '[^A-Za-z0-9]+', '><', 'g') COLLATE "C") || '>';
-    found text;
+    phrase text;
     parts text[];
 BEGIN
-    FOR found IN
+    FOR phrase IN
         SELECT f[1] FROM regexp_matches(words, '(?x)
             (?: <the> <day> <before> )? <yesterday> | <today> | <last> <night>
         |   <this> <(?: morning | afternoon | evening )>
@@ -43,18 +43,18 @@ BEGIN
     LOOP
         -- The last week of July is not the week before this one, nor is the week before last
         -- summer, or the last weekend before 10 May.
-        CONTINUE WHEN left(found, 5) IN ('<last', '<this')
-                      AND strpos(words, found || '<of>') + strpos(words, found || '<before>') > 0
-                      OR right(found, 6) = '<last>' AND words LIKE ANY (ARRAY[
-                          '%' || found || '<week%', '%' || found || '<month>%',
-                          '%' || found || '<year>%', '%' || found || '<summer>%',
-                          '%' || found || '<winter>%', '%' || found || '<spring>%',
-                          '%' || found || '<fall>%', '%' || found || '<autumn>%']);
-        lead := coalesce(_word_before(words, found), '');
+        CONTINUE WHEN left(phrase, 5) IN ('<last', '<this')
+                      AND strpos(words, phrase || '<of>') + strpos(words, phrase || '<before>') > 0
+                      OR right(phrase, 6) = '<last>' AND words LIKE ANY (ARRAY[
+                          '%' || phrase || '<week%', '%' || phrase || '<month>%',
+                          '%' || phrase || '<year>%', '%' || phrase || '<summer>%',
+                          '%' || phrase || '<winter>%', '%' || phrase || '<spring>%',
+                          '%' || phrase || '<fall>%', '%' || phrase || '<autumn>%']);
+        lead := coalesce(_word_before(words, phrase), '');
         CONTINUE WHEN lead = 'either';
-        parts := string_to_array(btrim(replace(found, '><of', ''), '<>'), '><');
+        parts := string_to_array(btrim(replace(phrase, '><of', ''), '<>'), '><');
         part := NULL;
-        IF starts_with(found, '<partx') THEN
+        IF starts_with(phrase, '<partx') THEN
             part := _part_written(parts[1]);
             parts := parts[2:];
         END IF;
@@ -81,7 +81,7 @@ BEGIN
         ELSIF unit = 'ago' AND 'half' = ANY (parts) THEN
             which := 'ago';
             amount := 4 * _number(parts[1]) + 2;
-            unit := CASE WHEN strpos(found, '<year') > 0 THEN 'quarter' ELSE 'week' END;
+            unit := CASE WHEN strpos(phrase, '<year') > 0 THEN 'quarter' ELSE 'week' END;
         ELSIF unit = 'ago' THEN
             which := 'ago';
             amount := CASE WHEN parts[1] IN ('few', 'several') THEN 2 ELSE _number(parts[1]) END;
@@ -107,7 +107,7 @@ BEGIN
     IF octet_length(content) = length(content) THEN
         RETURN;
     END IF;
-    FOR found IN
+    FOR phrase IN
         SELECT f[1] FROM regexp_matches(content, '(?x)
             (?: 大?前天 | 昨 [天日晚夜] | (?<! 年 | 年的 ) 今 [天日早晚晨] )
             (?: 以来 | 至今 | 起 | 开始 | 为止 | 前或后 | [以之] [前后] )?
@@ -121,27 +121,27 @@ BEGIN
         LIMIT 20
     LOOP
         -- 三月前 is before March, 三个月前 three months ago.
-        CONTINUE WHEN found LIKE '%月%前' AND strpos(found, '个') = 0
-                      AND strpos('0123456789一二三四五六七八九十', left(found, 1)) > 0;
-        CONTINUE WHEN right(found, 2) = '或后';
-        part := split_part(split_part(found, '«', 2), '»', 1);
+        CONTINUE WHEN phrase LIKE '%月%前' AND strpos(phrase, '个') = 0
+                      AND strpos('0123456789一二三四五六七八九十', left(phrase, 1)) > 0;
+        CONTINUE WHEN right(phrase, 2) = '或后';
+        part := split_part(split_part(phrase, '«', 2), '»', 1);
         part := CASE WHEN part <> '' THEN _part_of_mark(part) END;
-        found := translate(split_part(found, '«', 1) || split_part(found, '»', 2), ' 的个', '');
-        lead := CASE WHEN right(found, 1) IN ('来', '始', '起') OR right(found, 2) = '至今'
+        phrase := translate(split_part(phrase, '«', 1) || split_part(phrase, '»', 2), ' 的个', '');
+        lead := CASE WHEN right(phrase, 1) IN ('来', '始', '起') OR right(phrase, 2) = '至今'
                      THEN 'since'
-                     WHEN right(found, 1) = '止' THEN 'until'
-                     WHEN right(found, 1) = '后' THEN 'after'
-                     WHEN right(found, 1) = '前' AND strpos('大昨今上这本周星礼', left(found, 1)) > 0
+                     WHEN right(phrase, 1) = '止' THEN 'until'
+                     WHEN right(phrase, 1) = '后' THEN 'after'
+                     WHEN right(phrase, 1) = '前' AND strpos('大昨今上这本周星礼', left(phrase, 1)) > 0
                      THEN 'before'
                      ELSE '' END;
         IF lead <> '' THEN
-            found := rtrim(found, '以来至今起开始为止之前后');
+            phrase := rtrim(phrase, '以来至今起开始为止之前后');
         END IF;
         amount := 1;
         weekday := NULL;
-        IF strpos('大前昨今', left(found, 1)) > 0 THEN
+        IF strpos('大前昨今', left(phrase, 1)) > 0 THEN
             which := 'ago';
-            amount := CASE left(found, 1) WHEN '大' THEN 3 WHEN '前' THEN 2 WHEN '昨' THEN 1
+            amount := CASE left(phrase, 1) WHEN '大' THEN 3 WHEN '前' THEN 2 WHEN '昨' THEN 1
                                           ELSE 0 END;
             most := amount;
             unit := 'day';
@@ -149,7 +149,7 @@ BEGIN
             CONTINUE;
         END IF;
         parts := regexp_match(
-            found, '^(过去|最近|近|这)?([0-9]+|[一二两三四五六七八九十百千几]+)([多半]?)'
+            phrase, '^(过去|最近|近|这)?([0-9]+|[一二两三四五六七八九十百千几]+)([多半]?)'
                    '(小时|天|日|周|星期|礼拜|月|季度|年)([多半]?)([以之]?前)?$');
         IF parts IS NOT NULL THEN
             CONTINUE WHEN coalesce(parts[1], parts[6]) IS NULL;
@@ -168,10 +168,10 @@ BEGIN
                 most := CASE parts[2] WHEN '几' THEN 6 ELSE 19 END;
             END IF;
         ELSE
-            IF right(found, 1) IN ('日', '号') AND strpos(found, '月') > 0 THEN
-                part := 'day ' || coalesce(_number(rtrim(split_part(found, '月', 2), '日号')), 0);
+            IF right(phrase, 1) IN ('日', '号') AND strpos(phrase, '月') > 0 THEN
+                part := 'day ' || coalesce(_number(rtrim(split_part(phrase, '月', 2), '日号')), 0);
             END IF;
-            parts := regexp_match(found, '^([每上下这本]*)(周末|周|星期|礼拜|月|季度)(.?)');
+            parts := regexp_match(phrase, '^([每上下这本]*)(周末|周|星期|礼拜|月|季度)(.?)');
             unit := _unit(parts[2]);
             weekday := CASE WHEN unit = 'week' THEN array_position(
                 '{一,二,三,四,五,六,日}'::text[],

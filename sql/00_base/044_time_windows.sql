@@ -270,9 +270,9 @@ BEGIN
     RETURN spans;
 END $$;
 
--- Times that stand in no calendar before the day of the question is known, in words of one: "two
--- summers ago" is the summer of a year, "on the 8th" the latest day 8 up to now, "this time last
--- year" this month then, "over the weekend" the last one if the question is about the past.
+-- Times that depend on the day of the question, in words of the calendar: "two summers ago" is the
+-- summer of a year, "on the 8th" the latest day 8 up to now, "this time last year" this month then,
+-- "over the weekend" the last one if the question is about the past.
 CREATE OR REPLACE FUNCTION _seen_from(question text, at timestamptz) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT SET standard_conforming_strings = on

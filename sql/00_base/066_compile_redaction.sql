@@ -198,7 +198,7 @@ CREATE OR REPLACE FUNCTION _redact_once(content text) RETURNS text
     SET search_path FROM CURRENT
 AS %L$function$, format($body$
 DECLARE
-    found record;
+    each record;
 BEGIN%s
     RETURN content;
 END $body$, (
@@ -212,12 +212,12 @@ END $body$, (
                 SELECT c.gate, bool_or(c.kind IS NULL) AS named,
                        CASE WHEN bool_and(c.words IS NOT NULL) THEN format($list$
         IF %s OR content ~ %L THEN
-            FOR found IN
+            FOR each IN
                 SELECT r.* FROM (VALUES%s) AS r (words, rule, kind, proof)
                 WHERE content LIKE ANY (r.words)
             LOOP
-                IF content ~ found.rule THEN
-                    content := _redact_matches(content, found.rule, found.kind, found.proof);
+                IF content ~ each.rule THEN
+                    content := _redact_matches(content, each.rule, each.kind, each.proof);
                 END IF;
             END LOOP;
         END IF;$list$, _is_short(), string_agg(DISTINCT c.words COLLATE "C", '|'), string_agg(

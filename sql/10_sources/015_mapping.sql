@@ -24,6 +24,15 @@ BEGIN
     RAISE EXCEPTION '%', message USING ERRCODE = 'ME016', DETAIL = told, HINT = advice;
 END $$;
 
+-- The columns that a mapping names, with what each is. user_id names a user, time_zone a zone.
+CREATE OR REPLACE FUNCTION _mapped_columns(mapping jsonb) RETURNS TABLE (output text, name text)
+    LANGUAGE sql IMMUTABLE
+BEGIN ATOMIC
+    SELECT m.key, n.name #>> '{}'
+    FROM jsonb_each(mapping) AS m, jsonb_path_query(m.value, 'lax $[*]') AS n (name)
+    WHERE m.key NOT IN ('user_id', 'time_zone');
+END;
+
 -- given: what the caller said, column names by output. by_name: a query or view.
 CREATE OR REPLACE FUNCTION _checked_mapping(
     what text, columns jsonb, given jsonb, of_kind kind, key_columns text[], by_name boolean)
@@ -78,13 +87,10 @@ BEGIN
     END IF;
 
     FOR output, name, wanted IN
-        SELECT m.key, n.name, CASE
-                   WHEN m.key IN ('created_at', 'valid_until', 'changed_at') THEN 'time'
-                   WHEN m.key = 'importance' THEN 'number' ELSE 'text' END
-        FROM jsonb_each(mapping) AS m,
-             jsonb_array_elements_text(CASE jsonb_typeof(m.value) WHEN 'array' THEN m.value
-                                            ELSE jsonb_build_array(m.value) END) AS n (name)
-        WHERE m.key <> 'user_id'
+        SELECT m.output, m.name, CASE
+                   WHEN m.output IN ('created_at', 'valid_until', 'changed_at') THEN 'time'
+                   WHEN m.output = 'importance' THEN 'number' ELSE 'text' END
+        FROM _mapped_columns(mapping) AS m
     LOOP
         IF NOT coalesce(columns ? name, false) THEN
             PERFORM _refuse_mapping(

@@ -107,51 +107,68 @@ BEGIN
     RETURN false;
 END $$;
 
--- What becomes of all memories of a source: keep (only counted), forget or purge; events go.
+-- What becomes of a user's memories of a source: keep (only counted), forget or purge; events go.
 CREATE OR REPLACE FUNCTION _leave_memories(
-    name text, memories text, is_event boolean, reason text) RETURNS bigint
+    owner text, name text, memories text, is_event boolean, reason text) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
-    owner text;
-    number bigint := 0;
-    part bigint;
+    number bigint;
 BEGIN
-    FOR owner IN SELECT u FROM _source_users(name) AS u LOOP
-        IF memories = 'keep' THEN
-            part := (SELECT count(*) FROM memory AS m
-                     WHERE m.user_id = owner AND m.source = name)
-                  + (SELECT count(*) FROM event AS e
-                     WHERE e.user_id = owner AND e.source = name);
-        ELSIF is_event THEN
-            DELETE FROM event AS e WHERE e.user_id = owner AND e.source = name;
-            GET DIAGNOSTICS part = ROW_COUNT;
-        ELSIF memories = 'purge' THEN
-            DELETE FROM memory AS m WHERE m.user_id = owner AND m.source = name;
-            GET DIAGNOSTICS part = ROW_COUNT;
-            PERFORM _refresh_profile(owner);
-        ELSE
-            part := cardinality(_retire(
-                owner, ARRAY(SELECT m.memory_id FROM memory AS m
-                             WHERE m.user_id = owner AND m.source = name),
-                'forgotten', 'FORGET', 'source', reason, now(), NULL));
-        END IF;
-        number := number + part;
-    END LOOP;
+    IF memories = 'keep' THEN
+        number := (SELECT count(*) FROM memory AS m
+                   WHERE m.user_id = owner AND m.source = name)
+                + (SELECT count(*) FROM event AS e
+                   WHERE e.user_id = owner AND e.source = name);
+    ELSIF is_event THEN
+        DELETE FROM event AS e WHERE e.user_id = owner AND e.source = name;
+        GET DIAGNOSTICS number = ROW_COUNT;
+    ELSIF memories = 'purge' THEN
+        DELETE FROM memory AS m WHERE m.user_id = owner AND m.source = name;
+        GET DIAGNOSTICS number = ROW_COUNT;
+        PERFORM _refresh_profile(owner);
+    ELSE
+        number := cardinality(_retire(
+            owner, ARRAY(SELECT m.memory_id FROM memory AS m
+                         WHERE m.user_id = owner AND m.source = name),
+            'forgotten', 'FORGET', 'source', reason, now(), NULL));
+    END IF;
     RETURN number;
 END $$;
 
--- TRUNCATE: all rows are gone.
+-- TRUNCATE: all rows are gone. A user whose memories somebody holds waits, with a place that stands
+-- for all rows; after the first of them nobody else is waited for.
 CREATE OR REPLACE FUNCTION _source_emptied(name text, for_good boolean, is_event boolean)
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    owner text;
 BEGIN
-    PERFORM _leave_memories(name, CASE WHEN for_good THEN 'purge' ELSE 'forget' END, is_event,
-                            name || ' was emptied');
     DELETE FROM source_error AS e WHERE e.source = name;
+    FOR owner IN SELECT u FROM _source_users(name) AS u LOOP
+        BEGIN
+            PERFORM _leave_memories(owner, name, CASE WHEN for_good THEN 'purge' ELSE 'forget' END,
+                                    is_event, name || ' was emptied');
+        EXCEPTION WHEN OTHERS THEN
+            PERFORM _record_failure(name, _all_rows(owner), SQLSTATE, SQLERRM, 1),
+                    set_config('lock_timeout', '1ms', true);
+        END;
+    END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION _all_rows(owner text) RETURNS source_row
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    r source_row;
+BEGIN
+    r.user_id := owner;
+    r.place := '[]';
+    RETURN r;
 END $$;
 
 -- The users who have rows of a source.
@@ -202,7 +219,7 @@ BEGIN
     ELSIF code = '23505' THEN
         PERFORM _take_as_they_are(s, wanted);
         RETURN;
-    ELSIF NOT (code = '55P03' OR _is_of_server(code)) THEN
+    ELSIF NOT _is_of_server(code) THEN
         PERFORM _take_rows(s, wanted, 1);
         RETURN;
     END IF;

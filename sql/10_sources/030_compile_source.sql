@@ -7,8 +7,8 @@
 --                    the role that attached it: never more than that role had, whoever pulls. A
 --                    table's owner can make its readers run code (policies, functions of a view).
 --   _source_N_log    writes retrieval events into the table, if wanted, also as its owner.
--- memoir_admin may call the last two. Who may call the first can make it the trigger of a relation
--- of his own, which would then be the table that is followed: only memoir's owner may.
+-- memoir_admin may call the last two. Who may call the first can make it the trigger of any of
+-- their own tables, which would then be the table that is followed: only memoir's owner may.
 
 CREATE OR REPLACE FUNCTION _memoir_owner() RETURNS name
     LANGUAGE sql STABLE
@@ -62,7 +62,8 @@ BEGIN
 END $$;
 
 -- How a function begins that was given to another owner, who cannot replace it but can ALTER it.
--- Made SECURITY INVOKER with another path, it would run his code with the rights of the puller.
+-- Made SECURITY INVOKER with another path, it would run that owner's code with the rights of the
+-- puller.
 CREATE OR REPLACE FUNCTION _as_owner_alone(name text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -81,20 +82,20 @@ BEGIN
     END IF;$guard$, current_schema(), name, 'somebody changed function ' || name);
 END $$;
 
--- The same where a table was given to somebody else, or somebody's view has the name of the former
--- one now: his policies, triggers and functions would run with the rights of the former owner.
--- relation: an expression for its name.
-CREATE OR REPLACE FUNCTION _of_same_owner(relation text) RETURNS text
+-- The same where a table, the variable relation of the function, was given to somebody else, or
+-- somebody's view has the name of the former one now: the new owner's policies, triggers and
+-- functions would run with the rights of the former one.
+CREATE OR REPLACE FUNCTION _of_same_owner() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN format($guard$
+    RETURN $guard$
     IF (SELECT pg_catalog.pg_get_userbyid(c.relowner) OPERATOR(pg_catalog.<>) current_user
         FROM pg_catalog.pg_class AS c
-        WHERE c.oid OPERATOR(pg_catalog.=) %1$s::pg_catalog.regclass) IS NOT false
+        WHERE c.oid OPERATOR(pg_catalog.=) relation::pg_catalog.regclass) IS NOT false
     THEN
         RAISE insufficient_privilege
-            USING MESSAGE = pg_catalog.concat(%1$s, ' belongs to another role now'),
+            USING MESSAGE = pg_catalog.concat(relation, ' belongs to another role now'),
                   HINT = 'Detach its source and attach it again.';
-    END IF;$guard$, relation);
+    END IF;$guard$;
 
 -- They go with the extension, and with them the triggers that call them: a trigger that is left
 -- behind would refuse every write of the application.
@@ -130,11 +131,9 @@ CREATE OR REPLACE FUNCTION _plain_settings(columns jsonb, mapping jsonb) RETURNS
 AS $$
 BEGIN
     RETURN CASE WHEN EXISTS (
-        SELECT FROM jsonb_each(mapping) AS m,
-                    jsonb_array_elements_text(CASE jsonb_typeof(m.value)
-                        WHEN 'array' THEN m.value ELSE jsonb_build_array(m.value) END) AS n (name)
-        WHERE m.key NOT IN ('user_id', 'time_zone', 'created_at', 'valid_until')
-          AND _base_type((columns ->> n.name)::oid)::regtype NOT IN (
+        SELECT FROM _mapped_columns(mapping) AS m
+        WHERE m.output NOT IN ('created_at', 'valid_until')
+          AND _base_type((columns ->> m.name)::oid)::regtype NOT IN (
               'text', 'varchar', 'bpchar', 'name', 'int2', 'int4', 'int8', 'uuid', 'bool', 'json',
               'jsonb'))
     THEN ' SET TimeZone = ''UTC'' SET DateStyle = ''ISO, YMD'' SET IntervalStyle = ''postgres'''
@@ -401,7 +400,7 @@ CREATE OR REPLACE FUNCTION _as_subquery(query text) RETURNS text
 -- request: after (place behind which to begin), upto (place to end with), since (time of change to
 -- begin with), keys (places of single rows), most (rows), lock (whether to lock the rows: others'
 -- locked rows are left out). Values are literals, which the type itself reads. What is pulled may
--- call functions: whoever calls this one himself has them write nothing, either.
+-- call functions: whoever calls this one directly cannot have them write, either.
 CREATE OR REPLACE FUNCTION _compile_read(s source, columns jsonb, owner name) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -464,7 +463,7 @@ END $body$,
             format(place, 'request -> ''after'''), format(place, 'request -> ''upto'''),
             format(place, 'k.key'),
             _as_owner_alone(format('_source_%s_read', s.source_id)),
-            CASE WHEN s.query IS NULL THEN _of_same_owner('relation') END,
+            CASE WHEN s.query IS NULL THEN _of_same_owner() END,
             CASE WHEN NOT s.follows THEN $guard$
     IF current_setting('transaction_read_only') = 'off' THEN
         RAISE insufficient_privilege
@@ -503,5 +502,5 @@ END $body$,
                                       t.typname), ', ' ORDER BY n.place)
              FROM unnest(names) WITH ORDINALITY AS n (name, place)
              JOIN pg_type AS t ON t.oid = (columns ->> n.name)::oid),
-            _as_owner_alone(format('_source_%s_log', s.source_id)), _of_same_owner('relation')));
+            _as_owner_alone(format('_source_%s_log', s.source_id)), _of_same_owner()));
 END $$;

@@ -113,6 +113,47 @@ EXCEPTION WHEN lock_not_available THEN
               HINT = 'Try again when no long transaction writes it; memoir source attach does.';
 END $$;
 
+-- Checks the arguments but for the columns that they name.
+CREATE OR REPLACE FUNCTION _check_attachment(
+    name text, relation regclass, query text, on_delete text, user_id text, user_column text)
+    RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_variable
+BEGIN
+    IF (relation IS NULL) = (query IS NULL) THEN
+        PERFORM _refuse_mapping('give either a relation or a query',
+                                'memoir.attach_source(''tasks'', ''task'', ''app.tasks'', ...).');
+    ELSIF coalesce(btrim(name), '') = '' OR length(name) > 100 THEN
+        PERFORM _refuse_mapping('a source needs a name of 1 to 100 characters', 'Such as tasks.');
+    ELSIF EXISTS (SELECT FROM source AS s WHERE s.name = name) THEN
+        PERFORM _refuse_mapping(
+            format('source "%s" is attached already', name),
+            format('SELECT * FROM memoir.detach_source(%L); then attach it again.', name));
+    ELSIF on_delete NOT IN ('forget', 'purge') OR on_delete IS NULL THEN
+        PERFORM _refuse_mapping(format('on_delete must be forget or purge, not "%s"', on_delete),
+                                'forget: memories of deleted rows can be restored. purge: they '
+                                'are deleted.');
+    ELSIF user_id IS NOT NULL AND user_column IS NOT NULL THEN
+        PERFORM _refuse_mapping('user_id and user_column are both given',
+                                'Pass user_id for a single user, user_column for several.');
+    ELSIF user_id IS NOT NULL THEN
+        PERFORM _resolve_user(user_id);
+    END IF;
+END $$;
+
+-- The columns of the primary key of a table, in its order.
+CREATE OR REPLACE FUNCTION _primary_key(relation regclass) RETURNS text[]
+    LANGUAGE sql STABLE
+    RETURN ARRAY(
+        SELECT a.attname
+        FROM pg_index AS i
+        CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place)
+        JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
+        WHERE i.indrelid = relation AND i.indisprimary
+        ORDER BY k.place);
+
 CREATE OR REPLACE FUNCTION attach_source(
     name text,
     kind text,
@@ -141,8 +182,10 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     of_kind CONSTANT kind := _check_kind(kind);
-    reads_as name := (SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c
-                      WHERE c.oid = relation);
+    -- A table borrows no rights: its owner reads it. A superuser lends none to a query either.
+    reads_as CONSTANT name := coalesce(
+        (SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c WHERE c.oid = relation),
+        CASE WHEN _is_superuser(current_user) THEN _memoir_owner() ELSE current_user END);
     follows boolean := false;
     columns jsonb;
     key_columns text[] := '{}';
@@ -150,36 +193,11 @@ DECLARE
     made source;
 BEGIN
     PERFORM _check_attacher(relation);
-    IF (relation IS NULL) = (query IS NULL) THEN
-        PERFORM _refuse_mapping('give either a relation or a query',
-                                'memoir.attach_source(''tasks'', ''task'', ''app.tasks'', ...).');
-    ELSIF coalesce(btrim(name), '') = '' OR length(name) > 100 THEN
-        PERFORM _refuse_mapping('a source needs a name of 1 to 100 characters', 'Such as tasks.');
-    ELSIF EXISTS (SELECT FROM source AS s WHERE s.name = name) THEN
-        PERFORM _refuse_mapping(
-            format('source "%s" is attached already', name),
-            format('SELECT * FROM memoir.detach_source(%L); then attach it again.', name));
-    ELSIF on_delete NOT IN ('forget', 'purge') OR on_delete IS NULL THEN
-        PERFORM _refuse_mapping(format('on_delete must be forget or purge, not "%s"', on_delete),
-                                'forget: memories of deleted rows can be restored. purge: they '
-                                'are deleted.');
-    ELSIF user_id IS NOT NULL AND user_column IS NOT NULL THEN
-        PERFORM _refuse_mapping('user_id and user_column are both given',
-                                'Pass user_id for a single user, user_column for several.');
-    ELSIF user_id IS NOT NULL THEN
-        PERFORM _resolve_user(user_id);
-    END IF;
-
+    PERFORM _check_attachment(name, relation, query, on_delete, user_id, user_column);
     IF query IS NULL THEN
         follows := _check_relation(relation);
         columns := _columns_of(relation);
-        key_columns := ARRAY(
-            SELECT a.attname
-            FROM pg_index AS i
-            CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place)
-            JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
-            WHERE i.indrelid = relation AND i.indisprimary
-            ORDER BY k.place);
+        key_columns := _primary_key(relation);
     ELSE
         columns := _checked_query(query);
     END IF;
@@ -218,9 +236,6 @@ BEGIN
         RAISE EXCEPTION 'another connection has just attached source "%"', name
             USING ERRCODE = 'serialization_failure', HINT = 'SELECT * FROM memoir.sources;';
     END IF;
-    -- A table borrows no rights: its owner reads it. A superuser lends none to a query either.
-    reads_as := coalesce(reads_as, CASE WHEN _is_superuser(current_user) THEN _memoir_owner()
-                                        ELSE current_user END);
     PERFORM _compile_read(made, columns, reads_as);
     IF follows THEN
         PERFORM _compile_write(made, relation);

@@ -74,7 +74,7 @@ EXCEPTION WHEN OTHERS THEN
         FOR place IN 1 .. number BY part LOOP
             written := written + _take_rows(s, rows[place:place + part - 1], attempts);
         END LOOP;
-    ELSIF _is_of_server(SQLSTATE) THEN
+    ELSIF SQLSTATE <> '55P03' AND _is_of_server(SQLSTATE) THEN
         RAISE;
     ELSE
         -- 55P03: somebody holds its memory, which is no fault of the row.
@@ -171,6 +171,92 @@ BEGIN
     WHERE o.name = s.name;
 END $$;
 
+-- Of these users and keys those that no row has.
+CREATE OR REPLACE FUNCTION _keys_gone(s source, INOUT users text[], INOUT keys text[])
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    several CONSTANT boolean := jsonb_array_length(s.mapping -> 'source_id') > 1;
+    there CONSTANT source_row[] := _source_rows(s, jsonb_build_object('keys', (
+        SELECT jsonb_agg(CASE WHEN several THEN k.key::jsonb ELSE jsonb_build_array(k.key) END)
+        FROM unnest(keys) AS k (key))));
+BEGIN
+    SELECT coalesce(array_agg(k.user_id), '{}'), coalesce(array_agg(k.source_key), '{}')
+    INTO users, keys
+    FROM unnest(users, keys) AS k (user_id, source_key)
+    WHERE NOT EXISTS (SELECT FROM unnest(there) AS t
+                      WHERE t.source_key = k.source_key AND t.user_id = k.user_id);
+END $$;
+
+-- Locks the memories of rows that seem to be gone. Whoever is just writing such a row again holds
+-- its memory: once that transaction is over, the table tells.
+CREATE OR REPLACE FUNCTION _wait_for_writers(s source, users text[], keys text[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM FROM memory AS m, unnest(users, keys) AS k (user_id, source_key)
+    WHERE m.user_id = k.user_id AND m.source = s.name AND m.source_key = k.source_key
+    ORDER BY m.user_id, m.source_key FOR NO KEY UPDATE OF m;
+END $$;
+
+-- Of memories with these keys those whose rows no longer exist go. Returns how many.
+CREATE OR REPLACE FUNCTION _take_gone(s source, users text[], keys text[]) RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    gone record := _keys_gone(s, users, keys);
+BEGIN
+    IF s.follows AND gone.keys <> '{}' THEN
+        PERFORM _wait_for_writers(s, gone.users, gone.keys);
+        gone := _keys_gone(s, gone.users, gone.keys);
+    END IF;
+    RETURN (
+        SELECT count(*) FILTER (
+            WHERE _source_row_gone(s.name, k.user_id, k.source_key, s.on_delete = 'purge',
+                                   s.kind = 'event'))
+        FROM unnest(gone.users, gone.keys) AS k (user_id, source_key));
+END $$;
+
+-- A user whom _source_emptied() left: what has come into the table since stays.
+CREATE OR REPLACE FUNCTION _empty_again(s source, owner text) RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    batch CONSTANT int := _config('source_batch');
+    keys CONSTANT text[] := ARRAY(
+        SELECT m.source_key FROM memory AS m
+        WHERE m.user_id = owner AND m.source = s.name
+          AND (m.status <> 'forgotten' OR s.on_delete = 'purge')
+        UNION ALL
+        SELECT e.source_key FROM event AS e WHERE e.user_id = owner AND e.source = s.name);
+    part text[];
+    written int := 0;
+BEGIN
+    FOR place IN 1 .. cardinality(keys) BY batch LOOP
+        part := keys[place : place + batch - 1];
+        written := written + _take_gone(s, array_fill(owner, ARRAY[cardinality(part)]), part);
+    END LOOP;
+    DELETE FROM source_error AS e
+    WHERE e.user_id = owner AND e.source = s.name AND e.place = '[]';
+    RETURN written;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN 0;
+WHEN OTHERS THEN
+    IF _is_of_server(SQLSTATE) THEN
+        RAISE;
+    END IF;
+    UPDATE source_error AS e SET code = SQLSTATE, reason = left(_redact(SQLERRM), 500),
+        attempts = e.attempts + 1
+    WHERE e.user_id = owner AND e.source = s.name AND e.place = '[]';
+    RETURN 0;
+END $$;
+
 -- Memories of rows that no longer exist (deleted while nobody followed them, or in a partition that
 -- was dropped), after a reading from the start. At most this many memories are looked at.
 CREATE OR REPLACE FUNCTION _check_gone(s source, most int, OUT written int, OUT at_end boolean)
@@ -179,17 +265,13 @@ CREATE OR REPLACE FUNCTION _check_gone(s source, most int, OUT written int, OUT 
 AS $$
 #variable_conflict use_variable
 DECLARE
-    several CONSTANT boolean := jsonb_array_length(s.mapping -> 'source_id') > 1;
     stored record;
-    there source_row[];
 BEGIN
-    SELECT array_agg(m.user_id) AS users, array_agg(m.source_key) AS keys,
-           jsonb_agg(CASE WHEN several THEN m.source_key::jsonb
-                          ELSE jsonb_build_array(m.source_key) END) AS places
-    INTO stored
+    SELECT array_agg(m.user_id) AS users, array_agg(m.source_key) AS keys INTO stored
     FROM (SELECT k.user_id, k.source_key
           FROM (SELECT m.user_id, m.source_key FROM memory AS m
-                WHERE m.source = s.name AND m.status <> 'forgotten'
+                WHERE m.source = s.name
+                  AND (m.status <> 'forgotten' OR s.on_delete = 'purge')
                 UNION ALL
                 SELECT e.user_id, e.source_key FROM event AS e WHERE e.source = s.name) AS k
           WHERE (k.user_id, k.source_key) > (s.checking ->> 0, s.checking ->> 1)
@@ -197,13 +279,7 @@ BEGIN
     written := 0;
     at_end := coalesce(cardinality(stored.keys), 0) < most;
     IF stored.keys IS NOT NULL THEN
-        there := _source_rows(s, jsonb_build_object('keys', stored.places));
-        SELECT count(*) FILTER (WHERE g.gone) INTO written
-        FROM (SELECT _source_row_gone(s.name, k.user_id, k.source_key, s.on_delete = 'purge',
-                                      s.kind = 'event') AS gone
-              FROM unnest(stored.users, stored.keys) AS k (user_id, source_key)
-              WHERE NOT EXISTS (SELECT FROM unnest(there) AS t
-                                WHERE t.source_key = k.source_key AND t.user_id = k.user_id)) AS g;
+        written := _take_gone(s, stored.users, stored.keys);
     END IF;
     UPDATE source AS o
     SET checking = CASE WHEN NOT at_end THEN jsonb_build_array(
@@ -257,6 +333,7 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     waiting source_error[];
+    gone source_error[];
     there source_row[];
     lacking jsonb[];
     tried int;
@@ -269,8 +346,10 @@ BEGIN
           AND e.attempts < (SELECT _config('source_attempts'))
         ORDER BY e.user_id, e.error_id LIMIT most FOR UPDATE SKIP LOCKED);
     read_rows := cardinality(waiting);
-    written := 0;
-    IF read_rows = 0 THEN
+    written := coalesce((SELECT sum(_empty_again(s, w.user_id)) FROM unnest(waiting) AS w
+                         WHERE w.place = '[]'), 0);
+    waiting := ARRAY(SELECT w FROM unnest(waiting) AS w WHERE w.place <> '[]');
+    IF waiting = '{}' THEN
         RETURN;
     END IF;
     there := _rows_at(s, ARRAY(SELECT w.place FROM unnest(waiting) AS w), true);
@@ -294,19 +373,29 @@ BEGIN
     LOOP
         written := written + _take_rows(s, of_tried, tried + 1);
     END LOOP;
+    gone := ARRAY(
+        SELECT w FROM unnest(waiting) AS w
+        WHERE w.user_id <> ''
+          AND (w.user_id, w.source_key)
+              NOT IN (SELECT t.user_id, left(t.source_key, 1000) FROM unnest(there) AS t
+                      WHERE t.user_id IS NOT NULL));
+    IF s.follows AND gone <> '{}' THEN
+        PERFORM _wait_for_writers(s, array_agg(g.user_id), array_agg(g.source_key))
+        FROM unnest(gone) AS g;
+        there := there || _rows_at(s, ARRAY(SELECT g.place FROM unnest(gone) AS g), false);
+    END IF;
     written := written + (
-        SELECT count(*) FILTER (WHERE g.gone)
-        FROM (SELECT _source_row_gone(
-                         s.name, w.user_id, w.source_key,
-                         s.on_delete = 'purge'
-                         OR w.source_key IN (SELECT left(t.source_key, 1000) FROM unnest(there) AS t
-                                             WHERE t.user_id IS NOT NULL),
-                         s.kind = 'event') AS gone
-              FROM unnest(waiting) AS w
-              WHERE w.user_id <> ''
-                AND (w.user_id, w.source_key)
-                    NOT IN (SELECT t.user_id, left(t.source_key, 1000) FROM unnest(there) AS t
-                            WHERE t.user_id IS NOT NULL)) AS g);
+        SELECT count(*) FILTER (
+            WHERE _source_row_gone(
+                s.name, g.user_id, g.source_key,
+                s.on_delete = 'purge'
+                OR g.source_key IN (SELECT left(t.source_key, 1000) FROM unnest(there) AS t
+                                    WHERE t.user_id IS NOT NULL),
+                s.kind = 'event'))
+        FROM unnest(gone) AS g
+        WHERE (g.user_id, g.source_key)
+              NOT IN (SELECT t.user_id, left(t.source_key, 1000) FROM unnest(there) AS t
+                      WHERE t.user_id IS NOT NULL));
 END $$;
 
 -- Keywords of rows that a trigger or fill took over without them: for this many memories of a user.

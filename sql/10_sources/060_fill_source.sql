@@ -21,7 +21,7 @@ BEGIN
         UPDATE source_error AS e SET attempts = 0 WHERE e.source = s.name;
         -- Nothing is known of these rows, not even the key: whichever they were, they are read now.
         DELETE FROM source_error AS e
-        WHERE e.source = s.name AND e.user_id = '' AND e.source_key = '';
+        WHERE e.source = s.name AND (e.user_id = '' AND e.source_key = '' OR e.place = '[]');
     END IF;
     IF NOT s.complete THEN
         SELECT r.read_rows, r.written, r.at_end AND s.checking IS NULL

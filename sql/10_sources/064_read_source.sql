@@ -1,6 +1,6 @@
--- fill_source() until nothing is left, with a commit after each batch: from psql, pg_cron or any
--- client. A procedure with a SET clause cannot commit, so this one names its schema, as
--- maintain_all() does.
+-- fill_source() until nothing is left, with a commit after each batch, and once more for the rows
+-- that failed; then the keywords. From psql, pg_cron or any client. A procedure with a SET clause
+-- cannot commit, so this one names its schema, as maintain_all() does.
 DO $install$
 BEGIN
     EXECUTE format($format$
@@ -37,5 +37,5 @@ END $install$;
 COMMENT ON PROCEDURE read_source(text, boolean) IS
     'fill_source() until it is complete, then the keywords of the new memories, with a commit '
     'after each batch (setting source_batch): CALL memoir.read_source(''tasks''), outside a '
-    'transaction. anew as there. If it is stopped at any point, the next call continues. Errors: '
-    'ME016 no such source.';
+    'transaction. anew: as of fill_source(). If it is stopped at any point, the next call '
+    'continues. Errors: ME016 no such source.';

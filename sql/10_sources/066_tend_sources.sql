@@ -3,8 +3,8 @@
 -- into the application's table. It reads nothing from the start: what somebody purged stays away.
 
 -- The sources with something to do, one after the other by source_id; one batch per call if the
--- caller commits in between. A source that fails does not stop the others. For one user: his failed
--- rows, and the sources that are his alone.
+-- caller commits in between. A source that fails does not stop the others. For one user: the failed
+-- rows of that user, and the sources that belong to no other.
 CREATE OR REPLACE FUNCTION _tend_sources(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -91,7 +91,8 @@ BEGIN
 END $$;
 
 -- Folded recalls as rows of the tables that were attached with write_retrievals. A table that
--- refuses them does not stop the folding: view sources shows its error.
+-- refuses them does not stop the folding: view sources shows its error. If the server could not
+-- write them, they are folded another time.
 CREATE OR REPLACE FUNCTION _write_retrievals(
     user_id text, payloads jsonb[], times timestamptz[]) RETURNS void
     LANGUAGE plpgsql
@@ -113,6 +114,9 @@ BEGIN
                            'FROM unnest($2, $3) AS u (payload, at)', s.source_id)
             USING user_id, payloads, times;
         EXCEPTION WHEN OTHERS THEN
+            IF _is_of_server(SQLSTATE) THEN
+                RAISE;
+            END IF;
             failed.user_id := user_id;
             failed.source_key := 'memory_retrieval';
             PERFORM _record_failure(s.name, failed, SQLSTATE, SQLERRM, 1);

@@ -3,6 +3,16 @@
 -- wait, comes last and takes a moment.
 -- A writer of the table may hold memories of it that this waits for, and wait for others of it: no
 -- wait lasts until PostgreSQL looks for a deadlock.
+CREATE OR REPLACE FUNCTION _leave_all(name text, memories text, is_event boolean, reason text)
+    RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (SELECT coalesce(sum(_leave_memories(u, name, memories, is_event, reason)), 0)
+            FROM _source_users(name) AS u);
+END $$;
+
 CREATE OR REPLACE FUNCTION _leave_table(s source, memories text) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET lock_timeout = '500ms'
@@ -11,7 +21,7 @@ DECLARE
     followed CONSTANT regclass := _followed_table(s.source_id);
     is_event CONSTANT boolean := s.kind = 'event';
     reason CONSTANT text := s.name || ' was detached';
-    number bigint := _leave_memories(s.name, memories, is_event, reason);
+    number bigint := _leave_all(s.name, memories, is_event, reason);
     made name;
 BEGIN
     IF followed IS NOT NULL THEN
@@ -23,7 +33,7 @@ BEGIN
         END LOOP;
     END IF;
     IF memories <> 'keep' THEN
-        number := number + _leave_memories(s.name, memories, is_event, reason);
+        number := number + _leave_all(s.name, memories, is_event, reason);
     END IF;
     RETURN number;
 END $$;

@@ -15,12 +15,9 @@ BEGIN
     IF relation IS NULL AND s.query IS NULL THEN
         RETURN 'broken: its table is gone';
     END IF;
-    SELECT string_agg(format('"%s"', n.name), ', ' ORDER BY n.name) INTO missing
-    FROM jsonb_each(s.mapping) AS m,
-         jsonb_array_elements_text(CASE jsonb_typeof(m.value) WHEN 'array' THEN m.value
-                                        ELSE jsonb_build_array(m.value) END) AS n (name)
-    WHERE s.query IS NULL AND m.key NOT IN ('user_id', 'time_zone')
-      AND NOT _columns_of(relation) ? n.name;
+    SELECT string_agg(format('"%s"', m.name), ', ' ORDER BY m.name) INTO missing
+    FROM _mapped_columns(s.mapping) AS m
+    WHERE s.query IS NULL AND NOT _columns_of(relation) ? m.name;
     RETURN CASE
         WHEN s.follows AND _unfit(relation) IS NOT NULL THEN 'broken: ' || _unfit(relation)
         WHEN s.query IS NULL AND EXISTS (

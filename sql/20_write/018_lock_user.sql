@@ -3,9 +3,9 @@
 -- left. A row, not an advisory key: it also works on a cluster. A write that only adds memories
 -- does not take it. Others take it before all their writes: while they hold it they may wait for
 -- those who only add, who must not wait for them. A user whose first memory is not committed yet
--- has no row to lock: then it waits for that transaction. A transaction that sees the state of its
--- beginning would not see what the other left: it writes the row, which ends the next such one with
--- 40001 where a lock would not.
+-- has no row to lock: then it waits for that transaction. At REPEATABLE READ a transaction does not
+-- see what the other left. There the row is written, not locked, so that the second of the two ends
+-- with 40001.
 CREATE OR REPLACE FUNCTION _lock_user(user_id text) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

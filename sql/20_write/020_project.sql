@@ -14,8 +14,8 @@ CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text
     RETURN _fills_entry(coalesce(vector_dims(embedding), 0), term_count, line, user_id);
 
 -- The shorter line, used when the line does not fit: the summary, or the beginning of a long text;
--- and its cost. Calls, because few memories need them, and every statement that stores one would
--- set the expressions up: a twentieth of its time.
+-- and its cost. They are called, not inlined: few memories need them, and setting the expressions
+-- up would be a twentieth of every statement that stores a memory.
 CREATE OR REPLACE FUNCTION _brief(content text, summary text, line text) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT

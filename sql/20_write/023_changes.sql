@@ -105,7 +105,8 @@ BEGIN
           AND m.source IS NULL AND c.source IS NULL
           AND m.status IN ('active', 'superseded') AND c.status IN ('active', 'superseded')
           AND tstzrange(m.valid_from, m.valid_until) && tstzrange(c.valid_from, c.valid_until)
-          -- So far no two overlap: what began before the last one before this has ended.
+          -- Stored memories of a slot do not overlap, so of those that begin no later than this one
+          -- only the last can be true with it.
           AND m.valid_from >= coalesce((
               SELECT max(h.valid_from) FROM memory AS h
               WHERE h.user_id = _check_free.user_id AND h.memory_id <> ALL (ids)

@@ -13,18 +13,18 @@ CREATE OR REPLACE FUNCTION _slot(
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    following record;
+    neighbour record;
 BEGIN
     status := 'active';
     LOOP
-        SELECT m.memory_id, m.valid_from INTO following
+        SELECT m.memory_id, m.valid_from INTO neighbour
         FROM memory AS m
         WHERE m.user_id = _slot.user_id AND m.kind = _slot.kind AND m.subject = _slot.subject
           AND m.position IS NULL AND m.source IS NULL AND m.status IN ('active', 'superseded')
           AND m.valid_from <= _slot.valid_from
         ORDER BY m.valid_from DESC LIMIT 1;
-        before_id := following.memory_id;
-        EXIT WHEN following.valid_from IS DISTINCT FROM valid_from;
+        before_id := neighbour.memory_id;
+        EXIT WHEN neighbour.valid_from IS DISTINCT FROM valid_from;
         -- After those of this moment, in one step: a batch may have a thousand of them.
         valid_from := (
             SELECT r.valid_from + interval '1 microsecond'
@@ -37,17 +37,17 @@ BEGIN
             WHERE r.next IS DISTINCT FROM r.valid_from + interval '1 microsecond'
             ORDER BY r.valid_from LIMIT 1);
     END LOOP;
-    SELECT m.memory_id, m.valid_from, m.created_at INTO following
+    SELECT m.memory_id, m.valid_from, m.created_at INTO neighbour
     FROM memory AS m
     WHERE m.user_id = _slot.user_id AND m.kind = _slot.kind AND m.subject = _slot.subject
       AND m.position IS NULL AND m.source IS NULL AND m.status IN ('active', 'superseded')
       AND m.valid_from > _slot.valid_from
     ORDER BY m.valid_from LIMIT 1;
     IF FOUND THEN
-        after_id := following.memory_id;
-        retired_at := least(valid_until, greatest(created_at, following.created_at,
-                                                  following.valid_from));
-        valid_until := least(valid_until, following.valid_from);
+        after_id := neighbour.memory_id;
+        retired_at := least(valid_until, greatest(created_at, neighbour.created_at,
+                                                  neighbour.valid_from));
+        valid_until := least(valid_until, neighbour.valid_from);
         status := 'superseded';
     END IF;
 END $$;

@@ -120,7 +120,7 @@ BEGIN
     -- Locked before it is read: if two goals are written at once, the second sees the first.
     INSERT INTO profile AS p (user_id) VALUES (_refresh_profile.user_id)
     ON CONFLICT ON CONSTRAINT profile_pkey DO NOTHING;
-    PERFORM 1 FROM profile AS p WHERE p.user_id = _refresh_profile.user_id FOR UPDATE;
+    PERFORM FROM profile AS p WHERE p.user_id = _refresh_profile.user_id FOR UPDATE;
     made := _profile_snippet(user_id, 'infinity', 2147483647);
     UPDATE profile AS p
     SET snippet = made.snippet, snippet_cost = _token_cost(made.snippet),

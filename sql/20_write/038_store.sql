@@ -16,9 +16,11 @@ BEGIN
 END $$;
 
 -- What is true again: the memory with that text had ended before. It makes way and keeps its time,
--- and what is said now is stored next to it. Returns known without what made way.
+-- and what is said now is stored next to it. Both are one change: without a given one, the revision
+-- of what is added is written here. Returns known without what made way.
 CREATE OR REPLACE FUNCTION _store_anew(
-    user_id text, model embedding_model, given new_memory[], known bigint[]) RETURNS bigint[]
+    user_id text, model embedding_model, given new_memory[], known bigint[], run_id bigint,
+    change_id bigint) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -38,19 +40,25 @@ BEGIN
         ORDER BY u.place
     LOOP
         anew := given[ended.place];
-        change := _next_change();
+        change := coalesce(change_id, _next_change());
         PERFORM _lock_user(user_id);
         PERFORM _end_at(user_id, ended.memory_id, anew.valid_from, anew.created_at, anew.origin,
-                        format('memory %s follows', anew.memory_id), NULL, change);
+                        format('memory %s follows', anew.memory_id), run_id, change);
         known[ended.place] := (_store(user_id, model, ARRAY[anew]))[1];
         PERFORM _link(user_id, ARRAY[coalesce(known[ended.place], anew.memory_id)],
                       ARRAY[ended.memory_id], 'supersedes', 1, ARRAY[change]);
+        IF known[ended.place] IS NULL AND change_id IS NULL THEN
+            PERFORM _record_added(user_id, ARRAY[anew.memory_id], anew.origin, NULL, run_id,
+                                  change);
+        END IF;
     END LOOP;
     RETURN CASE WHEN array_remove(known, NULL) <> '{}' THEN known END;
 END $$;
 
-CREATE OR REPLACE FUNCTION _store(user_id text, model embedding_model, given new_memory[])
-    RETURNS bigint[]
+-- run_id and change_id: of the decision, if a memory comes with one.
+CREATE OR REPLACE FUNCTION _store(
+    user_id text, model embedding_model, given new_memory[], run_id bigint DEFAULT NULL,
+    change_id bigint DEFAULT NULL) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -115,7 +123,7 @@ BEGIN
             PERFORM _store_vectors(user_id, model.model_id, bare.ids, bare.embeddings, false);
         END IF;
         IF some_ended THEN
-            known := _store_anew(user_id, model, given, known);
+            known := _store_anew(user_id, model, given, known, run_id, change_id);
         END IF;
     END IF;
     RETURN known;

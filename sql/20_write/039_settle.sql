@@ -44,8 +44,7 @@ BEGIN
         || CASE WHEN given.data = '{}' THEN '{}' ELSE jsonb_build_object('data', given.data) END;
 END $$;
 
--- The same text again: what else comes with it is added, unless the user is to confirm it. What
--- waits for the user no longer waits once the user says it.
+-- The same text again: what else comes with it is added, unless the user is to confirm it.
 CREATE OR REPLACE FUNCTION _said_again(
     user_id text, known bigint, given new_memory, run_id bigint DEFAULT NULL,
     change_id bigint DEFAULT NULL) RETURNS outcome
@@ -72,13 +71,9 @@ BEGIN
     IF waits AND given.status = 'active' THEN
         PERFORM _lock_user(user_id);
         -- Whoever held the lock before may have confirmed it.
-        IF NOT EXISTS (SELECT FROM memory AS m
-                       WHERE m.user_id = _said_again.user_id AND m.memory_id = known
-                         AND m.status = 'active') THEN
-            confirmed := _confirm(user_id, known);
-            RETURN _outcome(CASE confirmed.action WHEN 'CONFIRM' THEN 'UPDATE'
-                                                  ELSE confirmed.action END,
-                            confirmed.memory_id, 'it waited to be confirmed', confirmed.other_ids);
+        confirmed := _confirm_said(user_id, known, run_id, change_id, false);
+        IF confirmed.action IS NOT NULL THEN
+            RETURN confirmed;
         END IF;
     ELSIF NOT waits AND given.status = 'pending' AND said <> '{}' THEN
         RETURN _outcome('NOOP', known, 'nothing is changed before the user confirms it');
@@ -93,10 +88,10 @@ BEGIN
     RETURN _outcome('NOOP', known, 'the same memory is stored already');
 END $$;
 
--- A new memory that says nearly the same as a stored one. The lock is not waited for: this
--- transaction may hold what its holder waits for. Without the lock both stay. Nor is one that is
--- just being purged: nothing may refer to it. A model is asked later about what the rule keeps side
--- by side.
+-- A new memory that says nearly the same as a stored one. The lock is not waited for, because this
+-- transaction may hold what its holder waits for: without it both memories stay. So they do while
+-- the stored one is being purged, because nothing may refer to it. A model is asked later about
+-- what the rule keeps side by side.
 CREATE OR REPLACE FUNCTION _settle(user_id text, given new_memory, near_id bigint)
     RETURNS outcome
     LANGUAGE plpgsql
@@ -171,6 +166,21 @@ BEGIN ATOMIC
     FROM unnest(memory_ids) AS i;
 END;
 
+-- The same for what a file adds. What _store_anew stored has its revision already.
+CREATE OR REPLACE FUNCTION _record_from_file(
+    user_id text, memory_ids bigint[], reason text, run_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM _record_added(user_id, ARRAY(
+        SELECT i FROM unnest(memory_ids) AS i
+        WHERE 'ADD' NOT IN (
+            SELECT r.action FROM revision AS r
+            WHERE r.user_id = _record_from_file.user_id AND r.memory_id BETWEEN i AND i
+            ORDER BY r.memory_id OFFSET 0)), 'file', reason, run_id, NULL);
+END $$;
+
 -- If a transaction keeps its snapshot, only the index knows what another has just put into the
 -- slot. In READ COMMITTED the lock is enough, which saves a subtransaction for each memory.
 CREATE OR REPLACE FUNCTION _store_in_slot(user_id text, model embedding_model, given new_memory)
@@ -207,8 +217,8 @@ DECLARE
     newest timestamptz;
     ended boolean;
 BEGIN
-    -- No two memories of a slot overlap: those that began before the one just before this have
-    -- ended, and need not be read.
+    -- Memories of a slot do not overlap, so of those that begin no later than this one only the
+    -- last can be true at its time.
     SELECT m.memory_id INTO known
     FROM memory AS m
     WHERE m.user_id = _fill_slot.user_id AND m.content_hash = given.content_hash
@@ -268,7 +278,7 @@ BEGIN
     PERFORM _link(user_id, ARRAY[given.memory_id, place.after_id],
                   ARRAY[place.before_id, given.memory_id], 'supersedes', 1,
                   ARRAY[change, change]);
-    -- Without it, an undo would not find the relations that came with it.
+    -- Without this revision an undo would not find the relations made above.
     IF coalesce(place.before_id, place.after_id, run_id) IS NOT NULL THEN
         PERFORM _record_added(user_id, ARRAY[given.memory_id], given.origin, reason, run_id,
                               change);

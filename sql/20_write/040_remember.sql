@@ -61,8 +61,9 @@ BEGIN
         tags := _check_keywords(keywords, 50);
     END IF;
     model := _admitting_model(embedding);
-    -- Before _new_memory, which could not become an expression here if what it uses twice were one.
-    -- Setting up what most memories come without costs 1 % of a call (5 % of the first).
+    -- Redacted before _new_memory, which uses these more than once: PostgreSQL inlines it only if
+    -- they are plain variables by then. What most memories come without has a condition, because
+    -- setting it up costs 1 % of a call (5 % of the first).
     content := _redact(content);
     IF num_nonnulls(subject, speaker, summary) > 0 THEN
         subject := _redact(subject);

@@ -89,11 +89,17 @@ BEGIN
     LOOP
         changed := _revise(user_id, step.ids, step.old_values, 'UNDO', author,
                            'undone: ' || step.action, run_id, NULL, step.changes);
-        ids := ids || changed;
-        places := places || CASE WHEN cardinality(changed) = cardinality(step.ids) THEN step.places
-                                 ELSE ARRAY(SELECT s.place
-                                            FROM unnest(step.ids, step.places) AS s (id, place)
-                                            WHERE s.id = ANY (changed) ORDER BY s.id) END;
+        -- What changes no value is undone, too: the next undo is of the one before.
+        IF changed <> step.ids THEN
+            INSERT INTO revision (user_id, memory_id, action, author, reason, old_values,
+                                  change_id, run_id, undoes)
+            SELECT _undo_changes.user_id, s.id, 'UNDO', coalesce(_check_author(author), 'user'),
+                   'undone: ' || step.action, '{}', _next_change(), _undo_changes.run_id, s.change
+            FROM unnest(step.ids, step.changes) AS s (id, change)
+            WHERE s.id <> ALL (changed);
+        END IF;
+        ids := ids || step.ids;
+        places := places || step.places;
     END LOOP;
     -- The relations that came with a change go with it.
     SELECT array_agg(r.from_id), array_agg(r.to_id), array_agg(r.type)

@@ -11,6 +11,7 @@ DECLARE
     removed boolean;
 BEGIN
     PERFORM _check_relation_type(type);
+    PERFORM _lock_user(owner);
     DELETE FROM relation AS r
     WHERE r.user_id = owner AND r.from_id = unrelate.from_id AND r.to_id = unrelate.to_id
       AND (unrelate.type IS NULL OR r.type = unrelate.type);

@@ -15,7 +15,8 @@ BEGIN
 END $$;
 
 -- The memories a decision is about, as one: the first, with the greatest importance, the mean of
--- the confidences and the slot that one of them fills. All NULL if there is none.
+-- the confidences, the slot that one of them fills and the time of the newest. All NULL if there is
+-- none.
 CREATE OR REPLACE FUNCTION _followed(user_id text, memory_ids bigint[]) RETURNS memory
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -27,8 +28,9 @@ BEGIN
     FROM memory AS m
     WHERE m.user_id = _followed.user_id AND m.memory_id = memory_ids[1];
     IF cardinality(memory_ids) > 1 THEN
-        SELECT max(m.importance), avg(m.confidence), coalesce(stored.subject, min(m.subject))
-        INTO stored.importance, stored.confidence, stored.subject
+        SELECT max(m.importance), avg(m.confidence), coalesce(stored.subject, min(m.subject)),
+               max(m.created_at)
+        INTO stored.importance, stored.confidence, stored.subject, stored.created_at
         FROM unnest(memory_ids) AS i (id), LATERAL (
             SELECT m.* FROM memory AS m
             WHERE m.user_id = _followed.user_id AND m.memory_id = i.id OFFSET 0) AS m;
@@ -71,12 +73,19 @@ CREATE OR REPLACE FUNCTION _add_decided(
 AS $$
 DECLARE
     known bigint[];
+    confirmed outcome;
 BEGIN
     IF _has_slot(given) THEN
         RETURN _fill_slot(user_id, model, given, reason, run_id, change_id);
     END IF;
-    known := _store(user_id, model, ARRAY[given]);
+    known := _store(user_id, model, ARRAY[given], run_id, change_id);
     IF known IS NOT NULL THEN
+        IF given.status = 'active' THEN
+            confirmed := _confirm_said(user_id, known[1], run_id, change_id, true);
+            IF confirmed.action IS NOT NULL THEN
+                RETURN confirmed;
+            END IF;
+        END IF;
         RETURN _outcome('NOOP', known[1], 'the same memory is stored already');
     END IF;
     PERFORM _record_added(user_id, ARRAY[given.memory_id], given.origin, reason, run_id, change_id);
@@ -297,6 +306,24 @@ BEGIN
         CASE author WHEN 'user' THEN 'user_tag' ELSE 'llm' END, false);
 END $$;
 
+-- Whether another memory already has the text that a decision gives this one: it takes its place.
+CREATE OR REPLACE FUNCTION _is_told_by_another(user_id text, stored memory, decision jsonb)
+    RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN stored.source IS NULL AND stored.position IS NULL AND EXISTS (
+        SELECT FROM memory AS m
+        WHERE m.user_id = _is_told_by_another.user_id AND m.memory_id <> stored.memory_id
+          AND m.content_hash = _content_hash(
+              stored.kind, CASE WHEN decision ? 'subject'
+                                THEN _check_subject(decision ->> 'subject')
+                                ELSE stored.subject END,
+              stored.session_id, NULL, decision ->> 'content')
+          AND m.status IN ('active', 'pending') AND m.source IS NULL);
+END $$;
+
 -- Carries out one decision. waits: the user confirms what this author adds, so nothing stored may
 -- change before that.
 CREATE OR REPLACE FUNCTION _apply_decision(
@@ -311,6 +338,9 @@ DECLARE
         WHERE n.role = 'target');
     change CONSTANT bigint := _next_change();
     stored CONSTANT memory := _followed(user_id, targets);
+    in_place CONSTANT boolean := NOT waits AND (
+        NOT decision ? 'content' OR decision ->> 'action' IN ('UPDATE', 'REPLACE')
+        OR decision ->> 'action' = 'MERGE' AND cardinality(targets) = 1);
     given new_memory;
     result outcome;
 BEGIN
@@ -326,14 +356,21 @@ BEGIN
         decision := decision || jsonb_build_object(
             'confidence', (stored.confidence + (decision -> 'confidence')::float8) / 2);
     END IF;
-    IF NOT waits AND (
-        NOT decision ? 'content' OR decision ->> 'action' IN ('UPDATE', 'REPLACE')
-        OR decision ->> 'action' = 'MERGE' AND cardinality(targets) = 1)
-    THEN
+    IF in_place AND decision ? 'content' AND _is_told_by_another(user_id, stored, decision) THEN
+        result := _apply_new(
+            user_id, model,
+            _decided_memory(model, decision - 'kind', stored, embedding, author, stored.session_id,
+                            at), decision, targets, at, run_id, change);
+    ELSIF in_place THEN
         result := _apply_change(user_id, model, decision, targets, stored, embedding, author, at,
                                 run_id, change);
     ELSE
-        given := _decided_memory(model, decision, stored, embedding, author, session_id, at);
+        -- What several say together was known when the newest of them was: a merge is not news. One
+        -- that waits replaces them, when it is confirmed, from when it was proposed.
+        given := _decided_memory(
+            model, decision, stored, embedding, author, session_id,
+            CASE WHEN decision ->> 'action' = 'MERGE' AND cardinality(targets) > 1 AND NOT waits
+                 THEN greatest(stored.created_at, '1970-01-01 00:00:00+00') ELSE at END);
         result := CASE WHEN waits
             THEN _propose(user_id, model, given, decision, targets, run_id, change)
             ELSE _apply_new(user_id, model, given, decision, targets, at, run_id, change) END;
@@ -436,8 +473,9 @@ COMMENT ON FUNCTION apply_decisions(jsonb, text, text, halfvec[], text, timestam
     'done, ADD, UPDATE, SUPERSEDE, MERGE, FORGET, PENDING or NOOP; memory_id: the memory that '
     'holds it now, NULL where memory is off or the session temporary; other_ids: the memories it '
     'superseded, merged or relates to; reason; run_id: of all changes, for undo_run(). A merge of '
-    'several has the keywords the user tagged them with. Nothing is deleted: DELETE forgets, or '
-    'with content supersedes. Errors name the place (decisions[0] is the first): ME015 the '
-    'schema, ME012 no such memory of this user, ME014 a memory that is not active or is named '
-    'twice, ME008 the author or the number of embeddings, and those of remember(). Source: D1 '
-    '4.1, D3 4.2, D4 5.8.';
+    'several is as old as the newest and has the keywords the user tagged them with. What would '
+    'get the text of another memory is superseded by that one. Nothing is deleted: DELETE forgets, '
+    'or with content supersedes. '
+    'Errors name the place (decisions[0] is the first): ME015 the schema, ME012 no such memory of '
+    'this user, ME014 a memory that is not active or is named twice, ME008 the author or the '
+    'number of embeddings, and those of remember(). Source: D1 4.1, D3 4.2, D4 5.8.';

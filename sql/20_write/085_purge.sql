@@ -114,7 +114,7 @@ BEGIN
         USING owner, memory_id;
     END LOOP;
     DELETE FROM memory AS m WHERE m.user_id = owner AND m.memory_id = memory_id;
-    -- A writer that was bringing its vector, and was waited for, has noted it there.
+    -- A worker that was storing its vector, and was waited for, may have written it here since.
     DELETE FROM uncompared AS u WHERE u.user_id = owner AND u.memory_id = memory_id;
     PERFORM _add_event(owner, 'memory_deleted', jsonb_build_object('memory_id', memory_id::text),
                        now(), NULL, NULL);

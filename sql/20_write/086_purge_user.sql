@@ -1,20 +1,17 @@
--- Deletes everything of a user. The tables are found in the catalogue by their column user_id, so
--- that none is forgotten; a referring table comes before the one it refers to. The user's own
--- indexes and the functions made for them contain the name, so they go, too.
+-- Deletes everything of a user, from all tables of the catalogue that have rows of users. The
+-- indexes of the user and the functions made for them contain the name, so they go, too.
 
--- Tables with rows of users, in an order in which they can be emptied. Mentions go after traces:
--- each rebuilds the trace of its memory, if there is one.
+-- Tables with rows of users, in an order in which they can be emptied: a referring table before the
+-- one it refers to, and mentions after traces, because each rebuilds the trace of its memory.
 CREATE OR REPLACE FUNCTION _user_tables() RETURNS SETOF regclass
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
     waiting oid[] := ARRAY(
-        SELECT c.oid
-        FROM pg_class AS c
-        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
+        SELECT c.oid FROM pg_class AS c
         WHERE c.relnamespace = current_schema()::regnamespace
-          AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+          AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND _has_user(c.oid)
         ORDER BY c.relname = 'mention', c.relname);
     free oid[];
 BEGIN
@@ -63,15 +60,14 @@ BEGIN
             RETURN NEXT;
         END IF;
     END LOOP;
-    IF NOT dry_run THEN
-        -- A worker locks no user: this is what a worker wrote whose traces were waited for.
-        DELETE FROM uncompared AS u WHERE u.user_id = user_id;
-        DELETE FROM job AS j WHERE j.user_id = user_id;
-    END IF;
     IF number > 0 THEN
         RETURN QUERY SELECT * FROM _purge_own_indexes(number, dry_run);
     END IF;
     IF dry_run IS NOT TRUE THEN
+        -- A worker locks no user. One that held traces, and was waited for, may have written here
+        -- since these tables were emptied.
+        DELETE FROM uncompared AS u WHERE u.user_id = user_id;
+        DELETE FROM job AS j WHERE j.user_id = user_id;
         PERFORM _notify(user_id, 'deleted', ids);
     END IF;
 END $$;

@@ -4,7 +4,7 @@
 
 -- A confirmed candidate replaces the memories it was proposed for (apply_decisions): these ids.
 CREATE OR REPLACE FUNCTION _supersede_proposed(
-    user_id text, memory_id bigint, change_id bigint) RETURNS bigint[]
+    user_id text, memory_id bigint, run_id bigint, change_id bigint) RETURNS bigint[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -18,35 +18,33 @@ DECLARE
         WHERE r.user_id = _supersede_proposed.user_id AND r.from_id = newer.memory_id
           AND r.type = 'supersedes' AND m.status = 'active' AND newer.status = 'active');
 BEGIN
-    PERFORM _supersede(user_id, o.older, newer, newer.created_at, 'user', NULL, NULL, change_id)
-    FROM unnest(ids) AS i (id), LATERAL (
-        SELECT m AS older FROM memory AS m
-        WHERE m.user_id = _supersede_proposed.user_id AND m.memory_id = i.id OFFSET 0) AS o;
+    PERFORM _supersede_all(user_id, ids, newer.memory_id, newer.created_at, 'user', NULL, run_id,
+                           change_id);
     RETURN ids;
 END $$;
 
 -- The candidate at its place in time; it ends the memory before it.
-CREATE OR REPLACE FUNCTION _confirm_in_slot(candidate memory) RETURNS outcome
+CREATE OR REPLACE FUNCTION _confirm_in_slot(candidate memory, run_id bigint, change_id bigint)
+    RETURNS outcome
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 DECLARE
-    change CONSTANT bigint := _next_change();
     place record;
     ended bigint[];
 BEGIN
     place := _slot(candidate.user_id, candidate.kind, candidate.subject, candidate.created_at,
                    candidate.valid_from, candidate.valid_until);
     PERFORM _end_at(candidate.user_id, place.before_id, place.valid_from, candidate.created_at,
-                    'user', format('memory %s follows', candidate.memory_id), NULL, change);
+                    'user', format('memory %s follows', candidate.memory_id), run_id, change_id);
     PERFORM _revise(candidate.user_id, ARRAY[candidate.memory_id],
                     ARRAY[to_jsonb(place) - '{before_id,after_id}'::text[]],
-                    'CONFIRM', 'user', NULL, NULL, change);
+                    'CONFIRM', 'user', NULL, run_id, change_id);
     PERFORM _link(candidate.user_id, ARRAY[candidate.memory_id, place.after_id],
                   ARRAY[place.before_id, candidate.memory_id], 'supersedes', 1,
-                  ARRAY[change, change]);
-    ended := _supersede_proposed(candidate.user_id, candidate.memory_id, change);
+                  ARRAY[change_id, change_id]);
+    ended := _supersede_proposed(candidate.user_id, candidate.memory_id, run_id, change_id);
     RETURN CASE
         WHEN place.after_id IS NOT NULL
             THEN _outcome('CONFIRM', candidate.memory_id,
@@ -60,14 +58,14 @@ BEGIN
 END $$;
 
 -- The candidate beside the memory that says nearly the same: if one contains the other, the
--- containing one stays.
-CREATE OR REPLACE FUNCTION _confirm_beside(candidate memory) RETURNS outcome
+-- containing one stays. decided: somebody decided that it is added, however similar it is.
+CREATE OR REPLACE FUNCTION _confirm_beside(
+    candidate memory, run_id bigint, change_id bigint, decided boolean) RETURNS outcome
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 DECLARE
-    change CONSTANT bigint := _next_change();
     model CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
     stored memory;
     decision record;
@@ -76,10 +74,13 @@ DECLARE
     ended bigint[];
 BEGIN
     PERFORM _revise(candidate.user_id, ARRAY[candidate.memory_id],
-                    ARRAY['{"status": "active"}'::jsonb], 'CONFIRM', 'user', NULL, NULL, change);
-    ended := _supersede_proposed(candidate.user_id, kept_id, change);
+                    ARRAY['{"status": "active"}'::jsonb], 'CONFIRM', 'user', NULL, run_id,
+                    change_id);
+    ended := _supersede_proposed(candidate.user_id, kept_id, run_id, change_id);
     IF ended <> '{}' THEN
         RETURN _outcome('SUPERSEDE', kept_id, 'as it was proposed', ended);
+    ELSIF decided THEN
+        RETURN _outcome('CONFIRM', kept_id, 'confirmed');
     END IF;
     SELECT m.* INTO stored
     FROM _near_duplicates(candidate.user_id, model, ARRAY[candidate.memory_id]) AS d
@@ -96,12 +97,12 @@ BEGIN
     END IF;
     PERFORM _link(candidate.user_id, ARRAY[kept_id], ARRAY[ended_id],
                   coalesce(decision.relation, 'supersedes'),
-                  CASE WHEN decision.relation IS NULL THEN 1 ELSE 0.9 END, ARRAY[change]);
+                  CASE WHEN decision.relation IS NULL THEN 1 ELSE 0.9 END, ARRAY[change_id]);
     IF decision.action = 'ADD' THEN
         RETURN _outcome('CONFIRM', kept_id, 'confirmed; a stored one is like it', ARRAY[ended_id]);
     END IF;
     PERFORM _retire(candidate.user_id, ARRAY[ended_id], 'superseded', 'SUPERSEDE', 'user',
-                    format('memory %s says so', kept_id), now(), NULL, change);
+                    format('memory %s says so', kept_id), now(), run_id, change_id);
     IF decision.action = 'NOOP' THEN
         RETURN _outcome('NOOP', kept_id, 'a stored memory says so already', ARRAY[ended_id]);
     END IF;
@@ -109,15 +110,40 @@ BEGIN
 END $$;
 
 -- The caller holds _lock_user.
-CREATE OR REPLACE FUNCTION _confirm(user_id text, memory_id bigint) RETURNS outcome
+CREATE OR REPLACE FUNCTION _confirm(
+    user_id text, memory_id bigint, run_id bigint DEFAULT NULL, change_id bigint DEFAULT NULL,
+    decided boolean DEFAULT false) RETURNS outcome
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
     candidate CONSTANT memory := _check_status(user_id, memory_id, '{pending}', 'confirmed');
+    change CONSTANT bigint := coalesce(change_id, _next_change());
 BEGIN
     RETURN CASE WHEN candidate.subject IS NOT NULL AND candidate.position IS NULL
-                THEN _confirm_in_slot(candidate) ELSE _confirm_beside(candidate) END;
+                THEN _confirm_in_slot(candidate, run_id, change)
+                ELSE _confirm_beside(candidate, run_id, change, decided) END;
+END $$;
+
+-- What waits for the user no longer waits once the user says it. NULL: it does not wait.
+CREATE OR REPLACE FUNCTION _confirm_said(
+    user_id text, memory_id bigint, run_id bigint, change_id bigint, decided boolean)
+    RETURNS outcome
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    confirmed outcome;
+BEGIN
+    PERFORM FROM memory AS m
+    WHERE m.user_id = _confirm_said.user_id AND m.memory_id = _confirm_said.memory_id
+      AND m.status = 'pending';
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    confirmed := _confirm(user_id, memory_id, run_id, change_id, decided);
+    RETURN _outcome(CASE confirmed.action WHEN 'CONFIRM' THEN 'UPDATE' ELSE confirmed.action END,
+                    confirmed.memory_id, 'it waited to be confirmed', confirmed.other_ids);
 END $$;
 
 CREATE OR REPLACE FUNCTION confirm(

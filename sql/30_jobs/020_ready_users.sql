@@ -191,6 +191,6 @@ END $$;
 COMMENT ON FUNCTION ready_users(int, text[], timestamptz) IS
     'Users with jobs that can be claimed now, the longest wait first: user_id, waiting (how many '
     'jobs and memories without a vector; more than 1,000 of either count as 1,000), oldest (since '
-    'when the job that claim() would take first waits). n: at most so many users. kinds: only '
-    'jobs of these kinds, NULL: all; memories without a vector count as kind embed. at: as of '
+    'when the job that claim() would take first waits). n: how many users at most, from 1. kinds: '
+    'only jobs of these kinds, NULL: all; memories without a vector count as kind embed. at: as of '
     'then, NULL: now. Takes no lock. Errors: ME002 kinds, ME008 n.';

@@ -35,7 +35,7 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION vector_backlog(text, int, text) IS
-    'How many users have how many active memories without a vector, and about how many tokens they '
-    'are. user_id: only of this user; NULL: of everybody the caller may see. characters: of each '
-    'text that many are embedded. model: of this one; NULL: of the model in use. Errors: ME006 '
-    'user, ME009 no such model. Source: D0 2.4.';
+    'What is still without a vector: of how many users, how many active memories, and about how '
+    'many tokens. user_id: only of this user; NULL: of everybody the caller may see. characters: '
+    'how many of each text are embedded (default 4000). model: without a vector of this one; NULL: '
+    'of the model in use. Errors: ME006 user, ME009 no such model. Source: D0 2.4.';

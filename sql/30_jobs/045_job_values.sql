@@ -2,8 +2,8 @@
 -- Beside them: listed, the ids it shows the model, which are all that the answer may name;
 -- replaces, the hash of a text that the answer replaces; since and said_at, when the first and the
 -- last of a conversation was said, and when a summary was asked for. NULL if nothing is left to do:
--- the memory is gone, the session is empty, memory is off. Days and times are
--- those of the session's time zone, as in a block: "yesterday" is the day before it was said there.
+-- the memory is gone, the session is empty, memory is off. Days and times are those of the
+-- session's time zone, as in a block: "yesterday" is the day before it was said there.
 
 -- Active memories as a model reads them, in the order of the ids, without those that have ended.
 -- One that is too long to be shown whole is left out if the answer may replace it, because the part
@@ -29,6 +29,10 @@ BEGIN
             OFFSET 0) AS m);
 END $$;
 
+CREATE OR REPLACE FUNCTION _listed(told jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN coalesce(jsonb_path_query_array(told, '$[*].id'), '[]');
+
 -- The language of the material: the text around it does not count, or short Chinese texts would be
 -- taken for English.
 CREATE OR REPLACE FUNCTION _language_told(told jsonb) RETURNS text
@@ -52,7 +56,7 @@ DECLARE
 BEGIN
     RETURN (
         SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-                   'role', w.role, 'speaker', w.speaker,
+                   'turn', w.turn, 'role', w.role, 'speaker', w.speaker,
                    'time', to_char(w.created_at, 'Dy YYYY-MM-DD HH24:MI'),
                    'content', w.content, 'data', _data_told(w.data),
                    'said_at', w.created_at)) ORDER BY w.turn)
@@ -96,6 +100,78 @@ BEGIN
           AND m.memory_id = (payload ->> 'memory_id')::bigint AND m.status = 'active');
 END $$;
 
+-- Memories like what a conversation is about, found by its words: one part of what the user said
+-- after the other, the best of each first, so that a long text in it does not drown the rest. Parts
+-- overlap by 200 characters. If there is room the newest follow, which may say the same in other
+-- words.
+CREATE OR REPLACE FUNCTION _like_conversation(user_id text, said jsonb, most int) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    asked CONSTANT text := (
+        SELECT coalesce(string_agg(c.content, E'\n') FILTER (WHERE c.role = 'user'),
+                        string_agg(c.content, E'\n'), '')
+        FROM jsonb_to_recordset(said) AS c (role text, content text));
+    size CONSTANT int := greatest(1000, length(asked) / 8);
+    kinds CONSTANT smallint[] := ARRAY(SELECT k.kind_id FROM kind AS k WHERE k.name <> 'turn');
+    settings CONSTANT mode := _search_settings('semantic', false);
+BEGIN
+    RETURN ARRAY(
+        SELECT f.id
+        FROM (
+            SELECT r.key::bigint AS id, r.ordinality AS place, r.relevance
+            FROM generate_series(1, length(asked), size) AS p (start),
+                 LATERAL substr(asked, p.start, size + 200) AS t (part),
+                 LATERAL _search_rows(_search(_like_conversation.user_id, settings, t.part, NULL,
+                                              '{}', kinds, NULL, NULL, most, 0))
+                     WITH ORDINALITY AS r
+            WHERE t.part ~ '[^[:space:]]'
+            UNION ALL
+            SELECT n.id, most + n.place, 0
+            FROM unnest(_summarised(user_id)) WITH ORDINALITY AS n (id, place)
+        ) AS f
+        GROUP BY f.id
+        ORDER BY min(f.place), max(f.relevance) DESC, f.id
+        LIMIT most);
+END $$;
+
+-- The slots in use, by kind, so that a new value is given the slot of the one it ends: without them
+-- a model says home_city where it said city before. with_values: with the first 60 characters of
+-- what each holds, so that it is not told again, and its end can be told. Of more than most slots,
+-- those of memories like the conversation, and then the newest.
+CREATE OR REPLACE FUNCTION _slots_told(
+    user_id text, said jsonb, most int, with_values boolean) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    slots bigint[] := ARRAY(
+        SELECT m.memory_id FROM memory AS m
+        WHERE m.user_id = _slots_told.user_id AND m.subject IS NOT NULL
+          AND m.position IS NULL AND m.source IS NULL AND m.status = 'active'
+        ORDER BY m.valid_from DESC, m.memory_id);
+BEGIN
+    IF cardinality(slots) > most THEN
+        slots := ARRAY(
+            SELECT s.id
+            FROM unnest(slots) WITH ORDINALITY AS s (id, place)
+            LEFT JOIN unnest(_like_conversation(user_id, said, most))
+                      WITH ORDINALITY AS l (id, place) ON l.id = s.id
+            ORDER BY l.place, s.place
+            LIMIT most);
+    END IF;
+    RETURN coalesce((
+        SELECT _material(jsonb_object_agg(k.kind, k.slots))
+        FROM (SELECT m.kind,
+                     CASE WHEN with_values
+                          THEN jsonb_object_agg(m.subject, left(m.content, 60))
+                          ELSE jsonb_agg(m.subject ORDER BY m.subject COLLATE "C") END AS slots
+              FROM memory AS m
+              WHERE m.user_id = _slots_told.user_id AND m.memory_id = ANY (slots)
+              GROUP BY m.kind) AS k), '{}');
+END $$;
+
 -- Ten messages are five rounds. Tool calls and results between them are shown but not counted;
 -- otherwise most of what the user of an agent with tools said would be in no window.
 CREATE OR REPLACE FUNCTION _extract_values(user_id text, payload jsonb) RETURNS jsonb
@@ -117,53 +193,28 @@ DECLARE
         WHERE newer.said < most);
     said CONSTANT jsonb := _conversation(user_id, payload, greatest(number, 1)::int, NULL);
 BEGIN
-    RETURN CASE WHEN said IS NOT NULL THEN _conversation_told(said) END;
+    RETURN CASE WHEN said IS NOT NULL THEN
+        _conversation_told(said)
+        || jsonb_build_object('slots', _slots_told(user_id, said, 50, true)) END;
 END $$;
 
--- Finds memories like the session's subject by its words: one part of what the user said after the
--- other, the best of each first, so that a long text in it does not drown the rest. Parts overlap
--- by 200 characters. If there is room the newest follow, which may say the same in other words.
 CREATE OR REPLACE FUNCTION _reflect_values(user_id text, payload jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    most CONSTANT int := _config('similar_memories');
     said CONSTANT jsonb := _conversation(
         user_id, payload, 1000, _config('reflect_tokens')::int);
-    asked CONSTANT text := (
-        SELECT coalesce(string_agg(c.content, E'\n') FILTER (WHERE c.role = 'user'),
-                        string_agg(c.content, E'\n'), '')
-        FROM jsonb_to_recordset(said) AS c (role text, content text));
-    size CONSTANT int := greatest(1000, length(asked) / 8);
-    kinds CONSTANT smallint[] := ARRAY(SELECT k.kind_id FROM kind AS k WHERE k.name <> 'turn');
-    settings CONSTANT mode := _search_settings('semantic', false);
-    alike bigint[];
     told jsonb;
 BEGIN
     IF said IS NULL THEN
         RETURN NULL;
     END IF;
-    alike := ARRAY(
-        SELECT f.id
-        FROM (
-            SELECT r.key::bigint AS id, r.ordinality AS place, r.relevance
-            FROM generate_series(1, length(asked), size) AS p (start),
-                 LATERAL substr(asked, p.start, size + 200) AS t (part),
-                 LATERAL _search_rows(_search(_reflect_values.user_id, settings, t.part, NULL,
-                                              '{}', kinds, NULL, NULL, most, 0))
-                     WITH ORDINALITY AS r
-            WHERE t.part ~ '[^[:space:]]'
-            UNION ALL
-            SELECT n.id, most + n.place, 0
-            FROM unnest(_summarised(user_id)) WITH ORDINALITY AS n (id, place)
-        ) AS f
-        GROUP BY f.id
-        ORDER BY min(f.place), max(f.relevance) DESC, f.id
-        LIMIT most);
-    told := coalesce(_memories_told(user_id, alike), '[]');
+    told := coalesce(_memories_told(user_id, _like_conversation(
+        user_id, said, _config('similar_memories')::int)), '[]');
     RETURN _conversation_told(said) || jsonb_build_object(
-        'memories', _material_lines(told), 'listed', jsonb_path_query_array(told, '$[*].id'));
+        'memories', _material_lines(told), 'listed', _listed(told),
+        'slots', _slots_told(user_id, said, 100, false));
 END $$;
 
 CREATE OR REPLACE FUNCTION _consolidate_values(user_id text, payload jsonb) RETURNS jsonb
@@ -175,7 +226,7 @@ DECLARE
 BEGIN
     RETURN CASE WHEN jsonb_array_length(told) = 2 THEN
         jsonb_build_object('older', _material(told -> 0), 'newer', _material(told -> 1),
-                           'listed', jsonb_path_query_array(told, '$[*].id'),
+                           'listed', _listed(told),
                            'language', _language_told(told)) END;
 END $$;
 
@@ -188,7 +239,7 @@ DECLARE
 BEGIN
     RETURN CASE WHEN jsonb_array_length(told) >= _config('compress_least') THEN
         jsonb_build_object('memories', _material_lines(told),
-                           'listed', jsonb_path_query_array(told, '$[*].id'),
+                           'listed', _listed(told),
                            'language', _language_told(told)) END;
 END $$;
 
@@ -292,8 +343,7 @@ BEGIN
     RETURN CASE WHEN told IS NOT NULL OR gone <> '[]' THEN
         jsonb_build_object(
             'memories', _material_lines(told), 'no_longer', _material_lines(gone),
-            'language', _language_told(told), 'listed',
-            coalesce(jsonb_path_query_array(told, '$[*].id'), '[]'),
+            'language', _language_told(told), 'listed', _listed(told),
             'summary', _material(to_jsonb(before)), 'replaces', md5(before), 'said_at', now()) END;
 END $$;
 

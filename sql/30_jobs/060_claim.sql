@@ -32,7 +32,8 @@ AS $$
 DECLARE
     most CONSTANT int := _config('job_attempts');
 BEGIN
-    -- They have an index of their own. Otherwise all that waits for a chat model would be read.
+    -- Jobs of kind embed have an index of their own. Without this check, all jobs that wait for a
+    -- chat model would be read.
     IF kinds = '{embed}' AND NOT EXISTS (
         SELECT FROM job AS j
         WHERE j.user_id = _take_jobs.user_id AND j.kind = 'embed' AND j.status <> 'done'
@@ -96,6 +97,28 @@ BEGIN
     RETURN ARRAY(SELECT t FROM unnest(taken) AS t WHERE t.job_id <> ALL (doubles));
 END $$;
 
+-- A reflection is shown what is stored. So it waits while the same session is being extracted: both
+-- at once would store everything twice, in other words or as another kind. When the extraction is
+-- done, it goes on at once (_reflect_now), and at the latest when the lease ends. This is no
+-- attempt.
+CREATE OR REPLACE FUNCTION _waits_for_extraction(claimed job, at timestamptz) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET enable_seqscan = off
+AS $$
+DECLARE
+    until CONSTANT timestamptz := (
+        SELECT max(e.run_at) FROM job AS e
+        WHERE claimed.kind = 'reflect' AND e.user_id = claimed.user_id AND e.kind = 'extract'
+          AND e.status = 'running' AND e.run_at > at
+          AND e.payload ->> 'session_id' = claimed.payload ->> 'session_id');
+BEGIN
+    IF until IS NULL THEN
+        RETURN false;
+    END IF;
+    PERFORM _fail_job(claimed, 'its session is being extracted', at, until - at);
+    RETURN true;
+END $$;
+
 -- A job with what its worker needs: a prompt for the chat model, or texts. A job for which they
 -- cannot be made has failed. NULL: nothing to do.
 CREATE OR REPLACE FUNCTION _made_ready(claimed job, needs text, at timestamptz)
@@ -108,6 +131,9 @@ DECLARE
 BEGIN
     IF needs = 'embedding' THEN
         RETURN _claimed_texts(claimed);
+    END IF;
+    IF _waits_for_extraction(claimed, at) THEN
+        RETURN NULL;
     END IF;
     result := _job_prompt(claimed);
     IF result IS NULL AND claimed.kind = 'archive'

@@ -75,6 +75,29 @@ BEGIN
           AND _corrected_since(finished, m.memory_id));
 END $$;
 
+-- The memories that turns of a conversation were stored as, which the answer says it drew a memory
+-- from: its sources, or {} if there are none. Where the application numbers turns otherwise, or
+-- has another text at that place, it is not that turn; a number that was not shown is none.
+CREATE OR REPLACE FUNCTION _drawn_from(finished job, turns jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT SET enable_seqscan = off
+AS $$
+BEGIN
+    RETURN coalesce((
+        SELECT jsonb_build_object('sources', jsonb_agg(m.memory_id::text ORDER BY m.memory_id))
+        FROM message AS s
+        JOIN memory AS m ON m.user_id = s.user_id AND m.session_id = s.session_id
+                        AND m.position = s.position AND m.content = s.content
+                        AND m.status = 'active'
+        WHERE s.user_id = finished.user_id AND s.session_id = finished.payload ->> 'session_id'
+          AND s.position = ANY (ARRAY(
+              SELECT _said_id(t.turn) FROM jsonb_array_elements(nullif(turns, 'null')) AS t (turn)
+              LIMIT 100))
+          AND s.created_at BETWEEN (finished.payload ->> 'since')::timestamptz
+                               AND (finished.payload ->> 'said_at')::timestamptz
+        HAVING count(*) > 0), '{}');
+END $$;
+
 CREATE OR REPLACE FUNCTION _decide_all(finished job, decisions jsonb) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -174,8 +197,9 @@ CREATE OR REPLACE FUNCTION _apply_extract(finished job, answer jsonb) RETURNS vo
 AS $$
 BEGIN
     PERFORM _remember_all(finished, (
-        SELECT jsonb_agg(m.memory || jsonb_build_object('data', _pairs(m.memory -> 'data'))
-                         ORDER BY m.place)
+        SELECT jsonb_agg((m.memory - 'turns')
+                         || jsonb_build_object('data', _pairs(m.memory -> 'data'))
+                         || _drawn_from(finished, m.memory -> 'turns') ORDER BY m.place)
         FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place)
         WHERE NOT _taken_back(finished, m.memory ->> 'subject', m.memory ->> 'content')),
         _said_at(finished));
@@ -196,7 +220,10 @@ BEGIN
                               WHEN 'NOOP' THEN
                                   d.decision - '{kind,content,subject,importance}'::text[]
                               ELSE d.decision - 'kind' END
-                          - 'data')
+                          - '{data,turns}'::text[])
+                         || CASE d.decision ->> 'action'
+                                WHEN 'NOOP' THEN '{}'
+                                ELSE _drawn_from(finished, d.decision -> 'turns') END
                          || CASE d.decision ->> 'action'
                                 WHEN 'NOOP' THEN '{}'
                                 WHEN 'UPDATE' THEN jsonb_build_object(
@@ -364,7 +391,9 @@ BEGIN
             FROM jsonb_array_elements(value) WITH ORDINALITY AS i (item, place))
         WHEN jsonb_typeof(value) = 'number' AND types ? 'string' AND NOT types ? 'number'
         THEN to_jsonb(value #>> '{}')
-        WHEN jsonb_typeof(value) = 'string' AND types ? 'number' AND NOT types ? 'string'
+        WHEN jsonb_typeof(value) IN ('number', 'string') AND types ? 'array'
+        THEN _fitted(jsonb_build_array(value), schema)
+        WHEN jsonb_typeof(value) = 'string' AND types ?| '{number,integer}' AND NOT types ? 'string'
         THEN coalesce(to_jsonb(_json_number(value)), value)
         WHEN jsonb_typeof(value) = 'string' AND NOT schema -> 'enum' @> value
         THEN coalesce(to_jsonb(_meant_word(value #>> '{}', schema -> 'enum')), value)

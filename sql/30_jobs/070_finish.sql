@@ -21,12 +21,25 @@ BEGIN
     RETURN locked;
 END $$;
 
--- What a worker is told that no longer has the job; NULL: it has it. A lease that has ended and
--- that nobody took over still belongs to the worker.
-CREATE OR REPLACE FUNCTION _not_his(locked job, worker text) RETURNS text
+-- What a worker is told that no longer has the job; NULL: it still has it. A lease that has ended
+-- and that nobody took over still belongs to the worker.
+CREATE OR REPLACE FUNCTION _worker_refused(locked job, worker text) RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN locked.status = 'done' THEN 'done already'
                 WHEN locked.status <> 'running' OR locked.worker <> worker THEN 'lost' END;
+
+-- A reflection that waited for this extraction (_waits_for_extraction) waits no longer.
+CREATE OR REPLACE FUNCTION _reflect_now(finished job) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET enable_seqscan = off
+AS $$
+BEGIN
+    UPDATE job AS j
+    SET run_at = now(), error = NULL
+    WHERE j.user_id = finished.user_id AND j.kind = 'reflect' AND j.status = 'waiting'
+      AND j.dedup_key = finished.payload ->> 'session_id'
+      AND j.error = 'its session is being extracted';
+END $$;
 
 CREATE OR REPLACE FUNCTION finish(
     job_id bigint, answer jsonb DEFAULT NULL, user_id text DEFAULT NULL, worker text DEFAULT NULL,
@@ -47,8 +60,8 @@ BEGIN
     UPDATE job AS j
     SET status = 'done', error = NULL, finished_at = now()
     FROM job_kind AS k
-    WHERE j.user_id = owner AND j.job_id = finish.job_id AND _not_his(j, finish.worker) IS NULL
-      AND k.name = j.kind AND k.needs = 'nothing';
+    WHERE j.user_id = owner AND j.job_id = finish.job_id AND k.name = j.kind
+      AND k.needs = 'nothing' AND _worker_refused(j, finish.worker) IS NULL;
     IF FOUND THEN
         RETURN 'done';
     END IF;
@@ -59,7 +72,7 @@ BEGIN
         PERFORM FROM profile AS p WHERE p.user_id = owner FOR NO KEY UPDATE;
     END IF;
     finished := _lock_job(owner, job_id);
-    refused := _not_his(finished, worker);
+    refused := _worker_refused(finished, worker);
     IF refused IS NOT NULL THEN
         RETURN refused;
     END IF;
@@ -70,13 +83,16 @@ BEGIN
             PERFORM _apply_embed(finished, answer, embeddings);
         END IF;
     EXCEPTION WHEN OTHERS THEN
-        IF SQLSTATE = '55P03' OR _is_of_server(SQLSTATE) THEN  -- 55P03: lock_timeout
+        IF _is_of_server(SQLSTATE) THEN
             RAISE;
         END IF;
         RETURN CASE _fail_job(finished, SQLERRM, now())
                    WHEN 'dead' THEN 'dead' ELSE 'failed' END;
     END;
     PERFORM _jobs_done(owner, ARRAY[job_id]);
+    IF finished.kind = 'extract' THEN
+        PERFORM _reflect_now(finished);
+    END IF;
     RETURN 'done';
 END $$;
 

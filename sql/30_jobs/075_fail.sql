@@ -16,7 +16,7 @@ BEGIN
             USING ERRCODE = 'ME008', HINT = 'Pass how long the model asked to wait, or NULL.';
     END IF;
     failed := _lock_job(owner, job_id);
-    RETURN coalesce(_not_his(failed, worker),
+    RETURN coalesce(_worker_refused(failed, worker),
                     _fail_job(failed, error, coalesce(_check_moment(at), now()),
                               retry_after));
 END $$;

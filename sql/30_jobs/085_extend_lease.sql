@@ -13,7 +13,7 @@ DECLARE
 BEGIN
     PERFORM _check_claim(1, worker, lease);
     kept := _lock_job(owner, job_id);
-    IF _not_his(kept, worker) IS NOT NULL THEN
+    IF _worker_refused(kept, worker) IS NOT NULL THEN
         RETURN false;
     END IF;
     UPDATE job AS j SET run_at = coalesce(_check_moment(at), now()) + lease
@@ -22,6 +22,6 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION extend_lease(bigint, text, interval, text, timestamptz) IS
-    'Makes the lease of a claimed job end so long from now (1 second to 1 day). Returns whether '
-    'the worker still has the job; false: drop the work. at: as of then, NULL: now. Errors: ME006 '
-    'user, ME008 worker or lease, ME011 at, ME012 no such job of this user.';
+    'Makes the lease of a claimed job end this long from now: lease, 1 second to 1 day. Returns '
+    'whether the worker still has the job; false: drop the work. at: as of then, NULL: now. '
+    'Errors: ME006 user, ME008 worker or lease, ME011 at, ME012 no such job of this user.';

@@ -29,7 +29,8 @@ END $$;
 -- The traces of a user as they were known at a time. They include what was superseded or archived
 -- since; what was rewritten since has the text and vector of then (no vector if another model made
 -- it) and the importance of then. Forgotten memories are not included: they take part in no recall
--- (SPEC 4.2). pool: of the active ones only these; NULL: all.
+-- (SPEC 4.2). Nor is what took the place of several memories later, though it is as old as the
+-- newest of them: then there were those. pool: of the active ones only these; NULL: all.
 CREATE OR REPLACE FUNCTION _known_then(
     user_id text, model smallint, as_of timestamptz, pool bigint[]) RETURNS SETOF trace
     LANGUAGE plpgsql STABLE
@@ -67,6 +68,14 @@ BEGIN
                 AND r.old_values ?| '{content,embedding,importance,kind,subject,summary}'
               ORDER BY r.memory_id, e.key, r.revision_id) AS v
         GROUP BY v.memory_id
+    ), merged AS MATERIALIZED (
+        SELECT l.from_id AS memory_id
+        FROM memory AS m
+        JOIN relation AS l ON l.user_id = m.user_id AND l.to_id = m.memory_id
+                          AND l.type = 'derived_from'
+        JOIN revision AS r ON r.user_id = m.user_id AND r.memory_id = m.memory_id
+                          AND r.change_id = l.change_id AND r.action = 'MERGE'
+        WHERE m.user_id = _known_then.user_id AND m.status = 'archived' AND m.retired_at > as_of
     )
     SELECT k.user_id, k.memory_id, k.model,
            coalesce((SELECT d.kind_id FROM kind AS d WHERE d.name = b.had ->> 'kind'), k.kind),
@@ -100,5 +109,6 @@ BEGIN
         SELECT v.* FROM _word_vector(l.content, _worded(l.content, l.subject),
                                      _names(l.speaker, l.subject, l.mentioned)) AS v
         WHERE l.line IS NOT NULL
-        OFFSET 0) AS w ON true;
+        OFFSET 0) AS w ON true
+    WHERE k.memory_id NOT IN (SELECT g.memory_id FROM merged AS g);
 END $$;

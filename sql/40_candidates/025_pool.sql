@@ -30,7 +30,7 @@ DECLARE
         OR of_kinds IS NOT NULL;
     best bigint[] := '{}';
     scores float8[];
-    -- Places of the first of ids, as far as they are known.
+    -- Session and position of the first of ids; those of the others are read when they are needed.
     sessions bigint[] := '{}';
     positions int[] := '{}';
 BEGIN

@@ -114,7 +114,7 @@ BEGIN
         SELECT w.memory_id, w.score
         FROM _keyword_match(_scored.user_id, words, NULL, pool) AS w
         WHERE by_keyword
-        OFFSET 0  -- or the condition is asked of what was found
+        OFFSET 0  -- otherwise it is called first, and the condition checked afterwards
     ), seed AS (
         SELECT array_agg(b.id) AS ids, array_agg(b.similarity) AS similarities
         FROM (SELECT b.id, b.similarity FROM alike AS b

@@ -51,7 +51,7 @@ DECLARE
     entry int;
     walked int;
     twin int;
-    j int;
+    other int;
     -- The first pair of each maker.
     first_pairs int[];
     first_pair int;
@@ -132,14 +132,14 @@ BEGIN
                 FOREACH slot IN ARRAY string_to_array(rare_slots[pick], ',')::int[] LOOP
                     entry := slot_entries[slot];
                     WHILE entry IS NOT NULL LOOP
-                        j := entry_lines[entry];
-                        IF (j >= twin) IS NOT TRUE
-                           AND abs(sizes[j] - its_size) <= slack
-                           AND (terms[pick] <#> terms[abs(chosen[j])])
+                        other := entry_lines[entry];
+                        IF (other >= twin) IS NOT TRUE
+                           AND abs(sizes[other] - its_size) <= slack
+                           AND (terms[pick] <#> terms[abs(chosen[other])])
                                <= -duplicate_at / (1::float8 + duplicate_at)
-                                  * (its_size + sizes[j]) + 1e-9::float8
+                                  * (its_size + sizes[other]) + 1e-9::float8
                         THEN
-                            twin := j;
+                            twin := other;
                         END IF;
                         entry := entries_before[entry];
                         walked := walked + 1;

@@ -1,7 +1,10 @@
 -- Which candidates were derived from which: places in the list of candidates, for _select. A source
--- that is not a candidate has place 0.
+-- that is not a candidate has place 0. In a mode without turns what was made from a turn has such a
+-- source besides, so that it is in the block next to it: there a turn that says "yesterday" stands
+-- without its day and its neighbours (DECISIONS 80).
 CREATE OR REPLACE FUNCTION _provenance(
-    user_id text, ids bigint[], OUT makers int[], OUT sources int[])
+    user_id text, ids bigint[], kinds smallint[], turns boolean,
+    OUT makers int[], OUT sources int[])
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -15,4 +18,12 @@ BEGIN
         LEFT JOIN unnest(ids) WITH ORDINALITY AS s (id, place) ON s.id = r.to_id
         ORDER BY c.place, r.to_id
     ) AS p;
+    IF NOT turns THEN
+        SELECT array_agg(p.maker ORDER BY p.maker), array_agg(p.source ORDER BY p.maker)
+        INTO makers, sources
+        FROM (SELECT u.maker, u.source FROM unnest(makers, sources) AS u (maker, source)
+              UNION ALL
+              SELECT DISTINCT u.maker, 0 FROM unnest(makers, sources) AS u (maker, source)
+              WHERE kinds[u.source] = 6::smallint) AS p;
+    END IF;
 END $$;

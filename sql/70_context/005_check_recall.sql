@@ -26,6 +26,4 @@ BEGIN
             USING ERRCODE = 'ME011', HINT = 'Use a time from 1970 on; without one it is now.';
     END IF;
     PERFORM _check_vector(query, coalesce(dimensions, vector_dims(query)));
-    RAISE EXCEPTION 'table setting has no row log_recalls'
-        USING ERRCODE = 'ME013', HINT = 'Run memoir migrate up to repair the installation.';
 END $$;

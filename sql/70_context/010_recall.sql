@@ -119,7 +119,8 @@ BEGIN
     THEN
         PERFORM _check_recall(mode, budget, query, setup.dimensions, at);
     END IF;
-    -- On its own, since an expression with a SELECT is planned, and started, where it is evaluated.
+    -- In an IF of its own: as part of one condition, the SELECT would be planned and set up for
+    -- recalls without a session, too.
     IF session_id <> '' THEN
         setup.memory_on := setup.memory_on AND NOT EXISTS (
             SELECT FROM session AS s
@@ -133,8 +134,8 @@ BEGIN
         RETURN;
     END IF;
 
-    -- What few recalls need is behind a condition: apart from what it does, evaluating an
-    -- expression costs 1.3 µs in every transaction and 30 µs at the first call.
+    -- Expressions that few recalls need stand behind a condition: even one that does nothing costs
+    -- 1.3 µs in every transaction, and 30 µs at the first call on a connection.
     vector_share := setup.vector_share;
     by_day := setup.day_headings = 'always';
     IF query_text <> '' THEN
@@ -193,7 +194,7 @@ BEGIN
             OR EXISTS (SELECT FROM trace AS t
                        WHERE t.user_id = _recall.user_id AND t.memory_id > setup.counted_up_to);
         IF query_text <> '' THEN
-            -- As _question_of does it.
+            -- The choice is that of _question_of.
             IF uncounted AND (setup.number = 0 OR setup.counted_up_to = 0) THEN
                 question := _question_counting(
                     user_id, setup.model_id, query_text, setup.counted,
@@ -223,7 +224,8 @@ BEGIN
             END IF;
         END IF;
     END IF;
-    -- The profile, what may not become a line, and the slower paths.
+    -- What the usual recall does not need: a profile that does not fit or is of the past, memories
+    -- that have expired, keywords, and what to compare for a user with indexes of their own.
     IF uncounted OR NOT setup.usual THEN
         IF as_of <> 'infinity' OR setup.profile_cost > budget::float8 THEN
             SELECT f.* INTO setup.profile_text, setup.profile_cost, setup.except_ids
@@ -354,9 +356,10 @@ BEGIN
                 LIMIT setup.candidate_limit
             ) AS c;
         ELSIF setup.turns AND setup.fast THEN
-            -- The best with their neighbours' share, in the order of what their lines are worth;
-            -- what leaked across the end of a session is out. OFFSET 0: _neighbours names a place
-            -- many times, and each would be looked up.
+            -- The best with what their neighbours lend them, in the order of what their lines are
+            -- worth. _smooth finds them, but also lends across the end of a session; _neighbours
+            -- does not. OFFSET 0: _neighbours names a place many times, and each would be looked
+            -- up.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -417,6 +420,7 @@ BEGIN
                 LIMIT setup.candidate_limit
             ) AS c;
         ELSIF NOT setup.fast THEN
+            -- A score of more parts, or a recall of the past.
             derived := true;
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
@@ -428,6 +432,7 @@ BEGIN
                              times, pool) AS c
             WHERE m.name = _recall.mode;
         ELSIF setup.number > 0 THEN
+            -- A user with indexes of their own: what these find.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -461,8 +466,8 @@ BEGIN
                 LIMIT setup.candidate_limit
             ) AS c;
         ELSE
-            -- The same, plus the rows that fit no index entry, read from the table: an arm that
-            -- finds nothing takes 12 µs.
+            -- As in the first case, plus the rows that fit no index entry, read from the table: an
+            -- arm that finds nothing takes 12 µs.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
@@ -513,7 +518,7 @@ BEGIN
         END IF;
 
         IF derived THEN
-            SELECT p.* INTO makers, sources FROM _provenance(user_id, ids) AS p;
+            SELECT p.* INTO makers, sources FROM _provenance(user_id, ids, kinds, setup.turns) AS p;
         END IF;
         IF setup.show_references THEN
             SELECT array_agg(r.cost + _reference_cost(r.id)),
@@ -534,7 +539,7 @@ BEGIN
                              budget::float8 - setup.profile_cost, makers, sources);
         EXIT WHEN _enough(cardinality(ids), setup.candidate_limit, cardinality(selection.chosen),
                           setup.line_limit, selection.spent, budget::float8 - setup.profile_cost);
-        setup.candidate_limit := least(4 * setup.candidate_limit, 1000);
+        setup.candidate_limit := _more_candidates(setup.candidate_limit);
     END LOOP;
 
     memory_ids := '{}';

@@ -3,6 +3,33 @@
 -- does, and writes no log row.
 -- only_memory is not called memory_id because a column of the result is.
 
+-- What _recall makes of a question: its words alone, and with names and features, the times that it
+-- names, and the keywords that it asks for.
+CREATE OR REPLACE FUNCTION _question_explained(
+    user_id text, settings mode, model smallint, query_text text, has_vector boolean,
+    known_until timestamptz, at timestamptz, OUT plain_question sparsevec, OUT question sparsevec,
+    OUT times tstzmultirange, OUT keywords text[])
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF query_text <> '' THEN
+        plain_question := _question_of(user_id, model, query_text, known_until, 0, '');
+        question := _question_of(
+            user_id, model, query_text, known_until,
+            settings.name_boost
+                * CASE WHEN has_vector THEN 1 ELSE settings.boost_without_vector END,
+            settings.asks_feature
+            || CASE WHEN _asks_when(query_text) THEN settings.when_feature ELSE '' END);
+        IF settings.time_boost <> 0 AND (question IS NOT NULL OR NOT has_vector) THEN
+            times := _time_windows(query_text, at);
+        END IF;
+        IF settings.keyword_weight > 0 THEN
+            keywords := _asked_keywords(user_id, query_text, known_until);
+        END IF;
+    END IF;
+END $$;
+
 -- What to call the words and features of a question that a memory has: for each its name, its
 -- terms, and the weight from which on a memory is said to have it.
 CREATE OR REPLACE FUNCTION _question_labels(
@@ -136,20 +163,10 @@ BEGIN
     IF only_memory IS NOT NULL THEN
         PERFORM _check_memory(owner, only_memory);
     END IF;
+    SELECT q.* INTO plain_question, question, times, keywords
+    FROM _question_explained(owner, settings, model.model_id, query_text, query_vec IS NOT NULL,
+                             known_until, at) AS q;
     IF query_text <> '' THEN
-        plain_question := _question_of(owner, model.model_id, query_text, known_until, 0, '');
-        question := _question_of(
-            owner, model.model_id, query_text, known_until,
-            settings.name_boost
-                * CASE WHEN query_vec IS NULL THEN settings.boost_without_vector ELSE 1 END,
-            settings.asks_feature
-            || CASE WHEN _asks_when(query_text) THEN settings.when_feature ELSE '' END);
-        IF settings.time_boost <> 0 AND (query_vec IS NULL OR question IS NOT NULL) THEN
-            times := _time_windows(query_text, at);
-        END IF;
-        IF settings.keyword_weight > 0 THEN
-            keywords := _asked_keywords(owner, query_text, known_until);
-        END IF;
         SELECT q.labels, q.terms, q.sizes INTO labels, label_terms, label_sizes
         FROM _question_labels(owner, settings, query_text) AS q;
     END IF;
@@ -187,7 +204,7 @@ BEGIN
                              known_until, keywords, profile_ids || edges, candidate_limit,
                              plain_question, times, pool) AS c
         ) AS c
-        CROSS JOIN LATERAL _provenance(owner, c.ids) AS p
+        CROSS JOIN LATERAL _provenance(owner, c.ids, c.kinds, settings.turns) AS p
         CROSS JOIN LATERAL _line_groups(owner, model.model_id, by_day, c.ids, c.kinds,
                                         settings.kind_headings, settings.heading_costs) AS g
         CROSS JOIN LATERAL _select(
@@ -197,7 +214,7 @@ BEGIN
             budget - profile_cost, p.makers, p.sources) AS r;
         EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(chosen),
                           settings.line_limit + settings.extra_lines, spent, budget - profile_cost);
-        candidate_limit := least(4 * candidate_limit, 1000);
+        candidate_limit := _more_candidates(candidate_limit);
     END LOOP;
 
     RETURN QUERY

@@ -108,6 +108,31 @@ BEGIN
                           LIMIT 1) AS k));
 END $$;
 
+-- Those of a pool (NULL: of all memories) whose data contains this and which are of this session;
+-- beside a pool also the newest, because the ones that fit may be few, and far from the query.
+CREATE OR REPLACE FUNCTION _filtered_pool(
+    user_id text, pool bigint[], data jsonb, session_id text) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off SET enable_bitmapscan = off SET random_page_cost = 0.5
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN ARRAY(
+        SELECT m.memory_id FROM memory AS m
+        WHERE m.user_id = _filtered_pool.user_id
+          AND (_filtered_pool.data IS NULL OR m.data @> _filtered_pool.data)
+          AND (_filtered_pool.session_id IS NULL OR m.session_id = _filtered_pool.session_id)
+          AND (pool IS NULL OR m.memory_id = ANY (pool))
+        UNION
+        (SELECT m.memory_id FROM memory AS m
+         WHERE m.user_id = _filtered_pool.user_id AND m.created_at > '-infinity'
+           AND (_filtered_pool.data IS NULL OR m.data @> _filtered_pool.data)
+           AND (_filtered_pool.session_id IS NULL OR m.session_id = _filtered_pool.session_id)
+           AND m.status = 'active' AND pool IS NOT NULL
+         ORDER BY m.created_at DESC, m.memory_id DESC LIMIT 1000));
+END $$;
+
 -- Filters, scores, and the answer in D2's form. A query without words and vector leaves the choice
 -- to the keywords alone, the most important memory first.
 CREATE OR REPLACE FUNCTION _search(
@@ -125,6 +150,7 @@ DECLARE
     question CONSTANT sparsevec := _question_of(user_id, model, nullif(query, ''), 'infinity', 0,
                                                 '');
     keywords_alone CONSTANT boolean := query_vec IS NULL AND question IS NULL;
+    can_compare CONSTANT boolean := NOT keywords_alone OR cardinality(carried) > 0;
     words text[] := '{}';
     expanded text[] := '{}';
     found_number int := 0;
@@ -137,7 +163,7 @@ BEGIN
     settings.extra_lines := 0;
     IF keywords_alone THEN
         settings.description :=
-            CASE WHEN cardinality(carried) = 0 THEN 'nothing to compare' ELSE 'keyword filter' END;
+            CASE WHEN can_compare THEN 'keyword filter' ELSE 'nothing to compare' END;
     ELSIF settings.keyword_weight > 0::float8 THEN
         words := _query_keywords(user_id, query, carried);
         IF words = '{}' THEN
@@ -150,7 +176,7 @@ BEGIN
             ORDER BY 1);
     END IF;
 
-    IF (NOT keywords_alone OR cardinality(carried) > 0) AND EXISTS (
+    IF can_compare AND EXISTS (
         SELECT FROM profile AS p WHERE p.user_id = _search.user_id AND p.ann > 0)
     THEN
         SELECT p.ids INTO pool
@@ -161,22 +187,9 @@ BEGIN
         settings.description := settings.description || ', of the memories nearest to it';
     END IF;
     IF _search.data IS NOT NULL OR _search.session_id IS NOT NULL THEN
-        -- Beside those that are near, the newest that fit: they may be few, and far away.
-        pool := ARRAY(
-            SELECT m.memory_id FROM memory AS m
-            WHERE m.user_id = _search.user_id
-              AND (_search.data IS NULL OR m.data @> _search.data)
-              AND (_search.session_id IS NULL OR m.session_id = _search.session_id)
-              AND (pool IS NULL OR m.memory_id = ANY (pool))
-            UNION
-            (SELECT m.memory_id FROM memory AS m
-             WHERE m.user_id = _search.user_id AND m.created_at > '-infinity'
-               AND (_search.data IS NULL OR m.data @> _search.data)
-               AND (_search.session_id IS NULL OR m.session_id = _search.session_id)
-               AND m.status = 'active' AND pool IS NOT NULL
-             ORDER BY m.created_at DESC, m.memory_id DESC LIMIT 1000));
+        pool := _filtered_pool(user_id, pool, data, session_id);
     END IF;
-    IF NOT keywords_alone OR cardinality(carried) > 0 THEN
+    IF can_compare THEN
         SELECT coalesce(max(f.total), 0), max(f.best), coalesce(jsonb_agg(
                    jsonb_build_object(
                        'key', m.memory_id::text, 'kind', m.kind,
@@ -315,9 +328,9 @@ COMMENT ON FUNCTION search_memories(text, text, text[], text[], timestamptz, tim
     'whose memory. data: only memories whose data contains this object, as @> has it. session_id: '
     'only memories of this conversation. Returns the best memories first: key (for '
     'get_memory_detail), kind, relevance, the first 200 characters, summary, time, keywords and '
-    'metadata, with how many were found in all, the strategy used and the keywords searched '
-    'besides; when nothing is found, call_tool adds best_relevance, what a lower minimum would '
-    'find. For a user with indexes of their own only memories near the query are counted. Ordered '
+    'metadata, with how many were found in all (of very many memories, only those near the query '
+    'are counted), the strategy used and the keywords searched besides. Without results, the '
+    'answer of the tool has best_relevance, the highest minimum that would find something. Ordered '
     'by score: 0.7 relevance, 0.2 use, 0.1 priority of the kind. Errors: ME002 kind, ME003 and '
     'ME004 vector, ME006 user, ME007 empty query, ME008 search_mode, max_results, minimum or data, '
     'ME011 time range. Source: D2 3.1.2, 3.3.';

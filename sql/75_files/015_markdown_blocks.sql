@@ -102,8 +102,8 @@ BEGIN
         ELSIF now_said ~ '^ {0,3}#{1,6}[ \t]' THEN
             heading := regexp_match(now_said, '^ {0,3}(#{1,6})[ \t]+(.*)$');
             path[length(heading[1])] := _lower(btrim(heading[2], E' \t\r#'));
-            FOR deeper IN length(heading[1]) + 1 .. 6 LOOP
-                path[deeper] := '';
+            FOR level IN length(heading[1]) + 1 .. 6 LOOP
+                path[level] := '';
             END LOOP;
             opens := true;
         ELSIF now_said ~ '^ {0,3}(`{3,}[^`]*$|~~~)' THEN

@@ -67,22 +67,22 @@ DECLARE
                              database_text, reason, number)
               JOIN kind AS k ON k.name = p.kind
               ORDER BY p.number) AS c);
-    known CONSTANT bigint[] := _store(_add_from_files.user_id, model, given);
+    known CONSTANT bigint[] := _store(_add_from_files.user_id, model, given, run_id);
     added bigint[];
+    confirmed outcome;
 BEGIN
     FOR number IN 1 .. cardinality(plan) LOOP
         plan[number].memory_id := coalesce(known[number], given[number].memory_id);
         IF known[number] IS NULL THEN
             added := added || given[number].memory_id;
-            PERFORM _record_added(user_id, ARRAY[given[number].memory_id], 'file',
-                                  plan[number].reason, run_id, _next_change());
-        ELSIF EXISTS (SELECT FROM memory AS m
-                      WHERE m.user_id = _add_from_files.user_id
-                        AND m.memory_id = known[number] AND m.status = 'pending')
-        THEN
-            PERFORM confirm(known[number], user_id);
+            PERFORM _record_from_file(user_id, ARRAY[given[number].memory_id],
+                                      plan[number].reason, run_id);
+            CONTINUE;
+        END IF;
+        confirmed := _confirm_said(user_id, known[number], run_id, NULL, true);
+        IF confirmed.action IS NOT NULL THEN
             plan[number].action := 'UPDATE';
-            plan[number].reason := 'it waited to be confirmed';
+            plan[number].reason := confirmed.reason;
         ELSE
             plan[number].action := 'NOOP';
             plan[number].changed := NULL;

@@ -27,12 +27,12 @@ BEGIN
     IF given = '{}' THEN
         RETURN '{}';
     END IF;
-    known := _store(user_id, model, given);
+    known := _store(user_id, model, given, run_id);
     ids := ARRAY(
         SELECT coalesce(known[g.place], g.memory_id)
         FROM (SELECT row_number() OVER () AS place, n.memory_id FROM unnest(given) AS n) AS g
         ORDER BY g.place);
-    PERFORM _record_added(user_id, ids, 'file', NULL, run_id, NULL);
+    PERFORM _record_from_file(user_id, ids, NULL, run_id);
     IF EXISTS (SELECT FROM unnest(given) AS g WHERE g.in_profile) THEN
         PERFORM _refresh_profile(user_id);
     END IF;

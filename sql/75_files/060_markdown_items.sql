@@ -60,7 +60,8 @@ BEGIN
             line.sort := CASE WHEN content IS NULL AND cardinality(headings) < 2 THEN 'none'
                               ELSE 'text' END;
         END IF;
-        -- A list may be set in. What is set in below text or an item belongs to it.
+        -- A list may be indented as a whole. What is indented below a text or an item belongs to
+        -- it.
         IF line.sort = 'more' AND line.margin < 4 AND line.content ~ '^([-*+]|\d{1,3}[.)])[ \t]'
            AND (content IS NULL OR line.margin < list_margin + 2 AND list_margin > 1)
         THEN
@@ -137,16 +138,16 @@ AS $$
 DECLARE
     stamp CONSTANT text := '(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})日?'
                            '(?:[T ]+([01]?\d|2[0-3])[:：]([0-5]\d)(?:[:：]([0-5]\d))?)?';
-    found text[] := coalesce(
+    parts text[] := coalesce(
         regexp_match(content, '^[*_]{0,2}[[(（【]' || stamp || '[])）】][*_]{0,2}[ \t:：]*(.+)$'),
         regexp_match(content, '^[*_]{0,2}' || stamp || '[*_]{0,2}(?:[ \t]*[:：]|[ \t]+[-–—])'
                               '[ \t]*(.+)$'));
     said text;
 BEGIN
-    said := concat_ws('-', found[1], lpad(found[2], 2, '0'), lpad(found[3], 2, '0'));
-    IF found IS NOT NULL AND pg_input_is_valid(said, 'date') THEN
+    said := concat_ws('-', parts[1], lpad(parts[2], 2, '0'), lpad(parts[3], 2, '0'));
+    IF parts IS NOT NULL AND pg_input_is_valid(said, 'date') THEN
         day := said;
-        clock := lpad(found[4], 2, '0') || ':' || found[5] || ':' || coalesce(found[6], '00');
-        content := found[7];
+        clock := lpad(parts[4], 2, '0') || ':' || parts[5] || ':' || coalesce(parts[6], '00');
+        content := parts[7];
     END IF;
 END $$;

@@ -31,7 +31,7 @@ BEGIN
         IF id IS NULL OR strpos(seen, ' ' || id || ' ') > 0 THEN
             id := left(md5(coalesce(_day_text(dated.day), '') || ':' || dated.content), 8);
         END IF;
-        -- The same text again: after the id that it got last.
+        -- The same text again: its id is made of the last one that the text got.
         IF strpos(seen, ' ' || id || ' ') > 0 THEN
             place := array_position(ids, id);
             id := latest[place];
@@ -69,12 +69,12 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     written_at CONSTANT timestamptz := _check_time(coalesce(at, now()), 'at');
-    found CONSTANT json[] := _convert_memory_md(document, written_at);
+    converted CONSTANT json[] := _convert_memory_md(document, written_at);
     file json := export_memory_json(owner, zone);
     known CONSTANT text[] := ARRAY(SELECT e.entry ->> 'id'
                                    FROM json_array_elements(file -> 'memories') AS e (entry));
     fresh CONSTANT json[] := ARRAY(
-        SELECT f.entry FROM unnest(found) WITH ORDINALITY AS f (entry, place)
+        SELECT f.entry FROM unnest(converted) WITH ORDINALITY AS f (entry, place)
         WHERE f.entry ->> 'id' <> ALL (known) ORDER BY f.place);
 BEGIN
     IF cardinality(fresh) > 0 THEN
@@ -88,7 +88,7 @@ BEGIN
     END IF;
     RETURN QUERY
     SELECT f.entry ->> 'id', 'NOOP', NULL::bigint, 'an entry has this id already', NULL::bigint
-    FROM unnest(found) AS f (entry) WHERE f.entry ->> 'id' = ANY (known);
+    FROM unnest(converted) AS f (entry) WHERE f.entry ->> 'id' = ANY (known);
 END $$;
 
 COMMENT ON FUNCTION migrate_memory_md(text, text, boolean, text, timestamptz) IS

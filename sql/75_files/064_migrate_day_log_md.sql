@@ -8,7 +8,7 @@ AS $$
 DECLARE
     clock_form CONSTANT text := '([01]?\d|2[0-3])[:：]([0-5]\d)(?:[:：]([0-5]\d))?';
     item record;
-    found text[];
+    parts text[];
     clock text := '00:00:00';
     section text;
     tagged text[];
@@ -19,15 +19,15 @@ BEGIN
     FOR item IN SELECT i.headings, i.content FROM _old_items(document) AS i LOOP
         IF item.headings[cardinality(item.headings)] IS DISTINCT FROM section THEN
             section := item.headings[cardinality(item.headings)];
-            found := regexp_match(section, clock_form);
-            clock := coalesce(lpad(found[1], 2, '0') || ':' || found[2] || ':'
-                              || coalesce(found[3], '00'), clock);
+            parts := regexp_match(section, clock_form);
+            clock := coalesce(lpad(parts[1], 2, '0') || ':' || parts[2] || ':'
+                              || coalesce(parts[3], '00'), clock);
         END IF;
-        found := regexp_match(item.content, '^[*_]{0,2}[[(（【]?' || clock_form
+        parts := regexp_match(item.content, '^[*_]{0,2}[[(（【]?' || clock_form
                                             || '[])）】]?[*_]{0,2}(?:[ \t]*[-–—:：])?[ \t]*(.+)$');
-        IF found IS NOT NULL THEN
-            clock := lpad(found[1], 2, '0') || ':' || found[2] || ':' || coalesce(found[3], '00');
-            item.content := found[4];
+        IF parts IS NOT NULL THEN
+            clock := lpad(parts[1], 2, '0') || ':' || parts[2] || ':' || coalesce(parts[3], '00');
+            item.content := parts[4];
         END IF;
         tagged := regexp_match(item.content, '^\[auto\][ \t]*\[([^][]{1,40})\][ \t]*(.+)$');
         named := (_kind_of_heading(tagged[1])).kind;
@@ -56,7 +56,7 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     -- The planner, too, calls a function that it finds in FROM.
-    found CONSTANT json[] := _convert_day_log_md(document);
+    converted CONSTANT json[] := _convert_day_log_md(document);
     file json := coalesce(export_day_log(day, owner, zone)::json, json_build_object(
         'date', day, 'entries', '[]'::json, 'summary', NULL, 'archived', false));
 BEGIN
@@ -67,7 +67,8 @@ BEGIN
               FROM json_array_elements(file -> 'entries') WITH ORDINALITY AS e (entry, place)) AS k
         FULL JOIN (SELECT c.entry, c.place, c.entry::jsonb AS key,
                           row_number() OVER (PARTITION BY c.entry::jsonb ORDER BY c.place) AS number
-                   FROM unnest(found) WITH ORDINALITY AS c (entry, place)) AS f USING (key, number)
+                   FROM unnest(converted) WITH ORDINALITY AS c (entry, place)) AS f
+            USING (key, number)
         ORDER BY k.place, f.place)));
     RETURN QUERY SELECT i.* FROM import_day_log(file, owner, dry_run, zone => zone) AS i;
 END $$;

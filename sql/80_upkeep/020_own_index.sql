@@ -90,7 +90,8 @@ CREATE OR REPLACE FUNCTION _free_number() RETURNS int
           AND _own_indexes(n) = '{}'
         LIMIT 1);
 
--- From here on recall of the user uses these indexes. They must exist, be valid and be theirs.
+-- From here on recall of the user uses the indexes with this number, which must exist, be valid and
+-- be theirs; 0: none.
 CREATE OR REPLACE FUNCTION _use_own_index(user_id text, number int) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

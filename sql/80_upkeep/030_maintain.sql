@@ -1,6 +1,7 @@
 -- The daily upkeep of D4 6.2: everything that is due, in steps of one user each. One query without
 -- a lock finds what is due for all users; the steps then lock the user, in the order of the user
--- names, so that two runs cannot deadlock.
+-- names, so that two runs cannot deadlock. Each of the three phases looks at what the one before
+-- left: rows, then indexes, then the words to count, the jobs and the report.
 CREATE OR REPLACE FUNCTION _upkeep_plan(phase int, only_user text, run upkeep_run)
     RETURNS TABLE (owner text, step text)
     LANGUAGE plpgsql STABLE
@@ -22,9 +23,9 @@ BEGIN
         RETURN QUERY
         SELECT d.owner, d.step
         FROM (
-            SELECT DISTINCT r.user_id, 1, '_count_access' FROM retrieval AS r WHERE NOT r.counted
-            UNION
-            SELECT c.user_id, 1, '_count_access' FROM tool_call AS c WHERE NOT c.counted
+            (SELECT r.user_id, 1, '_count_access' FROM retrieval AS r WHERE NOT r.counted
+             UNION
+             SELECT c.user_id, 1, '_count_access' FROM tool_call AS c WHERE NOT c.counted)
             UNION ALL
             SELECT DISTINCT m.user_id, 2, '_age' FROM memory AS m
             WHERE m.status = 'active' AND m.lifetime <> 'core'
@@ -116,7 +117,8 @@ END $$;
 -- transaction, is left to the next run. If the transaction holds other users, the wait is short,
 -- half of deadlock_timeout, so that nobody is cancelled. A step may fail on rows written by hand,
 -- or a trigger or event trigger may refuse it: that is reported, and other users still get theirs.
--- If indexes or tables cannot be made or dropped, what is stored and recalled stays the same.
+-- If indexes or tables cannot be made or dropped, or recalls not be folded (they may go to a table
+-- of the application), what is stored and recalled stays the same.
 CREATE OR REPLACE FUNCTION _upkeep_step(
     step text, user_id text, run upkeep_run, after bigint DEFAULT 0)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
@@ -128,12 +130,12 @@ BEGIN
         PERFORM set_config('lock_timeout', '10s', true);
     END IF;
     RETURN QUERY EXECUTE format('SELECT * FROM %I($1, $2, $3)', step) USING user_id, run, after;
-EXCEPTION WHEN lock_not_available THEN
+EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
     action := 'left to the next run';
     details := jsonb_build_object('why', 'somebody is writing', 'step', ltrim(step, '_'));
     RETURN NEXT;
 WHEN OTHERS THEN
-    IF step <> ALL ('{_tend_partitions,_tend_left_over,_tend_indexes}')
+    IF step <> ALL ('{_tend_partitions,_tend_left_over,_tend_indexes,_fold_log}')
        AND (user_id IS NULL OR left(SQLSTATE, 2) NOT IN ('22', '23', 'ME', 'P0'))
     THEN
         RAISE;

@@ -85,8 +85,7 @@ BEGIN
     RETURN QUERY
     SELECT c.oid::regclass FROM pg_class AS c
     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relrowsecurity
-      AND NOT EXISTS (SELECT FROM pg_attribute AS a
-                      WHERE a.attrelid = c.oid AND a.attname = 'user_id')
+      AND NOT _has_user(c.oid)
       AND NOT EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = c.oid);
 END $$;
 
@@ -108,8 +107,8 @@ DECLARE
                                    ORDER BY r.role);
     bare CONSTANT text[] := ARRAY(
         SELECT c.relname FROM pg_class AS c
-        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
         WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+          AND _has_user(c.oid)
           AND NOT (c.relrowsecurity
                    AND EXISTS (SELECT FROM pg_policy AS p
                                WHERE p.polrelid = c.oid AND p.polname = 'own_rows'

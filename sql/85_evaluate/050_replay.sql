@@ -69,6 +69,26 @@ COMMENT ON FUNCTION replay(timestamptz, jsonb, text, text) IS
     'mode, ME002 kind, ME006 user, ME008 a setting that is unknown, out of range or cannot be '
     'replayed, ME011 since.';
 
+-- By what the scores of each kind are multiplied: its new weight / the one it had in the log.
+CREATE OR REPLACE FUNCTION _weight_ratios(logged retrieval, settings mode, given jsonb)
+    RETURNS float8[]
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT array_agg(CASE WHEN w.new = w.old THEN 1
+                              WHEN w.old = 0 THEN 'infinity'
+                              ELSE w.new / w.old END ORDER BY w.kind_id)
+        FROM (
+            SELECT l.kind_id, l.weight AS old,
+                   coalesce((given -> 'weights' ->> k.name)::float8,
+                            settings.kind_weights[l.kind_id]) AS new
+            FROM unnest(logged.weights) WITH ORDINALITY AS l (weight, kind_id)
+            LEFT JOIN kind AS k ON k.kind_id = l.kind_id
+        ) AS w);
+END $$;
+
 -- One logged recall chosen again: ids of the new block, and whether it is certain. In most modes
 -- the score of a candidate is proportional to the weight of its kind: the new score is the logged
 -- one times new weight / old weight. From there on the steps are those of _recall.
@@ -89,8 +109,9 @@ DECLARE
     by_day CONSTANT boolean := _wants_days(settings.day_headings, logged.query,
                                            coalesce(logged.as_of, logged.created_at));
     candidate_limit int := _candidate_limit(changed.candidate_limit, budget);
-    ratios float8[];
-    reweighted boolean;
+    ratios float8[] := _weight_ratios(logged, settings, given);
+    unchanged CONSTANT float8[] := array_fill(1::float8, ARRAY[cardinality(ratios)]);
+    reweighted CONSTANT boolean := ratios <> unchanged;
     profile record;
     ids bigint[];
     kinds smallint[];
@@ -112,20 +133,8 @@ BEGIN
                   HINT = 'Replay the recalls of another mode with of_mode => ''execute'' '
                          '(memoir replay --mode execute), or compare with memoir.evaluate().';
     END IF;
-    SELECT array_agg(CASE WHEN w.new = w.old THEN 1
-                          WHEN w.old = 0 THEN 'infinity'
-                          ELSE w.new / w.old END ORDER BY w.kind_id)
-    INTO ratios
-    FROM (
-        SELECT l.kind_id, l.weight AS old,
-               coalesce((given -> 'weights' ->> k.name)::float8,
-                        settings.kind_weights[l.kind_id]) AS new
-        FROM unnest(logged.weights) WITH ORDINALITY AS l (weight, kind_id)
-        LEFT JOIN kind AS k ON k.kind_id = l.kind_id
-    ) AS w;
-    reweighted := ratios <> array_fill(1::float8, ARRAY[cardinality(ratios)]);
     IF NOT scales THEN
-        ratios := array_fill(1::float8, ARRAY[cardinality(ratios)]);
+        ratios := unchanged;
     END IF;
     profile := _profile_as_of(owner, logged.mode, budget,
                               coalesce(logged.as_of, logged.created_at));
@@ -145,7 +154,7 @@ BEGIN
 
     LOOP
         n := least(coalesce(cardinality(ids), 0), candidate_limit);
-        provenance := _provenance(owner, ids[:n]);
+        provenance := _provenance(owner, ids[:n], kinds[:n], settings.turns);
         line_groups := _line_groups(owner, settings.model_id, by_day, ids[:n], kinds[:n],
                                     settings.kind_headings, settings.heading_costs);
         selection := _select(
@@ -157,7 +166,7 @@ BEGIN
             budget - profile.cost, provenance.makers, provenance.sources);
         EXIT WHEN _enough(n, candidate_limit, cardinality(selection.chosen), line_limit,
                           selection.spent, budget - profile.cost);
-        candidate_limit := least(4 * candidate_limit, 1000);
+        candidate_limit := _more_candidates(candidate_limit);
     END LOOP;
     after_ids := ARRAY(SELECT ids[abs(c.place)]
                        FROM unnest(selection.chosen) WITH ORDINALITY AS c (place, number)
@@ -208,7 +217,7 @@ DECLARE
     candidate_limit int := _candidate_limit(settings.candidate_limit, logged.token_budget);
 BEGIN
     WHILE candidate_limit < least(candidates, 1000) LOOP
-        candidate_limit := least(4 * candidate_limit, 1000);
+        candidate_limit := _more_candidates(candidate_limit);
     END LOOP;
     RETURN greatest(settings.threshold, 0,
                     CASE WHEN candidates >= candidate_limit THEN logged.score[candidates] END);

@@ -1,8 +1,8 @@
--- Row-level security on every table with user data, recognised by its column user_id: a role that
--- does not own the tables sees the rows of memoir.user_id, and none without that setting. Other
--- tables are configuration, which everybody may read: an event trigger that secures every new table
--- (managed services offer one) would leave all but the owner without kinds and modes. Which tables
--- a role may read or write at all is in 030_roles.sql.
+-- Row-level security on every table with rows of users (_has_user): a role that does not own the
+-- tables sees the rows of memoir.user_id, and none without that setting. Other tables are
+-- configuration, which everybody may read: an event trigger that secures every new table (managed
+-- services offer one) would leave all but the owner without kinds and modes. Which tables a role
+-- may read or write at all is in 030_roles.sql.
 CREATE OR REPLACE FUNCTION _secure_tables() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -13,8 +13,8 @@ BEGIN
     FOR found_table IN
         SELECT c.oid::regclass AS owned, c.relrowsecurity AS secured
         FROM pg_class AS c
-        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
         WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+          AND _has_user(c.oid)
         ORDER BY c.relname
     LOOP
         IF NOT found_table.secured THEN

@@ -302,7 +302,9 @@ SECRETS = {
     "La contraseña es hunter2": "La contraseña es [redacted:password]",
     "CONTRASEÑA: hunter2": "CONTRASEÑA: [redacted:password]",
     "a senha é hunter2": "a senha é [redacted:password]",
+    "minhaSenha: hunter2": "minhaSenha: [redacted:password]",
     "Пароль: hunter2": "Пароль: [redacted:password]",
+    "ПАРОЛЬ: hunter2": "ПАРОЛЬ: [redacted:password]",
     "https://x.blob.core.windows.net/c?sv=2020&" + "sig=" + MIXED: (
         "https://x.blob.core.windows.net/c?sv=2020&sig=[redacted:token]"
     ),
@@ -331,6 +333,7 @@ KEPT = [
     "the secret to good tea is patience",
     "the secret is to stay calm",
     "Our secret: never give up!",
+    "Resenha: 9/10. Ele desenha: casa2",
     "basic understanding of internationalization",
     "Ada has basic JavaScript knowledge; Basic PostgreSQL, basic OAuth2.0, Basic HTML5/CSS3",
     "Bearer AuthenticationScheme",

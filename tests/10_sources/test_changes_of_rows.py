@@ -321,6 +321,25 @@ def test_recalls_are_written_back_and_do_not_return(app):
     assert value(app, "SELECT count(*) FROM memoir.event WHERE source IS NOT NULL") == 0
 
 
+@pytest.mark.parametrize("code", ["55P03", "40P01", "53100", "08006"])
+def test_recalls_that_the_server_could_not_write_back_are_written_the_next_time(app, code):
+    attach(app, "cecelia_events", write_retrievals=True)
+    recall(app, "tea", user_id=USER)
+    app.execute("UPDATE memoir.retrieval SET created_at = now() - interval '8 days'")
+    app.execute(
+        "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$ BEGIN RAISE SQLSTATE '{code}'; END $$;"
+        "CREATE TRIGGER full_disk BEFORE INSERT ON cecelia_events FOR EACH ROW"
+        " EXECUTE FUNCTION full_disk()"
+    )
+    told = {row.action: row.details for row in call(app, "maintain")}
+    assert (told.get("left to the next run") or told["failed"])["step"] == "fold_log"
+    assert (waiting(app, "cecelia_events"), "report" in told) == ([], True)
+    app.execute("DROP TRIGGER full_disk ON cecelia_events")
+    call(app, "maintain")
+    assert value(app, "SELECT count(*) FROM cecelia_events") == 1
+
+
 def test_rows_written_to_a_partition_and_to_one_that_came_later(app):
     app.execute(
         "CREATE TABLE log (id int PRIMARY KEY, content text) PARTITION BY RANGE (id);"
@@ -642,6 +661,28 @@ def test_a_row_that_moves_while_its_memory_is_held_leaves_nothing_behind(db, dsn
     assert (memories(db, "t", "ada"), len(memories(db, "t", "bob")), waiting(db, "t")) == (
         {},
         2,
+        [],
+    )
+
+
+@pytest.mark.parametrize("again", ["fill", "maintain", "anew"])
+def test_what_a_truncate_left_because_somebody_held_it_goes_the_next_time(db, dsn, again):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, user_id text)")
+    call(db, "attach_source", name="t", kind="fact", relation="t")
+    db.execute("INSERT INTO t VALUES (1, 'tea', 'ada'), (2, 'milk', 'ada'), (3, 'jam', 'bob')")
+    fill(db, "t")
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT FROM memoir.memory WHERE user_id = 'ada' FOR UPDATE")
+        db.execute("TRUNCATE t; INSERT INTO t VALUES (1, 'new tea', 'ada'), (4, 'rye', 'ada')")
+        assert memories(db, "t", "bob") == {"jam": "forgotten"}
+        call(db, "maintain")
+    if again == "maintain":
+        call(db, "maintain", only_user="ada")
+    else:
+        fill(db, "t", anew=again == "anew")
+        fill(db, "t")  # the row that waits, too
+    assert (memories(db, "t", "ada"), waiting(db, "t")) == (
+        {"new tea": "active", "milk": "forgotten", "rye": "active"},
         [],
     )
 

@@ -157,6 +157,27 @@ def test_a_pull_reads_what_is_newer(tickets):
     assert memories(tickets, "tickets") == {"rum": "active", "milk": "active", "茶": "active"}
 
 
+@pytest.mark.parametrize("when", ["2999-01-01", "infinity"])
+def test_a_row_from_the_future_hides_no_other(tickets, when):
+    pull(tickets)
+    tickets.execute("UPDATE ticket SET changed_at = %s WHERE id = 2", (when,))
+    fill(tickets, "tickets")
+    tickets.execute("UPDATE ticket SET title = 'rum', changed_at = now() WHERE id = 1")
+    assert call(tickets, "pull_source", name="tickets")[0] == (3, 1, 0, True)
+    assert "rum" in memories(tickets, "tickets")
+
+
+@pytest.mark.parametrize("function", ["pull_source", "maintain"])
+def test_a_row_that_failed_is_tried_again_by_the_next_pull(tickets, function):
+    tickets.execute("UPDATE ticket SET changed_at = now() - interval '1 day' WHERE id = 2")
+    pull(tickets)
+    set_to(tickets, text_limit=3)
+    assert call(tickets, "pull_source", name="tickets")[0] == (3, 2, 1, True)
+    set_to(tickets, text_limit=100_000)
+    call(tickets, function, **({"name": "tickets"} if function == "pull_source" else {}))
+    assert (len(memories(tickets, "tickets")), waiting(tickets, "tickets")) == (3, [])
+
+
 def test_a_pull_goes_by_time_and_key_in_batches(tickets):
     pull(tickets)
     batches = [call(tickets, "pull_source", name="tickets", most=2)[0] for _ in range(2)]

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
-from tests.application import USER, waiting
+from tests.application import USER, fill, memories, waiting
 from tests.rows import call, found, refused, remember, until, value
 
 CHANGE = "UPDATE t SET content = 'the printer is fast'"
@@ -164,3 +164,30 @@ def test_a_table_whose_memories_are_held_is_too_busy_to_be_detached(db, dsn):
     with psycopg.connect(dsn) as application:
         application.execute(CHANGE)
         assert refused(db, "detach_source", name="t", memories="forget").sqlstate == "ME014"
+
+
+UNSEEN = "ALTER TABLE t DISABLE TRIGGER USER; DELETE FROM t; ALTER TABLE t ENABLE TRIGGER USER"
+
+
+@pytest.mark.parametrize("on_delete", ["forget", "purge"])
+@pytest.mark.parametrize("left_by", ["TRUNCATE t", "DELETE FROM t", UNSEEN])
+def test_a_row_that_comes_back_while_its_memory_goes_keeps_it(db, dsn, left_by, on_delete):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, user_id text)")
+    call(db, "attach_source", name="t", kind="fact", relation="t", on_delete=on_delete)
+    db.execute("INSERT INTO t VALUES (1, 'tea', 'ada'), (2, 'milk', 'ada')")
+    fill(db, "t")
+    db.execute(
+        "SELECT memoir.forget(memory_id, user_id => 'ada') FROM memoir.memory"
+        " WHERE content = 'milk'"
+    )
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT FROM memoir.memory FOR UPDATE")
+        db.execute(left_by)
+    if left_by == UNSEEN:
+        call(db, "fill_source", name="t", anew=True)  # the next call looks for what is gone
+    with psycopg.connect(dsn) as application:
+        application.execute("INSERT INTO t VALUES (1, 'new tea', 'ada')")
+        in_between(application, call, db, "fill_source", name="t")
+    fill(db, "t")
+    milk = {"milk": "forgotten"} if on_delete == "forget" else {}
+    assert memories(db, "t", "ada") == {"new tea": "active"} | milk

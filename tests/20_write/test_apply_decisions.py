@@ -171,6 +171,35 @@ def test_a_merge_of_several_makes_one_and_archives_them(tx):
     assert related(tx, row.memory_id) == [("derived_from", id_) for id_ in ids]
 
 
+def test_a_merge_changes_no_recall_of_the_past(tx):
+    ids = [
+        remember(tx, "drinks tea", created_at=ago(days=20)),
+        remember(tx, "likes espresso", created_at=ago(days=10)),
+    ]
+    past = {"query_text": "tea or espresso?", "as_of": ago(days=5)}
+    before = recall(tx, **past)
+    decision = {"action": "MERGE", "memory_ids": ids, "content": "drinks tea and espresso"}
+    apply(tx, decision)
+    after = recall(tx, **past)
+    assert (after.block, after.memory_ids) == (before.block, before.memory_ids)
+    assert sorted(before.memory_ids) == ids
+
+
+def test_a_merge_that_waited_ends_what_it_was_made_of(tx):
+    ids = [
+        remember(tx, "drinks tea", created_at=ago(days=20)),
+        remember(tx, "likes espresso", created_at=ago(days=10)),
+    ]
+    call(tx, "set_settings", settings={"confirm": True})
+    decision = {"action": "MERGE", "memory_ids": ids, "content": "drinks tea and espresso"}
+    (row,) = apply(tx, decision)
+    past = {"query_text": "tea or espresso?", "as_of": ago(days=5)}
+    before = recall(tx, **past)
+    call(tx, "confirm", memory_id=row.memory_id)
+    assert recall(tx, "tea or espresso?").memory_ids == [row.memory_id]
+    assert recall(tx, **past).block == before.block
+
+
 def test_a_merge_of_several_has_what_the_user_tagged_them_with(tx):
     one = remember(tx, "drinks tea", keywords=["morning"])
     two = remember(tx, "likes espresso", keywords=["morning", "italy"])
@@ -383,6 +412,34 @@ def test_the_user_need_not_confirm_himself(tx):
     settings(tx, confirm=True)
     (row,) = apply(tx, {"action": "DELETE", "memory_id": id_}, author="user")
     assert row.action == "FORGET"
+
+
+@pytest.mark.parametrize("subject", [None, "user.city"])
+@pytest.mark.parametrize("action", ["ADD", "UPDATE", "SUPERSEDE", "MERGE", "KEEP_BOTH"])
+def test_what_waits_waits_no_longer_once_it_is_decided(tx, action, subject):
+    slot = {} if subject is None else {"subject": subject}
+    ids = [remember(tx, "lives in Oslo", **slot), remember(tx, "works in Oslo")]
+    settings(tx, confirm=True)
+    waits = remember(tx, "lives in Rome", source="agent", **slot)
+    about = {"ADD": {}, "MERGE": {"memory_ids": ids}}.get(action, {"memory_id": ids[0]})
+    told = {"action": action, "content": "lives in Rome", "kind": "fact", **slot, **about}
+    if action == "UPDATE":
+        del told["kind"]
+    (row,) = apply(tx, told, author="user")
+    assert row.memory_id == waits
+    assert "lives in Rome" in recall(tx, "lives").block
+    call(tx, "undo_run", run_id=row.run_id)
+    assert [stored(tx, each)[1] for each in (*ids, waits)] == ["active", "active", "pending"]
+
+
+@pytest.mark.parametrize("action", ["UPDATE", "REPLACE", "MERGE"])
+def test_a_memory_that_is_to_say_what_another_says_makes_way_for_it(tx, action):
+    old, new = remember(tx, "uses vim"), remember(tx, "uses neovim")
+    (row,) = apply(tx, {"action": action, "memory_id": old, "content": "uses neovim"})
+    assert (row.memory_id, row.other_ids) == (new, [old])
+    assert recall(tx, "uses").memory_ids == [new]
+    call(tx, "undo_run", run_id=row.run_id)
+    assert set(recall(tx, "uses").memory_ids) == {old, new}
 
 
 def test_a_goal_that_is_decided_is_in_the_profile(tx):

@@ -137,13 +137,6 @@ def test_a_later_decision_does_not_change_what_an_earlier_one_ended(tx):
     assert found[1].startswith(f"decisions[2]: memory {id_} is superseded")
 
 
-def test_an_update_does_not_make_two_of_the_same(tx):
-    remember(tx, "likes chess")
-    id_ = remember(tx, "plays the piano")
-    found = said(tx, {"action": "UPDATE", "memory_id": id_, "content": "likes chess"})
-    assert found[0] == "ME014"
-
-
 @pytest.mark.parametrize(
     ("values", "code"),
     [

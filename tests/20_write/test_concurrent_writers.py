@@ -186,6 +186,7 @@ def test_nothing_refers_to_a_near_duplicate_that_is_just_being_purged(db, dsn):
     "statement",
     [
         "relate(1, 2)",
+        "unrelate(1, 2)",
         "mention(1, 'Rome')",
         "unmention(2, 'Oslo')",
         "undo(1)",

@@ -257,6 +257,14 @@ def test_an_undo_after_the_switch_leaves_the_text_without_the_old_vector(tx, ids
     assert states(tx)["large"][1:] == (2, 1)
 
 
+def test_a_vector_that_was_changed_before_the_switch_is_in_no_undos_way(tx, ids):
+    call(tx, "update_memory", memory_id=ids[0], importance=0.1, user_id="ada")
+    call(tx, "update_memory", memory_id=ids[0], embedding="[1,1,0]", user_id="ada")
+    switched(tx, ids)
+    undone = [call(tx, "undo", memory_id=ids[0], user_id="ada")[0].action for _ in range(3)]
+    assert undone == ["undone: UPDATE", "undone: UPDATE", "undone: ADD"]
+
+
 def test_an_undo_before_the_switch_brings_the_vector_back(tx, ids):
     make_traces(tx)
     call(tx, "update_memory", memory_id=ids[0], content="tea is hot", user_id="ada")

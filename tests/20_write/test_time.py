@@ -242,8 +242,14 @@ def test_what_made_way_for_its_text_keeps_its_time_and_can_come_back(tx, ended):
     old = call(tx, "history", memory_id=ended)[-1]
     assert (old.action, old.reason) == ("SUPERSEDE", f"memory {again} follows")
     call(tx, "undo", memory_id=again)
-    call(tx, "undo", memory_id=ended)
     assert (status(tx, again), status(tx, ended)) == ("forgotten", "active")
+
+
+def test_undo_run_takes_back_that_what_has_ended_is_true_again(tx, ended):
+    decided = Jsonb([{"action": "ADD", "kind": "fact", "content": SHIFT}])
+    (done,) = call(tx, "apply_decisions", decisions=decided)
+    call(tx, "undo_run", run_id=done.run_id)
+    assert (status(tx, done.memory_id), status(tx, ended)) == ("forgotten", "active")
 
 
 @pytest.mark.usefixtures("ended")

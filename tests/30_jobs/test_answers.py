@@ -423,6 +423,15 @@ def test_what_a_reflection_finds_changed_is_kept_with_its_time(tx):
     ]
 
 
+def test_a_reflection_that_repeats_another_memory_is_not_refused(tx):
+    vim, helix = remember_all(tx, ["Ada uses Vim", "Ada uses Helix"])
+    talk(tx, "I switched from Vim to Helix, and I like tea")
+    claimed = chat_job(tx, "reflect", {"session_id": "s"})
+    said = [decided("UPDATE", vim, "Ada uses Helix"), decided("ADD", None, "Ada likes tea")]
+    assert answered(tx, claimed, {"decisions": said}) == "done"
+    assert (status(tx, vim), status(tx, helix)) == ("superseded", "active")
+
+
 def test_a_reflection_adds_to_the_data_that_it_was_not_shown(tx):
     goal = remember(tx, "Ship search", kind="okr", data=Jsonb({"title": "Ship", "progress": 40}))
     talk(tx, "We are ready with 80 % of Ship search")
@@ -521,6 +530,15 @@ def test_old_memories_are_compressed_archived_and_linked(tx):
     assert [status(tx, i) for i in ids] == ["archived"] * 3 + ["active"]
     assert memories(tx) == [("a cat", "fact", 0.8), ("tea and milk on weekdays", "fact", 0.8)]
     assert value(tx, "SELECT count(*) FROM memoir.relation WHERE type = 'derived_from'") == 3
+
+
+def test_what_several_memories_say_together_is_as_old_as_the_newest_of_them(tx):
+    days = {"tea on Monday": 200, "milk on Tuesday": 190, "tea on Friday": 180}
+    ids = [remember(tx, content, created_at=ago(days=n)) for content, n in days.items()]
+    claimed = chat_job(tx, "compress", {"memory_ids": [str(i) for i in ids]})
+    answer = {"memories": [compressed("tea and milk on weekdays", *ids)]}
+    assert answered(tx, claimed, answer) == "done"
+    assert memories(tx, "created_at, valid_from") == [(ago(days=180), ago(days=180))]
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.jobs import claim, enqueue
+from tests.jobs import answered, claim, enqueue, extracted
 from tests.rows import call, refused, rows_read, set_to, value
 
 
@@ -28,9 +29,10 @@ def test_five_complete_rounds_are_extracted_when_the_sixth_begins(tx):
 
 def test_every_window_is_extracted_even_where_the_model_is_slow(tx):
     talk(tx, *["user", "assistant"] * 11)
-    windows = [each.messages[1]["content"] for each in claim(tx, kinds=["extract"])]
-    assert [len(window.splitlines()) - 2 for window in windows] == [10, 10]
-    assert json.loads(windows[1].splitlines()[1])["role"] == "user"
+    told = [each.messages[1]["content"].splitlines() for each in claim(tx, kinds=["extract"])]
+    windows = [[json.loads(line) for line in lines if '"role"' in line] for lines in told]
+    assert [len(window) for window in windows] == [10, 10]
+    assert windows[1][0]["role"] == "user"
 
 
 def test_a_message_reads_none_of_those_before_it(tx):
@@ -115,3 +117,26 @@ def test_an_extraction_can_be_asked_for(tx):
 
 def test_a_session_without_messages_cannot_be_extracted(tx):
     assert refused(tx, "extract_session", session_id="s").sqlstate == "ME012"
+
+
+def test_a_reflection_waits_until_what_its_session_holds_is_extracted(tx):
+    talk(tx, *["user", "assistant"] * 6)
+    call(tx, "session_end", session_id="s")
+    (extraction,) = claim(tx)
+    assert (extraction.kind, claim(tx)) == ("extract", [])
+    answer = {"memories": [extracted("Ada likes green tea")]}
+    assert answered(tx, extraction, answer) == "done"
+    (reflection,) = claim(tx, kinds=["reflect"])
+    assert (reflection.kind, reflection.attempts) == ("reflect", 1)
+    assert "Ada likes green tea" in reflection.messages[1]["content"]
+
+
+def test_a_reflection_waits_for_no_other_session_and_no_longer_than_a_lease(tx):
+    talk(tx, *["user", "assistant"] * 6)
+    call(tx, "message_add", session_id="t", role="user", content="hello")
+    for session in ("s", "t"):
+        call(tx, "session_end", session_id=session)
+    taken = claim(tx, at=datetime.now(UTC))
+    assert sorted(job.payload["session_id"] for job in taken) == ["s", "t"]
+    again = claim(tx, at=datetime.now(UTC) + timedelta(minutes=6), kinds=["reflect"])
+    assert {job.payload["session_id"] for job in again} == {"s", "t"}

@@ -7,7 +7,7 @@ import json
 import pytest
 from psycopg.types.json import Jsonb
 from tests.jobs import chat_job, claim, enqueue, job
-from tests.rows import add_event, ago, call, remember, value
+from tests.rows import add_event, ago, call, remember, store, value
 
 # What strict schemas of OpenAI and of Azure both know.
 STRICT = {"type", "properties", "required", "additionalProperties", "items", "enum", "description"}
@@ -26,6 +26,18 @@ def parts(schema):
     yield schema
     for inner in (*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])):
         yield from parts(inner)
+
+
+def said(claimed):
+    """The lines of a conversation in a prompt."""
+    told = claimed.messages[1]["content"].split("<conversation>\n")[1]
+    return told.splitlines()[:-1]
+
+
+def slots(claimed):
+    """The slots in use that a prompt tells, by kind."""
+    told = claimed.messages[1]["content"].split("<slots_in_use>\n")[1]
+    return json.loads(told.splitlines()[0])
 
 
 def schemas(conn):
@@ -117,10 +129,11 @@ def test_yesterday_is_that_of_the_session_in_a_prompt_as_in_a_block(tx, kind):
     assert ('"Sun 2025-03-02 00:20"' in prompt, "## 2025-03-02" in block) == (True, True)
 
 
+@pytest.mark.parametrize("kind", ["extract", "reflect"])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_reflection_names_whose_slot_it_is_and_what_was_before(tx, language):
-    prompt = "SELECT template FROM memoir.prompt WHERE kind = 'reflect' AND language = %s"
-    template = value(tx, prompt, language)
+def test_a_model_is_asked_whose_slot_it_is_and_what_was_before(tx, language, kind):
+    prompt = "SELECT template FROM memoir.prompt WHERE kind = %s AND language = %s"
+    template = value(tx, prompt, kind, language)
     before = {"en": "(before: Rome)", "zh": "（之前：上海）"}[language]
     assert [part for part in (before, "user.city", "anna.city") if part not in template] == []
 
@@ -164,8 +177,8 @@ def test_the_window_of_a_session_is_its_last_messages(tx):
     for turn in range(12):
         call(tx, "message_add", session_id="s", role="assistant", content=f"I say {turn}")
     claimed = chat_job(tx, "extract", {"session_id": "s"})
-    said = claimed.messages[1]["content"].splitlines()[1:-1]
-    assert [json.loads(line)["content"] for line in said] == [f"I say {n}" for n in range(2, 12)]
+    told = [json.loads(line) for line in said(claimed)]
+    assert [(t["turn"], t["content"]) for t in told] == [(n, f"I say {n}") for n in range(2, 12)]
 
 
 def test_a_temporary_session_and_memory_switched_off_are_not_extracted(tx):
@@ -187,6 +200,31 @@ def test_a_reflection_is_shown_the_tools_and_the_memories_it_may_change(tx):
     assert "fetch_url" in claimed.messages[1]["content"]
     assert "Ada drinks tea" in claimed.messages[1]["content"]
     assert claimed.payload["listed"] == [str(tea)]
+
+
+@pytest.mark.parametrize("kind", ["extract", "reflect"])
+def test_the_slots_in_use_are_told_by_kind(tx, kind):
+    remember(tx, "Ada lives in Rome", subject="user.city")
+    remember(tx, "Ada lives in Oslo", subject="user.city")
+    remember(tx, "Ada writes with vim", "preference", subject="user.editor")
+    remember(tx, "Ann lives in Bonn", subject="ann.city", user_id="bob")
+    call(tx, "message_add", session_id="s", role="user", content="I moved")
+    city, editor = {"user.city": "Ada lives in Oslo"}, {"user.editor": "Ada writes with vim"}
+    if kind == "reflect":  # which is shown whole memories
+        city, editor = list(city), list(editor)
+    told = slots(chat_job(tx, kind, {"session_id": "s"}))
+    assert told == {"fact": city, "preference": editor}
+
+
+@pytest.mark.parametrize(("kind", "most"), [("extract", 50), ("reflect", 100)])
+def test_of_many_slots_those_of_what_was_spoken_of_are_told_and_the_newest(tx, kind, most):
+    remember(tx, "The samovar of Ann is of copper", subject="ann.samovar", created_at=ago(days=9))
+    facts = [{"content": f"Fact {n}", "kind": "fact", "subject": f"slot.{n}"} for n in range(110)]
+    store(tx, [{**fact, "created_at": ago(days=1)} for fact in facts])
+    remember(tx, "Ada writes with vim", subject="user.editor")
+    call(tx, "message_add", session_id="s", role="user", content="Ann sold that samovar")
+    told = slots(chat_job(tx, kind, {"session_id": "s"}))["fact"]
+    assert (len(told), {"ann.samovar", "user.editor"} - set(told)) == (most, set())
 
 
 def test_a_log_in_a_session_does_not_hide_what_else_was_said(tx):

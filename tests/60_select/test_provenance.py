@@ -16,9 +16,9 @@ def reasons(conn, question, mode):
     return {row.content: row.reason for row in explain(conn, question, mode=mode)}
 
 
-def mode_of(conn, fact):
+def mode_of(conn, fact, **settings):
     """A mode of words where facts weigh this."""
-    mode = add_mode(conn)
+    mode = add_mode(conn, **settings)
     conn.execute("INSERT INTO memoir.mode_weight VALUES (%s, 'fact', %s)", (mode, fact))
     return mode
 
@@ -34,9 +34,18 @@ def test_a_turn_is_left_out_below_the_fact_made_from_it(tx):
 def test_a_fact_is_left_out_below_all_its_sources(tx):
     turns = say(tx, "a", "I drink tea, green", "and honey tea")
     remember(tx, FACT, sources=turns)
-    mode = mode_of(tx, 0.5)
+    mode = mode_of(tx, 0.5, time_boost=0.1)
     assert sorted(found(tx, "tea", mode=mode)) == ["I drink tea, green", "and honey tea"]
     assert reasons(tx, "tea", mode)[FACT].startswith("told by memory ")
+
+
+def test_where_turns_stand_without_their_days_the_fact_stays_below_them(tx):
+    (turn,) = say(tx, "a", "I bought green tea yesterday")
+    remember(tx, "Ann bought tea on 2025-06-01", sources=[turn])
+    mode = mode_of(tx, 0.5)
+    both = ["I bought green tea yesterday", "Ann bought tea on 2025-06-01"]
+    assert found(tx, "green tea", mode=mode) == both
+    assert set(reasons(tx, "green tea", mode).values()) == {"in block"}
 
 
 def test_a_fact_stays_where_one_source_is_not_in_the_block(tx):

@@ -55,6 +55,12 @@ def users(installed):
         yield conn
 
 
+@pytest.fixture(scope="module", params=STATISTICS.values(), ids=STATISTICS)
+def statistics(users, request):
+    """The statistics that the planner has: the tests with the same run one after another."""
+    users.execute(request.param)
+
+
 def name(size):
     return f"user of {size}"
 
@@ -102,9 +108,8 @@ def own(number):
 
 
 @pytest.mark.parametrize("mode", ["execute", "conversation"])
-@pytest.mark.parametrize("statistics", STATISTICS)
-def test_few_memories_are_read_from_the_index_alone(users, statistics, mode):
-    users.execute(STATISTICS[statistics])
+@pytest.mark.usefixtures("statistics")
+def test_few_memories_are_read_from_the_index_alone(users, mode):
     for user in (*map(name, set(SIZES) - set(OWN)), "not yet"):
         assert ("INDEXONLYSCAN", "trace_scan") in paths(users, user, mode=mode)
         read = scans(users, lambda user=user: ask(users, user, mode=mode))
@@ -112,9 +117,8 @@ def test_few_memories_are_read_from_the_index_alone(users, statistics, mode):
         assert not [index for index in read if re.search("[0-9]", index)]
 
 
-@pytest.mark.parametrize("statistics", STATISTICS)
-def test_many_memories_are_found_through_the_users_own_indexes(users, statistics):
-    users.execute(STATISTICS[statistics])
+@pytest.mark.usefixtures("statistics")
+def test_many_memories_are_found_through_the_users_own_indexes(users):
     for size, number in OWN.items():
         assert paths(users, name(size)) >= own(number)
         read = scans(users, lambda size=size: ask(users, name(size)))
@@ -161,9 +165,8 @@ def test_under_row_level_security_few_memories_are_read_from_the_index_alone(use
 
 
 @pytest.mark.parametrize("way", ["auto", "force_custom_plan", "force_generic_plan"])
-@pytest.mark.parametrize("statistics", STATISTICS)
-def test_a_prepared_statement_keeps_its_path(users, statistics, way):
-    users.execute(STATISTICS[statistics])
+@pytest.mark.usefixtures("statistics")
+def test_a_prepared_statement_keeps_its_path(users, way):
     users.execute(f"SET plan_cache_mode = {way}")
     users.execute(
         "PREPARE ask (text) AS SELECT memory_ids FROM memoir.recall("

@@ -423,9 +423,12 @@ def test_what_waits_is_confirmed_by_writing_it(tx):
     folder.sync()
     folder.edit("## Known facts\n", "## Known facts\n\n- milk is white\n")
     assert folder.sync() == [("UPDATE", "database")]
+    run = folder.run_id
     assert contents(tx) == ["milk is white", "tea is green"]
     assert f"- milk is white <!-- m:{waiting}." in folder.files["memory"]
     assert folder.sync() == []
+    call(tx, "undo_run", run_id=run)
+    assert contents(tx, "pending") == ["milk is white"]
 
 
 def test_the_memories_of_another_user_stay_his(folder, tx):

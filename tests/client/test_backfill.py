@@ -205,8 +205,18 @@ def test_the_command_says_what_it_waits_for(
     notes(db, 3)
     api.fail(status(429, retry_after="0.01"))
     done = memoir("--pause", "0.02", "--batch", "2")
-    assert done.stderr == "the model does not answer; asking again in 0.01 s\n"
+    assert done.stderr == "openai/m: HTTP 429, test_error; asking again in 0.01 s\n"
     assert done.exit_code == 0
+
+
+def test_the_command_does_not_wait_for_a_day(
+    db: psycopg.Connection, memoir: Callable[..., Result], api: OpenAIServer
+) -> None:
+    notes(db, 3)
+    api.fail(status(429, retry_after="86400"))
+    done = memoir("--pause", "0.02", "--batch", "2")
+    assert done.stderr.startswith("error: no vectors: openai/m: HTTP 429, test_error\n")
+    assert done.exit_code == 1
 
 
 def test_the_command_says_that_the_embedder_is_switched_off(

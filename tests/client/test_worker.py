@@ -357,6 +357,22 @@ def test_who_comes_later_waits_a_turn_and_not_for_all_jobs_of_another(
     assert len(set(users[:3])) == 2
 
 
+def test_what_is_extracted_of_a_session_is_shown_to_its_reflection_in_the_same_run(
+    db: psycopg.Connection, work: Work, api: OpenAIServer
+) -> None:
+    say = "SELECT memoir.message_add('s', 'user', 'I like green tea')"
+    db.execute(f"{say} FROM generate_series(1, 6)")
+    db.execute("SELECT memoir.session_end('s')")
+    fact = {"kind": "fact", "content": "Ada likes green tea", "subject": None, "data": []}
+    drawn = {"memories": [{**fact, "importance": 0.8, "confidence": 1, "turns": None}]}
+    api.answer = lambda body: (
+        {"decisions": []} if "<session>" in body["messages"][1]["content"] else drawn
+    )
+    log = work(kinds=["extract", "reflect"])
+    assert [job["kind"] for job in log if job.get("outcome") == "done"] == ["extract", "reflect"]
+    assert "Ada likes green tea" in api.chats[1]["messages"][1]["content"]
+
+
 def test_without_a_chat_model_its_jobs_wait_unharmed(db: psycopg.Connection, work: Work) -> None:
     job = wants_keywords(db)
     notes(db, 2)
@@ -567,14 +583,15 @@ def test_a_lost_connection_loses_no_answer(
     assert (len(api.chats), from_model(db)) == (1, [("tea", 0.9)])
 
 
+@pytest.mark.parametrize("code", ["25006", "53100"])
 def test_an_answer_waits_for_a_server_that_takes_no_writes_for_a_while(
-    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event, code: str
 ) -> None:
-    """A pooler keeps the connection when the server behind it becomes a standby."""
+    """A pooler keeps the connection when the server behind it becomes a standby; a full disk."""
     wants_keywords(db)
     db.execute(
-        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION"
-        " ''a standby'' USING ERRCODE = ''25006''; END'"
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        f" 'BEGIN RAISE SQLSTATE ''{code}''; END'"
     )
     with working(dsn, api) as (_, log):
         until(lambda: api.chats)
@@ -584,6 +601,22 @@ def test_an_answer_waits_for_a_server_that_takes_no_writes_for_a_while(
         db.execute("DROP TRIGGER refuse ON memoir.job")
         until(lambda: outcomes(log))
     assert (outcomes(log), len(api.chats)) == (["done"], 1)
+
+
+def test_an_answer_that_came_in_the_way_of_another_writer_is_stored_later(
+    db: psycopg.Connection, work: Work, api: OpenAIServer
+) -> None:
+    wants_keywords(db)
+    db.execute("CREATE SEQUENCE tries")
+    db.execute(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF"
+        " nextval(''tries'') = 1 THEN RAISE serialization_failure; END IF; RETURN NEW; END'"
+    )
+    db.execute(
+        "CREATE TRIGGER refuse BEFORE UPDATE ON memoir.job FOR EACH ROW"
+        " WHEN (NEW.status = 'done') EXECUTE FUNCTION refuse()"
+    )
+    assert (outcomes(work()), len(api.chats)) == (["done"], 1)
 
 
 def test_an_answer_is_kept_whatever_isolation_the_database_is_set_to(

@@ -50,6 +50,23 @@ def test_a_function_with_a_backslash_in_a_string_says_how_strings_are_read(tx):
     assert loose == set()
 
 
+def test_no_variable_hides_found_or_another_variable(tx):
+    # IF FOUND asks the variable of that name, not the statement before it.
+    definitions = tx.execute(
+        "SELECT p.proname, pg_get_functiondef(p.oid) FROM pg_proc AS p"
+        f" JOIN pg_language AS l ON l.oid = p.prolang AND l.lanname = 'plpgsql' WHERE {OURS}"
+    ).fetchall()
+    warnings: list[str | None] = []
+    tx.add_notice_handler(lambda notice: warnings.append(notice.message_primary))
+    tx.execute("SET LOCAL plpgsql.extra_warnings = 'shadowed_variables'")
+    hiding = {}
+    for name, definition in definitions:
+        warnings.clear()
+        tx.execute(definition)
+        hiding |= {name: [*warnings]} if warnings else {}
+    assert hiding == {}
+
+
 def test_the_snapshot_has_every_function_with_its_text(tx):
     lines = {row[0] for row in tx.execute(SNAPSHOT.read_bytes())}
     functions = tx.execute(

@@ -19,8 +19,8 @@ PAGES = sorted(
     for page in (ROOT / folder).glob("*.md")
 )
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
-# Names that stand for others, and a setting of the session.
-MADE_UP = {"NAME", "user_id", "trace_near_1"}
+# Names that stand for others, a setting of the session, and a file of Rails.
+MADE_UP = {"NAME", "user_id", "trace_near_1", "0017_what_it_does.sql", "structure.sql"}
 
 
 def prose(page: Path) -> str:
@@ -113,3 +113,15 @@ def test_every_command_and_option_that_a_page_names_exists():
     assert len(found) > 100
     wrong = [(page, call) for page, call in found if unknown_word(main, call)]
     assert wrong == []
+
+
+def test_every_source_file_that_a_page_names_exists():
+    folders = ("migrations", "pyclient", "scripts", "sql", "tests")
+    files = {file.name for folder in folders for file in (ROOT / folder).rglob("*.*")}
+    named = {
+        (page.name, name)
+        for page in PAGES
+        for name in re.findall(r"`(?:[\w.]+/)*(\w+\.(?:py|sql))`", prose(page))
+    }
+    assert len(named) > 60
+    assert {(page, name) for page, name in named if name not in files | MADE_UP} == set()

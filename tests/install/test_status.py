@@ -1,4 +1,4 @@
-"""`migrations.status`: what is applied and what is not."""
+"""`migrations.status` and `differences`: what is applied, and what somebody changed since."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from pgmemoir import migrations
+from pgmemoir.differences import differences
 
 
 def _states(conn, tree) -> dict[str, str]:
@@ -68,8 +69,7 @@ def test_it_works_inside_a_transaction_and_leaves_it_open(empty_db, tree):
 def test_what_somebody_dropped_or_rewrote_is_found(empty_db, tree, change, found):
     migrations.up(empty_db, source=tree)
     empty_db.execute(change)
-    differences = migrations.differences(empty_db, source=tree)
-    assert tuple(map(tuple, differences[:4])) == found
+    assert tuple(map(tuple, differences(empty_db, source=tree)[:4])) == found
 
 
 def test_it_is_put_back_when_the_code_runs_anew(empty_db, tree):
@@ -77,4 +77,4 @@ def test_it_is_put_back_when_the_code_runs_anew(empty_db, tree):
     empty_db.execute("DROP FUNCTION memoir.body CASCADE")
     assert migrations.up(empty_db, source=tree) == []
     assert len(migrations.up(empty_db, source=tree, anew=True)) == 2
-    assert migrations.differences(empty_db, source=tree) == ([], [], [], [], [])
+    assert differences(empty_db, source=tree) == ([], [], [], [], [])

@@ -10,6 +10,7 @@ from psycopg.rows import dict_row
 from tests.install.conftest import FILES, NAMED_OTHERWISE, SHADOWS
 
 from pgmemoir import MemoirError, migrations
+from pgmemoir.differences import differences
 
 ALL = ["0001_note.sql", "0002_author.sql", "sql/10_read/body.sql", "sql/20_view/bodies.sql"]
 
@@ -160,7 +161,7 @@ def test_what_a_session_quotes_is_not_dropped(empty_db, tree):
     migrations.up(empty_db, source=tree)
     empty_db.execute("SET quote_all_identifiers = on")
     assert migrations.up(empty_db, source=tree) == []
-    assert migrations.differences(empty_db, source=tree) == ([], [], [], [], [])
+    assert differences(empty_db, source=tree) == ([], [], [], [], [])
     tree.write("sql/30_more/two.sql", "CREATE OR REPLACE VIEW two AS SELECT 2 AS two;\n")
     migrations.up(empty_db, source=tree)
     assert empty_db.execute("SELECT * FROM memoir.bodies").fetchone() == ("第一",)

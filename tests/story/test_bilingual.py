@@ -138,3 +138,24 @@ def test_words_of_every_day_and_numbers_find_each_other(tx, question, content):
     memory = remember(tx, content)
     remember(tx, "The gateway was restarted on Monday")
     assert recall(tx, question).memory_ids == [memory]
+
+
+@pytest.mark.parametrize(
+    ("question", "content"),
+    [
+        ("监控面板在哪里", "Grafana dashboards are in folder platform/slo"),
+        ("how long until a DNS change takes effect", "域名切换后要等十分钟"),
+        ("时钟偏差会怎样", "The clock of the node is off by 30 seconds"),
+        ("特性开关清理规则", "Feature flags are removed two weeks after the rollout"),
+        ("高峰期做什么", "Never migrate during peak traffic"),
+        ("when is maintenance?", "每月第一个周日停机维护"),
+        ("撤销发布的命令", "To revert: kubectl rollout undo"),
+        ("有哪些命名空间", "Each team has a namespace of its own"),
+        ("what is mounted there?", "三号节点挂载了对象存储"),
+        ("租户的配额", "A tenant may store 50 GB"),
+    ],
+)
+def test_words_of_operations_find_each_other(tx, question, content):
+    memory = remember(tx, content)
+    remember(tx, "The dentist has moved")
+    assert recall(tx, question).memory_ids == [memory]

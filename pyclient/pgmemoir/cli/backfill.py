@@ -109,15 +109,13 @@ def fill(
     """Embed them, for the model in use or the named one, and show the progress."""
     done, failed, start = 0, 0, time.monotonic()
 
-    def wait(seconds: float) -> None:
-        if seconds != pause:
-            click.echo(f"the model does not answer; asking again in {seconds:g} s", err=True)
-        time.sleep(seconds)
+    def tell(reason: str, seconds: float) -> None:
+        click.echo(f"{one_line(reason)}; asking again in {seconds:g} s", err=True)
 
     try:
         with progress_bar(memories, "embedding", lambda: _rate(done, start)) as bar:
             batches = backfill(
-                conn, embedder, user, model=model, batch=batch, pause=pause, sleep=wait
+                conn, embedder, user, model=model, batch=batch, pause=pause, tell=tell
             )
             for filled in batches:
                 done += filled.done

@@ -53,7 +53,11 @@ def eval_group() -> None:
     help="May be repeated.",
 )
 @click.option(
-    "--budget", "budgets", type=int, multiple=True, help="Tokens; may be repeated; default 800."
+    "--budget",
+    "budgets",
+    type=int,
+    multiple=True,
+    help="Tokens at most; may be repeated; default 800.",
 )
 @click.option(
     "--k", type=int, default=10, show_default=True, help="How many places recall and nDCG count."

@@ -38,7 +38,7 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
         AS_JSON,
         click.option("--as-of", type=TIME, help="Recall as it was at that time."),
         click.option("--session", help="The conversation the query belongs to."),
-        click.option("--budget", type=int, default=800, show_default=True, help="Tokens."),
+        click.option("--budget", type=int, default=800, show_default=True, help="Tokens at most."),
         click.option("--mode", default="execute", show_default=True, help=_MODES),
         click.argument("query"),
     ):
@@ -152,8 +152,12 @@ def explain(app: App, /, query: str, as_json: bool, **asked: Any) -> None:
 @click.option("--until", type=TIME, help="Created up to this time; a day means its beginning.")
 @click.option("--session", help="The conversation it comes from.")
 @DATA
-@click.option("--limit", type=click.IntRange(1, 20), default=5, show_default=True, help="Results.")
-@click.option("--minimum", type=Number(0, 1), default=0.6, show_default=True, help="Relevance.")
+@click.option(
+    "--limit", type=click.IntRange(1, 20), default=5, show_default=True, help="Results at most."
+)
+@click.option(
+    "--minimum", type=Number(0, 1), default=0.6, show_default=True, help="Least relevance."
+)
 @AS_JSON
 @click.pass_obj
 def search(

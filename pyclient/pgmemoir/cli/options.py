@@ -67,7 +67,7 @@ DRY_RUN = click.option("--dry-run", is_flag=True, help="Change nothing, show wha
 REASON = click.option("--reason", help="Why; kept in the history.")
 
 LIMIT = click.option(
-    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Rows."
+    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Rows at most."
 )
 
 DATA = click.option(
