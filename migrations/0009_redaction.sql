@@ -201,7 +201,7 @@ FROM (VALUES
     ('name_authorization', 'authorization', 'authorization', 'HTTP header, JSON key'),
     ('name_password', 'password',
      'pass(?:word|wd|phrase|code|wort)|(?:db|mail|root|smtp|user)_pass|pwd|mot de passe'
-     '|contrase[ñn]a|(?<![dr]e)senha',
+     '|contrase[ñÑn]a|(?<![dr]e)senha',
      'password, DB_PASSWD, SMTP_PASS, Passwort, mot de passe, contraseña'),
     ('name_private_key', 'private_key', 'private[ _-]?key', 'private_key'),
     ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?', 'client_secret, SECRET_KEY'),
@@ -245,7 +245,7 @@ FROM (VALUES
      'value', NULL, 'pass=..., pw: ..., DB_PASSWORD_PROD=...'),
     ('password_beside', 'password', 'pass(?:(?:word|code|phrase)[ \t]|:[ \t]?)["''`]?',
      '(?=[^ \t\r\n0-9]{0,15}[0-9])(?=[^ \t\r\n!@#$%^&*]{0,15}[!@#$%^&*])'
-     '[a-z0-9!@#$%^&*_.-]{5,}[a-z0-9!@#$%^&*]', 'value', NULL, 'with password Hunter2!')
+     '[a-z0-9!@#$%^&*_.-]{5,}[a-z0-9!@#$%^&*]', 'value', NULL, 'with password Sw0rd!fish')
 ) AS r (name, kind, context, pattern, proof, sign, description);
 
 -- Names in Chinese, Japanese, Korean and Russian, with a sign that is not looked for in ASCII.
