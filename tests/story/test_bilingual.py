@@ -153,6 +153,11 @@ def test_words_of_every_day_and_numbers_find_each_other(tx, question, content):
         ("有哪些命名空间", "Each team has a namespace of its own"),
         ("what is mounted there?", "三号节点挂载了对象存储"),
         ("租户的配额", "A tenant may store 50 GB"),
+        ("when is the full rebuild?", "周日全量重建"),
+        ("发给财务的附件", "Finance gets the attachment on Mondays"),
+        ("where are the minutes?", "会议纪要放在共享盘"),
+        ("外键和触发器", "No foreign key and no trigger on this table"),
+        ("每个季度做什么", "The contract is renewed every quarter"),
     ],
 )
 def test_words_of_operations_find_each_other(tx, question, content):
