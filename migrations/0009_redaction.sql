@@ -201,7 +201,7 @@ FROM (VALUES
     ('name_authorization', 'authorization', 'authorization', 'HTTP header, JSON key'),
     ('name_password', 'password',
      'pass(?:word|wd|phrase|code|wort)|(?:db|mail|root|smtp|user)_pass|pwd|mot de passe'
-     '|contrase[ñÑn]a|(?<![dr]e)senha',
+     '|contrase[ñÑn]a|senha(?<![dr]esenha)',
      'password, DB_PASSWD, SMTP_PASS, Passwort, mot de passe, contraseña'),
     ('name_private_key', 'private_key', 'private[ _-]?key', 'private_key'),
     ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?', 'client_secret, SECRET_KEY'),
@@ -234,7 +234,7 @@ SELECT r.name, r.kind, true, r.context, r.pattern, r.proof,
                                WHERE o.name = 'name_password')]), r.description
 FROM (VALUES
     ('key_of_anything', 'api_key',
-     '(?<!(?:public|primary|foreign|partition|sort|row|object|cache|dedup|idempotency)[ _-])key'
+     'key(?<!(?:public|primary|foreign|partition|sort|row|object|cache|dedup|idempotency)[ _-]key)'
      '(?:_[a-z0-9_]{1,20})?["''`”]?(?:[ \t]*[:=]|[ \t](?:is|was)[ \t])[ \t]*["''`“]?'
      '(?:base64:)?', '[a-z0-9+/]{28,}={0,2}', 'header',
      ARRAY['[A-Za-z0-9_-]{16}', 'key|Key|KEY'], 'MAPS_KEY=, SECRET_KEY_BASE=, the weather key is'),
