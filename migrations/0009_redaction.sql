@@ -238,7 +238,9 @@ FROM (VALUES
     ('key_of_anything', 'api_key',
      '(?<!(?:public|primary|foreign|partition|sort|row|object|cache|dedup|idempotency)[ _-])key'
      '(?:_[a-z0-9_]{1,20})?["''`”]?(?:[ \t]*[:=]|[ \t](?:is|was)[ \t])[ \t]*["''`“]?'
-     '(?:base64:)?', '[a-z0-9+/]{28,}={0,2}', 'header',
+     '(?:base64:)?',
+     -- Neither a path of words nor a name with a number at its end.
+     '(?!(?:[a-z]{2,}/){2})(?=[a-z+/]*[0-9]+[a-z+/])[a-z0-9+/]{28,}={0,2}', 'header',
      ARRAY['[A-Za-z0-9_-]{16}', 'key|Key|KEY'], 'MAPS_KEY=, SECRET_KEY_BASE=, the weather key is'),
     ('password_in_short', 'password',
      '(?<![a-z0-9_])(?:pass(?:["''`][ \t]*:|["''`]?[ \t]*=)|pw["''`]?[ \t]*[:=])[ \t]*["''`]?'

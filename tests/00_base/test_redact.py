@@ -334,6 +334,8 @@ KEPT = [
     "the secret is to stay calm",
     "Our secret: never give up!",
     "Resenha: 9/10. Ele desenha: casa2",
+    "config key: spring/datasource/hikari/maximumPoolSize10",
+    "translation key: InternationalizationConfigurationProvider2",
     "basic understanding of internationalization",
     "Ada has basic JavaScript knowledge; Basic PostgreSQL, basic OAuth2.0, Basic HTML5/CSS3",
     "Bearer AuthenticationScheme",
