@@ -101,8 +101,8 @@ END;
 -- rules with words are many, and the rows of one list. A value with a name is a secret in five
 -- forms: in quotes of either kind; after "=", on a command line or in .netrc; after ":" or "is",
 -- with a digit or a sign; after ":", to the end of the line. If a name occurs, a check for all
--- forms comes first: names are frequent, values rare. Names that no ASCII text has are separate
--- expressions, which such a text never meets.
+-- forms comes first: names are frequent, values rare. Names with other signs are separate
+-- expressions, which a text without these never meets.
 CREATE OR REPLACE FUNCTION _compiled_rules()
     RETURNS TABLE (gate text, words text, look text, rule text, kind text, proof text)
     LANGUAGE plpgsql STABLE
@@ -140,7 +140,7 @@ BEGIN
                               THEN r.sign[2] END) AS w (words)
     WHERE r.enabled AND r.matches = 'text';
     RETURN QUERY
-    SELECT '(' || n.looks || ')', NULL, _look(ARRAY[
+    SELECT '(' || n.gate || ')', NULL, coalesce(n.look || ' AND ', '') || _look(ARRAY[
                '(?i)' || n.names || '(?:' || close || '[:=：＝>]'
                || '|[ \t]+' || be || '[ \t:：]|' || adverb
                || '[是为為成叫设設改换換はがを은는이가을를]|(?<=[^!-~])[ \t]*[!-~“‘「『０-９Ａ-Ｚａ-ｚ])'
@@ -149,11 +149,12 @@ BEGIN
     FROM (
         SELECT '(?:' || string_agg(r.pattern, '|' ORDER BY r.name COLLATE "C")
                || ')[0-9]?' AS names,
-               string_agg(DISTINCT l.look COLLATE "C", ' OR ') AS looks
+               l.gate, l.look
         FROM redaction_rule AS r,
-             LATERAL (SELECT _look(coalesce(r.sign, ARRAY['(?i)' || r.pattern]))) AS l (look)
+             LATERAL (SELECT _look(coalesce(r.sign[1:1], ARRAY['(?i)' || r.pattern])),
+                             _look(r.sign[2:])) AS l (gate, look)
         WHERE r.enabled AND r.matches = 'name'
-        GROUP BY starts_with(l.look, 'octet_length')
+        GROUP BY l.gate, l.look
     ) AS n,
     LATERAL (VALUES
         (n.names || close || becomes || '\\?"', '(?:[^"\\\n]|\\[^"\n])+'),
