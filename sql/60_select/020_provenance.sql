@@ -24,6 +24,7 @@ BEGIN
         FROM (SELECT u.maker, u.source FROM unnest(makers, sources) AS u (maker, source)
               UNION ALL
               SELECT DISTINCT u.maker, 0 FROM unnest(makers, sources) AS u (maker, source)
-              WHERE kinds[u.source] = 6::smallint) AS p;
+              WHERE kinds[u.source] = 6::smallint  -- turn
+             ) AS p;
     END IF;
 END $$;

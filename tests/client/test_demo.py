@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from pathlib import Path
+
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
+import pgmemoir
 from pgmemoir import Memoir, cli, demo
+from pgmemoir.cli import demo as command
 
 pytestmark = pytest.mark.once
 
@@ -51,3 +57,9 @@ def test_the_demo_answers_its_question(shown: tuple[str, Result]) -> None:
 def test_the_second_demo_loads_nothing(shown: tuple[str, Result]) -> None:
     again = CliRunner().invoke(cli.main, ["--dsn", shown[0], "demo"])
     assert "user demo has the year already" in again.stdout
+
+
+def test_the_call_to_go_on_with_is_the_one_that_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(sys, "argv", [str(Path(pgmemoir.__file__).with_name("__main__.py"))])
+    assert command._program()[1:] == ["-m", "pgmemoir"]

@@ -109,15 +109,17 @@ def _heading(text: str) -> None:
 
 def _farewell(app: App, user: str) -> None:
     _heading("go on by hand")
-    call = shlex.join([_program(), *app.options(), "--user", user, "psql"])
+    call = shlex.join([*_program(), *app.options(), "--user", user, "psql"])
     click.echo(call)
     click.echo("    SELECT memory_context(NULL, 'debug', 800, 'JWKS 缓存');")
     click.echo("    SELECT place, content, score, reason FROM memory_explain(NULL, 'debug', 800,")
     click.echo("        'JWKS 缓存');")
 
 
-def _program() -> str:
+def _program() -> list[str]:
     """How this program was called, in a form that works again from here."""
     if shutil.which("memoir") or not Path(sys.argv[0]).is_file():
-        return "memoir"
-    return os.path.relpath(sys.argv[0])
+        return ["memoir"]
+    if Path(sys.argv[0]).name == "__main__.py":
+        return [os.path.relpath(sys.executable), "-m", "pgmemoir"]
+    return [os.path.relpath(sys.argv[0])]
