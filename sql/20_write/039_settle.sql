@@ -170,15 +170,15 @@ END;
 CREATE OR REPLACE FUNCTION _record_from_file(
     user_id text, memory_ids bigint[], reason text, run_id bigint) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     PERFORM _record_added(user_id, ARRAY(
         SELECT i FROM unnest(memory_ids) AS i
-        WHERE 'ADD' NOT IN (
-            SELECT r.action FROM revision AS r
-            WHERE r.user_id = _record_from_file.user_id AND r.memory_id BETWEEN i AND i
-            ORDER BY r.memory_id OFFSET 0)), 'file', reason, run_id, NULL);
+        WHERE NOT EXISTS (
+            SELECT FROM revision AS r
+            WHERE r.user_id = _record_from_file.user_id AND r.memory_id = i AND r.action = 'ADD'
+            OFFSET 0)), 'file', reason, run_id, NULL);
 END $$;
 
 -- If a transaction keeps its snapshot, only the index knows what another has just put into the

@@ -223,12 +223,9 @@ BEGIN
                           - '{data,turns}'::text[])
                          || CASE d.decision ->> 'action'
                                 WHEN 'NOOP' THEN '{}'
-                                ELSE _drawn_from(finished, d.decision -> 'turns') END
-                         || CASE d.decision ->> 'action'
-                                WHEN 'NOOP' THEN '{}'
-                                WHEN 'UPDATE' THEN jsonb_build_object(
-                                    'data', m.data || _pairs(d.decision -> 'data'))
-                                ELSE jsonb_build_object('data', _pairs(d.decision -> 'data')) END
+                                ELSE _drawn_from(finished, d.decision -> 'turns')
+                                     || jsonb_build_object('data', coalesce(m.data, '{}')
+                                                           || _pairs(d.decision -> 'data')) END
                          ORDER BY d.place)
         FROM jsonb_array_elements(answer -> 'decisions') WITH ORDINALITY AS d (decision, place)
         LEFT JOIN memory AS m

@@ -36,8 +36,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The thousands of synonyms are hardly ever changed, and this is planned once, not for each row:
--- 31 ms instead of 560.
+-- Passes over what is there already, before _restore_row plans a statement for it: there are
+-- thousands of synonyms, and hardly any is ever changed.
 CREATE OR REPLACE FUNCTION _restore_synonym() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
