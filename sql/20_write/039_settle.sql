@@ -166,19 +166,15 @@ BEGIN ATOMIC
     FROM unnest(memory_ids) AS i;
 END;
 
--- The same for what a file adds. What _store_anew stored has its revision already.
-CREATE OR REPLACE FUNCTION _record_from_file(
-    user_id text, memory_ids bigint[], reason text, run_id bigint) RETURNS void
-    LANGUAGE plpgsql
+-- Of memories that a file adds, those that have this revision already, as what _store_anew stored.
+CREATE OR REPLACE FUNCTION _recorded(user_id text, memory_ids bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
-    PERFORM _record_added(user_id, ARRAY(
-        SELECT i FROM unnest(memory_ids) AS i
-        WHERE NOT EXISTS (
-            SELECT FROM revision AS r
-            WHERE r.user_id = _record_from_file.user_id AND r.memory_id = i AND r.action = 'ADD'
-            OFFSET 0)), 'file', reason, run_id, NULL);
+    RETURN ARRAY(SELECT r.memory_id FROM revision AS r
+                 WHERE r.user_id = _recorded.user_id AND r.memory_id = ANY (memory_ids)
+                   AND r.action = 'ADD');
 END $$;
 
 -- If a transaction keeps its snapshot, only the index knows what another has just put into the

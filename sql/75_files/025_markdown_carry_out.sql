@@ -68,6 +68,8 @@ DECLARE
               JOIN kind AS k ON k.name = p.kind
               ORDER BY p.number) AS c);
     known CONSTANT bigint[] := _store(_add_from_files.user_id, model, given, run_id);
+    recorded CONSTANT bigint[] := _recorded(
+        _add_from_files.user_id, ARRAY(SELECT g.memory_id FROM unnest(given) AS g));
     added bigint[];
     confirmed outcome;
 BEGIN
@@ -75,8 +77,10 @@ BEGIN
         plan[number].memory_id := coalesce(known[number], given[number].memory_id);
         IF known[number] IS NULL THEN
             added := added || given[number].memory_id;
-            PERFORM _record_from_file(user_id, ARRAY[given[number].memory_id],
-                                      plan[number].reason, run_id);
+            IF given[number].memory_id <> ALL (recorded) THEN
+                PERFORM _record_added(user_id, ARRAY[given[number].memory_id], 'file',
+                                      plan[number].reason, run_id, NULL);
+            END IF;
             CONTINUE;
         END IF;
         confirmed := _confirm_said(user_id, known[number], run_id, NULL, true);

@@ -32,7 +32,10 @@ BEGIN
         SELECT coalesce(known[g.place], g.memory_id)
         FROM (SELECT row_number() OVER () AS place, n.memory_id FROM unnest(given) AS n) AS g
         ORDER BY g.place);
-    PERFORM _record_from_file(user_id, ids, NULL, run_id);
+    PERFORM _record_added(
+        user_id, ARRAY(SELECT i FROM unnest(ids) AS i
+                       WHERE i NOT IN (SELECT unnest(_recorded(_add_entries.user_id, ids)))),
+        'file', NULL, run_id, NULL);
     IF EXISTS (SELECT FROM unnest(given) AS g WHERE g.in_profile) THEN
         PERFORM _refresh_profile(user_id);
     END IF;
