@@ -51,6 +51,8 @@ _BUSY = (
     psycopg.errors.SerializationFailure,
 )
 _BUSY_WAIT = 0.5
+# A lease is extended so often before it would end.
+_EXTENSIONS = 3
 # Requests whose results wait for such users; with more, nothing else is begun.
 _MOST_UNSAID = 32
 
@@ -355,11 +357,11 @@ class Worker:
             return again.sqlstate or "refused"  # its lease ends
 
     def _extend(self) -> None:
-        """Extend the leases of jobs that have run for more than a third of one."""
+        """Extend the leases of all that runs, when a third of a lease is over."""
         now = time.monotonic()
         if now < self._extend_at:
             return
-        self._extend_at = now + self._options.lease / 3
+        self._extend_at = now + self._options.lease / _EXTENSIONS
         self._keep([job for task in self._running for job in task.jobs])
 
     def _keep(self, jobs: Sequence[Job]) -> None:

@@ -636,15 +636,14 @@ def test_a_connection_that_breaks_is_told_in_one_sentence() -> None:
 
 @pytest.mark.skipif("config.getoption('--pg') < 17", reason="it is there from 17 on")
 def test_a_command_tells_of_a_limit_too_short_for_its_transaction(
-    memoir: Call, dsn: str, db: psycopg.Connection
+    memoir: Call, db: psycopg.Connection
 ) -> None:
-    # Long enough to connect on a busy machine: a connection has a transaction of its own.
+    # Given with the address, it would end the connection itself on a busy machine.
     db.execute("""CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        PERFORM pg_sleep(60); RETURN NULL; END $$""")
+        SET LOCAL transaction_timeout = '1ms'; PERFORM pg_sleep(60); RETURN NULL; END $$""")
     db.execute("""CREATE TRIGGER slow AFTER INSERT ON memoir.memory
         FOR EACH ROW EXECUTE FUNCTION public.slow()""")
-    limited = make_conninfo(dsn, options="-c transaction_timeout=1s")
-    said = memoir("--dsn", limited, "remember", "tea")
+    said = memoir("remember", "tea")
     hint = "hint: Give --dsn options='-c transaction_timeout=0': what is set there is too short.\n"
     assert (said.exit_code, said.stderr.endswith(hint)) == (1, True)
 

