@@ -194,7 +194,8 @@ BEGIN
 END $$;
 
 -- What waits for the user: a new memory that will supersede the ones it is about once it is
--- confirmed. A change without a text of its own cannot wait, and is not made.
+-- confirmed, or the one that waits with this text already. A change without a text of its own
+-- cannot wait, and is not made.
 CREATE OR REPLACE FUNCTION _propose(
     user_id text, model embedding_model, given new_memory, decision jsonb, targets bigint[],
     run_id bigint, change_id bigint) RETURNS outcome
@@ -207,18 +208,19 @@ DECLARE
 BEGIN
     given.status := 'pending';
     known := _proposed_already(user_id, given);
-    IF known IS NOT NULL THEN
-        RETURN _outcome('NOOP', known, 'the same memory is stored already');
-    END IF;
-    result := _add_decided(user_id, model, given, decision ->> 'reason', run_id, change_id);
-    IF result.action = 'PENDING' THEN
+    result := CASE WHEN known IS NULL
+                   THEN _add_decided(user_id, model, given, decision ->> 'reason', run_id,
+                                     change_id)
+                   ELSE _outcome('NOOP', known, 'the same memory is stored already') END;
+    IF (SELECT m.status = 'pending' FROM memory AS m
+        WHERE m.user_id = _propose.user_id AND m.memory_id = result.memory_id) THEN
         result.other_ids := targets;
-        PERFORM _link(user_id, array_fill(given.memory_id, ARRAY[cardinality(targets)]), targets,
+        PERFORM _link(user_id, array_fill(result.memory_id, ARRAY[cardinality(targets)]), targets,
                       CASE decision ->> 'action' WHEN 'KEEP_BOTH' THEN 'related'
                                                  ELSE 'supersedes' END, 1);
         -- Like a change that does not wait, it keeps them, unlike a memory that makes way.
         IF decision ->> 'action' IN ('UPDATE', 'REPLACE', 'MERGE') THEN
-            PERFORM _hand_tags_on(user_id, targets, given.memory_id);
+            PERFORM _hand_tags_on(user_id, targets, result.memory_id);
         END IF;
     END IF;
     RETURN result;
