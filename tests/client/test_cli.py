@@ -609,6 +609,9 @@ def test_the_limit_that_ended_a_connection_is_named() -> None:
     for code, setting in limits.items():
         report, _ = explain_error(psycopg.errors.lookup(code)("terminating connection"))
         assert f"-c {setting}=0" in str(report.hint)
+    said = "connection failed: FATAL:  terminating connection due to transaction timeout"
+    report, code = explain_error(psycopg.OperationalError(said))
+    assert ("-c transaction_timeout=0" in str(report.hint), code) == (True, 3)
 
 
 def test_a_connection_lost_on_the_way_is_told_as_one(memoir: Call, db: psycopg.Connection) -> None:
