@@ -280,7 +280,7 @@ def test_listeners_hear_of_it(db):
     memory_id = remember(db, "tea")
     db.execute("LISTEN memoir")
     call(db, "purge", memory_id=memory_id)
-    (said,) = db.notifies(timeout=1, stop_after=1)
+    (said,) = db.notifies(timeout=60, stop_after=1)
     assert '"event": "deleted"' in said.payload
 
 

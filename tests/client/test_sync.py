@@ -259,7 +259,7 @@ def watching(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch):
     thread.start()
     yield told, failed
     stop.set()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 
