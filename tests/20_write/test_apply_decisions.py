@@ -575,6 +575,21 @@ def test_what_waits_already_takes_the_place_of_what_the_same_text_was_then_about
     assert (done.action, done.other_ids) == ("SUPERSEDE", [id_])
 
 
+@pytest.mark.parametrize("confirm", [False, True])
+def test_what_a_decision_relates_a_stored_text_to_is_undone_with_its_run(tx, confirm):
+    ids = [remember(tx, "drinks tea"), remember(tx, "likes jazz")]
+    settings(tx, confirm=confirm)
+    said = {"content": "never drinks coffee", "kind": "fact"}
+    (row,) = apply(tx, {"action": "ADD", **said})
+    keep = {"action": "KEEP_BOTH", "memory_ids": ids, **said}
+    (again,) = apply(tx, keep)
+    assert [to_id for _, to_id in related(tx, row.memory_id)] == ids
+    (third,) = apply(tx, keep)
+    assert refused(tx, "undo_run", run_id=third.run_id).sqlstate == "ME012"
+    call(tx, "undo_run", run_id=again.run_id)
+    assert related(tx, row.memory_id) == []
+
+
 def test_a_confirmation_is_undone_with_what_it_superseded(tx):
     ids = [remember(tx, "drinks tea"), remember(tx, "likes espresso")]
     settings(tx, confirm=True)

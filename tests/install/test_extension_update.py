@@ -10,6 +10,7 @@ from psycopg import errors
 from tests import frozen_data
 from tests.application import add_tasks, attach, fill, make_tables, memories
 from tests.install.conftest import GRANTS, NAMED_OTHERWISE
+from tests.rows import call
 
 from pgmemoir import migrations
 
@@ -139,9 +140,18 @@ def test_a_table_attached_before_follows_the_upgraded_code(extension_server, pub
         conn.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
         make_tables(conn)
         attach(conn, "tasks")
+        query = "SELECT id AS source_id, title AS content FROM public.tasks"
+        call(conn, "attach_source", name="titles", kind="fact", query=query, user_id="ada")
         add_tasks(conn, "Water the fern")
+        told: list[str | None] = []
+        conn.add_notice_handler(lambda notice: told.append(notice.message_primary))
         conn.execute("ALTER EXTENSION pgmemoir UPDATE")
+        assert told == []
         conn.execute("UPDATE tasks SET title = 'Water the moss'")
         assert memories(conn) == {"Water the moss": "active"}
         assert fill(conn, "tasks")[-1].complete
-        assert conn.execute(DEPENDENCES).fetchall() == [("read", "x"), ("write", "x")]
+        assert conn.execute(DEPENDENCES).fetchall() == [
+            ("read", "x"),
+            ("write", "x"),
+            ("read", "x"),
+        ]
