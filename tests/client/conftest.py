@@ -80,6 +80,17 @@ def plain_environment() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def patience() -> Iterator[None]:
+    """What depends on how soon something happens, on a machine that may be slow: no pause of a
+    model is over before its other jobs have failed, and a connection was always lost at once.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("pgmemoir.lanes._FIRST_PAUSE", 50.0)
+        patched.setattr("pgmemoir.openai_api._AT_ONCE", 50.0)
+        yield
+
+
 @pytest.fixture
 def letters() -> Letters:
     return Letters()
