@@ -91,6 +91,9 @@ BEGIN
     FROM pg_class AS c WHERE c.oid = name::text::regclass;
     EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
     PERFORM _own_rows(name::text::regclass);
+    -- Who stores an event meanwhile waits before choosing a table for it: event_default, chosen
+    -- before, would refuse it.
+    LOCK TABLE ONLY event IN SHARE ROW EXCLUSIVE MODE;
     EXECUTE format('ALTER TABLE event ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
                    name, month, _month_after(month));
     RETURN true;

@@ -579,11 +579,12 @@ def test_the_folder_that_is_the_default_needs_no_option(monkeypatch: pytest.Monk
     assert App(None, Path(".memoir"), None).options() == []
 
 
+@pytest.mark.parametrize("command", [("remember", "tea"), ("psql",)])
 def test_a_server_that_cannot_start_is_not_said_to_start(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    done = CliRunner().invoke(cli.main, ["--data", str(tmp_path), "remember", "tea"])
+    done = CliRunner().invoke(cli.main, ["--data", str(tmp_path), *command])
     assert done.stderr.startswith("error: the embedded server needs the package pixeltable-pgserv")
     assert done.exit_code == 3
 
@@ -609,6 +610,9 @@ def test_the_limit_that_ended_a_connection_is_named() -> None:
     for code, setting in limits.items():
         report, _ = explain_error(psycopg.errors.lookup(code)("terminating connection"))
         assert f"-c {setting}=0" in str(report.hint)
+    said = "connection failed: FATAL:  terminating connection due to transaction timeout"
+    report, code = explain_error(psycopg.OperationalError(said))
+    assert ("-c transaction_timeout=0" in str(report.hint), code) == (True, 3)
 
 
 def test_a_connection_lost_on_the_way_is_told_as_one(memoir: Call, db: psycopg.Connection) -> None:
