@@ -1,8 +1,8 @@
 -- Which candidates were derived from which: places in the list of candidates, for _select. A source
 -- that is not a candidate has place 0, and so has any where one of both lines is only the beginning
--- of its text: neither needs to say what the other does. In a mode without turns what was made from a turn has such a
--- source besides, so that it is in the block next to it: there a turn that says "yesterday" stands
--- without its day and its neighbours (DECISIONS 80).
+-- of its text: neither needs to say what the other does. In a mode without turns what was made from
+-- a turn has such a source besides, so that it is in the block next to it: there a turn that says
+-- "yesterday" stands without its day and its neighbours (DECISIONS 80).
 CREATE OR REPLACE FUNCTION _provenance(
     user_id text, ids bigint[], kinds smallint[], lines text[], turns boolean,
     OUT makers int[], OUT sources int[])
