@@ -167,7 +167,7 @@ class _Run:
         except MemoirError:
             raise
         except Exception as error:
-            if len(texts) == 1:
+            if len(texts) == 1 or _fault(error) == "settings":
                 yield texts[0], self._missed(error)
                 return
             for text in texts:  # one of them may be at fault, but which?
@@ -178,14 +178,14 @@ class _Run:
                 yield text, _usable(vector)
 
     def _ask(self, texts: list[str], waits: Sequence[float]) -> list[VectorLike]:
-        """The embedder's answer; asked again after each wait, unless it finds fault with a text."""
+        """The embedder's answer; asked again after each wait, if that may help."""
         for wait in waits:
             try:
                 return embedded(self._embedder, texts)
             except MemoirError:
                 raise
             except Exception as error:
-                if _fault(error) == "request":
+                if _fault(error) in ("request", "settings"):
                     raise
                 asked = getattr(error, "retry_after", None)
                 pause = wait if asked is None else asked
@@ -198,7 +198,7 @@ class _Run:
     def _missed(self, error: Exception) -> str:
         """Why a text has no vector; too often in a row, and it is not the texts."""
         self._misses += _fault(error) != "request"
-        if _fault(error) == "server" or self._misses == _MISSES:
+        if _fault(error) in ("server", "settings") or self._misses == _MISSES:
             raise _gone(error)
         return _reason(error)
 
@@ -234,7 +234,8 @@ def _reason(error: Exception) -> str:
 def _gone(error: Exception) -> EmbedderGone:
     return EmbedderGone(
         f"no vectors: {_reason(error)}",
-        hint="What is done is stored. Run it again when it answers.",
+        hint="What is done is stored. Run it again when "
+        + ("that is mended." if _fault(error) == "settings" else "it answers."),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import psycopg
@@ -19,6 +20,7 @@ from tests.rows import (
     rows_read,
     set_to,
     until,
+    until_blocked,
     value,
     wave,
 )
@@ -433,6 +435,21 @@ def test_no_memory_is_lost_that_is_written_during_the_switch(db, dsn):
     make_traces(db)
     call(db, "switch_model", name="large")
     assert recall(db, "tea milk", user_id="ada").memory_ids == [late, early]
+
+
+def test_a_switch_that_waits_for_a_user_keeps_no_writer_waiting(db, dsn):
+    set_to(db, ann_gain=0.22)
+    fill(db, 30, "ada")
+    call(db, "maintain", only_user="ada")
+    call(db, "add_model", name="other", dimensions=8)
+    make_traces(db, "other")
+    with psycopg.connect(dsn) as writer, ThreadPoolExecutor(1) as pool:
+        writer.execute("SELECT FROM memoir.profile FOR UPDATE")
+        said = pool.submit(refused, db, "switch_model", name="other", force=True)
+        until_blocked(writer)
+        writer.execute("SET LOCAL lock_timeout = '50ms'")
+        remember(writer, "tea", user_id="ada")
+        assert said.result().sqlstate == "ME014"
 
 
 def test_a_trace_is_made_of_the_text_there_is_whatever_the_isolation(db, dsn):

@@ -10,6 +10,7 @@ from psycopg.sql import SQL, Identifier
 from tests.d3_files import take, take_log
 from tests.rows import (
     add_event,
+    ago,
     call,
     fill,
     notes,
@@ -313,6 +314,62 @@ def test_what_a_worker_writes_at_this_moment_goes_too(db, dsn, function, argumen
         purged.result()
     assert value(db, "SELECT count(*) FROM memoir.uncompared") == 0
     assert function == "purge" or traces_of(db, "Zanzibar") == []
+
+
+def large(db):
+    """A user with indexes of his own, and a recall that no upkeep has seen."""
+    set_to(db, ann_gain=0.22)
+    fill(db, 30, "Zanzibar")
+    call(db, "maintain")
+    recall(db, "note9", user_id="Zanzibar")
+    db.execute("UPDATE memoir.retrieval SET created_at = now() - interval '8 days'")
+
+
+@pytest.mark.parametrize(
+    "upkeep",
+    [
+        "CALL memoir.maintain_all()",
+        "SELECT memoir.refresh_statistics('Zanzibar')",
+        "SELECT memoir._use_own_index('Zanzibar', 0)",
+        "SELECT memoir._use_own_index('Zanzibar', 1)",
+    ],
+)
+def test_upkeep_that_was_under_way_writes_nothing_for_a_purged_user(db, dsn, upkeep):
+    large(db)
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        other.execute("SELECT FROM memoir.profile FOR UPDATE")
+        kept = pool.submit(db.execute, upkeep)
+        until_blocked(other)
+        call(other, "purge_user", user_id="Zanzibar")
+        other.commit()
+        refusal = kept.exception()
+    assert refusal is None or refusal.sqlstate == "ME013"
+    call(db, "maintain")  # the indexes that this was reading
+    assert traces_of(db, "Zanzibar") == []
+
+
+def test_recalls_that_are_being_folded_go_with_their_user(db, dsn):
+    large(db)
+    call(db, "maintain", at=ago(days=4))
+    run = "memoir._new_run('Zanzibar', NULL, false, 100, 0)"
+    with psycopg.connect(dsn) as upkeep, ThreadPoolExecutor(1) as pool:
+        upkeep.execute(f"SELECT memoir._fold_log('Zanzibar', {run}, 0)")
+        purged = pool.submit(call, db, "purge_user", user_id="Zanzibar")
+        until_blocked(upkeep)
+        upkeep.commit()
+        purged.result()
+    assert traces_of(db, "Zanzibar") == []
+
+
+def test_indexes_are_left_while_another_changes_indexes(db, dsn):
+    large(db)
+    db.execute("SET statement_timeout = '5s'")
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT memoir._compile_near_rows()")
+        said = call(db, "purge_user", user_id="Zanzibar")[-1]
+        assert said == ("own indexes left: memoir maintain", 3)
+    call(db, "maintain")
+    assert traces_of(db, "Zanzibar") == []
 
 
 def counted(conn):

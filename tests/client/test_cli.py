@@ -475,6 +475,43 @@ def test_ctrl_c_is_exit_code_130(memoir: Call, monkeypatch: pytest.MonkeyPatch) 
     assert (stopped.exit_code, stopped.stderr.strip()) == (130, "error: stopped")
 
 
+def test_ctrl_c_during_an_import_says_that_nothing_was_stored(
+    memoir: Call, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remembered(conn: psycopg.Connection, *_: Any) -> list[Any]:
+        conn.execute("SELECT memoir.remember('tea')")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pgmemoir.cli.move._remember_in", remembered)
+    stopped = memoir("import", "-", "--format", "jsonl", stdin='{"content": "tea"}')
+    told = "error: stopped\nhint: Nothing was changed: run it again.\n"
+    assert (stopped.exit_code, stopped.stderr) == (130, told)
+    assert db.execute("SELECT count(*) FROM memoir.memory").fetchone() == (0,)
+
+
+# As Ctrl-C while Python reads a module of the package, some of which catch what is raised there.
+PRESSED_EARLY = """
+import os, signal, sys
+import memoir_command
+
+class Press:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Press())
+memoir_command.main()
+"""
+
+
+@pytest.mark.parametrize("module", ["pgmemoir", "psycopg_binary.pq", "pgmemoir.cli.sync"])
+def test_ctrl_c_while_python_starts_is_one_line(module: str) -> None:
+    command = [sys.executable, "-c", PRESSED_EARLY, module]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "error: stopped\n")
+
+
 def test_every_command_has_help() -> None:
     for name in cli.main.commands:
         done = CliRunner().invoke(cli.main, [name, "--help"])
@@ -542,11 +579,12 @@ def test_the_folder_that_is_the_default_needs_no_option(monkeypatch: pytest.Monk
     assert App(None, Path(".memoir"), None).options() == []
 
 
+@pytest.mark.parametrize("command", [("remember", "tea"), ("psql",)])
 def test_a_server_that_cannot_start_is_not_said_to_start(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    done = CliRunner().invoke(cli.main, ["--data", str(tmp_path), "remember", "tea"])
+    done = CliRunner().invoke(cli.main, ["--data", str(tmp_path), *command])
     assert done.stderr.startswith("error: the embedded server needs the package pixeltable-pgserv")
     assert done.exit_code == 3
 

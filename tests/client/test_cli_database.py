@@ -236,10 +236,11 @@ def test_doctor_tells_what_was_rewritten_and_migrate_puts_it_back(
     db.execute(
         "CREATE OR REPLACE FUNCTION memoir._redact_signed(content text) RETURNS text"
         " LANGUAGE sql AS 'SELECT content'; COMMENT ON FUNCTION memoir.redact IS NULL;"
-        "COMMENT ON VIEW memoir.outbox IS NULL"
+        "COMMENT ON VIEW memoir.outbox IS NULL; ALTER FUNCTION memoir._lock_user RESET ALL"
     )
     told = memoir("doctor").stdout
-    assert "warn  objects     rewritten by hand: function memoir._redact_signed(text); " in told
+    changed = "function memoir._lock_user(text), function memoir._redact_signed(text)"
+    assert f"warn  objects     rewritten by hand: {changed}; " in told
     assert "; without a comment: function memoir.redact(text), view memoir.outbox\n" in told
     assert memoir("migrate", "up", "--anew").exit_code == 0
     assert "ok    objects" in memoir("doctor").stdout

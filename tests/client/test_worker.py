@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from email.utils import formatdate
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import psycopg
 import pytest
@@ -99,11 +99,13 @@ def work(dsn: str, api: OpenAIServer) -> Work:
 
 
 @contextmanager
-def working(dsn: str, api: OpenAIServer, **options: Any) -> Iterator[tuple[Worker, Log]]:
+def working(
+    dsn: str, api: OpenAIServer, once: bool = False, **options: Any
+) -> Iterator[tuple[Worker, Log]]:
     """A worker in a thread, stopped at the end."""
     log: Log = []
     runs = worker(dsn, api, log, **{"poll": 0.05, "grace": 30.0, **options})
-    thread = threading.Thread(target=runs.run)
+    thread = threading.Thread(target=runs.run, args=[once])
     thread.start()
     try:
         yield runs, log
@@ -257,6 +259,18 @@ def test_only_what_may_be_the_fault_of_a_job_counts_as_an_attempt(
     work()
     ((_, attempts, _),) = errors(db)
     assert attempts == counted
+
+
+@pytest.mark.parametrize("fault", [status(400), wrong_dimension])
+def test_a_wrong_setting_is_no_fault_of_a_job(
+    db: psycopg.Connection, work: Work, api: OpenAIServer, fault: Fault
+) -> None:
+    db.execute("SELECT memoir.use_model('openai/m', 8)")
+    notes(db, 3)
+    api.always = fault
+    work()
+    ((_, attempts, _),) = errors(db)
+    assert attempts == 0
 
 
 def test_a_job_waits_as_long_as_the_model_asked(
@@ -576,20 +590,44 @@ def test_a_purge_that_is_not_committed_keeps_no_job_of_others_with_a_stopped_wor
     assert errors(db) == [("waiting", 0, "the worker stopped")] * 4
 
 
+def end_workers(conn: psycopg.Connection) -> None:
+    """End their connections."""
+    conn.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name LIKE 'pgmemoir %' AND datname = current_database()"
+    )
+
+
+@pytest.mark.parametrize("once", [False, True])
 def test_a_lost_connection_loses_no_answer(
-    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event, once: bool
 ) -> None:
     wants_keywords(db)
-    with working(dsn, api) as (_, log):
+    with working(dsn, api, once) as (_, log):
         until(lambda: api.chats)
-        db.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE application_name LIKE 'pgmemoir %' AND datname = current_database()"
-        )
+        end_workers(db)
         until(lambda: [entry for entry in log if entry["event"] == "database lost"])
         held.set()
         until(lambda: outcomes(log) == ["done"])
     assert (len(api.chats), from_model(db)) == (1, [("tea", 0.9)])
+
+
+def test_with_once_a_database_that_stays_away_is_an_error(
+    db: psycopg.Connection, work: Work, api: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any, **__: Any) -> NoReturn:
+        raise psycopg.OperationalError("connection refused")
+
+    def answer(_: Body) -> Any:
+        monkeypatch.setattr("pgmemoir.worker.connect", away)
+        end_workers(db)
+        return KEYWORDS
+
+    wants_keywords(db)
+    monkeypatch.setattr("pgmemoir.worker._LONGEST_RECONNECT", 0.5)
+    api.answer = answer
+    with pytest.raises(psycopg.OperationalError):
+        work()
 
 
 @pytest.mark.parametrize("code", ["25006", "53100"])

@@ -171,8 +171,9 @@ def _option(name: str, value: str) -> str:
 
 def _psql_program(app: App) -> str:
     """The psql of the embedded server for its own database, the one on the PATH for others."""
-    found = shutil.which("psql") if app.dsn else None
-    if found:
+    if not app.dsn:
+        return str(server.psql())
+    if found := shutil.which("psql"):
         return found
     try:
         return str(server.psql())
