@@ -6,11 +6,13 @@ import json
 import math
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from typing import Any
 
+import psutil
 import psycopg
 import pytest
 from psycopg.rows import namedtuple_row
@@ -288,13 +290,30 @@ def calls_made(conn: psycopg.Connection, function: str, statement: str) -> int:
     return (value(conn, count, function) or 0) - before
 
 
+def processor_seconds(conn: psycopg.Connection) -> float:
+    """How long a processor has worked for a connection of the server: not what else is busy."""
+    times = psutil.Process(conn.info.backend_pid).cpu_times()
+    return times.user + times.system
+
+
+@contextmanager
+def working_at_most(conn: psycopg.Connection, seconds: float) -> Iterator[None]:
+    """What is done meanwhile takes the server less time of a processor; by the clock of a busy
+    machine it may be ten times that.
+    """
+    before = processor_seconds(conn)
+    conn.execute("SET LOCAL statement_timeout = '2min'")
+    yield
+    assert processor_seconds(conn) - before < seconds
+
+
 def until(condition: Callable[[], Any]) -> None:
     """Wait for what another thread or process does."""
-    for _ in range(1500):
-        if condition():
-            return
+    end = time.monotonic() + 120
+    while not condition():
+        if time.monotonic() > end:
+            pytest.fail("it never came")
         time.sleep(0.02)
-    pytest.fail("it never came")
 
 
 def is_blocked(conn: psycopg.Connection) -> bool:

@@ -54,6 +54,20 @@ WHERE m.kind = 'code' AND p.prosqlbody IS NULL
 ORDER BY 1
 """
 
+# Functions that somebody altered: with other settings, or with the rights of their owner.
+_ALTERED = """
+SELECT 'function ' || p.oid::regprocedure
+FROM memoir.migration AS m, unnest(m.objects) AS item, pg_proc AS p,
+     LATERAL (SELECT to_jsonb(ARRAY(
+         SELECT lower(split_part(s, '=', 1)) COLLATE "C" FROM unnest(p.proconfig) AS s
+         UNION ALL SELECT 'security definer' WHERE p.prosecdef ORDER BY 1))) AS h (has)
+WHERE m.kind = 'code'
+  AND p.oid = to_regprocedure(substring(item FROM '^(?:function|procedure) (.+)$'))
+  AND NOT (SELECT coalesce(bool_or(made = h.has), true)
+           FROM jsonb_array_elements(%s::jsonb -> p.proname) AS made)
+ORDER BY 1
+"""
+
 # Functions and views that have lost their comment: a model is told those of tools.
 _SILENT = rf"""
 SELECT replace(before.item, 'pg_catalog.', '')
@@ -76,6 +90,11 @@ _OBJECT = re.compile(
     r"^CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE|VIEW|TRIGGER) (\w+)", re.MULTILINE
 )
 _COMMENTED = re.compile(r"^COMMENT ON (?:FUNCTION|PROCEDURE|VIEW) (\w+)", re.MULTILINE)
+_HEADER = re.compile(
+    r"^CREATE OR REPLACE (?:FUNCTION|PROCEDURE) (\w+)(.+?)\b(?:AS [$%]|RETURN\b|BEGIN ATOMIC)",
+    re.MULTILINE | re.DOTALL,
+)
+_HAS = re.compile(r"\bSET ([\w.]+) (?==|FROM CURRENT)|\b(SECURITY DEFINER)")
 _BODY = re.compile(r"AS (\$\w*\$)(.*?)\1", re.DOTALL)
 
 
@@ -86,7 +105,7 @@ class Differences(NamedTuple):
         tables: tables that are gone.
         lost: keys and indexes of the others.
         gone: objects of the code.
-        rewritten: functions with another text.
+        rewritten: functions with another text, other settings or other rights.
         silent: functions and views without their comment.
     """
 
@@ -104,6 +123,9 @@ def differences(conn: psycopg.Connection[Any], *, source: Source | None = None) 
     tables = {name: len(_KEY.findall(columns)) for name, columns in _TABLE.findall(made)}
     text = "".join(file.text for file in sqlfiles.code(source))
     bodies = [sqlfiles.sha256(body) for _, body in _BODY.findall(text)]
+    has: dict[str, list[list[str]]] = {}
+    for name, header in _HEADER.findall(text):
+        has.setdefault(name, []).append(sorted((a or b).lower() for a, b in _HAS.findall(header)))
     with reading(conn) as cur:
         cur.execute(ledger.PLAIN_NAMES)
         gone = values(cur, _GONE_TABLES, list(tables))
@@ -115,6 +137,6 @@ def differences(conn: psycopg.Connection[Any], *, source: Source | None = None) 
                 *values(cur, _LOST_INDEXES, _INDEX.findall(made)),
             ],
             values(cur, _GONE, _OBJECT.findall(text)),
-            values(cur, _REWRITTEN, bodies),
+            sorted({*values(cur, _REWRITTEN, bodies), *values(cur, _ALTERED, json.dumps(has))}),
             values(cur, _SILENT, _COMMENTED.findall(text)),
         )

@@ -34,6 +34,9 @@ _OPENAI_DIMENSIONS = {
     "text-embedding-ada-002": 1536,
 }
 
+# A model that is not one for embeddings, or that does not give so many dimensions.
+_ANY_TEXT = "whatever the text: are MEMOIR_EMBED_MODEL and MEMOIR_EMBED_DIMENSIONS right?"
+
 
 class EmbedderUnavailable(Unavailable, UserWarning):
     """The embedder gives no vectors now: raised by embedders, shown once by a client."""
@@ -114,6 +117,7 @@ class OpenAIEmbedder:
         self._dimensions = self._asked or _OPENAI_DIMENSIONS.get(self.model, 0)
         self._most = OPENAI_BATCH
         self._encoding: Literal["base64", "float"] = "base64"
+        self._has_answered = False
         self._api = Api(base_url, api_key, timeout, retries)
 
     @property
@@ -153,10 +157,21 @@ class OpenAIEmbedder:
                     raise
                 if len(texts) == 1:  # so it was this text, and not how many there were
                     self._most = OPENAI_BATCH
+                    self._check_settings()
                     raise
                 self._most = len(texts) // 2
         half = len(texts) // 2
         return self._divided(texts[:half]) + self._divided(texts[half:])
+
+    def _check_settings(self) -> None:
+        """A server that has refused all so far is asked for something that nobody refuses."""
+        if self._has_answered:
+            return
+        try:
+            self._request(["tea"])
+        except EmbedderUnavailable as error:
+            if error.fault == "request":
+                raise EmbedderUnavailable(f"{error}, {_ANY_TEXT}", "settings") from None
 
     def _request(self, texts: list[str]) -> list[list[float]]:
         encoding = self._encoding  # another thread may change it meanwhile
@@ -183,6 +198,7 @@ class OpenAIEmbedder:
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError, struct.error):
             raise EmbedderUnavailable(f"{self.name}: not an embeddings answer") from None
         self._check_dimensions(vectors)
+        self._has_answered = True
         return vectors
 
     def _ordered(self, data: list[dict[str, Any]]) -> list[list[float]]:

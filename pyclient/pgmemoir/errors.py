@@ -24,6 +24,8 @@ _TIMEOUTS = {
     "25P03": "idle_in_transaction_session_timeout",
     "57P05": "idle_session_timeout",
 }
+# A connection that the server ends while it is made has no code.
+_WHILE_CONNECTING = "terminating connection due to transaction timeout"
 RIGHTS_HINT = (
     "The owner gives rights: GRANT memoir_agent TO the role of --dsn; memoir_reader only recalls,"
     " memoir_admin may do what an agent may not."
@@ -215,6 +217,8 @@ def advice(error: psycopg.Error) -> str | None:
     """What to do on the command line about an error of PostgreSQL itself."""
     if error.sqlstate in _TIMEOUTS:
         return PATIENCE_HINT.format(_TIMEOUTS[error.sqlstate])
+    if error.sqlstate is None and _WHILE_CONNECTING in str(error):
+        return PATIENCE_HINT.format("transaction_timeout")
     if _NO_RIGHTS.fullmatch(error.diag.message_primary or ""):
         return RIGHTS_HINT
     if isinstance(error, psycopg.errors.UndefinedColumn):

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -98,7 +98,12 @@ def _refuse_special(path: Path) -> None:
 
 
 def write_atomically(
-    path: Path, data: bytes, *, keep: bool = False, like: Path | None = None
+    path: Path,
+    data: bytes,
+    *,
+    keep: bool = False,
+    like: Path | None = None,
+    at_last: Callable[[], None] = lambda: None,
 ) -> bool:
     """Replace a file by one that is complete and on disk, or leave it as it was.
 
@@ -110,6 +115,7 @@ def write_atomically(
         data: its new content.
         keep: leave its old content beside it, as ``NAME.bak``.
         like: the file whose permissions and owner it gets, if not its own.
+        at_last: called when all but the name is on disk; if it raises, the file stays as it is.
 
     Returns:
         whether anything was written.
@@ -124,8 +130,8 @@ def write_atomically(
         if before == data:
             return False
         if keep and before is not None:
-            _replace(target.with_name(f"{target.name}.bak"), before, like=target)
-        _replace(target, data, like=like or target)
+            _replace(target.with_name(f"{target.name}.bak"), before, target)
+        _replace(target, data, like or target, at_last)
     return True
 
 
@@ -144,14 +150,18 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _replace(target: Path, data: bytes, like: Path) -> None:
+def _replace(
+    target: Path, data: bytes, like: Path, at_last: Callable[[], None] = lambda: None
+) -> None:
     """Write a new file beside the target, and give it its name once it is on disk."""
-    with _beside(target, like) as file:
+    with _beside(target, like, at_last=at_last) as file:
         file.write(data)
 
 
 @contextmanager
-def _beside(target: Path, like: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+def _beside(
+    target: Path, like: Path, *, private: bool = False, at_last: Callable[[], None] = lambda: None
+) -> Iterator[BinaryIO]:
     """A new file beside the target, which gets its name once it is on disk."""
     _sweep(target)
     handle, name = tempfile.mkstemp(_NEW, f".{target.name}.", target.parent)
@@ -168,6 +178,7 @@ def _beside(target: Path, like: Path, *, private: bool = False) -> Iterator[Bina
             shutil.copymode(like, name)
         elif not private:  # mkstemp makes it for its owner alone
             Path(name).chmod(0o666 & ~_umask())
+        at_last()
         Path(name).replace(target)
     except BaseException:
         with suppress(FileNotFoundError):

@@ -16,7 +16,7 @@ from math import ceil
 
 from .chat_models import BadAnswer, ChatModel
 from .embedders import OPENAI_BATCH, Embedder, embedded
-from .errors import MemoirError, UnusableVector
+from .errors import DimensionMismatch, MemoirError, UnusableVector
 from .jobs import Fail, Finish, Job, Result
 from .openai_api import Unavailable
 from .vectors import HalfVector, VectorLike, formed
@@ -250,6 +250,8 @@ def _failure(model: str, error: Exception) -> Unavailable:
     """How a model failed; whose fault it is that one raises anything else is unknown."""
     if isinstance(error, Unavailable):
         return error
+    if isinstance(error, DimensionMismatch):
+        return Unavailable(error.message, "settings")
     return Unavailable(
         error.message if isinstance(error, MemoirError) else f"{model}: {type(error).__name__}"
     )

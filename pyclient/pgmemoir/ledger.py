@@ -41,13 +41,15 @@ COMMENT ON TABLE memoir.migration IS
     'kind base is named base where memoir migrate installed, extension where CREATE EXTENSION did.';
 """
 
-# Functions, views, triggers and policies of the schema. A policy is as old as its comment: to alter
-# one would make everybody wait.
+# Functions, views, triggers and policies of the schema, without the functions of attached sources,
+# which go with their source. A policy is as old as its comment: to alter one would make everybody
+# wait.
 MADE = """
 SELECT named.type || ' ' || named.identity AS item
 FROM (
     SELECT 'pg_proc'::regclass AS class, oid, xmin
-    FROM pg_proc WHERE pronamespace = 'memoir'::regnamespace
+    FROM pg_proc
+    WHERE pronamespace = 'memoir'::regnamespace AND proname !~ '^_source_[0-9]+_(write|read|log)$'
     UNION ALL
     SELECT 'pg_class'::regclass, oid, xmin
     FROM pg_class WHERE relnamespace = 'memoir'::regnamespace AND relkind IN ('v', 'm')

@@ -24,10 +24,11 @@ T = TypeVar("T")
 
 # A code is a word like rate_limit_exceeded; a server may put a sentence there.
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-Fault = Literal["request", "server", "either", "unknown"]
+Fault = Literal["request", "settings", "server", "either", "unknown"]
 """Whose fault a failure is: that of the request, which fails again while others succeed; that of
-the server or of what leads to it, which answers nobody now; that of the server, unless others are
-answered; or it cannot be told: a text may be what makes a server fail or take too long."""
+the settings, with which nobody is answered before somebody has mended them; that of the server or
+of what leads to it, which answers nobody now; that of the server, unless others are answered; or it
+cannot be told: a text may be what makes a server fail or take too long."""
 
 # Anything else that is no success, such as 500, is of unknown cause.
 _FAULTS: dict[int, Fault] = {
@@ -153,7 +154,7 @@ class Api:
         except openai.OpenAIError as error:
             raise _failure(error) from None  # its cause may quote what was sent
         except UnicodeEncodeError:
-            raise ApiFailure(_SETTINGS["LocalProtocolError"], "server") from None
+            raise ApiFailure(_SETTINGS["LocalProtocolError"], "settings") from None
         except (ValueError, RecursionError):
             raise ApiFailure("the reply is not JSON") from None
 
@@ -175,7 +176,7 @@ class Api:
                 if not self._api_key:
                     raise ApiFailure(
                         "OPENAI_API_KEY is not set; for a server without keys, set it to none",
-                        "server",
+                        "settings",
                     )
                 try:
                     self._client = openai.OpenAI(
@@ -186,7 +187,7 @@ class Api:
                     )
                 except Exception as error:  # of httpx, of a proxy's package, of the certificates
                     reason = f"OPENAI_BASE_URL, a proxy or SSL_CERT_FILE: {type(error).__name__}"
-                    raise ApiFailure(reason, "server") from None
+                    raise ApiFailure(reason, "settings") from None
                 self._process = os.getpid()
             return self._client
 
@@ -207,7 +208,7 @@ def _failure(error: OpenAIError) -> ApiFailure:
         cause = type(error.__cause__).__name__
         is_late = isinstance(error, openai.APITimeoutError)
         if cause in _SETTINGS:
-            return ApiFailure(_SETTINGS[cause], "server")
+            return ApiFailure(_SETTINGS[cause], "settings")
         if cause in _NOT_REACHED:
             return ApiFailure("no connection", "server", passes=not is_late)
         if is_late:

@@ -225,20 +225,32 @@ def _create(cluster: Path, tools: Path, lock: int) -> None:
 
 def _give_to_account(raw: Path) -> None:
     """Give the cluster to the account the server will run as: PostgreSQL refuses root."""
-    try:
-        account = pwd.getpwnam(_ROOT_RUNS_AS)
-    except KeyError:
-        command = ["useradd", "--no-create-home", "--shell", "/bin/sh", _ROOT_RUNS_AS]
+    account = _account()
+    os.chown(raw, account.pw_uid, account.pw_gid)
+
+
+def _account() -> pwd.struct_passwd:
+    """That account, made if there is none.
+
+    Another process may be making it for a folder of its own: then useradd fails, and it is there.
+    """
+    command = ["useradd", "--no-create-home", "--shell", "/bin/sh", _ROOT_RUNS_AS]
+    failure: Exception | None = None
+    for pause in (0.0, 0.2, 1.0, 2.0):
+        time.sleep(pause)
+        with suppress(KeyError):
+            return pwd.getpwnam(_ROOT_RUNS_AS)
         try:
             subprocess.run(command, check=True, capture_output=True)
         except (OSError, subprocess.CalledProcessError) as error:
-            raise ServerError(
-                f"PostgreSQL does not run as root, and the account {_ROOT_RUNS_AS} cannot be made",
-                detail=str(error),
-                hint="Run this as another user, or add that account.",
-            ) from error
-        account = pwd.getpwnam(_ROOT_RUNS_AS)
-    os.chown(raw, account.pw_uid, account.pw_gid)
+            failure = error
+        else:
+            return pwd.getpwnam(_ROOT_RUNS_AS)
+    raise ServerError(
+        f"PostgreSQL does not run as root, and the account {_ROOT_RUNS_AS} cannot be made",
+        detail=str(failure),
+        hint="Run this as another user, or add that account.",
+    ) from failure
 
 
 def _let_pass(cluster: Path, tools: Path) -> None:
@@ -328,10 +340,10 @@ def _answers(cluster: Path, database: str) -> bool:
 
 
 def _create_database(cluster: Path) -> None:
-    if _answers(cluster, DATABASE):
-        return
     with psycopg.connect(_dsn(cluster, _ADMIN), autocommit=True) as conn:
-        conn.execute(f"CREATE DATABASE {DATABASE}")
+        known = conn.execute("SELECT FROM pg_database WHERE datname = %s", (DATABASE,))
+        if not known.rowcount:
+            conn.execute(f"CREATE DATABASE {DATABASE}")
 
 
 def _processes(cluster: Path) -> list[int]:

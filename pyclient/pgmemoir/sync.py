@@ -13,7 +13,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +30,17 @@ BASES = ".memoir-sync"
 
 # How often a file may be edited during a sync before the sync gives up.
 _ATTEMPTS = 5
-# Seconds: how often a watch looks at the files, how long they must be quiet before it reads them,
-# and when it syncs without any sign of a change (memories also end by the clock).
+# Seconds: how often a watch looks at the files, how long they must be quiet before it reads them
+# (longer when an editor has emptied one: what it writes then is lost if there is another by that
+# time), and when it syncs without any sign of a change (memories also end by the clock).
 _LOOK = 0.5
 _QUIET = 0.3
+_QUIET_EMPTIED = 3.0
 _AGAIN = 60.0
 _FIRST_RECONNECT = 0.5
 _LONGEST_RECONNECT = 10.0
+
+_Stamps = dict[Path, tuple[int, int]]
 
 _FILES = b"SELECT DISTINCT file FROM memoir.kind WHERE file IS NOT NULL ORDER BY file"
 _SYNC = b"""SELECT memoir.sync_markdown(%s::jsonb, %s::text, %s::boolean, %s::boolean,
@@ -122,7 +128,7 @@ def sync(conn: psycopg.Connection[Any], folder: Path, options: Options | None = 
     """
     options = options or Options()
     with translated():
-        names = [name for (name,) in rows(conn, _FILES)]
+        names = _names(conn)
         _check_folder(folder, names, options)
         done = Synced()
         for _ in range(_ATTEMPTS):
@@ -189,30 +195,35 @@ class _Watch:
     failed: Callable[[Exception], None]
     stop: threading.Event
     began: bool = False
+    files: list[Path] = field(default_factory=list)
 
     def follow(self, conn: psycopg.Connection[Any]) -> None:
         """Until stopped, or the connection is lost."""
-        seen: dict[str, tuple[int, int]] | None = None
+        seen: _Stamps | None = None
         again_at = 0.0
         while not self.stop.is_set():
             heard = seen is not None and self._hears(conn)
             if heard or self._stamps() != seen or time.monotonic() > again_at:
-                self._wait_until_quiet()
-                seen = self._stamps()  # before: an edit during the sync is seen after it
-                self._sync(conn)
+                seen = self._sync(conn, seen or {})
                 again_at = time.monotonic() + _AGAIN
 
-    def _sync(self, conn: psycopg.Connection[Any]) -> None:
+    def _sync(self, conn: psycopg.Connection[Any], seen: _Stamps) -> _Stamps:
+        """Sync once; returns the stamps before: an edit during the sync is seen after it."""
+        before = self._stamps()
         try:
+            self.files = [_file(self.folder, name) for name in _names(conn)]
+            self._wait_until_quiet(seen)
+            before = self._stamps()
             done = sync(conn, self.folder, self.options)
         except MemoirError as error:
             if not self.began:
                 raise
             self.failed(error)
-            return
+            return before
         self.began = True
         if done.changes or done.written:
             self.told(done)
+        return before
 
     def _hears(self, conn: psycopg.Connection[Any]) -> bool:
         """Whether a memory of this user has changed; waits a moment for that."""
@@ -229,25 +240,29 @@ class _Watch:
             return False
         return isinstance(said, dict) and said.get("user_id") == user
 
-    def _wait_until_quiet(self) -> None:
+    def _wait_until_quiet(self, seen: _Stamps) -> None:
         """Wait until nothing changes: an editor may save several files, or one in pieces."""
         before = None
-        while before != (before := self._stamps()) and not self.stop.wait(_QUIET):
-            pass
+        while before != (before := self._stamps()):
+            emptied = any(size == 0 and path in seen for path, (_, size) in before.items())
+            self.stop.wait(_QUIET_EMPTIED if emptied else _QUIET)
 
-    def _stamps(self) -> dict[str, tuple[int, int]]:
-        """Time and size of every Markdown file, and which folder it is: it may be made anew."""
+    def _stamps(self) -> _Stamps:
+        """Time and size of the files, and which folder it is: it may be made anew."""
         found = {}
-        for path in (self.folder, *self.folder.glob("*.md")):
-            try:
+        for path in self.files:
+            with suppress(OSError):
                 status = path.stat()
-            except OSError:
-                continue
-            is_folder = path is self.folder
-            found[path.name] = (
-                (status.st_ino, 0) if is_folder else (status.st_mtime_ns, status.st_size)
-            )
+                found[path] = (status.st_mtime_ns, status.st_size)
+        with suppress(OSError):
+            found[self.folder] = (self.folder.stat().st_ino, -1)
         return found
+
+
+def _names(conn: psycopg.Connection[Any]) -> list[str]:
+    """The files that kinds go to, without ``.md``."""
+    with translated():
+        return [name for (name,) in rows(conn, _FILES)]
 
 
 def _check_folder(folder: Path, names: list[str], options: Options) -> None:
@@ -298,10 +313,13 @@ def _write(
     """Write the files, and the base of each; False: one was edited since it was read."""
     for name, written in after.items():
         path = _file(folder, name)
-        if _text(path) != before[name]:
+        check = partial(_check_unedited, path, before[name])
+        try:
+            check()
+            if write_atomically(path, written["content"].encode(), at_last=check):
+                done.written.append(path.name)
+        except _Edited:
             return False
-        if write_atomically(path, written["content"].encode()):
-            done.written.append(path.name)
         write_atomically(_base(folder, name), written["base"].encode(), like=path)
     return True
 
@@ -316,6 +334,15 @@ def _changes(listed: list[dict[str, Any]]) -> list[Change]:
 def _text(path: Path) -> str | None:
     """The text of a file, None when there is none."""
     return read_text(path) if path.exists() else None
+
+
+class _Edited(Exception):
+    """A file was edited since it was read."""
+
+
+def _check_unedited(path: Path, text: str | None) -> None:
+    if _text(path) != text:
+        raise _Edited
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -51,6 +51,8 @@ _BUSY = (
     psycopg.errors.SerializationFailure,
 )
 _BUSY_WAIT = 0.5
+# A lease is extended so often before it would end.
+_EXTENSIONS = 3
 # Requests whose results wait for such users; with more, nothing else is begun.
 _MOST_UNSAID = 32
 
@@ -149,7 +151,8 @@ class Worker:
         Raises:
             MemoirError: nothing can be done here: pgmemoir is not installed, another model filled
                 this database, or a requested kind has no model.
-            psycopg.Error: the database cannot be reached at the start, or with ``once``.
+            psycopg.Error: the database cannot be reached at the start, or with ``once`` no longer,
+                for about twelve seconds.
         """
         with translated():
             self._connect()
@@ -173,9 +176,9 @@ class Worker:
                     return
                 self._wait()
             except psycopg.Error as error:
-                if once or not isinstance(error, _PASSING):
+                if not isinstance(error, _PASSING):
                     raise translate(error) from error
-                if not self._reconnect(error):
+                if not self._reconnect(error, once):
                     return
 
     def _is_over(self) -> bool:
@@ -354,11 +357,11 @@ class Worker:
             return again.sqlstate or "refused"  # its lease ends
 
     def _extend(self) -> None:
-        """Extend the leases of jobs that have run for more than a third of one."""
+        """Extend the leases of all that runs, when a third of a lease is over."""
         now = time.monotonic()
         if now < self._extend_at:
             return
-        self._extend_at = now + self._options.lease / 3
+        self._extend_at = now + self._options.lease / _EXTENSIONS
         self._keep([job for task in self._running for job in task.jobs])
 
     def _keep(self, jobs: Sequence[Job]) -> None:
@@ -409,10 +412,12 @@ class Worker:
         with suppress(BlockingIOError):  # a full pipe has enough marks
             self._waker.send(b".")
 
-    def _reconnect(self, error: psycopg.Error) -> bool:
+    def _reconnect(self, error: psycopg.Error, once: bool) -> bool:
         """Until the database is back or the worker is stopped; returns whether it is back."""
         self._say("database lost", error=error.sqlstate or type(error).__name__)
         while not self._is_over():
+            if once and self._reconnect_wait == _LONGEST_RECONNECT:
+                raise error
             self._conn.close()
             self._sleep(self._reconnect_wait * random.uniform(0.5, 1))
             self._reconnect_wait = min(2 * self._reconnect_wait, _LONGEST_RECONNECT)

@@ -44,6 +44,8 @@ from pgmemoir.worker import Options, Worker
 
 # Of the calls, in tenths.
 _RECALLS = 9
+# A client makes at least so many, however slow the machine is.
+_LEAST = 40
 # Questions and new memories are made before; so many of each, used again and again.
 _MADE = 1000
 # Clients of a process: Python runs one of its threads at a time.
@@ -97,8 +99,10 @@ class Client:
         self._call("recall")
         self._call("remember")
         self.times = {"recall": [], "remember": []}
-        while time.time() < end:
+        made = 0
+        while made < _LEAST or time.time() < end:
             self._call("recall" if self.source.randrange(10) < _RECALLS else "remember")
+            made += 1
 
     def _call(self, name: str) -> None:
         doing = self._recall if name == "recall" else self._remember
@@ -202,9 +206,9 @@ class Upkeep:
     errors: Counter[str] = field(default_factory=Counter)
 
     def run(self, over: threading.Event) -> None:
-        """Until it is over."""
+        """Until it is over, and once at least."""
         with psycopg.connect(self.dsn, autocommit=True) as conn:
-            while not over.is_set():
+            while not (self.seconds and over.is_set()):
                 start = time.perf_counter()
                 try:
                     conn.execute("CALL memoir.maintain_all()")

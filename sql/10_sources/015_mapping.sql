@@ -33,6 +33,43 @@ BEGIN ATOMIC
     WHERE m.key NOT IN ('user_id', 'time_zone');
 END;
 
+CREATE OR REPLACE FUNCTION _columns_told(columns jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN 'Columns: ' || (SELECT string_agg(c, ', ' ORDER BY c)
+                           FROM jsonb_object_keys(columns) AS c);
+
+-- Every column that a mapping names is there, with a type that fits.
+CREATE OR REPLACE FUNCTION _check_columns(what text, columns jsonb, mapping jsonb) RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    output text;
+    wanted text;
+    name text;
+BEGIN
+    FOR output, name, wanted IN
+        SELECT m.output, m.name, CASE
+                   WHEN m.output IN ('created_at', 'valid_until', 'changed_at') THEN 'time'
+                   WHEN m.output = 'importance' THEN 'number' ELSE 'text' END
+        FROM _mapped_columns(mapping) AS m
+    LOOP
+        IF NOT coalesce(columns ? name, false) THEN
+            PERFORM _refuse_mapping(
+                format('%s has no column "%s" for %s', what, name, output),
+                'Names are as PostgreSQL stores them, without quotes.', _columns_told(columns));
+        ELSIF _column_as(wanted, name, (columns ->> name)::oid, 'UTC') IS NULL THEN
+            PERFORM _refuse_mapping(
+                format('column "%s" of %s is %s, %s wants a %s', name, what,
+                       format_type((columns ->> name)::oid, NULL), output, wanted),
+                CASE WHEN what = 'the query' THEN
+                    format('Convert it in the query, as in %I::%s.', name,
+                           CASE wanted WHEN 'time' THEN 'timestamptz' ELSE 'float8' END)
+                ELSE 'Attach a query instead, which can convert it.' END);
+        END IF;
+    END LOOP;
+END $$;
+
 -- given: what the caller said, column names by output. by_name: a query or view.
 CREATE OR REPLACE FUNCTION _checked_mapping(
     what text, columns jsonb, given jsonb, of_kind kind, key_columns text[], by_name boolean)
@@ -43,11 +80,7 @@ AS $$
 DECLARE
     mapping jsonb := jsonb_strip_nulls(given);
     is_event CONSTANT boolean := of_kind.name = 'event';
-    there CONSTANT text := 'Columns: ' || (SELECT string_agg(c, ', ' ORDER BY c)
-                                           FROM jsonb_object_keys(columns) AS c);
     output text;
-    wanted text;
-    name text;
     missing text;
 BEGIN
     IF NOT mapping ? 'source_id' AND key_columns <> '{}' THEN
@@ -83,28 +116,9 @@ BEGIN
                 WHEN 'source_id' THEN 'There is no primary key: pass as source_id the columns that '
                                       'tell its rows apart.'
                 WHEN 'content' THEN 'Pass one or more as content, such as title and description.'
-                ELSE format('Pass it as %s.', missing) END, there);
+                ELSE format('Pass it as %s.', missing) END, _columns_told(columns));
     END IF;
 
-    FOR output, name, wanted IN
-        SELECT m.output, m.name, CASE
-                   WHEN m.output IN ('created_at', 'valid_until', 'changed_at') THEN 'time'
-                   WHEN m.output = 'importance' THEN 'number' ELSE 'text' END
-        FROM _mapped_columns(mapping) AS m
-    LOOP
-        IF NOT coalesce(columns ? name, false) THEN
-            PERFORM _refuse_mapping(
-                format('%s has no column "%s" for %s', what, name, output),
-                'Names are as PostgreSQL stores them, without quotes.', there);
-        ELSIF _column_as(wanted, name, (columns ->> name)::oid, 'UTC') IS NULL THEN
-            PERFORM _refuse_mapping(
-                format('column "%s" of %s is %s, %s wants a %s', name, what,
-                       format_type((columns ->> name)::oid, NULL), output, wanted),
-                CASE WHEN what = 'the query' THEN
-                    format('Convert it in the query, as in %I::%s.', name,
-                           CASE wanted WHEN 'time' THEN 'timestamptz' ELSE 'float8' END)
-                ELSE 'Attach a query instead, which can convert it.' END);
-        END IF;
-    END LOOP;
+    PERFORM _check_columns(what, columns, mapping);
     RETURN mapping || jsonb_build_object('time_zone', current_setting('TimeZone'));
 END $$;

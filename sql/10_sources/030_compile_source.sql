@@ -98,28 +98,42 @@ CREATE OR REPLACE FUNCTION _of_same_owner() RETURNS text
     END IF;$guard$;
 
 -- They go with the extension, and with them the triggers that call them: a trigger that is left
--- behind would refuse every write of the application.
+-- behind would refuse every write of the application. The script of an upgrade makes them again. It
+-- may replace members of the extension only: for that moment they are.
 CREATE OR REPLACE FUNCTION _make_function(
     name text, owner name, arguments text, returns text, settings text, body text) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    signature CONSTANT text := format('%I(%s)', name, arguments);
+    extended CONSTANT boolean := EXISTS (SELECT FROM pg_extension AS e
+                                         WHERE e.extname = 'pgmemoir');
+    again CONSTANT boolean := EXISTS (
+        SELECT FROM pg_proc AS p
+        WHERE p.pronamespace = current_schema()::regnamespace AND p.proname = name);
 BEGIN
-    EXECUTE format('CREATE OR REPLACE FUNCTION %I(%s) RETURNS %s LANGUAGE plpgsql SECURITY DEFINER '
-                   '%s AS %L', name, arguments, returns, settings, body);
-    PERFORM _keep_to_owner(format('FUNCTION %I(%s)', name, arguments),
+    IF extended AND again THEN
+        EXECUTE 'ALTER EXTENSION pgmemoir ADD FUNCTION ' || signature;
+    END IF;
+    EXECUTE format('CREATE OR REPLACE FUNCTION %s RETURNS %s LANGUAGE plpgsql SECURITY DEFINER '
+                   '%s AS %L', signature, returns, settings, body);
+    IF extended AND again THEN
+        EXECUTE 'ALTER EXTENSION pgmemoir DROP FUNCTION ' || signature;
+    END IF;
+    PERFORM _keep_to_owner('FUNCTION ' || signature,
                            coalesce(p.proacl, acldefault('f', p.proowner)))
     FROM pg_proc AS p
     WHERE p.pronamespace = current_schema()::regnamespace AND p.proname = name;
-    EXECUTE format('GRANT EXECUTE ON FUNCTION %I(%s) TO %I', name, arguments, _memoir_owner());
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', signature, _memoir_owner());
     IF returns <> 'trigger' AND to_regrole('memoir_admin') IS NOT NULL THEN
-        EXECUTE format('GRANT EXECUTE ON FUNCTION %I(%s) TO memoir_admin', name, arguments);
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO memoir_admin', signature);
     END IF;
-    IF EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pgmemoir') THEN
-        EXECUTE format('ALTER FUNCTION %I(%s) DEPENDS ON EXTENSION pgmemoir', name, arguments);
+    IF extended THEN
+        EXECUTE format('ALTER FUNCTION %s DEPENDS ON EXTENSION pgmemoir', signature);
     END IF;
     IF owner <> current_user THEN
-        PERFORM _give_function(format('%I(%s)', name, arguments), owner);
+        PERFORM _give_function(signature, owner);
     END IF;
 END $$;
 
@@ -192,6 +206,8 @@ DECLARE
                 SELECT %s FROM added AS n WHERE n.valid_until IS NOT NULL))
         )$expiring$, owner) ELSE '' END;
     has_subject CONSTANT boolean := mapping ? 'subject';
+    -- Goals (okr), or rows of which only the call knows the kind.
+    has_standing CONSTANT boolean := kind_id IN ('4', 'of_kind') AND mapping ? 'data';
     names text[];
     made text[];
 BEGIN
@@ -245,16 +261,20 @@ BEGIN
                CASE WHEN %4$s IS NOT NULL OR length(n.line) > 2 * _brief_length()
                     THEN _brief(n.content, %4$s, n.line) END,
                %8$s = 'active', _is_wide(NULL::halfvec, w.term_count, n.line, %3$s)
-        FROM (SELECT n.*, _line(n.content, _line_length()) AS line%16$s
+        FROM (SELECT n.*, %18$s AS line%16$s
               FROM added AS n OFFSET 0) AS n,
              _word_vector(n.content, %17$s, %7$s) AS w, embedding_model AS e
         WHERE NOT e.dropping;$statement$,
         kind_id, name, owner, summary, importance, data, subject, status, made_at, valid_until,
         rows, array_to_string(names, ', '),
         array_to_string(made, ', '),
-        array_to_string(array_remove(array_remove(names, 'source_key'), 'data'), ', '), expiring,
+        array_to_string(array_remove(array_remove(names, 'source_key'),
+                                     CASE WHEN NOT has_standing THEN 'data' END), ', '), expiring,
         CASE WHEN has_subject THEN ', _worded(n.content, n.subject) AS worded' ELSE '' END,
-        CASE WHEN has_subject THEN 'n.worded' ELSE 'n.content' END);
+        CASE WHEN has_subject THEN 'n.worded' ELSE 'n.content' END,
+        CASE WHEN has_standing THEN format('CASE WHEN %s = 4 THEN _goal_line(n.content, n.data) '
+                                           'ELSE _line(n.content, _line_length()) END', kind_id)
+             ELSE '_line(n.content, _line_length())' END);
 END $$;
 
 -- What follows it, if the memories belong to the profile. keys: a query for the users and keys.

@@ -171,16 +171,26 @@ BEGIN
     WHERE o.name = s.name;
 END $$;
 
+-- The rows with these keys, as memories have them.
+CREATE OR REPLACE FUNCTION _rows_with(s source, keys text[]) RETURNS source_row[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    several CONSTANT boolean := jsonb_array_length(s.mapping -> 'source_id') > 1;
+BEGIN
+    RETURN _source_rows(s, jsonb_build_object('keys', (
+        SELECT jsonb_agg(CASE WHEN several THEN k.key::jsonb ELSE jsonb_build_array(k.key) END)
+        FROM unnest(keys) AS k (key))));
+END $$;
+
 -- Of these users and keys those that no row has.
 CREATE OR REPLACE FUNCTION _keys_gone(s source, INOUT users text[], INOUT keys text[])
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    several CONSTANT boolean := jsonb_array_length(s.mapping -> 'source_id') > 1;
-    there CONSTANT source_row[] := _source_rows(s, jsonb_build_object('keys', (
-        SELECT jsonb_agg(CASE WHEN several THEN k.key::jsonb ELSE jsonb_build_array(k.key) END)
-        FROM unnest(keys) AS k (key))));
+    there CONSTANT source_row[] := _rows_with(s, keys);
 BEGIN
     SELECT coalesce(array_agg(k.user_id), '{}'), coalesce(array_agg(k.source_key), '{}')
     INTO users, keys

@@ -80,7 +80,7 @@ BEGIN
     IF run.dry_run THEN
         RETURN;
     END IF;
-    PERFORM _lock_user(user_id);
+    PERFORM _lock_listed_user(user_id);
     SELECT k.* INTO told FROM _source_keywords(user_id, after, run.most) AS k;
     next := CASE WHEN told.looked_at = run.most THEN told.last_id END;
     IF told.looked_at > 0 THEN

@@ -23,6 +23,23 @@ BEGIN
     END IF;
 END $$;
 
+-- The same for upkeep, which goes by a list of users. False: the user was purged since then, and no
+-- row is made.
+CREATE OR REPLACE FUNCTION _lock_listed_user(user_id text) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM FROM profile AS p WHERE p.user_id = _lock_listed_user.user_id FOR NO KEY UPDATE;
+    IF FOUND
+       OR EXISTS (SELECT FROM memory AS m WHERE m.user_id = _lock_listed_user.user_id)
+    THEN
+        PERFORM _lock_user(user_id);
+        RETURN true;
+    END IF;
+    RETURN false;
+END $$;
+
 -- The profile of a user with a first memory; true, so that it can be a condition. If another
 -- transaction is making it, which may be one of the application's, this does not wait for its end:
 -- that transaction has a lock for the user. Thousands of them would fill the server's table of

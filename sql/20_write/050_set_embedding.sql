@@ -22,6 +22,7 @@ BEGIN
     THEN
         RETURN false;
     END IF;
+    PERFORM _lock_user(owner);
     RETURN _store_vectors(owner, (_admitting_model(embedding)).model_id, ARRAY[memory_id],
                           ARRAY[embedding], true) > 0;
 END $$;

@@ -55,6 +55,8 @@ BEGIN
         RETURN;
     END IF;
     PERFORM _check_filled(wanted, force);
+    -- Those that the switch changes (_forget_own_indexes): users come before tables, as in a write.
+    PERFORM FROM profile AS p WHERE p.ann > 0 ORDER BY p.user_id FOR NO KEY UPDATE;
     LOCK TABLE memory IN SHARE MODE;
     PERFORM _check_filled(wanted, force);
     UPDATE embedding_model AS m SET active = false WHERE m.active;

@@ -171,6 +171,33 @@ BEGIN
     RETURN _outcome('NOOP', targets[1], coalesce(decision ->> 'reason', 'it was decided'));
 END $$;
 
+-- What a decision relates a memory to that was stored before. A revision stands for it, so that an
+-- undo takes it back.
+CREATE OR REPLACE FUNCTION _relate_stored(
+    user_id text, from_id bigint, to_ids bigint[], type text, strength float8, author text,
+    reason text, run_id bigint, change_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET enable_seqscan = off
+AS $$
+#variable_conflict use_variable
+DECLARE
+    missing CONSTANT bigint[] := ARRAY(
+        SELECT i FROM unnest(to_ids) AS i
+        WHERE i <> from_id
+          AND NOT EXISTS (SELECT FROM relation AS r
+                          WHERE r.user_id = user_id AND r.from_id = from_id AND r.to_id = i
+                            AND r.type = type));
+    number CONSTANT int := cardinality(missing);
+BEGIN
+    IF number > 0 THEN
+        PERFORM _link(user_id, array_fill(from_id, ARRAY[number]), missing, type, strength,
+                      array_fill(change_id, ARRAY[number]));
+        INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, run_id,
+                              change_id)
+        VALUES (user_id, from_id, 'RELATE', author, reason, '{}', run_id, change_id);
+    END IF;
+END $$;
+
 -- The user's tags stay tags in the memory that replaces it.
 CREATE OR REPLACE FUNCTION _hand_tags_on(user_id text, from_ids bigint[], to_id bigint)
     RETURNS void
@@ -194,7 +221,8 @@ BEGIN
 END $$;
 
 -- What waits for the user: a new memory that will supersede the ones it is about once it is
--- confirmed. A change without a text of its own cannot wait, and is not made.
+-- confirmed, or the one that waits with this text already. A change without a text of its own
+-- cannot wait, and is not made.
 CREATE OR REPLACE FUNCTION _propose(
     user_id text, model embedding_model, given new_memory, decision jsonb, targets bigint[],
     run_id bigint, change_id bigint) RETURNS outcome
@@ -202,24 +230,31 @@ CREATE OR REPLACE FUNCTION _propose(
     SET search_path FROM CURRENT
 AS $$
 DECLARE
+    type CONSTANT text := CASE decision ->> 'action' WHEN 'KEEP_BOTH' THEN 'related'
+                                                     ELSE 'supersedes' END;
     known bigint;
     result outcome;
 BEGIN
     given.status := 'pending';
     known := _proposed_already(user_id, given);
-    IF known IS NOT NULL THEN
-        RETURN _outcome('NOOP', known, 'the same memory is stored already');
-    END IF;
-    result := _add_decided(user_id, model, given, decision ->> 'reason', run_id, change_id);
+    result := CASE WHEN known IS NULL
+                   THEN _add_decided(user_id, model, given, decision ->> 'reason', run_id,
+                                     change_id)
+                   ELSE _outcome('NOOP', known, 'the same memory is stored already') END;
     IF result.action = 'PENDING' THEN
-        result.other_ids := targets;
         PERFORM _link(user_id, array_fill(given.memory_id, ARRAY[cardinality(targets)]), targets,
-                      CASE decision ->> 'action' WHEN 'KEEP_BOTH' THEN 'related'
-                                                 ELSE 'supersedes' END, 1);
-        -- Like a change that does not wait, it keeps them, unlike a memory that makes way.
-        IF decision ->> 'action' IN ('UPDATE', 'REPLACE', 'MERGE') THEN
-            PERFORM _hand_tags_on(user_id, targets, given.memory_id);
-        END IF;
+                      type, 1);
+    ELSIF (SELECT m.status = 'pending' FROM memory AS m
+           WHERE m.user_id = _propose.user_id AND m.memory_id = result.memory_id) THEN
+        PERFORM _relate_stored(user_id, result.memory_id, targets, type, 1, given.origin,
+                               decision ->> 'reason', run_id, change_id);
+    ELSE
+        RETURN result;
+    END IF;
+    result.other_ids := targets;
+    -- Like a change that does not wait, it keeps them, unlike a memory that makes way.
+    IF decision ->> 'action' IN ('UPDATE', 'REPLACE', 'MERGE') THEN
+        PERFORM _hand_tags_on(user_id, targets, result.memory_id);
     END IF;
     RETURN result;
 END $$;
@@ -246,8 +281,13 @@ BEGIN
         WHEN 'ADD' THEN
             NULL;
         WHEN 'KEEP_BOTH' THEN
-            PERFORM _link(user_id, array_fill(result.memory_id, ARRAY[cardinality(targets)]),
-                          targets, 'related', 0.9, changes);
+            IF result.action = 'NOOP' THEN
+                PERFORM _relate_stored(user_id, result.memory_id, targets, 'related', 0.9,
+                                       given.origin, reason, run_id, change_id);
+            ELSE
+                PERFORM _link(user_id, array_fill(result.memory_id, ARRAY[cardinality(targets)]),
+                              targets, 'related', 0.9, changes);
+            END IF;
             result.other_ids := targets;
         WHEN 'MERGE' THEN
             PERFORM _derive(user_id, array_fill(result.memory_id, ARRAY[cardinality(targets)]),

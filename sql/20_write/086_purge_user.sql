@@ -64,10 +64,11 @@ BEGIN
         RETURN QUERY SELECT * FROM _purge_own_indexes(number, dry_run);
     END IF;
     IF dry_run IS NOT TRUE THEN
-        -- A worker locks no user. One that held traces, and was waited for, may have written here
-        -- since these tables were emptied.
+        -- A worker locks no user, nor does upkeep when it folds recalls. What they held was waited
+        -- for, and they may have written here since these tables were emptied.
         DELETE FROM uncompared AS u WHERE u.user_id = user_id;
         DELETE FROM job AS j WHERE j.user_id = user_id;
+        DELETE FROM event AS e WHERE e.user_id = user_id;
         PERFORM _notify(user_id, 'deleted', ids);
     END IF;
 END $$;
@@ -77,18 +78,22 @@ END $$;
 CREATE OR REPLACE FUNCTION _purge_own_indexes(number int, dry_run boolean)
     RETURNS TABLE (table_name text, rows bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET lock_timeout = '100ms'
 AS $$
 DECLARE
     names CONSTANT name[] := _own_indexes(number);
     dropped boolean := true;
 BEGIN
     IF dry_run IS NOT TRUE THEN
-        dropped := _owns_tables();
-        IF dropped THEN
-            PERFORM _compile_near_rows();
-            dropped := _drop_indexes(names);
-        END IF;
+        BEGIN
+            dropped := _owns_tables();
+            IF dropped THEN
+                PERFORM _compile_near_rows();
+                dropped := _drop_indexes(names);
+            END IF;
+        EXCEPTION WHEN lock_not_available THEN
+            dropped := false;
+        END;
     END IF;
     table_name := CASE WHEN dropped THEN 'own indexes' ELSE 'own indexes left: memoir maintain' END;
     rows := cardinality(names);

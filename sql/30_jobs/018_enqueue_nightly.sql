@@ -32,7 +32,7 @@ BEGIN
     IF run.dry_run THEN
         RETURN;
     END IF;
-    PERFORM _lock_user(user_id);
+    PERFORM _lock_listed_user(user_id);
     FOR n IN 1 .. jobs LOOP
         IF 2 = (SELECT count(*) FROM memory AS m
                 WHERE m.user_id = user_id AND m.memory_id IN (older[n], newer[n])) THEN

@@ -97,32 +97,41 @@ BEGIN
     RETURN ARRAY(SELECT t FROM unnest(taken) AS t WHERE t.job_id <> ALL (doubles));
 END $$;
 
--- A reflection is shown what is stored. So it waits while the same session is being extracted: both
--- at once would store everything twice, in other words or as another kind. When the extraction is
--- done, it goes on at once (_reflect_now), and at the latest when the lease ends. This is no
--- attempt.
-CREATE OR REPLACE FUNCTION _waits_for_extraction(claimed job, at timestamptz) RETURNS boolean
+-- A reflection is shown what is stored. So it waits while another session of the user is reflected
+-- on, and while its own is extracted: both at once would store everything twice, in other words or
+-- as another kind. When the other job is over, it goes on at once (_reflect_now), and at the latest
+-- when the lease ends. This is no attempt. next: what was claimed with it and comes after it.
+CREATE OR REPLACE FUNCTION _waits_for_another(claimed job, next bigint[], at timestamptz)
+    RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
-    until CONSTANT timestamptz := (
-        SELECT max(e.run_at) FROM job AS e
-        WHERE claimed.kind = 'reflect' AND e.user_id = claimed.user_id AND e.kind = 'extract'
-          AND e.status = 'running' AND e.run_at > at
-          AND e.payload ->> 'session_id' = claimed.payload ->> 'session_id');
+    until timestamptz;
+    extracted boolean;
 BEGIN
+    IF claimed.kind <> 'reflect' THEN
+        RETURN false;
+    END IF;
+    SELECT max(o.run_at), bool_or(o.kind = 'extract') INTO until, extracted
+    FROM job AS o
+    WHERE o.user_id = claimed.user_id AND o.status = 'running' AND o.run_at > at
+      AND (o.kind = 'reflect' AND o.job_id <> claimed.job_id AND o.job_id <> ALL (next)
+           OR o.kind = 'extract'
+              AND o.payload ->> 'session_id' = claimed.payload ->> 'session_id');
     IF until IS NULL THEN
         RETURN false;
     END IF;
-    PERFORM _fail_job(claimed, 'its session is being extracted', at, until - at);
+    PERFORM _fail_job(claimed, CASE WHEN extracted THEN 'its session is being extracted'
+                                    ELSE 'another session is being reflected on' END,
+                      at, until - at);
     RETURN true;
 END $$;
 
 -- A job with what its worker needs: a prompt for the chat model, or texts. A job for which they
 -- cannot be made has failed. NULL: nothing to do.
-CREATE OR REPLACE FUNCTION _made_ready(claimed job, needs text, at timestamptz)
-    RETURNS claimed_job
+CREATE OR REPLACE FUNCTION _made_ready(
+    claimed job, next bigint[], needs text, at timestamptz) RETURNS claimed_job
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -132,7 +141,7 @@ BEGIN
     IF needs = 'embedding' THEN
         RETURN _claimed_texts(claimed);
     END IF;
-    IF _waits_for_extraction(claimed, at) THEN
+    IF _waits_for_another(claimed, next, at) THEN
         RETURN NULL;
     END IF;
     result := _job_prompt(claimed);
@@ -168,6 +177,7 @@ DECLARE
     until timestamptz;
     needs CONSTANT jsonb := (SELECT jsonb_object_agg(k.name, k.needs) FROM job_kind AS k);
     taken job[];
+    next bigint[];
     each job;
     result claimed_job;
     room int := n;
@@ -177,10 +187,12 @@ BEGIN
     until := moment + lease;
     taken := _absorb_duplicates(owner, ARRAY(
         SELECT t FROM _take_jobs(owner, n, worker, kinds, moment, until) AS t));
+    next := ARRAY(SELECT t.job_id FROM unnest(taken) AS t);
     FOREACH each IN ARRAY taken LOOP
+        next := array_remove(next, each.job_id);
         result := CASE needs ->> each.kind
                       WHEN 'nothing' THEN _hand_out(each)
-                      ELSE _made_ready(each, needs ->> each.kind, moment) END;
+                      ELSE _made_ready(each, next, needs ->> each.kind, moment) END;
         IF result.job_id IS NOT NULL THEN
             room := room - 1;
             RETURN NEXT result;

@@ -28,17 +28,22 @@ CREATE OR REPLACE FUNCTION _worker_refused(locked job, worker text) RETURNS text
     RETURN CASE WHEN locked.status = 'done' THEN 'done already'
                 WHEN locked.status <> 'running' OR locked.worker <> worker THEN 'lost' END;
 
--- A reflection that waited for this extraction (_waits_for_extraction) waits no longer.
-CREATE OR REPLACE FUNCTION _reflect_now(finished job) RETURNS void
+-- Of the reflections that waited for this job (_waits_for_another) the first waits no longer.
+CREATE OR REPLACE FUNCTION _reflect_now(over job) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     UPDATE job AS j
     SET run_at = now(), error = NULL
-    WHERE j.user_id = finished.user_id AND j.kind = 'reflect' AND j.status = 'waiting'
-      AND j.dedup_key = finished.payload ->> 'session_id'
-      AND j.error = 'its session is being extracted';
+    WHERE j.user_id = over.user_id AND j.job_id = (
+        SELECT w.job_id FROM job AS w
+        WHERE w.user_id = over.user_id AND w.kind = 'reflect' AND w.status = 'waiting'
+          AND CASE over.kind
+                  WHEN 'extract' THEN w.error = 'its session is being extracted'
+                                      AND w.dedup_key = over.payload ->> 'session_id'
+                  WHEN 'reflect' THEN w.error = 'another session is being reflected on' END
+        ORDER BY w.priority DESC, w.job_id LIMIT 1);
 END $$;
 
 CREATE OR REPLACE FUNCTION finish(
@@ -55,6 +60,7 @@ DECLARE
     needs text;
     finished job;
     refused text;
+    outcome text := 'done';
 BEGIN
     -- A job that applies nothing is done at once, in two thirds of the time the others take.
     UPDATE job AS j
@@ -86,14 +92,16 @@ BEGIN
         IF _is_of_server(SQLSTATE) THEN
             RAISE;
         END IF;
-        RETURN CASE _fail_job(finished, SQLERRM, now())
-                   WHEN 'dead' THEN 'dead' ELSE 'failed' END;
+        outcome := CASE _fail_job(finished, SQLERRM, now())
+                       WHEN 'dead' THEN 'dead' ELSE 'failed' END;
     END;
-    PERFORM _jobs_done(owner, ARRAY[job_id]);
-    IF finished.kind = 'extract' THEN
+    IF outcome = 'done' THEN
+        PERFORM _jobs_done(owner, ARRAY[job_id]);
+    END IF;
+    IF finished.kind = 'reflect' OR finished.kind = 'extract' AND outcome = 'done' THEN
         PERFORM _reflect_now(finished);
     END IF;
-    RETURN 'done';
+    RETURN outcome;
 END $$;
 
 COMMENT ON FUNCTION finish(bigint, jsonb, text, text, halfvec[]) IS

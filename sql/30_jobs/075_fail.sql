@@ -10,15 +10,21 @@ AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
     failed job;
+    outcome text;
 BEGIN
     IF retry_after NOT BETWEEN interval '0' AND interval '1 day' THEN
         RAISE EXCEPTION 'retry_after must be 0 to 1 day, not %', retry_after
             USING ERRCODE = 'ME008', HINT = 'Pass how long the model asked to wait, or NULL.';
     END IF;
     failed := _lock_job(owner, job_id);
-    RETURN coalesce(_worker_refused(failed, worker),
-                    _fail_job(failed, error, coalesce(_check_moment(at), now()),
-                              retry_after));
+    outcome := _worker_refused(failed, worker);
+    IF outcome IS NULL THEN
+        outcome := _fail_job(failed, error, coalesce(_check_moment(at), now()), retry_after);
+        IF failed.kind = 'reflect' THEN
+            PERFORM _reflect_now(failed);
+        END IF;
+    END IF;
+    RETURN outcome;
 END $$;
 
 COMMENT ON FUNCTION fail(bigint, text, text, text, interval, timestamptz) IS

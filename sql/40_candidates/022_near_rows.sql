@@ -71,6 +71,8 @@ DECLARE
     branches text;
     word_branches text;
 BEGIN
+    -- If two connections do this at once, the second sees what the first has changed.
+    PERFORM pg_advisory_xact_lock(hashtextextended('memoir._compile_near_rows', 0));
     -- A role that is not superuser may SET hnsw.ef_search on a function only if the session has
     -- loaded pgvector, which the first vector it reads does.
     PERFORM '[1]'::halfvec;

@@ -7,7 +7,7 @@
 -- pairs took 2.7), unless there are no rare words.
 -- Provenance: candidate makers[i] was derived from candidate sources[i] (0: from something that is
 -- not a candidate). A source whose derived memory is in the block says nothing new; neither does a
--- derived memory whose sources are all there.
+-- derived memory whose sources are all there. One that is shown by its brief may not say it.
 -- outcome: NULL not reached, 0 over budget, -n candidate n says the same, otherwise the place in
 -- the block. chosen: candidates in order; a negative one is shown by its brief.
 CREATE OR REPLACE FUNCTION _select(
@@ -160,7 +160,7 @@ BEGIN
                 first_pair := coalesce(first_pairs[pick], cardinality(makers) + 1);
                 FOR i IN first_pair..cardinality(makers) LOOP
                     EXIT WHEN makers[i] <> pick;
-                    IF sources[i] > 0 AND outcome[sources[i]] > 0 THEN
+                    IF sources[i] > 0 AND chosen[outcome[sources[i]]] > 0 THEN
                         outcome[pick] := -sources[i];
                     ELSE
                         outcome[pick] := NULL;
@@ -170,7 +170,7 @@ BEGIN
                 CONTINUE WHEN outcome[pick] IS NOT NULL;
                 FOR i IN first_pair..cardinality(makers) LOOP
                     EXIT WHEN makers[i] <> pick;
-                    IF sources[i] > 0 AND outcome[sources[i]] IS NULL THEN
+                    IF place > 0 AND sources[i] > 0 AND outcome[sources[i]] IS NULL THEN
                         outcome[sources[i]] := -pick;
                     END IF;
                 END LOOP;

@@ -518,7 +518,8 @@ BEGIN
         END IF;
 
         IF derived THEN
-            SELECT p.* INTO makers, sources FROM _provenance(user_id, ids, kinds, setup.turns) AS p;
+            SELECT p.* INTO makers, sources
+            FROM _provenance(user_id, ids, kinds, lines, setup.turns) AS p;
         END IF;
         IF setup.show_references THEN
             SELECT array_agg(r.cost + _reference_cost(r.id)),

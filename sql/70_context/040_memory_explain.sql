@@ -199,12 +199,14 @@ BEGIN
                    array_agg(_cited_cost(c.cost, c.id, citing)) AS costs,
                    array_agg(_cited_cost(c.brief_cost, c.id, citing)) AS brief_costs,
                    array_agg(c.terms) AS term_sets, array_agg(c.term_count) AS term_counts,
+                   array_agg(c.line) AS lines,
                    min(least(c.cost, c.brief_cost)) AS smallest
             FROM _candidates(owner, settings, model.model_id, query_vec, question, by_importance,
                              known_until, keywords, profile_ids || edges, candidate_limit,
                              plain_question, times, pool) AS c
         ) AS c
-        CROSS JOIN LATERAL _provenance(owner, c.ids, c.kinds, settings.turns) AS p
+        CROSS JOIN LATERAL _provenance(owner, c.ids, c.kinds, c.lines, settings.turns)
+            AS p
         CROSS JOIN LATERAL _line_groups(owner, model.model_id, by_day, c.ids, c.kinds,
                                         settings.kind_headings, settings.heading_costs) AS g
         CROSS JOIN LATERAL _select(

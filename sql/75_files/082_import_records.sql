@@ -85,8 +85,47 @@ BEGIN
     FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::entity, b.body) AS e;
 END $$;
 
--- Memories with their traces. Rows of an attached table stay that: if a source of this name is
--- attached here, they follow it.
+-- Rows of an attached table stay that: if a source of this name is attached here, they follow it.
+-- Where such a row is there, but of another user, the next reading would take what is imported for
+-- gone: it is kept, under a name that no source has. Of a source that cannot be read nothing goes.
+CREATE OR REPLACE FUNCTION _keep_from_source(owner text, bodies jsonb[]) RETURNS jsonb[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    s source;
+    of_others text[];
+BEGIN
+    FOR s IN
+        SELECT o.* FROM source AS o
+        WHERE o.name IN (SELECT b.body ->> 'source' FROM unnest(bodies) AS b (body))
+    LOOP
+        BEGIN
+            of_others := ARRAY(
+                SELECT r.source_key
+                FROM unnest(_rows_with(s, ARRAY(SELECT b.body ->> 'source_key'
+                                                FROM unnest(bodies) AS b (body)
+                                                WHERE b.body ->> 'source' = s.name))) AS r
+                GROUP BY r.source_key HAVING bool_and(r.user_id IS DISTINCT FROM owner));
+        EXCEPTION WHEN OTHERS THEN
+            IF _is_of_server(SQLSTATE) THEN
+                RAISE;
+            END IF;
+            CONTINUE;
+        END;
+        bodies := ARRAY(
+            SELECT CASE WHEN b.body ->> 'source' = s.name
+                             AND b.body ->> 'source_key' = ANY (of_others)
+                        THEN b.body || jsonb_build_object(
+                            'source', format('%s, not of %s', s.name, owner))
+                        ELSE b.body END
+            FROM unnest(bodies) WITH ORDINALITY AS b (body, place) ORDER BY b.place);
+    END LOOP;
+    RETURN bodies;
+END $$;
+
+-- Memories with their traces.
 CREATE OR REPLACE FUNCTION _import_memories(reading import, bodies jsonb[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

@@ -83,12 +83,15 @@ BEGIN
         WHEN 'session' THEN PERFORM _import_sessions(reading, bodies);
         WHEN 'message' THEN PERFORM _import_messages(reading, bodies);
         WHEN 'entity' THEN PERFORM _import_entities(reading, bodies);
-        WHEN 'memory' THEN PERFORM _import_memories(reading, bodies);
+        WHEN 'memory' THEN
+            PERFORM _import_memories(reading, _keep_from_source(reading.user_id, bodies));
         WHEN 'relation' THEN PERFORM _import_relations(reading, bodies);
         WHEN 'revision' THEN PERFORM _import_revisions(reading, bodies);
         WHEN 'file_entry' THEN PERFORM _import_file_entries(reading, bodies);
         WHEN 'file_head' THEN PERFORM _import_file_heads(reading, bodies);
-        WHEN 'event' THEN reading.archive_job := _import_events(reading, bodies);
+        WHEN 'event' THEN
+            reading.archive_job := _import_events(
+                reading, _keep_from_source(reading.user_id, bodies));
         WHEN 'gold' THEN PERFORM _import_gold(reading, bodies);
         WHEN 'expansion' THEN PERFORM _import_expansions(reading, bodies);
         WHEN 'retrieval' THEN PERFORM _import_retrievals(reading, bodies);

@@ -29,7 +29,7 @@ BEGIN
     END IF;
     next := CASE WHEN looked_at = run.most THEN last_id END;
     IF NOT run.dry_run THEN
-        PERFORM _lock_user(user_id);
+        PERFORM _lock_listed_user(user_id);
     END IF;
 
     FOR why, ids IN

@@ -19,7 +19,7 @@ BEGIN
         calls := ARRAY(SELECT c.tool_call_id FROM tool_call AS c
                        WHERE c.user_id = user_id AND NOT c.counted);
     ELSE
-        PERFORM _lock_user(user_id);
+        PERFORM _lock_listed_user(user_id);
         -- Rows that mark_used() is writing at this moment wait for the next run.
         recalls := ARRAY(SELECT r.retrieval_id FROM retrieval AS r
                          WHERE r.user_id = user_id AND NOT r.counted

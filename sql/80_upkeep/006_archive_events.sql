@@ -22,7 +22,7 @@ BEGIN
         RETURN;
     END IF;
     IF NOT run.dry_run THEN
-        PERFORM _lock_user(user_id);
+        PERFORM _lock_listed_user(user_id);
     END IF;
     FOR part IN
         SELECT array_agg(o.event_id ORDER BY o.created_at, o.event_id) AS ids,

@@ -7,7 +7,7 @@
 -- nothing left recall or changed meanwhile. Otherwise it is repeated under the lock: 10,000
 -- memories take less than half a second. With more it is given up: a user with so many changes
 -- would lose exact statistics at once. Statistics of a user with own indexes (profile.ann) need not
--- be exact.
+-- be exact; but a user who was purged meanwhile has no indexes any more, and gets no words.
 CREATE OR REPLACE FUNCTION refresh_statistics(user_id text DEFAULT NULL) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -26,8 +26,8 @@ DECLARE
     told jsonb;
     locked boolean := false;
 BEGIN
-    number := coalesce((SELECT p.ann FROM profile AS p WHERE p.user_id = owner), 0);
     LOOP
+        number := coalesce((SELECT p.ann FROM profile AS p WHERE p.user_id = owner), 0);
         newest := coalesce((SELECT max(t.memory_id) FROM trace AS t
                             WHERE t.user_id = owner AND t.model = in_model AND t.active), 0);
         mark := _counted_mark(owner, in_model, newest);
@@ -47,9 +47,10 @@ BEGIN
               AND (t.wide OR _fills_entry(size, t.term_count, t.line, owner)));
         told := CASE WHEN number > 0 THEN (SELECT to_jsonb(s) FROM _summary(owner) AS s) END;
         EXIT WHEN locked;
-        PERFORM _lock_user(owner);
+        PERFORM _lock_listed_user(owner);
         locked := true;
-        EXIT WHEN number > 0 OR mark = _counted_mark(owner, in_model, newest);
+        EXIT WHEN number > 0 AND number = (SELECT p.ann FROM profile AS p WHERE p.user_id = owner)
+                  OR mark = _counted_mark(owner, in_model, newest);
         IF mark.memories > 10000 THEN
             RETURN NULL;
         END IF;
@@ -73,7 +74,7 @@ BEGIN
                               WHERE m.user_id = owner AND m.valid_until IS NOT NULL
                                 AND m.status = 'active')
                       OR EXISTS (SELECT FROM source AS s WHERE s.mapping ? 'valid_until'),
-        overview = told
+        overview = _lasting_overview(owner, told)
     WHERE p.user_id = owner;
     RETURN mark.memories;
 END $$;

@@ -19,11 +19,18 @@ DECLARE
     oids CONSTANT oid[] := ARRAY(SELECT coalesce(to_regrole(r), 0)
                                  FROM regexp_split_to_table(roles, ', ') AS r);
     is_so boolean;
+    for_writes boolean;
 BEGIN
-    SELECT p.polroles = oids AND pg_get_expr(p.polqual, p.polrelid) = rule INTO is_so
+    SELECT p.polroles = oids AND pg_get_expr(p.polqual, p.polrelid) = rule,
+           p.polwithcheck IS NOT NULL
+    INTO is_so, for_writes
     FROM pg_policy AS p
     WHERE p.polrelid = owned AND p.polname = policy;
-    IF NOT FOUND THEN
+    -- Ours has one rule for reading and writing. Another one for writing cannot be taken back.
+    IF for_writes THEN
+        EXECUTE format('DROP POLICY %I ON %s', policy, owned);
+    END IF;
+    IF is_so IS NULL OR for_writes THEN
         EXECUTE format('CREATE POLICY %I ON %s %s TO %s USING (%s)',
                        policy, owned, scope, roles, rule);
     ELSIF NOT is_so THEN
@@ -84,6 +91,9 @@ BEGIN
     FROM pg_class AS c WHERE c.oid = name::text::regclass;
     EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
     PERFORM _own_rows(name::text::regclass);
+    -- Who stores an event meanwhile waits before choosing a table for it: event_default, chosen
+    -- before, would refuse it.
+    LOCK TABLE ONLY event IN SHARE ROW EXCLUSIVE MODE;
     EXECUTE format('ALTER TABLE event ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
                    name, month, _month_after(month));
     RETURN true;

@@ -105,10 +105,13 @@ BEGIN
                         'trace_leading_%', user_id, number, number, number
             USING ERRCODE = 'ME013', HINT = 'memoir maintain builds them.';
     END IF;
-    INSERT INTO profile AS p (user_id, ann, overview)
-    VALUES (_use_own_index.user_id, number, told)
-    ON CONFLICT ON CONSTRAINT profile_pkey DO UPDATE
-    SET ann = excluded.ann, overview = excluded.overview, updated_at = now();
+    IF NOT _lock_listed_user(user_id) AND number > 0 THEN
+        RAISE EXCEPTION 'user "%" was purged', user_id
+            USING ERRCODE = 'ME013', HINT = 'memoir maintain drops what was built.';
+    END IF;
+    UPDATE profile AS p
+    SET ann = number, overview = _lasting_overview(p.user_id, told), updated_at = now()
+    WHERE p.user_id = _use_own_index.user_id;
     -- Without indexes recall needs exact statistics.
     UPDATE profile AS p SET counted = 0, counted_up_to = 0
     WHERE p.user_id = _use_own_index.user_id AND p.ann = 0;
@@ -116,11 +119,12 @@ BEGIN
 END $$;
 
 -- Builds the indexes of a user at once; writers of memories wait until it commits. False: the table
--- was busy. The wait for it is short, because writers queue behind it, and because one of them may
--- be waiting for this transaction (half of deadlock_timeout, so that nobody is cancelled).
+-- was busy. The wait for it is short: writers and recalls queue behind it, and one of them may be
+-- waiting for this transaction. That one would be cancelled for a deadlock if its deadlock_timeout
+-- ended just then, so this gives up after a tenth of it.
 CREATE OR REPLACE FUNCTION _build_own_index(user_id text, memories bigint) RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET lock_timeout = '500ms'
+    SET search_path FROM CURRENT SET lock_timeout = '100ms'
 AS $$
 DECLARE
     number CONSTANT int := _free_number();
@@ -129,8 +133,10 @@ DECLARE
     statement text;
 BEGIN
     BEGIN
+        IF NOT _lock_listed_user(user_id) THEN
+            RETURN false;
+        END IF;
         LOCK TABLE trace IN SHARE MODE;
-        PERFORM _lock_user(user_id);
     EXCEPTION WHEN lock_not_available THEN
         RETURN false;
     END;
@@ -153,7 +159,7 @@ END $$;
 -- Drops indexes; false: the table was busy, and none is dropped.
 CREATE OR REPLACE FUNCTION _drop_indexes(names name[]) RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET lock_timeout = '500ms'
+    SET search_path FROM CURRENT SET lock_timeout = '100ms'
 AS $$
 DECLARE
     index_name name;
@@ -169,10 +175,10 @@ END $$;
 -- Removes a user's indexes: from here on all memories are compared. False: table busy.
 CREATE OR REPLACE FUNCTION _drop_own_index(user_id text, number int) RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET lock_timeout = '500ms'
+    SET search_path FROM CURRENT SET lock_timeout = '100ms'
 AS $$
 BEGIN
-    PERFORM _lock_user(user_id);
+    PERFORM _lock_listed_user(user_id);
     IF NOT _drop_indexes(_own_indexes(number)) THEN
         RETURN false;
     END IF;

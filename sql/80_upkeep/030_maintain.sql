@@ -114,16 +114,16 @@ BEGIN
 END $$;
 
 -- One step, or as much of it as one transaction takes. A user locked for long, say by an open
--- transaction, is left to the next run. If the transaction holds other users, the wait is short,
--- half of deadlock_timeout, so that nobody is cancelled. A step may fail on rows written by hand,
--- or a trigger or event trigger may refuse it: that is reported, and other users still get theirs.
+-- transaction, is left to the next run. If the transaction holds other users, the wait is short
+-- (see _build_own_index). A step may fail on rows written by hand, or a trigger or event trigger
+-- may refuse it: that is reported, and other users still get theirs.
 -- If indexes or tables cannot be made or dropped, or recalls not be folded (they may go to a table
 -- of the application), what is stored and recalled stays the same.
 CREATE OR REPLACE FUNCTION _upkeep_step(
     step text, user_id text, run upkeep_run, after bigint DEFAULT 0)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET lock_timeout = '500ms'
+    SET search_path FROM CURRENT SET lock_timeout = '100ms'
 AS $$
 BEGIN
     IF run.most IS NOT NULL THEN

@@ -89,6 +89,36 @@ BEGIN
       AND NOT EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = c.oid);
 END $$;
 
+-- Views and functions that act with their owner's rights, for whom no policy holds, though ours do
+-- not: a view replaced without its option, a function made SECURITY DEFINER. Also one of ours that
+-- does, but finds other functions by the path of who calls it. repair: what puts that right.
+CREATE OR REPLACE FUNCTION _lent_rights(OUT object text, OUT repair text) RETURNS SETOF record
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT 'view ' || c.relname,
+           format('ALTER VIEW memoir.%I SET (security_invoker = true);', c.relname)
+    FROM pg_class AS c
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'v'
+      AND EXISTS (SELECT FROM aclexplode(c.relacl) AS a WHERE a.grantee <> c.relowner)
+      AND NOT EXISTS (SELECT FROM pg_options_to_table(c.reloptions) AS o
+                      WHERE o.option_name = 'security_invoker' AND o.option_value::boolean);
+    RETURN QUERY
+    SELECT 'function ' || p.proname,
+           format('ALTER ROUTINE memoir.%I(%s) %s;', p.proname,
+                  pg_get_function_identity_arguments(p.oid),
+                  CASE WHEN o.ours THEN 'SET search_path = ' || current_setting('search_path')
+                       ELSE 'SECURITY INVOKER' END)
+    FROM pg_proc AS p,
+         LATERAL (SELECT p.proname IN ('_compile_constants', '_own_words')
+                         OR p.proname ~ '^_source_[0-9]+_(write|read|log)$') AS o (ours)
+    WHERE p.pronamespace = current_schema()::regnamespace AND p.prosecdef
+      AND NOT (o.ours AND EXISTS (SELECT FROM unnest(p.proconfig) AS s (setting)
+                                  WHERE starts_with(s.setting, 'search_path=')));
+END $$;
+
 CREATE OR REPLACE FUNCTION _access_health()
     RETURNS TABLE (name text, status text, value text, advice text)
     LANGUAGE plpgsql STABLE
@@ -112,12 +142,14 @@ DECLARE
           AND NOT (c.relrowsecurity
                    AND EXISTS (SELECT FROM pg_policy AS p
                                WHERE p.polrelid = c.oid AND p.polname = 'own_rows'
+                                 AND p.polwithcheck IS NULL
                                  AND pg_get_expr(p.polqual, p.polrelid) = _own_rows_rule()))
         UNION ALL
         SELECT c.relname FROM pg_class AS c WHERE c.oid IN (SELECT _hidden_configuration())
         ORDER BY relname);
     others CONSTANT text[] := ARRAY(SELECT DISTINCT o.role FROM _rights_of_others() AS o
                                     ORDER BY o.role);
+    lent CONSTANT text[] := ARRAY(SELECT l.object FROM _lent_rights() AS l ORDER BY l.object);
     -- Policies that show somebody more than ours do.
     wider CONSTANT text[] := ARRAY(
         SELECT format('%I ON memoir.%I', p.polname, c.relname)
@@ -149,15 +181,21 @@ BEGIN
                 THEN 'As the owner of the schema and pgvector: SELECT memoir.grant_access();' END;
     RETURN QUERY
     SELECT 'security',
-           CASE WHEN bare <> '{}' THEN 'error' WHEN others <> '{}' OR wider <> '{}' THEN 'warning'
-                ELSE 'ok' END,
+           CASE WHEN bare <> '{}' OR lent <> '{}' THEN 'error'
+                WHEN others <> '{}' OR wider <> '{}' THEN 'warning' ELSE 'ok' END,
            CASE WHEN bare <> '{}' THEN 'off, or another than ours, for ' || _some_of(bare)
+                WHEN lent <> '{}' THEN 'passed over by ' || _some_of(lent)
+                                       || ', with the rights of the owner'
                 WHEN others <> '{}' THEN 'on; other roles may write here: ' || _some_of(others)
                 WHEN wider <> '{}' THEN 'on; others'' policies add to it: ' || _some_of(wider)
                 WHEN _sees_one_user() THEN format('on; %s sees one user at a time', current_user)
                 ELSE format('on; %s sees all users', current_user) END,
            CASE WHEN bare <> '{}'
                 THEN 'As the owner of the tables: SELECT memoir.grant_access();'
+                WHEN lent <> '{}'
+                THEN 'As the owner of the tables: '
+                     || (SELECT string_agg(l.repair, ' ' ORDER BY l.object)
+                         FROM _lent_rights() AS l)
                 WHEN others <> '{}' OR wider = '{}'
                 THEN 'As the owner of the tables: ' || _advice_on_others()
                 ELSE format('Unless its roles may read rows of all users: DROP POLICY %s;',
@@ -332,16 +370,24 @@ BEGIN
     IF _sees('{job}') THEN
         RETURN QUERY
         SELECT 'jobs',
-               CASE WHEN c.dead > 0 OR c.oldest < now() - interval '1 hour' THEN 'warning'
-                    ELSE 'ok' END,
-               format('%s waiting, %s dead', c.waiting, c.dead),
-               CASE WHEN c.dead > 0 THEN 'See memoir.job_errors for why; SELECT '
+               CASE WHEN c.dead > 0 OR c.ahead > 0 OR c.oldest < now() - interval '1 hour'
+                    THEN 'warning' ELSE 'ok' END,
+               format('%s waiting, %s dead', c.waiting, c.dead)
+               || CASE WHEN c.ahead > 0 THEN format(', %s written while the clock was ahead',
+                                                    c.ahead) ELSE '' END,
+               CASE WHEN c.ahead > 0
+                    THEN 'They wait for that time: UPDATE memoir.job SET run_at = now(), '
+                         'created_at = now() WHERE created_at > now() AND status <> ''dead'';'
+                    WHEN c.dead > 0 THEN 'See memoir.job_errors for why; SELECT '
                                          'memoir.retry_dead(); tries them again.'
                     WHEN c.oldest < now() - interval '1 hour'
                     THEN format('The oldest waits since %s. Run: memoir worker',
                                 to_char(c.oldest AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')) END
         FROM (SELECT coalesce(sum(o.waiting), 0) AS waiting, coalesce(sum(o.dead), 0) AS dead,
-                     min(o.oldest) AS oldest
+                     min(o.oldest) AS oldest,
+                     (SELECT count(*) FROM job AS j
+                      WHERE j.status IN ('waiting', 'running')
+                        AND j.created_at > now() + interval '1 hour') AS ahead
               FROM job_overview AS o) AS c;
     ELSE
         RETURN QUERY SELECT u.* FROM _unseen('jobs') AS u;
@@ -496,10 +542,12 @@ COMMENT ON FUNCTION health() IS
     'found; advice: the statement or command that helps, NULL where nothing is to be done. '
     'Checks: server (and whether its system sorts text as it did), pgvector, version (and how it '
     'was installed), roles (there, with the rights they should have), security (row-level, on for '
-    'every table of users, with its policy; no policies or rights to write of others), triggers '
+    'every table of users, with its policy; no view or function with rights of its owner; no '
+    'policies or rights to write of others), triggers '
     '(none switched off), '
     'settings (unknown, missing, out of range, no active model), memories (without vectors; error: '
-    'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour), '
+    'without a trace, so that nothing recalls them), jobs (dead, waiting for more than an hour or '
+    'for a time when the clock was ahead), '
     'sources (broken, rows not '
     'taken in), upkeep (days since maintain), indexes (invalid, missing for users with many '
     'memories), bloat (trace_scan, which REINDEX makes small; error: it is missing), unlogged '

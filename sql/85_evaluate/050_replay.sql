@@ -120,6 +120,7 @@ DECLARE
     brief_costs float8[];
     term_sets sparsevec[];
     term_counts int[];
+    lines text[];
     n int;
     provenance record;
     line_groups record;
@@ -141,8 +142,8 @@ BEGIN
     SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
            array_agg(_cited_cost(c.cost, c.id, citing)),
            array_agg(_cited_cost(c.brief_cost, c.id, citing)),
-           array_agg(c.terms), array_agg(c.term_count)
-    INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts
+           array_agg(c.terms), array_agg(c.term_count), array_agg(c.line)
+    INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines
     FROM (
         SELECT l.id, l.kind, l.score * ratios[l.kind] AS score, s.*
         FROM unnest(logged.ids, logged.kinds, logged.score) AS l (id, kind, score),
@@ -154,7 +155,7 @@ BEGIN
 
     LOOP
         n := least(coalesce(cardinality(ids), 0), candidate_limit);
-        provenance := _provenance(owner, ids[:n], kinds[:n], settings.turns);
+        provenance := _provenance(owner, ids[:n], kinds[:n], lines[:n], settings.turns);
         line_groups := _line_groups(owner, settings.model_id, by_day, ids[:n], kinds[:n],
                                     settings.kind_headings, settings.heading_costs);
         selection := _select(
@@ -189,19 +190,19 @@ END $$;
 CREATE OR REPLACE FUNCTION _line_cost(
     owner text, model smallint, id bigint,
     OUT cost float8, OUT brief_cost float8, OUT terms sparsevec, OUT term_count int,
-    OUT created_at timestamptz)
+    OUT created_at timestamptz, OUT line text)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     IF id > 0 THEN
-        SELECT t.cost, t.brief_cost, t.terms, t.term_count, t.created_at
-        INTO cost, brief_cost, terms, term_count, created_at
+        SELECT t.cost, t.brief_cost, t.terms, t.term_count, t.created_at, t.line
+        INTO cost, brief_cost, terms, term_count, created_at, line
         FROM trace AS t
         WHERE t.user_id = owner AND t.memory_id = id AND t.model = _line_cost.model AND t.active;
     ELSE
-        SELECT e.cost, e.terms, e.term_count, e.created_at
-        INTO cost, terms, term_count, created_at
+        SELECT e.cost, e.terms, e.term_count, e.created_at, e.line
+        INTO cost, terms, term_count, created_at, line
         FROM event AS e WHERE e.user_id = owner AND e.event_id = -id;
     END IF;
 END $$;

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import psycopg
 import pytest
-from tests.rows import NOW, add_event, ago, explain, headings, recall, remember, say, value
+from tests.rows import (
+    NOW,
+    add_event,
+    ago,
+    explain,
+    headings,
+    recall,
+    remember,
+    say,
+    until_blocked,
+    value,
+)
 
 
 def scores(conn, **more):
@@ -129,6 +142,17 @@ def test_a_changed_weight_acts_at_once(tx):
     before = scores(tx, mode="plan")["task"]
     tx.execute("UPDATE memoir.mode_weight SET weight = 3 WHERE (mode, kind) = ('plan', 'task')")
     assert scores(tx, mode="plan")["task"] == pytest.approx(3 * before)
+
+
+def test_a_weight_and_a_half_life_that_change_at_once_both_act(db, dsn):
+    remember(db, "tea is green", created_at=ago(days=10))
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        other.execute("UPDATE memoir.kind SET half_life_days = 5 WHERE name = 'fact'")
+        said = pool.submit(db.execute, "INSERT INTO memoir.mode_weight VALUES ('plan', 'fact', 3)")
+        until_blocked(other)
+        other.commit()
+        said.result()
+    assert scores(db, mode="plan") == pytest.approx({"fact": 0.75}, abs=1e-9)
 
 
 def test_a_deleted_weight_is_one(tx):

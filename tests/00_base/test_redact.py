@@ -10,7 +10,7 @@ from base64 import b64encode
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rows import redact
+from tests.rows import redact, working_at_most
 
 HEX = "0123456789abcdef" * 4
 MIXED = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9fG1hJ3"
@@ -437,14 +437,14 @@ def test_what_only_looks_like_a_secret_stays(tx):
 
 
 def test_keys_without_an_end_take_time_that_grows_with_the_text(tx):
-    tx.execute("SET LOCAL statement_timeout = '3s'")
-    assert "[redacted:private_key]" in redact(tx, (PEM.format("BEGIN") + "a: ") * 7000)
+    with working_at_most(tx, 3):
+        assert "[redacted:private_key]" in redact(tx, (PEM.format("BEGIN") + "a: ") * 7000)
 
 
 def test_names_without_a_value_take_time_that_grows_with_the_text(tx):
-    tx.execute("SET LOCAL statement_timeout = '3s'")
     for name in ("pass=", "pw=", "pass:", "password_a=", "password for ", "key="):
-        assert redact(tx, name * 20_000) == name * 20_000
+        with working_at_most(tx, 3):
+            assert redact(tx, name * 20_000) == name * 20_000
 
 
 def test_null_stays_null(tx):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.rows import value
+from tests.rows import value, working_at_most
 
 ASKS_WHEN = [
     "When did Caroline go to the support group?",
@@ -178,5 +178,5 @@ def test_it_is_a_statement(tx):
 @pytest.mark.parametrize("piece", ["?", "? ", "when ", "what ", "in the ", "5月", "月", "9", "吗"])
 @pytest.mark.parametrize("function", ["_asks_when", "_has_time_word", "_is_question"])
 def test_a_hundred_thousand_characters_are_answered_within_five_seconds(tx, function, piece):
-    tx.execute("SET LOCAL statement_timeout = '5s'")
-    assert flag(tx, function, (piece * 100_000)[:100_000] + "x") in {True, False}
+    with working_at_most(tx, 5):
+        assert flag(tx, function, (piece * 100_000)[:100_000] + "x") in {True, False}

@@ -436,7 +436,7 @@ def test_two_users_of_one_statement_and_one_open_transaction_do_not_wait(db, dsn
     attach(db, "t")
     with psycopg.connect(dsn) as first:
         first.execute("INSERT INTO t VALUES (1, 'a')")
-        db.execute("SET statement_timeout = '5s'; INSERT INTO t VALUES (2, 'b')")
+        db.execute("SET statement_timeout = '1min'; INSERT INTO t VALUES (2, 'b')")
         db.execute("UPDATE t SET content = 'c' WHERE id = 2")
     assert (memories(db, "t"), waiting(db, "t")) == ({"a": "active", "c": "active"}, [])
 
@@ -446,7 +446,7 @@ def test_a_user_whose_first_row_is_not_committed_is_remembered_for_at_once(db, d
     attach(db, "t")
     with psycopg.connect(dsn) as first:
         first.execute("INSERT INTO t VALUES (1, 'a')")
-        db.execute("SET statement_timeout = '5s'")
+        db.execute("SET statement_timeout = '1min'")
         remember(db, "drinks tea", user_id=USER)
         first.rollback()
     remember(db, "sleeps at nine", user_id=USER)
@@ -466,7 +466,7 @@ def test_many_new_users_leave_room_in_the_table_of_locks(tx):
 def test_many_new_users_of_an_open_transaction_keep_nobody_waiting(db, dsn, user):
     with psycopg.connect(dsn) as first:
         first.execute(MANY_NEW)
-        db.execute("SET statement_timeout = '5s'")
+        db.execute("SET statement_timeout = '1min'")
         remember(db, "drinks tea", user_id=user)
         first.rollback()
     remember(db, "sleeps at nine", user_id=user)

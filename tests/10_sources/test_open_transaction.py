@@ -50,7 +50,7 @@ def beside(db, dsn, function, **arguments):
 
 def while_open(db, dsn, function, **arguments):
     """Calls a function that waits for nobody while the row is being changed to a fast printer."""
-    with psycopg.connect(dsn, options="-c idle_in_transaction_session_timeout=5s") as application:
+    with psycopg.connect(dsn, options="-c idle_in_transaction_session_timeout=1min") as application:
         application.execute(CHANGE)
         return call(db, function, **arguments)
 
@@ -160,7 +160,7 @@ def test_what_is_to_hang_on_a_memory_that_is_just_purged_is_told_so(db, dsn, fun
 
 @pytest.mark.usefixtures("memory_id")
 def test_a_table_whose_memories_are_held_is_too_busy_to_be_detached(db, dsn):
-    db.execute("SET statement_timeout = '3s'")
+    db.execute("SET statement_timeout = '1min'")
     with psycopg.connect(dsn) as application:
         application.execute(CHANGE)
         assert refused(db, "detach_source", name="t", memories="forget").sqlstate == "ME014"

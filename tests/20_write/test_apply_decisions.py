@@ -564,6 +564,32 @@ def test_what_waits_takes_the_place_of_what_it_was_about_once_confirmed(tx, acti
     assert [stored(tx, each)[1] for each in (id_, row.memory_id)] == ["superseded", "active"]
 
 
+def test_what_waits_already_takes_the_place_of_what_the_same_text_was_then_about(tx):
+    id_ = remember(tx, "drinks tea")
+    settings(tx, confirm=True)
+    said = {"content": "never drinks coffee", "kind": "fact"}
+    (row,) = apply(tx, {"action": "ADD", **said})
+    (again,) = apply(tx, {"action": "SUPERSEDE", "memory_id": id_, **said})
+    assert (again.action, again.memory_id, again.other_ids) == ("NOOP", row.memory_id, [id_])
+    (done,) = call(tx, "confirm", memory_id=row.memory_id)
+    assert (done.action, done.other_ids) == ("SUPERSEDE", [id_])
+
+
+@pytest.mark.parametrize("confirm", [False, True])
+def test_what_a_decision_relates_a_stored_text_to_is_undone_with_its_run(tx, confirm):
+    ids = [remember(tx, "drinks tea"), remember(tx, "likes jazz")]
+    settings(tx, confirm=confirm)
+    said = {"content": "never drinks coffee", "kind": "fact"}
+    (row,) = apply(tx, {"action": "ADD", **said})
+    keep = {"action": "KEEP_BOTH", "memory_ids": ids, **said}
+    (again,) = apply(tx, keep)
+    assert [to_id for _, to_id in related(tx, row.memory_id)] == ids
+    (third,) = apply(tx, keep)
+    assert refused(tx, "undo_run", run_id=third.run_id).sqlstate == "ME012"
+    call(tx, "undo_run", run_id=again.run_id)
+    assert related(tx, row.memory_id) == []
+
+
 def test_a_confirmation_is_undone_with_what_it_superseded(tx):
     ids = [remember(tx, "drinks tea"), remember(tx, "likes espresso")]
     settings(tx, confirm=True)

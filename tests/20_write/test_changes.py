@@ -20,6 +20,7 @@ from tests.rows import (
     rows_read,
     status,
     value,
+    working_at_most,
 )
 
 
@@ -254,8 +255,8 @@ def test_the_history_of_3000_changes_is_read_once(tx, tea):
         " FROM generate_series(1, 3000) AS i",
         (tea,),
     )
-    tx.execute("SET LOCAL statement_timeout = '4s'")  # read anew for each step it took 9 s
-    texts = [row.content for row in call(tx, "history", memory_id=tea)]
+    with working_at_most(tx, 4):  # read anew for each step it took 9 s
+        texts = [row.content for row in call(tx, "history", memory_id=tea)]
     assert texts == [f"tea {i}" for i in range(1, 3001)] + ["tea is green"]
 
 

@@ -193,6 +193,7 @@ def test_nothing_refers_to_a_near_duplicate_that_is_just_being_purged(db, dsn):
         "undo_run(1)",
         "set_keywords(1, '{tea}')",
         "update_memory(1, 'drinks milk')",
+        "set_embedding(1, '[1,0,0]')",
     ],
 )
 def test_a_change_waits_for_the_one_that_is_open(db, dsn, statement):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import psycopg
 import pytest
@@ -18,6 +20,7 @@ from tests.rows import (
     rows_read,
     set_to,
     until,
+    until_blocked,
     value,
     wave,
 )
@@ -434,6 +437,21 @@ def test_no_memory_is_lost_that_is_written_during_the_switch(db, dsn):
     assert recall(db, "tea milk", user_id="ada").memory_ids == [late, early]
 
 
+def test_a_switch_that_waits_for_a_user_keeps_no_writer_waiting(db, dsn):
+    set_to(db, ann_gain=0.22)
+    fill(db, 30, "ada")
+    call(db, "maintain", only_user="ada")
+    call(db, "add_model", name="other", dimensions=8)
+    make_traces(db, "other")
+    with psycopg.connect(dsn) as writer, ThreadPoolExecutor(1) as pool:
+        writer.execute("SELECT FROM memoir.profile FOR UPDATE")
+        said = pool.submit(refused, db, "switch_model", name="other", force=True)
+        until_blocked(writer)
+        writer.execute("SET LOCAL lock_timeout = '50ms'")
+        remember(writer, "tea", user_id="ada")
+        assert said.result().sqlstate == "ME014"
+
+
 def test_a_trace_is_made_of_the_text_there_is_whatever_the_isolation(db, dsn):
     # Given a model that knows nothing yet, and a transaction that began before a change
     call(db, "use_model", name="small", dimensions=3)
@@ -459,11 +477,20 @@ def test_writers_meet_a_switch(db, dsn):
             while not stop.is_set():
                 written.append(remember(conn, f"note {len(written)}", user_id="ada"))
 
+    def switches(name: str) -> bool:
+        try:
+            call(db, "switch_model", name=name)
+        except psycopg.Error as error:
+            if error.sqlstate != "ME014":  # the writer was kept from its end for half a second
+                raise
+            return False
+        return True
+
     writer = threading.Thread(target=write)
     writer.start()
     until(lambda: written)
     for name in ("large", "small") * 5:
-        call(db, "switch_model", name=name)
+        until(partial(switches, name))
     stop.set()
     writer.join()
     lost = "SELECT 2 * (SELECT count(*) FROM memoir.memory) - count(*) FROM memoir.trace"

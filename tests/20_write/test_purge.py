@@ -10,6 +10,7 @@ from psycopg.sql import SQL, Identifier
 from tests.d3_files import take, take_log
 from tests.rows import (
     add_event,
+    ago,
     call,
     fill,
     notes,
@@ -280,7 +281,7 @@ def test_listeners_hear_of_it(db):
     memory_id = remember(db, "tea")
     db.execute("LISTEN memoir")
     call(db, "purge", memory_id=memory_id)
-    (said,) = db.notifies(timeout=1, stop_after=1)
+    (said,) = db.notifies(timeout=60, stop_after=1)
     assert '"event": "deleted"' in said.payload
 
 
@@ -315,6 +316,62 @@ def test_what_a_worker_writes_at_this_moment_goes_too(db, dsn, function, argumen
     assert function == "purge" or traces_of(db, "Zanzibar") == []
 
 
+def large(db):
+    """A user with indexes of his own, and a recall that no upkeep has seen."""
+    set_to(db, ann_gain=0.22)
+    fill(db, 30, "Zanzibar")
+    call(db, "maintain")
+    recall(db, "note9", user_id="Zanzibar")
+    db.execute("UPDATE memoir.retrieval SET created_at = now() - interval '8 days'")
+
+
+@pytest.mark.parametrize(
+    "upkeep",
+    [
+        "CALL memoir.maintain_all()",
+        "SELECT memoir.refresh_statistics('Zanzibar')",
+        "SELECT memoir._use_own_index('Zanzibar', 0)",
+        "SELECT memoir._use_own_index('Zanzibar', 1)",
+    ],
+)
+def test_upkeep_that_was_under_way_writes_nothing_for_a_purged_user(db, dsn, upkeep):
+    large(db)
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        other.execute("SELECT FROM memoir.profile FOR UPDATE")
+        kept = pool.submit(db.execute, upkeep)
+        until_blocked(other)
+        call(other, "purge_user", user_id="Zanzibar")
+        other.commit()
+        refusal = kept.exception()
+    assert refusal is None or refusal.sqlstate == "ME013"
+    call(db, "maintain")  # the indexes that this was reading
+    assert traces_of(db, "Zanzibar") == []
+
+
+def test_recalls_that_are_being_folded_go_with_their_user(db, dsn):
+    large(db)
+    call(db, "maintain", at=ago(days=4))
+    run = "memoir._new_run('Zanzibar', NULL, false, 100, 0)"
+    with psycopg.connect(dsn) as upkeep, ThreadPoolExecutor(1) as pool:
+        upkeep.execute(f"SELECT memoir._fold_log('Zanzibar', {run}, 0)")
+        purged = pool.submit(call, db, "purge_user", user_id="Zanzibar")
+        until_blocked(upkeep)
+        upkeep.commit()
+        purged.result()
+    assert traces_of(db, "Zanzibar") == []
+
+
+def test_indexes_are_left_while_another_changes_indexes(db, dsn):
+    large(db)
+    db.execute("SET statement_timeout = '5s'")
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT memoir._compile_near_rows()")
+        said = call(db, "purge_user", user_id="Zanzibar")[-1]
+        assert said == ("own indexes left: memoir maintain", 3)
+    call(db, "maintain")
+    assert traces_of(db, "Zanzibar") == []
+
+
 def counted(conn):
     """Keep for ada what summary() tells, as `maintain` does for a user with many memories."""
     conn.execute(
@@ -332,6 +389,22 @@ def test_what_was_counted_no_longer_names_what_only_the_purged_memory_had(tx):
     (told,) = call(tx, "summary", user_id="ada")
     assert told.top_entities == []
     assert [each["keyword"] for each in told.top_keywords] == ["tea", "likes"]
+
+
+@pytest.mark.parametrize("upkeep", ["refresh_statistics('ada')", "_use_own_index('ada', 1)"])
+def test_nor_does_what_was_being_counted_when_it_was_purged(db, dsn, upkeep):
+    set_to(db, ann_gain=0.22)
+    fill(db, 30, "ada")
+    purged = remember(db, "lives in Zanzibar", keywords=["zanzibar"], user_id="ada")
+    call(db, "maintain")
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        other.execute("SELECT FROM memoir.profile FOR UPDATE")
+        counted = pool.submit(db.execute, f"SELECT memoir.{upkeep}")
+        until_blocked(other)
+        call(other, "purge", memory_id=purged, user_id="ada")
+        other.commit()
+        counted.result()
+    assert traces_of(db, "Zanzibar") == []
 
 
 def test_a_purge_does_not_count_all_of_a_user_with_many_memories(tx):

@@ -110,7 +110,7 @@ def test_a_worker_waits_for_no_open_transaction_and_what_it_changes_is_taken_nex
     ids = remember_all(db, ["tea", "milk"])
     (taken,) = claim(db)
     # Whoever waits for it all the same is not kept for ever.
-    with psycopg.connect(dsn, options="-c idle_in_transaction_session_timeout=5s") as application:
+    with psycopg.connect(dsn, options="-c idle_in_transaction_session_timeout=1min") as application:
         call(application, "update_memory", memory_id=ids[1], content="cream")
         assert finish(db, taken.job_id, embeddings=["[1,0]", "[0,1]"]) == "done"
         call(application, "update_memory", memory_id=ids[0], importance=0.9)

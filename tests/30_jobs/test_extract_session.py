@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
-from tests.jobs import answered, claim, enqueue, extracted
+from tests.jobs import answered, claim, decided, enqueue, extracted, fail, soon
 from tests.rows import call, refused, rows_read, set_to, value
 
 
@@ -131,12 +131,33 @@ def test_a_reflection_waits_until_what_its_session_holds_is_extracted(tx):
     assert "Ada likes green tea" in reflection.messages[1]["content"]
 
 
-def test_a_reflection_waits_for_no_other_session_and_no_longer_than_a_lease(tx):
+def test_a_reflection_waits_for_no_other_extraction_and_no_longer_than_a_lease(tx):
     talk(tx, *["user", "assistant"] * 6)
     call(tx, "message_add", session_id="t", role="user", content="hello")
     for session in ("s", "t"):
         call(tx, "session_end", session_id=session)
     taken = claim(tx, at=datetime.now(UTC))
     assert sorted(job.payload["session_id"] for job in taken) == ["s", "t"]
-    again = claim(tx, at=datetime.now(UTC) + timedelta(minutes=6), kinds=["reflect"])
-    assert {job.payload["session_id"] for job in again} == {"s", "t"}
+    (again,) = claim(tx, at=soon(), kinds=["reflect"])
+    assert again.payload["session_id"] in {"s", "t"}
+
+
+@pytest.mark.parametrize("over", ["finish", "fail", "bad answer"])
+def test_one_session_of_a_user_is_reflected_on_after_the_other(tx, over):
+    for user, session in [("ada", "a"), ("ada", "b"), ("ada", "c"), ("bob", "d")]:
+        call(tx, "message_add", session_id=session, role="user", content="hello", user_id=user)
+        call(tx, "session_end", session_id=session, user_id=user)
+    (first,) = claim(tx, user_id="ada")
+    assert claim(tx, user_id="ada") == []
+    assert len(claim(tx, user_id="bob")) == 1
+    if over == "finish":
+        answer = {"decisions": [decided("ADD", None, "Ada likes tea")]}
+        assert answered(tx, first, answer) == "done"
+    elif over == "fail":
+        assert fail(tx, first.job_id, user_id="ada") == "waiting"
+    else:
+        assert answered(tx, first, {"decisions": "none"}) == "failed"
+    (second,) = claim(tx, user_id="ada", kinds=["reflect"])
+    assert second.attempts == 1
+    assert ("Ada likes tea" in second.messages[1]["content"]) == (over == "finish")
+    assert claim(tx, user_id="ada", kinds=["reflect"]) == []

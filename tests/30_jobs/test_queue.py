@@ -216,7 +216,7 @@ def test_a_job_is_there_when_its_cause_is_and_is_announced(db, dsn):
         with db.transaction(force_rollback=True):
             enqueue(db)
         enqueue(db)
-        (said,) = listener.notifies(timeout=5, stop_after=1)
+        (said,) = listener.notifies(timeout=60, stop_after=1)
     assert (said.channel, said.payload) == ("memoir_jobs", "errand")
     assert value(db, "SELECT count(*) FROM memoir.job") == 1
 

@@ -139,3 +139,22 @@ def test_recall_and_explain_agree(tx, budget):
     for mode in ("conversation", mode_of(tx, 0.9)):
         shown = [r.content for r in explain(tx, "tea", mode=mode, budget=budget) if r.place]
         assert sorted(found(tx, "tea", mode=mode, budget=budget)) == sorted(shown)
+
+
+LONG = "green tea " + "and water, " * 120 + "with honey"
+
+
+@pytest.mark.parametrize("fact_weight", [0.1, 1.4])
+def test_a_fact_and_a_text_of_which_only_the_beginning_is_shown_both_stand(tx, fact_weight):
+    text = remember(tx, LONG)
+    remember(tx, FACT, sources=[text])
+    mode = mode_of(tx, fact_weight)
+    assert reasons(tx, "green tea", mode)[FACT] == "in block"
+    assert len(found(tx, "green tea", mode=mode)) == 2
+
+
+def test_a_fact_stands_below_a_source_that_is_shown_by_its_summary(tx):
+    text = remember(tx, "green tea " + "and water, " * 60, summary="green tea")
+    remember(tx, "green tea with honey", sources=[text])
+    lines = found(tx, "green tea", mode=mode_of(tx, 0.1), budget=40)
+    assert sorted(lines) == ["green tea", "green tea with honey"]

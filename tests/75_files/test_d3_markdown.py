@@ -18,7 +18,7 @@ from tests.d3_files import (
     take_log,
     text,
 )
-from tests.rows import call, calls_made, refused, row_counts, value
+from tests.rows import call, calls_made, refused, row_counts, value, working_at_most
 
 AT = "2026-03-01T00:00:00Z"
 
@@ -55,8 +55,8 @@ def test_the_file_of_the_agent_becomes_memories(tx):
 
 
 def test_a_line_that_stands_there_often_is_an_entry_each_time(tx):
-    tx.execute("SET LOCAL statement_timeout = '3s'")  # each from the first one on took 9 s
-    found = value(tx, "SELECT memoir._convert_memory_md(%s, now())", "- tea\n" * 800)
+    with working_at_most(tx, 3):  # each from the first one on took 9 s
+        found = value(tx, "SELECT memoir._convert_memory_md(%s, now())", "- tea\n" * 800)
     assert len({entry["id"] for entry in found}) == 800
 
 

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 from pytest_postgresql import factories
+from tests.application import attach, fill, make_tables, memories
 from tests.moving import export, import_lines, live
 from tests.rows import add_event, ago, call, explain, recall, refused, remember, row_counts, value
 
@@ -264,6 +265,21 @@ def test_rows_of_a_source_stay_that_with_the_same_text(tx):
         "SELECT source, source_key, content FROM memoir.memory WHERE user_id = 'bob' ORDER BY 2"
     )
     assert rows.fetchall() == [("tasks", "7", "tea"), ("tasks", "8", "tea")]
+
+
+def test_a_copy_within_a_database_is_not_taken_for_rows_that_are_gone(db):
+    make_tables(db)
+    db.execute("ALTER TABLE cecelia_events ADD user_id text; ALTER TABLE tasks ADD user_id text")
+    for table in "tasks", "cecelia_events":
+        attach(db, table, user_id=None)
+    db.execute("INSERT INTO tasks (title, user_id) VALUES ('Water the fern', 'ada')")
+    db.execute("INSERT INTO cecelia_events VALUES (1, 'alert', '{}', now(), 'ada')")
+    import_lines(db, export(db, "ada"), "eve", new_ids=True)
+    for table in "tasks", "cecelia_events":
+        fill(db, table, anew=True)
+    assert memories(db, "tasks, not of eve", "eve") == {"Water the fern": "active"}
+    assert value(db, "SELECT source FROM memoir.event WHERE user_id = 'eve'")
+    assert memories(db, user="ada") == {"Water the fern": "active"}
 
 
 def first(record: str, change: Callable[[str], str]) -> Callable[[list[str]], list[str]]:

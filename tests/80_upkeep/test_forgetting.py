@@ -138,7 +138,7 @@ def test_a_forgotten_memory_is_announced(db):
     noted(db, "the blue lamp", 8)
     db.execute("LISTEN memoir")
     maintain(db)
-    (said,) = db.notifies(timeout=1, stop_after=1)
+    (said,) = db.notifies(timeout=60, stop_after=1)
     assert '"event": "forgotten"' in said.payload
 
 

@@ -49,10 +49,21 @@ def test_a_new_installation_is_healthy_whatever_quotes_the_session_wants(tx):
          "security", "error", "off, or another than ours, for memory"),
         ("CREATE TABLE memoir.notes (user_id text)",
          "security", "error", "off, or another than ours, for notes"),
+        ("ALTER POLICY own_rows ON memoir.memory WITH CHECK (true)",
+         "security", "error", "off, or another than ours, for memory"),
+        ("ALTER VIEW memoir.outbox RESET (security_invoker);"
+         " ALTER FUNCTION memoir.get_memory_detail SECURITY DEFINER",
+         "security", "error", "passed over by function get_memory_detail, view outbox,"
+         " with the rights of the owner"),
+        ("ALTER FUNCTION memoir._own_words RESET search_path",
+         "security", "error", "passed over by function _own_words, with the rights of the owner"),
         ("CREATE POLICY everything ON memoir.memory FOR SELECT USING (true)",
          "security", "warning", "on; others' policies add to it: everything ON memoir.memory"),
         ("ALTER POLICY all_rows ON memoir.trace TO memoir_admin, memoir_reader",
          "security", "warning", "on; others' policies add to it: all_rows ON memoir.trace"),
+        ("INSERT INTO memoir.job (user_id, kind, payload, created_at, run_at)"
+         " VALUES ('ada', 'reflect', '{}', '2099-01-01', '2099-01-01')",
+         "jobs", "warning", "1 waiting, 0 dead, 1 written while the clock was ahead"),
         ("ALTER TABLE memoir.memory DISABLE TRIGGER ALL",
          "triggers", "error", "switched off on memory"),
         ("ALTER TABLE memoir.trace ENABLE REPLICA TRIGGER drop_statistics_on_delete",
@@ -96,6 +107,13 @@ def test_what_is_said_to_do_switches_security_on_again(tx):
     ("change", "name"),
     [
         ("CREATE POLICY everything ON memoir.memory USING (true)", "security"),
+        ("ALTER POLICY own_rows ON memoir.memory WITH CHECK (true)", "security"),
+        (
+            "ALTER VIEW memoir.outbox RESET (security_invoker);"
+            " ALTER FUNCTION memoir.recall SECURITY DEFINER;"
+            " ALTER FUNCTION memoir._own_words RESET search_path",
+            "security",
+        ),
         ("ALTER TABLE memoir.memory DISABLE TRIGGER ALL", "triggers"),
     ],
 )

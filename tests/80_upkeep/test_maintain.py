@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import psycopg
@@ -19,6 +20,7 @@ from tests.rows import (
     remember_all,
     set_to,
     store,
+    until_blocked,
     value,
     wave,
 )
@@ -393,10 +395,26 @@ def test_of_two_at_once_one_builds(db, dsn):
     call(db, "refresh_statistics")
     with psycopg.connect(dsn) as other:
         assert "index built" in actions(other)
-        db.execute("SET statement_timeout = '5s'")
+        db.execute("SET statement_timeout = '1min'")
         assert actions(db, build_up_to=100) == ["build index: memoir maintain"]
         other.commit()
     assert (number(db), maintain(db)) == (1, [])
+
+
+def test_of_two_whose_indexes_go_at_once_recall_knows_neither(db, dsn):
+    set_to(db, ann_gain=LITTLE)
+    for user in ("ada", "bob"):
+        fill(db, 30, user)
+    maintain(db)
+    gone = "SELECT memoir._use_own_index(%s, 0)"
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        other.execute(gone, ("ada",))
+        said = pool.submit(db.execute, gone, ("bob",))
+        until_blocked(other)
+        other.commit()
+        said.result()
+    body = value(db, "SELECT prosrc FROM pg_proc WHERE proname = '_near_rows'")
+    assert ("'ada'" in body, "'bob'" in body) == (False, False)
 
 
 def test_a_busy_table_is_left_alone(db, dsn):

@@ -163,7 +163,7 @@ def test_killed_halfway_nothing_is_lost_and_the_next_run_goes_on(db, dsn):
         thread = threading.Thread(target=dies, args=(victim,))
         thread.start()
         until(lambda: forgotten(db) == 10)
-        assert value(db, "SELECT pg_terminate_backend(%s, 5000)", victim.info.backend_pid)
+        assert value(db, "SELECT pg_terminate_backend(%s, 60000)", victim.info.backend_pid)
         thread.join()
     assert (forgotten(db), row_counts(db)["memory"]) == (10, before)
     assert run(db)[0] == ("default", "forgotten", 10)

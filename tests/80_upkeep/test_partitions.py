@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import psycopg
 import pytest
-from tests.rows import add_event, call, recall, remember, value
+from tests.rows import add_event, call, recall, remember, until_blocked, value
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 MONTHS = ["event_2026_11", "event_2026_12", "event_2027_01"]
@@ -193,3 +194,12 @@ def test_a_table_that_an_event_trigger_refuses_keeps_nothing_else(db):
     assert row[0][3]["details"] == why | {"table": MONTHS[0]}
     db.execute("DROP EVENT TRIGGER refused")
     assert run(db) == [("partition added", month) for month in MONTHS]
+
+
+def test_an_event_of_the_moment_its_table_is_made_is_stored_in_it(db, dsn):
+    with psycopg.connect(dsn) as upkeep, ThreadPoolExecutor(1) as pool:
+        upkeep.execute("SELECT memoir._add_partition('2026-11-01 00:00:00+00')")
+        said = pool.submit(add_event, db, "alert", {}, created_at=AT)
+        until_blocked(upkeep)
+        upkeep.commit()
+        assert stored_in(db, said.result()) == "event_2026_11"

@@ -345,7 +345,7 @@ def test_an_upgrade_of_the_code_lets_a_writer_end_waits_for_no_reader_and_keeps_
     db.execute("UPDATE memoir.migration SET sha256 = 'older' WHERE kind = 'code'")
     with (
         psycopg.connect(dsn) as reader,
-        psycopg.connect(dsn, options="-c lock_timeout=10s") as conn,
+        psycopg.connect(dsn, options="-c lock_timeout=1min") as conn,
         ThreadPoolExecutor(1) as other,
     ):
         assert "keeps bees" in recall(reader, "bees").block

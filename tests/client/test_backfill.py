@@ -179,6 +179,24 @@ def test_the_backlog_is_counted_and_priced(db: psycopg.Connection) -> None:
     assert backlog(db, "bob").memories == 2
 
 
+@pytest.mark.parametrize("setting", ["MEMOIR_EMBED_DIMENSIONS", "OPENAI_API_KEY"])
+def test_the_command_stops_at_a_wrong_setting(
+    db: psycopg.Connection,
+    memoir: Callable[..., Result],
+    api: OpenAIServer,
+    monkeypatch: pytest.MonkeyPatch,
+    setting: str,
+) -> None:
+    monkeypatch.setenv(setting, "99999" if setting == "MEMOIR_EMBED_DIMENSIONS" else "")
+    notes(db, 12)
+    api.always = status(400)
+    done = memoir()
+    told = done.stderr.splitlines()
+    assert (done.exit_code, done.stdout.count("\n"), len(told)) == (1, 1, 2)
+    assert setting in told[0]
+    assert told[1] == "hint: What is done is stored. Run it again when that is mended."
+
+
 def test_a_dry_run_embeds_nothing(
     db: psycopg.Connection, memoir: Callable[..., Result], api: OpenAIServer
 ) -> None:

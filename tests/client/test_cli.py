@@ -481,6 +481,43 @@ def test_ctrl_c_is_exit_code_130(memoir: Call, monkeypatch: pytest.MonkeyPatch) 
     assert (stopped.exit_code, stopped.stderr.strip()) == (130, "error: stopped")
 
 
+def test_ctrl_c_during_an_import_says_that_nothing_was_stored(
+    memoir: Call, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remembered(conn: psycopg.Connection, *_: Any) -> list[Any]:
+        conn.execute("SELECT memoir.remember('tea')")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pgmemoir.cli.move._remember_in", remembered)
+    stopped = memoir("import", "-", "--format", "jsonl", stdin='{"content": "tea"}')
+    told = "error: stopped\nhint: Nothing was changed: run it again.\n"
+    assert (stopped.exit_code, stopped.stderr) == (130, told)
+    assert db.execute("SELECT count(*) FROM memoir.memory").fetchone() == (0,)
+
+
+# As Ctrl-C while Python reads a module of the package, some of which catch what is raised there.
+PRESSED_EARLY = """
+import os, signal, sys
+import memoir_command
+
+class Press:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Press())
+memoir_command.main()
+"""
+
+
+@pytest.mark.parametrize("module", ["pgmemoir", "psycopg_binary.pq", "pgmemoir.cli.sync"])
+def test_ctrl_c_while_python_starts_is_one_line(module: str) -> None:
+    command = [sys.executable, "-c", PRESSED_EARLY, module]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "error: stopped\n")
+
+
 def test_every_command_has_help() -> None:
     for name in cli.main.commands:
         done = CliRunner().invoke(cli.main, [name, "--help"])
@@ -579,6 +616,9 @@ def test_the_limit_that_ended_a_connection_is_named() -> None:
     for code, setting in limits.items():
         report, _ = explain_error(psycopg.errors.lookup(code)("terminating connection"))
         assert f"-c {setting}=0" in str(report.hint)
+    said = "connection failed: FATAL:  terminating connection due to transaction timeout"
+    report, code = explain_error(psycopg.OperationalError(said))
+    assert ("-c transaction_timeout=0" in str(report.hint), code) == (True, 3)
 
 
 def test_a_connection_lost_on_the_way_is_told_as_one(memoir: Call, db: psycopg.Connection) -> None:
@@ -606,15 +646,14 @@ def test_a_connection_that_breaks_is_told_in_one_sentence() -> None:
 
 @pytest.mark.skipif("config.getoption('--pg') < 17", reason="it is there from 17 on")
 def test_a_command_tells_of_a_limit_too_short_for_its_transaction(
-    memoir: Call, dsn: str, db: psycopg.Connection
+    memoir: Call, db: psycopg.Connection
 ) -> None:
-    # Long enough to connect on a busy machine: a connection has a transaction of its own.
+    # Given with the address, it would end the connection itself on a busy machine.
     db.execute("""CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        PERFORM pg_sleep(60); RETURN NULL; END $$""")
+        SET LOCAL transaction_timeout = '1ms'; PERFORM pg_sleep(60); RETURN NULL; END $$""")
     db.execute("""CREATE TRIGGER slow AFTER INSERT ON memoir.memory
         FOR EACH ROW EXECUTE FUNCTION public.slow()""")
-    limited = make_conninfo(dsn, options="-c transaction_timeout=1s")
-    said = memoir("--dsn", limited, "remember", "tea")
+    said = memoir("remember", "tea")
     hint = "hint: Give --dsn options='-c transaction_timeout=0': what is set there is too short.\n"
     assert (said.exit_code, said.stderr.endswith(hint)) == (1, True)
 

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import subprocess
-import time
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -90,18 +89,28 @@ def test_an_export_goes_through_a_pipe(memoir: Call) -> None:
 def test_an_import_may_wait_for_longer_than_transactions_are_let(
     dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    opened: list[psycopg.Connection] = []
+    limits: list[Any] = []
+    limit = "SHOW idle_in_transaction_session_timeout"
+
     class Slow:
         name, dimensions = "slow", 2
 
         def embed(self, texts: list[str]) -> list[list[float]]:
-            time.sleep(0.3)
+            limits.extend(conn.execute(limit).fetchone() for conn in opened)
             return [[1.0, 2.0]] * len(texts)
 
+    def connect(*given: Any, **more: Any) -> psycopg.Connection:
+        opened.append(psycopg.Connection.connect(*given, **more))
+        return opened[-1]
+
     monkeypatch.setattr("pgmemoir.steps.default_embedder", Slow)
-    impatient = make_conninfo(dsn, options="-c idle_in_transaction_session_timeout=250ms")
+    monkeypatch.setattr(psycopg, "connect", connect)
+    impatient = make_conninfo(dsn, options="-c idle_in_transaction_session_timeout=1h")
     file = write(tmp_path, "m.jsonl", {"content": "likes tea", "kind": "fact"})
     done = CliRunner().invoke(cli.main, ["--dsn", impatient, "import", file])
     assert done.stdout.startswith("jsonl: 1 memory stored")
+    assert limits == [("0",)]
 
 
 @pytest.mark.usefixtures("lived")

@@ -190,6 +190,21 @@ def test_one_text_that_is_refused_makes_no_requests_smaller(api: Api) -> None:
     assert len(api.embeddings[-1]["input"]) == 100
 
 
+def test_a_server_that_refuses_any_text_is_not_asked_for_each(api: Api) -> None:
+    embedder = api.embedder()
+    api.always = status(400)
+    with pytest.raises(
+        EmbedderUnavailable, match="HTTP 400, test_error, whatever the text"
+    ) as caught:
+        embedder.embed(["a", "b", "c", "d"])
+    assert (caught.value.fault, len(api.embeddings)) == ("settings", 4)
+    api.always = None
+    embedder.embed(["a"])
+    api.fail(status(400))
+    with pytest.raises(EmbedderUnavailable, match=r"HTTP 400, test_error$"):
+        embedder.embed(["bad"])
+
+
 def test_blank_texts_are_not_sent(api: Api) -> None:
     assert api.embedder().embed(["", "ab", " "]) == [[0, 0, 0], [2, 1, 0], [0, 0, 0]]
     assert api.embeddings[0]["input"] == ["ab"]
@@ -288,7 +303,7 @@ def test_a_setting_that_is_wrong_is_named_and_no_fault_of_a_job(
     monkeypatch.setenv(name, value)
     with pytest.raises(EmbedderUnavailable, match=said) as caught:
         OpenAIEmbedder("m", retries=0).embed(["x"])
-    assert caught.value.fault == "server"
+    assert caught.value.fault == "settings"
 
 
 def test_the_line_break_behind_a_setting_is_none_of_it(

@@ -88,7 +88,7 @@ def test_requests_that_fail_together_make_one_pause(monkeypatch: pytest.MonkeyPa
         assert 20 < lane.pause.left() <= 60
 
 
-@pytest.mark.parametrize("fault", ["server", "either"])
+@pytest.mark.parametrize("fault", ["server", "settings", "either"])
 def test_a_model_that_is_away_fails_at_no_job(fault: Fault) -> None:
     for lane in lanes(Model(fault, *range(9))):
         assert counted(lane, 0, 0, 0, 1, 2) == "wwwww"

@@ -153,6 +153,21 @@ def test_a_file_edited_meanwhile_is_not_overwritten(db, folder, monkeypatch):
     assert "tea is black" in (folder / "memory.md").read_text()
 
 
+def test_a_file_saved_while_its_successor_goes_to_disk_is_not_overwritten(db, folder, monkeypatch):
+    remember(db, "milk is white")
+    flush = os.fsync
+
+    def saved_after(handle):
+        monkeypatch.setattr("os.fsync", flush)
+        edit(folder, "tea is green", "tea is black")
+        flush(handle)
+
+    monkeypatch.setattr("os.fsync", saved_after)
+    assert sync(db, folder).written == ["memory.md"]
+    assert texts(db) == ["milk is white", "tea is black"]
+    assert "tea is black" in (folder / "memory.md").read_text()
+
+
 def test_a_missing_file_is_written_anew(db, folder):
     (folder / "memory.md").unlink()
     sync(db, folder)
@@ -259,7 +274,7 @@ def watching(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch):
     thread.start()
     yield told, failed
     stop.set()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 
@@ -285,6 +300,35 @@ def test_a_watch_outlives_a_bad_file_and_a_lost_connection(db, folder, watching)
     )
     edit(folder, "tea is green", "tea is black")
     until(lambda: texts(db) == ["milk is white", "tea is black"])
+
+
+def test_a_watch_waits_for_an_editor_that_has_emptied_a_file(folder):
+    path, waits = folder / "memory.md", []
+    clock = threading.Event()
+    watched = module._Watch(folder, Options(), print, print, clock)
+    watched.files = [path]
+    seen, text = watched._stamps(), path.read_text()
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 1:
+            path.write_text(text)
+
+    clock.wait = wait
+    path.write_text("")
+    watched._wait_until_quiet(seen)
+    assert waits[0] == 3.0
+    assert set(waits[1:]) == {0.3}
+
+
+def test_a_watch_looks_only_at_files_of_memories(db, folder):
+    watched = module._Watch(folder, Options(), print, print, threading.Event())
+    watched._sync(db, {})
+    seen = watched._stamps()
+    (folder / "diary.md").write_text("of another program")
+    assert watched._stamps() == seen
+    edit(folder, "tea is green", "tea is black")
+    assert watched._stamps() != seen
 
 
 def test_a_watch_fills_a_folder_that_is_made_anew(db, folder, watching):

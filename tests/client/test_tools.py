@@ -290,8 +290,15 @@ def test_a_search_in_vain_says_so(memoir: Cli) -> None:
     )
     assert (done.exit_code, done.stdout) == (
         0,
-        "nothing found: try other words, or a lower --minimum\n",
+        "nothing found: try other words\n",
     )
+
+
+def test_a_search_below_the_minimum_tells_what_would_find_it(memoir: Cli) -> None:
+    memoir("remember", "the disk of the server in the cellar was full yesterday")
+    said = memoir("search", "磁盘", "--minimum", "1").stdout
+    assert said.startswith("nothing found with relevance 1, but with 0.9")
+    assert "cellar" in memoir("search", "磁盘", "--minimum", said.split()[-1]).stdout
 
 
 def test_a_wrong_search_is_an_error_with_a_hint(memoir: Cli) -> None:

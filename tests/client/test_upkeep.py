@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -64,15 +63,23 @@ def test_writers_do_not_stop_it_whatever_isolation_the_database_is_set_to(
 
 
 def test_an_index_may_take_longer_than_the_database_allows(
-    memoir: Call, many: psycopg.Connection, dsn: str
+    memoir: Call, many: psycopg.Connection, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits = "'statement_timeout', 'transaction_timeout', 'lock_timeout'"
-    found = many.execute(f"SELECT name FROM pg_settings WHERE name IN ({limits})").fetchall()
-    limited = make_conninfo(dsn, options=" ".join(f"-c {name}=200ms" for (name,) in found))
-    with psycopg.connect(dsn) as writer:
-        remember(writer, "Bob drinks tea", user_id="bob")  # which the build waits for
-        threading.Timer(0.4, writer.commit).start()
-        assert memoir("--dsn", limited, "maintain").exit_code == 0
+    limits = """SELECT name, setting FROM pg_settings
+    WHERE name IN ('statement_timeout', 'transaction_timeout', 'lock_timeout')"""
+    names = [name for name, _ in many.execute(limits)]
+    limited = make_conninfo(dsn, options=" ".join(f"-c {name}=1h" for name in names))
+    met: list[tuple[str, str]] = []
+    create = psycopg.Cursor.execute
+
+    def execute(cursor: Any, query: Any, *rest: Any, **more: Any) -> Any:
+        if "CREATE INDEX" in str(query):
+            met.extend(create(cursor, limits).fetchall())
+        return create(cursor, query, *rest, **more)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", execute)
+    assert memoir("--dsn", limited, "maintain").exit_code == 0
+    assert set(met) == {(name, "0") for name in names}
     assert [valid for _, valid in indexes(many)] == [True] * 3
 
 

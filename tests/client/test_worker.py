@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from email.utils import formatdate
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import psycopg
 import pytest
@@ -99,11 +99,13 @@ def work(dsn: str, api: OpenAIServer) -> Work:
 
 
 @contextmanager
-def working(dsn: str, api: OpenAIServer, **options: Any) -> Iterator[tuple[Worker, Log]]:
+def working(
+    dsn: str, api: OpenAIServer, once: bool = False, **options: Any
+) -> Iterator[tuple[Worker, Log]]:
     """A worker in a thread, stopped at the end."""
     log: Log = []
     runs = worker(dsn, api, log, **{"poll": 0.05, "grace": 30.0, **options})
-    thread = threading.Thread(target=runs.run)
+    thread = threading.Thread(target=runs.run, args=[once])
     thread.start()
     try:
         yield runs, log
@@ -259,6 +261,18 @@ def test_only_what_may_be_the_fault_of_a_job_counts_as_an_attempt(
     assert attempts == counted
 
 
+@pytest.mark.parametrize("fault", [status(400), wrong_dimension])
+def test_a_wrong_setting_is_no_fault_of_a_job(
+    db: psycopg.Connection, work: Work, api: OpenAIServer, fault: Fault
+) -> None:
+    db.execute("SELECT memoir.use_model('openai/m', 8)")
+    notes(db, 3)
+    api.always = fault
+    work()
+    ((_, attempts, _),) = errors(db)
+    assert attempts == 0
+
+
 def test_a_job_waits_as_long_as_the_model_asked(
     db: psycopg.Connection, work: Work, api: OpenAIServer
 ) -> None:
@@ -266,7 +280,7 @@ def test_a_job_waits_as_long_as_the_model_asked(
     api.fail(status(429, retry_after="600"))
     assert work()[-2]["event"] == "pause"
     wait = "SELECT extract(epoch FROM run_at - now()) FROM memoir.job"
-    assert 590 < value(db, wait) <= 600
+    assert 300 < value(db, wait) <= 600
 
 
 def test_a_model_that_does_not_answer_is_left_alone(
@@ -328,7 +342,7 @@ def test_questions_are_asked_at_once_up_to_a_limit(
     together = threading.Barrier(3)
 
     def answer(_: Body) -> Any:
-        together.wait(10)
+        together.wait(60)
         return KEYWORDS
 
     api.answer = answer
@@ -479,12 +493,19 @@ def test_what_a_stopped_worker_cannot_end_is_free_at_once(
     assert value(db, "SELECT run_at <= now() FROM memoir.job WHERE job_id = %s", job)
 
 
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease of five minutes, which no machine is too slow for, is extended each third second."""
+    monkeypatch.setattr("pgmemoir.worker._EXTENSIONS", 900)
+
+
+@pytest.mark.usefixtures("often")
 def test_a_job_that_takes_longer_than_its_lease_stays_with_its_worker(
     db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
 ) -> None:
     job = wants_keywords(db)
     ends = "SELECT run_at FROM memoir.job WHERE job_id = %s"
-    with working(dsn, api, lease=4.0) as (_, log):
+    with working(dsn, api) as (_, log):
         until(lambda: api.chats)
         first = value(db, ends, job)
         until(lambda: value(db, ends, job) > first)
@@ -508,13 +529,14 @@ def test_a_job_that_is_gone_does_not_stop_the_worker(
         until(lambda: outcomes(log) == ["ME012", "done"])
 
 
+@pytest.mark.usefixtures("often")
 def test_a_job_that_is_gone_does_not_stop_the_worker_while_it_waits_for_the_model(
     db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
 ) -> None:
     wants_keywords(db)
     kept = wants_keywords(db, user="bob")
     lease = "SELECT run_at FROM memoir.job WHERE job_id = %s"
-    with working(dsn, api, lease=3.0) as (_, log):
+    with working(dsn, api) as (_, log):
         until(lambda: len(api.chats) == 2)
         db.execute("SELECT memoir.purge_user('ada')")
         before = value(db, lease, kept)
@@ -523,11 +545,12 @@ def test_a_job_that_is_gone_does_not_stop_the_worker_while_it_waits_for_the_mode
         until(lambda: sorted(outcomes(log)) == ["ME012", "done"])
 
 
+@pytest.mark.usefixtures("often")
 def test_a_purge_that_is_not_committed_keeps_no_other_user_when_leases_are_extended(
     db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
 ) -> None:
     wants_keywords(db)
-    with psycopg.connect(dsn) as application, working(dsn, api, lease=1.0) as (_, log):
+    with psycopg.connect(dsn) as application, working(dsn, api) as (_, log):
         until(lambda: api.chats)
         application.execute("SELECT memoir.purge_user('ada')")
         until_blocked(db)
@@ -567,20 +590,44 @@ def test_a_purge_that_is_not_committed_keeps_no_job_of_others_with_a_stopped_wor
     assert errors(db) == [("waiting", 0, "the worker stopped")] * 4
 
 
+def end_workers(conn: psycopg.Connection) -> None:
+    """End their connections."""
+    conn.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name LIKE 'pgmemoir %' AND datname = current_database()"
+    )
+
+
+@pytest.mark.parametrize("once", [False, True])
 def test_a_lost_connection_loses_no_answer(
-    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, held: threading.Event, once: bool
 ) -> None:
     wants_keywords(db)
-    with working(dsn, api) as (_, log):
+    with working(dsn, api, once) as (_, log):
         until(lambda: api.chats)
-        db.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE application_name LIKE 'pgmemoir %' AND datname = current_database()"
-        )
+        end_workers(db)
         until(lambda: [entry for entry in log if entry["event"] == "database lost"])
         held.set()
         until(lambda: outcomes(log) == ["done"])
     assert (len(api.chats), from_model(db)) == (1, [("tea", 0.9)])
+
+
+def test_with_once_a_database_that_stays_away_is_an_error(
+    db: psycopg.Connection, work: Work, api: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any, **__: Any) -> NoReturn:
+        raise psycopg.OperationalError("connection refused")
+
+    def answer(_: Body) -> Any:
+        monkeypatch.setattr("pgmemoir.worker.connect", away)
+        end_workers(db)
+        return KEYWORDS
+
+    wants_keywords(db)
+    monkeypatch.setattr("pgmemoir.worker._LONGEST_RECONNECT", 0.5)
+    api.answer = answer
+    with pytest.raises(psycopg.OperationalError):
+        work()
 
 
 @pytest.mark.parametrize("code", ["25006", "53100"])
@@ -747,7 +794,7 @@ def unhandled() -> Iterator[None]:
         pytest.fail(f"signal {number} is not handled")
 
     before = {number: signal.signal(number, fail) for number in (*SIGNALS, signal.SIGALRM)}
-    signal.alarm(30)
+    signal.alarm(120)
     yield
     signal.alarm(0)
     for number, handler in before.items():

@@ -8,12 +8,17 @@ import psycopg
 import pytest
 from psycopg import errors
 from tests import frozen_data
+from tests.application import add_tasks, attach, fill, make_tables, memories
 from tests.install.conftest import GRANTS, NAMED_OTHERWISE
+from tests.rows import call
 
 from pgmemoir import migrations
 
 CONTROL = "default_version = '{}'\nschema = memoir\nrelocatable = false\nsuperuser = false\n"
 TWICE = "CREATE OR REPLACE FUNCTION twice(a int{}) RETURNS int LANGUAGE sql RETURN a * 2;\n"
+DEPENDENCES = """SELECT substring(p.proname FROM '[a-z]+$'), d.deptype::text
+FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.refclassid = 'pg_extension'::regclass
+WHERE p.proname ~ '^_source_[0-9]' ORDER BY p.proname"""
 TWO = "CREATE OR REPLACE VIEW two AS SELECT 2 AS two;\n"
 
 
@@ -125,3 +130,28 @@ def test_an_upgrade_of_an_older_build_keeps_what_is_remembered_and_who_may_look(
         assert catalogue(old) == catalogue(fresh)
         assert frozen_data.contents(old) == before
         assert frozen_data.ask(old) == frozen_data.answers(frozen_data.versions()[-1])
+
+
+def test_a_table_attached_before_follows_the_upgraded_code(extension_server, published, tree):
+    tree.copy("migrations", "sql")
+    tree.age()
+    published(tree, lambda tree: tree.copy("sql"))
+    with psycopg.connect(extension_server.database(), autocommit=True) as conn:
+        conn.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
+        make_tables(conn)
+        attach(conn, "tasks")
+        query = "SELECT id AS source_id, title AS content FROM public.tasks"
+        call(conn, "attach_source", name="titles", kind="fact", query=query, user_id="ada")
+        add_tasks(conn, "Water the fern")
+        told: list[str | None] = []
+        conn.add_notice_handler(lambda notice: told.append(notice.message_primary))
+        conn.execute("ALTER EXTENSION pgmemoir UPDATE")
+        assert told == []
+        conn.execute("UPDATE tasks SET title = 'Water the moss'")
+        assert memories(conn) == {"Water the moss": "active"}
+        assert fill(conn, "tasks")[-1].complete
+        assert conn.execute(DEPENDENCES).fetchall() == [
+            ("read", "x"),
+            ("write", "x"),
+            ("read", "x"),
+        ]

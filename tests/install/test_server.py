@@ -55,6 +55,23 @@ def test_two_processes_at_once_get_the_same_server(home, version):
     assert _name(said.pop()) == "memoir"
 
 
+def test_the_account_of_a_server_may_be_made_by_another_process_meanwhile(monkeypatch):
+    made = []
+
+    def account(name):
+        if not made:
+            raise KeyError(name)
+        return made[0]
+
+    def fail(command, **_):
+        made.append(f"{command[-1]} of another")
+        raise subprocess.CalledProcessError(9, command)
+
+    monkeypatch.setattr(embedded.pwd, "getpwnam", account)
+    monkeypatch.setattr(embedded.subprocess, "run", fail)
+    assert embedded._account() == "pgserver of another"
+
+
 @pytest.mark.once
 def test_it_survives_the_process_that_started_it(home, version):
     embedded.stop(home)
@@ -67,6 +84,12 @@ def test_a_running_server_is_used_again(home, version):
     before = _pid(home, version)
     embedded.start(home, version)
     assert _pid(home, version) == before
+
+
+def test_a_server_too_slow_to_answer_has_its_database_all_the_same(home, version, monkeypatch):
+    embedded.start(home, version)
+    monkeypatch.setattr(embedded, "_answers", lambda _, database: database != embedded.DATABASE)
+    assert _name(embedded.start(home, version)) == "memoir"
 
 
 @pytest.mark.parametrize(
@@ -139,6 +162,7 @@ def test_a_gitignore_that_says_something_else_stays(home, version):
     embedded.stop(home)
     embedded.start(home, version)
     assert (home / ".gitignore").read_text() == "build/\n"
+    (home / ".gitignore").write_text("*\n")
 
 
 @pytest.mark.once

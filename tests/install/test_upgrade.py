@@ -5,13 +5,18 @@ from __future__ import annotations
 import psycopg
 import pytest
 from tests import frozen_data
+from tests.application import CALLS, add_tasks, attach, make_tables, memories
 from tests.databases import database
 from tests.install.conftest import GRANTS
-from tests.rows import remember
+from tests.rows import call, remember
 
 from pgmemoir import migrations, paths, sqlfiles
 
 VERSIONS = frozen_data.versions()
+
+QUERY = "SELECT id AS source_id, title AS content, created_at AS changed_at FROM public.tasks"
+SOURCES = """SELECT oid, proname, proowner, proacl, proconfig, prosrc FROM pg_proc
+WHERE proname ~ '^_source_[0-9]' ORDER BY proname"""
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -99,3 +104,36 @@ def test_an_older_build_is_brought_up_to_date(empty_db, db, tree, catalogue):
     assert frozen_data.contents(empty_db) == before
     assert remember(empty_db, "Ada likes tea") == memory_id
     assert migrations.outdated(empty_db) == []
+
+
+def test_a_table_attached_before_follows_the_upgraded_code(empty_db, tree):
+    tree.copy("migrations", "sql")
+    tree.age()
+    migrations.up(empty_db, source=tree)
+    make_tables(empty_db)
+    for table in "tasks", "goals":
+        attach(empty_db, table)
+    add_tasks(empty_db, "Water the fern")
+    empty_db.execute("ALTER TABLE goals DROP priority")
+    told = []
+    empty_db.add_notice_handler(lambda notice: told.append(notice.message_primary))
+    migrations.up(empty_db)
+    empty_db.execute("UPDATE tasks SET title = 'Water the moss'")
+    assert memories(empty_db) == {"Water the moss": "active"}
+    assert told == [
+        'source "goals" keeps the functions of an earlier version: goals has no column'
+        ' "priority" for data'
+    ]
+
+
+def test_sources_are_compiled_as_they_were_attached(db):
+    make_tables(db)
+    for table in CALLS:
+        attach(db, table, write_retrievals=table == "cecelia_events")
+    call(db, "attach_source", name="made", kind="fact", query=QUERY, user_id="ada")
+    made = db.execute(SOURCES).fetchall()
+    for again in lambda: migrations.up(db, anew=True), lambda: call(db, "compile_configuration"):
+        db.execute("ALTER FUNCTION memoir._source_1_read RESET search_path")
+        again()
+        assert db.execute(SOURCES).fetchall() == made
+    assert len(made) == 12

@@ -46,7 +46,8 @@ OF_A_SOURCE = {
 ROWS_OF_A_USER = {"memoir.job", "memoir.memory", "memoir.import"}
 # Each only spares work that is done twice, or orders those who write the same configuration.
 ADVISORY_LOCKS = {
-    "_count_words", "_make_profile", "_may_build", "_refresh_constants", "_refresh_redaction"
+    "_compile_near_rows", "_count_words", "_make_profile", "_may_build", "_refresh_constants",
+    "_refresh_modes", "_refresh_redaction"
 }  # fmt: skip
 # The door, what row-level security asks of the node it runs on, and how many profiles were made.
 ASKING_WHO = {

@@ -8,9 +8,20 @@ import pytest
 from psycopg.types.json import Jsonb
 from tests.examples import share
 from tests.jobs import add_kind, claim, enqueue
-from tests.rows import MODES, OTHER_MODES, call, lines, recall, refused, remember, say, value
+from tests.rows import (
+    MODES,
+    OTHER_MODES,
+    call,
+    lines,
+    recall,
+    refused,
+    remember,
+    say,
+    value,
+    working_at_most,
+)
 from tests.trust.arguments import functions as catalogue
-from tests.trust.fuzz import SLOWEST_MS, Fuzz, build_world, defects, drawn
+from tests.trust.fuzz import MOST_SECONDS, Fuzz, build_world, defects, drawn
 
 ENDS = ("-infinity", "4714-11-24 00:00:00+00 BC", "294276-12-31 23:59:59+00", "infinity")
 
@@ -45,8 +56,8 @@ def test_a_recall_at_the_ends_of_time_is_refused_or_empty(tx, mode, as_of):
 
 
 def test_the_words_of_a_long_chinese_text_take_milliseconds(tx):
-    tx.execute(f"SET LOCAL statement_timeout = {SLOWEST_MS // 4}")
-    assert set(value(tx, "SELECT memoir.tokens(repeat('认证', 20000))")) == {"认证", "证认"}
+    with working_at_most(tx, MOST_SECONDS / 4):
+        assert set(value(tx, "SELECT memoir.tokens(repeat('认证', 20000))")) == {"认证", "证认"}
 
 
 @pytest.mark.parametrize(

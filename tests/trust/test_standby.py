@@ -113,7 +113,7 @@ def test_what_was_written_is_read_on_a_replica_that_has_the_token(primary, held)
     assert not value(held, "SELECT memoir.wait_for(%s, '0')", token)
     assert found(held, "keeps bees", user_id="eve") == []
     held.execute(REPLAY_GOES_ON)
-    assert value(held, "SELECT memoir.wait_for(%s, '30 s')", token)
+    assert value(held, "SELECT memoir.wait_for(%s, '60 s')", token)
     assert found(held, "keeps bees", user_id="eve") == ["keeps bees"]
 
 
@@ -128,7 +128,7 @@ def test_a_token_counts_with_synchronous_commit_off_too(primary, standby):
 
 
 def test_waiting_ends_when_the_time_is_over(primary, held):
-    remember(primary, "keeps wasps", user_id="eve")
+    remember(primary, "keeps wasps", user_id="wim")
     token = value(primary, "SELECT memoir.written_at()")
     assert not value(held, "SELECT memoir.wait_for(%s, '20 ms')", token)
     assert not Memoir(held.info.dsn).wait_for(token, timeout=0.02)
@@ -167,13 +167,13 @@ def test_both_clients_read_their_writes(standbys, standby):
             await writer.remember("plays the cello")
             token = await writer.written_at()
         async with AsyncMemoir(standby.info.dsn, user="zoe", embedder=None) as reader:
-            return await reader.wait_for(token, 30), await reader.context("cello")
+            return await reader.wait_for(token, 60), await reader.context("cello")
 
     here, block = asyncio.run(written_and_read())
     assert here
     assert "plays the cello" in block
     with Memoir(standbys.dsn) as writer, Memoir(standby.info.dsn, embedder=None) as reader:
-        assert reader.wait_for(writer.written_at(), timeout=30)
+        assert reader.wait_for(writer.written_at(), timeout=60)
         assert reader.wait_for(reader.written_at(), timeout=0)
 
 
@@ -220,7 +220,7 @@ def test_a_wait_of_the_client_does_not_hold_up_the_replica(primary, held):
     waits = """SELECT count(*) FROM pg_stat_activity
         WHERE query ~ 'wait_for' AND pid <> pg_backend_pid()"""
     with Memoir(held.info.dsn) as reader, ThreadPoolExecutor(1) as pool:
-        waited = pool.submit(reader.wait_for, token, timeout=20)
+        waited = pool.submit(reader.wait_for, token, timeout=60)
         until(lambda: value(held, waits))
         held.execute(REPLAY_GOES_ON)
         assert waited.result()

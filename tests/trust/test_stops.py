@@ -121,6 +121,10 @@ def test_a_reader_writes_nothing_but_the_log(trapped, before, name):
 
 def test_a_load_that_takes_too_long_is_not_half_there(tx):
     memories = json.dumps([{"content": f"number {n} is a number"} for n in range(2000)])
+    tx.execute("""CREATE FUNCTION pg_temp.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        PERFORM pg_sleep(60) WHERE NEW.content LIKE 'number 1000 %'; RETURN NEW; END $$""")
+    tx.execute("""CREATE TRIGGER wait BEFORE INSERT ON memoir.memory
+        FOR EACH ROW EXECUTE FUNCTION pg_temp.wait()""")
     tx.execute("SET LOCAL statement_timeout = '100ms'")
     said = refused(tx, "remember_many", memories=memories)
     tx.execute("SET LOCAL statement_timeout = 0")

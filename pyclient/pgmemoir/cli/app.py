@@ -151,8 +151,12 @@ class App:
         It waits as long as it takes for models, and for who reads what is exported.
         """
         with connect(self.address, autocommit=False) as conn:
-            conn.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-            yield conn
+            try:
+                conn.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+                yield conn
+            except KeyboardInterrupt:
+                conn.close()
+                raise Interrupted("stopped", hint="Nothing was changed: run it again.") from None
             if not keep:
                 conn.rollback()
 
@@ -189,6 +193,9 @@ class _Group(click.Group):
                 _say(traceback.format_exc(), arguments)
             report, code = explain_error(error)
             _say(str(report), arguments)
+        except KeyboardInterrupt:  # at a moment at which click does not wait for it
+            _say(str(Report("stopped")), arguments)
+            code = INTERRUPTED
         sys.exit(code if isinstance(code, int) else 0)
 
 

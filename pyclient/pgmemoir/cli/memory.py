@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -177,19 +179,24 @@ def search(
     """Find the best memories for QUERY (- reads it from stdin)."""
     text, data = read_text(query), parse_data(data_text)
     with app.memoir() as memory:
-        rows = memory.search(
+        find = functools.partial(
+            memory.search,
             text,
             mode,
             keywords=keywords,
             memory_types=kinds,
             time_from=since,
             time_until=until,
-            max_results=limit,
-            min_relevance_score=minimum,
             data=data,
             session=session,
         )
-    answer(rows, as_json, found_table, "nothing found: try other words, or a lower --minimum")
+        rows = find(max_results=limit, min_relevance_score=minimum)
+        below = [] if rows else find(max_results=1, min_relevance_score=0)
+    said = "nothing found: try other words"
+    if below:
+        best = math.floor(below[0].relevance * 100) / 100
+        said = f"nothing found with relevance {minimum:g}, but with {best}: pass --minimum {best}"
+    answer(rows, as_json, found_table, said)
 
 
 @main.command()
