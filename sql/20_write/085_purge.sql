@@ -63,6 +63,16 @@ BEGIN
                    LIMIT 1) IS NULL);
 END $$;
 
+-- What summary() counted a while ago, as long as it names nothing that was purged since.
+CREATE OR REPLACE FUNCTION _lasting_overview(user_id text, overview jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN CASE WHEN _names_what_is_gone(user_id, overview)
+                THEN (SELECT to_jsonb(s) FROM _summary(user_id) AS s) ELSE overview END;
+END $$;
+
 CREATE OR REPLACE FUNCTION purge(
     memory_id bigint, user_id text DEFAULT NULL, dry_run boolean DEFAULT false)
     RETURNS TABLE (table_name text, rows bigint)
@@ -122,8 +132,7 @@ BEGIN
     PERFORM _refresh_profile(owner);
     UPDATE profile AS p
     SET rolling_summary = NULL, summarised_at = NULL,
-        overview = CASE WHEN _names_what_is_gone(owner, p.overview)
-                        THEN (SELECT to_jsonb(s) FROM _summary(owner) AS s) ELSE p.overview END
+        overview = _lasting_overview(owner, p.overview)
     WHERE p.user_id = owner;
     PERFORM _notify(owner, 'deleted', ARRAY[memory_id]);
 END $$;

@@ -74,7 +74,7 @@ BEGIN
                               WHERE m.user_id = owner AND m.valid_until IS NOT NULL
                                 AND m.status = 'active')
                       OR EXISTS (SELECT FROM source AS s WHERE s.mapping ? 'valid_until'),
-        overview = told
+        overview = _lasting_overview(owner, told)
     WHERE p.user_id = owner;
     RETURN mark.memories;
 END $$;

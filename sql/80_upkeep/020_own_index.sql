@@ -109,7 +109,8 @@ BEGIN
         RAISE EXCEPTION 'user "%" was purged', user_id
             USING ERRCODE = 'ME013', HINT = 'memoir maintain drops what was built.';
     END IF;
-    UPDATE profile AS p SET ann = number, overview = told, updated_at = now()
+    UPDATE profile AS p
+    SET ann = number, overview = _lasting_overview(p.user_id, told), updated_at = now()
     WHERE p.user_id = _use_own_index.user_id;
     -- Without indexes recall needs exact statistics.
     UPDATE profile AS p SET counted = 0, counted_up_to = 0

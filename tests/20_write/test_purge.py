@@ -391,6 +391,22 @@ def test_what_was_counted_no_longer_names_what_only_the_purged_memory_had(tx):
     assert [each["keyword"] for each in told.top_keywords] == ["tea", "likes"]
 
 
+@pytest.mark.parametrize("upkeep", ["refresh_statistics('ada')", "_use_own_index('ada', 1)"])
+def test_nor_does_what_was_being_counted_when_it_was_purged(db, dsn, upkeep):
+    set_to(db, ann_gain=0.22)
+    fill(db, 30, "ada")
+    purged = remember(db, "lives in Zanzibar", keywords=["zanzibar"], user_id="ada")
+    call(db, "maintain")
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        other.execute("SELECT FROM memoir.profile FOR UPDATE")
+        counted = pool.submit(db.execute, f"SELECT memoir.{upkeep}")
+        until_blocked(other)
+        call(other, "purge", memory_id=purged, user_id="ada")
+        other.commit()
+        counted.result()
+    assert traces_of(db, "Zanzibar") == []
+
+
 def test_a_purge_does_not_count_all_of_a_user_with_many_memories(tx):
     first, *_ = notes(tx, 300)
     counted(tx)
