@@ -31,6 +31,7 @@ from pytest_postgresql.executors import NoopExecutor
 from tests import examples
 from tests.databases import Database, Lender, Shared, database
 from tests.rows import plan_once
+from tests.sessions import Kept
 
 from pgmemoir import migrations
 from pgmemoir import server as embedded
@@ -319,9 +320,11 @@ def planned_once(tx: psycopg.Connection) -> None:
 @pytest.fixture(scope="session")
 def lender(installed: NoopExecutor) -> Iterator[Lender]:
     """Lends databases with memoir in them."""
-    made = Lender(installed)
-    yield made
-    made.close()
+    kept = Kept()
+    with kept.in_use():
+        made = Lender(installed, kept)
+        yield made
+        made.close()
 
 
 @pytest.fixture

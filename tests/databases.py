@@ -6,8 +6,8 @@ dropped, and it serves the next test. With any other change it is dropped itself
 or trigger of memoir, a setting of the database, a table that was analysed or is so large that it is
 planned otherwise.
 
-A connection is lent with it, and serves the next test too: the first remember of a connection
-costs 12 ms and the first recall 14, for plans, the second 1 each.
+A connection is lent with it, and serves the next test too; so do the sessions of others that tests
+have closed, see `sessions`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.errors import DependentObjectsStillExist, UndefinedTable
 from pytest_postgresql.executors import NoopExecutor
+from tests.sessions import AS_NEW, Kept
 
 # The planner takes a table that was never analysed for ten pages, if it is not larger. A table that
 # was made with rows is read by its key or as a whole, however large it is.
@@ -36,12 +37,6 @@ QUIET = "-c session_replication_role=replica -c plan_cache_mode=force_generic_pl
 
 # File by file it takes half as long as through the log.
 CREATE = "CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy"
-
-# As DISCARD ALL, but plans are kept.
-AS_NEW = """
-CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ALL; UNLISTEN *;
-DISCARD TEMP; DISCARD SEQUENCES; SELECT pg_advisory_unlock_all(), pg_stat_force_next_flush()
-"""
 
 TABLES = """
 SELECT oid::regclass::text FROM pg_class
@@ -89,7 +84,7 @@ LASTING = {"pg_namespace": " WHERE nspname !~ '^pg_.*temp_'"}
 OTHERS = """
 SELECT FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend'
-  AND pid NOT IN (pg_backend_pid(), %s)
+  AND pid <> pg_backend_pid() AND pid <> ALL (%s)
 """
 RESTART = """
 SELECT setval(format('%I.%I', schemaname, sequencename), start_value, false)
@@ -210,7 +205,7 @@ class Database:
         conn: an autocommit connection to it.
     """
 
-    def __init__(self, template: NoopExecutor, name: str, made: Made) -> None:
+    def __init__(self, template: NoopExecutor, name: str, made: Made, kept: Kept) -> None:
         self._exists = ExitStack()
         self.dsn = make_conninfo(**self._exists.enter_context(database(template, name)))
         self.conn = psycopg.connect(self.dsn, autocommit=True)
@@ -219,6 +214,7 @@ class Database:
         self._made = made
         self._besides = self._conn.execute(BESIDES).fetchone()
         self._mark()
+        self._sessions = self._exists.enter_context(kept.of(self.dsn))
 
     def clear(self) -> bool:
         """Make it what it was; whether that could be done."""
@@ -241,7 +237,8 @@ class Database:
     def _is_left(self) -> bool:
         """Whether the connections of the test are gone, which takes some milliseconds."""
         for _ in range(200):
-            if not self._conn.execute(OTHERS, (self.conn.info.backend_pid,)).fetchall():
+            ours = [self.conn.info.backend_pid, *self._sessions.pids]
+            if not self._conn.execute(OTHERS, (ours,)).fetchall():
                 return True
             time.sleep(0.001)
         return False
@@ -283,10 +280,11 @@ class Database:
 
 
 class Lender:
-    """Lends databases of one template."""
+    """Lends databases of one template, with the sessions kept of them."""
 
-    def __init__(self, template: NoopExecutor) -> None:
+    def __init__(self, template: NoopExecutor, kept: Kept) -> None:
         self._template = template
+        self._kept = kept
         self._made = Made(template)
         self._numbers = count(1)
         self._free: list[Database] = []
@@ -306,4 +304,4 @@ class Lender:
             database.drop()
 
     def _make(self) -> Database:
-        return Database(self._template, f"lent{next(self._numbers)}", self._made)
+        return Database(self._template, f"lent{next(self._numbers)}", self._made, self._kept)

@@ -14,11 +14,11 @@ from typing import Any
 
 import psycopg
 
-from .calls import use_model
+from .calls import Call, find_halfvec, first, use_model
 from .embedders import MAX_CHARACTERS, Embedder, EmbedderUnavailable, embedded
 from .errors import MemoirError, UnusableVector, translated
 from .openai_api import Fault
-from .statements import answer, rows, together, vector_calls
+from .statements import answer, rows, together
 from .vectors import HalfVector, VectorLike, formed
 
 # D0 2.4.
@@ -143,8 +143,7 @@ class _Run:
         self._tell = tell
         self._model_named = model_named
         self._misses = 0
-        self._calls = vector_calls(conn)
-        self._set = _SET.format(vector=self._calls.vector_type).encode()
+        self._halfvec = answer(conn, find_halfvec())
 
     def fill(self, bare: Sequence[_Bare]) -> Batch:
         """Embed these memories and store their vectors."""
@@ -210,13 +209,13 @@ class _Run:
             self._model_named = True
         # By its name: somebody may go over to another model at any time.
         name = self._embedder.name
-        statements = []
+        statement, calls = self._halfvec.statement(_SET), []
         for owner, group in groupby(bare, key=lambda one: one.owner):
             its = [one for one in group if one.content in vectors]
             ids, hashes = [one.memory_id for one in its], [one.text_hash for one in its]
-            array = self._calls.array([vectors[one.content] for one in its])
-            statements.append((self._set, (ids, array, owner, hashes, name)))
-        return sum(number for ((number,),) in together(self._conn, statements))
+            array = self._halfvec.array([vectors[one.content] for one in its])
+            calls.append(Call(statement, (ids, array, owner, hashes, name), first))
+        return sum(together(self._conn, calls))
 
 
 def _usable(vector: VectorLike) -> HalfVector | str:

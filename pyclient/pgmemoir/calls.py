@@ -20,7 +20,6 @@ from .checks import (
     clean_text,
     dumps,
     finite_number,
-    jsonb,
     memory_ids,
     refuse_unknown,
     texts,
@@ -250,22 +249,6 @@ class Question(NamedTuple):
         )
 
 
-class Search(NamedTuple):
-    """The arguments of a search, checked."""
-
-    query: str | None
-    vector: HalfVector | None
-    search_mode: str | None
-    keywords: list[str] | None
-    memory_types: list[str] | None
-    time_from: datetime | None
-    time_until: datetime | None
-    max_results: int | None
-    min_relevance_score: float | None
-    data: Jsonb | None
-    session: str | None
-
-
 @dataclass(frozen=True)
 class Call(Generic[T]):
     """A statement, its parameters, and how to read its rows."""
@@ -281,36 +264,8 @@ def columns(kind: type[Any]) -> str:
     return ", ".join(field.name for field in fields(kind))
 
 
-# The fields of `Question`, then the user.
-_ARGUMENTS = """query_text => %s::text, query_vec => {vector}, mode => %s::text,
-    budget => %s::int, session_id => %s::text, as_of => %s::timestamptz, user_id => %s::text"""
-
-_RECALL = f"SELECT {columns(Recall)} FROM memoir.recall({_ARGUMENTS})"
-
-_EXPLAIN = f"SELECT {columns(Explained)} FROM memoir.memory_explain({_ARGUMENTS})"
-
-_REMEMBER = f"""SELECT {columns(Remembered)}
-FROM memoir.remember(%s::text, %s::text, subject => %s::text, importance => %s::float8,
-    summary => %s::text, created_at => %s::timestamptz, session_id => %s::text, turn => %s::int,
-    speaker => %s::text, source => %s::text, confidence => %s::float8, keywords => %s::text[],
-    sources => %s::bigint[], valid_from => %s::timestamptz, valid_until => %s::timestamptz,
-    data => %s::jsonb, embedding => {{vector}}, user_id => %s::text)"""
-_REMEMBERED = (
-    "content", "kind", "subject", "importance", "summary", "created_at", "session", "turn",
-    "speaker", "source", "confidence", "keywords", "sources", "valid_from", "valid_until",
-)  # fmt: skip
-
 _REMEMBER_MANY = f"""SELECT {columns(Remembered)}
-FROM memoir.remember_many(%s::jsonb, {{vectors}}[], user_id => %s::text) ORDER BY place"""
-
-_SEARCH = f"""SELECT {columns(Found)}
-FROM memoir.search_memories(%s::text, query_vec => {{vector}}, search_mode => %s::text,
-    keywords => %s::text[], memory_types => %s::text[], time_from => %s::timestamptz,
-    time_until => %s::timestamptz, max_results => %s::int, min_relevance_score => %s::float8,
-    data => %s::jsonb, session_id => %s::text, user_id => %s::text)"""
-
-_CALL_TOOL = """SELECT memoir.call_tool(%s::text, %s::jsonb, user_id => %s::text,
-    query_vec => {vector}, session_id => %s::text)"""
+FROM memoir.remember_many(%s::jsonb, %b::{{vector}}[], user_id => %s::text) ORDER BY place"""
 
 _REDACTED = b"""SELECT coalesce(array_agg(memoir.redact(text) ORDER BY place), '{}')
 FROM unnest(%s::text[]) WITH ORDINALITY AS t (text, place)"""
@@ -338,82 +293,53 @@ _SCORE_PARTS = b"SELECT memoir._score_parts(%s::text)"
 
 _EMBEDDING_TEXT = b"SELECT memoir.embedding_text(%s::text, %s::text, %s::text)"
 
-USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
+_USE_MODEL = b"SELECT memoir.use_model(%s::text, %s::int)"
 
 _NAME_USER = b"""SELECT pg_catalog.set_config('memoir.user_id', %s, true)
 WHERE coalesce(pg_catalog.current_setting('memoir.user_id', true), '') = ''"""
 
-_VECTOR_TYPE = b"""SELECT n.nspname, t.oid::pg_catalog.int8 FROM pg_catalog.pg_extension e
+_HALFVEC = b"""SELECT n.nspname, t.oid::pg_catalog.int8 FROM pg_catalog.pg_extension e
 JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
 JOIN pg_catalog.pg_type t ON t.typnamespace = n.oid AND t.typname = 'halfvec'
 WHERE e.extname = 'vector'"""
 
 
-class Calls:
-    """The calls that carry a vector, for one database.
+class Halfvec:
+    """The type halfvec of one database, and the statements that name it.
 
     Args:
-        vector_schema: where the extension vector lives. It need not be on the caller's
-            search_path, so the casts name it.
-        vector_oid: of its type halfvec, for batches.
+        schema: where the extension vector lives. It need not be on the caller's search_path.
+        oid: of the type.
     """
 
-    def __init__(self, vector_schema: str, vector_oid: int = 0) -> None:
+    def __init__(self, schema: str, oid: int = 0) -> None:
         # psycopg reads % as the mark of a placeholder.
-        schema = sql.Identifier(vector_schema).as_string().replace("%", "%%")
-        self.vector_type = f"{schema}.halfvec"
-        cast = f"%b::{self.vector_type}"
-        self._recall = _RECALL.format(vector=cast).encode()
-        self._explain = _EXPLAIN.format(vector=cast).encode()
-        self._remember = _REMEMBER.format(vector=cast).encode()
-        self._remember_many = _REMEMBER_MANY.format(vectors=cast).encode()
-        self._vector_oid = vector_oid
-        self._search = _SEARCH.format(vector=cast).encode()
-        self._call_tool = _CALL_TOOL.format(vector=cast).encode()
+        self._name = f"{sql.Identifier(schema).as_string().replace('%', '%%')}.halfvec"
+        self._oid = oid
+        self._statements: dict[str, bytes] = {}
 
-    def recall(self, question: Question, user: str | None) -> Call[Recall]:
-        """``memoir.recall``: the block and what is known about it."""
-        return Call(self._recall, (*question, user), one(Recall), prepare=True)
-
-    def explain(self, question: Question, user: str | None) -> Call[list[Explained]]:
-        """``memoir.memory_explain``: every candidate, the block's first."""
-        return Call(self._explain, (*question, user), each(Explained))
-
-    def remember(
-        self, memory: NewMemory, vector: HalfVector | None, user: str | None
-    ) -> Call[Remembered]:
-        """``memoir.remember``; ``memory`` comes from `checked`."""
-        params = (*map(memory.get, _REMEMBERED), jsonb(memory.get("data")), vector, user)
-        return Call(self._remember, params, one(Remembered))
-
-    def remember_many(
-        self, memories: list[NewMemory], vectors: list[HalfVector | None], user: str | None
-    ) -> Call[list[Remembered]]:
-        """``memoir.remember_many``; ``memories`` come from `checked`, a vector for each."""
-        fields = Jsonb([_fields(memory) for memory in memories], dumps=dumps)
-        params = (fields, self.array(vectors), user)
-        return Call(self._remember_many, params, each(Remembered))
+    def statement(self, text: str) -> bytes:
+        """A statement whose casts are to ``{vector}``."""
+        made = self._statements.get(text)
+        if made is None:
+            made = self._statements[text] = text.format(vector=self._name).encode()
+        return made
 
     def array(self, vectors: Sequence[HalfVector | None]) -> HalfVectors:
         """Vectors, None for NULL, as one parameter."""
-        return half_vectors(vectors, self._vector_oid)
+        return half_vectors(vectors, self._oid)
 
-    def search(self, search: Search, user: str | None) -> Call[list[Found]]:
-        """``memoir.search_memories``: the best memories, one by one."""
-        return Call(self._search, (*search, user), each(Found))
 
-    def call_tool(
-        self,
-        name: str,
-        arguments: dict[str, Any],
-        vector: HalfVector | None,
-        user: str | None,
-        session: str | None,
-    ) -> Call[dict[str, Any]]:
-        """``memoir.call_tool``; ``arguments`` come from `tool_arguments`."""
-        within = clean_text(session, "the session")
-        params = (clean_text(name, "the name"), jsonb(arguments), user, vector, within)
-        return Call(self._call_tool, params, first)
+def remember_many(
+    halfvec: Halfvec,
+    memories: list[NewMemory],
+    vectors: Sequence[HalfVector | None],
+    user: str | None,
+) -> Call[list[Remembered]]:
+    """``memoir.remember_many``; ``memories`` come from `checked`, a vector for each."""
+    fields = Jsonb([_fields(memory) for memory in memories], dumps=dumps)
+    params = (fields, halfvec.array(vectors), user)
+    return Call(halfvec.statement(_REMEMBER_MANY), params, each(Remembered))
 
 
 def redacted(texts: list[str]) -> Call[list[str]]:
@@ -446,7 +372,7 @@ def tend_recall(user: str | None, build_up_to: int | None) -> Call[list[Maintain
 
 def use_model(name: str, dimensions: int) -> Call[None]:
     """``memoir.use_model``: this model's vectors fill the database."""
-    return Call(USE_MODEL, (name, dimensions), nothing)
+    return Call(_USE_MODEL, (name, dimensions), nothing)
 
 
 def name_user(user: str) -> Call[bool]:
@@ -454,9 +380,9 @@ def name_user(user: str) -> Call[bool]:
     return Call(_NAME_USER, (user,), bool)
 
 
-def find_vector_type() -> Call[tuple[str, int]]:
-    """The schema of the extension vector."""
-    return Call(_VECTOR_TYPE, (), _vector_type)
+def find_halfvec() -> Call[Halfvec]:
+    """The type halfvec of the database."""
+    return Call(_HALFVEC, (), _halfvec)
 
 
 def selective_modes() -> Call[list[str]]:
@@ -561,14 +487,13 @@ def first(rows: list[Row]) -> Any:
     return rows[0][0]
 
 
-def _vector_type(rows: list[Row]) -> tuple[str, int]:
+def _halfvec(rows: list[Row]) -> Halfvec:
     if not rows:
         raise NotInstalled(
             "the extension vector is not installed in this database",
             hint=VECTOR_HINT,
         )
-    schema, oid = rows[0]
-    return str(schema), int(oid)
+    return Halfvec(*rows[0])
 
 
 def nothing(_rows: list[Row]) -> None:

@@ -27,10 +27,11 @@ from .calls import (
     Call,
     name_user,
 )
-from .cursors import AsyncCursor, Cursor, Pipelined, is_free
+from .cursors import AsyncCursor, Pipelined, is_free
 from .errors import MemoirError, translate
 from .memories import Filters, Listed
 from .recalling import Recalling
+from .statements import answer, send
 from .steps import DEFAULT, Batch, Embed, EmbedderChoice, Plan
 
 T = TypeVar("T")
@@ -148,13 +149,13 @@ class Memoir(Recalling):
             step = next(plan)
             while True:
                 try:
-                    answer = self._perform(step)
+                    done = self._perform(step)
                 except Exception as error:
                     step = plan.throw(error)
                 else:
-                    step = plan.send(answer)
-        except StopIteration as done:
-            return cast(T, done.value)
+                    step = plan.send(done)
+        except StopIteration as end:
+            return cast(T, end.value)
 
     def _perform(self, step: Call[Any] | Batch | Embed) -> Any:
         if isinstance(step, Embed):
@@ -165,7 +166,7 @@ class Memoir(Recalling):
                 if self._user is None:
                     return _carry_out(conn, step)
                 if self._names_user is None:
-                    self._names_user = _execute(conn, SEES_ONE_USER)
+                    self._names_user = answer(conn, SEES_ONE_USER)
                 if not self._names_user:
                     return _carry_out(conn, step)
                 with _in_the_name_of(conn, self._user):
@@ -184,7 +185,7 @@ class Memoir(Recalling):
                 fallback_application_name="pgmemoir",
             )
             try:
-                _mind_a_pooler(conn, _execute(conn, SESSION))
+                _mind_a_pooler(conn, answer(conn, SESSION))
             except BaseException:  # Ctrl-C too
                 conn.close()
                 raise
@@ -259,13 +260,13 @@ class AsyncMemoir(Recalling):
             step = next(plan)
             while True:
                 try:
-                    answer = await self._perform(step)
+                    done = await self._perform(step)
                 except Exception as error:
                     step = plan.throw(error)
                 else:
-                    step = plan.send(answer)
-        except StopIteration as done:
-            return cast(T, done.value)
+                    step = plan.send(done)
+        except StopIteration as end:
+            return cast(T, end.value)
 
     async def _perform(self, step: Call[Any] | Batch | Embed) -> Any:
         if isinstance(step, Embed):
@@ -373,19 +374,11 @@ def _keeps_writes(given: psycopg.Connection[Any] | psycopg.AsyncConnection[Any] 
     return given.autocommit and given.info.transaction_status == TransactionStatus.IDLE
 
 
-def _send(conn: psycopg.Connection[Any], call: Call[T]) -> Cursor:
-    return Cursor(conn).execute(call.statement, call.params, prepare=call.prepare)
-
-
-def _execute(conn: psycopg.Connection[Any], call: Call[T]) -> T:
-    return call.parse(_send(conn, call).fetchall())
-
-
 def _carry_out(conn: psycopg.Connection[Any], step: Call[Any] | Batch) -> Any:
     if isinstance(step, Call):
-        return _execute(conn, step)
+        return answer(conn, step)
     with Pipelined(conn) as inside, conn.pipeline(), inside:
-        cursors = [_send(conn, call) for call in step.calls]
+        cursors = [send(conn, call) for call in step.calls]
     sent = zip(step.calls, cursors, strict=True)
     return [call.parse(cursor.fetchall()) for call, cursor in sent]
 
@@ -399,15 +392,15 @@ def _in_the_name_of(conn: psycopg.Connection[Any], user: str) -> Iterator[None]:
     """
     if _keeps_writes(conn):
         with Pipelined(conn) as inside, conn.pipeline(), conn.transaction(), inside:
-            _send(conn, name_user(user))
+            send(conn, name_user(user))
             yield
     else:
-        named = _execute(conn, name_user(user))
+        named = answer(conn, name_user(user))
         try:
             yield
         finally:
             if named and _is_whole(conn):
-                _execute(conn, UNNAME_USER)
+                answer(conn, UNNAME_USER)
 
 
 async def _send_async(conn: psycopg.AsyncConnection[Any], call: Call[T]) -> AsyncCursor:

@@ -13,10 +13,10 @@ from typing import Any
 
 import psycopg
 
-from .calls import columns
+from .calls import Row, columns
 from .checks import whole_number
 from .errors import translated
-from .statements import Statement, rows
+from .statements import rows
 
 _ADD = b"SELECT memoir.add_model(%s::text, %s::int)"
 _MAKE = b"""SELECT owner, last_id, made
@@ -52,7 +52,7 @@ _MODELS = f"SELECT {columns(Model)} FROM memoir.models()".encode()
 
 def models(conn: psycopg.Connection[Any]) -> list[Model]:
     """The models of this database, the one in use first."""
-    return [Model(*row) for row in _run(conn, (_MODELS, ()))]
+    return [Model(*row) for row in _run(conn, _MODELS)]
 
 
 def add(conn: psycopg.Connection[Any], name: str, dimensions: int) -> None:
@@ -63,7 +63,7 @@ def add(conn: psycopg.Connection[Any], name: str, dimensions: int) -> None:
         NotPossible: the model in use has no name yet.
         OutOfRange: it has no name, or more than 4000 dimensions.
     """
-    _run(conn, (_ADD, (name, whole_number(dimensions, "dimensions"))))
+    _run(conn, _ADD, name, whole_number(dimensions, "dimensions"))
 
 
 def make_traces(conn: psycopg.Connection[Any], name: str, user: str | None = None) -> Iterator[int]:
@@ -74,7 +74,7 @@ def make_traces(conn: psycopg.Connection[Any], name: str, user: str | None = Non
         user: whose memories; None: everybody's.
     """
     after: tuple[str | None, int | None] = (None, None)
-    while made := _run(conn, (_MAKE, (name, _TRACES, *after, user))):
+    while made := _run(conn, _MAKE, name, _TRACES, *after, user):
         ((owner, last_id, number),) = made
         after = (owner, last_id)
         yield number
@@ -90,7 +90,7 @@ def switch(conn: psycopg.Connection[Any], name: str, *, force: bool = False) -> 
         ModelMismatch: there is no such model.
         NotPossible: memories are missing, or are being changed right now.
     """
-    _run(conn, (_SWITCH, (name, force)))
+    _run(conn, _SWITCH, name, force)
 
 
 def drop(conn: psycopg.Connection[Any], name: str) -> Iterator[int]:
@@ -103,10 +103,10 @@ def drop(conn: psycopg.Connection[Any], name: str) -> Iterator[int]:
         ModelMismatch: there is no such model.
         NotPossible: it is in use.
     """
-    while number := _run(conn, (_DROP, (name,)))[0][0]:
+    while number := _run(conn, _DROP, name)[0][0]:
         yield number
 
 
-def _run(conn: psycopg.Connection[Any], statement: Statement) -> list[Any]:
+def _run(conn: psycopg.Connection[Any], statement: bytes, *params: Any) -> list[Row]:
     with translated():
-        return rows(conn, *statement)
+        return rows(conn, statement, params)

@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 
 from psycopg.types.json import Jsonb
 
-from .calls import Call, Calls, Question, columns, each, first
+from .calls import Call, Halfvec, Question, columns, each, first
 from .checks import (
     check_json,
     clean_text,
@@ -111,7 +111,7 @@ FROM memoir.replay(%s::timestamptz, %s::jsonb, user_id => %s::text, of_mode => %
 
 
 def gold_add(
-    known: Calls,
+    halfvec: Halfvec,
     gold_set: str,
     question: GoldQuestion,
     vector: HalfVector | None,
@@ -129,7 +129,7 @@ def gold_add(
         None if grades is None else [finite_number(grade, "a grade") for grade in grades],
         texts(question.get("relevant_content"), "relevant_content"),
     )
-    return Call(_GOLD_ADD.format(vector=known.vector_type).encode(), params, first)
+    return Call(halfvec.statement(_GOLD_ADD), params, first)
 
 
 def gold_queries(gold_set: str, user: str | None) -> Call[list[Asked]]:
@@ -139,7 +139,7 @@ def gold_queries(gold_set: str, user: str | None) -> Call[list[Asked]]:
 
 
 def evaluate(
-    known: Calls,
+    halfvec: Halfvec,
     gold_set: str,
     mode: str,
     budget: int,
@@ -155,9 +155,9 @@ def evaluate(
         asked.budget,
         whole_number(k, "k"),
         user,
-        None if vectors is None else known.array(vectors),
+        None if vectors is None else halfvec.array(vectors),
     )
-    statement = _EVALUATE.format(vector=known.vector_type).encode()
+    statement = halfvec.statement(_EVALUATE)
     return Call(statement, params, lambda rows: Evaluation(mode, budget, k, *rows[0]))
 
 

@@ -13,15 +13,15 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-from .calls import USE_MODEL, Row
-from .statements import Statement, rows, together, vector_calls
+from .calls import Call, each, find_halfvec, first, nothing, use_model
+from .statements import answer, rows, together
 from .vectors import HalfVector
 
 # The longest wait that fail() takes.
 _LONGEST_WAIT = timedelta(days=1)
 
-_NO_WAIT: Statement = (b"SELECT set_config('synchronous_commit', 'off', true)", ())
-_HELD_BACK: Statement = (b"SELECT set_config('lock_timeout', '200ms', true)", ())
+_NO_WAIT = Call(b"SELECT set_config('synchronous_commit', 'off', true)", (), nothing)
+_HELD_BACK = Call(b"SELECT set_config('lock_timeout', '200ms', true)", (), nothing)
 _KINDS = b"SELECT name FROM memoir.job_kind WHERE needs = %s ORDER BY name"
 _BATCH = b"SELECT value::int FROM memoir.setting WHERE name = 'embed_batch'"
 _READY = b"SELECT user_id, waiting FROM memoir.ready_users(%s::int, %s::text[])"
@@ -85,8 +85,7 @@ class Jobs:
         self._conn = conn
         self._worker = worker
         self._lease = timedelta(seconds=lease)
-        self._calls = vector_calls(conn)
-        self._finish = _FINISH.format(vector=self._calls.vector_type).encode()
+        self._halfvec = answer(conn, find_halfvec())
         ((self.embed_batch,),) = rows(conn, _BATCH)
 
     def kinds(self, needs: str) -> list[str]:
@@ -111,13 +110,13 @@ class Jobs:
         Raises:
             psycopg.Error: ME009, when another model now fills this database.
         """
-        statements: list[Statement] = [] if model is None else [(USE_MODEL, model)]
-        statements += [
-            (_CLAIM, (user, number, self._worker, list(kinds), self._lease))
+        taken = [
+            Call(_CLAIM, (user, number, self._worker, list(kinds), self._lease), each(Job))
             for user, number in wanted
         ]
-        answers = self._together(statements)
-        return [Job(*row) for found in answers[0 if model is None else 1 :] for row in found]
+        named = [] if model is None else [use_model(*model)]
+        answers = self._together([*named, *taken])[len(named) :]
+        return [job for jobs in answers for job in jobs]
 
     def dimensions(self, model: str) -> int | None:
         """Dimensions of this model's vectors in the database; None if it has none yet."""
@@ -126,7 +125,7 @@ class Jobs:
 
     def use_model(self, name: str, dimensions: int) -> None:
         """Name the embedding model of the database; `ModelMismatch` when it is another."""
-        rows(self._conn, USE_MODEL, (name, dimensions))
+        answer(self._conn, use_model(name, dimensions))
 
     def report(self, results: Sequence[Result]) -> list[str]:
         """Store results, all or none of them; returns what became of each job.
@@ -138,8 +137,7 @@ class Jobs:
         Raises:
             psycopg.errors.LockNotAvailable: an open transaction has changed memories of the user.
         """
-        answers = self._together([_HELD_BACK, *(self._said(result) for result in results)])[1:]
-        return [str(answer[0][0]) for answer in answers]
+        return self._together([_HELD_BACK, *map(self._said, results)])[1:]
 
     def extend(self, jobs: Iterable[Job]) -> None:
         """Keep jobs for another lease.
@@ -147,24 +145,28 @@ class Jobs:
         Raises:
             psycopg.errors.LockNotAvailable: an open transaction has changed one of them.
         """
-        extensions = [(_EXTEND, (job.job_id, self._worker, self._lease, job.user)) for job in jobs]
+        extensions = [
+            Call(_EXTEND, (job.job_id, self._worker, self._lease, job.user), nothing)
+            for job in jobs
+        ]
         self._together([_HELD_BACK, *extensions])
 
-    def _together(self, statements: Sequence[Statement]) -> list[list[Row]]:
+    def _together(self, calls: Sequence[Call[Any]]) -> list[Any]:
         """In one transaction, which does not wait for the disk.
 
         A crash of the server undoes it as a whole: the job waits again and nothing of its answer is
         stored. Set for the transaction, because a pooler may lend the session to others who do
         wait.
         """
-        return together(self._conn, [_NO_WAIT, *statements])[1:]
+        return together(self._conn, [_NO_WAIT, *calls])[1:]
 
-    def _said(self, result: Result) -> Statement:
+    def _said(self, result: Result) -> Call[str]:
         job = result.job
         if isinstance(result, Fail):
             wait = result.retry_after
             pause = None if wait is None else min(timedelta(seconds=wait), _LONGEST_WAIT)
-            return _FAIL, (job.job_id, result.reason, job.user, self._worker, pause)
-        vectors = None if result.vectors is None else self._calls.array(result.vectors)
-        answer = None if result.answer is None else Jsonb(result.answer)
-        return self._finish, (job.job_id, answer, job.user, self._worker, vectors)
+            return Call(_FAIL, (job.job_id, result.reason, job.user, self._worker, pause), first)
+        vectors = None if result.vectors is None else self._halfvec.array(result.vectors)
+        said = None if result.answer is None else Jsonb(result.answer)
+        params = (job.job_id, said, job.user, self._worker, vectors)
+        return Call(self._halfvec.statement(_FINISH), params, first)

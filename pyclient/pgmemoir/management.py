@@ -182,7 +182,7 @@ class Management(Sessions):
         Returns:
             UPDATE, or NOOP when it was so already.
         """
-        known = yield from self._known_calls()
+        halfvec = yield from self._halfvec()
         vector = yield from self._vector_of(changes)
         refuse_unknown(changes, Changes, "a change", "field")
         check_data(changes.get("data"))
@@ -201,8 +201,7 @@ class Management(Sessions):
             self._user,
             clean_text(author, "the author"),
         )
-        statement = _UPDATE.format(vector=known.vector_type).encode()
-        return cast(str, (yield Call(statement, params, first)))
+        return cast(str, (yield Call(halfvec.statement(_UPDATE), params, first)))
 
     @Method
     def apply_decisions(
@@ -223,19 +222,19 @@ class Management(Sessions):
             at: when that became known, without a time zone UTC; default now.
         """
         decided = read_decisions(decisions)
-        known = yield from self._known_calls()
+        halfvec = yield from self._halfvec()
         vectors: list[HalfVector | None] = [None] * len(decided)
         yield from self._fill(vectors, [decided_text(decision) for decision in decided])
         params = (
             jsonb(decided),
             self._user,
             clean_text(author, "the author"),
-            known.array(vectors),
+            halfvec.array(vectors),
             clean_text(session, "the session"),
             utc(at, "at"),
         )
-        statement = _APPLY.format(vector=known.vector_type).encode()
-        return cast(list[Applied], (yield Call(statement, params, each(Applied))))
+        done = yield Call(halfvec.statement(_APPLY), params, each(Applied))
+        return cast(list[Applied], done)
 
     @Method
     def forget(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Sized
 from datetime import datetime
-from typing import Any, Unpack, cast
+from typing import Any, TypeVar, Unpack, cast
 
 from . import calls, checks, evaluation, sources
 from .batches import batches
@@ -18,8 +18,11 @@ from .calls import (
     Question,
     Recall,
     Remembered,
-    Search,
+    Row,
+    columns,
+    each,
     first,
+    one,
 )
 from .checks import (
     check_data,
@@ -40,10 +43,40 @@ from .sources import Filled
 from .steps import Batch, Plan
 from .vectors import HalfVector, VectorLike, given_vector, half_vector
 
+T = TypeVar("T")
+
 _TOOLS = b"SELECT memoir.tool_schemas(%s::text)"
 _SYSTEM_PROMPT = b"SELECT memoir.system_prompt(%s::text)"
 _ADD_EVENT = b"""SELECT memoir.event_add(%s::text, %s::jsonb, user_id => %s::text,
     created_at => %s::timestamptz)"""
+# The fields of `Question`, then the user.
+_ARGUMENTS = """query_text => %s::text, query_vec => %b::{vector}, mode => %s::text,
+    budget => %s::int, session_id => %s::text, as_of => %s::timestamptz, user_id => %s::text"""
+
+_RECALL = f"SELECT {columns(Recall)} FROM memoir.recall({_ARGUMENTS})"
+
+_EXPLAIN = f"SELECT {columns(Explained)} FROM memoir.memory_explain({_ARGUMENTS})"
+
+_REMEMBER = f"""SELECT {columns(Remembered)}
+FROM memoir.remember(%s::text, %s::text, subject => %s::text, importance => %s::float8,
+    summary => %s::text, created_at => %s::timestamptz, session_id => %s::text, turn => %s::int,
+    speaker => %s::text, source => %s::text, confidence => %s::float8, keywords => %s::text[],
+    sources => %s::bigint[], valid_from => %s::timestamptz, valid_until => %s::timestamptz,
+    data => %s::jsonb, embedding => %b::{{vector}}, user_id => %s::text)"""
+_REMEMBERED = (
+    "content", "kind", "subject", "importance", "summary", "created_at", "session", "turn",
+    "speaker", "source", "confidence", "keywords", "sources", "valid_from", "valid_until",
+)  # fmt: skip
+
+_SEARCH = f"""SELECT {columns(Found)}
+FROM memoir.search_memories(%s::text, query_vec => %b::{{vector}}, search_mode => %s::text,
+    keywords => %s::text[], memory_types => %s::text[], time_from => %s::timestamptz,
+    time_until => %s::timestamptz, max_results => %s::int, min_relevance_score => %s::float8,
+    data => %s::jsonb, session_id => %s::text, user_id => %s::text)"""
+
+_CALL_TOOL = """SELECT memoir.call_tool(%s::text, %s::jsonb, user_id => %s::text,
+    query_vec => %b::{vector}, session_id => %s::text)"""
+
 _MARK_USED = b"SELECT memoir.mark_used(%s::bigint, %s::bigint[], user_id => %s::text)"
 
 # Questions of a gold set that are embedded and sent together.
@@ -110,9 +143,7 @@ class Recalling(Management):
     ) -> Plan[list[Explained]]:
         """Every candidate of that recall with the parts of its score, the block's first."""
         question = Question.of(query, vector, mode, budget, session, as_of)
-        known = yield from self._known_calls()
-        question = yield from self._with_vector(question)
-        return cast(list[Explained], (yield known.explain(question, self._user)))
+        return self._ask(_EXPLAIN, question, each(Explained))
 
     @Method
     def search(
@@ -145,23 +176,25 @@ class Recalling(Management):
             vector: the query as a vector; it is embedded unless given.
         """
         check_data(data)
-        search = Search(
-            query=clean_text(query, "the query"),
-            vector=None if vector is None else half_vector(vector),
-            search_mode=clean_text(search_mode, "search_mode"),
-            keywords=texts(keywords, "keywords"),
-            memory_types=texts(memory_types, "memory_types"),
-            time_from=utc(time_from, "time_from"),
-            time_until=utc(time_until, "time_until"),
-            max_results=whole_number(max_results, "max_results"),
-            min_relevance_score=finite_number(min_relevance_score, "min_relevance_score"),
-            data=jsonb(data),
-            session=clean_text(session, "the session"),
+        text = clean_text(query, "the query")
+        given = None if vector is None else half_vector(vector)
+        how = (
+            clean_text(search_mode, "search_mode"),
+            texts(keywords, "keywords"),
+            texts(memory_types, "memory_types"),
+            utc(time_from, "time_from"),
+            utc(time_until, "time_until"),
+            whole_number(max_results, "max_results"),
+            finite_number(min_relevance_score, "min_relevance_score"),
+            jsonb(data),
+            clean_text(session, "the session"),
         )
-        known = yield from self._known_calls()
-        if search.vector is None and search.search_mode != "keyword":
-            search = search._replace(vector=(yield from self._query_vector(search.query)))
-        return cast(list[Found], (yield known.search(search, self._user)))
+        halfvec = yield from self._halfvec()
+        if given is None and search_mode != "keyword":
+            given = yield from self._query_vector(text)
+        params = (text, given, *how, self._user)
+        found = yield Call(halfvec.statement(_SEARCH), params, each(Found))
+        return cast(list[Found], found)
 
     @Method
     def tools(self, language: str = "en") -> Call[list[dict[str, Any]]]:
@@ -186,14 +219,16 @@ class Recalling(Management):
             session: the conversation; in a temporary one the answer is empty.
         """
         given = calls.tool_arguments(arguments)
-        known = yield from self._known_calls()
+        halfvec = yield from self._halfvec()
         text = calls.tool_text(given)
         vector = None
         if text is not None and text == given.get("query"):
             vector = yield from self._query_vector(text)
         elif text is not None:
             (vector,) = yield from self._embed([text], writing=True)
-        answer = yield known.call_tool(name, given, vector, self._user, session)
+        within = clean_text(session, "the session")
+        params = (clean_text(name, "the name"), jsonb(given), self._user, vector, within)
+        answer = yield Call(halfvec.statement(_CALL_TOOL), params, first)
         return cast(dict[str, Any], answer)
 
     @Method
@@ -209,9 +244,12 @@ class Recalling(Management):
         """
         memory = cast(NewMemory, {"content": content, "kind": kind, **fields})
         checked = calls.checked(memory)
-        known = yield from self._known_calls()
+        halfvec = yield from self._halfvec()
         vector = yield from self._vector_of(checked)
-        return cast(Remembered, (yield known.remember(checked, vector, self._user)))
+        given = (*map(checked.get, _REMEMBERED), jsonb(checked.get("data")))
+        params = (*given, vector, self._user)
+        done = yield Call(halfvec.statement(_REMEMBER), params, one(Remembered))
+        return cast(Remembered, done)
 
     @Method
     def remember_many(
@@ -294,7 +332,7 @@ class Recalling(Management):
             gold_set: its name.
             questions: see `evaluation.GoldQuestion`.
         """
-        known = yield from self._known_calls()
+        halfvec = yield from self._halfvec()
         count = 0
         for batch in batches(dictionaries(questions, "questions"), BATCH, BATCH, lambda _: 1):
             vectors = [given_vector(question) for question in batch]
@@ -306,7 +344,7 @@ class Recalling(Management):
             ready = zip(batch, vectors, strict=True)
             yield Batch(
                 [
-                    evaluation.gold_add(known, gold_set, question, vector, self._user)
+                    evaluation.gold_add(halfvec, gold_set, question, vector, self._user)
                     for question, vector in ready
                 ]
             )
@@ -327,7 +365,7 @@ class Recalling(Management):
         what is embedded, the embedder makes one.
         """
         named = texts(modes, "modes") or []
-        known = yield from self._known_calls()
+        halfvec = yield from self._halfvec()
         asked = cast(list[Asked], (yield evaluation.gold_queries(gold_set, self._user)))
         made: dict[str, HalfVector | None] = {}
         result: list[Evaluation] = []
@@ -335,7 +373,7 @@ class Recalling(Management):
             vectors = yield from self._gold_vectors(asked, mode, made)
             result += yield Batch(
                 [
-                    evaluation.evaluate(known, gold_set, mode, budget, k, vectors, self._user)
+                    evaluation.evaluate(halfvec, gold_set, mode, budget, k, vectors, self._user)
                     for budget in budgets
                 ]
             )
@@ -380,9 +418,20 @@ class Recalling(Management):
         return _limited(sources.pull(name, most))
 
     def _recall(self, question: Question) -> Plan[Recall]:
-        known = yield from self._known_calls()
+        return self._ask(_RECALL, question, one(Recall), prepare=True)
+
+    def _ask(
+        self,
+        statement: str,
+        question: Question,
+        parse: Callable[[list[Row]], T],
+        prepare: bool | None = None,
+    ) -> Plan[T]:
+        """A recall, or its explanation."""
+        halfvec = yield from self._halfvec()
         question = yield from self._with_vector(question)
-        return cast(Recall, (yield known.recall(question, self._user)))
+        params = (*question, self._user)
+        return cast(T, (yield Call(halfvec.statement(statement), params, parse, prepare)))
 
     def _gold_vectors(
         self, asked: list[Asked], mode: str, made: dict[str, HalfVector | None]
@@ -412,9 +461,9 @@ class Recalling(Management):
                 vectors.append(given_vector(memory))
             except MemoirError as error:
                 raise error.of_memory(done, place) from error
-        known = yield from self._known_calls()
+        halfvec = yield from self._halfvec()
         yield from self._fill(vectors, [memory.get("content") or "" for memory in checked])
-        return known.remember_many(checked, vectors, self._user)
+        return calls.remember_many(halfvec, checked, vectors, self._user)
 
 
 def _limited(call: Call[Filled]) -> Plan[Filled]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar, cast
 
 import psycopg
 
@@ -312,7 +312,6 @@ def _run(conn: psycopg.Connection[Any], call: Call[T]) -> T:
 
 def _run_for(conn: psycopg.Connection[Any], seconds: float, call: Call[T]) -> T:
     """As `_run`, for so many seconds at most."""
-    batch = [(part.statement, part.params) for part in limited(call, seconds)]
     with translated():
-        _, found, _ = together(conn, batch)
-    return call.parse(found)
+        _, found, _ = together(conn, limited(call, seconds))
+    return cast(T, found)

@@ -7,36 +7,30 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from .calls import Call, Calls, Row, find_vector_type
+from .calls import Call, Row
 from .cursors import Cursor, Pipelined
 
 T = TypeVar("T")
 
-Statement = tuple[bytes, Row]
-"""A statement and its parameters."""
-
 
 def rows(conn: psycopg.Connection[Any], statement: bytes, params: Row = ()) -> list[Row]:
     """The rows of one statement."""
-    return _send(conn, (statement, params)).fetchall()
+    return Cursor(conn).execute(statement, params).fetchall()
+
+
+def send(conn: psycopg.Connection[Any], call: Call[Any]) -> Cursor:
+    """Send a call; in a pipeline its rows are there after that."""
+    return Cursor(conn).execute(call.statement, call.params, prepare=call.prepare)
 
 
 def answer(conn: psycopg.Connection[Any], call: Call[T]) -> T:
     """What a call answers."""
-    return call.parse(rows(conn, call.statement, call.params))
+    return call.parse(send(conn, call).fetchall())
 
 
-def vector_calls(conn: psycopg.Connection[Any]) -> Calls:
-    """The calls that carry a vector, for the database of the connection."""
-    return Calls(*answer(conn, find_vector_type()))
-
-
-def together(conn: psycopg.Connection[Any], statements: Sequence[Statement]) -> list[list[Row]]:
-    """The rows of each statement: one transaction, and one round trip for all of them."""
+def together(conn: psycopg.Connection[Any], calls: Sequence[Call[T]]) -> list[T]:
+    """What each call answers: one transaction, and one round trip for all of them."""
     with Pipelined(conn) as inside, conn.pipeline(), conn.transaction(), inside:
-        cursors = [_send(conn, statement) for statement in statements]
-    return [cursor.fetchall() for cursor in cursors]
-
-
-def _send(conn: psycopg.Connection[Any], statement: Statement) -> Cursor:
-    return Cursor(conn).execute(*statement)
+        cursors = [send(conn, call) for call in calls]
+    sent = zip(calls, cursors, strict=True)
+    return [call.parse(cursor.fetchall()) for call, cursor in sent]

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from . import calls
 from .cache import CacheInfo, QueryCache
-from .calls import Call, Calls, Question
+from .calls import Call, Halfvec, Question
 from .checks import clean_text
 from .embedders import Embedder, EmbedderUnavailable, default_embedder, one_each, wanted_embedder
 from .errors import MemoirError, UnusableVector
@@ -104,18 +104,18 @@ class Steps:
         self._user = clean_text(user, "the user")
         self._embedder = embedder
         self._keeps_writes = keeps_writes
-        self._calls: Calls | None = None
+        self._known_halfvec: Halfvec | None = None
         self._name_model_at = 0.0
         self._model_is_kept = False
         self._shared: Shared | None = None
         self._selective_modes: frozenset[str] | None = None
         self._warned = False
 
-    def _known_calls(self) -> Plan[Calls]:
-        """The calls that carry vectors, once it is known where the type halfvec lives."""
-        if self._calls is None:
-            self._calls = Calls(*(yield calls.find_vector_type()))
-        return self._calls
+    def _halfvec(self) -> Plan[Halfvec]:
+        """The type of vectors, once it is known where it lives."""
+        if self._known_halfvec is None:
+            self._known_halfvec = cast(Halfvec, (yield calls.find_halfvec()))
+        return self._known_halfvec
 
     def _vector_of(self, memory: Mapping[str, Any]) -> Plan[HalfVector | None]:
         """The vector given with a memory, otherwise that of its text."""

@@ -29,8 +29,9 @@ from common import (
 from psycopg.types.json import Jsonb
 from synthetic import ASIDE, BLOCK, Corpus, Memories, Question
 
-from pgmemoir.calls import Call, Calls, NewMemory, Remembered, find_vector_type
+from pgmemoir.calls import Call, NewMemory, Remembered, find_halfvec, remember_many
 from pgmemoir.cli.output import progress_bar
+from pgmemoir.statements import answer
 from pgmemoir.vectors import HalfVectorDumper, HalfVectors, half_vector
 
 # As the client sends them, on every connection.
@@ -248,15 +249,14 @@ class Batches:
 
     def __init__(self, conn: psycopg.Connection[Any]) -> None:
         self._single = _REMEMBER.format(schema=vector_schema(conn)).encode()
-        found = find_vector_type()
-        self._calls = Calls(*found.parse(conn.execute(found.statement).fetchall()))
+        self._halfvec = answer(conn, find_halfvec())
 
     def call(self, user: str, memories: Iterable[NewMemory]) -> Call[list[Remembered]]:
         """``memoir.remember_many``; memories bring their vectors."""
         rows = list(memories)
         given = [row["vector"] for row in rows]
         vectors = [None if vector is None else half_vector(vector) for vector in given]
-        return self._calls.remember_many(rows, vectors, user)
+        return remember_many(self._halfvec, rows, vectors, user)
 
     def single(self, user: str, row: NewMemory) -> Statement:
         """``memoir.remember``, which returns action, memory_id and reason."""

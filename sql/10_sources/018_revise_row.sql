@@ -35,7 +35,9 @@ CREATE OR REPLACE FUNCTION _retell_row(changed memory, of_kind kind, retold bool
 AS $$
 #variable_conflict use_column
 DECLARE
-    new_line CONSTANT text := _line(changed.content, _line_length());
+    new_line CONSTANT text := CASE WHEN changed.kind = 'okr'
+                                   THEN _goal_line(changed.content, changed.data)
+                                   ELSE _line(changed.content, _line_length()) END;
     new_brief CONSTANT text := _brief(changed.content, changed.summary, new_line);
     worded CONSTANT text := _worded(changed.content, changed.subject);
     names CONSTANT text := _names(changed.speaker, changed.subject,
@@ -92,7 +94,7 @@ BEGIN
     INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, model, change_id)
     VALUES (stored.user_id, stored.memory_id, _revise_row.action, 'source',
             _redact(_revise_row.reason), replaced, in_model, _next_change());
-    IF replaced ?| '{content,summary,subject}' THEN
+    IF replaced ?| '{content,summary,subject}' OR replaced ? 'data' AND changed.kind = 'okr' THEN
         PERFORM _retell_row(changed, of_kind, retold);
     ELSIF replaced ?| '{status,importance}' THEN
         UPDATE trace AS t

@@ -206,6 +206,8 @@ DECLARE
                 SELECT %s FROM added AS n WHERE n.valid_until IS NOT NULL))
         )$expiring$, owner) ELSE '' END;
     has_subject CONSTANT boolean := mapping ? 'subject';
+    -- Goals (okr), or rows of which only the call knows the kind.
+    has_standing CONSTANT boolean := kind_id IN ('4', 'of_kind') AND mapping ? 'data';
     names text[];
     made text[];
 BEGIN
@@ -259,16 +261,20 @@ BEGIN
                CASE WHEN %4$s IS NOT NULL OR length(n.line) > 2 * _brief_length()
                     THEN _brief(n.content, %4$s, n.line) END,
                %8$s = 'active', _is_wide(NULL::halfvec, w.term_count, n.line, %3$s)
-        FROM (SELECT n.*, _line(n.content, _line_length()) AS line%16$s
+        FROM (SELECT n.*, %18$s AS line%16$s
               FROM added AS n OFFSET 0) AS n,
              _word_vector(n.content, %17$s, %7$s) AS w, embedding_model AS e
         WHERE NOT e.dropping;$statement$,
         kind_id, name, owner, summary, importance, data, subject, status, made_at, valid_until,
         rows, array_to_string(names, ', '),
         array_to_string(made, ', '),
-        array_to_string(array_remove(array_remove(names, 'source_key'), 'data'), ', '), expiring,
+        array_to_string(array_remove(array_remove(names, 'source_key'),
+                                     CASE WHEN NOT has_standing THEN 'data' END), ', '), expiring,
         CASE WHEN has_subject THEN ', _worded(n.content, n.subject) AS worded' ELSE '' END,
-        CASE WHEN has_subject THEN 'n.worded' ELSE 'n.content' END);
+        CASE WHEN has_subject THEN 'n.worded' ELSE 'n.content' END,
+        CASE WHEN has_standing THEN format('CASE WHEN %s = 4 THEN _goal_line(n.content, n.data) '
+                                           'ELSE _line(n.content, _line_length()) END', kind_id)
+             ELSE '_line(n.content, _line_length())' END);
 END $$;
 
 -- What follows it, if the memories belong to the profile. keys: a query for the users and keys.

@@ -1,7 +1,8 @@
 -- After an upgrade, sources that were attached before it get functions of the present text: theirs
 -- call private functions as these were. The triggers stay: no table of the application is locked.
 
--- Each function keeps its owner: whoever owns the table by now did not attach it.
+-- Each function keeps its owner: whoever owns the table by now did not attach it. A source whose
+-- table is gone, or whose functions are, as in a copy of the rows, has nothing to compile.
 CREATE OR REPLACE FUNCTION _compile_again(s source) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -9,30 +10,32 @@ AS $$
 DECLARE
     relation CONSTANT regclass := CASE WHEN s.follows THEN _followed_table(s.source_id)
                                        WHEN s.query IS NULL THEN to_regclass(s.relation) END;
-    columns CONSTANT jsonb := CASE WHEN s.query IS NULL THEN _columns_of(relation)
-                                   ELSE _checked_query(s.query) END;
-    part text;
-    owner name;
+    reader CONSTANT name := (
+        SELECT pg_get_userbyid(p.proowner) FROM pg_proc AS p
+        WHERE p.pronamespace = current_schema()::regnamespace
+          AND p.proname = format('_source_%s_read', s.source_id));
+    columns jsonb;
 BEGIN
+    IF reader IS NULL OR relation IS NULL AND s.query IS NULL THEN
+        RETURN;
+    END IF;
+    columns := CASE WHEN s.query IS NULL THEN _columns_of(relation)
+                    ELSE _checked_query(s.query) END;
     PERFORM _check_columns(coalesce(relation::text, 'the query'), columns, s.mapping);
-    FOR part, owner IN
-        SELECT p.part, pg_get_userbyid(f.proowner)
-        FROM unnest('{read,write,log}'::text[]) AS p (part)
-        JOIN pg_proc AS f ON f.pronamespace = current_schema()::regnamespace
-                         AND f.proname = format('_source_%s_%s', s.source_id, p.part)
-    LOOP
-        IF part = 'write' THEN
-            PERFORM _compile_write(s, relation);
-        ELSIF part = 'read' THEN
-            PERFORM _compile_read(s, columns, owner);
-        ELSE
-            PERFORM _compile_log(s, columns, owner);
-        END IF;
-    END LOOP;
+    PERFORM _compile_read(s, columns, reader);
+    IF s.follows THEN
+        PERFORM _compile_write(s, relation);
+    END IF;
+    IF s.write_retrievals THEN
+        PERFORM _compile_log(s, columns, reader);
+    END IF;
 END $$;
 
 -- One that cannot be compiled, as its table has changed too, does not stop the upgrade.
-DO $again$
+CREATE OR REPLACE FUNCTION _compile_sources() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
 DECLARE
     s source;
 BEGIN
@@ -48,4 +51,9 @@ BEGIN
                              'again.';
         END;
     END LOOP;
-END $again$;
+END $$;
+
+DO $upgrade$
+BEGIN
+    PERFORM _compile_sources();
+END $upgrade$;

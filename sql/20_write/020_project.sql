@@ -13,6 +13,20 @@ CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _fills_entry(coalesce(vector_dims(embedding), 0), term_count, line, user_id);
 
+-- The line of a goal says where it stands: one that has ended is recalled, too.
+CREATE OR REPLACE FUNCTION _goal_line(said text, data jsonb) RETURNS text
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN _line(said, _line_length())
+        || CASE WHEN jsonb_typeof(data -> 'status') = 'string'
+                     AND _line(data ->> 'status', 40) <> ''
+                THEN format(' (%s%s)', _line(data ->> 'status', 40),
+                            ', ' || nullif(_line(data ->> 'progress', 20), '') || '%')
+                ELSE '' END;
+END $$;
+
 -- The shorter line, used when the line does not fit: the summary, or the beginning of a long text;
 -- and its cost. They are called, not inlined: few memories need them, and setting the expressions
 -- up would be a twentieth of every statement that stores a memory.
@@ -69,12 +83,13 @@ BEGIN
                     THEN _brief(l.said, l.summary, l.line) END AS brief
         FROM (SELECT s.memory_id, s.kind_id, s.created_at, s.importance, s.session_id, s.position,
                      s.embedding, s.status, s.content, s.summary, s.said,
-                     _line(s.said, _line_length()) AS line,
+                     CASE WHEN s.kind_id = 4::smallint THEN _goal_line(s.said, s.data)
+                          ELSE _line(s.said, _line_length()) END AS line,
                      _names(s.speaker, s.subject, NULL) AS names,
                      _worded(s.content, s.subject) AS worded
               FROM (SELECT m.memory_id, m.kind_id, m.created_at, m.importance, m.session_id,
                            m.position, m.embedding, m.status, m.content, m.summary, m.subject,
-                           m.speaker, _said(m.content, m.speaker, m.position) AS said
+                           m.speaker, m.data, _said(m.content, m.speaker, m.position) AS said
                     FROM unnest(made) AS m OFFSET 0) AS s
               OFFSET 0) AS l,
              _word_vector(l.content, l.worded, l.names) AS w

@@ -20,7 +20,7 @@ BEGIN
         WHERE o.user_id = _mentioned.user_id AND o.memory_id = _mentioned.memory_id);
 END $$;
 
--- The traces of memories whose text or names have changed, with all that is made from them.
+-- The traces of memories whose text, names or line have changed, with all that is made from them.
 -- memory_ids: sorted.
 CREATE OR REPLACE FUNCTION _reproject(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
@@ -41,7 +41,9 @@ BEGIN
             wide = _is_wide(t.embedding, w.term_count, p.line, t.user_id)
         FROM memory AS m
         CROSS JOIN LATERAL (SELECT _said(m.content, m.speaker, m.position) AS said OFFSET 0) AS s
-        CROSS JOIN LATERAL (SELECT _line(s.said, _line_length()) AS line OFFSET 0) AS l
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN m.kind = 'okr' THEN _goal_line(s.said, m.data)
+                        ELSE _line(s.said, _line_length()) END AS line OFFSET 0) AS l
         CROSS JOIN LATERAL (
             SELECT l.line, _brief(s.said, m.summary, l.line) AS brief OFFSET 0) AS p
         CROSS JOIN LATERAL _word_vector(
@@ -161,7 +163,12 @@ DECLARE
         SELECT c.id FROM unnest(memory_ids, olds) AS c (id, old) WHERE c.old ? 'content');
     renamed CONSTANT bigint[] := ARRAY(
         SELECT c.id FROM unnest(memory_ids, olds) AS c (id, old)
-        WHERE c.old ?| '{summary,subject}' AND NOT c.old ? 'content');
+        WHERE NOT c.old ? 'content'
+          AND (c.old ?| '{summary,subject}' OR c.old ->> 'kind' = 'okr'
+               OR c.old ?| '{data,kind}' AND EXISTS (
+                   SELECT FROM memory AS m
+                   WHERE m.user_id = _show_changes.user_id AND m.memory_id = c.id
+                     AND m.kind = 'okr')));
     part bigint[];
 BEGIN
     FOR low IN 1 .. cardinality(memory_ids) BY 25 LOOP

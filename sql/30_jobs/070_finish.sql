@@ -60,6 +60,7 @@ DECLARE
     needs text;
     finished job;
     refused text;
+    outcome text := 'done';
 BEGIN
     -- A job that applies nothing is done at once, in two thirds of the time the others take.
     UPDATE job AS j
@@ -91,14 +92,16 @@ BEGIN
         IF _is_of_server(SQLSTATE) THEN
             RAISE;
         END IF;
-        RETURN CASE _fail_job(finished, SQLERRM, now())
-                   WHEN 'dead' THEN 'dead' ELSE 'failed' END;
+        outcome := CASE _fail_job(finished, SQLERRM, now())
+                       WHEN 'dead' THEN 'dead' ELSE 'failed' END;
     END;
-    PERFORM _jobs_done(owner, ARRAY[job_id]);
-    IF finished.kind IN ('extract', 'reflect') THEN
+    IF outcome = 'done' THEN
+        PERFORM _jobs_done(owner, ARRAY[job_id]);
+    END IF;
+    IF finished.kind = 'reflect' OR finished.kind = 'extract' AND outcome = 'done' THEN
         PERFORM _reflect_now(finished);
     END IF;
-    RETURN 'done';
+    RETURN outcome;
 END $$;
 
 COMMENT ON FUNCTION finish(bigint, jsonb, text, text, halfvec[]) IS

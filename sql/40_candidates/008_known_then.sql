@@ -65,7 +65,7 @@ BEGIN
                           THEN 'null' ELSE e.value END AS value
               FROM revision AS r, jsonb_each(r.old_values) AS e
               WHERE r.user_id = _known_then.user_id AND r.created_at > as_of
-                AND r.old_values ?| '{content,embedding,importance,kind,subject,summary}'
+                AND r.old_values ?| '{content,data,embedding,importance,kind,subject,summary}'
               ORDER BY r.memory_id, e.key, r.revision_id) AS v
         GROUP BY v.memory_id
     ), merged AS MATERIALIZED (
@@ -101,8 +101,10 @@ BEGIN
                 WHERE o.user_id = _known_then.user_id AND o.memory_id = k.memory_id) AS mentioned
         FROM memory AS m, LATERAL jsonb_populate_record(m, b.had) AS t,
              LATERAL (SELECT _said(t.content, t.speaker, t.position) AS said OFFSET 0) AS s,
-             LATERAL (SELECT _line(s.said, _line_length()) AS line OFFSET 0) AS p
-        WHERE b.had ?| '{content,subject,summary}'
+             LATERAL (SELECT CASE WHEN t.kind = 'okr' THEN _goal_line(s.said, t.data)
+                                  ELSE _line(s.said, _line_length()) END AS line OFFSET 0) AS p
+        WHERE (b.had ?| '{content,subject,summary}'
+               OR b.had ?| '{data,kind}' AND (k.kind = 4::smallint OR b.had ->> 'kind' = 'okr'))
           AND m.user_id = _known_then.user_id AND m.memory_id = k.memory_id
         OFFSET 0) AS l ON true
     LEFT JOIN LATERAL (

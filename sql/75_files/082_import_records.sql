@@ -95,16 +95,19 @@ AS $$
 #variable_conflict use_column
 DECLARE
     s source;
-    rows source_row[];
+    of_others text[];
 BEGIN
     FOR s IN
         SELECT o.* FROM source AS o
         WHERE o.name IN (SELECT b.body ->> 'source' FROM unnest(bodies) AS b (body))
     LOOP
         BEGIN
-            rows := _rows_with(s, ARRAY(SELECT b.body ->> 'source_key'
-                                        FROM unnest(bodies) AS b (body)
-                                        WHERE b.body ->> 'source' = s.name));
+            of_others := ARRAY(
+                SELECT r.source_key
+                FROM unnest(_rows_with(s, ARRAY(SELECT b.body ->> 'source_key'
+                                                FROM unnest(bodies) AS b (body)
+                                                WHERE b.body ->> 'source' = s.name))) AS r
+                GROUP BY r.source_key HAVING bool_and(r.user_id IS DISTINCT FROM owner));
         EXCEPTION WHEN OTHERS THEN
             IF _is_of_server(SQLSTATE) THEN
                 RAISE;
@@ -112,10 +115,8 @@ BEGIN
             CONTINUE;
         END;
         bodies := ARRAY(
-            SELECT CASE WHEN b.body ->> 'source' = s.name AND EXISTS (
-                            SELECT FROM unnest(rows) AS r
-                            WHERE r.source_key = b.body ->> 'source_key'
-                            HAVING bool_and(r.user_id <> owner))
+            SELECT CASE WHEN b.body ->> 'source' = s.name
+                             AND b.body ->> 'source_key' = ANY (of_others)
                         THEN b.body || jsonb_build_object(
                             'source', format('%s, not of %s', s.name, owner))
                         ELSE b.body END

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from psycopg.types.json import Jsonb
 from tests.rows import (
     NOTHING,
     NOW,
@@ -110,7 +111,56 @@ def test_chat_shows_no_profile(tx):
 
 def test_chat_may_find_a_goal_as_a_memory(tx):
     goal(tx, "Open the tea house")
-    assert found(tx, "tea house", mode="chat") == ["goal Open the tea house"]
+    assert found(tx, "tea house", mode="chat") == ["goal Open the tea house (in_progress, 0%)"]
+
+
+def test_a_goal_that_has_ended_says_so(tx):
+    goal(tx, "Open the tea house", status="cancelled", progress=40)
+    remember(tx, "goal to sell the van", "okr", data={"status": "done"})
+    remember(tx, "goal to bake", "okr")
+    lines = ["Open the tea house (cancelled, 40%)", "to sell the van (done)", "to bake"]
+    assert sorted(found(tx, "goal", mode="plan")) == sorted(f"goal {line}" for line in lines)
+
+
+def test_the_line_of_a_goal_follows_its_status(tx):
+    memory_id = goal(tx, "Open the tea house", created_at=ago(days=9))
+    for status in ("done", "dropped"):
+        call(tx, "update_memory", memory_id=memory_id, data=Jsonb({"status": status}))
+        assert found(tx, "house") == [f"goal Open the tea house ({status})"]
+    call(tx, "undo", memory_id=memory_id)
+    assert found(tx, "house") == ["goal Open the tea house (done)"]
+    call(tx, "update_memory", memory_id=memory_id, content="Sell the tea house")
+    assert found(tx, "house") == ["Sell the tea house (done)"]
+    call(tx, "update_memory", memory_id=memory_id, kind="task")
+    assert found(tx, "house") == ["Sell the tea house"]
+
+
+@pytest.mark.parametrize("later", [{"data": Jsonb({"status": "done"})}, {"kind": "fact"}])
+def test_a_recall_of_the_past_shows_a_goal_as_it_stood(tx, later):
+    memory_id = goal(tx, "Open the tea house", created_at=ago(days=9))
+    call(tx, "update_memory", memory_id=memory_id, **later)
+    past = found(tx, "house", mode="chat", as_of=ago(days=1))
+    assert past == ["goal Open the tea house (in_progress, 0%)"]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_row_of_a_goal_that_ends_changes_its_line(db, before):
+    db.execute("CREATE TABLE goals (id int PRIMARY KEY, content text, status text)")
+    written = "INSERT INTO goals VALUES (1, 'Open the tea house', 'open')"
+    if before:
+        db.execute(written)
+    how = {"kind": "okr", "relation": "goals", "data": ["status"], "user_id": "default"}
+    call(db, "attach_source", name="goals", **how)
+    db.execute("CALL memoir.read_source('goals')" if before else written)
+    assert found(db, "tea", mode="chat") == ["Open the tea house (open)"]
+    db.execute("UPDATE goals SET status = 'done'")
+    assert found(db, "tea", mode="chat") == ["Open the tea house (done)"]
+
+
+def test_a_goal_that_mentions_something_keeps_its_status(tx):
+    memory_id = goal(tx, "Open the tea house", status="done")
+    call(tx, "mention", memory_id=memory_id, entity="Ada")
+    assert found(tx, "tea", mode="chat") == ["goal Open the tea house (done, 0%)"]
 
 
 def test_the_profile_comes_first(tx):

@@ -142,7 +142,7 @@ def test_a_reflection_waits_for_no_other_extraction_and_no_longer_than_a_lease(t
     assert again.payload["session_id"] in {"s", "t"}
 
 
-@pytest.mark.parametrize("over", ["finish", "fail"])
+@pytest.mark.parametrize("over", ["finish", "fail", "bad answer"])
 def test_one_session_of_a_user_is_reflected_on_after_the_other(tx, over):
     for user, session in [("ada", "a"), ("ada", "b"), ("ada", "c"), ("bob", "d")]:
         call(tx, "message_add", session_id=session, role="user", content="hello", user_id=user)
@@ -153,8 +153,10 @@ def test_one_session_of_a_user_is_reflected_on_after_the_other(tx, over):
     if over == "finish":
         answer = {"decisions": [decided("ADD", None, "Ada likes tea")]}
         assert answered(tx, first, answer) == "done"
-    else:
+    elif over == "fail":
         assert fail(tx, first.job_id, user_id="ada") == "waiting"
+    else:
+        assert answered(tx, first, {"decisions": "none"}) == "failed"
     (second,) = claim(tx, user_id="ada", kinds=["reflect"])
     assert second.attempts == 1
     assert ("Ada likes tea" in second.messages[1]["content"]) == (over == "finish")

@@ -115,8 +115,8 @@ def test_a_line_in_the_block_says_so(tx):
 
 def test_a_goal_of_the_profile_says_so(tx):
     remember(tx, "tea house", "okr", data={"status": "pending"})
-    assert reasons(tx, "tea", mode="plan") == {"tea house": "profile"}
-    assert reasons(tx, "tea", mode="chat") == {"tea house": "in block"}
+    assert reasons(tx, "tea", mode="plan") == {"tea house (pending)": "profile"}
+    assert reasons(tx, "tea", mode="chat") == {"tea house (pending)": "in block"}
 
 
 def test_a_memory_that_shares_nothing_is_below_the_threshold(tx):

@@ -68,13 +68,14 @@ class Awaited:
 
 @pytest.fixture(scope="module", autouse=True)
 def plain_environment() -> Iterator[None]:
-    """No settings of the machine, and none of its certificates.
+    """No settings of the machine, no proxy, and none of its certificates.
 
     Every client of OpenAI's reads all of them, 20 ms; servers of tests speak HTTP.
     """
     with pytest.MonkeyPatch.context() as patched:
         for name in list(os.environ):
-            if name.startswith(("MEMOIR_", "OPENAI_", "PG", "SSL_CERT_")):
+            begins = name.startswith(("MEMOIR_", "OPENAI_", "PG", "SSL_CERT_"))
+            if begins or name.lower().endswith("_proxy"):
                 patched.delenv(name)
         patched.setenv("SSL_CERT_DIR", str(Path(__file__).parent))
         yield

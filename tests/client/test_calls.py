@@ -178,6 +178,5 @@ def test_a_field_nobody_knows_is_refused() -> None:
 
 
 def test_the_schema_of_the_vector_type_is_quoted() -> None:
-    question = calls.Question.of("x", None, "execute", 800, None, None)
-    statement = calls.Calls('od"d 100%').recall(question, None).statement
-    assert b'query_vec => %b::"od""d 100%%".halfvec' in statement
+    statement = calls.Halfvec('od"d 100%').statement("SELECT %b::{vector}")
+    assert statement == b'SELECT %b::"od""d 100%%".halfvec'

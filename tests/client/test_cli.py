@@ -457,6 +457,12 @@ def test_a_closed_stream_is_no_error(dsn: str, arguments: str, pipe: str, code: 
     assert (done.returncode, done.stderr.count("Error")) == (code, 0)
 
 
+def test_the_completion_of_a_shell_succeeds() -> None:
+    asked = {"_MEMOIR_COMPLETE": "bash_complete", "COMP_WORDS": "memoir rem", "COMP_CWORD": "1"}
+    done = CliRunner().invoke(cli.main, [], prog_name="memoir", env=asked)
+    assert (done.exit_code, done.stdout) == (0, "plain,remember\n")
+
+
 def test_streams_that_are_closed_lead_nowhere(dsn: str, db: psycopg.Connection) -> None:
     command = '"$0" -c "from pgmemoir.cli import main; main()" "$@" <&- >&- 2>&-'
     environment = {**os.environ, "MEMOIR_DSN": dsn, "MEMOIR_EMBEDDER": "none"}

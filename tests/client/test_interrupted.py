@@ -86,7 +86,7 @@ def test_a_connection_interrupted_at_its_first_statement_is_closed(
         opened.append(conn)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(client, "_execute", press)
+    monkeypatch.setattr(client, "answer", press)
     with pytest.raises(KeyboardInterrupt):
         Memoir(dsn, embedder=None).stats()
     assert [conn.closed for conn in opened] == [True]

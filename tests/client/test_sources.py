@@ -195,7 +195,7 @@ def test_a_reading_leaves_the_connection_its_timeout(app: psycopg.Connection) ->
 
 
 def test_a_reading_ends_where_a_row_has_no_word_for_a_keyword(app: psycopg.Connection) -> None:
-    app.execute("UPDATE ticket SET title = 'ok' WHERE id = 1; SET statement_timeout = '9s'")
+    app.execute("UPDATE ticket SET title = 'ok' WHERE id = 1; SET statement_timeout = '1min'")
     app.execute("SELECT memoir.attach_source('t', 'task', 'ticket', '{title}', user_id => 'ada')")
     (batch,) = itertools.islice(sources.read(app, "t"), 2)
     assert (batch.written, batch.complete) == (2, True)

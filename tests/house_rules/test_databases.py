@@ -81,3 +81,55 @@ def test_the_connection_is_as_new(lender: Lender):
         assert value(second.conn, "SELECT current_user = session_user")
         assert value(second.conn, "SELECT count(*) FROM pg_listening_channels()") == 0
         assert value(second.conn, "SELECT pg_try_advisory_lock(7)")
+
+
+def test_a_connection_gets_the_session_of_one_that_was_closed_as_new(lender: Lender):
+    with lender.lent() as lent:
+        with psycopg.connect(lent.dsn, autocommit=True) as first:
+            first.execute("SET search_path = memoir; PREPARE p AS SELECT 1; LISTEN memoir")
+            first.execute("CREATE TEMP TABLE t (); SELECT pg_advisory_lock(7)")
+            lent.conn.execute("NOTIFY memoir")
+            pid = first.info.backend_pid
+        assert first.closed
+        assert not first.broken
+        with pytest.raises(psycopg.OperationalError, match="closed"):
+            first.execute("SELECT 1")
+        with psycopg.connect(lent.dsn, autocommit=True) as second:
+            assert second.info.backend_pid == pid
+            assert value(second, "SHOW search_path") == '"$user", public'
+            assert value(second, "SELECT count(*) FROM pg_prepared_statements") == 0
+            assert value(second, "SELECT count(*) FROM pg_listening_channels()") == 0
+            assert value(second, "SELECT to_regclass('t')") is None
+            assert [*second.notifies(timeout=0)] == []
+            assert value(lent.conn, "SELECT pg_try_advisory_lock(7)")
+
+
+def test_it_gets_a_new_one_where_that_would_be_another(
+    lender: Lender, monkeypatch: pytest.MonkeyPatch
+):
+    with lender.lent() as lent:
+        psycopg.connect(lent.dsn).close()
+        with psycopg.connect(lent.dsn, options="-c work_mem=64") as conn:
+            assert value(conn, "SHOW work_mem") == "64kB"
+        with monkeypatch.context() as patched:
+            patched.setenv("PGOPTIONS", "-c work_mem=65")
+            with psycopg.connect(lent.dsn) as conn:
+                assert value(conn, "SHOW work_mem") == "65kB"
+        name = lent.conn.info.dbname
+        lent.conn.execute(f"ALTER DATABASE {name} SET work_mem = 66")
+        with psycopg.connect(lent.dsn) as conn:
+            assert value(conn, "SHOW work_mem") == "66kB"
+
+
+def test_it_gets_none_that_was_ended_or_closed_within_a_transaction(lender: Lender):
+    with lender.lent() as lent:
+        with psycopg.connect(lent.dsn) as first:
+            ended = first.info.backend_pid
+        assert value(lent.conn, "SELECT pg_terminate_backend(%s, 5000)", ended)
+        second = psycopg.connect(lent.dsn)
+        second.execute("LOCK TABLE memoir.memory")
+        locked = second.info.backend_pid
+        second.close()
+        with psycopg.connect(lent.dsn) as third:
+            assert third.info.backend_pid not in (ended, locked)
+            third.execute("LOCK TABLE memoir.memory")

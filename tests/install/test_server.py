@@ -162,6 +162,7 @@ def test_a_gitignore_that_says_something_else_stays(home, version):
     embedded.stop(home)
     embedded.start(home, version)
     assert (home / ".gitignore").read_text() == "build/\n"
+    (home / ".gitignore").write_text("*\n")
 
 
 @pytest.mark.once

@@ -132,6 +132,8 @@ def test_sources_are_compiled_as_they_were_attached(db):
         attach(db, table, write_retrievals=table == "cecelia_events")
     call(db, "attach_source", name="made", kind="fact", query=QUERY, user_id="ada")
     made = db.execute(SOURCES).fetchall()
-    migrations.up(db, anew=True)
-    assert db.execute(SOURCES).fetchall() == made
+    for again in lambda: migrations.up(db, anew=True), lambda: call(db, "compile_configuration"):
+        db.execute("ALTER FUNCTION memoir._source_1_read RESET search_path")
+        again()
+        assert db.execute(SOURCES).fetchall() == made
     assert len(made) == 12

@@ -183,7 +183,9 @@ class _Group(click.Group):
         except click.exceptions.NoArgsIsHelpError as error:  # a group without a command
             click.echo(error.format_message(), err=True)
             sys.exit(WRONG_USAGE)
-        except (BrokenPipeError, SystemExit):  # click exits for nothing else than a broken pipe
+        except (BrokenPipeError, SystemExit) as error:
+            if isinstance(error, SystemExit) and not error.code:
+                raise  # the shell's completion is done; otherwise click exits for a broken pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(READER_GONE)
         except Exception as error:
