@@ -76,8 +76,10 @@ def test_a_write_goes_by_the_changed_settings(tx):
 
 
 def test_without_the_setting_there_is_no_limit(tx):
+    set_to(tx, text_limit=10)
     tx.execute("DELETE FROM memoir.setting WHERE name = 'text_limit'")
-    assert call(tx, "remember", content="x" * 10_485_761)[0].action == "ADD"
+    assert value(tx, "SELECT memoir._text_limit()") is None
+    assert call(tx, "remember", content="tea is black")[0].action == "ADD"
 
 
 def test_a_change_reaches_a_connection_that_has_its_plans(db, dsn):
