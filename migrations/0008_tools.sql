@@ -145,7 +145,7 @@ write passwords, keys or card numbers. Notes that matter only today go to write_
 - Exact: keywords; a memory must carry one of them.
 - Fuzzy: search_mode="semantic".
 - By type: narrow down with memory_types.
-- By time: time_from and time_until for recent events.
+- By time: time_from and time_until.
 
 ## How to use results
 

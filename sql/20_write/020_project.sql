@@ -13,6 +13,11 @@ CREATE OR REPLACE FUNCTION _is_wide(embedding halfvec, term_count int, line text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN _fills_entry(coalesce(vector_dims(embedding), 0), term_count, line, user_id);
 
+-- The progress of a goal, without the sign that some write behind it.
+CREATE OR REPLACE FUNCTION _percent(data jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN rtrim(_line(data ->> 'progress', 20), ' %');
+
 -- The line of a goal says where it stands: one that has ended is recalled, too.
 CREATE OR REPLACE FUNCTION _goal_line(said text, data jsonb) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -23,7 +28,7 @@ BEGIN
         || CASE WHEN jsonb_typeof(data -> 'status') = 'string'
                      AND _line(data ->> 'status', 40) <> ''
                 THEN format(' (%s%s)', _line(data ->> 'status', 40),
-                            ', ' || nullif(_line(data ->> 'progress', 20), '') || '%')
+                            ', ' || nullif(_percent(data), '') || '%')
                 ELSE '' END;
 END $$;
 

@@ -63,7 +63,7 @@ BEGIN
                 row_number() OVER goals AS place,
                 _line(coalesce(m.data ->> 'title', m.summary, m.content), 200)
                 || coalesce(format(' (%s, %s%%)', m.data ->> 'status',
-                                   coalesce(_line(m.data ->> 'progress', 20), '0')), '') AS line
+                                   coalesce(_percent(m.data), '0')), '') AS line
          FROM _profile_memories(_profile_snippet.user_id, known_until) AS m
          JOIN kind AS k ON k.name = m.kind
          WHERE m.kind = 'okr' AND _is_open(m.data ->> 'status')

@@ -29,6 +29,13 @@ def test_a_goal_is_shown_with_status_and_progress(tx):
     assert recall(tx).block == "## Current goals\n- Open the tea house (in_progress, 40%)\n"
 
 
+@pytest.mark.parametrize("status", ["in_progress", "cancelled"])
+def test_a_progress_written_with_its_sign_has_one(tx, status):
+    goal(tx, "Open the tea house", progress="40%", status=status)
+    block = recall(tx, query_text="tea house", mode="chat").block
+    assert block.endswith(f"Open the tea house ({status}, 40%)\n")
+
+
 def test_goals_come_by_priority_then_progress(tx):
     goal(tx, "second", priority=0, progress=10)
     goal(tx, "third", priority=1, progress=90)
