@@ -65,7 +65,9 @@ _FAULTS = {
         JOIN memoir.trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
         JOIN memoir.kind AS k ON k.name = m.kind
         CROSS JOIN memoir._said(m.content, m.speaker, m.position) AS s (said)
-        CROSS JOIN memoir._line(s.said, memoir._line_length()) AS l (line)
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN m.kind = 'okr' THEN memoir._goal_line(s.said, m.data)
+                        ELSE memoir._line(s.said, memoir._line_length()) END) AS l (line)
         CROSS JOIN memoir._brief(s.said, m.summary, l.line) AS b (brief)
         CROSS JOIN memoir._word_vector(m.content, concat_ws(' ', m.content, m.subject),
                                        concat_ws(' ', m.speaker, m.subject, (
