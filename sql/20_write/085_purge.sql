@@ -73,6 +73,27 @@ BEGIN
                 THEN (SELECT to_jsonb(s) FROM _summary(user_id) AS s) ELSE overview END;
 END $$;
 
+-- A model may be working on what it was shown of the memory, or of the conversation it was a turn
+-- of. Its answer would bring that back: it is lost, and the model is asked about what is left.
+CREATE OR REPLACE FUNCTION _ask_again(user_id text, memory_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET enable_seqscan = off
+AS $$
+#variable_conflict use_variable
+DECLARE
+    talk CONSTANT text := (SELECT m.session_id FROM memory AS m
+                           WHERE m.user_id = user_id AND m.memory_id = memory_id
+                             AND m.position IS NOT NULL);
+BEGIN
+    UPDATE job AS j
+    SET status = CASE j.status WHEN 'dead' THEN 'dead' ELSE 'waiting' END, worker = NULL,
+        run_at = CASE j.status WHEN 'running' THEN now() ELSE j.run_at END,
+        payload = j.payload - '{shown,replaces}'::text[]
+    WHERE j.user_id = user_id AND j.status <> 'done'
+      AND (j.payload -> 'listed' ? memory_id::text
+           OR j.status = 'running' AND j.payload ->> 'session_id' = talk);
+END $$;
+
 CREATE OR REPLACE FUNCTION purge(
     memory_id bigint, user_id text DEFAULT NULL, dry_run boolean DEFAULT false)
     RETURNS TABLE (table_name text, rows bigint)
@@ -117,6 +138,7 @@ BEGIN
     made_from_it := ARRAY(
         SELECT r.from_id FROM relation AS r
         WHERE r.user_id = owner AND r.to_id = memory_id AND r.type = 'derived_from');
+    PERFORM _ask_again(owner, memory_id);
     FOR place, condition IN
         SELECT p.place, p.condition FROM _places_of_memory() AS p WHERE NOT p.hangs
     LOOP
@@ -141,7 +163,8 @@ COMMENT ON FUNCTION purge(bigint, text, boolean) IS
     'Deletes a memory for good, whatever its status: the row with its vector, keywords, relations, '
     'mentions, revisions and counts, the message it was, entities that no other memory mentions, '
     'words of the statistics that only it had, its place in the profile, and the rolling summary, '
-    'which may tell of it (a new one is made of what is left). Cannot be undone: forget() can. '
+    'which may tell of it (a new one is made of what is left). The answer of a model that is at '
+    'work on it is not taken; it is asked again. Cannot be undone: forget() can. '
     'Logs keep its id. Memories made from it, and what was merged with it, stay. Returns a row for '
     'each table with rows deleted: table_name, rows. dry_run: deletes nothing, returns the same. '
     'Until VACUUM (FULL, ANALYZE) and a new backup its bytes are still on disk, and samples of it '

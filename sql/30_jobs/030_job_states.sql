@@ -44,7 +44,8 @@ BEGIN
 END $$;
 
 -- The job rows are locked. The hashes of what a model was shown are no longer needed, and are
--- removed: a short text can be guessed from its hash, and purge() leaves jobs as they are.
+-- removed: a short text can be guessed from its hash, and purge() leaves jobs that are done as they
+-- are.
 CREATE OR REPLACE FUNCTION _jobs_done(user_id text, job_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT

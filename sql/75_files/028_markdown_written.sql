@@ -30,7 +30,8 @@ BEGIN ATOMIC
 END;
 
 -- Where in a file new memories of a kind go: after the last one of the first section of that kind,
--- or after its heading.
+-- or after its heading. A text there that is set in would become part of an item above it, also
+-- behind empty lines: then they go below all text.
 CREATE OR REPLACE FUNCTION _section_ends(
     parts markdown_part[], OUT kind text, OUT place int, OUT is_empty boolean)
     RETURNS SETOF record
@@ -42,11 +43,17 @@ BEGIN ATOMIC
     ), opener AS (
         SELECT DISTINCT ON (p.kind) p.kind, p.section, p.place
         FROM part AS p WHERE p.opens ORDER BY p.kind, p.place
+    ), section AS (
+        SELECT o.kind, o.place AS opened, max(p.place) FILTER (WHERE p.said IS NOT NULL) AS item,
+               min(p.place) FILTER (WHERE p.said IS NULL AND p.raw !~ '^[ \t\r]*$') AS first,
+               max(p.place) FILTER (WHERE p.said IS NULL AND p.raw !~ '^[ \t\r]*$') AS last
+        FROM opener AS o
+        LEFT JOIN part AS p ON p.section = o.section AND p.place > o.place
+        GROUP BY o.kind, o.place
     )
-    SELECT o.kind, coalesce(max(p.place), o.place), max(p.place) IS NULL
-    FROM opener AS o
-    LEFT JOIN part AS p ON p.section = o.section AND p.said IS NOT NULL
-    GROUP BY o.kind, o.place;
+    SELECT s.kind, coalesce(s.item, CASE WHEN p.raw ~ '^[ \t]' THEN s.last END, s.opened),
+           s.item IS NULL
+    FROM section AS s LEFT JOIN part AS p ON p.place = s.first;
 END;
 
 -- Memories as they stand in files, in the order of a new file.

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 from tests.d3_files import take, take_log
+from tests.jobs import answered, chat_job, decided, job, talk
 from tests.rows import (
     add_event,
     ago,
@@ -370,6 +371,18 @@ def test_indexes_are_left_while_another_changes_indexes(db, dsn):
         assert said == ("own indexes left: memoir maintain", 3)
     call(db, "maintain")
     assert traces_of(db, "Zanzibar") == []
+
+
+@pytest.mark.parametrize("purged", [0, 1])
+def test_what_a_model_was_shown_does_not_come_back_with_its_answer(tx, purged):
+    turn = remember(tx, "I live in Zanzibar", "turn", session_id="s", turn=0)
+    talk(tx, "I live in Zanzibar", "I like tea")
+    fact = remember(tx, "lives in Zanzibar", user_id="default")
+    claimed = chat_job(tx, "reflect", {"session_id": "s"})
+    call(tx, "purge", memory_id=(turn, fact)[purged])
+    answer = {"decisions": [decided("ADD", None, "is at home in Zanzibar")]}
+    assert answered(tx, claimed, answer) == "lost"
+    assert job(tx, claimed.job_id, "status") == "waiting"
 
 
 def counted(conn):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.jobs import answered, chat_job, decided, extracted, talk
+from tests.jobs import answered, chat_job, claim, decided, extracted, talk
 from tests.rows import call, explain, remember, say, set_to, value
 
 SAID = ("I start at Kestrel, in team Billing", "My lead is Tomasz", "It rains in Berlin")
@@ -75,9 +75,11 @@ def test_what_is_rewritten_or_proposed_has_its_sources_too(tx, turns):
     assert draw(tx, "extract", [1], "Tomasz leads") == turns[1:2]
 
 
-def test_a_turn_purged_while_the_model_worked_is_no_source(tx, turns):
+def test_a_turn_purged_while_the_model_worked_is_asked_about_no_more(tx, turns):
     claimed = chat_job(tx, "extract", {"session_id": "s"})
     call(tx, "purge", memory_id=turns[1])
     memory = extracted("Tomasz leads team Billing", turns=[0, 1])
-    assert answered(tx, claimed, {"memories": [memory]}) == "done"
-    assert sources(tx, "Tomasz leads team Billing") == turns[:1]
+    assert answered(tx, claimed, {"memories": [memory]}) == "lost"
+    (again,) = claim(tx, kinds=["extract"])
+    told = str(again.messages)
+    assert ("in team Billing" in told, "Tomasz" in told) == (True, False)

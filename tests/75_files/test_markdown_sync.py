@@ -49,6 +49,15 @@ def test_a_capability_written_in_the_file_is_in_the_profile(folder, tx):
     assert "reads seven days of logs" in value(tx, "SELECT snippet FROM memoir.profile")
 
 
+def test_a_new_memory_does_not_take_in_what_the_user_has_set_in(folder, tx):
+    folder.files["memory"] += "\n## Capabilities\n\n  Mine, see below.\nSo far none.\n"
+    remember(tx, "reads seven days of logs", "capability")
+    assert folder.sync() == [("ADD", "file")]
+    below = "  Mine, see below.\nSo far none.\n\n- reads seven days of logs <!-- m:"
+    assert f"## Capabilities\n\n{below}" in folder.files["memory"]
+    assert folder.sync() == []
+
+
 def test_nothing_changed_is_nothing_to_do(folder):
     files, bases = dict(folder.files), dict(folder.bases)
     assert folder.sync() == []

@@ -192,6 +192,7 @@ def test_a_hint_names_a_user_who_is_not_the_default() -> None:
     ("arguments", "hint"),
     [
         (["forget", "9"], "Pass an id that memoir list shows, and with --user the one"),
+        (["show", "9"], "Pass an id that memoir list shows, and with --user the one"),
         (["undo", "--run", "7"], "memoir history ID --json shows run_id, and"),
         (["list", "--after", "x"], "Pass what the page before it printed, with the same --sort."),
         (["settings", "confrim=on"], "memoir settings memory=off"),

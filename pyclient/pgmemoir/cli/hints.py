@@ -10,6 +10,9 @@ COMMANDS = {
     r"a memory_id that remember\(\) or recall\(\) returned, and the user": (
         "an id that memoir list shows, and with --user the one"
     ),
+    r"Keys are whole numbers; searches and lists of memories return them": (
+        "Pass an id that memoir list shows, and with --user the one whose memory it is"
+    ),
     r"maintain\(\) and apply_decisions\(\) return the run_id; history\(\) shows it": (
         "memoir history ID --json shows run_id, and memoir sync prints it"
     ),
