@@ -47,12 +47,16 @@ class Sessions:
 
     @property
     def pids(self) -> list[int]:
-        return [session.backend_pid for free in self._free.values() for session in free]
+        return [session.backend_pid for free in [*self._free.values()] for session in free]
 
     def take(self, conninfo: str) -> pq.PGconn | None:
         """One that began with this address, if a new one would be the same."""
-        while self._free[conninfo] and self._process == os.getpid():
-            session = self._free[conninfo].pop()
+        free = self._free[conninfo]
+        while self._process == os.getpid():
+            try:
+                session = free.pop()
+            except IndexError:  # there is none, or another thread took it
+                break
             result = session.exec_(TAKEN)
             if result.status == pq.ExecStatus.TUPLES_OK and not result.ntuples:
                 while session.notifies():
