@@ -358,7 +358,7 @@ COMMENT ON TABLE revision IS
     'added has none: its row tells.';
 COMMENT ON COLUMN revision.action IS
     'ADD, UPDATE, SUPERSEDE, MERGE, ARCHIVE, FORGET, RESTORE, CONFIRM, REJECT, LOWER (importance), '
-    'NOOP (said again in other words) or UNDO.';
+    'NOOP (said again in other words), RELATE (a decision related it to others) or UNDO.';
 COMMENT ON COLUMN revision.old_values IS
     'The columns that changed, as they were (embedding is that of the trace); NULL: the memory '
     'was added.';
