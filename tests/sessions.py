@@ -32,6 +32,7 @@ LEFT = f"DEALLOCATE ALL; {AS_NEW}; SET application_name = 'left'".encode()
 # Besides, what a new session would be given.
 TAKEN = b"""
 RESET application_name;
+SELECT current_user;  -- an error where the role is gone, even if there is another of its name
 SELECT FROM pg_db_role_setting
 WHERE setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
 """

@@ -133,3 +133,13 @@ def test_it_gets_none_that_was_ended_or_closed_within_a_transaction(lender: Lend
         with psycopg.connect(lent.dsn) as third:
             assert third.info.backend_pid not in (ended, locked)
             third.execute("LOCK TABLE memoir.memory")
+
+
+def test_it_gets_none_of_a_role_that_was_made_anew(lender: Lender):
+    with lender.lent() as lent:
+        lent.conn.execute("CREATE ROLE guest LOGIN")
+        psycopg.connect(lent.dsn, user="guest").close()
+        lent.conn.execute("DROP ROLE guest; CREATE ROLE guest LOGIN")
+        with psycopg.connect(lent.dsn, user="guest") as conn:
+            assert value(conn, "SELECT current_user") == "guest"
+        lent.conn.execute("DROP ROLE guest")
