@@ -213,6 +213,8 @@ class _Watch:
         try:
             self.files = [_file(self.folder, name) for name in _names(conn)]
             self._wait_until_quiet(seen)
+            if self.stop.is_set():  # an editor may be about to write
+                return before
             before = self._stamps()
             done = sync(conn, self.folder, self.options)
         except MemoirError as error:

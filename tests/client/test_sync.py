@@ -321,6 +321,15 @@ def test_a_watch_waits_for_an_editor_that_has_emptied_a_file(folder):
     assert set(waits[1:]) == {0.3}
 
 
+def test_a_watch_that_is_stopped_meanwhile_leaves_the_file_to_the_editor(db, folder):
+    watched = module._Watch(folder, Options(), print, print, threading.Event())
+    seen = watched._sync(db, {})
+    (folder / "memory.md").write_text("")
+    watched.stop.set()
+    watched._sync(db, seen)
+    assert (folder / "memory.md").read_text() == ""
+
+
 def test_a_watch_looks_only_at_files_of_memories(db, folder):
     watched = module._Watch(folder, Options(), print, print, threading.Event())
     watched._sync(db, {})
