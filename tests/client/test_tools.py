@@ -301,6 +301,15 @@ def test_a_search_below_the_minimum_tells_what_would_find_it(memoir: Cli) -> Non
     assert "cellar" in memoir("search", "磁盘", "--minimum", said.split()[-1]).stdout
 
 
+def test_a_search_in_vain_is_one_where_a_program_reads_it(
+    memoir: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(Memoir, "search", lambda *_, **how: asked.append(how) or [])
+    assert memoir("search", "pipes", "--json").stdout == "[]\n"
+    assert [how["min_relevance_score"] for how in asked] == [0.6]
+
+
 def test_a_wrong_search_is_an_error_with_a_hint(memoir: Cli) -> None:
     done = memoir("search", "x", "--mode", "fuzzy")
     assert done.exit_code == 1

@@ -191,7 +191,7 @@ def search(
             session=session,
         )
         rows = find(max_results=limit, min_relevance_score=minimum)
-        below = [] if rows else find(max_results=1, min_relevance_score=0)
+        below = [] if rows or as_json else find(max_results=1, min_relevance_score=0)
     said = "nothing found: try other words"
     if below:
         best = math.floor(below[0].relevance * 100) / 100
