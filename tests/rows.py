@@ -307,11 +307,15 @@ def working_at_most(conn: psycopg.Connection, seconds: float) -> Iterator[None]:
     assert processor_seconds(conn) - before < seconds
 
 
+_patience = [120.0]
+
+
 def until(condition: Callable[[], Any]) -> None:
-    """Wait for what another thread or process does."""
-    end = time.monotonic() + 120
+    """Wait for what another thread or process does; less long once that never came."""
+    end = time.monotonic() + _patience[-1]
     while not condition():
         if time.monotonic() > end:
+            _patience.append(10)
             pytest.fail("it never came")
         time.sleep(0.02)
 
