@@ -146,19 +146,23 @@ class Fuzz:
 
     def ended(self, call: Call) -> Outcome:
         """One call, within the transaction there is."""
-        before = processor_seconds(self._conn)
+        before = self._worked()
         said = None
         try:
             with self._conn.transaction():
                 self._conn.execute(call.statement.encode(), call.arguments)
         except psycopg.Error as error:
             said = error
-        seconds = processor_seconds(self._conn) - before
+        seconds = self._worked() - before
         if seconds > _PATIENT.get(call.function.name, MOST_SECONDS):
             return Outcome(call, "defect", "-----", f"it took {seconds:.1f} s", seconds)
         if said is not None:
             return self._judged(call, said, seconds)
         return Outcome(call, "result", "00000", "", seconds)
+
+    def _worked(self) -> float:
+        """The seconds of its process so far; 0 when a call has ended that."""
+        return 0.0 if self._conn.closed else processor_seconds(self._conn)
 
     def _judged(self, call: Call, error: psycopg.Error, seconds: float) -> Outcome:
         code, message = error.sqlstate or "-----", str(error.diag.message_primary or error)

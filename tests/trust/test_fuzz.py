@@ -20,6 +20,7 @@ from tests.rows import (
     value,
     working_at_most,
 )
+from tests.trust.arguments import Call, Function
 from tests.trust.arguments import functions as catalogue
 from tests.trust.fuzz import MOST_SECONDS, Fuzz, build_world, defects, drawn
 
@@ -34,6 +35,13 @@ def test_no_call_ends_in_an_error_that_is_not_documented(db):
     called = {outcome.call.function.name for outcome in outcomes}
     assert called == {function.name for function in functions if not function.is_procedure}
     assert defects(outcomes) == []
+
+
+def test_a_call_that_ends_its_process_is_named(db):
+    db.execute("""CREATE FUNCTION memoir.crash() RETURNS boolean LANGUAGE sql
+        AS 'SELECT pg_terminate_backend(pg_backend_pid())'""")
+    told = defects(Fuzz(db).run([Call(Function("crash", False, ()), {})] * 2))
+    assert any(line.startswith("\ncrash 57P01") for line in told)
 
 
 @pytest.mark.parametrize("mode", [*MODES, *OTHER_MODES, "conversation"])
