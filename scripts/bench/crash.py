@@ -454,9 +454,8 @@ class Crashes:
                 with suppress(ProcessLookupError):  # it has just ended by itself
                     os.kill(pid, signal.SIGKILL)
                     break
-            with suppress(psycopg.OperationalError):
-                while True:  # until the server has noticed, and ends this connection, too
-                    conn.execute("SELECT pg_sleep(0.01)")
+            with suppress(psycopg.OperationalError):  # the server notices, and ends this one, too
+                conn.execute("SELECT pg_sleep(60)")
 
     def _restart(self, when: str) -> None:
         self._place.start()
