@@ -151,7 +151,7 @@ class Worker:
         Raises:
             MemoirError: nothing can be done here: pgmemoir is not installed, another model filled
                 this database, or a requested kind has no model.
-            psycopg.Error: the database cannot be reached at the start, or with ``once`` no longer,
+            psycopg.Error: the database cannot be reached at the start; with ``once`` also later,
                 for about twelve seconds.
         """
         with translated():
