@@ -32,9 +32,10 @@ BEGIN
                 ELSE '' END;
 END $$;
 
--- The shorter line, used when the line does not fit: the summary, or the beginning of a long text;
--- and its cost. They are called, not inlined: few memories need them, and setting the expressions
--- up would be a twentieth of every statement that stores a memory.
+-- The shorter line, used when the line does not fit: the summary, or the beginning of a long text,
+-- with where a goal stands (_goal_line) behind it; and its cost. They are called, not inlined: few
+-- memories need them, and setting the expressions up would be a twentieth of every statement that
+-- stores a memory.
 CREATE OR REPLACE FUNCTION _brief(content text, summary text, line text) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path FROM CURRENT
@@ -42,7 +43,9 @@ AS $$
 BEGIN
     RETURN coalesce(nullif(_line(summary, _line_length()), ''),
                     CASE WHEN length(line) > 2 * _brief_length()
-                         THEN _line(content, _brief_length()) END);
+                         THEN _line(content, _brief_length()) END)
+        || CASE WHEN right(line, 1) = ')'
+                THEN substr(line, length(_line(content, _line_length())) + 1) ELSE '' END;
 END $$;
 
 CREATE OR REPLACE FUNCTION _brief_cost(brief text) RETURNS float8

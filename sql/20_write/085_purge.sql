@@ -74,7 +74,9 @@ BEGIN
 END $$;
 
 -- A model may be working on what it was shown of the memory, or of the conversation it was a turn
--- of. Its answer would bring that back: it is lost, and the model is asked about what is left.
+-- of. Its answer would bring that back: it is lost, and the model is asked about what is left. That
+-- is no failed attempt, and not before the lease ends: a worker that had the job again would not be
+-- told which of its answers is meant.
 CREATE OR REPLACE FUNCTION _ask_again(user_id text, memory_id bigint) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -87,7 +89,7 @@ DECLARE
 BEGIN
     UPDATE job AS j
     SET status = CASE j.status WHEN 'dead' THEN 'dead' ELSE 'waiting' END, worker = NULL,
-        run_at = CASE j.status WHEN 'running' THEN now() ELSE j.run_at END,
+        attempts = j.attempts - (j.status = 'running')::int,
         payload = j.payload - '{shown,replaces}'::text[]
     WHERE j.user_id = user_id AND j.status <> 'done'
       AND (j.payload -> 'listed' ? memory_id::text

@@ -100,7 +100,8 @@ END $$;
 -- A reflection is shown what is stored. So it waits while another session of the user is reflected
 -- on, and while its own is extracted: both at once would store everything twice, in other words or
 -- as another kind. When the other job is over, it goes on at once (_reflect_now), and at the latest
--- when the lease ends. This is no attempt. next: what was claimed with it and comes after it.
+-- when the lease ends. This is no attempt. A claim that is not committed is not seen: one claims at
+-- a time. next: what was claimed with it and comes after it.
 CREATE OR REPLACE FUNCTION _waits_for_another(claimed job, next bigint[], at timestamptz)
     RETURNS boolean
     LANGUAGE plpgsql
@@ -120,11 +121,19 @@ BEGIN
            OR o.kind = 'extract'
               AND o.payload ->> 'session_id' = claimed.payload ->> 'session_id');
     IF until IS NULL THEN
-        RETURN false;
+        IF pg_try_advisory_xact_lock(
+            hashtextextended('memoir._waits_for_another ' || claimed.user_id, 0))
+        THEN
+            RETURN false;
+        END IF;
+        until := at + interval '1 second';
     END IF;
     PERFORM _fail_job(claimed, CASE WHEN extracted THEN 'its session is being extracted'
                                     ELSE 'another session is being reflected on' END,
                       at, until - at);
+    IF extracted THEN
+        PERFORM _reflect_now(claimed);
+    END IF;
     RETURN true;
 END $$;
 
@@ -152,6 +161,7 @@ BEGIN
         PERFORM _fail_job(claimed, _writing_refused(claimed.user_id, NULL), at, interval '1 day');
     ELSIF result IS NULL THEN
         PERFORM _jobs_done(claimed.user_id, ARRAY[claimed.job_id]);
+        PERFORM _reflect_now(claimed);
     END IF;
     RETURN result;
 EXCEPTION WHEN OTHERS THEN
@@ -159,6 +169,9 @@ EXCEPTION WHEN OTHERS THEN
         RAISE;
     END IF;
     PERFORM _fail_job(claimed, SQLERRM, at);
+    IF claimed.kind = 'reflect' THEN
+        PERFORM _reflect_now(claimed);
+    END IF;
     RETURN NULL;
 END $$;
 

@@ -28,7 +28,8 @@ CREATE OR REPLACE FUNCTION _worker_refused(locked job, worker text) RETURNS text
     RETURN CASE WHEN locked.status = 'done' THEN 'done already'
                 WHEN locked.status <> 'running' OR locked.worker <> worker THEN 'lost' END;
 
--- Of the reflections that waited for this job (_waits_for_another) the first waits no longer.
+-- Of the reflections that waited for this job (_waits_for_another) the first waits no longer. One
+-- that is just being claimed, or purged, is left to who does that.
 CREATE OR REPLACE FUNCTION _reflect_now(over job) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -43,7 +44,8 @@ BEGIN
                   WHEN 'extract' THEN w.error = 'its session is being extracted'
                                       AND w.dedup_key = over.payload ->> 'session_id'
                   WHEN 'reflect' THEN w.error = 'another session is being reflected on' END
-        ORDER BY w.priority DESC, w.job_id LIMIT 1);
+        ORDER BY w.priority DESC, w.job_id LIMIT 1
+        FOR NO KEY UPDATE SKIP LOCKED);
 END $$;
 
 CREATE OR REPLACE FUNCTION finish(

@@ -142,6 +142,16 @@ def test_the_line_of_a_goal_follows_its_status(tx):
     assert found(tx, "house") == ["Sell the tea house"]
 
 
+@pytest.mark.parametrize("more", [{"summary": "Tea house"}, {}])
+def test_a_goal_of_which_less_is_shown_keeps_its_status(tx, more):
+    memory_id = remember(tx, "tea house " * 110, "okr", data={"status": "open"}, **more)
+    for status in ("open", "done"):
+        call(tx, "update_memory", memory_id=memory_id, data=Jsonb({"status": status}))
+        (line,) = found(tx, "tea", mode="chat", budget=100)
+        assert len(line) < 300
+        assert line.endswith(f" ({status})")
+
+
 @pytest.mark.parametrize("later", [{"data": Jsonb({"status": "done"})}, {"kind": "fact"}])
 def test_a_recall_of_the_past_shows_a_goal_as_it_stood(tx, later):
     memory_id = goal(tx, "Open the tea house", created_at=ago(days=9))

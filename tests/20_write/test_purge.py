@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 from tests.d3_files import take, take_log
-from tests.jobs import answered, chat_job, decided, job, talk
+from tests.jobs import answered, chat_job, claim, decided, job, soon, talk
 from tests.rows import (
     add_event,
     ago,
@@ -380,9 +380,12 @@ def test_what_a_model_was_shown_does_not_come_back_with_its_answer(tx, purged):
     fact = remember(tx, "lives in Zanzibar", user_id="default")
     claimed = chat_job(tx, "reflect", {"session_id": "s"})
     call(tx, "purge", memory_id=(turn, fact)[purged])
+    assert claim(tx, kinds=["reflect"]) == []  # by the same worker
     answer = {"decisions": [decided("ADD", None, "is at home in Zanzibar")]}
     assert answered(tx, claimed, answer) == "lost"
     assert job(tx, claimed.job_id, "status") == "waiting"
+    (again,) = claim(tx, kinds=["reflect"], at=soon())
+    assert (again.job_id, again.attempts) == (claimed.job_id, 1)
 
 
 def counted(conn):

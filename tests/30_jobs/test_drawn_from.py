@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.jobs import answered, chat_job, claim, decided, extracted, talk
+from tests.jobs import answered, chat_job, claim, decided, extracted, soon, talk
 from tests.rows import call, explain, remember, say, set_to, value
 
 SAID = ("I start at Kestrel, in team Billing", "My lead is Tomasz", "It rains in Berlin")
@@ -80,6 +80,6 @@ def test_a_turn_purged_while_the_model_worked_is_asked_about_no_more(tx, turns):
     call(tx, "purge", memory_id=turns[1])
     memory = extracted("Tomasz leads team Billing", turns=[0, 1])
     assert answered(tx, claimed, {"memories": [memory]}) == "lost"
-    (again,) = claim(tx, kinds=["extract"])
+    (again,) = claim(tx, kinds=["extract"], at=soon())
     told = str(again.messages)
     assert ("in team Billing" in told, "Tomasz" in told) == (True, False)

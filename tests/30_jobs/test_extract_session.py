@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+import psycopg
 import pytest
-from tests.jobs import answered, claim, decided, enqueue, extracted, fail, soon
+from tests.jobs import answered, claim, decided, enqueue, extracted, fail, job, soon
 from tests.rows import call, refused, rows_read, set_to, value
 
 
@@ -161,3 +162,51 @@ def test_one_session_of_a_user_is_reflected_on_after_the_other(tx, over):
     assert second.attempts == 1
     assert ("Ada likes tea" in second.messages[1]["content"]) == (over == "finish")
     assert claim(tx, user_id="ada", kinds=["reflect"]) == []
+
+
+def ended(conn, *sessions):
+    """Sessions with a message, which have ended: each waits for its reflection."""
+    for session in sessions:
+        call(conn, "message_add", session_id=session, role="user", content="hello")
+        call(conn, "session_end", session_id=session)
+
+
+def test_of_workers_that_claim_at_once_one_reflects(db, dsn):
+    ended(db, "a", "b")
+    with psycopg.connect(dsn) as other:
+        assert len(claim(other, 1)) == 1
+        assert claim(db, 1, "w2") == []
+    assert claim(db, at=datetime.now(UTC) + timedelta(seconds=2)) == []
+
+
+def test_a_reflection_that_is_claimed_while_another_ends_keeps_its_lease(db, dsn):
+    ended(db, "a", "b")
+    (first,) = claim(db)
+    assert claim(db, kinds=["reflect"]) == []
+    db.execute("SET lock_timeout = '1s'")
+    with psycopg.connect(dsn) as ending, psycopg.connect(dsn) as other:
+        ending.execute("SELECT FROM memoir.job WHERE job_id = %s FOR UPDATE", (first.job_id,))
+        (second,) = claim(other, worker="w2", kinds=["reflect"], at=soon())
+        ending.rollback()
+        assert answered(db, first, {"decisions": []}) == "done"
+    assert claim(db, kinds=["reflect"], at=soon()) == []
+    assert job(db, second.job_id, "worker") == "w2"
+
+
+@pytest.mark.parametrize("next", ["nothing left", "no prompt", "extracted"])
+def test_reflections_go_on_behind_one_that_does_not_begin(tx, next):
+    ended(tx, "a")
+    (first,) = claim(tx)
+    ended(tx, "s", "t")
+    assert claim(tx) == []
+    assert answered(tx, first, {"decisions": []}) == "done"
+    if next == "extracted":
+        enqueue(tx, "extract", payload={"session_id": "s"}, priority=1)
+        assert len(claim(tx, 1)) == 1
+    elif next == "nothing left":
+        tx.execute("DELETE FROM memoir.message WHERE session_id = 's'")
+    elif next == "no prompt":
+        tx.execute("UPDATE memoir.job SET payload = '{}' WHERE dedup_key = 's'")
+    assert claim(tx, 1) == []
+    (second,) = claim(tx, 1)
+    assert second.payload["session_id"] == "t"

@@ -47,7 +47,7 @@ ROWS_OF_A_USER = {"memoir.job", "memoir.memory", "memoir.import"}
 # Each only spares work that is done twice, or orders those who write the same configuration.
 ADVISORY_LOCKS = {
     "_compile_near_rows", "_count_words", "_make_profile", "_may_build", "_refresh_constants",
-    "_refresh_modes", "_refresh_redaction"
+    "_refresh_modes", "_refresh_redaction", "_waits_for_another"
 }  # fmt: skip
 # The door, what row-level security asks of the node it runs on, and how many profiles were made.
 ASKING_WHO = {
