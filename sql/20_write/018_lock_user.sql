@@ -24,8 +24,7 @@ BEGIN
 END $$;
 
 -- The same for upkeep, which goes by a list of users. False: the user was purged since then, or has
--- neither memories nor events, and no
--- row is made.
+-- neither memories nor events, and no row is made.
 CREATE OR REPLACE FUNCTION _lock_listed_user(user_id text) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
