@@ -74,9 +74,9 @@ BEGIN
 END $$;
 
 -- A model may be working on what it was shown of the memory, or of the conversation it was a turn
--- of; an extraction on what the memory's slot holds (_slots_told). Its answer would bring that back:
--- it is lost, and the model is asked about what is left. That is no failed attempt, and not before
--- the lease ends: of a worker that had the job again nobody could tell which answer is which.
+-- of; an extraction on what the memory's slot holds (_slots_told). Its answer would bring that
+-- back: it is lost, and the model is asked about what is left. That is no failed attempt, and not
+-- before the lease ends: a worker that had the job again could bring either answer.
 CREATE OR REPLACE FUNCTION _ask_again(user_id text, memory_id bigint) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
