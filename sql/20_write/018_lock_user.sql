@@ -23,8 +23,8 @@ BEGIN
     END IF;
 END $$;
 
--- The same for upkeep, which goes by a list of users. False: the user was purged since then, and no
--- row is made.
+-- The same for upkeep, which goes by a list of users. False: the user was purged since then, or has
+-- neither memories nor events, and no row is made.
 CREATE OR REPLACE FUNCTION _lock_listed_user(user_id text) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -33,6 +33,7 @@ BEGIN
     PERFORM FROM profile AS p WHERE p.user_id = _lock_listed_user.user_id FOR NO KEY UPDATE;
     IF FOUND
        OR EXISTS (SELECT FROM memory AS m WHERE m.user_id = _lock_listed_user.user_id)
+       OR EXISTS (SELECT FROM event AS e WHERE e.user_id = _lock_listed_user.user_id)
     THEN
         PERFORM _lock_user(user_id);
         RETURN true;

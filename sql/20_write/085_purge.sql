@@ -74,9 +74,9 @@ BEGIN
 END $$;
 
 -- A model may be working on what it was shown of the memory, or of the conversation it was a turn
--- of. Its answer would bring that back: it is lost, and the model is asked about what is left. That
--- is no failed attempt, and not before the lease ends: a worker that had the job again would not be
--- told which of its answers is meant.
+-- of; an extraction on what the memory's slot holds (_slots_told). Its answer would bring that
+-- back: it is lost, and the model is asked about what is left. That is no failed attempt, and not
+-- before the lease ends: a worker that had the job again could bring either answer.
 CREATE OR REPLACE FUNCTION _ask_again(user_id text, memory_id bigint) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -86,6 +86,9 @@ DECLARE
     talk CONSTANT text := (SELECT m.session_id FROM memory AS m
                            WHERE m.user_id = user_id AND m.memory_id = memory_id
                              AND m.position IS NOT NULL);
+    in_slot CONSTANT boolean := EXISTS (
+        SELECT FROM memory AS m
+        WHERE m.user_id = user_id AND m.memory_id = memory_id AND m.subject IS NOT NULL);
 BEGIN
     UPDATE job AS j
     SET status = CASE j.status WHEN 'dead' THEN 'dead' ELSE 'waiting' END, worker = NULL,
@@ -93,7 +96,8 @@ BEGIN
         payload = j.payload - '{shown,replaces}'::text[]
     WHERE j.user_id = user_id AND j.status <> 'done'
       AND (j.payload -> 'listed' ? memory_id::text
-           OR j.status = 'running' AND j.payload ->> 'session_id' = talk);
+           OR j.status = 'running' AND (j.payload ->> 'session_id' = talk
+                                        OR in_slot AND j.kind = 'extract'));
 END $$;
 
 CREATE OR REPLACE FUNCTION purge(

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 from tests.d3_files import take, take_log
-from tests.jobs import answered, chat_job, claim, decided, job, soon, talk
+from tests.jobs import answered, chat_job, claim, decided, extracted, job, soon, talk
 from tests.rows import (
     add_event,
     ago,
@@ -386,6 +386,16 @@ def test_what_a_model_was_shown_does_not_come_back_with_its_answer(tx, purged):
     assert job(tx, claimed.job_id, "status") == "waiting"
     (again,) = claim(tx, kinds=["reflect"], at=soon())
     assert (again.job_id, again.attempts) == (claimed.job_id, 1)
+
+
+def test_what_an_extraction_was_shown_of_a_slot_does_not_come_back_with_its_answer(tx):
+    home = remember(tx, "Zanzibar", subject="home", user_id="default")
+    talk(tx, "I moved to Oslo")
+    claimed = chat_job(tx, "extract", {"session_id": "s"})
+    assert "Zanzibar" in str(claimed.messages)
+    call(tx, "purge", memory_id=home)
+    memory = extracted("moved from Zanzibar to Oslo")
+    assert answered(tx, claimed, {"memories": [memory]}) == "lost"
 
 
 def counted(conn):

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import pytest
 from tests.documents import D3_ARCHIVE
 from tests.jobs import claim
-from tests.rows import NOW, add_event, ago, call, calls_made, recall, row_counts, value
+from tests.rows import (
+    NOW,
+    add_event,
+    ago,
+    call,
+    calls_made,
+    recall,
+    row_counts,
+    until_blocked,
+    value,
+)
 
 
 def event(conn, days, **more):
@@ -232,3 +244,15 @@ def test_users_have_jobs_of_their_own(tx):
     maintain(tx)
     jobs = tx.execute("SELECT user_id FROM memoir.job ORDER BY user_id").fetchall()
     assert jobs == [("ada",), ("bob",)]
+
+
+def test_upkeep_run_twice_at_once_archives_events_once(db, dsn):
+    event(db, 40)
+    assert value(db, "SELECT count(*) FROM memoir.profile") == 0
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        assert maintain(other)["archive queued"] == {"events": 1, "jobs": 1}
+        second = pool.submit(db.execute, "CALL memoir.maintain_all('default')")
+        until_blocked(other)
+        other.commit()
+        second.result()
+    assert value(db, "SELECT count(*) FROM memoir.job WHERE kind = 'archive'") == 1
