@@ -35,9 +35,7 @@ CREATE OR REPLACE FUNCTION _retell_row(changed memory, of_kind kind, retold bool
 AS $$
 #variable_conflict use_column
 DECLARE
-    new_line CONSTANT text := CASE WHEN changed.kind = 'okr'
-                                   THEN _goal_line(changed.content, changed.data)
-                                   ELSE _line(changed.content, _line_length()) END;
+    new_line CONSTANT text := _line_of(changed.content, changed.kind = 'okr', changed.data);
     new_brief CONSTANT text := _brief(changed.content, changed.summary, new_line);
     worded CONSTANT text := _worded(changed.content, changed.subject);
     names CONSTANT text := _names(changed.speaker, changed.subject,

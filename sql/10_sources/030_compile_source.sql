@@ -272,8 +272,7 @@ BEGIN
                                      CASE WHEN NOT has_standing THEN 'data' END), ', '), expiring,
         CASE WHEN has_subject THEN ', _worded(n.content, n.subject) AS worded' ELSE '' END,
         CASE WHEN has_subject THEN 'n.worded' ELSE 'n.content' END,
-        CASE WHEN has_standing THEN format('CASE WHEN %s = 4 THEN _goal_line(n.content, n.data) '
-                                           'ELSE _line(n.content, _line_length()) END', kind_id)
+        CASE WHEN has_standing THEN format('_line_of(n.content, %s = 4, n.data)', kind_id)
              ELSE '_line(n.content, _line_length())' END);
 END $$;
 

@@ -32,6 +32,10 @@ BEGIN
                 ELSE '' END;
 END $$;
 
+CREATE OR REPLACE FUNCTION _line_of(said text, is_goal boolean, data jsonb) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE WHEN is_goal THEN _goal_line(said, data) ELSE _line(said, _line_length()) END;
+
 -- The shorter line, used when the line does not fit: the summary, or the beginning of a long text,
 -- with where a goal stands (_goal_line) behind it; and its cost. They are called, not inlined: few
 -- memories need them, and setting the expressions up would be a twentieth of every statement that
@@ -91,8 +95,7 @@ BEGIN
                     THEN _brief(l.said, l.summary, l.line) END AS brief
         FROM (SELECT s.memory_id, s.kind_id, s.created_at, s.importance, s.session_id, s.position,
                      s.embedding, s.status, s.content, s.summary, s.said,
-                     CASE WHEN s.kind_id = 4::smallint THEN _goal_line(s.said, s.data)
-                          ELSE _line(s.said, _line_length()) END AS line,
+                     _line_of(s.said, s.kind_id = 4::smallint, s.data) AS line,
                      _names(s.speaker, s.subject, NULL) AS names,
                      _worded(s.content, s.subject) AS worded
               FROM (SELECT m.memory_id, m.kind_id, m.created_at, m.importance, m.session_id,

@@ -42,8 +42,7 @@ BEGIN
         FROM memory AS m
         CROSS JOIN LATERAL (SELECT _said(m.content, m.speaker, m.position) AS said OFFSET 0) AS s
         CROSS JOIN LATERAL (
-            SELECT CASE WHEN m.kind = 'okr' THEN _goal_line(s.said, m.data)
-                        ELSE _line(s.said, _line_length()) END AS line OFFSET 0) AS l
+            SELECT _line_of(s.said, m.kind = 'okr', m.data) AS line OFFSET 0) AS l
         CROSS JOIN LATERAL (
             SELECT l.line, _brief(s.said, m.summary, l.line) AS brief OFFSET 0) AS p
         CROSS JOIN LATERAL _word_vector(

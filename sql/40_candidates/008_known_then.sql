@@ -101,8 +101,7 @@ BEGIN
                 WHERE o.user_id = _known_then.user_id AND o.memory_id = k.memory_id) AS mentioned
         FROM memory AS m, LATERAL jsonb_populate_record(m, b.had) AS t,
              LATERAL (SELECT _said(t.content, t.speaker, t.position) AS said OFFSET 0) AS s,
-             LATERAL (SELECT CASE WHEN t.kind = 'okr' THEN _goal_line(s.said, t.data)
-                                  ELSE _line(s.said, _line_length()) END AS line OFFSET 0) AS p
+             LATERAL (SELECT _line_of(s.said, t.kind = 'okr', t.data) AS line OFFSET 0) AS p
         WHERE (b.had ?| '{content,subject,summary}'
                OR b.had ?| '{data,kind}' AND (k.kind = 4::smallint OR b.had ->> 'kind' = 'okr'))
           AND m.user_id = _known_then.user_id AND m.memory_id = k.memory_id
