@@ -9,7 +9,7 @@ from hypothesis.internal.conjecture import providers
 
 # A property that says no number is tried so often, by version of PostgreSQL, and others in
 # proportion: a law of ours is not one of a version, and what differs shows in the first examples.
-USUAL = {18: 100, 16: 25}
+USUAL = {18: 100, 16: 10}
 
 
 def examples(number: int, **more: Any) -> settings:
@@ -19,7 +19,7 @@ def examples(number: int, **more: Any) -> settings:
 
 def share(number: int) -> int:
     """So many examples, made without hypothesis, and a part of them on an older PostgreSQL."""
-    return number * settings().max_examples // USUAL[18]
+    return max(1, number * settings().max_examples // USUAL[18])
 
 
 def load(version: int) -> None:
