@@ -95,12 +95,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--pg", type=int, choices=(18, 16), default=18, help="major version of PostgreSQL"
     )
     parser.addoption(
-        "--all-cases", action="store_true", help="as many examples and cases with 16 as with 18"
+        "--all-cases", action="store_true", help="all examples, and with 16 all cases, too"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    examples.load(_version_of_examples(config))
+    version = config.getoption("pg")
+    examples.load(examples.ALL if config.getoption("all_cases") else examples.USUAL[version])
     # Started by root, the server runs as another account, which reads what tests write for it.
     os.umask(0o022)
 
@@ -128,16 +129,11 @@ def pytest_collection_modifyitems(
             item.add_marker(pytest.mark.once)
     yield
     by_name = config.option.keyword or any(".py" in argument for argument in config.args)
-    if _version_of_examples(config) < 18 and not by_name:
+    if config.getoption("pg") < 18 and not by_name and not config.getoption("all_cases"):
         files = groupby(items, lambda item: item.nodeid.partition("::")[0])
         kept = [case for file, cases in files for case in _some(file, list(cases))]
         config.hook.pytest_deselected(items=list(set(items) - set(kept)))
         items[:] = kept
-
-
-def _version_of_examples(config: pytest.Config) -> int:
-    """The version that gets all examples and cases of this run."""
-    return 18 if config.getoption("all_cases") else config.getoption("pg")
 
 
 def _some(file: str, cases: list[pytest.Item]) -> list[pytest.Item]:
