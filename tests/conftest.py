@@ -115,9 +115,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-cases", action="store_true", help="as many examples and cases with 16 as with 18"
     )
+    parser.addoption("--pg-bin", type=Path, help="a PostgreSQL of the machine: where its initdb is")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if folder := config.getoption("pg_bin"):
+        config.option.pg = int(re.search(r"\d+", said(folder / "postgres", "--version"))[0])
+        embedded._INSTALLS[config.option.pg] = str(folder.absolute().parent)
     examples.load(_version_of_examples(config))
     # Started by root, the server runs as another account, which reads what tests write for it.
     os.umask(0o022)
@@ -154,8 +158,8 @@ def pytest_collection_modifyitems(
 
 
 def _version_of_examples(config: pytest.Config) -> int:
-    """The version that gets all examples and cases of this run."""
-    return 18 if config.getoption("all_cases") else config.getoption("pg")
+    """18 if this run has all examples and cases, 16 if it has a part of them."""
+    return 18 if config.getoption("all_cases") or config.getoption("pg") >= 18 else 16
 
 
 def _some(file: str, cases: list[pytest.Item]) -> list[pytest.Item]:
@@ -166,13 +170,15 @@ def _some(file: str, cases: list[pytest.Item]) -> list[pytest.Item]:
 def pytest_report_header(config: pytest.Config) -> str:
     """Name the versions under test, as the binaries and the extension's control file say."""
     binaries = embedded.psql(config.getoption("pg")).parent
-    said = subprocess.run(
-        [binaries / "postgres", "--version"], capture_output=True, text=True, check=True
-    )
-    control = binaries.parent / "share/postgresql/extension/vector.control"
+    control = Path(said(binaries / "pg_config", "--sharedir"), "extension/vector.control")
     version = re.search(r"default_version = '(.+)'", control.read_text())
     assert version is not None
-    return f"{said.stdout.strip()}, pgvector {version[1]}"
+    return f"{said(binaries / 'postgres', '--version')}, pgvector {version[1]}"
+
+
+def said(*command: str | Path) -> str:
+    """What a program prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @pytest.fixture(scope="session")
