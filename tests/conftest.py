@@ -97,11 +97,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-cases", action="store_true", help="all examples, and with 16 all cases, too"
     )
+    parser.addoption("--pg-bin", type=Path, help="a PostgreSQL of the machine: where its initdb is")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    version = config.getoption("pg")
-    examples.load(examples.ALL if config.getoption("all_cases") else examples.USUAL[version])
+    if folder := config.getoption("pg_bin"):
+        config.option.pg = int(re.search(r"\d+", said(folder / "postgres", "--version"))[0])
+        embedded._INSTALLS[config.option.pg] = str(folder.absolute().parent)
+    older = config.getoption("pg") < 18
+    usual = examples.OF_AN_OLDER_VERSION if older else examples.USUAL
+    examples.load(examples.ALL if config.getoption("all_cases") else usual)
     # Started by root, the server runs as another account, which reads what tests write for it.
     os.umask(0o022)
 
@@ -149,13 +154,15 @@ def _some(file: str, cases: list[pytest.Item]) -> list[pytest.Item]:
 def pytest_report_header(config: pytest.Config) -> str:
     """Name the versions under test, as the binaries and the extension's control file say."""
     binaries = embedded.psql(config.getoption("pg")).parent
-    said = subprocess.run(
-        [binaries / "postgres", "--version"], capture_output=True, text=True, check=True
-    )
-    control = binaries.parent / "share/postgresql/extension/vector.control"
+    control = Path(said(binaries / "pg_config", "--sharedir"), "extension/vector.control")
     version = re.search(r"default_version = '(.+)'", control.read_text())
     assert version is not None
-    return f"{said.stdout.strip()}, pgvector {version[1]}"
+    return f"{said(binaries / 'postgres', '--version')}, pgvector {version[1]}"
+
+
+def said(*command: str | Path) -> str:
+    """What a program prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ from hypothesis.internal.conjecture import providers
 
 # A property that says no number is tried so often when all cases are, and others in proportion.
 ALL = 100
-# By version of PostgreSQL, otherwise: a law of ours is not one of a version, and what differs shows
-# in the first examples.
-USUAL = {18: 50, 16: 10}
+USUAL = 50
+# A law of ours is not one of a version, and what differs shows in the first examples.
+OF_AN_OLDER_VERSION = 10
 
 
 def examples(number: int, **more: Any) -> settings:

@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION _rule(context text, pattern text, any_case boolean) R
 -- A bad pattern is refused when it is written, never when a memory is.
 CREATE OR REPLACE FUNCTION _check_redaction_rule() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET standard_conforming_strings = on
+    SET search_path FROM CURRENT SET standard_conforming_strings = on SET jit = off
 AS $$
 DECLARE
     part record;

@@ -320,7 +320,7 @@ DECLARE
 BEGIN
     PERFORM _make_function(
         format('_source_%s_write', s.source_id), _memoir_owner(), '', 'trigger',
-        'SET search_path FROM CURRENT SET lock_timeout = ''200ms'' '
+        'SET search_path FROM CURRENT SET jit = off SET lock_timeout = ''200ms'' '
         'SET plan_cache_mode = force_generic_plan SET enable_seqscan = off'
         || _plain_settings(columns, s.mapping),
         format($body$

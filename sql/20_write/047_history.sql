@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION history(memory_id bigint, user_id text DEFAULT NULL)
                    run_id bigint)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
-    SET plan_cache_mode = force_generic_plan
+    SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

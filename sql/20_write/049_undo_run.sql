@@ -105,7 +105,7 @@ CREATE OR REPLACE FUNCTION undo_run(
     RETURNS TABLE (undone_id bigint, action text, line text, status text)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
-    SET plan_cache_mode = force_generic_plan
+    SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

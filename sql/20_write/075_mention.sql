@@ -20,7 +20,7 @@ END $$;
 -- so the memory is locked, or its trace would have the old text.
 CREATE OR REPLACE FUNCTION _mention_changed() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     changed CONSTANT mention := CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
@@ -38,7 +38,7 @@ CREATE OR REPLACE FUNCTION mention(
     memory_id bigint, entity text, type text DEFAULT 'thing', user_id text DEFAULT NULL)
     RETURNS bigint
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

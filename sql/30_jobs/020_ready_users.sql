@@ -159,7 +159,7 @@ CREATE OR REPLACE FUNCTION ready_users(
     n int DEFAULT 10, kinds text[] DEFAULT NULL, at timestamptz DEFAULT NULL)
     RETURNS TABLE (user_id text, waiting bigint, oldest timestamptz)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -182,7 +182,7 @@ CREATE OR REPLACE FUNCTION claim(
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
+    SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

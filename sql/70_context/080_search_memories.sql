@@ -304,7 +304,7 @@ CREATE OR REPLACE FUNCTION search_memories(
     user_id text DEFAULT NULL, data jsonb DEFAULT NULL, session_id text DEFAULT NULL)
     RETURNS SETOF search_result
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     RETURN QUERY SELECT r.* FROM _search_rows(_search_checked(

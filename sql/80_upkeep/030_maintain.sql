@@ -88,7 +88,7 @@ CREATE OR REPLACE FUNCTION _new_run(
     only_user text, at timestamptz, dry_run boolean, most int, build_up_to bigint)
     RETURNS upkeep_run
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     run upkeep_run;
@@ -149,7 +149,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _tend_recall(only_user text, build_up_to bigint)
     RETURNS TABLE (user_id text, action text, memories bigint, details jsonb)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -170,7 +170,7 @@ CREATE OR REPLACE FUNCTION maintain(
     build_up_to bigint DEFAULT NULL)
     RETURNS TABLE (user_id text, action text, memories bigint, details jsonb)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

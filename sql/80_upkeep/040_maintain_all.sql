@@ -6,7 +6,7 @@
 CREATE OR REPLACE FUNCTION _upkeep_batch(
     planned jsonb, run upkeep_run, INOUT after bigint, INOUT done jsonb)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     next bigint;
@@ -65,7 +65,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION _upkeep_list(phase int, only_user text, run upkeep_run) RETURNS jsonb
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     RETURN (SELECT coalesce(jsonb_agg(p), '[]') FROM _upkeep_plan(phase, only_user, run) AS p);

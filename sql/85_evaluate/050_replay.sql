@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION replay(
                    before_ids bigint[], after_ids bigint[], entered_ids bigint[],
                    left_ids bigint[], overlap float8, exact boolean)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

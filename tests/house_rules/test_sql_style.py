@@ -109,6 +109,19 @@ def test_every_plpgsql_function_pins_its_search_path(tx):
     assert loose.fetchall() == []
 
 
+def test_what_is_called_from_outside_is_not_compiled_by_jit(tx):
+    # Also what a procedure calls, which cannot have settings.
+    compiled = tx.execute(
+        "SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang"
+        " WHERE p.pronamespace = 'memoir'::regnamespace AND l.lanname = 'plpgsql'"
+        " AND p.prokind <> 'p' AND NOT coalesce('jit=off' = ANY (p.proconfig), false)"
+        " AND (p.proname !~ '^_' OR p.prorettype = 'trigger'::regtype OR EXISTS ("
+        "    SELECT FROM pg_proc r WHERE r.pronamespace = p.pronamespace AND r.prokind = 'p'"
+        "    AND r.prosrc ~ ('\\m' || p.proname || '\\(')))"
+    )
+    assert compiled.fetchall() == []
+
+
 def test_no_function_runs_with_its_owners_rights_but_those_that_say_why(tx):
     definer = tx.execute(
         "SELECT proname FROM pg_proc WHERE pronamespace = 'memoir'::regnamespace AND prosecdef"
