@@ -104,9 +104,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if folder := config.getoption("pg_bin"):
         config.option.pg = int(re.search(r"\d+", said(folder / "postgres", "--version"))[0])
         embedded._INSTALLS[config.option.pg] = str(folder.absolute().parent)
-    older = config.getoption("pg") < 18
-    usual = examples.OF_AN_OLDER_VERSION if older else examples.USUAL
-    examples.load(examples.ALL if config.getoption("all_cases") else usual)
+    number = examples.ALL if config.getoption("all_cases") else examples.USUAL
+    examples.load(examples.OF_AN_OLDER_VERSION if _runs_few(config) else number)
     # Started by root, the server runs as another account, which reads what tests write for it.
     os.umask(0o022)
 
@@ -134,11 +133,16 @@ def pytest_collection_modifyitems(
             item.add_marker(pytest.mark.once)
     yield
     by_name = config.option.keyword or any(".py" in argument for argument in config.args)
-    if config.getoption("pg") < 18 and not by_name and not config.getoption("all_cases"):
+    if _runs_few(config) and not by_name:
         files = groupby(items, lambda item: item.nodeid.partition("::")[0])
         kept = [case for file, cases in files for case in _some(file, list(cases))]
         config.hook.pytest_deselected(items=list(set(items) - set(kept)))
         items[:] = kept
+
+
+def _runs_few(config: pytest.Config) -> bool:
+    """Whether a version gets but a part of the tests."""
+    return config.getoption("pg") < 18 and not config.getoption("all_cases")
 
 
 def _some(file: str, cases: list[pytest.Item]) -> list[pytest.Item]:
@@ -249,17 +253,23 @@ def unmerged(installed: NoopExecutor) -> Iterator[Shared]:
     made.drop()
 
 
-@pytest.fixture(scope="module")
+def _a_part(*, config: pytest.Config, **_: object) -> str:
+    """What of a run has a connection: a file, or all if few tests are run."""
+    return "session" if _runs_few(config) else "module"
+
+
+@pytest.fixture(scope=_a_part)
 def shared_connection(shared: Shared) -> Iterator[list[psycopg.Connection]]:
     """Holds the connection of the ``tx`` tests of a file.
 
     Its plans are made once. A connection for all files had thousands of plans, and checked each
-    whenever a test changed a table or a function: half of the time of the tests of upkeep.
+    whenever a test changed a table or a function: half of the time of the tests of upkeep. For the
+    few tests of each file that an older version gets, to plan anew was a tenth of their time.
     """
     yield from _held(shared)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope=_a_part)
 def unmerged_connection(unmerged: Shared) -> Iterator[list[psycopg.Connection]]:
     """The same for ``side_by_side``."""
     yield from _held(unmerged)
