@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 from click.testing import Result
-from tests.client.conftest import BOTH, clients
+from tests.client.conftest import BOTH, Letters, clients
 from tests.pooler import pooled
 from tests.rows import fill, set_to, value
 
 from pgmemoir import Memoir
+from pgmemoir.worker import Options, Worker
 
 Call = Callable[..., Result]
 
@@ -64,3 +65,12 @@ def test_upkeep_says_which_indexes_it_leaves_there(
         left.stderr
     )
     assert value(db, "SELECT count(*) FROM memoir.term") > 0
+
+
+def test_a_worker_leaves_nothing_in_a_session_of_others(
+    db: psycopg.Connection, through: str, letters: Letters
+) -> None:
+    db.execute("SELECT memoir.remember('drinks tea', 'fact')")
+    assert Worker(through, letters, None, Options(), lambda _: None).run(once=True).done == 1
+    with psycopg.connect(through, autocommit=True) as another:
+        assert another.execute("SELECT pg_listening_channels()").fetchall() == []
