@@ -321,7 +321,7 @@ BEGIN
     PERFORM _make_function(
         format('_source_%s_write', s.source_id), _memoir_owner(), '', 'trigger',
         'SET search_path FROM CURRENT SET lock_timeout = ''200ms'' '
-        'SET plan_cache_mode = force_generic_plan SET enable_seqscan = off'
+        'SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off'
         || _plain_settings(columns, s.mapping),
         format($body$
 DECLARE

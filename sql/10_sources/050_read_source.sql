@@ -57,7 +57,7 @@ CREATE OR REPLACE FUNCTION _take_rows(s source, rows source_row[], attempts int)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
+    SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
     number CONSTANT int := cardinality(rows);
@@ -203,7 +203,7 @@ END $$;
 -- its memory: once that transaction is over, the table tells.
 CREATE OR REPLACE FUNCTION _wait_for_writers(s source, users text[], keys text[]) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN

@@ -127,7 +127,7 @@ CREATE OR REPLACE FUNCTION remember_many(
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
-    SET enable_memoize = off
+    SET enable_memoize = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

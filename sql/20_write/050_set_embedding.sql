@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION set_embedding(
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
+    SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION fill_model(
     SET enable_seqscan = off
     SET enable_sort = off
     SET enable_hashjoin = off
-    SET enable_mergejoin = off
+    SET enable_mergejoin = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION _delete_traces(model smallint, n int) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
-    SET enable_seqscan = off
+    SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
     number int;

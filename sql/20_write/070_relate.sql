@@ -21,7 +21,7 @@ CREATE OR REPLACE FUNCTION relate(
     user_id text DEFAULT NULL)
     RETURNS text
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

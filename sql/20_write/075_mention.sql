@@ -38,7 +38,7 @@ CREATE OR REPLACE FUNCTION mention(
     memory_id bigint, entity text, type text DEFAULT 'thing', user_id text DEFAULT NULL)
     RETURNS bigint
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -39,7 +39,7 @@ CREATE OR REPLACE FUNCTION message_add(
     user_id text DEFAULT NULL, created_at timestamptz DEFAULT NULL, data jsonb DEFAULT NULL)
     RETURNS int
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

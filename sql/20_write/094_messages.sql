@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION messages(
         turn int, role text, speaker text, content text, data jsonb, tokens int,
         created_at timestamptz)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION recall_query(
     session_id text, message text DEFAULT NULL, user_id text DEFAULT NULL)
     RETURNS text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION session_end(
     session_id text, user_id text DEFAULT NULL, at timestamptz DEFAULT NULL,
     OUT action text, OUT ended_at timestamptz, OUT messages int, OUT deleted int)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

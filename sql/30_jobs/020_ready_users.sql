@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION _job_users(kinds text[], at timestamptz)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
+    SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -57,7 +57,7 @@ CREATE OR REPLACE FUNCTION _held_by_jobs(user_id text) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
+    SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
     in_use CONSTANT jsonb := (
@@ -89,7 +89,7 @@ CREATE OR REPLACE FUNCTION _embed_users(model smallint)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
+    SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -129,7 +129,7 @@ CREATE OR REPLACE FUNCTION _count_waiting(
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
+    SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
     held CONSTANT bigint[] := _held_by_jobs(user_id);

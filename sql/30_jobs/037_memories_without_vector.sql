@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION memories_without_vector(
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_custom_plan
     SET enable_seqscan = off
-    SET enable_sort = off
+    SET enable_sort = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION extend_lease(
     at timestamptz DEFAULT NULL)
     RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

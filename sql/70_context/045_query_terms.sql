@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION query_terms(
     RETURNS TABLE (word text, share float8, name boolean, leave_out boolean)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
-    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

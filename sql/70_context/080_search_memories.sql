@@ -114,7 +114,7 @@ CREATE OR REPLACE FUNCTION _filtered_pool(
     user_id text, pool bigint[], data jsonb, session_id text) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET enable_bitmapscan = off SET random_page_cost = 0.5
+    SET enable_seqscan = off SET enable_bitmapscan = off SET random_page_cost = 0.5 SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN

@@ -28,7 +28,7 @@ CREATE OR REPLACE FUNCTION get_memory_detail(
     OUT updated_at timestamptz, OUT valid_from timestamptz, OUT valid_until timestamptz,
     OUT access_count int, OUT last_access timestamptz)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

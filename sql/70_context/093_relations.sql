@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION relations(memory_id bigint, user_id text DEFAULT NULL
         related_id bigint, direction text, type text, strength float8, kind text, content text,
         status text, created_at timestamptz)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -206,7 +206,7 @@ CREATE OR REPLACE FUNCTION sync_markdown(
     RETURNS jsonb
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
-    SET enable_seqscan = off
+    SET enable_seqscan = off SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE
