@@ -20,7 +20,8 @@ def connect(dsn: str, *, autocommit: bool = True, **more: Any) -> psycopg.Connec
 def has_own_session(conn: psycopg.Connection[Any]) -> bool:
     """Whether nobody else gets the session, as from a pooler, which gives out pids of its own.
 
-    pgpool gives out a standby's, where it reads, and asks its primary about recovery.
+    There a LISTEN would stay, and send notifications to clients that never asked for any. pgpool
+    gives out the pid of a standby, where it reads, and asks its primary about recovery.
     """
     answering = conn.execute(
         "SELECT pg_catalog.pg_backend_pid() WHERE NOT pg_catalog.pg_is_in_recovery()"

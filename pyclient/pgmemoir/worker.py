@@ -197,7 +197,7 @@ class Worker:
         # Whatever the database's default is: each transaction sees what those it waited for did.
         self._conn.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         self._conn.add_notify_handler(self._hint)
-        if has_own_session(self._conn):  # elsewhere it would listen for others, for good
+        if has_own_session(self._conn):
             self._conn.execute("LISTEN memoir_jobs")
         self._jobs = Jobs(self._conn, self._name, self._options.lease)
 

@@ -116,8 +116,7 @@ END $$;
 -- One step, or as much of it as one transaction takes. A user locked for long, say by an open
 -- transaction, is left to the next run. If the transaction holds other users, the wait is short
 -- (see _build_own_index). A step may fail on rows written by hand, or a trigger or event trigger
--- may refuse it: that is reported, and other users still get theirs. The warning goes to the
--- server's log, because pg_cron keeps no rows of a report.
+-- may refuse it: that is reported, and other users still get theirs.
 -- If indexes or tables cannot be made or dropped, or recalls not be folded (they may go to a table
 -- of the application), what is stored and recalled stays the same.
 CREATE OR REPLACE FUNCTION _upkeep_step(
@@ -142,9 +141,8 @@ WHEN OTHERS THEN
         RAISE;
     END IF;
     action := 'failed';
-    details := _failure(SQLERRM, SQLSTATE, ltrim(step, '_'));
-    RAISE WARNING 'memoir: maintain failed at % of %: % (%)', ltrim(step, '_'),
-        coalesce('user ' || quote_ident(user_id), 'all users'), SQLERRM, SQLSTATE;
+    details := _failure(SQLERRM, SQLSTATE, ltrim(step, '_'),
+                        coalesce('user ' || quote_ident(user_id), 'all users'));
     RETURN NEXT;
 END $$;
 
