@@ -94,5 +94,5 @@ def test_a_watch_leaves_nothing_in_a_session_of_others(
 
 
 def test_psql_does_not_open_as_another_user(through: str) -> None:
-    with pytest.raises(MemoirError, match="not take the settings .*: search_path, memoir.user_id"):
+    with pytest.raises(MemoirError, match=r"not take the settings .*: search_path, memoir.user_id"):
         psql_call(through, "ada")
