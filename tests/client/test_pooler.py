@@ -13,7 +13,8 @@ from tests.client.conftest import BOTH, Letters, clients
 from tests.pooler import pooled
 from tests.rows import fill, set_to, value
 
-from pgmemoir import Memoir, sync
+from pgmemoir import Memoir, MemoirError, sync
+from pgmemoir.cli.database import psql_call
 from pgmemoir.worker import Options, Worker
 
 Call = Callable[..., Result]
@@ -90,3 +91,8 @@ def test_a_watch_leaves_nothing_in_a_session_of_others(
     sync.watch(through, tmp_path, sync.Options(), lambda _: stop.set(), print, stop)
     assert "drinks tea" in (tmp_path / "memory.md").read_text()
     assert listened_to(through) == []
+
+
+def test_psql_does_not_open_as_another_user(through: str) -> None:
+    with pytest.raises(MemoirError, match=r"not take the settings .*: search_path, memoir.user_id"):
+        psql_call(through, "ada")
