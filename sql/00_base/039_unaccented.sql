@@ -1,5 +1,5 @@
 -- The capitals that a database whose LC_CTYPE is C does not know, whose words are lowered in ASCII
--- alone, also if lower() follows another provider (ICU, builtin): Greek, Cyrillic and Armenian. In
+-- alone, also if lower follows another provider (ICU, builtin): Greek, Cyrillic and Armenian. In
 -- any other database the planner makes an empty text of it.
 CREATE OR REPLACE FUNCTION _capitals() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
