@@ -140,8 +140,8 @@ CREATE OR REPLACE FUNCTION _note_busy(s source, held source_row[], request jsonb
 AS $$
 BEGIN
     PERFORM _record_failure(s.name, r, '55P03', 'somebody else holds the row', 0)
-    FROM unnest(_source_rows(s, request)) AS r
-    WHERE r.source_key NOT IN (SELECT h.source_key FROM unnest(held) AS h);
+    FROM unnest(_source_rows(s, request || jsonb_build_object(
+        'without', ARRAY(SELECT h.source_key FROM unnest(held) AS h)))) AS r;
 END $$;
 
 -- Reads on by at most this many rows; at_end is true when the end is reached.

@@ -141,7 +141,8 @@ WHEN OTHERS THEN
         RAISE;
     END IF;
     action := 'failed';
-    details := _failure(SQLERRM, SQLSTATE, ltrim(step, '_'));
+    details := _failure(SQLERRM, SQLSTATE, ltrim(step, '_'),
+                        coalesce('user ' || quote_ident(user_id), 'all users'));
     RETURN NEXT;
 END $$;
 

@@ -422,6 +422,7 @@ DECLARE
     missing CONSTANT text[] := _make_roles();
     statement text;
 BEGIN
+    PERFORM _hand_over();
     PERFORM _secure_tables();
     FOR statement IN
         SELECT format(CASE WHEN s.due THEN 'GRANT %s ON %s %s TO %s'

@@ -7,10 +7,10 @@ import logging
 import math
 import socket
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from tests.client.conftest import needs_wordllama
 from tests.openai_server import (
     Fault,
     OpenAIServer,
@@ -55,11 +55,6 @@ class Api(OpenAIServer):
 def api() -> Iterator[Api]:
     with Api() as made:
         yield made
-
-
-needs_wordllama = pytest.mark.skipif(
-    not find_spec("wordllama"), reason="wordllama has no package for this Python"
-)
 
 
 @pytest.fixture(scope="module")

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Iterator
 
 import psycopg
 import pytest
 from click.testing import CliRunner
 from psycopg import errors
-from tests.rows import fill, remember, set_to
+from psycopg.conninfo import conninfo_to_dict
+from tests.rows import fill, found, remember, set_to, value
 
 from pgmemoir import cli, doctor, ledger, migrations, paths
+from pgmemoir import server as embedded
 from pgmemoir.migrations import MigrationError
 
 CREATE = "CREATE EXTENSION pgmemoir CASCADE"
+NOT_THEIRS = """SELECT array(
+    SELECT o.name
+    FROM (SELECT relname, relowner FROM pg_class WHERE relnamespace = 'memoir'::regnamespace
+          UNION ALL
+          SELECT proname, proowner FROM pg_proc WHERE pronamespace = 'memoir'::regnamespace
+          UNION ALL
+          SELECT typname, typowner FROM pg_type WHERE typnamespace = 'memoir'::regnamespace
+         ) AS o (name, owner)
+    WHERE o.owner <> 'keeper'::regrole)"""
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +125,14 @@ def test_a_database_in_another_encoding_is_refused(extension_db):
     extension_db.execute("DROP DATABASE bytes")
 
 
+def test_an_old_pgvector_is_named(extension_server):
+    with psycopg.connect(extension_server.database(), autocommit=True) as conn:
+        conn.execute("CREATE EXTENSION vector")
+        conn.execute("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'")
+        with pytest.raises(errors.Error, match="newer; this database has 0"):
+            conn.execute("CREATE EXTENSION pgmemoir")
+
+
 def test_an_owner_without_other_rights_can_install_and_keep_it(extension_db):
     extension_db.execute("CREATE EXTENSION vector; CREATE ROLE keeper LOGIN")
     extension_db.execute(f"ALTER DATABASE {extension_db.info.dbname} OWNER TO keeper")
@@ -126,6 +147,35 @@ def test_an_owner_without_other_rights_can_install_and_keep_it(extension_db):
     extension_db.execute(f"ALTER DATABASE {extension_db.info.dbname} OWNER TO postgres")
     extension_db.execute("DROP OWNED BY keeper CASCADE; DROP ROLE keeper")
     assert redacted == ("[redacted:badge]",)
+
+
+@pytest.fixture
+def keepers(extension_server, extension_db) -> Iterator[tuple[str, str]]:
+    """A database with the extension and an attached table of keeper, no superuser; an empty one."""
+    made, other = extension_db.info.dsn, extension_server.database()
+    extension_db.execute("CREATE EXTENSION vector; CREATE ROLE keeper LOGIN")
+    extension_db.execute(f"ALTER DATABASE {extension_db.info.dbname} OWNER TO keeper")
+    with psycopg.connect(made, user="keeper", autocommit=True) as keeper:
+        keeper.execute("CREATE EXTENSION pgmemoir; CREATE SCHEMA app")
+        keeper.execute("CREATE TABLE app.chore (id int PRIMARY KEY, body text)")
+        attach = "SELECT memoir.attach_source('chores', 'task', 'app.chore', '{body}', '{id}'"
+        keeper.execute(attach + ", user_id => 'ada')")
+    yield made, other
+    extension_db.execute(f"DROP DATABASE {conninfo_to_dict(other)['dbname']} WITH (FORCE)")
+    extension_db.execute(f"ALTER DATABASE {extension_db.info.dbname} OWNER TO postgres")
+    extension_db.execute("DROP OWNED BY keeper CASCADE; DROP ROLE keeper")
+
+
+def test_a_dump_that_a_superuser_restores_is_its_owners_again(keepers, pytestconfig):
+    made, other = keepers
+    tools = embedded.psql(pytestconfig.getoption("pg")).parent
+    dumped = subprocess.run([tools / "pg_dump", "-d", made], capture_output=True, check=True)
+    load = [tools / "psql", "-qX", "-v", "ON_ERROR_STOP=1", "-d", other]
+    subprocess.run(load, input=dumped.stdout, capture_output=True, check=True)
+    with psycopg.connect(other, user="keeper", autocommit=True) as conn:
+        assert value(conn, NOT_THEIRS) == []
+        conn.execute("INSERT INTO app.chore VALUES (1, 'Water the plants')")
+        assert found(conn, "plants", user_id="ada") == ["Water the plants"]
 
 
 def test_its_scripts_carry_out_no_setting_that_somebody_gave_the_database(

@@ -106,6 +106,15 @@ def test_an_older_build_is_brought_up_to_date(empty_db, db, tree, catalogue):
     assert migrations.outdated(empty_db) == []
 
 
+def test_what_a_superuser_makes_for_the_owner_belongs_to_the_owner(empty_db, owner_db):
+    made_by = "SELECT proowner::regrole::text FROM pg_proc WHERE proname IN ('stats', 'recall')"
+    empty_db.execute("CREATE EXTENSION vector")
+    migrations.up(owner_db)
+    owner_db.execute("DROP FUNCTION memoir.stats")
+    migrations.up(empty_db, anew=True)
+    assert owner_db.execute(made_by).fetchall() == [("plain",), ("plain",)]
+
+
 def test_a_table_attached_before_follows_the_upgraded_code(empty_db, tree):
     tree.copy("migrations", "sql")
     tree.age()
