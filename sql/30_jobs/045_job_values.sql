@@ -46,17 +46,18 @@ CREATE OR REPLACE FUNCTION _data_told(data jsonb) RETURNS jsonb
     RETURN CASE WHEN length(data::text) > 2000 THEN to_jsonb(left(data::text, 2000) || '…')
                 ELSE nullif(data, '{}') END;
 
--- The beginning and the end, because a command fails on its last lines.
+-- The beginning and the end, because a command fails on its last lines. Of a text that is longer
+-- five characters a token are enough: each costs .21 or more.
 CREATE OR REPLACE FUNCTION _shortened(content text, max_tokens int) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
     ending CONSTANT int := max_tokens / 3;
+    beginning CONSTANT int := max_tokens - ending;
 BEGIN
-    RETURN CASE WHEN estimate_tokens(content) <= max_tokens THEN content
-                ELSE _cut_to_tokens(content, max_tokens - ending)
-                     || reverse(_cut_to_tokens(reverse(content), ending)) END;
+    RETURN _cut_to_tokens(left(content, 5 * beginning), beginning)
+        || reverse(_cut_to_tokens(reverse(right(content, 5 * ending)), ending));
 END $$;
 
 -- The newest messages of a session, within a number of tokens. Long ones are shortened, the longest
@@ -93,7 +94,8 @@ BEGIN
         SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
                    'turn', w.turn, 'role', w.role, 'speaker', w.speaker,
                    'time', to_char(w.created_at, 'Dy YYYY-MM-DD HH24:MI'),
-                   'content', _shortened(w.content, w.level),
+                   'content', CASE WHEN w.tokens > w.level THEN _shortened(w.content, w.level)
+                                   ELSE w.content END,
                    'data', CASE WHEN w.data_tokens > w.level
                                 THEN to_jsonb(_shortened(w.data #>> '{}', w.level))
                                 ELSE w.data END,
