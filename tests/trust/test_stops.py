@@ -91,7 +91,7 @@ def before(trapped):
 
 
 # WHEN OTHERS catches a full disk, but no cancelled call: that one need not come at every write.
-EVERY = {CANCELLED: 4, DISK_FULL: 1}
+EVERY = {CANCELLED: 16, DISK_FULL: 1}
 
 
 def test_every_public_function_is_in_the_list(tx):
