@@ -1,5 +1,9 @@
-# Everything runs in .venv in this folder, made by the first target that needs it.
-PYTHON ?= python3
+# Everything runs in .venv in this folder, made by the first target that needs it. What constraints.txt
+# names has packages for Python 3.11 to 3.14, but wordllama, the offline embedder, none for 3.14. So
+# an older one is taken where there is one.
+PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11; do \
+    $$each -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && \
+    echo $$each && exit; done; echo python3)
 BIN := .venv/bin
 READY := .venv/ready
 INSTALL := install --quiet --disable-pip-version-check --no-compile
@@ -66,20 +70,22 @@ $(READY): pyproject.toml constraints.txt
 	@rm -rf .venv
 	@if command -v uv >/dev/null; then \
 	    echo "Making .venv with uv (once, under a minute)"; \
-	    uv venv --quiet --python '>=3.11' .venv && \
+	    { uv venv --quiet --python '>=3.11,<3.14' .venv 2>/dev/null || \
+	        uv venv --quiet --python '>=3.11,<3.15' .venv; } && \
 	    uv $(UV_INSTALL); \
 	else \
-	    $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	        echo "pgmemoir needs Python 3.11 or newer; $(PYTHON) is not. Try: make PYTHON=python3.12 demo"; \
+	    python=$(PYTHON); \
+	    $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || { \
+	        echo "Making .venv needs Python 3.11 to 3.14; $$python is not. Try: make PYTHON=python3.13 demo"; \
 	        exit 1; }; \
 	    echo "Making .venv with pip (once, under a minute)"; \
-	    $(PYTHON) -m venv --without-pip .venv && { \
-	        $(PYTHON) -m pip --python $(BIN)/python $(INSTALL) uv -c constraints.txt || { \
-	            $(PYTHON) -m venv .venv && $(PIP) uv -c constraints.txt; \
+	    $$python -m venv --without-pip .venv && { \
+	        $$python -m pip --python $(BIN)/python $(INSTALL) uv -c constraints.txt || { \
+	            $$python -m venv .venv && $(PIP) uv -c constraints.txt; \
 	        }; \
 	        $(BIN)/uv $(UV_INSTALL); \
 	    } 2>/dev/null || { \
-	        $(PYTHON) -m venv .venv && { \
+	        $$python -m venv .venv && { \
 	            $(PIP) --upgrade pip; \
 	            $(PIP) -e '.[dev]' -c constraints.txt; \
 	        }; \

@@ -151,9 +151,8 @@ FROM (VALUES
 
 INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
 SELECT r.name, r.kind, r.context, r.pattern, r.proof,
-       ARRAY['-----BEGIN|://[^ \t\r\n/@]*:[^ \t\r\n/]*@|-u[ =]|-user[ =]|[ \t]-p[^ \t\r\n]|sshp'
-             '|[0-9*]:[A-Za-z_*]|(?:[Bb]earer|BEARER|[Bb]asic)[ \t]'
-             '|[0-9](?:[ -]?[0-9]){8}'], r.description
+       ARRAY['-----B|://[^ \t\r\n/@]*:[^ \t\r\n/]*@|(?:^|[^A-Za-z0-9])-u|[ \t]-p'
+             '|[0-9*]:[A-Za-z_*]|[0-9](?:[ -]?[0-9]){8}'], r.description
 FROM (VALUES
     ('private_key', 'private_key', '',
      '-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:[^-]|-{1,4}[^-])*-----END [A-Z0-9 ]*'
@@ -168,9 +167,6 @@ FROM (VALUES
      '(?:[0-9]{2,5}|\*):[A-Za-z_*][A-Za-z0-9_*-]*:[A-Za-z_*][A-Za-z0-9_.*@-]*:',
      '[^ \t\r\n"'']{4,}', 'value', 'curl -u user:password, not docker run -u 1000:1000; '
      'mysql -p; lines of .pgpass'),
-    ('authorization_header', 'authorization',
-     '(?<![A-Za-z0-9_])(?:[Bb]earer|BEARER|[Bb]asic)[ \t]+', '[A-Za-z0-9._~+/-]{8,}=*', 'header',
-     'HTTP: Authorization: Bearer ..., Basic ...'),
     ('card', 'card', '',
      '(?<![0-9A-Za-z_.])(?:'
      '(?:4[0-9]{3}|5[1-5][0-9]{2}|2(?:22[1-9]|2[3-9][0-9]|[3-6][0-9]{2}|7[01][0-9]|720)|35[0-9]{2}'
@@ -191,8 +187,10 @@ FROM (VALUES
 
 INSERT INTO redaction_rule (name, kind, matches, pattern, sign, description)
 SELECT r.name, r.kind, 'name', r.pattern,
-       ARRAY['(?i)key|pass(?:[wpc"'':=]|e ?(?:est|:))|_pass|trase|senha|pw[d:=]|secret|credential'
-             '|token|authori|ssn|social s'],
+       ARRAY['(?i)key|pass|trase|senha|pw|secret|credential|token|authori|ssn|social s|bearer'
+             '|basic',
+             '(?i)key|pass(?:[wpc"'':=]|e ?(?:est|:))|_pass|trase|senha|pw[d:=]|secret|credential'
+             '|token|authori|ssn|social s|(?:bearer|basic)[ \t]'],
        r.description
 FROM (VALUES
     ('name_api_key', 'api_key',
@@ -217,6 +215,13 @@ SELECT 'name_password_european', 'password', 'name',
        'Passwort, mot de passe, contraseña, senha'
 FROM redaction_rule AS o WHERE o.name = 'name_password';
 
+INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
+SELECT 'authorization_header', 'authorization',
+       '(?<![A-Za-z0-9_])(?:[Bb]earer|BEARER|[Bb]asic)[ \t]+', '[A-Za-z0-9._~+/-]{8,}=*', 'header',
+       o.sign || '(?:[Bb]earer|BEARER|[Bb]asic)[ \t]'::text,
+       'HTTP: Authorization: Bearer ..., Basic ...'
+FROM redaction_rule AS o WHERE o.name = 'name_password';
+
 -- What stands between the name and the value in a sentence or a prompt.
 INSERT INTO redaction_rule (name, kind, any_case, context, pattern, proof, sign, description)
 SELECT r.name, r.kind, true, r.names
@@ -224,8 +229,8 @@ SELECT r.name, r.kind, true, r.names
        '[a-z0-9_.@''-][a-z0-9_.@'' \t-]{0,40}(?::|[ \t](?:is|was))|(?:is|was)[ \t](?:now|still'
        '|(?:re)?set[ \t]to|changed[ \t]to))[ \t])["''`“]?',
        '[!#-%*+\x2d-:=-Z^_a-|~]*[0-9@#$%^*+~=](?:[!-~]*[!#-%*+\x2d/-9=-Z\\^_a-|~])?', 'value',
-       ARRAY[(SELECT o.sign[1] FROM redaction_rule AS o WHERE o.name = 'name_password'),
-             '(?i)(?:key|pass(?:word|phrase|code))[ \t](?:[([]|(?:for|of|on|to|is|was)[ \t])'],
+       (SELECT o.sign FROM redaction_rule AS o WHERE o.name = 'name_password')
+       || '(?i)(?:key|pass(?:word|phrase|code))[ \t](?:[([]|(?:for|of|on|to|is|was)[ \t])'::text,
        r.description
 FROM (VALUES
     ('api_key_in_words', 'api_key', '(?:api|access|secret|account)[ _-]?key',
@@ -238,8 +243,8 @@ FROM (VALUES
 -- between, if they have a letter and a digit, or a digit and another sign.
 INSERT INTO redaction_rule (name, kind, any_case, context, pattern, proof, sign, description)
 SELECT r.name, r.kind, true, r.context, r.pattern, r.proof,
-       coalesce(r.sign, ARRAY[(SELECT o.sign[1] FROM redaction_rule AS o
-                               WHERE o.name = 'name_password')]), r.description
+       coalesce(r.sign, (SELECT o.sign FROM redaction_rule AS o WHERE o.name = 'name_password')),
+       r.description
 FROM (VALUES
     ('key_of_anything', 'api_key',
      '(?<!(?:public|primary|foreign|partition|sort|row|object|cache|dedup|idempotency)[ _-])key'

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from pgmemoir import ledger, sqlfiles, sqltext
 from pgmemoir.paths import Source
+from pgmemoir.prerequisites import OLDEST_SERVER, OLDEST_VECTOR
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "pgmemoir"
@@ -58,6 +59,8 @@ include $(PGXS)
 
 GUARD = f"""\
 DO $guard$
+DECLARE
+    vector text;
 BEGIN
     IF current_schema() <> '{SCHEMA}' THEN
         RAISE EXCEPTION 'pgmemoir lives in the schema {SCHEMA}, not in %', current_schema()
@@ -68,6 +71,22 @@ BEGIN
         RAISE EXCEPTION 'pgmemoir needs a database in UTF8, not in %', getdatabaseencoding()
             USING ERRCODE = 'ME013',
                   HINT = 'CREATE DATABASE app ENCODING ''UTF8'' TEMPLATE template0;';
+    END IF;
+    IF current_setting('server_version_num')::int < {OLDEST_SERVER}0000 THEN
+        RAISE EXCEPTION 'pgmemoir needs PostgreSQL {OLDEST_SERVER} or newer; this server is %',
+            current_setting('server_version')
+            USING ERRCODE = 'ME013', HINT = 'Upgrade the server.';
+    END IF;
+    SELECT e.extversion INTO vector FROM pg_extension AS e
+    WHERE e.extname = 'vector'
+      AND string_to_array(substring(e.extversion FROM '^[0-9]+(?:[.][0-9]+)*'), '.')::int[]
+          < string_to_array('{OLDEST_VECTOR}', '.')::int[];
+    IF FOUND THEN
+        RAISE EXCEPTION 'pgmemoir needs pgvector {OLDEST_VECTOR} or newer; this database has %',
+            vector
+            USING ERRCODE = 'ME013',
+                  HINT = 'Install pgvector {OLDEST_VECTOR} on the server''s machine if it has an '
+                         'older one, then: ALTER EXTENSION vector UPDATE;';
     END IF;
     PERFORM pg_advisory_xact_lock({ledger.LOCK});
     IF to_regclass('{SCHEMA}.migration') IS NOT NULL THEN

@@ -7,30 +7,32 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-# A property that says no number is tried so often, by version of PostgreSQL, and others in
-# proportion: a law of ours is not one of a version, and what differs shows in the first examples.
-USUAL = {18: 100, 16: 25}
+# A property that says no number is tried so often when all cases are, and others in proportion.
+ALL = 100
+USUAL = 50
+# A law of ours is not one of a version, and what differs shows in the first examples.
+OF_AN_OLDER_VERSION = 10
 
 
 def examples(number: int, **more: Any) -> settings:
-    """Try a property with so many examples, and with a part of them on an older PostgreSQL."""
+    """Try a property with so many examples of `ALL`."""
     return settings(max_examples=share(number), **more)
 
 
 def share(number: int) -> int:
-    """So many examples, made without hypothesis, and a part of them on an older PostgreSQL."""
-    return number * settings().max_examples // USUAL[18]
+    """So many of `ALL` examples that are made without hypothesis."""
+    return max(1, number * settings().max_examples // ALL)
 
 
-def load(version: int) -> None:
-    """Try the properties of all files that are imported from now on with this PostgreSQL.
+def load(number: int) -> None:
+    """Try the properties of all files that are imported from now on with so many examples.
 
     The machine's speed is not a property of the code; the same examples every time are.
     Examples of one test share its transaction: a property clears what it made.
     """
     settings.register_profile(
         "house",
-        max_examples=USUAL[version],
+        max_examples=number,
         deadline=None,
         derandomize=True,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -15,3 +15,15 @@ def connect(dsn: str, *, autocommit: bool = True, **more: Any) -> psycopg.Connec
     return psycopg.connect(
         dsn, autocommit=autocommit, prepare_threshold=None, client_encoding="utf8", **more
     )
+
+
+def has_own_session(conn: psycopg.Connection[Any]) -> bool:
+    """Whether nobody else gets the session, as from a pooler, which gives out pids of its own.
+
+    There a LISTEN would stay, and send notifications to clients that never asked for any. pgpool
+    gives out the pid of a standby, where it reads, and asks its primary about recovery.
+    """
+    answering = conn.execute(
+        "SELECT pg_catalog.pg_backend_pid() WHERE NOT pg_catalog.pg_is_in_recovery()"
+    ).fetchone()
+    return answering == (conn.info.backend_pid,)

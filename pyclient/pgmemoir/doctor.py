@@ -14,7 +14,7 @@ from . import __version__, ledger, migrations, prerequisites
 from .chat_models import ChatModel
 from .client import Memoir
 from .differences import differences
-from .embedders import Embedder, wanted_embedder
+from .embedders import Embedder, missing_embedder_hint, wanted_embedder
 from .embedding_models import models
 from .errors import INSTALL_HINT, VECTOR_HINT, MemoirError, advice, translate
 from .statements import rows
@@ -203,7 +203,7 @@ def _embedder(embedder: Embedder | None) -> Check:
         return Check("embedder", "ok", "none, as MEMOIR_EMBEDDER says")
     if embedder is None:
         text = "none: OPENAI_API_KEY is not set and wordllama is not installed"
-        return Check("embedder", "warn", text, f"pip install 'pgmemoir[local]'. {hint}")
+        return Check("embedder", "warn", text, f"{missing_embedder_hint()} {hint}")
     try:
         embedder.embed(["warm up"])
         start = time.perf_counter()

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import struct
+import sys
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -274,6 +275,13 @@ def wanted_embedder() -> str:
             f'unknown embedder "{wanted}"', hint="MEMOIR_EMBEDDER is openai, wordllama or none."
         )
     return wanted
+
+
+def missing_embedder_hint(python: tuple[int, ...] = sys.version_info[:2]) -> str:
+    """How to get one, in this version of Python: wordllama 0.4 has no package for 3.14."""
+    if python < (3, 14):
+        return "Set OPENAI_API_KEY, or pip install 'pgmemoir[local]'."
+    return "Set OPENAI_API_KEY, or MEMOIR_EMBEDDER=none; wordllama needs Python 3.13 or older."
 
 
 def _environment_dimensions() -> int | None:

@@ -17,7 +17,14 @@ from . import calls
 from .cache import CacheInfo, QueryCache
 from .calls import Call, Halfvec, Question
 from .checks import clean_text
-from .embedders import Embedder, EmbedderUnavailable, default_embedder, one_each, wanted_embedder
+from .embedders import (
+    Embedder,
+    EmbedderUnavailable,
+    default_embedder,
+    missing_embedder_hint,
+    one_each,
+    wanted_embedder,
+)
 from .errors import MemoirError, UnusableVector
 from .vectors import HalfVector, VectorLike, formed, given_vector
 
@@ -207,10 +214,8 @@ class Steps:
         if isinstance(self._embedder, DefaultEmbedder):
             self._embedder = default_embedder()
             if self._embedder is None and wanted_embedder() != "none":
-                self._warn(
-                    "no embedder, memory goes by words alone: "
-                    "set OPENAI_API_KEY, or install pgmemoir[local]"
-                )
+                hint = missing_embedder_hint()
+                self._warn(f"no embedder, memory goes by words alone. {hint}")
         return self._embedder
 
     def _shared_with(self, embedder: Embedder) -> Shared:

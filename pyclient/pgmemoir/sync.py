@@ -21,7 +21,7 @@ from typing import Any
 
 import psycopg
 
-from .connections import connect
+from .connections import connect, has_own_session
 from .errors import BadFile, MemoirError, translated
 from .files import read_text, write_atomically, writing
 from .statements import rows
@@ -173,7 +173,8 @@ def watch(
     while not stop.wait(pause):
         try:
             with connect(dsn, application_name="memoir sync") as conn:
-                conn.execute("LISTEN memoir")
+                if has_own_session(conn):
+                    conn.execute("LISTEN memoir")
                 watched.follow(conn)
         except psycopg.OperationalError as error:
             if not watched.began:

@@ -22,7 +22,7 @@ from psycopg.rows import tuple_row
 
 from . import calls
 from .calls import Maintained
-from .connections import connect
+from .connections import connect, has_own_session
 from .errors import MemoirError
 from .prerequisites import value, vector_schema
 from .statements import answer
@@ -123,7 +123,7 @@ def _settled(conn: psycopg.Connection[Any]) -> tuple[Cursor, bool]:
     That of a pooler goes to others, who would meet its search_path, limits and lock.
     """
     cur = conn.cursor(row_factory=tuple_row)
-    has_session = value(cur, "SELECT pg_catalog.pg_backend_pid()") == conn.info.backend_pid
+    has_session = has_own_session(conn)
     if has_session:
         _settle(cur)
     return cur, has_session

@@ -24,7 +24,7 @@ from typing import Any
 import psycopg
 
 from .chat_models import ChatModel
-from .connections import connect
+from .connections import connect, has_own_session
 from .embedders import Embedder, OpenAIEmbedder
 from .errors import MemoirError, NotFound, UnknownKind, translate, translated
 from .jobs import Fail, Job, Jobs, Result
@@ -197,7 +197,8 @@ class Worker:
         # Whatever the database's default is: each transaction sees what those it waited for did.
         self._conn.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         self._conn.add_notify_handler(self._hint)
-        self._conn.execute("LISTEN memoir_jobs")
+        if has_own_session(self._conn):
+            self._conn.execute("LISTEN memoir_jobs")
         self._jobs = Jobs(self._conn, self._name, self._options.lease)
 
     def _make_lanes(self) -> list[Lane]:

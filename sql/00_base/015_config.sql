@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION _days(name text) RETURNS interval
 -- The trigger of a configuration table: rebuilds what is derived from it, by the function it names.
 CREATE OR REPLACE FUNCTION _compile() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     EXECUTE format('SELECT %I()', TG_ARGV[0]);

@@ -41,7 +41,7 @@ END $compile$;
 
 CREATE OR REPLACE FUNCTION _compile_constants() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     -- The name of a kind, or of a setting: all other settings leave all plans alone.

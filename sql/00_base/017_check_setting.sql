@@ -42,7 +42,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION _check_setting() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     IF NOT _fits_setting(NEW.name, NEW.value) THEN

@@ -1,8 +1,9 @@
--- The capitals that a database whose LC_CTYPE is C does not know, which lowers ASCII alone: Greek,
--- Cyrillic and Armenian. In any other database the planner makes an empty text of it.
+-- The capitals that a database whose LC_CTYPE is C does not know, whose words are lowered in ASCII
+-- alone, also if lower follows another provider (ICU, builtin): Greek, Cyrillic and Armenian. In
+-- any other database the planner makes an empty text of it.
 CREATE OR REPLACE FUNCTION _capitals() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN lower('Ж' COLLATE "default") = 'ж' THEN '' ELSE
+    RETURN CASE WHEN ts_lexize('pg_catalog.simple', 'Ж') = '{ж}' THEN '' ELSE
         'ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΤΥΦΧΨΩАБВГДЕЁЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЂЃЄЅІЇЈЉЊЋЌЎЏҐӘҒҚҢӨҰҮҺƏԱ'
         'ԲԳԴԵԶԷԸԹԺԻԼԽԾԿՀՁՂՃՄՅՆՇՈՉՊՋՌՍՎՏՐՑՒՓՔՕՖ' END;
 

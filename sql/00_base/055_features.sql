@@ -44,7 +44,9 @@ CREATE OR REPLACE FUNCTION _details(content text, says_when boolean) RETURNS sma
                  THEN least(regexp_count(content, '[a-z] [A-Z][a-z]'), 3) ELSE 0 END
             + CASE WHEN content LIKE ANY ('{%0%,%1%,%2%,%3%,%4%,%5%,%6%,%7%,%8%,%9%}')
                    THEN 2 ELSE 0 END
-            + CASE WHEN content LIKE ANY (ARRAY['%"%', '%“%', '%«%', '%「%', '%『%', '%《%'])
+            + CASE WHEN strpos(content, '"') > 0
+                        OR octet_length(content) > length(content)
+                        AND content LIKE ANY (ARRAY['%“%', '%«%', '%「%', '%『%', '%《%'])
                    THEN 2 ELSE 0 END
             + CASE WHEN says_when THEN 1 ELSE 0 END)::smallint;
 
@@ -71,7 +73,8 @@ BEGIN ATOMIC
                || CASE WHEN t.whens THEN '{291416694}'::int[] END AS features
         FROM (
             SELECT coalesce(s.terms[:512], '{}') AS terms, _is_question(content) AS asks,
-                   left(content, 1000) AS head,
+                   CASE WHEN octet_length(content) > 1000 THEN left(content, 1000)
+                        ELSE content END AS head,
                    (s.clues <> '{}' OR octet_length(content) > length(content)
                     OR strpos(content, '/') > 0) AND _has_time_word(content, s.clues) AS whens
             FROM (SELECT array_agg(DISTINCT _term(word) ORDER BY _term(word)) AS terms,

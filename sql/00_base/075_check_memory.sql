@@ -2,7 +2,7 @@
 -- one. Another user's memory is reported as missing, so ids tell nothing.
 CREATE OR REPLACE FUNCTION _check_memory(user_id text, memory_id bigint) RETURNS void
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM memory AS m
@@ -21,7 +21,7 @@ END $$;
 -- it the memory (attach_source, on_delete => 'purge').
 CREATE OR REPLACE FUNCTION _hold_memory(user_id text, memory_id bigint) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     PERFORM FROM memory AS m

@@ -54,7 +54,13 @@ BEGIN
                    WHEN m.output = 'importance' THEN 'number' ELSE 'text' END
         FROM _mapped_columns(mapping) AS m
     LOOP
-        IF NOT coalesce(columns ? name, false) THEN
+        IF EXISTS (SELECT FROM pg_attribute AS a
+                   WHERE a.attrelid = to_regclass(what) AND a.attname = name
+                     AND a.attgenerated = 'v') THEN
+            PERFORM _refuse_mapping(
+                format('column "%s" of %s is virtual, which no trigger sees', name, what),
+                'Attach a view of the table, or make the column STORED.');
+        ELSIF NOT coalesce(columns ? name, false) THEN
             PERFORM _refuse_mapping(
                 format('%s has no column "%s" for %s', what, name, output),
                 'Names are as PostgreSQL stores them, without quotes.', _columns_told(columns));

@@ -123,7 +123,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _source_gone(
     name text, user_id text, source_key text, for_good boolean) RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -174,7 +174,7 @@ END $$;
 -- The users who have rows of a source.
 CREATE OR REPLACE FUNCTION _source_users(name text) RETURNS SETOF text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN

@@ -320,8 +320,8 @@ DECLARE
 BEGIN
     PERFORM _make_function(
         format('_source_%s_write', s.source_id), _memoir_owner(), '', 'trigger',
-        'SET search_path FROM CURRENT SET lock_timeout = ''200ms'' '
-        'SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off'
+        'SET search_path FROM CURRENT SET jit = off SET lock_timeout = ''200ms'' '
+        'SET plan_cache_mode = force_generic_plan SET enable_seqscan = off'
         || _plain_settings(columns, s.mapping),
         format($body$
 DECLARE
@@ -417,9 +417,10 @@ CREATE OR REPLACE FUNCTION _as_subquery(query text) RETURNS text
     RETURN '(' || rtrim(query, E'; \t\r\n') || E'\n)';
 
 -- request: after (place behind which to begin), upto (place to end with), since (time of change to
--- begin with), keys (places of single rows), most (rows), lock (whether to lock the rows: others'
--- locked rows are left out). Values are literals, which the type itself reads. What is pulled may
--- call functions: whoever calls this one directly cannot have them write, either.
+-- begin with), keys (places of single rows), without (keys of rows that the caller has), most
+-- (rows), lock (whether to lock the rows: others' locked rows are left out). Values of columns are
+-- literals, which the type itself reads. What is pulled may call functions: whoever calls this one
+-- directly cannot have them write, either.
 CREATE OR REPLACE FUNCTION _compile_read(s source, columns jsonb, owner name) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -468,10 +469,14 @@ BEGIN
             SELECT string_agg('(' || %8$s || ')', ', ')
             FROM jsonb_array_elements(request -> 'keys') AS k (key)));
     END IF;
+    IF request ? 'without' THEN
+        condition := condition || %12$L;
+    END IF;
     RETURN QUERY EXECUTE format(
         'SELECT %%s FROM %%s AS n WHERE %%s ORDER BY %%s LIMIT %%L %%s', columns, relation,
         condition, places, request ->> 'most',
-        CASE WHEN request ? 'lock' THEN 'FOR SHARE OF n SKIP LOCKED' ELSE '' END);
+        CASE WHEN request ? 'lock' THEN 'FOR SHARE OF n SKIP LOCKED' ELSE '' END)
+    USING ARRAY(SELECT jsonb_array_elements_text(request -> 'without'));
 END;
 END $body$,
             _row_of(columns, s.mapping, 'n'), changed, key_list,
@@ -488,7 +493,8 @@ END $body$,
         RAISE insufficient_privilege
             USING MESSAGE = 'what is pulled is read where nothing may be written',
                   HINT = 'SELECT * FROM memoir.pull_source(...);';
-    END IF;$guard$ END));
+    END IF;$guard$ END,
+            format(' AND (%s) <> ALL ($1)', _row_of(columns, s.mapping, 'n', '{source_id}'))));
 END $$;
 
 -- Retrieval events go into the columns of the mapping, the user into its column if there is one.

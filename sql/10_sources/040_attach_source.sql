@@ -177,7 +177,7 @@ CREATE OR REPLACE FUNCTION attach_source(
     user_id text DEFAULT NULL)
     RETURNS text
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE

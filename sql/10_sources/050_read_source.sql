@@ -57,7 +57,7 @@ CREATE OR REPLACE FUNCTION _take_rows(s source, rows source_row[], attempts int)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 DECLARE
     number CONSTANT int := cardinality(rows);
@@ -140,8 +140,8 @@ CREATE OR REPLACE FUNCTION _note_busy(s source, held source_row[], request jsonb
 AS $$
 BEGIN
     PERFORM _record_failure(s.name, r, '55P03', 'somebody else holds the row', 0)
-    FROM unnest(_source_rows(s, request)) AS r
-    WHERE r.source_key NOT IN (SELECT h.source_key FROM unnest(held) AS h);
+    FROM unnest(_source_rows(s, request || jsonb_build_object(
+        'without', ARRAY(SELECT h.source_key FROM unnest(held) AS h)))) AS r;
 END $$;
 
 -- Reads on by at most this many rows; at_end is true when the end is reached.
@@ -203,7 +203,7 @@ END $$;
 -- its memory: once that transaction is over, the table tells.
 CREATE OR REPLACE FUNCTION _wait_for_writers(s source, users text[], keys text[]) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -414,7 +414,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _source_keywords(user_id text, after bigint, most int, OUT looked_at int,
                                             OUT last_id bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION fill_source(
     name text, most int DEFAULT NULL, anew boolean DEFAULT false,
     OUT read_rows int, OUT written int, OUT waiting bigint, OUT complete boolean)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION pull_source(
     name text, most int DEFAULT NULL,
     OUT read_rows int, OUT written int, OUT waiting bigint, OUT complete boolean)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE

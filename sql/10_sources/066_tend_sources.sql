@@ -37,7 +37,8 @@ BEGIN
         EXCEPTION WHEN OTHERS THEN
             action := 'source failed';
             memories := 0;
-            details := jsonb_build_object('source', s.name, 'why', SQLERRM, 'code', SQLSTATE);
+            details := jsonb_build_object('source', s.name)
+                       || _failure(SQLERRM, SQLSTATE, 'tend_sources', 'source ' || s.name);
         END;
         RETURN NEXT;
         EXIT WHEN run.most IS NOT NULL;

@@ -40,7 +40,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION detach_source(name text, memories text DEFAULT 'keep') RETURNS bigint
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -74,7 +74,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION use_model(name text, dimensions int) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     current CONSTANT embedding_model := _known_model(NULL);

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION _link(
     user_id text, from_ids bigint[], to_ids bigint[], type text, strength float8,
     change_ids bigint[] DEFAULT NULL) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_variable
 BEGIN

@@ -3,7 +3,7 @@
 -- gains from the same neighbours (DECISIONS 16). A turn keeps its own place.
 CREATE OR REPLACE FUNCTION _mark_derived(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE

@@ -4,7 +4,7 @@
 -- the client calls it with timeout 0 again and again instead (DECISIONS 46).
 CREATE OR REPLACE FUNCTION wait_for(lsn pg_lsn, timeout interval DEFAULT '1 s') RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     deadline timestamptz;

@@ -6,7 +6,7 @@
 -- The names of the entities a memory mentions.
 CREATE OR REPLACE FUNCTION _mentioned(user_id text, memory_id bigint) RETURNS text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     RETURN (
@@ -24,7 +24,7 @@ END $$;
 -- memory_ids: sorted.
 CREATE OR REPLACE FUNCTION _reproject(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
@@ -60,7 +60,7 @@ END $$;
 -- The keywords of memories whose text has changed; the user's tags stay. memory_ids: sorted.
 CREATE OR REPLACE FUNCTION _find_keywords(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
@@ -153,7 +153,7 @@ CREATE OR REPLACE FUNCTION _show_changes(
     user_id text, model smallint, memory_ids bigint[], olds jsonb[], embeddings halfvec[])
     RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
@@ -223,7 +223,7 @@ CREATE OR REPLACE FUNCTION _revise(
     user_id text, memory_ids bigint[], new_values jsonb[], action text, author text, reason text,
     run_id bigint, change_id bigint, undoes bigint[] DEFAULT NULL) RETURNS bigint[]
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET extra_float_digits = 1 SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET extra_float_digits = 1 SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column

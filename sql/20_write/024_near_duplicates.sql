@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION _is_near(
 CREATE OR REPLACE FUNCTION _near_duplicates(user_id text, model smallint, memory_ids bigint[])
     RETURNS TABLE (memory_id bigint, near_id bigint)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_bitmapscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_bitmapscan = off
 AS $$
 #variable_conflict use_column
 BEGIN

@@ -45,8 +45,14 @@ BEGIN
     ORDER BY m.valid_from LIMIT 1;
     IF FOUND THEN
         after_id := neighbour.memory_id;
-        retired_at := least(valid_until, greatest(created_at, neighbour.created_at,
-                                                  neighbour.valid_from));
+        -- One further on may have been told before the next one, as when files come in any order.
+        retired_at := least(valid_until, (
+            SELECT min(greatest(_slot.created_at, m.created_at, m.valid_from)) FROM memory AS m
+            WHERE m.user_id = _slot.user_id AND m.kind = _slot.kind AND m.subject = _slot.subject
+              AND m.position IS NULL AND m.source IS NULL AND m.status IN ('active', 'superseded')
+              AND m.valid_from > _slot.valid_from
+              AND m.valid_from <= greatest(_slot.created_at, neighbour.created_at,
+                                           neighbour.valid_from)));
         valid_until := least(valid_until, neighbour.valid_from);
         status := 'superseded';
     END IF;
@@ -77,16 +83,33 @@ CREATE OR REPLACE FUNCTION _end_at(
 AS $$
 DECLARE
     new_values jsonb;
+    told_late boolean;
+    earlier record;
 BEGIN
-    SELECT jsonb_build_object(
+    SELECT m.created_at > known_at, jsonb_build_object(
         'status', 'superseded', 'valid_until', least(m.valid_until, ends_at),
         'retired_at', least(CASE WHEN m.status <> 'active' THEN m.retired_at
                                  WHEN m.valid_until IS NOT NULL THEN _known_until(m) END,
                             greatest(m.created_at, known_at, ends_at)))
-    INTO new_values
+    INTO told_late, new_values
     FROM memory AS m
     WHERE m.user_id = _end_at.user_id AND m.memory_id = _end_at.memory_id
       AND (m.status = 'active' OR m.valid_until > ends_at);
+    IF told_late THEN
+        -- Until it was told, those before it in its slot had made way for the other, if for any.
+        SELECT array_agg(e.memory_id) AS ids,
+               array_agg(jsonb_build_object(
+                   'retired_at', greatest(e.created_at, known_at, ends_at))) AS ends
+        INTO earlier
+        FROM memory AS m
+        JOIN memory AS e ON e.user_id = m.user_id AND e.kind = m.kind AND e.subject = m.subject
+                        AND e.valid_from < m.valid_from
+        WHERE m.user_id = _end_at.user_id AND m.memory_id = _end_at.memory_id
+          AND e.position IS NULL AND e.source IS NULL AND e.status = 'superseded'
+          AND e.retired_at > greatest(e.created_at, known_at, ends_at);
+        PERFORM _revise(user_id, earlier.ids, earlier.ends, 'SUPERSEDE', author, reason, run_id,
+                        change_id);
+    END IF;
     RETURN _revise(user_id, ARRAY[memory_id], ARRAY[new_values], 'SUPERSEDE', author, reason,
                    run_id, change_id) <> '{}';
 END $$;

@@ -123,7 +123,7 @@ CREATE OR REPLACE FUNCTION _write_keywords(
     user_id text, memory_ids bigint[], keywords text[], weights float8[], origin text)
     RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_variable
 BEGIN

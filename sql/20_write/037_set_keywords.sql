@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION set_keywords(
     weights float8[] DEFAULT NULL)
     RETURNS int
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -169,7 +169,7 @@ END;
 -- Of memories that a file adds, those that have this revision already, as what _store_anew stored.
 CREATE OR REPLACE FUNCTION _recorded(user_id text, memory_ids bigint[]) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     RETURN ARRAY(SELECT r.memory_id FROM revision AS r

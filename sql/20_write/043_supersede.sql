@@ -57,7 +57,7 @@ CREATE OR REPLACE FUNCTION supersede(
     author text DEFAULT 'user')
     RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION update_memory(
     author text DEFAULT 'user')
     RETURNS text
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET extra_float_digits = 1
+    SET search_path FROM CURRENT SET extra_float_digits = 1 SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

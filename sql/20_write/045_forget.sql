@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION forget(
     dry_run boolean DEFAULT false, author text DEFAULT 'user',
     OUT line text, OUT old_status text, OUT new_status text)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

@@ -5,8 +5,8 @@ CREATE OR REPLACE FUNCTION history(memory_id bigint, user_id text DEFAULT NULL)
                    old_values jsonb, other_ids bigint[], undone boolean, change_id bigint,
                    run_id bigint)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
-    SET plan_cache_mode = force_generic_plan
+    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -5,7 +5,7 @@
 -- The last change of a memory that was not undone; 0: its addition; NULL: none.
 CREATE OR REPLACE FUNCTION _open_change(user_id text, memory_id bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
@@ -31,7 +31,7 @@ END $$;
 -- A memory of a change that was changed again since; NULL: none, so the change can be undone.
 CREATE OR REPLACE FUNCTION _changed_since(user_id text, change_id bigint) RETURNS bigint
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
@@ -51,7 +51,7 @@ CREATE OR REPLACE FUNCTION _undo_changes(
     user_id text, change_ids bigint[], author text, run_id bigint,
     OUT ids bigint[], OUT places int[])
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
@@ -136,8 +136,8 @@ CREATE OR REPLACE FUNCTION undo(
     memory_id bigint, user_id text DEFAULT NULL, author text DEFAULT 'user')
     RETURNS TABLE (undone_id bigint, action text, line text, status text)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
-    SET plan_cache_mode = force_generic_plan
+    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

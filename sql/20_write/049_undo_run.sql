@@ -7,7 +7,7 @@
 -- does not matter which of them is undone first.
 CREATE OR REPLACE FUNCTION _separate_changes(user_id text, change_ids bigint[]) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
@@ -44,7 +44,7 @@ CREATE OR REPLACE FUNCTION _undo_separate(
     user_id text, change_ids bigint[], author text, run_id bigint)
     RETURNS TABLE (memory_id bigint, said text)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
@@ -104,8 +104,8 @@ CREATE OR REPLACE FUNCTION undo_run(
     run_id bigint, user_id text DEFAULT NULL, author text DEFAULT 'user')
     RETURNS TABLE (undone_id bigint, action text, line text, status text)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
-    SET plan_cache_mode = force_generic_plan
+    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

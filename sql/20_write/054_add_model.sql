@@ -3,7 +3,7 @@
 -- reads only the model in use, so its answers do not change.
 CREATE OR REPLACE FUNCTION add_model(name text, dimensions int) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     current CONSTANT embedding_model := _known_model(NULL);

@@ -44,7 +44,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION switch_model(name text, force boolean DEFAULT false) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET lock_timeout = '500ms'
+    SET search_path FROM CURRENT SET lock_timeout = '500ms' SET jit = off
 AS $$
 DECLARE
     wanted embedding_model;

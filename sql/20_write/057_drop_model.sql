@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION _delete_traces(model smallint, n int) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 DECLARE
     number int;
@@ -19,7 +19,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION drop_model(name text, n int DEFAULT 5000) RETURNS int
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET lock_timeout = '500ms'
+    SET search_path FROM CURRENT SET lock_timeout = '500ms' SET jit = off
 AS $$
 DECLARE
     dropped CONSTANT embedding_model := _known_model(coalesce(name, ''));

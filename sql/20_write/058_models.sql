@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION models()
     RETURNS TABLE (name text, dimensions int, state text, vectors bigint, missing bigint,
                    added_at timestamptz)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN

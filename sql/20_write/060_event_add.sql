@@ -45,7 +45,7 @@ CREATE OR REPLACE FUNCTION event_add(
     type text, payload jsonb, user_id text DEFAULT NULL, created_at timestamptz DEFAULT NULL)
     RETURNS bigint
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

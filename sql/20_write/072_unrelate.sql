@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION unrelate(
     from_id bigint, to_id bigint, type text DEFAULT NULL, user_id text DEFAULT NULL)
     RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

@@ -20,7 +20,7 @@ END $$;
 -- so the memory is locked, or its trace would have the old text.
 CREATE OR REPLACE FUNCTION _mention_changed() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     changed CONSTANT mention := CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;

@@ -177,7 +177,7 @@ CREATE OR REPLACE FUNCTION _relate_stored(
     user_id text, from_id bigint, to_ids bigint[], type text, strength float8, author text,
     reason text, run_id bigint, change_id bigint) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_variable
 DECLARE
@@ -202,7 +202,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _hand_tags_on(user_id text, from_ids bigint[], to_id bigint)
     RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
     tags text[];

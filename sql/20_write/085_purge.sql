@@ -79,7 +79,7 @@ END $$;
 -- before the lease ends: a worker that had the job again could bring either answer.
 CREATE OR REPLACE FUNCTION _ask_again(user_id text, memory_id bigint) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -37,6 +37,8 @@ AS $$
 DECLARE
     ids bigint[];
     number smallint;
+    is_new CONSTANT boolean :=
+        NOT EXISTS (SELECT FROM profile AS p WHERE p.user_id = user_id);
 BEGIN
     IF user_id IS NULL THEN
         RAISE EXCEPTION 'user_id is missing: whose memory shall be deleted for good?'
@@ -56,7 +58,8 @@ BEGIN
                             ELSE 'WITH gone AS (DELETE FROM %s WHERE user_id = $1 RETURNING 1) '
                                  'SELECT count(*) FROM gone' END, table_name)
         INTO rows USING user_id;
-        IF rows > 0 THEN
+        -- _lock_user has made the profile of a user who had none.
+        IF rows > 0 AND NOT (is_new AND table_name = 'profile') THEN
             RETURN NEXT;
         END IF;
     END LOOP;

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION _default_settings() RETURNS jsonb
 
 CREATE OR REPLACE FUNCTION get_settings(user_id text DEFAULT NULL) RETURNS jsonb
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION session_start(
     user_id text DEFAULT NULL, data jsonb DEFAULT NULL, at timestamptz DEFAULT NULL,
     OUT started_at timestamptz, OUT is_new boolean)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

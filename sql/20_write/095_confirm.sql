@@ -150,7 +150,7 @@ CREATE OR REPLACE FUNCTION confirm(
     INOUT memory_id bigint, user_id text DEFAULT NULL,
     OUT action text, OUT reason text, OUT other_ids bigint[])
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

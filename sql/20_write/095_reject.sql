@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION reject(
     memory_id bigint, reason text DEFAULT NULL, user_id text DEFAULT NULL)
     RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE

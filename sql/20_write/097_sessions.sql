@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION sessions(
         ended_at timestamptz, messages bigint, tokens bigint, last_message timestamptz,
         memories bigint, next text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

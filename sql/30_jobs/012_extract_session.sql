@@ -43,7 +43,7 @@ END $$;
 CREATE OR REPLACE FUNCTION extract_session(session_id text, user_id text DEFAULT NULL)
     RETURNS bigint
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION _job_room(user_id text, kind text) RETURNS int
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 BEGIN
     IF NOT _may_extract(user_id, NULL) THEN

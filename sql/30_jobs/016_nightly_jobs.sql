@@ -137,7 +137,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _pairs_to_ask(user_id text, memory_ids bigint[], others boolean)
     RETURNS TABLE (older bigint, newer bigint)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET jit = off
+    SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 BEGIN

@@ -105,7 +105,7 @@ CREATE OR REPLACE FUNCTION enqueue_nightly(
     only_user text DEFAULT NULL, at timestamptz DEFAULT NULL)
     RETURNS TABLE (user_id text, kind text, jobs int)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

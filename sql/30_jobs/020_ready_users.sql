@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION _job_users(kinds text[], at timestamptz)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -57,7 +57,7 @@ CREATE OR REPLACE FUNCTION _held_by_jobs(user_id text) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 DECLARE
     in_use CONSTANT jsonb := (
@@ -89,7 +89,7 @@ CREATE OR REPLACE FUNCTION _embed_users(model smallint)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -129,7 +129,7 @@ CREATE OR REPLACE FUNCTION _count_waiting(
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 DECLARE
     held CONSTANT bigint[] := _held_by_jobs(user_id);
@@ -159,7 +159,7 @@ CREATE OR REPLACE FUNCTION ready_users(
     n int DEFAULT 10, kinds text[] DEFAULT NULL, at timestamptz DEFAULT NULL)
     RETURNS TABLE (user_id text, waiting bigint, oldest timestamptz)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

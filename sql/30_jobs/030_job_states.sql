@@ -26,7 +26,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _fail_job(
     failed job, error text, at timestamptz, pause interval DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
     counted CONSTANT int := failed.attempts - (pause IS NOT NULL)::int;
@@ -50,7 +50,7 @@ CREATE OR REPLACE FUNCTION _jobs_done(user_id text, job_ids bigint[]) RETURNS vo
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 BEGIN
     UPDATE job AS j

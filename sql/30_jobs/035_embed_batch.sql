@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION _next_without_vector(user_id text, model smallint, mo
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
-    SET enable_sort = off SET jit = off
+    SET enable_sort = off
 AS $$
 DECLARE
     held bigint[] := _held_by_jobs(user_id);
@@ -37,7 +37,7 @@ CREATE OR REPLACE FUNCTION _contents(user_id text, memory_ids bigint[])
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 BEGIN
     RETURN QUERY
@@ -54,7 +54,7 @@ CREATE OR REPLACE FUNCTION _copy_known_vectors(user_id text, model smallint, mem
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -84,7 +84,7 @@ CREATE OR REPLACE FUNCTION _texts_of(
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -187,7 +187,7 @@ CREATE OR REPLACE FUNCTION _next_embed_jobs(
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE

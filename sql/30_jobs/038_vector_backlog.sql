@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION vector_backlog(
     user_id text DEFAULT NULL, characters int DEFAULT 4000, model text DEFAULT NULL)
     RETURNS TABLE (users bigint, memories bigint, tokens bigint)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -46,6 +46,22 @@ CREATE OR REPLACE FUNCTION _data_told(data jsonb) RETURNS jsonb
     RETURN CASE WHEN length(data::text) > 2000 THEN to_jsonb(left(data::text, 2000) || '…')
                 ELSE nullif(data, '{}') END;
 
+-- The beginning and the end, because a command fails on its last lines.
+CREATE OR REPLACE FUNCTION _shortened(content text, max_tokens int) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    ending CONSTANT int := max_tokens / 3;
+BEGIN
+    RETURN CASE WHEN estimate_tokens(content) <= max_tokens THEN content
+                ELSE _cut_to_tokens(content, max_tokens - ending)
+                     || reverse(_cut_to_tokens(reverse(content), ending)) END;
+END $$;
+
+-- The newest messages of a session, within a number of tokens. Long ones are shortened, the longest
+-- first and none to less than 200 tokens: else what one tool said would hide what the user said
+-- before it.
 CREATE OR REPLACE FUNCTION _conversation(
     user_id text, payload jsonb, max_messages int, max_tokens int) RETURNS jsonb
     LANGUAGE plpgsql STABLE
@@ -55,20 +71,38 @@ DECLARE
     most CONSTANT int := coalesce(max_tokens, _config('extract_tokens')::int);
 BEGIN
     RETURN (
-        SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-                   'turn', w.turn, 'role', w.role, 'speaker', w.speaker,
-                   'time', to_char(w.created_at, 'Dy YYYY-MM-DD HH24:MI'),
-                   'content', w.content, 'data', _data_told(w.data),
-                   'said_at', w.created_at)) ORDER BY w.turn)
-        FROM (
-            SELECT s.*, row_number() OVER newer AS number,
-                   sum(s.tokens + estimate_tokens(coalesce(_data_told(s.data)::text, '')))
-                       OVER newer AS total
-            FROM session_window(payload ->> 'session_id', max_messages, most, user_id,
-                                (payload ->> 'until_turn')::int) AS s
+        WITH said AS (
+            SELECT s.turn, s.role, s.speaker, s.created_at, s.content, s.tokens, d.data,
+                   estimate_tokens(d.data::text) AS data_tokens
+            FROM session_window(payload ->> 'session_id', max_messages, 1000000, user_id,
+                                (payload ->> 'until_turn')::int) AS s,
+                 LATERAL (SELECT _data_told(s.data) AS data OFFSET 0) AS d
             WHERE NOT EXISTS (SELECT FROM message AS m
                               WHERE m.user_id = _conversation.user_id AND m.position = s.turn
                                 AND m.session_id = payload ->> 'session_id' AND m.private)
+        ), level AS (
+            -- If the shorter ones are shown whole, each of the others has a share of the rest.
+            SELECT least(most, greatest(200, max((most - p.before) / p.others)))::int AS tokens
+            FROM (SELECT sum(c.tokens) OVER shorter - c.tokens AS before,
+                         count(*) OVER () - row_number() OVER shorter + 1 AS others
+                  FROM (SELECT s.tokens FROM said AS s
+                        UNION ALL
+                        SELECT s.data_tokens FROM said AS s WHERE s.data IS NOT NULL) AS c
+                  WINDOW shorter AS (ORDER BY c.tokens ROWS UNBOUNDED PRECEDING)) AS p
+        )
+        SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+                   'turn', w.turn, 'role', w.role, 'speaker', w.speaker,
+                   'time', to_char(w.created_at, 'Dy YYYY-MM-DD HH24:MI'),
+                   'content', _shortened(w.content, w.level),
+                   'data', CASE WHEN w.data_tokens > w.level
+                                THEN to_jsonb(_shortened(w.data #>> '{}', w.level))
+                                ELSE w.data END,
+                   'said_at', w.created_at)) ORDER BY w.turn)
+        FROM (
+            SELECT s.*, l.tokens AS level, row_number() OVER newer AS number,
+                   sum(least(s.tokens, l.tokens) + least(coalesce(s.data_tokens, 0), l.tokens))
+                       OVER newer AS total
+            FROM said AS s, level AS l
             WINDOW newer AS (ORDER BY s.turn DESC)
         ) AS w
         WHERE w.number = 1 OR w.total <= most);

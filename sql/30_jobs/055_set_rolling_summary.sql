@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION set_rolling_summary(summary text, user_id text DEFAULT NULL)
     RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

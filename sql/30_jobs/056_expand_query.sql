@@ -38,7 +38,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION expand_query(query text, user_id text DEFAULT NULL) RETURNS jsonb
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -26,7 +26,7 @@ CREATE OR REPLACE FUNCTION _take_jobs(
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
     SET enable_hashjoin = off
-    SET enable_mergejoin = off SET jit = off
+    SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -71,7 +71,7 @@ CREATE OR REPLACE FUNCTION _absorb_duplicates(user_id text, taken job[]) RETURNS
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -105,7 +105,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _waits_for_another(claimed job, next bigint[], at timestamptz)
     RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
     until timestamptz;

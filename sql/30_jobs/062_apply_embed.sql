@@ -33,7 +33,7 @@ CREATE OR REPLACE FUNCTION _apply_embed(finished job, answer jsonb, embeddings h
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE

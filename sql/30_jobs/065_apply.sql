@@ -80,7 +80,7 @@ END $$;
 -- has another text at that place, it is not that turn; a number that was not shown is none.
 CREATE OR REPLACE FUNCTION _drawn_from(finished job, turns jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     RETURN coalesce((

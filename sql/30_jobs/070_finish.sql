@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION _lock_job(user_id text, job_id bigint) RETURNS job
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 DECLARE
     locked job;
@@ -32,7 +32,7 @@ CREATE OR REPLACE FUNCTION _worker_refused(locked job, worker text) RETURNS text
 -- that is just being claimed, or purged, is left to who does that.
 CREATE OR REPLACE FUNCTION _reflect_now(over job) RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     UPDATE job AS j

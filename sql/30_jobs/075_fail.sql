@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION fail(
     retry_after interval DEFAULT NULL, at timestamptz DEFAULT NULL)
     RETURNS text
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

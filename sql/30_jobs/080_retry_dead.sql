@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION retry_dead(kind text DEFAULT NULL, user_id text DEFAULT NULL)
     RETURNS int
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

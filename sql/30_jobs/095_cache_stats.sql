@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION cache_stats(user_id text DEFAULT NULL)
     RETURNS TABLE (cache text, entries bigint, hits bigint, misses bigint, hit_rate float8)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

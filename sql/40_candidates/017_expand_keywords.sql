@@ -30,7 +30,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION expand_keywords(words text[]) RETURNS jsonb
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     IF cardinality(words) > 200 THEN

@@ -81,7 +81,7 @@ CREATE OR REPLACE FUNCTION _not_recalled(
     user_id text, model smallint, known_until timestamptz, most int, only_memory bigint)
     RETURNS TABLE (kind text, memory_id bigint, line text, reason text, importance float8)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 BEGIN

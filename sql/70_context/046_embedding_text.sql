@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION embedding_text(
     query_text text, user_id text DEFAULT NULL, mode text DEFAULT 'conversation')
     RETURNS text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     RETURN coalesce(

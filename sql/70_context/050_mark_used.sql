@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION mark_used(
     retrieval_id bigint, memory_ids bigint[], user_id text DEFAULT NULL)
     RETURNS int
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

@@ -114,7 +114,7 @@ CREATE OR REPLACE FUNCTION _filtered_pool(
     user_id text, pool bigint[], data jsonb, session_id text) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET enable_bitmapscan = off SET random_page_cost = 0.5 SET jit = off
+    SET enable_seqscan = off SET enable_bitmapscan = off SET random_page_cost = 0.5
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -304,7 +304,7 @@ CREATE OR REPLACE FUNCTION search_memories(
     user_id text DEFAULT NULL, data jsonb DEFAULT NULL, session_id text DEFAULT NULL)
     RETURNS SETOF search_result
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     RETURN QUERY SELECT r.* FROM _search_rows(_search_checked(

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION _summary(
     OUT oldest timestamptz, OUT newest timestamptz, OUT top_keywords jsonb, OUT top_entities jsonb,
     OUT with_embedding float8, OUT with_keywords float8)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_nestloop = off SET jit = off
+    SET search_path FROM CURRENT SET enable_nestloop = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -65,7 +65,7 @@ CREATE OR REPLACE FUNCTION summary(
     OUT oldest timestamptz, OUT newest timestamptz, OUT top_keywords jsonb, OUT top_entities jsonb,
     OUT with_embedding float8, OUT with_keywords float8, OUT rolling_summary text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET extra_float_digits = 1
+    SET search_path FROM CURRENT SET extra_float_digits = 1 SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -49,7 +49,7 @@ CREATE OR REPLACE FUNCTION list_memories(
     RETURNS SETOF listed_memory
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
-    SET plan_cache_mode = force_custom_plan
+    SET plan_cache_mode = force_custom_plan SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

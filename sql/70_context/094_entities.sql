@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION entities(
     RETURNS TABLE (
         name text, type text, mentions bigint, newest timestamptz, entity_id bigint, next text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

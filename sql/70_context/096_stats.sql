@@ -95,7 +95,7 @@ END $$;
 CREATE OR REPLACE FUNCTION stats(user_id text DEFAULT NULL)
     RETURNS TABLE (name text, value jsonb)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION import_markdown(
     RETURNS TABLE (action text, changed text, memory_id bigint, line int, kind text,
                    file_text text, database_text text, reason text)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_variable
 BEGIN

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION export_markdown(
     file text DEFAULT 'memory', user_id text DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -65,7 +65,7 @@ END $$;
 CREATE OR REPLACE FUNCTION export_memory_json(
     user_id text DEFAULT NULL, zone text DEFAULT 'UTC', at timestamptz DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -191,7 +191,7 @@ CREATE OR REPLACE FUNCTION import_memory_json(
     delete_missing boolean DEFAULT false, zone text DEFAULT 'UTC')
     RETURNS TABLE (entry_id text, action text, memory_id bigint, reason text, run_id bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION log_days(user_id text DEFAULT NULL, zone text DEFAULT 'UTC')
     RETURNS TABLE (day date, entries bigint)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

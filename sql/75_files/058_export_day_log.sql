@@ -30,7 +30,7 @@ END $$;
 CREATE OR REPLACE FUNCTION export_day_log(
     day date, user_id text DEFAULT NULL, zone text DEFAULT 'UTC') RETURNS text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE

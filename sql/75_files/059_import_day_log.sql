@@ -90,7 +90,7 @@ CREATE OR REPLACE FUNCTION import_day_log(
     delete_missing boolean DEFAULT false, zone text DEFAULT 'UTC')
     RETURNS TABLE (place int, action text, event_id bigint, reason text)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -63,7 +63,7 @@ CREATE OR REPLACE FUNCTION migrate_memory_md(
     zone text DEFAULT 'UTC', at timestamptz DEFAULT NULL)
     RETURNS TABLE (entry_id text, action text, memory_id bigint, reason text, run_id bigint)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

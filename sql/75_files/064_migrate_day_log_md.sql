@@ -50,7 +50,7 @@ CREATE OR REPLACE FUNCTION migrate_day_log_md(
     zone text DEFAULT 'UTC')
     RETURNS TABLE (place int, action text, event_id bigint, reason text)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

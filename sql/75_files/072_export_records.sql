@@ -51,7 +51,7 @@ END $$;
 -- often it was recalled, its vector by the model in use (model NULL: no vectors).
 CREATE OR REPLACE FUNCTION _export_memories(user_id text, model smallint) RETURNS SETOF text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 #variable_conflict use_variable
 BEGIN

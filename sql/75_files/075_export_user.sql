@@ -60,7 +60,7 @@ CREATE OR REPLACE FUNCTION export_user(
     user_id text DEFAULT NULL, vectors boolean DEFAULT false, at timestamptz DEFAULT NULL)
     RETURNS SETOF text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET timezone = 'UTC' SET extra_float_digits = 1
+    SET search_path FROM CURRENT SET timezone = 'UTC' SET extra_float_digits = 1 SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);

@@ -106,7 +106,7 @@ CREATE OR REPLACE FUNCTION _import_lines(reading import, lines text[]) RETURNS i
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET jit = off
+    SET enable_seqscan = off
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -3,7 +3,7 @@
 -- refuses a transaction that would commit before the last line.
 CREATE OR REPLACE FUNCTION _import_ended() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     line bigint;
@@ -27,7 +27,7 @@ CREATE OR REPLACE FUNCTION import_user(
     lines text[], user_id text DEFAULT NULL, new_ids boolean DEFAULT false,
     vectors boolean DEFAULT true, OUT state text, OUT line bigint, OUT records jsonb)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET timezone = 'UTC'
+    SET search_path FROM CURRENT SET timezone = 'UTC' SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -91,7 +91,7 @@ CREATE OR REPLACE FUNCTION memory_relevance(
     RETURNS TABLE (memory_id bigint, kind text, lifetime text, importance float8, accesses int,
                    last_use timestamptz, relevance float8, state text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -10,7 +10,7 @@
 -- be exact; but a user who was purged meanwhile has no indexes any more, and gets no words.
 CREATE OR REPLACE FUNCTION refresh_statistics(user_id text DEFAULT NULL) RETURNS int
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     owner CONSTANT text := _resolve_user(user_id);
@@ -106,7 +106,7 @@ COMMENT ON FUNCTION refresh_statistics(text) IS
 -- the next refresh, so its results stay exact. Among many memories one changes nothing.
 CREATE OR REPLACE FUNCTION _drop_statistics() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     UPDATE profile AS p

@@ -147,10 +147,18 @@ BEGIN ATOMIC
     ORDER BY c.relname;
 END;
 
--- The report of maintain on a step that failed.
-CREATE OR REPLACE FUNCTION _failure(message text, code text, step text) RETURNS jsonb
-    LANGUAGE sql STABLE
-    RETURN jsonb_build_object('why', _kept_error(message), 'code', code, 'step', step);
+-- The report of maintain on a step that failed. It is in the server's log, too: pg_cron keeps no
+-- rows.
+CREATE OR REPLACE FUNCTION _failure(message text, code text, step text, of text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    why CONSTANT text := _kept_error(message);
+BEGIN
+    RAISE WARNING 'memoir: maintain failed at % of %: % (%)', step, of, why, code;
+    RETURN jsonb_build_object('why', why, 'code', code, 'step', step);
+END $$;
 
 -- Whether CREATE EXTENSION made the tables. A table attached to one of the extension could not be
 -- restored from a dump: pg_dump makes its indexes, which attaching has already made.
@@ -192,7 +200,7 @@ BEGIN
                            ELSE 'partition added' END;
         EXCEPTION WHEN OTHERS THEN
             action := 'failed';
-            details := details || _failure(SQLERRM, SQLSTATE, 'tend_partitions');
+            details := details || _failure(SQLERRM, SQLSTATE, 'tend_partitions', name);
         END;
         RETURN NEXT;
     END LOOP;

@@ -191,7 +191,7 @@ END $$;
 -- The vectors of another model are in no index yet.
 CREATE OR REPLACE FUNCTION _forget_own_indexes() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     UPDATE profile AS p SET ann = 0, counted = 0, counted_up_to = 0, updated_at = now()

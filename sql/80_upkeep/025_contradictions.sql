@@ -35,7 +35,7 @@ CREATE OR REPLACE FUNCTION _denies(words text[]) RETURNS boolean
 CREATE OR REPLACE FUNCTION contradictions(user_id text DEFAULT NULL)
     RETURNS TABLE (memory_ids bigint[], why text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET standard_conforming_strings = on
+    SET search_path FROM CURRENT SET standard_conforming_strings = on SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

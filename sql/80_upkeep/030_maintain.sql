@@ -88,7 +88,7 @@ CREATE OR REPLACE FUNCTION _new_run(
     only_user text, at timestamptz, dry_run boolean, most int, build_up_to bigint)
     RETURNS upkeep_run
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     run upkeep_run;
@@ -141,7 +141,8 @@ WHEN OTHERS THEN
         RAISE;
     END IF;
     action := 'failed';
-    details := _failure(SQLERRM, SQLSTATE, ltrim(step, '_'));
+    details := _failure(SQLERRM, SQLSTATE, ltrim(step, '_'),
+                        coalesce('user ' || quote_ident(user_id), 'all users'));
     RETURN NEXT;
 END $$;
 
@@ -149,7 +150,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _tend_recall(only_user text, build_up_to bigint)
     RETURNS TABLE (user_id text, action text, memories bigint, details jsonb)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -170,7 +171,7 @@ CREATE OR REPLACE FUNCTION maintain(
     build_up_to bigint DEFAULT NULL)
     RETURNS TABLE (user_id text, action text, memories bigint, details jsonb)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

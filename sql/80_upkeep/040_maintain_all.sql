@@ -6,7 +6,7 @@
 CREATE OR REPLACE FUNCTION _upkeep_batch(
     planned jsonb, run upkeep_run, INOUT after bigint, INOUT done jsonb)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     next bigint;
@@ -65,7 +65,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION _upkeep_list(phase int, only_user text, run upkeep_run) RETURNS jsonb
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     RETURN (SELECT coalesce(jsonb_agg(p), '[]') FROM _upkeep_plan(phase, only_user, run) AS p);
@@ -118,5 +118,5 @@ COMMENT ON PROCEDURE maintain_all(text, bigint, timestamptz, jsonb) IS
     'a second, except to build an index: with build_up_to => 0 it leaves those to the command '
     'memoir maintain. Arguments as maintain(). report: a JSON array of the rows that maintain() '
     'returns, and besides partition added and partition dropped: tables of events by month. With '
-    'pg_cron: SELECT cron.schedule(''memoir'', ''0 3 * * *'', ''CALL memoir.maintain_all()''). '
-    'Errors: ME006 user, ME011 at. Source: D4 6.2.';
+    'pg_cron, in its database: SELECT cron.schedule_in_database(''memoir'', ''0 3 * * *'', '
+    '''CALL memoir.maintain_all()'', ''app''). Errors: ME006 user, ME011 at. Source: D4 6.2.';

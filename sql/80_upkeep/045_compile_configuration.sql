@@ -2,7 +2,7 @@
 -- and elsewhere it repairs what a restore without triggers, or of an older version, left behind.
 CREATE OR REPLACE FUNCTION compile_configuration() RETURNS void
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     PERFORM _refresh_redaction();

@@ -522,7 +522,7 @@ END $$;
 CREATE OR REPLACE FUNCTION health()
     RETURNS TABLE (name text, status text, value text, advice text)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     RETURN QUERY SELECT h.* FROM _installation_health() AS h;

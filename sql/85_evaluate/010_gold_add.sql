@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION gold_add(
     user_id text DEFAULT NULL, grades float8[] DEFAULT NULL, relevant_content text[] DEFAULT NULL)
     RETURNS bigint
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

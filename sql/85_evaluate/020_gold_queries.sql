@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION gold_queries(gold_set text, user_id text DEFAULT NULL
     RETURNS TABLE (gold_id bigint, query text, relevant_ids bigint[], grades float8[],
                    has_vector boolean)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

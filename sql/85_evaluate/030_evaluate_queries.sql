@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION evaluate_queries(
                    reciprocal_rank float8, ndcg_at_k float8, evidence_in_budget float8,
                    tokens int, elapsed_ms float8, missed_ids bigint[])
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION evaluate(
     OUT queries int, OUT recall_at_k float8, OUT mrr float8, OUT ndcg_at_k float8,
     OUT evidence_in_budget float8, OUT tokens float8, OUT p50_ms float8)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN

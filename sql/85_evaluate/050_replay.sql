@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION replay(
                    before_ids bigint[], after_ids bigint[], entered_ids bigint[],
                    left_ids bigint[], overlap float8, exact boolean)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -192,7 +192,7 @@ CREATE OR REPLACE FUNCTION _line_cost(
     OUT cost float8, OUT brief_cost float8, OUT terms sparsevec, OUT term_count int,
     OUT created_at timestamptz, OUT line text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+    SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     IF id > 0 THEN

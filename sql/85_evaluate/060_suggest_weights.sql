@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION suggest_weights(
     RETURNS TABLE (mode text, kind text, weight float8, suggested float8, shown int, used int,
                    hit_rate float8, hit_rate_low float8, hit_rate_high float8, statement text)
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION memory_write(
     salience float8 DEFAULT NULL, user_id text DEFAULT NULL, embedding halfvec DEFAULT NULL,
     OUT action text, OUT key text, OUT reason text)
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -35,7 +35,7 @@ CREATE OR REPLACE FUNCTION memory_search(
     query_vec halfvec DEFAULT NULL, user_id text DEFAULT NULL)
     RETURNS SETOF search_result
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     RETURN QUERY SELECT r.* FROM _search_rows(_memory_search_tool(

@@ -58,7 +58,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION tool_schemas(language text DEFAULT 'en') RETURNS jsonb
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT SET standard_conforming_strings = on
+    SET search_path FROM CURRENT SET standard_conforming_strings = on SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

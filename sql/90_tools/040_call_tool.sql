@@ -131,7 +131,7 @@ CREATE OR REPLACE FUNCTION call_tool(
     query_vec halfvec DEFAULT NULL, session_id text DEFAULT NULL)
     RETURNS jsonb
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET extra_float_digits = 1
+    SET search_path FROM CURRENT SET extra_float_digits = 1 SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -2,7 +2,7 @@
 -- paragraph that names a tool which is not offered is left out.
 CREATE OR REPLACE FUNCTION system_prompt(language text DEFAULT 'en') RETURNS text
     LANGUAGE plpgsql STABLE
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -6,7 +6,7 @@
 -- Arguments, each an array as text: the columns of the key, and all columns that are not computed.
 CREATE OR REPLACE FUNCTION _restore_row() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     same_key CONSTANT text := (SELECT string_agg(format('t.%1$I = n.%1$I', k.name), ' AND ')
@@ -40,7 +40,7 @@ END $$;
 -- thousands of synonyms, and hardly any is ever changed.
 CREATE OR REPLACE FUNCTION _restore_synonym() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     IF EXISTS (SELECT FROM synonym AS s
@@ -53,7 +53,7 @@ END $$;
 -- One model is in use, and the row of an unused one may come later.
 CREATE OR REPLACE FUNCTION _restore_model() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     UPDATE embedding_model AS e SET active = false WHERE e.active AND e.model_id <> NEW.model_id;
@@ -63,7 +63,7 @@ END $$;
 -- Users' own indexes are not in such a dump; maintain builds them again.
 CREATE OR REPLACE FUNCTION _restore_profile() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     NEW.ann := 0;
@@ -75,7 +75,7 @@ END $$;
 -- The ledger says what ran here, not where the rows come from; expansion is compiled from synonym.
 CREATE OR REPLACE FUNCTION _restore_nothing() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
     RETURN NULL;

@@ -416,7 +416,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION grant_access() RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT
+    SET search_path FROM CURRENT SET jit = off
 AS $$
 DECLARE
     missing CONSTANT text[] := _make_roles();

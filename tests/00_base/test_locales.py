@@ -34,11 +34,13 @@ WHERE proname IN ('_has_sign', '_redact_once', '_is_secret_key', '_named_kind') 
 
 
 @contextmanager
-def installed_in(server, name: str, locale: str) -> Iterator[psycopg.Connection]:
+def installed_in(
+    server, name: str, locale: str, provider: str = ""
+) -> Iterator[psycopg.Connection]:
     """A connection to a database of this locale."""
     address = {"host": server.host, "port": server.port, "user": server.user}
     with psycopg.connect(**address, dbname="postgres", autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name} TEMPLATE template0 LOCALE '{locale}'")
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE template0 LOCALE '{locale}' {provider}")
         with psycopg.connect(**address, dbname=name, autocommit=True) as conn:
             migrations.up(conn)
             yield conn
@@ -145,3 +147,13 @@ def test_words_are_the_same_where_only_ascii_has_letters(tx, plain):
     ]  # fmt: skip
     asked = """SELECT memoir.tokens(t), memoir._line(t, 80) FROM unnest(%s::text[]) AS t"""
     assert plain.execute(asked, [texts]).fetchall() == tx.execute(asked, [texts]).fetchall()
+
+
+def test_capitals_are_known_where_lower_has_a_provider_of_its_own(server, tx):
+    if tx.info.server_version < 170000:
+        pytest.skip("PostgreSQL 17 is the first with a provider of its own")
+    builtin = "LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'"
+    asked = "SELECT memoir.tokens('Москва и ЯЛТА'), memoir.tokens('ΑΘΗΝΑ'), lower('Ж')"
+    with installed_in(server, "provider", "C", builtin) as conn:
+        found = conn.execute(asked).fetchone()
+    assert found == (["и", "москва", "ялта"], ["αθηνα"], "ж")

@@ -102,6 +102,19 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(app, changes, message):
     assert value(app, "SELECT count(*) FROM pg_proc WHERE proname ~ '^_source_[0-9]'") == 0
 
 
+def test_a_virtual_column_is_refused_by_name(app):
+    if app.info.server_version < 180000:
+        pytest.skip("no virtual columns before PostgreSQL 18")
+    app.execute("ALTER TABLE tasks ADD long text GENERATED ALWAYS AS (title || '.') VIRTUAL")
+    said = refused(app, "attach_source", name="x", kind="task", relation="tasks", content=["long"],
+                   user_id="cecelia")  # fmt: skip
+    assert said.message_primary == 'column "long" of tasks is virtual, which no trigger sees'
+    app.execute("CREATE VIEW long_tasks AS SELECT * FROM tasks")
+    call(app, "attach_source", name="x", kind="task", relation="long_tasks", content=["long"],
+         source_id=["id"], user_id="cecelia")  # fmt: skip
+    assert state(app, "x") == "pulling"
+
+
 def test_an_attached_name_is_not_attached_again(app):
     attach(app, "tasks")
     said = refused(app, "attach_source", name="tasks", kind="task", relation="goals")

@@ -157,6 +157,18 @@ def test_a_pull_reads_what_is_newer(tickets):
     assert memories(tickets, "tickets") == {"rum": "active", "milk": "active", "茶": "active"}
 
 
+def test_a_source_that_cannot_be_read_stops_no_upkeep_and_is_logged(tickets):
+    pull(tickets)
+    call(tickets, "pull_source", name="tickets")
+    tickets.execute("ALTER TABLE ticket RENAME COLUMN title TO heading")
+    logged = []
+    tickets.add_notice_handler(lambda notice: logged.append(notice.message_primary))
+    done = [row.action for row in call(tickets, "maintain")]
+    assert (done[0], done[-1]) == ("source failed", "report")
+    assert logged == ["memoir: maintain failed at tend_sources of source tickets: "
+                      "column \"title\" does not exist (42703)"]  # fmt: skip
+
+
 @pytest.mark.parametrize("when", ["2999-01-01", "infinity"])
 def test_a_row_from_the_future_hides_no_other(tickets, when):
     pull(tickets)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from psycopg.types.json import Jsonb
 from tests.rows import (
@@ -114,6 +116,16 @@ def test_the_middle_one_may_arrive_last(tx):
     choose(tx, SVELTE, 10)
     choose(tx, REACT, 20)
     assert [known(tx, at) for at in (25, 15, 5)] == [[VUE], [REACT], [SVELTE]]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_one_value_was_known_in_whatever_order_they_were_stored(tx, order):
+    # Given a value told late, and one told before it that was true after it
+    told = [(VUE, 30, 30), (SVELTE, 5, 20), (REACT, 10, 10)]
+    # When they arrive in any order
+    for content, told_at, begins in (told[place] for place in order):
+        choose(tx, content, told_at, valid_from=ago(days=begins))
+    assert [known(tx, at) for at in (25, 15, 7, 3)] == [[VUE], [VUE], [REACT], [REACT]]
 
 
 def test_of_two_of_the_same_moment_the_later_one_wins(tx):

@@ -88,6 +88,35 @@ def test_what_tools_said_is_bounded_as_what_was_said_is(tx, kind):
     assert value(tx, "SELECT memoir.estimate_tokens(%s)", told) < 1.2 * most
 
 
+@pytest.mark.parametrize(("kind", "lines"), [("extract", 200), ("reflect", 2000)])
+def test_a_long_message_hides_none_of_those_before_it(tx, kind, lines):
+    # Given five questions, and to each a long answer of a tool that fails in the end
+    output = "started, " + "step 12 of the build is done, " * lines + "no space left on disk"
+    for number in range(5):
+        said = {"session_id": "s", "role": "user", "content": f"question {number}"}
+        call(tx, "message_add", **said)
+        call(tx, "message_add", session_id="s", role="tool", content=output)
+    enqueue(tx, kind, payload={"session_id": "s"})
+    (claimed,) = claim(tx, kinds=[kind])
+    told = claimed.messages[1]["content"]
+    # Then all questions are told, and how each answer begins and ends
+    assert [number for number in range(5) if f"question {number}" in told] == [0, 1, 2, 3, 4]
+    assert told.count("started") == told.count("no space left on disk") == 5
+    most = {"extract": 4000, "reflect": 24000}[kind]
+    assert value(tx, "SELECT memoir.estimate_tokens(%s)", told) < 1.2 * most
+
+
+def test_messages_of_common_length_are_told_whole_or_not_at_all(tx):
+    for number in range(40):
+        content = f"answer {number}: " + "the build takes a minute more " * 20
+        call(tx, "message_add", session_id="s", role="assistant", content=content)
+    tx.execute("UPDATE memoir.setting SET value = '40' WHERE name = 'extract_messages'")
+    enqueue(tx, "extract", payload={"session_id": "s"})
+    (claimed,) = claim(tx, kinds=["extract"])
+    told = claimed.messages[1]["content"]
+    assert [text in told for text in ("answer 39", "answer 0", "…")] == [True, False, False]
+
+
 def test_a_temporary_session_is_not_read(tx):
     call(tx, "session_start", session_id="s", temporary=True)
     talk(tx, *["user"] * 6)

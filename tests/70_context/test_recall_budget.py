@@ -38,7 +38,7 @@ GOAL = {"status": "in_progress", "priority": 1, "progress": 42}
 ASK = """
 WITH made AS MATERIALIZED (
     SELECT mode, budget, r.tokens, r.block
-    FROM generate_series(%(first)s, 3000, 60) AS budget, unnest(%(modes)s::text[]) AS mode,
+    FROM generate_series(%(first)s, 1500, 30) AS budget, unnest(%(modes)s::text[]) AS mode,
          memoir.recall(mode => mode, budget => budget, query_text => %(question)s,
                        user_id => %(user)s) AS r
 ), said AS (
@@ -60,12 +60,12 @@ def unlogged(tx):
 
 
 # Shrinking a memory of a hundred texts takes minutes; the message names the case.
-@examples(50, phases=[Phase.generate])
+@examples(100, phases=[Phase.generate])
 @given(
-    memories=st.lists(MEMORY, max_size=5) | st.lists(MEMORY, min_size=20, max_size=70),
+    memories=st.lists(MEMORY, max_size=5) | st.lists(MEMORY, min_size=20, max_size=50),
     events=st.lists(TEXT, max_size=5),
     question=st.one_of(st.none(), TEXT, st.just("tea")),
-    first=st.integers(1, 60),
+    first=st.integers(1, 30),
 )
 def test_no_block_of_ten_thousand_is_over_its_budget(unlogged, memories, events, question, first):
     with unlogged.transaction(force_rollback=True):

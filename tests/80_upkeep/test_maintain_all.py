@@ -55,7 +55,11 @@ def test_rows_of_one_user_that_make_no_sense_keep_no_other_from_his_upkeep(db):
     recall(db, "tea", user_id="ada")
     db.execute("ALTER TABLE memoir.retrieval DROP CONSTRAINT a_place_or_an_id")
     db.execute("UPDATE memoir.retrieval SET chosen = '{-2147483648}'")
+    logged = []
+    db.add_notice_handler(lambda notice: logged.append(notice.message_primary))
     assert run(db) == [("ada", "failed", None), ("bob", "forgotten", 3)]
+    said = "memoir: maintain failed at count_access of user ada: integer out of range (22003)"
+    assert logged == [said]
     (failed, _) = call(db, "maintain")
     assert failed.details == {
         "why": "integer out of range",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ from tests.openai_server import OpenAIServer
 from pgmemoir import AsyncMemoir, Memoir, cli
 
 BOTH = ("sync", "async")
+needs_wordllama = pytest.mark.skipif(
+    not find_spec("wordllama"), reason="wordllama has no package for this Python"
+)
 
 
 class Letters:

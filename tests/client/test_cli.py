@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from tests.client.conftest import in_a_process
+from tests.client.conftest import in_a_process, needs_wordllama
 from tests.conftest import folder_of_a_server
 from tests.rows import set_to
 
@@ -425,6 +425,7 @@ def test_migrate_installs_and_is_then_up_to_date(migrate: Call, empty_dsn: str) 
     assert migrate("down", "0", "--yes").stdout == "nothing to undo\n"
 
 
+@needs_wordllama
 def test_the_program_works_in_a_process_of_its_own(dsn: str) -> None:
     assert in_a_process(dsn, "remember", "认证失败时先看 JWKS 缓存").returncode == 0
     found = in_a_process(dsn, "context", "why does authentication fail?")

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from psycopg.conninfo import make_conninfo
-from tests.client.conftest import in_a_process
+from tests.client.conftest import in_a_process, needs_wordllama
 from tests.install.conftest import Tree
 
 from pgmemoir import cli, doctor
@@ -69,6 +69,7 @@ def test_psql_runs_what_it_is_given(dsn: str) -> None:
     assert done.stdout == "plan\n", done.stderr
 
 
+@needs_wordllama
 def test_doctor_finds_a_healthy_installation(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "SLOW_RECALL_MS", 60_000.0)  # of a machine that is busy
     done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor", "--json"])
@@ -177,6 +178,7 @@ def test_doctor_misses_the_worker(
     assert "The oldest waits since 2026-01-02 03:04. Run: memoir worker" in memoir("doctor").stdout
 
 
+@needs_wordllama
 def test_doctor_finds_the_embedder_that_does_not_fit(dsn: str, db: psycopg.Connection) -> None:
     db.execute("SELECT memoir.use_model('another', 8)")
     done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"])

@@ -173,7 +173,7 @@ def test_a_link_stays_a_link(memoir: Call, folder: Path) -> None:
     ("content", "message"),
     [
         (text(MEMORY)[:-40].encode(), "memory.json, line 28, column 9: Unterminated string"),
-        (b'{"version": 2,\n "memories": [],}', "memory.json, line 2, column 17: "),
+        (b'{"version": 2,\n "memories": [}', "memory.json, line 2, column 15: Expecting value"),
         (b"", "memory.json, line 1, column 1: Expecting value"),
         (text(MEMORY).encode("utf-16"), "memory.json is not UTF-8"),
         (text(MEMORY).encode("gb18030"), "memory.json is not UTF-8"),

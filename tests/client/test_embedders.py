@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.client.conftest import needs_wordllama
 from tests.openai_server import (
     Fault,
     OpenAIServer,
@@ -58,6 +59,7 @@ def api() -> Iterator[Api]:
 
 @pytest.fixture(scope="module")
 def wordllama() -> WordLlamaEmbedder:
+    pytest.importorskip("wordllama")
     return WordLlamaEmbedder()
 
 
@@ -71,6 +73,7 @@ def test_wordllama_gives_normalised_vectors(wordllama: WordLlamaEmbedder) -> Non
     assert math.isclose(closeness(vector, vector), 1, abs_tol=1e-5)
 
 
+@needs_wordllama
 def test_wordllama_loads_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a network connection")
@@ -80,6 +83,7 @@ def test_wordllama_loads_without_a_network(monkeypatch: pytest.MonkeyPatch) -> N
     assert any(WordLlamaEmbedder().embed(["offline"])[0])
 
 
+@needs_wordllama
 def test_a_process_loads_wordllama_once(monkeypatch: pytest.MonkeyPatch) -> None:
     WordLlamaEmbedder().embed(["loads it"])
     monkeypatch.setattr("wordllama.WordLlama.load", None)
@@ -103,6 +107,7 @@ def test_wordllama_reads_the_first_4000_characters(wordllama: WordLlamaEmbedder)
     assert long == pytest.approx(cut)
 
 
+@needs_wordllama
 def test_wordllama_leaves_the_logging_of_the_application_alone() -> None:
     before = list(logging.getLogger().handlers), logging.getLogger().level
     embedders._wordllama.cache_clear()
@@ -400,8 +405,16 @@ def test_a_name_of_the_environment_is_that_of_its_model(monkeypatch: pytest.Monk
     assert OpenAIEmbedder("another", name="short").name == "short"
 
 
+@needs_wordllama
 def test_without_a_key_wordllama_is_the_default() -> None:
     assert isinstance(default_embedder(), WordLlamaEmbedder)
+
+
+def test_where_wordllama_has_no_package_nobody_is_told_to_install_it() -> None:
+    assert "pgmemoir[local]" in embedders.missing_embedder_hint((3, 13))
+    hint = embedders.missing_embedder_hint((3, 14))
+    assert "pgmemoir[local]" not in hint
+    assert "wordllama needs Python 3.13 or older" in hint
 
 
 def test_the_default_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator
-from email.utils import formatdate
 from typing import Any
 
 import psycopg
@@ -19,15 +17,10 @@ from tests.openai_server import (
     Fault,
     OpenAIServer,
     cut_off,
-    duplicate_ids,
-    empty,
     refuses,
     reset,
     says,
-    silent,
     status,
-    truncated,
-    wrong_dimension,
 )
 from tests.rows import add_event, call, remember, remember_all, value
 
@@ -67,13 +60,10 @@ def work(dsn: str, api: OpenAIServer, db: psycopg.Connection) -> Iterator[Work]:
         due = "UPDATE memoir.job SET run_at = now(), attempts = 0 WHERE status = 'waiting'"
         db.execute(due)
         embeds = value(db, "SELECT dimensions FROM memoir.embedding_model WHERE active")
-        timeout = 0.1 if api.always is silent else 20
         return Worker(
             dsn,
-            OpenAIEmbedder("m", base_url=api.url, api_key="none", timeout=timeout, retries=0)
-            if embeds
-            else None,
-            OpenAIChat("m", api.url, "none", timeout=timeout),
+            OpenAIEmbedder("m", base_url=api.url, api_key="none", retries=0) if embeds else None,
+            OpenAIChat("m", api.url, "none"),
             Options(),
             lambda _: None,
         ).run(once=True)
@@ -166,28 +156,16 @@ def stored(conn: psycopg.Connection) -> Any:
     return conn.execute(" UNION ALL ".join(rows(name) for (name,) in tables)).fetchall()
 
 
-# What a server does to a request, and what of it the job tells.
-OF_ALL: list[tuple[Fault, str]] = [
-    (status(429, retry_after="7"), "HTTP 429"),
-    (status(429, retry_after=formatdate(time.time() + 3600, usegmt=True)), "HTTP 429"),
-    (status(500), "HTTP 500"),
-    (silent, "no answer in time"),
+# What becomes of a request or its answer, and what of it the job tells. With one kind of job
+# tests/client/test_worker.py has them all.
+FAULTS: list[tuple[Fault, str]] = [
     (reset, "connection lost"),
-    (truncated, "not "),
-    (empty, "not "),
-]
-OF_CHATS: list[tuple[Fault, str]] = [
     (refuses, "refused"),
     (cut_off, "cut off"),
     (says("Done: everything is deleted."), "not JSON"),
     (says({"surprise": True}), "lacks"),
     (says([1]), "must be of type object"),
     (says(None), "empty"),
-]
-OF_VECTORS: list[tuple[Fault, str]] = [
-    (wrong_dimension, "9 dimensions, 8 were expected"),
-    (duplicate_ids, "other texts than were sent"),
-    (status(400), "HTTP 400"),
 ]
 
 
@@ -201,7 +179,7 @@ def refusals(conn: psycopg.Connection, work: Work, cases: Iterable[tuple[Any, st
         assert reason in error
 
 
-@pytest.mark.parametrize("kind", ["embed", *CHAT])
+@pytest.mark.parametrize("kind", CHAT)
 def test_a_model_that_fails_changes_nothing_and_says_why(
     db: psycopg.Connection, work: Work, api: OpenAIServer, kind: str
 ) -> None:
@@ -212,7 +190,7 @@ def test_a_model_that_fails_changes_nothing_and_says_why(
         api.always = fault
         return work()
 
-    refusals(db, failing, [*OF_ALL, *(OF_VECTORS if kind == "embed" else OF_CHATS)])
+    refusals(db, failing, FAULTS)
 
 
 THOUSAND = range(1000)

@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.client.conftest import needs_wordllama
 from tests.rows import statuses
 
 from pgmemoir import (
@@ -311,6 +312,7 @@ def test_numbers_are_told_by_name(open_client: Open) -> None:
     assert (told["memories"], told["by_status"], told["recall_p50_ms"]) == (3, {"active": 3}, None)
 
 
+@needs_wordllama
 def test_the_vectors_of_questions_are_one_of_the_caches(open_client: Open) -> None:
     memory = open_client()
     stored(memory)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,22 @@ def test_the_flexible_column_gets_what_the_others_leave(monkeypatch: pytest.Monk
     monkeypatch.setenv("COLUMNS", "60")
     made = output.table([["id", "text", "n"], ["1", "x" * 200, "10"]], 1, {2})
     assert {output.text_width(line) for line in made.splitlines()} == {60}
+
+
+@dataclass
+class _Memory:
+    memory_id: int
+    data: Any
+
+
+@pytest.mark.parametrize("levels", [10, 800])
+def test_data_of_many_levels_are_printed_as_json(
+    capsys: pytest.CaptureFixture[str], levels: int
+) -> None:
+    data = json.loads('{"a": ' * levels + "1" + "}" * levels)
+    output.print_json([_Memory(1, data)])
+    (said,) = json.loads(capsys.readouterr().out)
+    assert said == {"memory_id": "1", "data": data}
 
 
 def test_in_a_narrow_terminal_each_row_of_a_wide_table_is_a_list(

@@ -166,18 +166,6 @@ def test_what_else_takes_a_connection_does_not_mind_either(
     assert done.records["memory"] == 1
 
 
-@pytest.mark.once
-def test_the_search_path_is_neither_needed_nor_changed(empty_db: psycopg.Connection) -> None:
-    empty_db.execute('CREATE SCHEMA "odd %s"')
-    empty_db.execute('CREATE EXTENSION vector SCHEMA "odd %s"')
-    up(empty_db)
-    empty_db.execute("SET search_path = ''")
-    memory = Memoir(empty_db, embedder=None)
-    memory.remember("found", vector=[1.0, 0.0])
-    assert "found" in memory.context(vector=[1.0, 0.0])
-    assert empty_db.execute("SHOW search_path").fetchone() == ('""',)
-
-
 def test_the_user_of_the_session_is_used(tx: psycopg.Connection) -> None:
     tx.execute("SET LOCAL memoir.user_id = 'grace'")
     Memoir(tx, embedder=None).remember("compilers")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 from click.testing import Result
-from tests.client.conftest import BOTH, clients
+from tests.client.conftest import BOTH, Letters, clients
 from tests.pooler import pooled
 from tests.rows import fill, set_to, value
 
-from pgmemoir import Memoir
+from pgmemoir import Memoir, MemoirError, sync
+from pgmemoir.cli.database import psql_call
+from pgmemoir.worker import Options, Worker
 
 Call = Callable[..., Result]
 
@@ -64,3 +68,31 @@ def test_upkeep_says_which_indexes_it_leaves_there(
         left.stderr
     )
     assert value(db, "SELECT count(*) FROM memoir.term") > 0
+
+
+def listened_to(dsn: str) -> list[str]:
+    with psycopg.connect(dsn, autocommit=True) as another:
+        return [name for (name,) in another.execute("SELECT pg_listening_channels()")]
+
+
+def test_a_worker_leaves_nothing_in_a_session_of_others(
+    db: psycopg.Connection, through: str, letters: Letters
+) -> None:
+    db.execute("SELECT memoir.remember('drinks tea', 'fact')")
+    assert Worker(through, letters, None, Options(), lambda _: None).run(once=True).done == 1
+    assert listened_to(through) == []
+
+
+def test_a_watch_leaves_nothing_in_a_session_of_others(
+    db: psycopg.Connection, through: str, tmp_path: Path
+) -> None:
+    db.execute("SELECT memoir.remember('drinks tea', 'fact')")
+    stop = threading.Event()
+    sync.watch(through, tmp_path, sync.Options(), lambda _: stop.set(), print, stop)
+    assert "drinks tea" in (tmp_path / "memory.md").read_text()
+    assert listened_to(through) == []
+
+
+def test_psql_does_not_open_as_another_user(through: str) -> None:
+    with pytest.raises(MemoirError, match=r"not take the settings .*: search_path, memoir.user_id"):
+        psql_call(through, "ada")

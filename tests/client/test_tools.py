@@ -215,6 +215,13 @@ def test_a_tool_call_embeds_what_is_stored_and_what_is_searched(
     assert letters.texts == ["abc", "cba"]
 
 
+def _as_read(data: str) -> Any:
+    try:
+        return json.loads(data)  # Python 3.13 and newer read deeper ones
+    except (ValueError, RecursionError):
+        return data
+
+
 @pytest.mark.parametrize(
     "data", ['{"a": ' * 3000 + "1" + "}" * 3000, '{"a": ' + "9" * 5000 + "}"], ids=["deep", "long"]
 )
@@ -225,8 +232,8 @@ def test_what_python_does_not_read_keeps_no_other_from_it(
     memory.remember("green tea", "fact", data={"cup": 1})
     db.execute("SELECT memoir.remember('black tea from a webhook', 'fact', data => %s)", [data])
     found = {each.preview: each.metadata for each in memory.search("tea", min_relevance_score=0)}
-    assert found == {"green tea": {"cup": 1}, "black tea from a webhook": data}
-    assert "webhook" in memory.call_tool("search_memories", '{"query": "tea webhook"}')
+    assert found == {"green tea": {"cup": 1}, "black tea from a webhook": _as_read(data)}
+    assert "webhook" in str(memory.call_tool("search_memories", '{"query": "tea webhook"}'))
 
 
 @pytest.mark.parametrize("arguments", ["{", "[]", "1", '"x"', [1], "[" * 100_000])

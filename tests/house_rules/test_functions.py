@@ -34,18 +34,6 @@ def test_every_sql_function_is_bound_when_it_is_made(tx):
     assert loose.fetchall() == []
 
 
-def test_what_plans_without_some_way_is_not_compiled_to_machine_code(tx):
-    # Before PostgreSQL 18, a plan that needs that way costs 1e10, and jit_above_cost is 1e5.
-    tx.execute("CREATE TABLE public.chore (id int PRIMARY KEY, body text)")
-    attach = "SELECT memoir.attach_source('chores', 'task', 'public.chore', '{body}', '{id}'"
-    tx.execute(attach + ", user_id => 'ada')")
-    compiled = tx.execute(
-        f"SELECT proname FROM pg_proc WHERE {OURS} AND proconfig::text ~ 'enable_[a-z]+=off'"
-        " AND proconfig::text !~ 'jit=off'"
-    )
-    assert compiled.fetchall() == []
-
-
 def test_a_function_with_a_backslash_in_a_string_says_how_strings_are_read(tx):
     # PL/pgSQL reads its text when it is first called, by the settings of whoever calls it.
     texts = tx.execute(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.conftest import IN_FULL
+from tests.conftest import WHERE_VERSIONS_DIFFER
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "pytest.mark" + ".once"
@@ -29,5 +29,5 @@ def test_the_client_does_nothing_by_the_version_of_the_server_but_refuse_an_old_
     assert asking == {Path("doctor.py"), Path("prerequisites.py")}
 
 
-def test_what_an_older_version_runs_in_full_is_there():
-    assert [path for path in IN_FULL if not (ROOT / path).exists()] == []
+def test_the_files_about_differences_between_versions_are_there():
+    assert [path for path in WHERE_VERSIONS_DIFFER if not (ROOT / path).exists()] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import os
 import shutil
 import subprocess
 import tomllib
@@ -16,7 +17,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql.executors import NoopExecutor
 from tests import frozen_data
-from tests.conftest import FAST, folder_of_a_server
+from tests.conftest import FAST, folder_of_a_server, said
 from tests.databases import CREATE, database
 
 from pgmemoir import paths
@@ -181,34 +182,39 @@ class ExtensionServer:
 def extension_server(
     server: object, builder: ModuleType, pytestconfig: pytest.Config
 ) -> Iterator[ExtensionServer]:
-    """PostgreSQL 18 finds extensions in any folder; 16 in its own, so it gets a copy of its own."""
+    """PostgreSQL 18 finds extensions in any folder; others in their own, so they get a copy."""
+    version = pytestconfig.getoption("pg")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     with folder_of_a_server() as work:
         work.chmod(0o755)
         builder.build(paths.installed(), project, work)
-        if pytestconfig.getoption("pg") >= 18:
+        if version >= 18:
             address = make_conninfo(host=server.host, port=server.port, user=server.user)
             yield ExtensionServer(address, work / "extension", f"$system:{work}")
         else:
-            yield _copied_server(work)
+            yield _copied_server(work, version)
 
 
-def _copied_server(work: Path) -> ExtensionServer:
-    """A server from a copy of the binaries of PostgreSQL 16, with the extension made into it."""
-    original = embedded.psql(16).parents[1]
-    copy = work / "package" / original.name
-    shutil.copytree(original, copy)
+def _copied_server(work: Path, version: int) -> ExtensionServer:
+    """A server from a copy of the binaries, with the extension made into it."""
+    tools = embedded.psql(version).parent
+    asked = ("--bindir", "--pkglibdir", "--sharedir")
+    folders = [Path(said(tools / "pg_config", option)) for option in asked]
+    # They find each other by the way from one to the other.
+    original = Path(os.path.commonpath(folders))
+    copies = [work / "package" / folder.relative_to(original.parent) for folder in folders]
+    for folder, copy in zip(folders, copies, strict=True):
+        shutil.copytree(folder, copy)
     # Libraries of the package are found beside it.
     libraries = f"{original.parent.name}.libs"
-    (work / libraries).symlink_to(original.parents[1] / libraries)
-    config = copy / "bin/pg_config"
-    command = ["make", "-C", work / "extension", "install", f"PG_CONFIG={config}"]
+    (work / libraries).symlink_to(original.parent.parent / libraries)
+    command = ["make", "-C", work / "extension", "install", f"PG_CONFIG={copies[0]}/pg_config"]
     subprocess.run(command, check=True, capture_output=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(embedded._INSTALLS, 16, str(copy))
-        address = conninfo_to_dict(embedded.start(work / "data", 16, FAST))
+        patch.setitem(embedded._INSTALLS, version, str(copies[0].parent))
+        address = conninfo_to_dict(embedded.start(work / "data", version, FAST))
     del address["dbname"]
-    return ExtensionServer(make_conninfo(**address), copy / "share/postgresql/extension", None)
+    return ExtensionServer(make_conninfo(**address), copies[-1] / "extension", None)
 
 
 @pytest.fixture(scope="session")

@@ -125,6 +125,14 @@ def test_a_database_in_another_encoding_is_refused(extension_db):
     extension_db.execute("DROP DATABASE bytes")
 
 
+def test_an_old_pgvector_is_named(extension_server):
+    with psycopg.connect(extension_server.database(), autocommit=True) as conn:
+        conn.execute("CREATE EXTENSION vector")
+        conn.execute("UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'")
+        with pytest.raises(errors.Error, match="newer; this database has 0"):
+            conn.execute("CREATE EXTENSION pgmemoir")
+
+
 def test_an_owner_without_other_rights_can_install_and_keep_it(extension_db):
     extension_db.execute("CREATE EXTENSION vector; CREATE ROLE keeper LOGIN")
     extension_db.execute(f"ALTER DATABASE {extension_db.info.dbname} OWNER TO keeper")

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from tests.rows import recall, remember, value
 
-from pgmemoir import doctor, migrations, prerequisites
+from pgmemoir import Memoir, doctor, migrations, prerequisites
 from pgmemoir.migrations import MigrationError
 
 
@@ -131,13 +131,19 @@ def test_a_schema_that_was_renamed_is_found_and_no_second_one_made(empty_db, tre
 
 def test_after_pgvector_was_moved_migrate_makes_the_code_look_there(db):
     remember(db, "Ada plays the cello")
-    db.execute('CREATE SCHEMA "My Extensions"')
-    db.execute('ALTER EXTENSION vector SET SCHEMA "My Extensions"')
+    db.execute('CREATE SCHEMA "odd %s"')
+    db.execute('ALTER EXTENSION vector SET SCHEMA "odd %s"')
     assert doctor._pgvector(db).state == "fail"
     assert migrations.status(db)[-1].state == "pending"
     assert migrations.up(db)
     assert doctor._pgvector(db).state == "ok"
     assert recall(db, "cello").block == "## Known facts\n- Ada plays the cello\n"
+    # A client finds it there too, and neither needs the search path nor changes it.
+    db.execute("SET search_path = ''")
+    memory = Memoir(db, embedder=None)
+    memory.remember("found", vector=[1.0, 0.0])
+    assert "found" in memory.context(vector=[1.0, 0.0])
+    assert value(db, "SHOW search_path") == '""'
 
 
 def test_after_its_schema_was_renamed_too(empty_db, tree):

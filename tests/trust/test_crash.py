@@ -22,7 +22,7 @@ def survived(pytestconfig):
     ):
         crashes = crash.Crashes(place, seed=6)
         crashes.prepare()
-        crashes.run(rounds=3, seconds=0.4)
+        crashes.run(rounds=2, seconds=0.4)
         return crashes.result()
 
 
@@ -33,5 +33,5 @@ def test_nothing_is_lost_or_half_there_or_done_twice(survived):
 def test_the_load_was_hit_and_went_on(survived):
     assert survived["killed"].keys() == {"server", "backend"}
     assert sum(did.get("lost", 0) for did in survived["did"].values()) > 5
-    assert sum(did.get("done", 0) for did in survived["did"].values()) >= 90
+    assert sum(did.get("done", 0) for did in survived["did"].values()) >= 60
     assert survived["own_indexes"] > 0

@@ -10,7 +10,12 @@ import click
 import psycopg
 
 from ..backfill import BATCH, PAUSE, backfill, backlog
-from ..embedders import Embedder, default_embedder, wanted_embedder
+from ..embedders import (
+    Embedder,
+    default_embedder,
+    missing_embedder_hint,
+    wanted_embedder,
+)
 from ..errors import MemoirError
 from .app import FAILED, App, Interrupted, main
 from .options import USER_OR_ALL, Number
@@ -90,10 +95,8 @@ def needed_embedder() -> Embedder:
     embedder = default_embedder(timeout=_TIMEOUT, retries=0)
     if embedder is None:
         off = wanted_embedder() == "none"
-        hint = "Set OPENAI_API_KEY, or pip install 'pgmemoir[local]'."
-        raise MemoirError(
-            "there is no embedder", hint="Unset MEMOIR_EMBEDDER: it is none." if off else hint
-        )
+        hint = "Unset MEMOIR_EMBEDDER: it is none." if off else missing_embedder_hint()
+        raise MemoirError("there is no embedder", hint=hint)
     return embedder
 
 

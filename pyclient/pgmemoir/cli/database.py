@@ -146,11 +146,11 @@ def psql_call(dsn: str, user: str | None) -> tuple[str, dict[str, str]]:
     parameters = conninfo_to_dict(dsn)
     password = parameters.pop("password", None)
     parameters.pop("sslpassword", None)
-    options = [str(parameters.pop("options", None) or os.environ.get("PGOPTIONS", ""))]
-    options.append(_option("search_path", _search_path(dsn)))
-    if user:
-        options.append(_option("memoir.user_id", user))
-    address = make_conninfo("", **parameters, options=" ".join(filter(None, options)))
+    wanted = {"search_path": _search_path(dsn)} | ({"memoir.user_id": user} if user else {})
+    given = str(parameters.pop("options", None) or os.environ.get("PGOPTIONS", ""))
+    options = " ".join(filter(None, [given, *(_option(*setting) for setting in wanted.items())]))
+    _check_taken(make_conninfo(dsn, options=options), wanted)
+    address = make_conninfo("", **parameters, options=options)
     secret = {"PGPASSWORD": str(password)} if password else {}
     return address, {**os.environ, **secret}
 
@@ -161,6 +161,23 @@ def _search_path(dsn: str) -> str:
         vector = vector_schema(cur)
         before = value(cur, "SELECT current_setting('search_path')")
     return ", ".join(filter(None, [before, "memoir", vector]))
+
+
+def _check_taken(dsn: str, wanted: dict[str, str]) -> None:
+    """A pooler refuses such options or drops them, and psql would be another user's."""
+    told: str | None = None
+    try:
+        with psycopg.connect(dsn) as conn, conn.cursor(row_factory=tuple_row) as cur:
+            show = "SELECT pg_catalog.current_setting(%s, true)"
+            if {name: value(cur, show, name) for name in wanted} == wanted:
+                return
+    except psycopg.OperationalError as error:
+        told = str(error)
+    raise MemoirError(
+        f"what answers does not take the settings that psql needs: {', '.join(wanted)}",
+        detail=told,
+        hint="If it is a pooler, connect to the server itself, with --dsn or MEMOIR_DSN.",
+    )
 
 
 def _option(name: str, value: str) -> str:

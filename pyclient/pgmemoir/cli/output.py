@@ -8,7 +8,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -42,19 +42,29 @@ def minute(time: datetime | None) -> str:
 def print_json(value: Any) -> None:
     """Dataclasses, objects, and lists of them, as JSON; what could drive the terminal escaped."""
     said = [as_object(item) for item in value] if isinstance(value, list) else as_object(value)
-    text = json.dumps(said, ensure_ascii=False, indent=2, default=datetime.isoformat)
+    try:
+        text = json.dumps(said, ensure_ascii=False, indent=2, default=_plain)
+    except RecursionError:  # indenting is done in Python, which goes less deep than what it reads
+        text = json.dumps(said, ensure_ascii=False, default=_plain)
     click.echo("".join(c if c == "\n" or _is_shown(c) else json.dumps(c)[1:-1] for c in text))
 
 
 def as_object(item: Any) -> dict[str, Any]:
     """The fields of one of them; ids are text, because they may pass 2^53 (JavaScript's limit)."""
-    fields = dict(item) if isinstance(item, dict) else asdict(item)
-    for name, value in fields.items():
+    made = dict(item) if isinstance(item, dict) else _plain(item)
+    for name, value in made.items():
         if name.endswith("_ids"):
-            fields[name] = [str(each) for each in value]
+            made[name] = [str(each) for each in value]
         elif name.endswith("_id") and value is not None:
-            fields[name] = str(value)
-    return fields
+            made[name] = str(value)
+    return made
+
+
+def _plain(item: Any) -> Any:
+    """What JSON knows instead of a time or a dataclass. asdict copies data, 300 levels at most."""
+    if isinstance(item, datetime):
+        return item.isoformat()
+    return {field.name: getattr(item, field.name) for field in fields(item)}
 
 
 def answer(found: T, as_json: bool, told: Callable[[T], str], nothing: str = "") -> None:
