@@ -117,10 +117,8 @@ BEGIN
 END $$;
 
 -- The end decides, before closing quotes, brackets, emoji and spaces; in Chinese 吗 and 呢 ask too.
--- An ASCII text without a question mark asks nothing, which takes no expression to tell.
 CREATE OR REPLACE FUNCTION _is_question(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (strpos(content, '?') > 0 OR octet_length(content) > length(content))
-        AND right(content, 40) ~ '(?x)
+    RETURN right(content, 40) ~ '(?x)
         [?？吗嗎呢]
         [\s"''”’»」』）)\]*_~`.。…!！\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]* $';

@@ -44,9 +44,7 @@ CREATE OR REPLACE FUNCTION _details(content text, says_when boolean) RETURNS sma
                  THEN least(regexp_count(content, '[a-z] [A-Z][a-z]'), 3) ELSE 0 END
             + CASE WHEN content LIKE ANY ('{%0%,%1%,%2%,%3%,%4%,%5%,%6%,%7%,%8%,%9%}')
                    THEN 2 ELSE 0 END
-            + CASE WHEN strpos(content, '"') > 0
-                        OR octet_length(content) > length(content)
-                        AND content LIKE ANY (ARRAY['%“%', '%«%', '%「%', '%『%', '%《%'])
+            + CASE WHEN content LIKE ANY (ARRAY['%"%', '%“%', '%«%', '%「%', '%『%', '%《%'])
                    THEN 2 ELSE 0 END
             + CASE WHEN says_when THEN 1 ELSE 0 END)::smallint;
 
@@ -79,7 +77,7 @@ BEGIN ATOMIC
                     OR strpos(content, '/') > 0) AND _has_time_word(content, s.clues) AS whens
             FROM (SELECT array_agg(DISTINCT _term(word) ORDER BY _term(word)) AS terms,
                          coalesce(array_agg(word) FILTER (WHERE _is_of_time(word)), '{}') AS clues
-                  FROM unnest(tokens(worded)) AS word) AS s
+                  FROM (SELECT unnest(tokens(worded)) AS word) AS u) AS s
             OFFSET 0
         ) AS t
         OFFSET 0

@@ -27,11 +27,10 @@ BEGIN
 END $$;
 
 -- Whether a text has a visible character: not only blanks (in C.UTF-8 those that break no line are
--- no space), zero-width ones, signs of direction and tags. Mostly its first character tells.
+-- no space), zero-width ones, signs of direction and tags.
 CREATE OR REPLACE FUNCTION _is_visible(content text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ascii(content) BETWEEN 33 AND 126
-        OR content ~ '[^[:space:][:cntrl:]\u00a0\u00ad\u034f\u061c\u115f\u1160\u180e\u2007'
+    RETURN content ~ '[^[:space:][:cntrl:]\u00a0\u00ad\u034f\u061c\u115f\u1160\u180e\u2007'
         '\u200b-\u200f\u2028-\u202f\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0'
         '\U000e0000-\U000e0fff]';
 

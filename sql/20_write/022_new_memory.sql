@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION _content_hash(
 -- A row of an attached table is a memory of its own, whatever it says.
 CREATE OR REPLACE FUNCTION _row_hash(source text, source_key text) RETURNS bytea
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN sha256(convert_to(jsonb_build_array('source', source, source_key)::text, 'UTF8'));
+    RETURN sha256(convert_to(source || E'\n' || source_key, 'UTF8'));
 
 CREATE OR REPLACE FUNCTION _new_memory(
     of_kind kind, content text, subject text, importance float8, data jsonb,
