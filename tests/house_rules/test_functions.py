@@ -10,7 +10,8 @@ import pytest
 
 SNAPSHOT = Path(__file__).resolve().parents[1] / "install/snapshot.sql"
 OURS = "pronamespace = 'memoir'::regnamespace"
-# The arguments with which plpgsql_check looks at a trigger function: the table that fires it.
+# The arguments with which plpgsql_check looks at a trigger function: the table that fires it. It
+# cannot see the fields of an argument of type record, nor a view that is made at run time.
 CHECK = """
 SELECT p.oid::regprocedure::text, c.message
 FROM pg_proc AS p
@@ -20,6 +21,7 @@ LEFT JOIN LATERAL (
 CROSS JOIN LATERAL plpgsql_check_function_tb(p.oid, coalesce(t.tgrelid, 0)) AS c
 WHERE p.pronamespace = 'memoir'::regnamespace AND c.level = 'error'
   AND (p.prorettype <> 'trigger'::regtype OR t.tgrelid IS NOT NULL)
+  AND p.proname NOT IN ('_check_record', '_checked_query')
 """
 # A string in which a backslash is one only while standard_conforming_strings is on.
 PLAIN_STRING = re.compile(r"--[^\n]*|[eE]'(?:[^'\\]|\\.|'')*'|'(?P<plain>(?:[^']|'')*)'", re.DOTALL)
