@@ -42,17 +42,21 @@ COMMENT ON TABLE memoir.migration IS
 """
 
 # Functions, views, triggers and policies of the schema, without the functions of attached sources,
-# which go with their source. A policy is as old as its comment: to alter one would make everybody
-# wait.
+# which go with their source. A function is as old as its dependence on the schema, and a view as
+# its rule: grants, which a tool of the application's own gets, too, change neither. A policy is as
+# old as its comment: to alter one would make everybody wait.
 MADE = """
 SELECT named.type || ' ' || named.identity AS item
 FROM (
-    SELECT 'pg_proc'::regclass AS class, oid, xmin
-    FROM pg_proc
-    WHERE pronamespace = 'memoir'::regnamespace AND proname !~ '^_source_[0-9]+_(write|read|log)$'
+    SELECT 'pg_proc'::regclass AS class, p.oid, d.xmin
+    FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+                                   AND d.refclassid = 'pg_namespace'::regclass
+    WHERE p.pronamespace = 'memoir'::regnamespace
+      AND p.proname !~ '^_source_[0-9]+_(write|read|log)$'
     UNION ALL
-    SELECT 'pg_class'::regclass, oid, xmin
-    FROM pg_class WHERE relnamespace = 'memoir'::regnamespace AND relkind IN ('v', 'm')
+    SELECT 'pg_class'::regclass, c.oid, r.xmin
+    FROM pg_class c JOIN pg_rewrite r ON r.ev_class = c.oid AND r.rulename = '_RETURN'
+    WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind IN ('v', 'm')
     UNION ALL
     SELECT 'pg_trigger'::regclass, t.oid, t.xmin
     FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid

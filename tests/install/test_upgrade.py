@@ -115,6 +115,16 @@ def test_what_a_superuser_makes_for_the_owner_belongs_to_the_owner(empty_db, own
     assert owner_db.execute(made_by).fetchall() == [("plain",), ("plain",)]
 
 
+def test_what_the_application_made_in_the_schema_survives_upgrades(empty_db):
+    migrations.up(empty_db)
+    empty_db.execute("CREATE FUNCTION memoir.my_tool() RETURNS int LANGUAGE sql RETURN 1")
+    empty_db.execute("CREATE VIEW memoir.my_view AS SELECT 1 AS number")
+    for _ in range(2):
+        migrations.up(empty_db, anew=True)
+    here = "SELECT to_regproc('memoir.my_tool')::text, to_regclass('memoir.my_view')::text"
+    assert empty_db.execute(here).fetchone() == ("memoir.my_tool", "memoir.my_view")
+
+
 def test_an_extension_in_the_schema_stays_whose_it_is(empty_db, owner_db):
     empty_db.execute("CREATE SCHEMA memoir AUTHORIZATION plain")
     empty_db.execute("CREATE EXTENSION vector SCHEMA memoir")
