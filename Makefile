@@ -74,7 +74,7 @@ $(READY): pyproject.toml constraints.txt
 	        uv venv --quiet --python '>=3.11,<3.15' .venv; } && \
 	    uv $(UV_INSTALL); \
 	else \
-	    python=$(PYTHON); \
+	    python='$(PYTHON)'; \
 	    $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || { \
 	        echo "Making .venv needs Python 3.11 to 3.14; $$python is not. Try: make PYTHON=python3.13 demo"; \
 	        exit 1; }; \

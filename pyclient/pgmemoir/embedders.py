@@ -281,7 +281,7 @@ def missing_embedder_hint(python: tuple[int, ...] = sys.version_info[:2]) -> str
     """How to get one, in this version of Python: wordllama 0.4 has no package for 3.14."""
     if python < (3, 14):
         return "Set OPENAI_API_KEY, or pip install 'pgmemoir[local]'."
-    return "Set OPENAI_API_KEY, or MEMOIR_EMBEDDER=none; wordllama needs Python 3.13 or older."
+    return "Set OPENAI_API_KEY; wordllama needs Python 3.13 or older."
 
 
 def _environment_dimensions() -> int | None:

@@ -2,7 +2,8 @@
 -- makes it in that role's schema would own what the script makes: that role could not read its
 -- tables or replace its functions, and triggers of attached tables, which run as the owner, would
 -- take in no row. So what he made goes to who owns the tables or, where he made these with the
--- extension, the schema, which a dump makes first. What reads an attached table stays its owner's.
+-- extension, the schema, which a dump makes first. What reads an attached table stays its owner's,
+-- and so does another extension: whoever owns pgvector's functions decides what others' calls do.
 CREATE OR REPLACE FUNCTION _hand_over() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -21,7 +22,7 @@ BEGIN
     FOR statement IN
         SELECT format('ALTER %s OWNER TO %I', o.object, keeper)
         FROM (
-            SELECT 'TABLE ' || c.oid::regclass, c.relowner
+            SELECT 'TABLE ' || c.oid::regclass, c.relowner, c.oid
             FROM pg_class AS c
             WHERE c.relnamespace = current_schema()::regnamespace
               AND c.relkind IN ('r', 'p', 'v', 'S')
@@ -31,17 +32,20 @@ BEGIN
                                 AND d.refclassid = 'pg_class'::regclass AND c.relkind = 'S'
                                 AND d.deptype IN ('a', 'i'))
             UNION ALL
-            SELECT 'TYPE ' || t.oid::regtype, t.typowner
+            SELECT 'TYPE ' || t.oid::regtype, t.typowner, t.oid
             FROM pg_type AS t LEFT JOIN pg_class AS c ON c.oid = t.typrelid
             WHERE t.typnamespace = current_schema()::regnamespace
               AND (t.typtype = 'd' OR c.relkind = 'c')
             UNION ALL
-            SELECT 'ROUTINE ' || p.oid::regprocedure, p.proowner
+            SELECT 'ROUTINE ' || p.oid::regprocedure, p.proowner, p.oid
             FROM pg_proc AS p
             WHERE p.pronamespace = current_schema()::regnamespace
               AND p.proname !~ '^_source_[0-9]+_'
-        ) AS o (object, owner)
+        ) AS o (object, owner, oid)
         WHERE pg_get_userbyid(o.owner) = current_user
+          AND NOT EXISTS (SELECT FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
+                          WHERE d.objid = o.oid AND d.refclassid = 'pg_extension'::regclass
+                            AND d.deptype = 'e' AND e.extname <> 'pgmemoir')
     LOOP
         EXECUTE statement;
     END LOOP;

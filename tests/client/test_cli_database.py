@@ -57,6 +57,17 @@ def test_psql_takes_all_of_a_user_for_his_name(dsn: str, user: str) -> None:
         assert conn.execute("SHOW memoir.user_id").fetchone() == (user,)
 
 
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_psql_opens_in_any_encoding(
+    dsn: str, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", encoding)
+    address, _ = psql_call(dsn, "Жанна")
+    monkeypatch.delenv("PGCLIENTENCODING")
+    with psycopg.connect(address) as conn:
+        assert conn.execute("SHOW memoir.user_id").fetchone() == ("Жанна",)
+
+
 def test_a_table_made_in_psql_is_the_applications(dsn: str, db: psycopg.Connection) -> None:
     done = in_a_process(dsn, "psql", "-qc", "CREATE TABLE tasks (id int PRIMARY KEY, title text)")
     assert (done.returncode, done.stderr) == (0, "")

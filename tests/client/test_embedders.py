@@ -415,6 +415,7 @@ def test_where_wordllama_has_no_package_nobody_is_told_to_install_it() -> None:
     hint = embedders.missing_embedder_hint((3, 14))
     assert "pgmemoir[local]" not in hint
     assert "wordllama needs Python 3.13 or older" in hint
+    assert "MEMOIR_EMBEDDER" not in hint  # memoir backfill would then say to unset it
 
 
 def test_the_default_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,11 @@ def test_a_python_without_packages_is_named_before_anything_is_installed(
     assert "Making .venv with" not in said
 
 
+def test_the_python_that_is_wanted_may_be_called_with_arguments(tmp_path: Path) -> None:
+    said = make(tmp_path, {"python3": "3.10"}, f"PYTHON={shutil.which('env')} python3")
+    assert "env python3 is not. Try" in said
+
+
 @pytest.mark.parametrize(
     ("pythons", "taken"),
     [
@@ -57,4 +62,4 @@ def test_a_python_without_packages_is_named_before_anything_is_installed(
 def test_a_python_with_all_packages_is_preferred(
     tmp_path: Path, pythons: dict[str, str], taken: str
 ) -> None:
-    assert f"python={taken};" in make(tmp_path, pythons, "-n")
+    assert f"python='{taken}';" in make(tmp_path, pythons, "-n")

@@ -115,6 +115,15 @@ def test_what_a_superuser_makes_for_the_owner_belongs_to_the_owner(empty_db, own
     assert owner_db.execute(made_by).fetchall() == [("plain",), ("plain",)]
 
 
+def test_an_extension_in_the_schema_stays_whose_it_is(empty_db, owner_db):
+    empty_db.execute("CREATE SCHEMA memoir AUTHORIZATION plain")
+    empty_db.execute("CREATE EXTENSION vector SCHEMA memoir")
+    migrations.up(owner_db)
+    migrations.up(empty_db, anew=True)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="must be owner of function"):
+        owner_db.execute("ALTER FUNCTION memoir.vector_dims(memoir.vector) STABLE")
+
+
 def test_a_table_attached_before_follows_the_upgraded_code(empty_db, tree):
     tree.copy("migrations", "sql")
     tree.age()

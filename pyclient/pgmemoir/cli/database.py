@@ -157,7 +157,7 @@ def psql_call(dsn: str, user: str | None) -> tuple[str, dict[str, str]]:
 
 def _search_path(dsn: str) -> str:
     """The path as it was, so that a table made in psql is not memoir's; then memoir, vector."""
-    with psycopg.connect(dsn) as conn, conn.cursor(row_factory=tuple_row) as cur:
+    with connect(dsn) as conn, conn.cursor(row_factory=tuple_row) as cur:
         vector = vector_schema(cur)
         before = value(cur, "SELECT current_setting('search_path')")
     return ", ".join(filter(None, [before, "memoir", vector]))
@@ -167,7 +167,7 @@ def _check_taken(dsn: str, wanted: dict[str, str]) -> None:
     """A pooler refuses such options or drops them, and psql would be another user's."""
     told: str | None = None
     try:
-        with psycopg.connect(dsn) as conn, conn.cursor(row_factory=tuple_row) as cur:
+        with connect(dsn) as conn, conn.cursor(row_factory=tuple_row) as cur:
             show = "SELECT pg_catalog.current_setting(%s, true)"
             if {name: value(cur, show, name) for name in wanted} == wanted:
                 return
