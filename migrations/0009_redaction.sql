@@ -151,7 +151,7 @@ FROM (VALUES
 
 INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
 SELECT r.name, r.kind, r.context, r.pattern, r.proof,
-       ARRAY['-----B|://[^ \t\r\n/@]*:[^ \t\r\n/]*@|(?:^|[^A-Za-z0-9])-u|[ \t]-p'
+       ARRAY['-----B|://[^ \t\r\n/@]*:[^ \t\r\n/]*@|-u[ =]|--u|[ \t]-p'
              '|[0-9*]:[A-Za-z_*]|[0-9](?:[ -]?[0-9]){8}'], r.description
 FROM (VALUES
     ('private_key', 'private_key', '',
@@ -163,7 +163,7 @@ FROM (VALUES
     ('login', 'password', '(?<![A-Za-z0-9-])(?:-u|--user)[ =]["'']?[0-9]*[^\W0-9][\w.@-]*:'
      '|(?<![A-Za-z0-9_])(?:(?:mysql|mariadb)[a-z-]*(?:[ \t]+(?!-p)[^ \t\r\n|;&]+){0,8}[ \t]+-p'
      '|sshpass[ \t]+-p[ \t]?)["'']?'
-     '|(?<![^ \t\r\n"''])(?![0-9A-Fa-f:]+(?:[ \t\r\n"'',;)]|$))[A-Za-z0-9_.*-]+:'
+     '|(?<![^ \t\r\n"''\x01])(?![0-9A-Fa-f:]+(?:[ \t\r\n"'',;)]|$))[A-Za-z0-9_.*-]+:'
      '(?:[0-9]{2,5}|\*):[A-Za-z_*][A-Za-z0-9_*-]*:[A-Za-z_*][A-Za-z0-9_.*@-]*:',
      '[^ \t\r\n"'']{4,}', 'value', 'curl -u user:password, not docker run -u 1000:1000; '
      'mysql -p; lines of .pgpass'),

@@ -414,6 +414,16 @@ def test_what_is_called_a_secret_is_redacted(tx):
     assert {text: redact(tx, text) for text in SECRETS} == SECRETS
 
 
+def test_what_begins_behind_an_escape_is_redacted_as_at_the_beginning(tx):
+    texts = [" ".join(text.split(" ", 3)[place:]) for text in SECRETS for place in range(3)]
+    others = tx.execute(
+        """SELECT e || t, memoir._redact(e || t) FROM unnest(%s::text[]) AS t,
+           unnest(%s::text[]) AS e WHERE memoir._redact(e || t) <> e || memoir._redact(t)""",
+        (texts, ["\\n", "%20", "\x1b[0m"]),
+    ).fetchall()
+    assert others == []
+
+
 @pytest.mark.parametrize("glue", ["_", "-", "/", "+", "="])
 def test_two_keys_in_one_word_are_both_redacted(tx, glue):
     one, other = API_KEYS["openai"], API_KEYS["azure"]
