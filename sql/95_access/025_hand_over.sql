@@ -22,7 +22,7 @@ BEGIN
     FOR statement IN
         SELECT format('ALTER %s OWNER TO %I', o.object, keeper)
         FROM (
-            SELECT 'TABLE ' || c.oid::regclass, c.relowner, c.oid
+            SELECT 'TABLE ' || c.oid::regclass, c.relowner, c.tableoid, c.oid
             FROM pg_class AS c
             WHERE c.relnamespace = current_schema()::regnamespace
               AND c.relkind IN ('r', 'p', 'v', 'S')
@@ -32,20 +32,21 @@ BEGIN
                                 AND d.refclassid = 'pg_class'::regclass AND c.relkind = 'S'
                                 AND d.deptype IN ('a', 'i'))
             UNION ALL
-            SELECT 'TYPE ' || t.oid::regtype, t.typowner, t.oid
+            SELECT 'TYPE ' || t.oid::regtype, t.typowner, t.tableoid, t.oid
             FROM pg_type AS t LEFT JOIN pg_class AS c ON c.oid = t.typrelid
             WHERE t.typnamespace = current_schema()::regnamespace
               AND (t.typtype = 'd' OR c.relkind = 'c')
             UNION ALL
-            SELECT 'ROUTINE ' || p.oid::regprocedure, p.proowner, p.oid
+            SELECT 'ROUTINE ' || p.oid::regprocedure, p.proowner, p.tableoid, p.oid
             FROM pg_proc AS p
             WHERE p.pronamespace = current_schema()::regnamespace
               AND p.proname !~ '^_source_[0-9]+_'
-        ) AS o (object, owner, oid)
+        ) AS o (object, owner, class, oid)
         WHERE pg_get_userbyid(o.owner) = current_user
           AND NOT EXISTS (SELECT FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
-                          WHERE d.objid = o.oid AND d.refclassid = 'pg_extension'::regclass
-                            AND d.deptype = 'e' AND e.extname <> 'pgmemoir')
+                          WHERE d.classid = o.class AND d.objid = o.oid AND d.deptype = 'e'
+                            AND d.refclassid = 'pg_extension'::regclass
+                            AND e.extname <> 'pgmemoir')
     LOOP
         EXECUTE statement;
     END LOOP;
