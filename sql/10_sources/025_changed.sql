@@ -138,7 +138,8 @@ BEGIN
 END $$;
 
 -- TRUNCATE: all rows are gone. A user whose memories somebody holds waits, with a place that stands
--- for all rows; after the first of them nobody else is waited for.
+-- for all rows; after the first of them nobody else is waited for. A row that waits and that
+-- somebody holds is left: who tries it again finds that it is gone.
 CREATE OR REPLACE FUNCTION _source_emptied(name text, for_good boolean, is_event boolean)
     RETURNS void
     LANGUAGE plpgsql
@@ -147,7 +148,11 @@ AS $$
 DECLARE
     owner text;
 BEGIN
-    DELETE FROM source_error AS e WHERE e.source = name;
+    BEGIN
+        DELETE FROM source_error AS e WHERE e.source = name;
+    EXCEPTION WHEN OTHERS THEN
+        NULL;
+    END;
     FOR owner IN SELECT u FROM _source_users(name) AS u LOOP
         BEGIN
             PERFORM _leave_memories(owner, name, CASE WHEN for_good THEN 'purge' ELSE 'forget' END,

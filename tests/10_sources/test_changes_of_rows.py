@@ -687,6 +687,19 @@ def test_what_a_truncate_left_because_somebody_held_it_goes_the_next_time(db, ds
     )
 
 
+def test_a_truncate_does_not_depend_on_who_holds_a_row_that_waits(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, user_id text, weight float8)")
+    call(db, "attach_source", name="t", kind="fact", relation="t", importance="weight")
+    fill(db, "t")
+    db.execute("INSERT INTO t VALUES (1, 'tea', 'ada', 0.5), (2, 'milk', 'ada', 7)")
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT FROM memoir.source_error FOR UPDATE")
+        db.execute("TRUNCATE t")
+    assert memories(db, "t", "ada") == {"tea": "forgotten"}
+    fill(db, "t")
+    assert waiting(db, "t") == []
+
+
 def test_many_rows_in_one_statement(tasks):
     tasks.execute("INSERT INTO tasks (title) SELECT 'task ' || n FROM generate_series(1, 150) AS n")
     tasks.execute("UPDATE tasks SET title = title || ' more'")
