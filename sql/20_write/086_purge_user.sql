@@ -44,7 +44,7 @@ BEGIN
         RAISE EXCEPTION 'user_id is missing: whose memory shall be deleted for good?'
             USING ERRCODE = 'ME006', HINT = 'SELECT * FROM memoir.purge_user(''alice'', true);';
     END IF;
-    PERFORM _resolve_user(user_id);
+    PERFORM _resolve_user(user_id), _check_primary('purge_user');
     IF dry_run IS NOT TRUE THEN
         PERFORM _lock_user(user_id);
         -- Adding a message or ending a session locks it before its messages; so does this.
