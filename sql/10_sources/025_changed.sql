@@ -146,34 +146,24 @@ CREATE OR REPLACE FUNCTION _source_emptied(name text, for_good boolean, is_event
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    owner text;
+    all_rows source_row;
 BEGIN
     BEGIN
         DELETE FROM source_error AS e WHERE e.source = name;
     EXCEPTION WHEN OTHERS THEN
         NULL;
     END;
-    FOR owner IN SELECT u FROM _source_users(name) AS u LOOP
+    all_rows.place := '[]';
+    FOR all_rows.user_id IN SELECT u FROM _source_users(name) AS u LOOP
         BEGIN
-            PERFORM _leave_memories(owner, name, CASE WHEN for_good THEN 'purge' ELSE 'forget' END,
+            PERFORM _leave_memories(all_rows.user_id, name,
+                                    CASE WHEN for_good THEN 'purge' ELSE 'forget' END,
                                     is_event, name || ' was emptied');
         EXCEPTION WHEN OTHERS THEN
-            PERFORM _record_failure(name, _all_rows(owner), SQLSTATE, SQLERRM, 1),
+            PERFORM _record_failure(name, all_rows, SQLSTATE, SQLERRM, 1),
                     set_config('lock_timeout', '1ms', true);
         END;
     END LOOP;
-END $$;
-
-CREATE OR REPLACE FUNCTION _all_rows(owner text) RETURNS source_row
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    SET search_path FROM CURRENT
-AS $$
-DECLARE
-    r source_row;
-BEGIN
-    r.user_id := owner;
-    r.place := '[]';
-    RETURN r;
 END $$;
 
 -- The users who have rows of a source.
