@@ -321,6 +321,16 @@ def test_recalls_are_written_back_and_do_not_return(app):
     assert value(app, "SELECT count(*) FROM memoir.event WHERE source IS NOT NULL") == 0
 
 
+def test_a_table_of_one_user_gets_no_recall_of_another(app):
+    attach(app, "cecelia_events", write_retrievals=True)
+    for user in (USER, "bob"):
+        recall(app, f"tea of {user}", user_id=user)
+    app.execute("UPDATE memoir.retrieval SET created_at = now() - interval '8 days'")
+    call(app, "maintain")
+    asked = app.execute("SELECT payload ->> 'query' FROM cecelia_events").fetchall()
+    assert asked == [(f"tea of {USER}",)]
+
+
 @pytest.mark.parametrize("code", ["55P03", "40P01", "53100", "08006"])
 def test_recalls_that_the_server_could_not_write_back_are_written_the_next_time(app, code):
     attach(app, "cecelia_events", write_retrievals=True)
