@@ -45,7 +45,9 @@ def test_the_asynchronous_client_leaves_the_transaction_alone_too(
 ) -> None:
     async def remember_and_roll_back() -> None:
         async with await psycopg.AsyncConnection.connect(dsn) as conn:
-            await AsyncMemoir(conn, embedder=None).remember("never committed")
+            memory = AsyncMemoir(conn, embedder=None)
+            await memory.remember("never committed")
+            await memory.remember("nor this, within the same transaction")
             await conn.rollback()
 
     asyncio.run(remember_and_roll_back())
