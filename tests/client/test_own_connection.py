@@ -46,8 +46,10 @@ def test_the_asynchronous_client_leaves_the_transaction_alone_too(
     async def remember_and_roll_back() -> None:
         async with await psycopg.AsyncConnection.connect(dsn) as conn:
             memory = AsyncMemoir(conn, embedder=None)
-            await memory.remember("never committed")
-            await memory.remember("nor this, within the same transaction")
+            for text in ("never committed", "nor this, within the same transaction"):
+                await memory.remember(text)
+            stored = await conn.execute("SELECT count(*) FROM memoir.memory")
+            assert await stored.fetchone() == (2,)
             await conn.rollback()
 
     asyncio.run(remember_and_roll_back())
