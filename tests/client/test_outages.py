@@ -113,6 +113,12 @@ def test_a_model_that_is_away_fails_at_no_job(fault: Fault) -> None:
         assert counted(lane, 0, 0, 0, 1, 2) == "wwwww"
 
 
+@pytest.mark.parametrize("fault", ["server", "settings"])
+def test_a_model_that_goes_away_between_two_jobs_fails_at_none(fault: Fault) -> None:
+    for lane in lanes(Model(fault, 0)):
+        assert counted(lane, 10, 0, 10, 0) == ".w.w"
+
+
 def test_a_job_that_alone_is_refused_by_a_filter_is_to_blame() -> None:
     for lane in lanes(Model("either", 0)):
         assert counted(lane, 0, 10, 0, 0, 10, 0) == "w.cw.c"
