@@ -378,6 +378,22 @@ def test_a_row_that_somebody_holds_is_taken_later(db, dsn):
     assert sorted(memories(db, "t")) == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("held", ["memory WHERE source_key = '2'", "profile"])
+def test_a_fill_waits_for_nobody_who_may_want_its_rows_next(db, dsn, held):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    db.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    attach(db, "t", kind="okr")
+    fill(db, "t")
+    db.execute("SET statement_timeout = '1min'")
+    with psycopg.connect(dsn) as application:
+        application.execute(f"SELECT FROM memoir.{held} FOR UPDATE")
+        call(db, "fill_source", name="t", anew=True)
+        number = 1 if "memory" in held else 3
+        assert waiting(db, "t") == [("55P03", "somebody else holds its memory")] * number
+    db.execute("CALL memoir.read_source('t')")
+    assert waiting(db, "t") == []
+
+
 def test_a_fill_beside_writers_ends_with_the_rows_as_they_are(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
     db.execute("INSERT INTO t SELECT n, 'old ' || n FROM generate_series(1, 300) AS n")
@@ -424,6 +440,26 @@ def test_a_transaction_that_began_before_a_fill_changes_its_memories_at_last(
         early.execute(statement)
     fill(db, "t")
     assert (memories(db, "t"), waiting(db, "t")) == (left, [])
+
+
+def test_keywords_found_since_a_transaction_began_do_not_outlive_their_text(db, dsn):
+    db.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, content text); INSERT INTO t VALUES (1, 'gateway')"
+    )
+    attach(db, "t")
+    fill(db, "t")
+    with psycopg.connect(dsn) as early:
+        early.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        early.execute("SELECT FROM t")
+        call(db, "maintain", only_user=USER)
+        early.execute("UPDATE t SET content = 'invoice'")
+    call(db, "maintain", only_user=USER)
+    words = db.execute("SELECT keyword FROM memoir.keyword").fetchall()
+    assert (memories(db, "t"), waiting(db, "t"), words) == (
+        {"invoice": "active"},
+        [],
+        [("invoice",)],
+    )
 
 
 def test_a_row_that_waited_when_the_transaction_began_waits_again(db, dsn):

@@ -362,6 +362,36 @@ def test_recalls_that_are_being_folded_go_with_their_user(db, dsn):
     assert traces_of(db, "Zanzibar") == []
 
 
+@pytest.mark.parametrize("tool", [None, "memory_search"])
+def test_what_a_recall_logs_afterwards_goes_with_the_next_upkeep(db, dsn, tool):
+    remember(db, "tea", user_id="Zanzibar")
+    with psycopg.connect(dsn) as application:
+        if tool:
+            arguments = {"query": "tea of Zanzibar"}
+            call(application, "call_tool", name=tool, arguments=arguments, user_id="Zanzibar")
+        else:
+            recall(application, "tea of Zanzibar", user_id="Zanzibar")
+        call(db, "purge_user", user_id="Zanzibar")
+    assert traces_of(db, "Zanzibar") == ["tool_call" if tool else "retrieval"]
+    call(db, "maintain")
+    assert traces_of(db, "Zanzibar") == []
+
+
+def test_what_is_logged_and_added_while_a_user_is_purged_goes_too(db, dsn):
+    remember(db, "tea", user_id="Zanzibar")
+    call(db, "session_start", user_id="Zanzibar", session_id="talk")
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        other.execute("SELECT FROM memoir.memory FOR UPDATE")
+        purged = pool.submit(call, db, "purge_user", user_id="Zanzibar")
+        until_blocked(other)
+        with psycopg.connect(dsn) as application:
+            recall(application, "milk", user_id="Zanzibar")
+            remember(application, "milk", user_id="Zanzibar")
+        other.commit()
+        purged.result()
+    assert traces_of(db, "Zanzibar") == []
+
+
 def test_indexes_are_left_while_another_changes_indexes(db, dsn):
     large(db)
     db.execute("SET statement_timeout = '5s'")

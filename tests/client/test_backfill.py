@@ -137,6 +137,17 @@ def test_when_nothing_answers_it_ends_and_keeps_what_is_done(
     assert sum(batch.done for batch in run(batch=5)) == 7
 
 
+@pytest.mark.parametrize(("code", "pauses"), [(401, 0), (404, 0), (503, 4)])
+def test_who_refuses_the_first_request_is_not_waited_for(
+    db: psycopg.Connection, run: Run, api: OpenAIServer, code: int, pauses: int
+) -> None:
+    notes(db, 3)
+    api.always = status(code)
+    with pytest.raises(EmbedderGone, match=f"HTTP {code}"):
+        run()
+    assert len(run.__dict__["sleeps"]) == pauses
+
+
 def test_vectors_of_other_dimensions_are_an_error(
     db: psycopg.Connection, run: Run, api: OpenAIServer
 ) -> None:

@@ -216,8 +216,8 @@ def test_blank_texts_are_not_sent(api: Api) -> None:
 
 
 def test_an_answer_may_tell_of_a_server_that_is_away(api: Api) -> None:
-    api.fail(lambda _: Reply({"error": {"message": "no credit", "code": 402}}))
-    with pytest.raises(EmbedderUnavailable, match="HTTP 200, error 402") as caught:
+    api.fail(lambda _: Reply({"error": {"message": "no model", "code": 503}}))
+    with pytest.raises(EmbedderUnavailable, match="HTTP 200, error 503") as caught:
         api.embedder().embed(["x"])
     assert caught.value.fault == "server"
 
