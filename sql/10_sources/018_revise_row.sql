@@ -58,6 +58,20 @@ BEGIN
     END IF;
 END $$;
 
+-- At REPEATABLE READ a transaction does not see, and so would not remove, keywords that a fill or
+-- maintain() has found for the old text since it began. Their unique key tells of them (40001), and
+-- the row waits. Keywords that this puts in are of the old text, too.
+CREATE OR REPLACE FUNCTION _refuse_unseen_keywords(stored memory) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO keyword (user_id, keyword, memory_id, weight, origin)
+    SELECT stored.user_id, k.keyword, stored.memory_id, k.weight, 'system'
+    FROM _keywords(stored.content) AS k
+    ON CONFLICT DO NOTHING;
+END $$;
+
 -- Returns whether anything changed. The caller has locked the row of the memory.
 CREATE OR REPLACE FUNCTION _revise_row(
     stored memory, changed memory, of_kind kind, action text, reason text) RETURNS boolean
@@ -87,6 +101,9 @@ BEGIN
           AND t.embedding IS NOT NULL;
         IF FOUND THEN
             replaced := replaced || jsonb_build_object('embedding', vector);
+        END IF;
+        IF current_setting('transaction_isolation') <> 'read committed' THEN
+            PERFORM _refuse_unseen_keywords(stored);
         END IF;
     END IF;
     INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, model, change_id)

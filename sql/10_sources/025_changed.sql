@@ -138,37 +138,32 @@ BEGIN
 END $$;
 
 -- TRUNCATE: all rows are gone. A user whose memories somebody holds waits, with a place that stands
--- for all rows; after the first of them nobody else is waited for.
+-- for all rows; after the first of them nobody else is waited for. A row that waits and that
+-- somebody holds is left: who tries it again finds that it is gone.
 CREATE OR REPLACE FUNCTION _source_emptied(name text, for_good boolean, is_event boolean)
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    owner text;
+    all_rows source_row;
 BEGIN
-    DELETE FROM source_error AS e WHERE e.source = name;
-    FOR owner IN SELECT u FROM _source_users(name) AS u LOOP
+    BEGIN
+        DELETE FROM source_error AS e WHERE e.source = name;
+    EXCEPTION WHEN OTHERS THEN
+        NULL;
+    END;
+    all_rows.place := '[]';
+    FOR all_rows.user_id IN SELECT u FROM _source_users(name) AS u LOOP
         BEGIN
-            PERFORM _leave_memories(owner, name, CASE WHEN for_good THEN 'purge' ELSE 'forget' END,
+            PERFORM _leave_memories(all_rows.user_id, name,
+                                    CASE WHEN for_good THEN 'purge' ELSE 'forget' END,
                                     is_event, name || ' was emptied');
         EXCEPTION WHEN OTHERS THEN
-            PERFORM _record_failure(name, _all_rows(owner), SQLSTATE, SQLERRM, 1),
+            PERFORM _record_failure(name, all_rows, SQLSTATE, SQLERRM, 1),
                     set_config('lock_timeout', '1ms', true);
         END;
     END LOOP;
-END $$;
-
-CREATE OR REPLACE FUNCTION _all_rows(owner text) RETURNS source_row
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-    SET search_path FROM CURRENT
-AS $$
-DECLARE
-    r source_row;
-BEGIN
-    r.user_id := owner;
-    r.place := '[]';
-    RETURN r;
 END $$;
 
 -- The users who have rows of a source.

@@ -26,9 +26,40 @@ BEGIN
     RETURN found_source;
 END $$;
 
--- The rows of a source that fit a request, read in a subtransaction that may not write: PostgreSQL
--- refuses any change by a query or a function it calls. Rows can be locked only where writing is
--- allowed; that is done only for tables, and calls no function.
+-- Prepared statements outlast a rollback: one under a name that the client will use would run with
+-- the client's rights.
+CREATE OR REPLACE FUNCTION _prepared_statements() RETURNS text[]
+    LANGUAGE sql STABLE
+    RETURN ARRAY(SELECT concat(p.name, ' ', p.prepare_time, ' ', p.statement)
+                 FROM pg_prepared_statements AS p);
+
+CREATE OR REPLACE FUNCTION _refuse_prepared(name text, before text[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    made name[] := ARRAY(SELECT p.name FROM pg_prepared_statements AS p
+                         WHERE concat(p.name, ' ', p.prepare_time, ' ', p.statement)
+                               <> ALL (before));
+    each name;
+BEGIN
+    FOREACH each IN ARRAY made LOOP
+        EXECUTE format('DEALLOCATE %I', each);
+    END LOOP;
+    IF made <> '{}' THEN
+        RAISE insufficient_privilege
+            USING MESSAGE = format('what source "%s" reads prepared statements in this session',
+                                   name),
+                  HINT = 'They are gone again; look at the policies and functions of its owner.';
+    END IF;
+END $$;
+
+-- The rows of a source that fit a request. The owner of what is read can have his code run there
+-- (a policy, a function of a view, of an index), with his rights, but in this session: he could
+-- leave a search path for the lines that follow, a cursor carried out at COMMIT, a temporary
+-- view. So it is read in a subtransaction that is taken back. Nor may what is pulled write there:
+-- PostgreSQL refuses any change by a query or a function it calls. Rows stay locked only without
+-- a subtransaction: for who fills or maintains, never for who writes the table.
 CREATE OR REPLACE FUNCTION _source_rows(s source, request jsonb) RETURNS source_row[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -36,17 +67,24 @@ AS $$
 DECLARE
     statement CONSTANT text := format(
         'SELECT coalesce(array_agg(r), ''{}'') FROM _source_%s_read($1) AS r', s.source_id);
+    prepared CONSTANT text[] := _prepared_statements();
     rows source_row[];
 BEGIN
-    IF s.follows THEN
+    IF s.follows AND request ? 'lock' THEN
         EXECUTE statement INTO rows USING request;
         RETURN rows;
     END IF;
     BEGIN
-        PERFORM set_config('transaction_read_only', 'on', true);
+        IF NOT s.follows THEN
+            PERFORM set_config('transaction_read_only', 'on', true);
+        END IF;
         EXECUTE statement INTO rows USING request - 'lock';
-        RAISE SQLSTATE 'P0999';  -- a failed subtransaction takes the setting back
-    EXCEPTION WHEN SQLSTATE 'P0999' THEN
+        RAISE SQLSTATE 'P0999';  -- a failed subtransaction takes the settings back
+    EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
+        PERFORM _refuse_prepared(s.name, prepared);
+        IF SQLSTATE <> 'P0999' THEN
+            RAISE;
+        END IF;
         RETURN rows;
     END;
 END $$;

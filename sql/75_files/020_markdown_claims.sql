@@ -59,10 +59,14 @@ BEGIN
             SELECT i.file, i.place, i.said, s.memory_id, s.content AS before
             FROM item AS i JOIN stored AS s ON s.mark = i.mark
             UNION ALL
-            -- Only the base knows of a memory that was deleted for good.
+            -- Only the base knows of a memory that was deleted for good. One that an older backup
+            -- has lost may have been stored again.
             SELECT i.file, i.place, i.said, _marked_id(i.mark), b.said
             FROM item AS i JOIN unnest(bases) AS b ON b.mark = i.mark
             WHERE NOT EXISTS (SELECT FROM stored AS s WHERE s.memory_id = _marked_id(i.mark))
+              AND NOT EXISTS (SELECT FROM stored AS s
+                              WHERE s.shown AND s.kind = i.of_kind
+                                AND btrim(s.content, E' \t\r\n') = btrim(i.said, E' \t\r\n'))
         ) AS c
         ORDER BY c.memory_id, _same_text(c.said, c.before) DESC, c.file, c.place
     ), told AS MATERIALIZED (

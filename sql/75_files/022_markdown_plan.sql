@@ -1,7 +1,8 @@
 -- The three-way merge: where the files, the files as they were at the last sync (the base) and the
 -- database differ, and which side follows the other. The unchanged side follows; if both changed,
 -- and differently, neither does. An item that is not in the base cannot be recognised as deleted,
--- so without a base nothing is deleted.
+-- so without a base nothing is deleted. Nor does a file follow a database that has lost a memory,
+-- because an older backup was restored: the file may be the only place where it still is.
 
 -- Whether a memory once had this text: then the file is the older side.
 CREATE OR REPLACE FUNCTION _said_before(
@@ -39,9 +40,12 @@ CREATE OR REPLACE FUNCTION _who_follows(
         ELSE 'neither' END;
 
 CREATE OR REPLACE FUNCTION _markdown_reason(
-    action text, changed text, file text, has_mark boolean, status text) RETURNS text
+    action text, changed text, file text, has_mark boolean, status text, is_lost boolean)
+    RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE concat_ws(' ', action, changed)
+    RETURN CASE WHEN is_lost
+        THEN 'gone from the database: an older backup, or its user was purged'
+        ELSE CASE concat_ws(' ', action, changed)
         WHEN 'ADD file' THEN 'new in the database'
         WHEN 'UPDATE file' THEN 'changed in the database'
         WHEN 'FORGET file' THEN coalesce(status, 'purged') || ' in the database'
@@ -54,7 +58,7 @@ CREATE OR REPLACE FUNCTION _markdown_reason(
         WHEN 'UPDATE database' THEN 'edited in ' || file || '.md'
         WHEN 'FORGET database' THEN 'deleted from ' || file || '.md'
         WHEN 'RESTORE database' THEN 'back in ' || file || '.md'
-        ELSE 'changed in ' || file || '.md and in the database' END;
+        ELSE 'changed in ' || file || '.md and in the database' END END;
 
 -- Every difference, in the order of the files. names: the files of this sync. The kind of a change
 -- is the one that the database gets (NULL: it keeps its own) or that the file gets.
@@ -103,10 +107,17 @@ BEGIN
                         ELSE k.said END AS said OFFSET 0) AS r
         WHERE f.place IS NOT NULL OR b.memory_id IS NOT NULL
            OR d.shown AND d.home = ANY (names)
+    ), purged AS MATERIALIZED (
+        SELECT _said_id(e.payload -> 'memory_id') AS memory_id
+        FROM event AS e
+        WHERE e.user_id = _markdown_plan.user_id AND e.type = 'memory_deleted'
+          AND EXISTS (SELECT FROM side AS s
+                      WHERE s.memory_id IS NOT NULL AND s.in_file AND s.status IS NULL)
     ), differing AS (
-        SELECT s.*, CASE
+        SELECT s.*, l.is_lost, CASE
             WHEN s.memory_id IS NULL THEN 'database'
             WHEN s.is_same THEN 'file'
+            WHEN l.is_lost THEN 'neither'
             ELSE _who_follows(
                 s.in_file, s.in_base, s.in_database,
                 s.in_file AND (s.kind = s.base_kind) IS NOT FALSE
@@ -117,6 +128,10 @@ BEGIN
                     _markdown_plan.user_id, s.memory_id, s.kind, s.said, s.stored_kind, s.content),
                 s.has_base, s.status) END AS follows
         FROM side AS s
+        CROSS JOIN LATERAL (
+            SELECT s.memory_id IS NOT NULL AND s.in_file AND s.status IS NULL
+                   AND s.memory_id NOT IN (SELECT p.memory_id FROM purged AS p
+                                           WHERE p.memory_id IS NOT NULL) AS is_lost) AS l
         WHERE (s.in_file OR s.in_database)
           AND (s.is_same IS NOT TRUE OR s.mark IS DISTINCT FROM s.stored_mark)
     ), decided AS (
@@ -133,7 +148,8 @@ BEGIN
                     WHEN a.action = 'ADD' THEN coalesce(d.kind, _file_kind(d.file))
                     WHEN d.kind <> d.stored_kind THEN d.kind END,
                d.said, CASE WHEN d.in_database THEN d.content END,
-               _markdown_reason(a.action, d.changed, d.file, d.mark IS NOT NULL, d.status)
+               _markdown_reason(a.action, d.changed, d.file, d.mark IS NOT NULL, d.status,
+                                d.is_lost)
            )::markdown_change ORDER BY d.file, d.place, d.created_at, d.memory_id)
     INTO plan
     FROM decided AS d

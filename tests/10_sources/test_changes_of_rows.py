@@ -321,6 +321,16 @@ def test_recalls_are_written_back_and_do_not_return(app):
     assert value(app, "SELECT count(*) FROM memoir.event WHERE source IS NOT NULL") == 0
 
 
+def test_a_table_of_one_user_gets_no_recall_of_another(app):
+    attach(app, "cecelia_events", write_retrievals=True)
+    for user in (USER, "bob"):
+        recall(app, f"tea of {user}", user_id=user)
+    app.execute("UPDATE memoir.retrieval SET created_at = now() - interval '8 days'")
+    call(app, "maintain")
+    asked = app.execute("SELECT payload ->> 'query' FROM cecelia_events").fetchall()
+    assert asked == [(f"tea of {USER}",)]
+
+
 @pytest.mark.parametrize("code", ["55P03", "40P01", "53100", "08006"])
 def test_recalls_that_the_server_could_not_write_back_are_written_the_next_time(app, code):
     attach(app, "cecelia_events", write_retrievals=True)
@@ -685,6 +695,19 @@ def test_what_a_truncate_left_because_somebody_held_it_goes_the_next_time(db, ds
         {"new tea": "active", "milk": "forgotten", "rye": "active"},
         [],
     )
+
+
+def test_a_truncate_does_not_depend_on_who_holds_a_row_that_waits(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, user_id text, weight float8)")
+    call(db, "attach_source", name="t", kind="fact", relation="t", importance="weight")
+    fill(db, "t")
+    db.execute("INSERT INTO t VALUES (1, 'tea', 'ada', 0.5), (2, 'milk', 'ada', 7)")
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT FROM memoir.source_error FOR UPDATE")
+        db.execute("TRUNCATE t")
+    assert memories(db, "t", "ada") == {"tea": "forgotten"}
+    fill(db, "t")
+    assert waiting(db, "t") == []
 
 
 def test_many_rows_in_one_statement(tasks):

@@ -442,6 +442,26 @@ def test_a_transaction_that_began_before_a_fill_changes_its_memories_at_last(
     assert (memories(db, "t"), waiting(db, "t")) == (left, [])
 
 
+def test_keywords_found_since_a_transaction_began_do_not_outlive_their_text(db, dsn):
+    db.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, content text); INSERT INTO t VALUES (1, 'gateway')"
+    )
+    attach(db, "t")
+    fill(db, "t")
+    with psycopg.connect(dsn) as early:
+        early.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        early.execute("SELECT FROM t")
+        call(db, "maintain", only_user=USER)
+        early.execute("UPDATE t SET content = 'invoice'")
+    call(db, "maintain", only_user=USER)
+    words = db.execute("SELECT keyword FROM memoir.keyword").fetchall()
+    assert (memories(db, "t"), waiting(db, "t"), words) == (
+        {"invoice": "active"},
+        [],
+        [("invoice",)],
+    )
+
+
 def test_a_row_that_waited_when_the_transaction_began_waits_again(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, weight float8)")
     attach(db, "t", importance="weight")

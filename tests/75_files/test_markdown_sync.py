@@ -134,6 +134,40 @@ def test_what_is_purged_leaves_the_file_and_does_not_come_back(folder, tx):
     assert (contents(tx), folder.sync()) == (["coffee is black", "deploys fail on Mondays"], [])
 
 
+@pytest.fixture
+def restored(folder, tx):
+    """The folder beside a database that an older backup has brought back without the tea."""
+    tx.execute("DELETE FROM memoir.memory WHERE content = 'tea is green'")
+    return folder
+
+
+def test_what_an_older_backup_lacks_stays_in_the_file(restored):
+    before = restored.files["memory"]
+    for _ in range(2):
+        assert restored.sync() == [("CONFLICT", None)]
+    assert restored.changes[0]["reason"].startswith("gone from the database: an older backup")
+    assert restored.files["memory"] == before
+
+
+def test_what_an_older_backup_lacks_is_stored_again_by_the_side_of_the_file(restored, tx):
+    assert restored.sync("ours") == [("ADD", "database")]
+    assert "tea is green" in contents(tx)
+    assert restored.sync() == []
+
+
+def test_what_an_older_backup_lacks_leaves_the_file_by_the_side_of_the_database(restored, tx):
+    assert restored.sync("theirs") == [("FORGET", "file")]
+    assert "tea" not in restored.files["memory"]
+    assert (restored.sync(), len(contents(tx))) == ([], 2)
+
+
+def test_what_an_older_backup_lacks_and_somebody_says_again_is_that_bullet(restored, tx):
+    remember(tx, "tea is green")
+    assert restored.sync() == [("NOOP", "file")]
+    assert restored.files["memory"].count("tea is green") == 1
+    assert restored.sync() == []
+
+
 def test_a_new_bullet_becomes_a_memory_of_the_kind_above_it(folder, tx):
     folder.edit("## Known facts\n", "## Known facts\n\n* milk is white\n")
     assert folder.sync() == [("ADD", "database")]

@@ -82,7 +82,7 @@ def test_an_export_goes_through_a_pipe(memoir: Call) -> None:
     done = memoir("--user", "ada", "export", "--vectors")
     assert "[1,2,3]" in done.stdout
     assert memoir("import", "-", "--user", "bob", stdin=done.stdout).exit_code == 0
-    again = memoir("import", "-", "--user", "bob", stdin=done.stdout)
+    again = memoir("import", "-", "--user", "bob", "--format", "pgmemoir", stdin=done.stdout)
     assert again.stdout == "this file was imported for user bob before: nothing is changed\n"
 
 

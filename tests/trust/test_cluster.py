@@ -27,7 +27,7 @@ WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind IN ('r', 'p')
 # called and is never handed to the node of one user.
 OF_ALL_USERS = {
     "_embed_users", "_job_users", "_index_plan", "_uncounted", "_upkeep_plan", "_report_quality",
-    "_relevances", "_users_with_memories", "_without_indexes", "_without_its_vector",
+    "_relevances", "_users_with_memories", "_without_its_vector",
     "_without_trace", "_free_number", "_left_over_indexes", "_tend_indexes", "_compile_near_rows",
     "_compile_leading_rows", "_forget_own_indexes", "_index_health", "_work_health", "drop_model",
     "fill_model", "_delete_traces", "_add_partition", "memories_without_vector", "models",

@@ -15,7 +15,7 @@ from typing import Any, cast
 from ..calls import NewMemory
 from ..checks import clean_text
 from ..errors import BadFile, BadText
-from .document import Document, Fault, Object, decode, misfit, no_object, time_of
+from .document import Document, Fault, Object, decode, misfit, no_object, time_of, to_number
 from .items import LARGEST_TEXT, Items
 
 # The names of fields, and the other names they have in SQL.
@@ -206,10 +206,7 @@ def _text(field: str, value: str, fault: Fault) -> str:
 
 
 def _number(field: str, value: Any, fault: Fault) -> float | int:
-    try:
-        number = float("nan") if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = to_number(value)
     if not math.isfinite(number) or (field == "turn" and number != int(number)):
         raise fault(misfit(field, value, "a number"))
     return int(number) if field == "turn" else number
