@@ -139,7 +139,8 @@ END $$;
 
 -- TRUNCATE: all rows are gone. A user whose memories somebody holds waits, with a place that stands
 -- for all rows; after the first of them nobody else is waited for. A row that waits and that
--- somebody holds is left: who tries it again finds that it is gone.
+-- somebody holds is left: who tries it again finds that it is gone. At REPEATABLE READ the table
+-- may have had rows whose memories this transaction does not see: everybody is looked at again.
 CREATE OR REPLACE FUNCTION _source_emptied(name text, for_good boolean, is_event boolean)
     RETURNS void
     LANGUAGE plpgsql
@@ -162,8 +163,13 @@ BEGIN
                     set_config('lock_timeout', '1ms', true);
         END;
     END LOOP;
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        PERFORM _record_failure(name, _all_rows(''), '40001',
+                                'others may have written rows before it was emptied', 1);
+    END IF;
 END $$;
 
+-- The place that stands for all rows of a user, or of everybody ('').
 CREATE OR REPLACE FUNCTION _all_rows(owner text) RETURNS source_row
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path FROM CURRENT
