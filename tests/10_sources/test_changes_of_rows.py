@@ -259,6 +259,13 @@ def test_secrets_are_redacted(tasks):
     assert "abcdef" not in value(tasks, "SELECT content FROM memoir.memory")
 
 
+def test_a_secret_in_the_reason_of_an_error_is_redacted(app):
+    attach(app, "tasks", status="description", content=["title"])
+    app.execute("INSERT INTO tasks (title, description) VALUES ('tea', %s)", (SECRET,))
+    ((_, reason),) = waiting(app)
+    assert "the password is [redacted:password]" in reason
+
+
 def test_with_memory_off_nothing_is_stored_and_a_fill_catches_up(tasks):
     call(tasks, "set_settings", settings={"memory": False}, user_id=USER)
     add_tasks(tasks, "tea")

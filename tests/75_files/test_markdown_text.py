@@ -281,6 +281,24 @@ def test_a_mark_edited_by_hand_is_no_mark(folder, tx):
     assert value(tx, "SELECT count(*) FROM memoir.memory WHERE status = 'active'") == 2
 
 
+def test_the_mark_of_another_database_is_no_mark(folder, tx):
+    theirs = re.sub(r"[.]\w+", ".00000", _mark(folder, "tea is green"))
+    file = f"# Memory\n\n## Known facts\n\n- beer is brown {theirs}\n"
+    other = Folder(tx, files={"memory": file, "learnings": None})
+    assert ("ADD", "database") in other.sync()
+    stored = "SELECT count(*) FROM memoir.memory WHERE content IN ('tea is green', 'beer is brown')"
+    assert value(tx, stored) == 2
+
+
+def test_a_memory_with_the_number_of_another_is_new(folder, tx):
+    # As after a restored backup: the number in file and base is another memory's
+    tx.execute(
+        "UPDATE memoir.memory SET content = 'juice is red', content_hash = '', created_at ="
+        " created_at - interval '1 day' WHERE content = 'tea is green'"
+    )
+    assert sorted(folder.sync()) == [("ADD", "database"), ("ADD", "file")]
+
+
 def test_of_a_copied_bullet_the_copy_becomes_a_memory_of_its_own(folder):
     mark = _mark(folder, "tea is green")
     folder.edit(f"- tea is green {mark}", f"- tea is black {mark}\n- tea is green {mark}")
