@@ -19,8 +19,10 @@ from tests.rows import until
 from pgmemoir import cli
 from pgmemoir import server as embedded
 
+# Another process, which knows the servers that this one knows (--pg-bin).
 START = (
     "import sys; from pathlib import Path; from pgmemoir import server\n"
+    f"server._INSTALLS.update({embedded._INSTALLS!r})\n"
     "print(server.start(Path(sys.argv[1]), int(sys.argv[2])))"
 )
 
