@@ -241,6 +241,14 @@ def test_after_kill_9_nobody_begins_anew_while_initdb_still_works(tmp_path):
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
+def test_what_a_killed_creation_left_goes_with_the_next(tmp_path, monkeypatch):
+    (tmp_path / "pg18.new").mkdir()
+    (tmp_path / "pg18.new/began").touch()
+    monkeypatch.setattr(embedded, "_run", lambda *_, **__: None)
+    embedded._create(tmp_path / "pg18", tmp_path, 0)
+    assert list((tmp_path / "pg18").iterdir()) == []
+
+
 def test_an_unknown_version_is_refused(tmp_path):
     with pytest.raises(embedded.ServerError, match="no embedded PostgreSQL 15"):
         embedded.start(tmp_path, 15)
