@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from click.testing import Result
 from tests.d3_files import LOG, LOG_MD, MEMORY, MEMORY_MD, Json, text
-from tests.rows import row_counts, value
+from tests.rows import row_counts
 
 from pgmemoir import files, memory_folder
 from pgmemoir.errors import BadFile, NotPossible
