@@ -153,6 +153,9 @@ def test_letters_beyond_ascii_have_cases(home, version):
 def test_the_data_is_closed_to_other_users_and_to_git(home, version):
     embedded.start(home, version)
     assert (home / f"pg{version}").stat().st_mode & 0o077 == 0
+    rules = [line.split() for line in (home / f"pg{version}/pg_hba.conf").read_text().splitlines()]
+    let_in = {(rule[0], rule[-1]) for rule in rules if rule and not rule[0].startswith("#")}
+    assert let_in == {("local", "trust"), ("host", "reject")}
     assert (home / ".gitignore").read_text() == "*\n"
 
 
