@@ -35,7 +35,7 @@ from pgmemoir import (
     steps,
 )
 
-from .conftest import BOTH, clients
+from .conftest import BOTH, Letters, clients
 
 OpenClient = Callable[..., Any]
 
