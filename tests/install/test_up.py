@@ -213,6 +213,14 @@ def test_a_reader_may_ask_when_there_is_nothing_to_do(empty_db, empty_dsn, tree)
         assert migrations.up(reader, source=tree) == []
 
 
+def test_texts_are_in_utf8_whatever_the_connection_is_set_to(empty_db, tree):
+    empty_db.execute("SET client_encoding = 'LATIN1'")
+    migrations.up(empty_db, source=tree)
+    assert empty_db.execute("SHOW client_encoding").fetchone() == ("LATIN1",)
+    empty_db.execute("SET client_encoding = 'UTF8'")
+    assert empty_db.execute("SELECT body FROM memoir.note").fetchone() == ("第一",)
+
+
 def test_who_does_not_own_it_is_told_who_does(empty_db, empty_dsn, tree):
     migrations.up(empty_db, source=tree)
     empty_db.execute("GRANT USAGE ON SCHEMA memoir TO pg_monitor")
