@@ -184,8 +184,9 @@ CREATE OR REPLACE FUNCTION _rows_not_held(s source, rows source_row[], attempts 
     SET enable_seqscan = off
 AS $$
 DECLARE
-    of_profile CONSTANT boolean := s.mapping ? 'valid_until' OR EXISTS (
+    of_profile CONSTANT boolean := EXISTS (
         SELECT FROM kind AS k WHERE k.name = s.kind AND k.layer = 'profile');
+    ends CONSTANT boolean := s.mapping ? 'valid_until';
     -- OFFSET 0: by the index for each row, whatever the planner expects without statistics.
     ids CONSTANT bigint[] := ARRAY(
         SELECT m.memory_id
@@ -195,7 +196,8 @@ DECLARE
             OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED) AS m);
     users CONSTANT text[] := ARRAY(
         SELECT p.user_id FROM profile AS p
-        WHERE of_profile AND p.user_id IN (SELECT g.user_id FROM unnest(rows) AS g)
+        WHERE (of_profile OR ends AND NOT p.some_expire)
+          AND p.user_id IN (SELECT g.user_id FROM unnest(rows) AS g)
         FOR NO KEY UPDATE OF p SKIP LOCKED);
     held CONSTANT source_row[] := ARRAY(
         SELECT g
@@ -205,9 +207,10 @@ DECLARE
             WHERE k.user_id = g.user_id AND k.source = s.name AND k.source_key = g.source_key
             OFFSET 0) AS m ON true
         WHERE m.memory_id IS NOT NULL AND m.memory_id NOT IN (SELECT unnest(ids))
-           OR of_profile AND EXISTS (SELECT FROM profile AS p
-                                     WHERE p.user_id = g.user_id
-                                       AND p.user_id NOT IN (SELECT unnest(users))));
+           OR (of_profile OR ends) AND EXISTS (
+               SELECT FROM profile AS p
+               WHERE p.user_id = g.user_id AND (of_profile OR NOT p.some_expire)
+                 AND p.user_id NOT IN (SELECT unnest(users))));
 BEGIN
     IF held = '{}' THEN
         RETURN rows;
@@ -450,6 +453,16 @@ DECLARE
     tried int;
     of_tried source_row[];
 BEGIN
+    IF only_user IS NULL THEN
+        WITH of_everybody AS (
+            DELETE FROM source_error AS e
+            WHERE e.user_id = '' AND e.source = s.name AND e.place = '[]'
+            RETURNING e.code, e.reason, e.attempts
+        )
+        INSERT INTO source_error (user_id, source, source_key, place, code, reason, attempts)
+        SELECT u, s.name, '', '[]', e.code, e.reason, e.attempts
+        FROM of_everybody AS e, _source_users(s.name) AS u;
+    END IF;
     waiting := ARRAY(
         SELECT e FROM source_error AS e
         WHERE e.source = s.name AND e.place IS NOT NULL

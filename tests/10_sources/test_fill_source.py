@@ -394,6 +394,18 @@ def test_a_fill_waits_for_nobody_who_may_want_its_rows_next(db, dsn, held):
     assert waiting(db, "t") == []
 
 
+def test_a_fill_from_the_start_waits_for_no_row_that_is_just_being_mended(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, importance real)")
+    attach(db, "t", importance="importance")
+    db.execute("INSERT INTO t VALUES (1, 'a', 2), (2, 'b', 2)")
+    db.execute("SET statement_timeout = '1min'")
+    with psycopg.connect(dsn) as application:
+        application.execute("UPDATE t SET importance = 1 WHERE id = 1")
+        call(db, "fill_source", name="t", anew=True)
+    db.execute("CALL memoir.read_source('t')")
+    assert memories(db, "t") == {"a": "active"}
+
+
 def test_a_fill_beside_writers_ends_with_the_rows_as_they_are(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
     db.execute("INSERT INTO t SELECT n, 'old ' || n FROM generate_series(1, 300) AS n")
