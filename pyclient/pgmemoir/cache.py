@@ -59,7 +59,6 @@ class QueryCache:
         """Keep a vector."""
         with self._lock:
             self._vectors[text] = vector
-            self._vectors.move_to_end(text)
             if len(self._vectors) > self._limit:
                 self._vectors.popitem(last=False)
 

@@ -80,7 +80,7 @@ class WordLlamaEmbedder:
     def _embed(self, texts: list[str]) -> list[list[float]]:
         # wordllama pads a batch to its longest text: 1 kB a token, a few tokens a character.
         longest = max(len(text) for text in texts)
-        batch_size = max(1, min(64, 32_000 // longest))
+        batch_size = min(64, 32_000 // longest)
         vectors = _wordllama().embed(texts, norm=True, batch_size=batch_size)
         return [[float(x) for x in vector] for vector in vectors]
 

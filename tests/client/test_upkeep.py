@@ -212,6 +212,18 @@ def test_who_does_not_own_the_tables_is_told_who_does(many: psycopg.Connection, 
         many.execute("DROP OWNED BY app; DROP ROLE app")
 
 
+def test_a_connection_that_is_lost_ends_it(
+    memoir: Call, many: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(*_: object) -> None:
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr("pgmemoir.upkeep._clear_up", lose)
+    result = memoir("maintain")
+    assert result.stderr.startswith("error: the connection to the database was lost")
+    assert (result.exit_code, indexes(many)) == (3, [])
+
+
 def test_of_two_at_once_one_builds(memoir: Call, many: psycopg.Connection) -> None:
     many.execute("SELECT pg_advisory_lock(memoir._index_lock())")
     result = memoir("maintain")
