@@ -139,31 +139,47 @@ END $$;
 
 -- TRUNCATE: all rows are gone. A user whose memories somebody holds waits, with a place that stands
 -- for all rows; after the first of them nobody else is waited for. A row that waits and that
--- somebody holds is left: who tries it again finds that it is gone.
+-- somebody holds is left: who tries it again finds that it is gone. At REPEATABLE READ the table
+-- may have had rows whose memories this transaction does not see: everybody is looked at again.
 CREATE OR REPLACE FUNCTION _source_emptied(name text, for_good boolean, is_event boolean)
     RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    all_rows source_row;
+    owner text;
 BEGIN
     BEGIN
         DELETE FROM source_error AS e WHERE e.source = name;
     EXCEPTION WHEN OTHERS THEN
         NULL;
     END;
-    all_rows.place := '[]';
-    FOR all_rows.user_id IN SELECT u FROM _source_users(name) AS u LOOP
+    FOR owner IN SELECT u FROM _source_users(name) AS u LOOP
         BEGIN
-            PERFORM _leave_memories(all_rows.user_id, name,
-                                    CASE WHEN for_good THEN 'purge' ELSE 'forget' END,
+            PERFORM _leave_memories(owner, name, CASE WHEN for_good THEN 'purge' ELSE 'forget' END,
                                     is_event, name || ' was emptied');
         EXCEPTION WHEN OTHERS THEN
-            PERFORM _record_failure(name, all_rows, SQLSTATE, SQLERRM, 1),
+            PERFORM _record_failure(name, _all_rows(owner), SQLSTATE, SQLERRM, 1),
                     set_config('lock_timeout', '1ms', true);
         END;
     END LOOP;
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        PERFORM _record_failure(name, _all_rows(''), '40001',
+                                'others may have written rows before it was emptied', 1);
+    END IF;
+END $$;
+
+-- The place that stands for all rows of a user, or of everybody ('').
+CREATE OR REPLACE FUNCTION _all_rows(owner text) RETURNS source_row
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    r source_row;
+BEGIN
+    r.user_id := owner;
+    r.place := '[]';
+    RETURN r;
 END $$;
 
 -- The users who have rows of a source.

@@ -338,6 +338,8 @@ BEGIN
             RAISE unique_violation;
         END IF;%6$s
     ELSIF TG_OP = 'TRUNCATE' THEN
+        old_row := _all_rows('');
+        new_row := old_row;
         PERFORM _source_emptied(%1$L, %2$s);
     ELSE
         old_row := ROW(

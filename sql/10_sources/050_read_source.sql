@@ -456,6 +456,16 @@ DECLARE
     tried int;
     of_tried source_row[];
 BEGIN
+    IF only_user IS NULL THEN
+        WITH of_everybody AS (
+            DELETE FROM source_error AS e
+            WHERE e.user_id = '' AND e.source = s.name AND e.place = '[]'
+            RETURNING e.code, e.reason, e.attempts
+        )
+        INSERT INTO source_error (user_id, source, source_key, place, code, reason, attempts)
+        SELECT u, s.name, '', '[]', e.code, e.reason, e.attempts
+        FROM of_everybody AS e, _source_users(s.name) AS u;
+    END IF;
     waiting := ARRAY(
         SELECT e FROM source_error AS e
         WHERE e.source = s.name AND e.place IS NOT NULL

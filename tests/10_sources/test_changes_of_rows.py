@@ -259,6 +259,13 @@ def test_secrets_are_redacted(tasks):
     assert "abcdef" not in value(tasks, "SELECT content FROM memoir.memory")
 
 
+def test_a_secret_in_the_reason_of_an_error_is_redacted(app):
+    attach(app, "tasks", status="description", content=["title"])
+    app.execute("INSERT INTO tasks (title, description) VALUES ('tea', %s)", (SECRET,))
+    ((_, reason),) = waiting(app)
+    assert "the password is [redacted:password]" in reason
+
+
 def test_with_memory_off_nothing_is_stored_and_a_fill_catches_up(tasks):
     call(tasks, "set_settings", settings={"memory": False}, user_id=USER)
     add_tasks(tasks, "tea")
@@ -707,6 +714,37 @@ def test_a_truncate_does_not_depend_on_who_holds_a_row_that_waits(db, dsn):
         db.execute("TRUNCATE t")
     assert memories(db, "t", "ada") == {"tea": "forgotten"}
     fill(db, "t")
+    assert waiting(db, "t") == []
+
+
+def test_a_truncate_that_failed_as_a_whole_is_made_up_for(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, user_id text)")
+    call(db, "attach_source", name="t", kind="fact", relation="t")
+    fill(db, "t")
+    db.execute("INSERT INTO t VALUES (1, 'tea', 'ada'), (2, 'jam', 'bob')")
+    with psycopg.connect(dsn) as other:
+        other.execute("LOCK TABLE memoir.profile IN ACCESS EXCLUSIVE MODE")
+        db.execute("TRUNCATE t")
+    call(db, "maintain")
+    assert (memories(db, "t", "bob"), waiting(db, "t")) == ({"jam": "forgotten"}, [])
+
+
+@pytest.mark.parametrize("again", ["fill", "maintain"])
+def test_a_truncate_takes_what_was_written_after_its_transaction_began(db, dsn, again):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, user_id text)")
+    call(db, "attach_source", name="t", kind="fact", relation="t")
+    fill(db, "t")
+    with psycopg.connect(dsn) as early:
+        early.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        early.execute("SELECT FROM memoir.kind")
+        db.execute("INSERT INTO t VALUES (1, 'tea', 'ada'), (2, 'jam', 'bob')")
+        early.execute("TRUNCATE t")
+    if again == "maintain":
+        call(db, "maintain")
+    else:
+        fill(db, "t")
+    for user, left in (("ada", {"tea": "forgotten"}), ("bob", {"jam": "forgotten"})):
+        assert memories(db, "t", user) == left
     assert waiting(db, "t") == []
 
 

@@ -221,6 +221,20 @@ def test_its_words_go_where_else_they_were(tx):
     assert traces_of(tx, "Zanzibar") == []
 
 
+def test_a_message_that_says_something_else_in_its_place_stays(tx):
+    call(tx, "message_add", session_id="talk", role="user", content="drinks tea")
+    memory_id = remember(tx, "Zanzibar", "turn", session_id="talk", turn=0)
+    call(tx, "purge", memory_id=memory_id)
+    assert value(tx, "SELECT content FROM memoir.message") == "drinks tea"
+
+
+def test_what_tools_were_asked_and_did_not_write_stays(tx):
+    memory_id = remember(tx, "drinks tea")
+    call(tx, "call_tool", name="search_memories", arguments={"query": "tea"})
+    call(tx, "purge", memory_id=memory_id)
+    assert value(tx, "SELECT memory_ids FROM memoir.tool_call") == [memory_id]
+
+
 def test_a_goal_leaves_the_profile(tx):
     goal = remember(tx, "Zanzibar", "okr", data={"status": "pending"})
     assert "Zanzibar" in recall(tx, mode="plan").block

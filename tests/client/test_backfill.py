@@ -114,6 +114,16 @@ def test_a_text_that_fails_is_named_and_the_rest_goes_on(
     assert without_vector(db) == 1
 
 
+def test_many_texts_that_fail_but_not_in_a_row_are_no_outage(
+    db: psycopg.Connection, run: Run, api: OpenAIServer
+) -> None:
+    notes(db, 12)
+    bad = {f"ada note {number}" for number in range(1, 12, 2)}
+    api.always = lambda reply: status(500)(reply) if bad & {*api.embeddings[-1]["input"]} else reply
+    (filled,) = run()
+    assert (filled.done, len(filled.failures)) == (6, 6)
+
+
 def test_it_waits_as_long_as_it_is_asked_to(
     db: psycopg.Connection, run: Run, api: OpenAIServer
 ) -> None:

@@ -296,6 +296,11 @@ def test_jsonl_has_the_fields_of_remember_and_their_names_in_sql() -> None:
             "line 2: a number has too many",
         ),
         ("jsonl", '{"content": "a", "keywords": 1}', "keywords is 1, not a list"),
+        (
+            "jsonl",
+            '{"memory": {"status": "active", "keywords": ["a"]}}',
+            'line 1: keywords is ["a"], not a list of objects',
+        ),
         ("jsonl", '{"content": "a", "data": "[]"}', "not a JSON object"),
         ("csv", "content,kind\na\n", "line 2: 1 cells under 2 columns"),
         ("csv", "content,kind\n\na,b,c\n", "line 3: 3 cells under 2 columns"),

@@ -10,7 +10,7 @@ from tests.openai_server import OpenAIServer
 
 from pgmemoir.chat_models import ModelUnavailable, OpenAIChat
 from pgmemoir.jobs import Fail, Job
-from pgmemoir.lanes import ChatLane, EmbedLane
+from pgmemoir.lanes import ChatLane, EmbedLane, Pause
 from pgmemoir.openai_api import Fault, Unavailable
 
 pytestmark = pytest.mark.once
@@ -94,6 +94,14 @@ def test_requests_that_fail_together_make_one_pause(monkeypatch: pytest.MonkeyPa
     for lane in lanes(Model("unknown", *range(20))):
         counted(lane, *range(20))
         assert 20 < lane.pause.left() <= 60
+
+
+def test_a_pause_is_twice_as_long_as_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pgmemoir.lanes._FIRST_PAUSE", 1.0)
+    pause = Pause()
+    for longest in (1, 2, 4, 8):
+        assert longest / 2 <= pause.begin() <= longest
+        pause._until = 0.0  # it is over
 
 
 @pytest.mark.parametrize(("jobs", "least", "most"), [(1, 30, 60), (5, 300, 600)])
