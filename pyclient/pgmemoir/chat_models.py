@@ -25,11 +25,13 @@ Schema = dict[str, Any]
 # A model that reasons over a long conversation takes minutes.
 TIMEOUT = 120.0
 
-_FENCE = re.compile(r"[^{]*```\w*(.*)```", re.DOTALL)
+# Possessive (++, *+): what a part has taken is not tried in pieces. An answer that a model has
+# begun and not ended, or a hostile one, would take time with the square of its length.
+_FENCE = re.compile(r"[^{]*```\w*+(.*)```", re.DOTALL)
 # <answer>...</answer>, <|begin_of_box|>...<|end_of_box|>, but no thoughts.
 _TAGS = re.compile(r"<(?!think|thought|reason)[^<>{}]+>(.*)<[^<>{}]+>", re.DOTALL)
 # A comma behind the last item of a list, which models write as people do; not one within a text.
-_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:[^"\\]++|\\.)*+"?)|,(?=\s*[\]}])', re.DOTALL)
 
 _SCHEMA_IN_WORDS = """Answer with one JSON object and nothing else. It must fit this JSON schema:
 {schema}"""

@@ -194,8 +194,10 @@ class OpenAIEmbedder:
                 return self._request(texts)
             vectors = self._ordered(one_each(self, texts, data))
         except ApiFailure as error:
-            reason = f"{self.name}: {error}"
-            raise EmbedderUnavailable(reason, error.fault, error.retry_after) from None
+            # 401, 404: who has never answered will not do so a moment later, either.
+            is_refusal = error.fault == "server" and not (error.passes or self._has_answered)
+            fault = "settings" if is_refusal else error.fault
+            raise EmbedderUnavailable(f"{self.name}: {error}", fault, error.retry_after) from None
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError, struct.error):
             raise EmbedderUnavailable(f"{self.name}: not an embeddings answer") from None
         self._check_dimensions(vectors)

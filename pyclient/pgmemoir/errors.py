@@ -31,6 +31,8 @@ RIGHTS_HINT = (
     " memoir_admin may do what an agent may not."
 )
 _NO_RIGHTS = re.compile(r"permission denied for (schema memoir|function \w+|procedure \w+)")
+# Of a server that speaks another language only the place in its code tells.
+_OTHER_REFUSALS = ("permission denied", "must be owner")
 
 
 class MemoirError(Exception):
@@ -219,11 +221,18 @@ def advice(error: psycopg.Error) -> str | None:
         return PATIENCE_HINT.format(_TIMEOUTS[error.sqlstate])
     if error.sqlstate is None and _WHILE_CONNECTING in str(error):
         return PATIENCE_HINT.format("transaction_timeout")
-    if _NO_RIGHTS.fullmatch(error.diag.message_primary or ""):
+    if _lacks_rights(error):
         return RIGHTS_HINT
     if isinstance(error, psycopg.errors.UndefinedColumn):
         return "Is the database of another version? See: memoir migrate status"
     return error.diag.message_hint
+
+
+def _lacks_rights(error: psycopg.Error) -> bool:
+    message = error.diag.message_primary or ""
+    if message.startswith(_OTHER_REFUSALS):
+        return bool(_NO_RIGHTS.fullmatch(message))
+    return error.sqlstate == "42501" and error.diag.source_function == "aclcheck_error"
 
 
 @contextmanager

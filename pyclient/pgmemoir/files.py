@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,21 +24,15 @@ _SECONDS_UNTIL_LEFT = 3600
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def _naming(what: str, path: Path) -> Iterator[None]:
     """Errors of the system inside it become a `BadFile` that names the file."""
     try:
         yield
     except OSError as error:
-        raise BadFile(f"cannot read {path}: {error.strerror}") from error
+        raise BadFile(f"cannot {what} {path}: {error.strerror}") from error
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Like `reading`."""
-    try:
-        yield
-    except OSError as error:
-        raise BadFile(f"cannot write {path}: {error.strerror}") from error
+reading, writing = partial(_naming, "read"), partial(_naming, "write")
 
 
 def read_text(path: Path, largest: int = LARGEST) -> str:

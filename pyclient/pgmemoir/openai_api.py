@@ -229,8 +229,12 @@ def _refusal(error: APIStatusError) -> ApiFailure:
         reason,
         _fault(error.status_code, str(error.body)),
         seconds_to_wait(error.response.headers.get("retry-after")),
-        passes=error.status_code in _PASSING or error.status_code >= 500,
+        passes=_passes(error.status_code),
     )
+
+
+def _passes(status: int) -> bool:
+    return status in _PASSING or status >= 500
 
 
 def _fault(status: int, said: str) -> Fault:
@@ -257,7 +261,8 @@ def check_no_error(said: Any) -> None:
     """
     code = said.get("code") if isinstance(said, dict) else None
     if isinstance(code, int):
-        raise ApiFailure(f"HTTP 200, error {code}", _FAULTS.get(code, "unknown"))
+        fault = _FAULTS.get(code, "unknown")
+        raise ApiFailure(f"HTTP 200, error {code}", fault, passes=_passes(code))
 
 
 def seconds_to_wait(header: Any) -> float | None:

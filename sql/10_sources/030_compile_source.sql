@@ -63,7 +63,7 @@ END $$;
 
 -- How a function begins that was given to another owner, who cannot replace it but can ALTER it.
 -- Made SECURITY INVOKER with another path, it would run that owner's code with the rights of the
--- puller.
+-- puller; with a role of its own, too, which that code could RESET.
 CREATE OR REPLACE FUNCTION _as_owner_alone(name text) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -71,11 +71,12 @@ AS $$
 BEGIN
     RETURN format($guard$
 BEGIN
-    IF (SELECT pg_catalog.pg_get_userbyid(p.proowner) OPERATOR(pg_catalog.<>) current_user
+    IF (SELECT p.prosecdef
+               AND pg_catalog.pg_get_userbyid(p.proowner) OPERATOR(pg_catalog.=) current_user
         FROM pg_catalog.pg_proc AS p, pg_catalog.pg_namespace AS n
         WHERE n.oid OPERATOR(pg_catalog.=) p.pronamespace
           AND n.nspname OPERATOR(pg_catalog.=) %L
-          AND p.proname OPERATOR(pg_catalog.=) %L) IS NOT false
+          AND p.proname OPERATOR(pg_catalog.=) %L) IS NOT true
     THEN
         RAISE insufficient_privilege
             USING MESSAGE = %L, HINT = 'Detach its source and attach it again.';

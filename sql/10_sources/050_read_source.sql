@@ -1,8 +1,9 @@
 -- Reads an attached table or query, one batch per transaction: from where the last batch ended,
 -- each row once, in the order of its key. It is safe beside the application's writers because it
 -- locks the rows of the batch (FOR SHARE) until it commits: a writer who wants to change or delete
--- one waits, and then finds its memory. It does not wait for rows that others have locked, to avoid
--- deadlocks; they are read again later.
+-- one waits, and then finds its memory. It waits neither for rows that others have locked nor for
+-- their memories and users: who holds one may want a row of the batch next, and it is the
+-- application that PostgreSQL might cancel for the deadlock. They are read again later.
 
 -- A source by its name, locked: two readers of one source take turns.
 CREATE OR REPLACE FUNCTION _known_source(name text, locked boolean) RETURNS source
@@ -25,9 +26,40 @@ BEGIN
     RETURN found_source;
 END $$;
 
--- The rows of a source that fit a request, read in a subtransaction that may not write: PostgreSQL
--- refuses any change by a query or a function it calls. Rows can be locked only where writing is
--- allowed; that is done only for tables, and calls no function.
+-- Prepared statements outlast a rollback: one under a name that the client will use would run with
+-- the client's rights.
+CREATE OR REPLACE FUNCTION _prepared_statements() RETURNS text[]
+    LANGUAGE sql STABLE
+    RETURN ARRAY(SELECT concat(p.name, ' ', p.prepare_time, ' ', p.statement)
+                 FROM pg_prepared_statements AS p);
+
+CREATE OR REPLACE FUNCTION _refuse_prepared(name text, before text[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    made name[] := ARRAY(SELECT p.name FROM pg_prepared_statements AS p
+                         WHERE concat(p.name, ' ', p.prepare_time, ' ', p.statement)
+                               <> ALL (before));
+    each name;
+BEGIN
+    FOREACH each IN ARRAY made LOOP
+        EXECUTE format('DEALLOCATE %I', each);
+    END LOOP;
+    IF made <> '{}' THEN
+        RAISE insufficient_privilege
+            USING MESSAGE = format('what source "%s" reads prepared statements in this session',
+                                   name),
+                  HINT = 'They are gone again; look at the policies and functions of its owner.';
+    END IF;
+END $$;
+
+-- The rows of a source that fit a request. The owner of what is read can have his code run there
+-- (a policy, a function of a view, of an index), with his rights, but in this session: he could
+-- leave a search path for the lines that follow, a cursor carried out at COMMIT, a temporary
+-- view. So it is read in a subtransaction that is taken back. Nor may what is pulled write there:
+-- PostgreSQL refuses any change by a query or a function it calls. Rows stay locked only without
+-- a subtransaction: for who fills or maintains, never for who writes the table.
 CREATE OR REPLACE FUNCTION _source_rows(s source, request jsonb) RETURNS source_row[]
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -35,17 +67,24 @@ AS $$
 DECLARE
     statement CONSTANT text := format(
         'SELECT coalesce(array_agg(r), ''{}'') FROM _source_%s_read($1) AS r', s.source_id);
+    prepared CONSTANT text[] := _prepared_statements();
     rows source_row[];
 BEGIN
-    IF s.follows THEN
+    IF s.follows AND request ? 'lock' THEN
         EXECUTE statement INTO rows USING request;
         RETURN rows;
     END IF;
     BEGIN
-        PERFORM set_config('transaction_read_only', 'on', true);
+        IF NOT s.follows THEN
+            PERFORM set_config('transaction_read_only', 'on', true);
+        END IF;
         EXECUTE statement INTO rows USING request - 'lock';
-        RAISE SQLSTATE 'P0999';  -- a failed subtransaction takes the setting back
-    EXCEPTION WHEN SQLSTATE 'P0999' THEN
+        RAISE SQLSTATE 'P0999';  -- a failed subtransaction takes the settings back
+    EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
+        PERFORM _refuse_prepared(s.name, prepared);
+        IF SQLSTATE <> 'P0999' THEN
+            RAISE;
+        END IF;
         RETURN rows;
     END;
 END $$;
@@ -67,6 +106,9 @@ BEGIN
     RETURN _take_together(s, rows);
 EXCEPTION WHEN OTHERS THEN
     IF number > 1 THEN
+        IF SQLSTATE = '55P03' THEN  -- after the first one, nobody else is waited for
+            PERFORM set_config('lock_timeout', '1ms', true);
+        END IF;
         -- What fails most often, a row of nobody, stands together.
         SELECT array_agg(g) FILTER (WHERE g.user_id <> '')
                || array_agg(g) FILTER (WHERE (g.user_id <> '') IS NOT true) INTO rows
@@ -133,6 +175,68 @@ BEGIN
     END IF;
 END $$;
 
+-- Of these rows those whose memories nobody else holds, nor their users, if their profiles will
+-- change; both are locked now. The others wait, and that counts as no attempt.
+CREATE OR REPLACE FUNCTION _rows_not_held(s source, rows source_row[], attempts int)
+    RETURNS source_row[]
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+AS $$
+DECLARE
+    of_profile CONSTANT boolean := EXISTS (
+        SELECT FROM kind AS k WHERE k.name = s.kind AND k.layer = 'profile');
+    ends CONSTANT boolean := s.mapping ? 'valid_until';
+    -- OFFSET 0: by the index for each row, whatever the planner expects without statistics.
+    ids CONSTANT bigint[] := ARRAY(
+        SELECT m.memory_id
+        FROM unnest(rows) AS g, LATERAL (
+            SELECT k.memory_id FROM memory AS k
+            WHERE k.user_id = g.user_id AND k.source = s.name AND k.source_key = g.source_key
+            OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED) AS m);
+    users CONSTANT text[] := ARRAY(
+        SELECT p.user_id FROM profile AS p
+        WHERE (of_profile OR ends AND NOT p.some_expire)
+          AND p.user_id IN (SELECT g.user_id FROM unnest(rows) AS g)
+        FOR NO KEY UPDATE OF p SKIP LOCKED);
+    held CONSTANT source_row[] := ARRAY(
+        SELECT g
+        FROM unnest(rows) AS g
+        LEFT JOIN LATERAL (
+            SELECT k.memory_id FROM memory AS k
+            WHERE k.user_id = g.user_id AND k.source = s.name AND k.source_key = g.source_key
+            OFFSET 0) AS m ON true
+        WHERE m.memory_id IS NOT NULL AND m.memory_id NOT IN (SELECT unnest(ids))
+           OR (of_profile OR ends) AND EXISTS (
+               SELECT FROM profile AS p
+               WHERE p.user_id = g.user_id AND (of_profile OR NOT p.some_expire)
+                 AND p.user_id NOT IN (SELECT unnest(users))));
+BEGIN
+    IF held = '{}' THEN
+        RETURN rows;
+    END IF;
+    PERFORM _record_failure(s.name, h, '55P03', 'somebody else holds its memory', attempts - 1)
+    FROM unnest(held) AS h;
+    RETURN ARRAY(SELECT g FROM unnest(rows) AS g
+                 WHERE g.place NOT IN (SELECT h.place FROM unnest(held) AS h));
+END $$;
+
+-- Takes over a batch. What was not foreseen is waited for no longer than a trigger would. A first
+-- reading mostly has new rows, whose memories nobody can hold: to look for them costs a tenth.
+CREATE OR REPLACE FUNCTION _take_batch(s source, rows source_row[], attempts int) RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT SET lock_timeout = '200ms'
+AS $$
+BEGIN
+    IF s.follows AND (s.complete OR s.checking IS NOT NULL OR s.mapping ? 'valid_until'
+                      OR EXISTS (SELECT FROM kind AS k
+                                 WHERE k.name = s.kind AND k.layer = 'profile'))
+    THEN
+        rows := _rows_not_held(s, rows, attempts);
+    END IF;
+    RETURN _take_rows(s, rows, attempts);
+END $$;
+
 -- Rows between two places that were not locked, because another transaction has them.
 CREATE OR REPLACE FUNCTION _note_busy(s source, held source_row[], request jsonb) RETURNS void
     LANGUAGE plpgsql
@@ -161,7 +265,7 @@ DECLARE
 BEGIN
     read_rows := cardinality(rows);
     at_end := read_rows < most;
-    written := _take_rows(s, rows, 1);
+    written := _take_batch(s, rows, 1);
     IF s.follows AND read_rows > 0 THEN
         PERFORM _note_busy(s, rows, request || CASE WHEN at_end THEN '{}'::jsonb
                                               ELSE jsonb_build_object('upto', last_place) END);
@@ -343,7 +447,7 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     waiting source_error[];
-    gone source_error[];
+    gone source_row[];
     there source_row[];
     lacking jsonb[];
     tried int;
@@ -391,17 +495,19 @@ BEGIN
         JOIN unnest(there) AS t ON left(t.source_key, 1000) = w.source_key
         GROUP BY w.attempts
     LOOP
-        written := written + _take_rows(s, of_tried, tried + 1);
+        written := written + _take_batch(s, of_tried, tried + 1);
     END LOOP;
     gone := ARRAY(
-        SELECT w FROM unnest(waiting) AS w
+        SELECT jsonb_populate_record(NULL::source_row, jsonb_build_object(
+                   'user_id', w.user_id, 'source_key', w.source_key, 'place', w.place))
+        FROM unnest(waiting) AS w
         WHERE w.user_id <> ''
           AND (w.user_id, w.source_key)
               NOT IN (SELECT t.user_id, left(t.source_key, 1000) FROM unnest(there) AS t
                       WHERE t.user_id IS NOT NULL));
+    -- Whoever is just writing such a row again holds its memory.
     IF s.follows AND gone <> '{}' THEN
-        PERFORM _wait_for_writers(s, array_agg(g.user_id), array_agg(g.source_key))
-        FROM unnest(gone) AS g;
+        gone := _rows_not_held(s, gone, 1);
         there := there || _rows_at(s, ARRAY(SELECT g.place FROM unnest(gone) AS g), false);
     END IF;
     written := written + (

@@ -18,10 +18,21 @@ BEGIN
             checking = CASE WHEN EXISTS (SELECT FROM _source_users(name)) THEN '["", ""]'::jsonb END
         WHERE o.name = s.name
         RETURNING o.* INTO s;
-        UPDATE source_error AS e SET attempts = 0 WHERE e.source = s.name;
-        -- Nothing is known of these rows, not even the key: whichever they were, they are read now.
+        -- What the application holds is just being written, so nothing of it is due. Of some rows
+        -- nothing is known, not even the key: whichever they were, they are read now.
+        WITH free AS MATERIALIZED (
+            SELECT e.user_id, e.error_id FROM source_error AS e
+            WHERE e.source = s.name FOR UPDATE SKIP LOCKED
+        ), again AS (
+            UPDATE source_error AS e SET attempts = 0
+            FROM free AS f
+            WHERE e.user_id = f.user_id AND e.error_id = f.error_id AND e.attempts > 0
+              AND NOT (e.user_id = '' AND e.source_key = '' OR coalesce(e.place = '[]', false))
+        )
         DELETE FROM source_error AS e
-        WHERE e.source = s.name AND (e.user_id = '' AND e.source_key = '' OR e.place = '[]');
+        USING free AS f
+        WHERE e.user_id = f.user_id AND e.error_id = f.error_id
+          AND (e.user_id = '' AND e.source_key = '' OR e.place = '[]');
     END IF;
     IF NOT s.complete THEN
         SELECT r.read_rows, r.written, r.at_end AND s.checking IS NULL

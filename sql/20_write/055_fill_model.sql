@@ -21,9 +21,7 @@ DECLARE
     ids bigint[];
 BEGIN
     PERFORM _check_number(n, 'n', 10000);
-    IF whose IS NOT NULL THEN
-        PERFORM _resolve_user(whose);
-    END IF;
+    PERFORM _resolve_user(whose) WHERE whose IS NOT NULL;
     SELECT m.user_id INTO owner
     FROM memory AS m
     WHERE (m.user_id, m.memory_id) > (coalesce(after_user, ''), coalesce(after_id, 0))

@@ -114,6 +114,7 @@ DECLARE
     place text;
     condition text;
 BEGIN
+    PERFORM _check_primary('purge');
     IF dry_run IS NOT TRUE THEN
         IF current_setting('session_replication_role') = 'replica' THEN
             RAISE EXCEPTION 'foreign keys are off in this session, so rows of the memory would stay'

@@ -44,7 +44,7 @@ BEGIN
         RAISE EXCEPTION 'user_id is missing: whose memory shall be deleted for good?'
             USING ERRCODE = 'ME006', HINT = 'SELECT * FROM memoir.purge_user(''alice'', true);';
     END IF;
-    PERFORM _resolve_user(user_id);
+    PERFORM _resolve_user(user_id), _check_primary('purge_user');
     IF dry_run IS NOT TRUE THEN
         PERFORM _lock_user(user_id);
         -- Adding a message or ending a session locks it before its messages; so does this.
@@ -67,11 +67,12 @@ BEGIN
         RETURN QUERY SELECT * FROM _purge_own_indexes(number, dry_run);
     END IF;
     IF dry_run IS NOT TRUE THEN
-        -- A worker locks no user, nor does upkeep when it folds recalls. What they held was waited
-        -- for, and they may have written here since these tables were emptied.
-        DELETE FROM uncompared AS u WHERE u.user_id = user_id;
-        DELETE FROM job AS j WHERE j.user_id = user_id;
-        DELETE FROM event AS e WHERE e.user_id = user_id;
+        -- A worker locks no user, nor does a recall, a call that only adds, or upkeep when it folds
+        -- recalls. What they held was waited for, and they may have written here since a table was
+        -- emptied. What a recall logs later than this, maintain() deletes.
+        FOR table_name IN SELECT t::text FROM _user_tables() AS t LOOP
+            EXECUTE format('DELETE FROM %s WHERE user_id = $1', table_name) USING user_id;
+        END LOOP;
         PERFORM _notify(user_id, 'deleted', ids);
     END IF;
 END $$;
@@ -111,4 +112,6 @@ COMMENT ON FUNCTION purge_user(text, boolean) IS
     'indexes left: memoir maintain means that the table was busy or this role does not own it: '
     'until maintain has run, their definitions contain the user''s name. Samples of the user''s '
     'rows stay in the planner''s statistics until ANALYZE, bytes on disk until VACUUM FULL, and '
-    'in backups as long as you keep them. Error: ME006 user.';
+    'in backups as long as you keep them. A transaction of the application that is still open may '
+    'bring rows afterwards: of a recall, which maintain() deletes, or what it remembers. '
+    'Error: ME006 user.';

@@ -17,9 +17,7 @@ DECLARE
     wanted CONSTANT smallint := (_known_model(model)).model_id;
 BEGIN
     PERFORM _check_number(n, 'n', 1000);
-    IF whose IS NOT NULL THEN
-        PERFORM _resolve_user(whose);
-    END IF;
+    PERFORM _resolve_user(whose) WHERE whose IS NOT NULL;
     RETURN QUERY
     SELECT m.user_id, m.memory_id, m.content, _text_hash(m.user_id, m.content)
     FROM (SELECT t.user_id, t.memory_id

@@ -11,9 +11,7 @@ DECLARE
     whose CONSTANT text := user_id;
     wanted CONSTANT smallint := (_known_model(model)).model_id;
 BEGIN
-    IF whose IS NOT NULL THEN
-        PERFORM _resolve_user(whose);
-    END IF;
+    PERFORM _resolve_user(whose) WHERE whose IS NOT NULL;
     RETURN QUERY
     SELECT count(DISTINCT m.user_id), count(*),
            coalesce(sum(estimate_tokens(left(m.content, characters))), 0)::bigint

@@ -9,12 +9,8 @@ AS $$
 DECLARE
     number int;
 BEGIN
-    IF user_id IS NOT NULL THEN
-        PERFORM _resolve_user(user_id);
-    END IF;
-    IF kind IS NOT NULL THEN
-        PERFORM _check_job_kind(kind);
-    END IF;
+    PERFORM _resolve_user(user_id) WHERE user_id IS NOT NULL;
+    PERFORM _check_job_kind(kind) WHERE kind IS NOT NULL;
     UPDATE job AS j
     SET status = 'waiting', attempts = 0, run_at = now()
     WHERE j.status = 'dead' AND (retry_dead.user_id IS NULL OR j.user_id = retry_dead.user_id)

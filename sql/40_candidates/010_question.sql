@@ -64,6 +64,7 @@ CREATE OR REPLACE FUNCTION _question_counting(
     SET search_path FROM CURRENT
 AS $$
 DECLARE
+    words text[] := tokens(query_text);
     word text;
     place int;
     asked int[];
@@ -75,7 +76,12 @@ DECLARE
     x record;
     known_names int[];
 BEGIN
-    FOREACH word IN ARRAY tokens(query_text) LOOP
+    -- Each is looked for among those before it, and from the 2,001st on it does not count.
+    IF cardinality(words) > 2100 THEN
+        words := ARRAY(SELECT u.word FROM unnest(words) WITH ORDINALITY AS u (word, place)
+                       GROUP BY u.word ORDER BY min(u.place) LIMIT 2100);
+    END IF;
+    FOREACH word IN ARRAY words LOOP
         place := _term(word);
         IF (place = ANY (asked)) IS NOT TRUE THEN
             asked := asked || place;

@@ -27,10 +27,11 @@ BEGIN
     RETURN read;
 END $$;
 
--- The first key that an object has twice: a reader would use only one of them.
+-- The fault of an object that has a key twice: a reader would use only one of them.
 CREATE OR REPLACE FUNCTION _key_twice(value json) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (SELECT e.key FROM json_each(value) AS e GROUP BY e.key HAVING count(*) > 1 LIMIT 1);
+    RETURN (SELECT format(' has the key "%s" twice', left(e.key, 40))
+            FROM json_each(value) AS e GROUP BY e.key HAVING count(*) > 1 LIMIT 1);
 
 CREATE OR REPLACE FUNCTION _check_zone(zone text) RETURNS text
     LANGUAGE plpgsql STABLE

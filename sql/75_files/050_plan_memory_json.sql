@@ -15,8 +15,7 @@ BEGIN
     SELECT c.place, c.fault INTO fault
     FROM (
         SELECT s.place, CASE
-            WHEN _key_twice(s.entry) IS NOT NULL THEN
-                format(' has the key "%s" twice', left(_key_twice(s.entry), 40))
+            WHEN _key_twice(s.entry) IS NOT NULL THEN _key_twice(s.entry)
             WHEN s.first_place < s.place THEN
                 format('.id "%s" stands at [%s] already', left(s.entry ->> 'id', 40), s.first_place)
             WHEN s.entry ->> 'id' !~ '[^[:space:]]' THEN '.id is empty'

@@ -145,7 +145,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- Carries a plan out; returns whether there was anything to do.
+-- Carries a plan out, and returns the memory of each entry.
 CREATE OR REPLACE FUNCTION _carry_out(user_id text, plan file_change[], run_id bigint)
     RETURNS bigint[]
     LANGUAGE plpgsql
@@ -209,7 +209,7 @@ BEGIN
     PERFORM _check_json(_check_document(document, 'memory.json'), _memory_file_schema(),
                         'memory.json');
     IF _key_twice(document) IS NOT NULL THEN
-        RAISE EXCEPTION 'memory.json has the key "%" twice', left(_key_twice(document), 40)
+        RAISE EXCEPTION 'memory.json%', _key_twice(document)
             USING ERRCODE = 'ME015', HINT = 'Nothing of it was stored. Correct the file.';
     END IF;
     IF _writing_refused(owner, NULL) IS NOT NULL THEN

@@ -12,8 +12,7 @@ DECLARE
 BEGIN
     PERFORM _check_json(_check_document(document, 'log'), _day_log_schema(), 'log');
     fault := CASE
-        WHEN _key_twice(document) IS NOT NULL THEN format(' has the key "%s" twice',
-                                                          left(_key_twice(document), 40))
+        WHEN _key_twice(document) IS NOT NULL THEN _key_twice(document)
         WHEN said !~ '^\d{4}-\d\d-\d\d$' OR NOT pg_input_is_valid(said, 'date')
             THEN format('.date "%s" is not a day such as 2026-02-21', said)
         WHEN said < '1970-01-01' OR said::date > (now() AT TIME ZONE zone)::date
@@ -22,8 +21,7 @@ BEGIN
             SELECT format('.entries[%s]', e.place - 1) || f.fault
             FROM json_array_elements(document -> 'entries') WITH ORDINALITY AS e (entry, place),
                  LATERAL (SELECT CASE
-                     WHEN _key_twice(e.entry) IS NOT NULL THEN
-                         format(' has the key "%s" twice', left(_key_twice(e.entry), 40))
+                     WHEN _key_twice(e.entry) IS NOT NULL THEN _key_twice(e.entry)
                      WHEN _log_time(said::date, e.entry ->> 'time', zone) IS NULL THEN
                          format('.time "%s" is not a time of that day such as 14:30:00',
                                 left(e.entry ->> 'time', 40))

@@ -2,7 +2,8 @@
 -- memories in the blocks of recalls and in the answers of tools; memory_write shows nothing. Recall
 -- only appends to the logs, because it must not wait for a counter. A row is counted once, because
 -- its mark and the count are in one transaction. If a crash empties the unlogged logs, what was
--- counted stays counted.
+-- counted stays counted. Where nothing is stored of a user, what had found something was logged
+-- while the user was purged, and goes (DECISIONS 85).
 CREATE OR REPLACE FUNCTION _count_access(user_id text, run upkeep_run, after bigint)
     RETURNS TABLE (action text, memories bigint, details jsonb, next bigint)
     LANGUAGE plpgsql
@@ -19,7 +20,13 @@ BEGIN
         calls := ARRAY(SELECT c.tool_call_id FROM tool_call AS c
                        WHERE c.user_id = user_id AND NOT c.counted);
     ELSE
-        PERFORM _lock_listed_user(user_id);
+        IF NOT _lock_listed_user(user_id)
+           AND NOT EXISTS (SELECT FROM session AS s WHERE s.user_id = user_id)
+        THEN
+            DELETE FROM retrieval AS r WHERE r.user_id = user_id AND r.ids <> '{}';
+            DELETE FROM tool_call AS c
+            WHERE c.user_id = user_id AND (c.memory_ids <> '{}' OR c.total_found > 0);
+        END IF;
         -- Rows that mark_used() is writing at this moment wait for the next run.
         recalls := ARRAY(SELECT r.retrieval_id FROM retrieval AS r
                          WHERE r.user_id = user_id AND NOT r.counted

@@ -76,6 +76,8 @@ CREATE OR REPLACE FUNCTION _add_partition(month timestamptz) RETURNS boolean
 AS $$
 DECLARE
     name CONSTANT name := _partition_name(month);
+    owner CONSTANT name := (SELECT pg_get_userbyid(c.relowner) FROM pg_class AS c
+                            WHERE c.oid = 'event'::regclass);
 BEGIN
     -- Checked without that lock: the first month keeps its events there until they are deleted.
     IF pg_relation_size('event_default') > 256 * 1024 * 1024
@@ -91,6 +93,10 @@ BEGIN
     FROM pg_class AS c WHERE c.oid = name::text::regclass;
     EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
     PERFORM _own_rows(name::text::regclass);
+    -- If a superuser runs the upkeep: the owner could not upgrade it.
+    IF owner <> current_user AND pg_has_role(owner, 'SET') THEN
+        EXECUTE format('ALTER TABLE %I OWNER TO %I', name, owner);
+    END IF;
     -- Who stores an event meanwhile waits before choosing a table for it: event_default, chosen
     -- before, would refuse it.
     LOCK TABLE ONLY event IN SHARE ROW EXCLUSIVE MODE;

@@ -59,16 +59,6 @@ CREATE OR REPLACE FUNCTION _left_over_indexes() RETURNS name[]
                           WHERE p.ann = substring(c.relname FROM '[0-9]+$')::int)
         ORDER BY c.relname);
 
--- Users whose profile has indexes that cannot be used: their recall reads the table.
-CREATE OR REPLACE FUNCTION _without_indexes(only_user text)
-    RETURNS TABLE (user_id text, number smallint)
-    LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT p.user_id, p.ann FROM profile AS p
-    WHERE p.ann > 0 AND (only_user IS NULL OR p.user_id = only_user)
-      AND cardinality(_own_indexes(p.ann, p.user_id)) < 3;
-END;
-
 -- Whether this role can make indexes on the tables.
 CREATE OR REPLACE FUNCTION _owns_tables() RETURNS boolean
     LANGUAGE sql STABLE

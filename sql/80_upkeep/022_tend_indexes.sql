@@ -23,7 +23,8 @@ BEGIN
                 THEN 'drop' END,
            c.earned, c.memories, c.newest, c.number
     FROM (
-        SELECT s.*, b.user_id IS NOT NULL AS broken,
+        SELECT s.*, CASE WHEN s.number > 0
+                         THEN cardinality(_own_indexes(s.number, s.user_id)) < 3 END AS broken,
                s.vectors AND _exact_cost(s.memories) > gain * _indexed_cost(s.memories) AS earned
         FROM (
             SELECT t.user_id, count(*) AS memories, max(t.memory_id) AS newest,
@@ -42,7 +43,6 @@ BEGIN
                               ON e.active AND e.model_id = t.model
                               WHERE t.user_id = p.user_id AND t.active)
         ) AS s
-        LEFT JOIN _without_indexes(only_user) AS b ON b.user_id = s.user_id
     ) AS c;
 END $$;
 

@@ -22,10 +22,10 @@ BEGIN
     RETURN width;
 END $$;
 
--- The size of trace_scan, and what it would be if rebuilt; both 0 while nothing is known of it, or
--- where a restore has lost it. A
--- page is filled to 90 % and then by one more row, if that fits; the last row continues on the next
--- page; two pages are the index's own. For 12,000 memories it says 16.7 MB, and REINDEX makes 17.3.
+-- The size of trace_scan, and what it would be if rebuilt: the same while nothing is known of its
+-- rows, as after pg_upgrade; both 0 where a restore has lost it. A page is filled to 90 % and then
+-- by one more row, if that fits; the last row continues on the next page; two pages are the index's
+-- own. For 12,000 memories it says 16.7 MB, and REINDEX makes 17.3.
 CREATE OR REPLACE FUNCTION _scan_bloat(OUT bytes bigint, OUT needed bigint)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -37,14 +37,12 @@ DECLARE
                                 WHERE c.oid = to_regclass('trace_scan'));
     width CONSTANT float8 := CASE WHEN entries > 0 THEN _entry_width() END;
 BEGIN
+    bytes := coalesce(pg_relation_size(to_regclass('trace_scan')), 0);
+    needed := bytes;
     IF width > 0 THEN
-        bytes := pg_relation_size('trace_scan');
         needed := ceil(entries / greatest(1, least(floor(room / width),
                                                    floor(room * 0.9 / width) + 1) - 1)) * page
                   + 2 * page;
-    ELSE
-        bytes := 0;
-        needed := 0;
     END IF;
 END $$;
 

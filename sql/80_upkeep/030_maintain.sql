@@ -94,9 +94,7 @@ DECLARE
     run upkeep_run;
 BEGIN
     PERFORM _check_primary('maintain');
-    IF only_user IS NOT NULL THEN
-        PERFORM _resolve_user(only_user);
-    END IF;
+    PERFORM _resolve_user(only_user) WHERE only_user IS NOT NULL;
     run.at := coalesce(at, now());
     run.dry_run := coalesce(dry_run, false);
     IF run.dry_run THEN

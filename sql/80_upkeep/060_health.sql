@@ -332,8 +332,9 @@ BEGIN
            CASE WHEN lost THEN 'error' WHEN _is_bloated(size.bytes, size.needed) THEN 'warning'
                 ELSE 'ok' END,
            CASE WHEN lost THEN 'trace_scan is missing: a recall reads the table'
-                ELSE format('trace_scan has %s, %s would do',
-                            pg_size_pretty(size.bytes), pg_size_pretty(size.needed)) END,
+                ELSE format('trace_scan has %s', pg_size_pretty(size.bytes))
+                     || CASE WHEN size.needed = size.bytes THEN ''
+                             ELSE format(', %s would do', pg_size_pretty(size.needed)) END END,
            CASE WHEN lost THEN 'memoir doctor says what else is missing, and what to do.'
                 WHEN _is_bloated(size.bytes, size.needed)
                 THEN 'Run memoir maintain, or: REINDEX INDEX CONCURRENTLY memoir.trace_scan;' END;

@@ -414,6 +414,30 @@ EXCEPTION WHEN insufficient_privilege THEN
         USING HINT = 'As the owner of pgvector and its schema: ' || statements;
 END $$;
 
+-- Say, a copy of a table that a superuser has made here before an upgrade.
+CREATE OR REPLACE FUNCTION _refuse_what_is_anothers() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+DECLARE
+    foreign_one record;
+BEGIN
+    SELECT format('%I.%I', current_schema(), c.relname) AS name,
+           pg_get_userbyid(c.relowner) AS owner
+    INTO foreign_one
+    FROM pg_class AS c
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'S')
+      AND NOT pg_has_role(c.relowner, 'USAGE')
+    ORDER BY c.relkind = 'S', c.relname LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION '% belongs to "%", so "%" cannot set rights on it', foreign_one.name,
+                foreign_one.owner, current_user
+            USING ERRCODE = 'insufficient_privilege',
+                  HINT = format('As "%s": ALTER TABLE %s OWNER TO %I; or SET SCHEMA another.',
+                                foreign_one.owner, foreign_one.name, current_user);
+    END IF;
+END $$;
+
 CREATE OR REPLACE FUNCTION grant_access() RETURNS boolean
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET jit = off
@@ -423,6 +447,7 @@ DECLARE
     statement text;
 BEGIN
     PERFORM _hand_over();
+    PERFORM _refuse_what_is_anothers();
     PERFORM _secure_tables();
     FOR statement IN
         SELECT format(CASE WHEN s.due THEN 'GRANT %s ON %s %s TO %s'
@@ -462,7 +487,7 @@ COMMENT ON FUNCTION grant_access() IS
     'whether all roles are there; else a WARNING says what to do, as it does where PUBLIC may '
     'create in the schema of pgvector. Every migration calls it; call it again when somebody made '
     'the roles later, or to take back what somebody granted them; of what other roles may write, '
-    'it only warns. For the owner of the tables. '
+    'it only warns. For the owner of the tables. Error: 42501 another role owns a table there. '
     'Source: DESIGN 8.';
 
 SELECT grant_access();

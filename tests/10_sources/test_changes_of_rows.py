@@ -259,6 +259,13 @@ def test_secrets_are_redacted(tasks):
     assert "abcdef" not in value(tasks, "SELECT content FROM memoir.memory")
 
 
+def test_a_secret_in_the_reason_of_an_error_is_redacted(app):
+    attach(app, "tasks", status="description", content=["title"])
+    app.execute("INSERT INTO tasks (title, description) VALUES ('tea', %s)", (SECRET,))
+    ((_, reason),) = waiting(app)
+    assert "the password is [redacted:password]" in reason
+
+
 def test_with_memory_off_nothing_is_stored_and_a_fill_catches_up(tasks):
     call(tasks, "set_settings", settings={"memory": False}, user_id=USER)
     add_tasks(tasks, "tea")
@@ -319,6 +326,16 @@ def test_recalls_are_written_back_and_do_not_return(app):
     fill(app, "cecelia_events", anew=True)
     assert value(app, "SELECT count(*) FROM memoir.event") == 1
     assert value(app, "SELECT count(*) FROM memoir.event WHERE source IS NOT NULL") == 0
+
+
+def test_a_table_of_one_user_gets_no_recall_of_another(app):
+    attach(app, "cecelia_events", write_retrievals=True)
+    for user in (USER, "bob"):
+        recall(app, f"tea of {user}", user_id=user)
+    app.execute("UPDATE memoir.retrieval SET created_at = now() - interval '8 days'")
+    call(app, "maintain")
+    asked = app.execute("SELECT payload ->> 'query' FROM cecelia_events").fetchall()
+    assert asked == [(f"tea of {USER}",)]
 
 
 @pytest.mark.parametrize("code", ["55P03", "40P01", "53100", "08006"])

@@ -378,6 +378,34 @@ def test_a_row_that_somebody_holds_is_taken_later(db, dsn):
     assert sorted(memories(db, "t")) == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("held", ["memory WHERE source_key = '2'", "profile"])
+def test_a_fill_waits_for_nobody_who_may_want_its_rows_next(db, dsn, held):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    db.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    attach(db, "t", kind="okr")
+    fill(db, "t")
+    db.execute("SET statement_timeout = '1min'")
+    with psycopg.connect(dsn) as application:
+        application.execute(f"SELECT FROM memoir.{held} FOR UPDATE")
+        call(db, "fill_source", name="t", anew=True)
+        number = 1 if "memory" in held else 3
+        assert waiting(db, "t") == [("55P03", "somebody else holds its memory")] * number
+    db.execute("CALL memoir.read_source('t')")
+    assert waiting(db, "t") == []
+
+
+def test_a_fill_from_the_start_waits_for_no_row_that_is_just_being_mended(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, importance real)")
+    attach(db, "t", importance="importance")
+    db.execute("INSERT INTO t VALUES (1, 'a', 2), (2, 'b', 2)")
+    db.execute("SET statement_timeout = '1min'")
+    with psycopg.connect(dsn) as application:
+        application.execute("UPDATE t SET importance = 1 WHERE id = 1")
+        call(db, "fill_source", name="t", anew=True)
+    db.execute("CALL memoir.read_source('t')")
+    assert memories(db, "t") == {"a": "active"}
+
+
 def test_a_fill_beside_writers_ends_with_the_rows_as_they_are(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
     db.execute("INSERT INTO t SELECT n, 'old ' || n FROM generate_series(1, 300) AS n")

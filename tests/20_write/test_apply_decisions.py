@@ -432,6 +432,17 @@ def test_what_waits_waits_no_longer_once_it_is_decided(tx, action, subject):
     assert [stored(tx, each)[1] for each in (*ids, waits)] == ["active", "active", "pending"]
 
 
+def test_a_merge_into_what_waits_is_one_change(tx):
+    settings(tx, confirm=True)
+    waits = remember(tx, "drinks all sorts", source="agent")
+    ids = [remember(tx, "drinks tea"), remember(tx, "likes espresso")]
+    merged = {"action": "MERGE", "memory_ids": ids, "content": "drinks all sorts", "kind": "fact"}
+    (row,) = apply(tx, merged, author="user")
+    assert row.memory_id == waits
+    call(tx, "undo", memory_id=waits)
+    assert [stored(tx, each)[1] for each in (*ids, waits)] == ["active", "active", "pending"]
+
+
 @pytest.mark.parametrize("action", ["UPDATE", "REPLACE", "MERGE"])
 def test_a_memory_that_is_to_say_what_another_says_makes_way_for_it(tx, action):
     old, new = remember(tx, "uses vim"), remember(tx, "uses neovim")

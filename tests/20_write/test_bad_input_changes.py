@@ -109,7 +109,8 @@ def test_what_was_true_before_a_forgotten_memory_is_restored_by_the_undo_that_is
 def test_a_memory_that_was_said_again_is_not_restored_beside_it(tx, pair):
     call(tx, "forget", memory_id=pair[0])
     remember(tx, "lives in Oslo")
-    assert code(tx, "restore", memory_id=pair[0]) == "ME014"
+    for dry_run in (True, False):
+        assert code(tx, "restore", memory_id=pair[0], dry_run=dry_run) == "ME014"
 
 
 def test_a_forgotten_memory_is_not_updated(tx, pair):

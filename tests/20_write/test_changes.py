@@ -67,6 +67,12 @@ def test_a_dry_run_tells_and_changes_nothing(tx, tea, function):
     assert row.new_status != before
 
 
+def test_a_block_with_little_room_has_the_summary_of_today(tx):
+    memory_id = remember(tx, "tea is " + "green and " * 60, summary="tea: green")
+    call(tx, "update_memory", memory_id=memory_id, summary="tea: black")
+    assert found(tx, "tea", budget=20) == ["tea: black"]
+
+
 def test_a_long_vector_comes_goes_and_comes_back_with_the_text(tx):
     """One of 1,536 dimensions fits no index entry, unless it can be compressed."""
     numbers = random.Random(1)

@@ -221,6 +221,20 @@ def test_its_words_go_where_else_they_were(tx):
     assert traces_of(tx, "Zanzibar") == []
 
 
+def test_a_message_that_says_something_else_in_its_place_stays(tx):
+    call(tx, "message_add", session_id="talk", role="user", content="drinks tea")
+    memory_id = remember(tx, "Zanzibar", "turn", session_id="talk", turn=0)
+    call(tx, "purge", memory_id=memory_id)
+    assert value(tx, "SELECT content FROM memoir.message") == "drinks tea"
+
+
+def test_what_tools_were_asked_and_did_not_write_stays(tx):
+    memory_id = remember(tx, "drinks tea")
+    call(tx, "call_tool", name="search_memories", arguments={"query": "tea"})
+    call(tx, "purge", memory_id=memory_id)
+    assert value(tx, "SELECT memory_ids FROM memoir.tool_call") == [memory_id]
+
+
 def test_a_goal_leaves_the_profile(tx):
     goal = remember(tx, "Zanzibar", "okr", data={"status": "pending"})
     assert "Zanzibar" in recall(tx, mode="plan").block
@@ -358,6 +372,36 @@ def test_recalls_that_are_being_folded_go_with_their_user(db, dsn):
         purged = pool.submit(call, db, "purge_user", user_id="Zanzibar")
         until_blocked(upkeep)
         upkeep.commit()
+        purged.result()
+    assert traces_of(db, "Zanzibar") == []
+
+
+@pytest.mark.parametrize("tool", [None, "memory_search"])
+def test_what_a_recall_logs_afterwards_goes_with_the_next_upkeep(db, dsn, tool):
+    remember(db, "tea", user_id="Zanzibar")
+    with psycopg.connect(dsn) as application:
+        if tool:
+            arguments = {"query": "tea of Zanzibar"}
+            call(application, "call_tool", name=tool, arguments=arguments, user_id="Zanzibar")
+        else:
+            recall(application, "tea of Zanzibar", user_id="Zanzibar")
+        call(db, "purge_user", user_id="Zanzibar")
+    assert traces_of(db, "Zanzibar") == ["tool_call" if tool else "retrieval"]
+    call(db, "maintain")
+    assert traces_of(db, "Zanzibar") == []
+
+
+def test_what_is_logged_and_added_while_a_user_is_purged_goes_too(db, dsn):
+    remember(db, "tea", user_id="Zanzibar")
+    call(db, "session_start", user_id="Zanzibar", session_id="talk")
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        other.execute("SELECT FROM memoir.memory FOR UPDATE")
+        purged = pool.submit(call, db, "purge_user", user_id="Zanzibar")
+        until_blocked(other)
+        with psycopg.connect(dsn) as application:
+            recall(application, "milk", user_id="Zanzibar")
+            remember(application, "milk", user_id="Zanzibar")
+        other.commit()
         purged.result()
     assert traces_of(db, "Zanzibar") == []
 

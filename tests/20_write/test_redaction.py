@@ -56,6 +56,7 @@ def test_what_a_memory_is_changed_to_is_redacted(tx):
 
 def test_memories_of_a_batch_are_redacted(tx):
     memory = {"content": SAID, "data": DATA, "summary": SAID, "keywords": [KEY], "speaker": KEY}
+    memory["subject"] = f"key.{KEY}"
     call(tx, "remember_many", memories=Jsonb([memory]))
     row = tx.execute("SELECT content, summary, data, speaker FROM memoir.memory")
     assert row.fetchone() == (LEFT, LEFT, DATA_LEFT, "[redacted:api_key]")
@@ -72,6 +73,13 @@ def test_the_name_of_an_entity_is_redacted(tx):
 def test_the_speaker_of_a_message_is_redacted(tx):
     call(tx, "message_add", session_id="s", role="user", content="hello", speaker=KEY)
     assert value(tx, "SELECT speaker FROM memoir.message") == "[redacted:api_key]"
+
+
+def test_what_a_session_is_given_is_redacted_when_it_begins_and_when_it_goes_on(tx):
+    for _ in range(2):
+        call(tx, "session_start", session_id="s", data=Jsonb(DATA))
+        assert value(tx, "SELECT data FROM memoir.session") == DATA_LEFT
+        tx.execute("UPDATE memoir.session SET data = '{}'")
 
 
 def test_the_same_with_another_secret_is_the_same_memory(tx):

@@ -15,7 +15,8 @@ from tests.rows import call, recall, refused, remember, row_counts, value
 
 TABLES = {
     "memory": "kind, content, summary, data, subject, importance, confidence, origin, session_id,"
-    " position, speaker, valid_from, lifetime, status, content_hash, created_at",
+    " position, speaker, valid_from, valid_until, lifetime, status, retired_at, content_hash,"
+    " created_at",
     "trace": "model, kind, created_at, importance, position, asks, derived, details, cost,"
     " brief_cost, term_count, terms::text, embedding::text, line, brief, active, wide",
     "keyword": "keyword, weight, origin",
@@ -49,6 +50,8 @@ optional = {
     "source": st.sampled_from(["chat", None]),
     "keywords": st.lists(st.sampled_from(["Tea", " tea", "deploy", "main.py"]), max_size=3),
     "sources": st.lists(st.integers(0, 1), max_size=2),
+    "valid_from": st.sampled_from(["2024-07-01T00:00:00Z", None]),
+    "valid_until": st.sampled_from(["2030-01-01T00:00:00Z", None]),
 }
 memories = st.tuples(
     st.fixed_dictionaries({"content": texts}, optional=optional), st.sampled_from(VECTORS)
@@ -149,6 +152,18 @@ def test_it_does_what_remember_does_with_each_in_turn(tx, before, batch):
         (place, *outcome(r, ann_place)) for place, r in enumerate(said, 1)
     ]
     forget(tx)
+
+
+def test_a_memory_of_a_batch_has_all_that_it_came_with(tx):
+    times = ("created_at", "valid_from", "valid_until")
+    said = {time: f"202{n}-05-06T07:08:09Z" for n, time in enumerate(times)}
+    said |= {"content": "tea", "kind": "fact", "subject": "drink", "importance": 0.3}
+    said |= {"data": {"cups": 2}, "summary": "hot", "session_id": "monday", "speaker": "Ann"}
+    said |= {"source": "chat", "confidence": 0.4, "keywords": ["green"]}
+    call(tx, "remember", **said, user_id="ann")
+    many(tx, said, user_id="bob")
+    (ann, _), (bob, _) = rows_of(tx, "ann"), rows_of(tx, "bob")
+    assert bob == ann
 
 
 def test_the_answers_come_in_the_order_of_the_memories(tx):

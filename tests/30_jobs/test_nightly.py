@@ -181,6 +181,9 @@ def test_three_old_memories_of_a_kind_are_compressed(tx):
         "UPDATE memoir.memory SET recorded_at = now() WHERE memory_id = %s",
         "UPDATE memoir.memory SET subject = 'user.drink' WHERE memory_id = %s",
         "UPDATE memoir.memory SET valid_until = 'infinity' WHERE memory_id = %s",
+        "UPDATE memoir.memory SET position = 1 WHERE memory_id = %s",
+        "UPDATE memoir.memory SET source = 'tasks', source_key = '1' WHERE memory_id = %s",
+        "UPDATE memoir.memory SET content = repeat('a', 4001) WHERE memory_id = %s",
         "INSERT INTO memoir.access SELECT user_id, memory_id, 1, now() FROM memoir.memory"
         " WHERE memory_id = %s",
         "INSERT INTO memoir.access SELECT user_id, memory_id, 5, created_at FROM memoir.memory"
@@ -194,6 +197,22 @@ def test_what_is_in_use_or_has_its_place_is_not_compressed(tx, change):
     ages(tx, 91)
     tx.execute(change, (ids[1],))
     assert nightly(tx) == []
+
+
+def test_what_upkeep_has_lowered_is_compressed(tx):
+    ids = facts(tx, 3)
+    ages(tx, 91)
+    lower = """_revise('default', %s, ARRAY['{"importance": 0.1}'::jsonb], 'LOWER'"""
+    tx.execute(f"SELECT memoir.{lower}, 'maintain', 'old', NULL, NULL)", (ids[:1],))
+    assert nightly(tx) == [("compress", 1)]
+
+
+def test_what_somebody_asked_for_goes_first(tx):
+    facts(tx, 3)
+    ages(tx, 91)
+    nightly(tx)
+    asked = enqueue(tx, "rolling_summary")
+    assert claim(tx, n=1)[0].job_id == asked
 
 
 def test_a_job_has_no_more_than_a_hundred_memories_and_not_too_many_tokens(tx):

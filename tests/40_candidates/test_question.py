@@ -13,10 +13,12 @@ from tests.rows import (
     call,
     candidate_scores,
     explain,
+    recall,
     remember,
     remember_all,
     store,
     value,
+    working_at_most,
 )
 
 pytestmark = pytest.mark.usefixtures("side_by_side")
@@ -152,3 +154,10 @@ def test_a_question_without_words_covers_nothing(tx):
 def test_the_only_word_of_the_only_memory_counts(tx):
     remember(tx, "tea", created_at=NOW)
     assert covered(tx, "tea") == pytest.approx({"tea": 1})
+
+
+def test_a_question_of_very_many_words_takes_no_more_for_each(tx):
+    remember(tx, "tea")
+    text = "".join(chr(0x4E00 + n * n % 20011) for n in range(32000))
+    with working_at_most(tx, 1.5):  # each looked for among all before it took 3 s
+        recall(tx, f"tea {text}", mode="balanced")

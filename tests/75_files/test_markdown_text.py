@@ -281,6 +281,44 @@ def test_a_mark_edited_by_hand_is_no_mark(folder, tx):
     assert value(tx, "SELECT count(*) FROM memoir.memory WHERE status = 'active'") == 2
 
 
+def test_a_row_of_an_attached_table_is_in_no_file(folder, tx):
+    tx.execute(
+        "UPDATE memoir.memory SET source = 'drinks', source_key = '7'"
+        " WHERE content = 'tea is green'"
+    )
+    assert folder.sync() == [("FORGET", "file")]
+    assert "tea is green" not in folder.files["memory"]
+
+
+@pytest.mark.usefixtures("side_by_side")
+def test_of_two_lost_marks_of_the_same_text_each_finds_its_own(folder, tx):
+    remember(tx, "tea is green", session_id="monday", created_at="2025-01-03")
+    folder.sync()
+    before = folder.files["memory"]
+    marked = re.compile(r"(tea is green) <!-- m:[^ ]+ -->")
+    folder.files["memory"] = marked.sub(r"\1", before)
+    assert folder.sync() == [("NOOP", "file")] * 2
+    assert folder.files["memory"] == before
+
+
+def test_the_mark_of_another_database_is_no_mark(folder, tx):
+    theirs = re.sub(r"[.]\w+", ".00000", _mark(folder, "tea is green"))
+    file = f"# Memory\n\n## Known facts\n\n- beer is brown {theirs}\n"
+    other = Folder(tx, files={"memory": file, "learnings": None})
+    assert ("ADD", "database") in other.sync()
+    stored = "SELECT count(*) FROM memoir.memory WHERE content IN ('tea is green', 'beer is brown')"
+    assert value(tx, stored) == 2
+
+
+def test_a_memory_with_the_number_of_another_is_new(folder, tx):
+    # As after a restored backup: the number in file and base is another memory's
+    tx.execute(
+        "UPDATE memoir.memory SET content = 'juice is red', content_hash = '', created_at ="
+        " created_at - interval '1 day' WHERE content = 'tea is green'"
+    )
+    assert sorted(folder.sync()) == [("ADD", "database"), ("ADD", "file")]
+
+
 def test_of_a_copied_bullet_the_copy_becomes_a_memory_of_its_own(folder):
     mark = _mark(folder, "tea is green")
     folder.edit(f"- tea is green {mark}", f"- tea is black {mark}\n- tea is green {mark}")

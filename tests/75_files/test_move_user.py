@@ -9,9 +9,10 @@ from collections.abc import Callable
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.types.json import Jsonb
 from pytest_postgresql import factories
 from tests.application import attach, fill, make_tables, memories
-from tests.moving import export, import_lines, live
+from tests.moving import export, import_lines, live, moved_rows, user_tables
 from tests.rows import add_event, ago, call, explain, recall, refused, remember, row_counts, value
 
 other_database = factories.postgresql("installed", dbname="other")
@@ -239,6 +240,24 @@ def test_stricter_rules_redact_what_comes(tx):
     import_lines(tx, lines, "bob")
     row = tx.execute("SELECT content, data FROM memoir.memory WHERE user_id = 'bob'").fetchone()
     assert row == ("ask [redacted:badge]", {"who": "[redacted:badge]"})
+
+
+def test_stricter_rules_count_for_all_that_comes(tx):
+    word = "EMP-123456"
+    live(tx, "ada", word)
+    hers = {"user_id": "ada", "session_id": "monday", "speaker": word}
+    remember(tx, "tea", summary=word, subject=word, data={"who": word}, **hers)
+    call(tx, "message_add", role="user", content="tea", data={"who": word}, **hers)
+    call(tx, "session_start", session_id="monday", data={"who": word}, user_id="ada")
+    tx.execute("UPDATE memoir.query_expansion SET expansion = %s", (Jsonb({"original": [word]}),))
+    lines = export(tx, "ada")
+    badge = "(name, pattern, any_case) VALUES ('badge', 'EMP-[0-9]{6}', true)"
+    tx.execute(f"INSERT INTO memoir.redaction_rule {badge}")
+    import_lines(tx, lines, "bob")
+    # The name of a session or of a gold set stays: the application asks for it.
+    for table in user_tables(tx):
+        rows = [{**row, "session_id": 0, "gold_set": 0} for row in moved_rows(tx, table, "bob")]
+        assert "emp-123456" not in json.dumps(rows).lower(), table
 
 
 def test_a_secret_in_what_a_file_said_is_redacted_however_it_is_spaced(tx):

@@ -212,6 +212,12 @@ def test_a_source_with_mistakes_is_told(tx):
     assert (row.status, row.value) == ("warning", "1 attached, rows not taken in: 1")
 
 
+def test_an_index_without_statistics_has_its_size_all_the_same(db):
+    remember(db, "green tea")
+    db.execute("UPDATE pg_class SET reltuples = -1 WHERE oid = 'memoir.trace_scan'::regclass")
+    assert health(db)["bloat"].value == "trace_scan has 16 kB"
+
+
 def test_a_half_empty_index_has_a_statement_that_helps(tx):
     tx.execute(
         "CREATE OR REPLACE FUNCTION memoir._is_bloated(bytes bigint, needed bigint) RETURNS boolean"

@@ -27,6 +27,7 @@ MADE = (
     "SELECT array_agg(proowner::regrole::text) FROM pg_proc WHERE proname ~ '^_source_1_(read|log)'"
 )
 STATE = "SELECT state FROM memoir.sources WHERE name = 'theirs'"
+ATTACHED = {"name": "theirs", "kind": "event", "relation": "shop.theirs"}
 HIS_CODE = """
 CREATE TABLE shop.ran (name text);
 CREATE FUNCTION shop.runs() RETURNS boolean LANGUAGE plpgsql SECURITY INVOKER AS
@@ -116,19 +117,63 @@ def test_to_lend_him_the_functions_leaves_him_no_right_on_memoir(shop):
         assert value(shop.installer, allowed) is False
 
 
-def test_a_function_that_he_altered_is_refused(shop):
+ALTERED = (
+    "SECURITY INVOKER SET search_path = shop, pg_catalog",
+    # His code could RESET ROLE, and then be whoever logged in.
+    f"SECURITY INVOKER SET role = '{SHOP}' SET search_path = shop, pg_catalog",
+)
+
+
+@pytest.mark.parametrize("altered", ALTERED)
+def test_a_function_that_he_altered_is_refused(shop, altered):
     shop.admin.execute(f"GRANT memoir_agent TO {SHOP}")
     shop.owner.execute(
         "CREATE FUNCTION shop.format(text, VARIADIC text[]) RETURNS text LANGUAGE plpgsql AS"
         " $$BEGIN PERFORM shop.runs(); RETURN 'SELECT'; END$$;"
-        "ALTER FUNCTION memoir._source_1_read SECURITY INVOKER SET search_path = shop, pg_catalog"
+        f"ALTER FUNCTION memoir._source_1_read {altered}"
     )
     with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
-        call(shop.installer, "fill_source", name="shop")
+        call(shop.admin, "fill_source", name="shop")
     assert caught.value.diag.message_primary == "somebody changed function _source_1_read"
     assert value(shop.owner, WHO_RAN) is None
     assert call(shop.installer, "detach_source", name="shop")
     shop.admin.execute(f"REVOKE memoir_agent FROM {SHOP}")  # a role is of all databases
+
+
+def test_a_path_that_his_policy_sets_is_not_that_of_the_trigger(shop):
+    shop.owner.execute(
+        "CREATE TABLE shop.theirs (id int, content text, user_id text);"
+        "INSERT INTO shop.theirs VALUES (1, 'tea', 'eve'), (1, 'milk', 'eve')"
+    )
+    columns = {"source_id": ["id"], "user_column": "user_id"}
+    call(shop.installer, "attach_source", **{**ATTACHED, "kind": "fact"}, **columns)
+    shop.owner.execute(
+        "CREATE FUNCTION shop.sly() RETURNS boolean LANGUAGE sql AS $$"
+        "SELECT set_config('search_path', 'shop, pg_catalog', false) <> ''$$;"
+        "CREATE FUNCTION shop._known_source(text, boolean) RETURNS boolean LANGUAGE sql"
+        " AS 'SELECT shop.runs()';"
+        "CREATE FUNCTION shop._take_rows(boolean, anyarray, int) RETURNS boolean LANGUAGE sql"
+        " AS 'SELECT shop.runs()';"
+        "CREATE POLICY sly ON shop.theirs USING (pg_trigger_depth() = 0 OR shop.sly());"
+        "ALTER TABLE shop.theirs ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;"
+        "UPDATE shop.theirs SET id = 2 WHERE content = 'milk'"
+    )
+    assert value(shop.owner, WHO_RAN) is None
+
+
+@pytest.mark.parametrize("then", ["", "RAISE query_canceled"])
+def test_what_is_pulled_leaves_nothing_in_the_session(shop, then):
+    shop.owner.execute(
+        "CREATE FUNCTION shop.makes() RETURNS text LANGUAGE plpgsql AS $$BEGIN"
+        f" EXECUTE 'PREPARE next AS SELECT shop.runs()'; {then or 'NULL'}; RETURN 'alert'; END$$;"
+        "CREATE VIEW shop.theirs AS SELECT 1 AS source_id, shop.makes() AS type,"
+        " to_jsonb(1) AS payload, 'eve' AS user_id"
+    )
+    call(shop.installer, "attach_source", **ATTACHED)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+        call(shop.installer, "fill_source", name="theirs")
+    assert caught.value.diag.message_primary.endswith("prepared statements in this session")
+    assert value(shop.installer, "SELECT count(*) FROM pg_prepared_statements WHERE from_sql") == 0
 
 
 @pytest.mark.parametrize(
@@ -146,9 +191,6 @@ def test_memoir_admin_makes_no_relation_of_his_own_the_one_that_is_followed(shop
     trigger = "CREATE TRIGGER mine AFTER UPDATE ON happened FOR EACH ROW EXECUTE FUNCTION {}()"
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         shop.admin.execute(trigger.format("memoir._source_1_write"))
-
-
-ATTACHED = {"name": "theirs", "kind": "event", "relation": "shop.theirs"}
 
 
 def test_a_table_that_was_given_to_him_is_not_written_as_who_had_it(shop):

@@ -114,6 +114,16 @@ def test_a_text_that_fails_is_named_and_the_rest_goes_on(
     assert without_vector(db) == 1
 
 
+def test_many_texts_that_fail_but_not_in_a_row_are_no_outage(
+    db: psycopg.Connection, run: Run, api: OpenAIServer
+) -> None:
+    notes(db, 12)
+    bad = {f"ada note {number}" for number in range(1, 12, 2)}
+    api.always = lambda reply: status(500)(reply) if bad & {*api.embeddings[-1]["input"]} else reply
+    (filled,) = run()
+    assert (filled.done, len(filled.failures)) == (6, 6)
+
+
 def test_it_waits_as_long_as_it_is_asked_to(
     db: psycopg.Connection, run: Run, api: OpenAIServer
 ) -> None:
@@ -135,6 +145,17 @@ def test_when_nothing_answers_it_ends_and_keeps_what_is_done(
     assert without_vector(db) == 7
     api.always = None
     assert sum(batch.done for batch in run(batch=5)) == 7
+
+
+@pytest.mark.parametrize(("code", "pauses"), [(401, 0), (404, 0), (503, 4)])
+def test_who_refuses_the_first_request_is_not_waited_for(
+    db: psycopg.Connection, run: Run, api: OpenAIServer, code: int, pauses: int
+) -> None:
+    notes(db, 3)
+    api.always = status(code)
+    with pytest.raises(EmbedderGone, match=f"HTTP {code}"):
+        run()
+    assert len(run.__dict__["sleeps"]) == pauses
 
 
 def test_vectors_of_other_dimensions_are_an_error(

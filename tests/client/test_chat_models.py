@@ -253,6 +253,15 @@ def test_a_comma_may_follow_the_last_item_and_stays_within_a_text(api: OpenAISer
     assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ['a ",] }', ",}"]}
 
 
+@pytest.mark.parametrize("unended", ["```" + 20_000 * "a", '["' + 20_000 * '\\"'])
+def test_an_answer_that_does_not_end_is_read_once(api: OpenAIServer, unended: str) -> None:
+    api.fail(says(unended))
+    began = time.process_time()
+    with pytest.raises(BadAnswer, match="not JSON"):
+        model(api).answer(ASKED, SCHEMA, "keywords")
+    assert time.process_time() - began < 2  # with all its pieces tried it took 4 and 20 s
+
+
 def test_a_line_may_be_broken_within_a_text(api: OpenAIServer) -> None:
     api.fail(says('{"keywords": ["green\ntea"]}'))
     assert model(api).answer(ASKED, SCHEMA, "keywords") == {"keywords": ["green\ntea"]}

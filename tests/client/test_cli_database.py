@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -16,6 +17,7 @@ from tests.install.conftest import Tree
 from pgmemoir import cli, doctor
 from pgmemoir.cli.app import App
 from pgmemoir.cli.database import psql_call
+from pgmemoir.errors import RIGHTS_HINT, advice
 
 Call = Callable[..., Result]
 
@@ -112,6 +114,24 @@ def test_a_role_without_rights_is_told_of_the_roles_there_are(
     assert "permission denied for schema memoir" in done.output
     assert "GRANT memoir_agent TO the role of --dsn" in done.output
     assert done.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "place", "hint"),
+    [
+        ("keine Berechtigung für Schema memoir", "aclcheck_error", RIGHTS_HINT),
+        ("对函数 purge 权限不够", "aclcheck_error", RIGHTS_HINT),
+        ("permission denied for table goal", "aclcheck_error", None),
+        ("neue Zeile verletzt Policy", "ExecWithCheckOptions", None),
+    ],
+)
+def test_so_is_one_whose_server_speaks_another_language(
+    message: str, place: str, hint: str | None
+) -> None:
+    class Refused(psycopg.errors.InsufficientPrivilege):
+        diag = SimpleNamespace(message_primary=message, source_function=place, message_hint=None)
+
+    assert advice(Refused()) == hint
 
 
 def test_tables_of_another_version_are_told(memoir: Call, db: psycopg.Connection) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
-from tests.rows import statuses
+from tests.rows import remember, statuses
 
 from pgmemoir import Memoir, cli
 from pgmemoir.cli import purge as purge_module
@@ -322,6 +322,14 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
     done = CliRunner().invoke(cli.main, ["--dsn", "host=nowhere.invalid", *arguments])
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
+
+
+def test_purge_of_a_memory_is_by_default_of_the_default_user(
+    dsn: str, db: psycopg.Connection
+) -> None:
+    remember(db, "tea is green")
+    done = CliRunner().invoke(cli.main, ["--dsn", dsn, "purge", "1", "--yes"])
+    assert (done.exit_code, statuses(db)) == (0, [])
 
 
 def test_purge_of_a_user_wants_one_named(dsn: str) -> None:

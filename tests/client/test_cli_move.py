@@ -82,7 +82,7 @@ def test_an_export_goes_through_a_pipe(memoir: Call) -> None:
     done = memoir("--user", "ada", "export", "--vectors")
     assert "[1,2,3]" in done.stdout
     assert memoir("import", "-", "--user", "bob", stdin=done.stdout).exit_code == 0
-    again = memoir("import", "-", "--user", "bob", stdin=done.stdout)
+    again = memoir("import", "-", "--user", "bob", "--format", "pgmemoir", stdin=done.stdout)
     assert again.stdout == "this file was imported for user bob before: nothing is changed\n"
 
 
@@ -197,6 +197,7 @@ def test_a_cut_or_changed_file_is_refused_with_its_line(
     for damaged, problem in (
         (data[: data.rindex(b'{"end"')], "before its end"),
         (data[: len(data) // 2], "line "),
+        (data[: data.index(b"\n") // 2], "line 1: "),
         (data.replace(b"tea", b"beer"), "the checksum is another"),
         (data.replace(b'"version": 1', b'"version": 9'), "version 9 is unknown"),
     ):
@@ -226,6 +227,23 @@ def test_what_other_programs_wrote_is_stored_once(
         f"{format}: 0 memories stored, 0 updated, 2 known already"
     )
     assert row_counts(db) == before
+
+
+@pytest.mark.usefixtures("lived")
+def test_what_an_import_has_stored_is_counted_and_indexed(
+    memoir: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert memoir("export", str(tmp_path / "ada"), "--user", "ada").exit_code == 0
+    files = [str(tmp_path / "ada"), write(tmp_path, *STORES["jsonl"])]
+    files.append(write(tmp_path, "chat.json", [{"text": "a"}, {"text": "b"}, {"text": "c"}]))
+    stored: list[int] = []
+    monkeypatch.setattr(move, "index_loaded", lambda _app, number: stored.append(number))
+    for options in (["--dry-run"], []):
+        for file in files:
+            assert memoir("import", file, "--user", "bob", *options).exit_code == 0
+    assert stored == [9, 2, 3]
+    memoir("import", files[0], "--user", "bob")
+    assert stored == [9, 2, 3]
 
 
 @pytest.mark.parametrize(("format", "data"), [("mem0", {"results": []}), ("csv", "content,kind\n")])

@@ -35,7 +35,7 @@ from pgmemoir import (
     steps,
 )
 
-from .conftest import BOTH, clients
+from .conftest import BOTH, Letters, clients
 
 OpenClient = Callable[..., Any]
 
@@ -84,6 +84,14 @@ def test_a_vector_comes_in_whole(open_client: OpenClient, db: psycopg.Connection
     memory.remember_many([{"content": "of many", "vector": vector}])
     found = db.execute("SELECT DISTINCT embedding::text FROM memoir.trace").fetchall()
     assert found == [("[1,1.0009766,0]",)]
+
+
+def test_where_all_vectors_are_given_the_embedder_is_not_asked_nor_named(
+    open_client: OpenClient, letters: Letters
+) -> None:
+    memory = open_client(embedder=letters)
+    (done,) = memory.remember_many([{"content": "of three", "vector": [1.0, 2.0, 3.0]}])
+    assert done.action == "ADD"
 
 
 def test_one_memory_is_no_list_of_memories(open_client: OpenClient) -> None:

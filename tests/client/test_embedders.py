@@ -20,6 +20,7 @@ from tests.openai_server import (
     duplicate_ids,
     nested,
     reset,
+    silent,
     status,
     truncated,
 )
@@ -216,8 +217,8 @@ def test_blank_texts_are_not_sent(api: Api) -> None:
 
 
 def test_an_answer_may_tell_of_a_server_that_is_away(api: Api) -> None:
-    api.fail(lambda _: Reply({"error": {"message": "no credit", "code": 402}}))
-    with pytest.raises(EmbedderUnavailable, match="HTTP 200, error 402") as caught:
+    api.fail(lambda _: Reply({"error": {"message": "no model", "code": 503}}))
+    with pytest.raises(EmbedderUnavailable, match="HTTP 200, error 503") as caught:
         api.embedder().embed(["x"])
     assert caught.value.fault == "server"
 
@@ -288,6 +289,27 @@ def test_nobody_who_recalls_waits_for_a_long_pause(api: Api) -> None:
     with pytest.raises(EmbedderUnavailable) as caught:
         OpenAIEmbedder("m", base_url=api.url, api_key="none", retries=1).embed(["x"])
     assert (caught.value.retry_after, len(api.embeddings)) == (30, 1)
+
+
+def test_a_forked_process_connects_anew_and_once(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = api.embedder()
+    used = []
+    for process in (1, 2, 2):
+        monkeypatch.setattr(openai_api.os, "getpid", lambda process=process: process)
+        embedder.embed(["x"])
+        used.append(embedder._api._client)
+    assert used[0] is not used[1] is used[2]
+
+
+@pytest.mark.parametrize(("fault", "timeout"), [(status(401), 20), (silent, 0.1)])
+def test_what_would_fail_again_or_took_all_the_time_is_not_repeated(
+    api: Api, fault: Fault, timeout: float
+) -> None:
+    api.fail(fault)
+    embedder = OpenAIEmbedder("m", base_url=api.url, api_key="none", retries=1, timeout=timeout)
+    with pytest.raises(EmbedderUnavailable):
+        embedder.embed(["x"])
+    assert len(api.embeddings) == 1
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
     assert real.stat().st_mode & 0o777 == 0o640
+    assert list(real.parent.iterdir()) == [real]
 
 
 def test_a_link_that_leads_to_itself_is_replaced(tmp_path: Path) -> None:

@@ -287,6 +287,7 @@ def test_jsonl_has_the_fields_of_remember_and_their_names_in_sql() -> None:
         ("jsonl", '{"content": "a"}\n{"content": 1}', "line 2: content is 1, not text"),
         ("jsonl", '{"content": "a"}\n\n{"content"', "line 3: not JSON"),
         ("jsonl", '{"content": "a", "importance": NaN}', "importance is NaN, not a number"),
+        ("jsonl", '{"content": "a", "importance": 1' + "0" * 400 + "}", "0, not a number"),
         ("jsonl", '{"content": "a", "turn": 1.5}', "turn is 1.5, not a number"),
         ("jsonl", '{"content": "a\\u0000"}', "line 1: the content holds a NUL character"),
         (
@@ -295,6 +296,11 @@ def test_jsonl_has_the_fields_of_remember_and_their_names_in_sql() -> None:
             "line 2: a number has too many",
         ),
         ("jsonl", '{"content": "a", "keywords": 1}', "keywords is 1, not a list"),
+        (
+            "jsonl",
+            '{"memory": {"status": "active", "keywords": ["a"]}}',
+            'line 1: keywords is ["a"], not a list of objects',
+        ),
         ("jsonl", '{"content": "a", "data": "[]"}', "not a JSON object"),
         ("csv", "content,kind\na\n", "line 2: 1 cells under 2 columns"),
         ("csv", "content,kind\n\na,b,c\n", "line 3: 3 cells under 2 columns"),

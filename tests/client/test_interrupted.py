@@ -177,7 +177,8 @@ def test_a_forked_process_leaves_the_connection_to_its_parent(dsn: str) -> None:
         own = memory._connection()
         if not (child := os.fork()):
             with memory:
-                os._exit("Vim" not in memory.context("Vim"))
+                found = "Vim" in memory.context("Vim")
+                os._exit(not (found and memory._connection() is memory._connection()))
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert "Vim" in memory.context("Vim")
         assert memory._connection() is own

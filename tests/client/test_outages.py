@@ -10,7 +10,7 @@ from tests.openai_server import OpenAIServer
 
 from pgmemoir.chat_models import ModelUnavailable, OpenAIChat
 from pgmemoir.jobs import Fail, Job
-from pgmemoir.lanes import ChatLane, EmbedLane
+from pgmemoir.lanes import ChatLane, EmbedLane, Pause
 from pgmemoir.openai_api import Fault, Unavailable
 
 pytestmark = pytest.mark.once
@@ -81,6 +81,14 @@ def test_in_an_outage_one_question_is_asked_at_a_time() -> None:
         assert lane.room(0) == before
 
 
+def test_no_more_is_claimed_than_one_request_takes_and_in_turns() -> None:
+    lane = EmbedLane(Model("server"), ["embed"], 50)
+    lane.ready.extend([("ada", 10_000), ("bob", 60)])
+    assert lane.next_users(lane.room(0)) == [("ada", 5)]
+    assert lane.next_users(lane.room(0)) == [("bob", 2), ("ada", 3)]
+    assert list(lane.ready) == [("ada", 9600)]
+
+
 def test_requests_that_fail_together_make_one_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgmemoir.lanes._FIRST_PAUSE", 60.0)
     for lane in lanes(Model("unknown", *range(20))):
@@ -88,10 +96,35 @@ def test_requests_that_fail_together_make_one_pause(monkeypatch: pytest.MonkeyPa
         assert 20 < lane.pause.left() <= 60
 
 
+def test_a_pause_is_twice_as_long_as_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pgmemoir.lanes._FIRST_PAUSE", 1.0)
+    pause = Pause()
+    for longest in (1, 2, 4, 8):
+        assert longest / 2 <= pause.begin() <= longest
+        pause._until = 0.0  # it is over
+
+
+@pytest.mark.parametrize(("jobs", "least", "most"), [(1, 30, 60), (5, 300, 600)])
+def test_only_a_model_that_fails_at_many_jobs_is_left_alone_for_long(
+    jobs: int, least: float, most: float
+) -> None:
+    for lane in lanes(Model("unknown", *range(jobs))):
+        for number in [*range(jobs)] * 10:
+            lane.pause._until = 0.0  # the pause is over
+            counted(lane, number)
+        assert least - 1 < lane.pause.left() <= most
+
+
 @pytest.mark.parametrize("fault", ["server", "settings", "either"])
 def test_a_model_that_is_away_fails_at_no_job(fault: Fault) -> None:
     for lane in lanes(Model(fault, *range(9))):
         assert counted(lane, 0, 0, 0, 1, 2) == "wwwww"
+
+
+@pytest.mark.parametrize("fault", ["server", "settings"])
+def test_a_model_that_goes_away_between_two_jobs_fails_at_none(fault: Fault) -> None:
+    for lane in lanes(Model(fault, 0)):
+        assert counted(lane, 10, 0, 10, 0) == ".w.w"
 
 
 def test_a_job_that_alone_is_refused_by_a_filter_is_to_blame() -> None:

@@ -45,7 +45,11 @@ def test_the_asynchronous_client_leaves_the_transaction_alone_too(
 ) -> None:
     async def remember_and_roll_back() -> None:
         async with await psycopg.AsyncConnection.connect(dsn) as conn:
-            await AsyncMemoir(conn, embedder=None).remember("never committed")
+            memory = AsyncMemoir(conn, embedder=None)
+            for text in ("never committed", "nor this, within the same transaction"):
+                await memory.remember(text)
+            stored = await conn.execute("SELECT count(*) FROM memoir.memory")
+            assert await stored.fetchone() == (2,)
             await conn.rollback()
 
     asyncio.run(remember_and_roll_back())

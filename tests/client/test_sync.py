@@ -321,6 +321,36 @@ def test_a_watch_waits_for_an_editor_that_has_emptied_a_file(folder):
     assert set(waits[1:]) == {0.3}
 
 
+def test_what_an_editor_writes_in_two_pieces_is_read_when_it_is_whole(db, folder):
+    path = folder / "memory.md"
+    watched = module._Watch(folder, Options(), print, print, threading.Event())
+    seen = watched._sync(db, {})
+    whole = path.read_text().replace("tea is green", "tea is black")
+    watched.stop.wait = lambda _: path.stat().st_size or path.write_text(whole)
+    path.write_text("")
+    watched._sync(db, seen)
+    assert texts(db) == ["tea is black"]
+
+
+def test_a_watch_syncs_without_any_sign_too_as_memories_end_by_the_clock(db, folder, monkeypatch):
+    monkeypatch.setattr(module, "_LOOK", 0.01)
+    monkeypatch.setattr(module, "_AGAIN", 0.0)
+    stop, synced = threading.Event(), []
+
+    def count(*_: object) -> Synced:
+        synced.append(len(synced))
+        if len(synced) == 3:
+            stop.set()
+        return Synced()
+
+    monkeypatch.setattr(module, "sync", count)
+    hangs = threading.Timer(60, stop.set)
+    hangs.start()
+    module._Watch(folder, Options(), print, print, stop).follow(db)
+    hangs.cancel()
+    assert len(synced) == 3
+
+
 def test_a_watch_that_is_stopped_meanwhile_leaves_the_file_to_the_editor(db, folder):
     watched = module._Watch(folder, Options(), print, print, threading.Event())
     seen = watched._sync(db, {})

@@ -203,6 +203,7 @@ def test_who_does_not_own_the_tables_is_told_who_does(many: psycopg.Connection, 
         result = CliRunner().invoke(cli.main, ["--dsn", address, "maintain"])
         owner = value(many, "SELECT current_user")
         assert "words counted" in result.stdout
+        assert "build index: memoir maintain " in result.stdout
         assert result.stderr.splitlines()[0] == (
             f'error: only the owner of the tables, "{owner}", can build indexes; this is "app"'
         )

@@ -19,6 +19,13 @@ CHAIN = (
     "DROP POLICY IF EXISTS mine ON note;\nCREATE POLICY mine ON note USING (b() = 1);\n"
 )
 
+# What memoir's roles, which stay, may still do with what is in this database.
+RIGHTS = """
+SELECT pg_describe_object(classid, objid, 0)
+FROM pg_shdepend JOIN pg_database ON datname = current_database() AND dbid = pg_database.oid
+WHERE refobjid IN (SELECT oid FROM pg_roles WHERE rolname ~ '^memoir_')
+"""
+
 
 def test_down_undoes_all_of_pgmemoir_exactly_and_up_makes_it_as_new(db, empty_db, catalogue):
     set_to(db, ann_gain=0.22)
@@ -29,6 +36,7 @@ def test_down_undoes_all_of_pgmemoir_exactly_and_up_makes_it_as_new(db, empty_db
     upkeep = "SELECT action FROM memoir.maintain() WHERE action ~ 'index'"
     assert db.execute(upkeep).fetchall() == [("index built",)]
     migrations.down(db, 7)
+    assert db.execute(RIGHTS).fetchall() == []
     migrations.up(db)
     assert catalogue(db) == new
     assert db.execute(upkeep).fetchall() == [("index built",)]

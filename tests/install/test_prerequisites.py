@@ -63,6 +63,25 @@ def test_he_attaches_a_table_of_his_own_with_names_that_need_quotes(owner):
     owner.execute("SELECT memoir.detach_source('todo')")
 
 
+def test_what_a_superusers_upkeep_makes_is_the_owners(owned, owner, server):
+    with psycopg.connect(**{**owned, "user": server.user}, autocommit=True) as superuser:
+        assert superuser.execute("SELECT memoir._add_partition('2031-01-01 00:00+00')").fetchone()
+    of_table = "SELECT tableowner FROM pg_tables WHERE tablename = 'event_2031_01'"
+    assert value(owner, of_table) == "owner"
+    owner.execute("SELECT memoir.grant_access()")
+
+
+def test_what_another_has_made_there_is_named(owned, owner, server):
+    with psycopg.connect(**{**owned, "user": server.user}, autocommit=True) as superuser:
+        superuser.execute("CREATE TABLE memoir.kept AS TABLE memoir.memory")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+            owner.execute("SELECT memoir.grant_access()")
+        superuser.execute("DROP TABLE memoir.kept")
+    said = caught.value.diag
+    assert 'memoir.kept belongs to "postgres"' in said.message_primary
+    assert said.message_hint.startswith('As "postgres": ALTER TABLE memoir.kept OWNER TO owner;')
+
+
 def test_he_takes_away_what_he_installed(owner):
     assert migrations.down(owner, 0)
     assert owner.execute("SELECT to_regnamespace('memoir')").fetchone() == (None,)

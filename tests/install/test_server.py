@@ -155,6 +155,9 @@ def test_letters_beyond_ascii_have_cases(home, version):
 def test_the_data_is_closed_to_other_users_and_to_git(home, version):
     embedded.start(home, version)
     assert (home / f"pg{version}").stat().st_mode & 0o077 == 0
+    rules = [line.split() for line in (home / f"pg{version}/pg_hba.conf").read_text().splitlines()]
+    let_in = {(rule[0], rule[-1]) for rule in rules if rule and not rule[0].startswith("#")}
+    assert let_in == {("local", "trust"), ("host", "reject")}
     assert (home / ".gitignore").read_text() == "*\n"
 
 
@@ -241,6 +244,14 @@ def test_after_kill_9_nobody_begins_anew_while_initdb_still_works(tmp_path):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         ends.write_text("\n")
         fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def test_what_a_killed_creation_left_goes_with_the_next(tmp_path, monkeypatch):
+    (tmp_path / "pg18.new").mkdir()
+    (tmp_path / "pg18.new/began").touch()
+    monkeypatch.setattr(embedded, "_run", lambda *_, **__: None)
+    embedded._create(tmp_path / "pg18", tmp_path, 0)
+    assert list((tmp_path / "pg18").iterdir()) == []
 
 
 def test_an_unknown_version_is_refused(tmp_path):

@@ -27,7 +27,7 @@ WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind IN ('r', 'p')
 # called and is never handed to the node of one user.
 OF_ALL_USERS = {
     "_embed_users", "_job_users", "_index_plan", "_uncounted", "_upkeep_plan", "_report_quality",
-    "_relevances", "_users_with_memories", "_without_indexes", "_without_its_vector",
+    "_relevances", "_users_with_memories", "_without_its_vector",
     "_without_trace", "_free_number", "_left_over_indexes", "_tend_indexes", "_compile_near_rows",
     "_compile_leading_rows", "_forget_own_indexes", "_index_health", "_work_health", "drop_model",
     "fill_model", "_delete_traces", "_add_partition", "memories_without_vector", "models",
@@ -36,7 +36,8 @@ OF_ALL_USERS = {
 # What is of an attached table: whose a row is stands in the row, and some belong to nobody known.
 # Attached tables are on the coordinator.
 OF_A_SOURCE = {
-    "_adding_statement", "_check_gone", "_empty_again", "_record_failure", "_source_add_many",
+    "_adding_statement", "_check_gone", "_empty_again", "_record_failure", "_rows_not_held",
+    "_source_add_many",
     "_source_added", "_source_changed", "_source_emptied", "_source_event", "_source_event_gone",
     "_source_gone", "_source_take", "_source_users", "_take_together", "_tend_source",
     "_tend_sources", "_try_again", "_wait_for_writers", "_waits_no_longer", "_wanted_rows",

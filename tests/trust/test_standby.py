@@ -95,8 +95,12 @@ def test_numbers_of_the_log_are_unknown_there_and_the_others_are_not(standby):
     assert numbers["messages"] == 2
 
 
-def test_a_dry_run_of_maintain_is_refused_there_too(standby):
-    said = refused(standby, "maintain", dry_run=True)
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [("maintain", {}), ("purge", {"memory_id": 1}), ("purge_user", {"user_id": "ada"})],
+)
+def test_a_dry_run_that_needs_the_logs_is_refused_there_too(standby, function, arguments):
+    said = refused(standby, function, dry_run=True, **arguments)
     assert (said.sqlstate, said.message_hint) == ("25006", "Call it on the primary.")
 
 

@@ -152,7 +152,7 @@ class _Reader:
             for number, item in enumerate(value, 1):
                 self._walk(item, self._numbered(item, session, number), time, start)
         elif not isinstance(value, Object):
-            raise self._fault(start, no_object("a message", value))
+            raise self._document.fault(start, no_object("a message", value))
         elif isinstance(nodes := value.get("mapping"), dict):
             shown = _shown(nodes, value.get("current_node"))
             self._walk(_merged(value, "mapping", {"messages": shown}), session, time, start)
@@ -210,7 +210,7 @@ class _Reader:
             return ""
         if not keys:
             found = ", ".join(sorted(message)) or "nothing"
-            raise self._fault(
+            raise self._document.fault(
                 message.start, f"a message has its text under {_or(_TEXT)}, this one has {found}"
             )
         value = next((message[key] for key in keys if message[key] is not None), None)
@@ -221,7 +221,7 @@ class _Reader:
         if isinstance(value, list):
             parts = [part.get("text") if isinstance(part, dict) else part for part in value]
             return "\n".join(part for part in parts if isinstance(part, str))
-        raise self._fault(message.start, misfit(keys[0], value, "text"))
+        raise self._document.fault(message.start, misfit(keys[0], value, "text"))
 
     def _speaker(self, message: Object) -> str | None:
         for key in _SPEAKER:
@@ -237,9 +237,9 @@ class _Reader:
         key = next((key for key in _TIME if message.get(key) not in (None, "")), None)
         if key is None:
             return None
-        time = time_of(key, message[key], partial(self._fault, message.start))
+        time = time_of(key, message[key], partial(self._document.fault, message.start))
         if not EARLIEST <= time <= self._latest:
-            raise self._fault(
+            raise self._document.fault(
                 message.start, f"{key} is {time.isoformat()}, before 1970 or more than a day ahead"
             )
         return time
@@ -251,12 +251,9 @@ class _Reader:
             clean_text(turn["session"], "the session")
             clean_text(turn["speaker"], "the speaker")
         except MemoirError as error:
-            raise self._fault(start, error.message) from error
+            raise self._document.fault(start, error.message) from error
         if len(turn["content"].encode()) > LARGEST_TEXT:
-            raise self._fault(start, "the text is larger than 10 MB")
-
-    def _fault(self, place: int, problem: str) -> MemoirError:
-        return self._document.fault(place, problem)
+            raise self._document.fault(start, "the text is larger than 10 MB")
 
 
 def _with_speaker(text: str, speaker: str | None) -> str:

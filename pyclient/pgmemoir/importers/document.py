@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -147,9 +148,17 @@ def to_time(value: Any) -> datetime | None:
             return time if time.tzinfo else time.replace(tzinfo=UTC)
         except ValueError:
             pass
+    seconds = to_number(value)
+    seconds = seconds / 1000 if abs(seconds) > _MILLISECONDS else seconds
     try:
-        seconds = float("nan") if isinstance(value, bool) else float(value)
-        seconds = seconds / 1000 if abs(seconds) > _MILLISECONDS else seconds
         return EARLIEST + timedelta(seconds=seconds)
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         return None
+
+
+def to_number(value: Any) -> float:
+    """A number, or the text of one; NaN if it is neither."""
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan

@@ -15,7 +15,7 @@ from typing import Any, cast
 from ..calls import NewMemory
 from ..checks import clean_text
 from ..errors import BadFile, BadText
-from .document import Document, Fault, Object, decode, misfit, no_object, time_of
+from .document import Document, Fault, Object, decode, misfit, no_object, time_of, to_number
 from .items import LARGEST_TEXT, Items
 
 # The names of fields, and the other names they have in SQL.
@@ -74,7 +74,7 @@ def read_jsonl(data: bytes, name: str, mapping: Mapped) -> Items:
             fault = partial(document.fault, start)
             if not isinstance(item, dict):
                 raise fault(no_object("a memory", item))
-            memory = _exported(item) if _is_record(item) else item
+            memory = _exported(item, fault) if _is_record(item) else item
             if memory is not None:
                 _add(items, memory, mapping, document.line(start), fault)
     return items
@@ -85,13 +85,16 @@ def _is_record(item: dict[str, Any]) -> bool:
     return len(item) == 1 and all(isinstance(value, dict) for value in item.values())
 
 
-def _exported(record: dict[str, Any]) -> dict[str, Any] | None:
+def _exported(record: dict[str, Any], fault: Fault) -> dict[str, Any] | None:
     """The current memories of our export, to be remembered beside those a user already has."""
     memory = record.get("memory")
     if not isinstance(memory, dict) or memory.get("status") != "active":
         return None
     fields = {name: memory[name] for name in _CURRENT if name in memory}
-    tags = [each for each in memory.get("keywords") or [] if each.get("origin") == "user_tag"]
+    keywords = memory.get("keywords") or []
+    if not isinstance(keywords, list) or not all(isinstance(each, dict) for each in keywords):
+        raise fault(misfit("keywords", keywords, "a list of objects"))
+    tags = [each for each in keywords if each.get("origin") == "user_tag"]
     fields["keywords"] = [each.get("keyword") for each in tags]
     if "embedding" in memory:
         fields["vector"] = memory["embedding"]
@@ -206,10 +209,7 @@ def _text(field: str, value: str, fault: Fault) -> str:
 
 
 def _number(field: str, value: Any, fault: Fault) -> float | int:
-    try:
-        number = float("nan") if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = to_number(value)
     if not math.isfinite(number) or (field == "turn" and number != int(number)):
         raise fault(misfit(field, value, "a number"))
     return int(number) if field == "turn" else number
