@@ -308,6 +308,8 @@ END $$;
 -- a memory ('early'), it asks for rows that are new or gone, too. Otherwise it does not ask.
 -- A session that wrote the table before a column changed its type has plans for the old type
 -- (42804): there, rows are read by statements that are planned anew.
+-- A transaction that is refused at SERIALIZABLE cannot record that, either: its write fails, with
+-- 40001, which it has to expect anyway. Otherwise it might commit, and nobody knew of the row.
 CREATE OR REPLACE FUNCTION _compile_write(s source, relation regclass) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -395,7 +397,9 @@ EXCEPTION WHEN OTHERS THEN
     END;
     BEGIN
         PERFORM _source_failed(%1$L, old_row, new_row, code, reason);
-    EXCEPTION WHEN OTHERS THEN
+    EXCEPTION WHEN serialization_failure THEN
+        RAISE;
+    WHEN OTHERS THEN
         RAISE WARNING 'memoir: a row of source %% is not in memory: %% (%%)', %1$L, reason, code;
     END;
     RETURN NULL;

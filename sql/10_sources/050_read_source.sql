@@ -234,6 +234,9 @@ BEGIN
     THEN
         rows := _rows_not_held(s, rows, attempts);
     END IF;
+    IF s.follows AND rows <> '{}' THEN
+        PERFORM set_config('memoir.rows_locked', 'on', true);
+    END IF;
     RETURN _take_rows(s, rows, attempts);
 END $$;
 

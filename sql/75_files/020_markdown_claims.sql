@@ -62,7 +62,10 @@ BEGIN
             -- Only the base knows of a memory that was deleted for good. One that an older backup
             -- has lost may have been stored again.
             SELECT i.file, i.place, i.said, _marked_id(i.mark), b.said
-            FROM item AS i JOIN unnest(bases) AS b ON b.mark = i.mark
+            FROM item AS i
+            -- A base that somebody else wrote may have a mark as often as the file.
+            JOIN (SELECT DISTINCT ON (b.mark) b.mark, b.said FROM unnest(bases) AS b
+                  ORDER BY b.mark, b.file, b.place) AS b USING (mark)
             WHERE NOT EXISTS (SELECT FROM stored AS s WHERE s.memory_id = _marked_id(i.mark))
               AND NOT EXISTS (SELECT FROM stored AS s
                               WHERE s.shown AND s.kind = i.of_kind

@@ -113,8 +113,10 @@ END $$;
 
 -- One step, or as much of it as one transaction takes. A user locked for long, say by an open
 -- transaction, is left to the next run. If the transaction holds other users, the wait is short
--- (see _build_own_index). A step may fail on rows written by hand, or a trigger or event trigger
--- may refuse it: that is reported, and other users still get theirs.
+-- (see _build_own_index), and next to none if it has locked rows of the application (_take_batch),
+-- which would be cancelled for a deadlock if it holds what this waits for. A step may fail on rows
+-- written by hand, or a trigger or event trigger may refuse it: that is reported, and other users
+-- still get theirs.
 -- If indexes or tables cannot be made or dropped, or recalls not be folded (they may go to a table
 -- of the application), what is stored and recalled stays the same.
 CREATE OR REPLACE FUNCTION _upkeep_step(
@@ -126,6 +128,8 @@ AS $$
 BEGIN
     IF run.most IS NOT NULL THEN
         PERFORM set_config('lock_timeout', '10s', true);
+    ELSIF current_setting('memoir.rows_locked', true) = 'on' THEN
+        PERFORM set_config('lock_timeout', '1ms', true);
     END IF;
     RETURN QUERY EXECUTE format('SELECT * FROM %I($1, $2, $3)', step) USING user_id, run, after;
 EXCEPTION WHEN lock_not_available OR deadlock_detected THEN

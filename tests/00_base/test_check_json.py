@@ -42,6 +42,7 @@ def complaint(conn, document, schema, what="answer"):
         ([{"action": "ADD"}], LIST),
         ([{"action": "DELETE", "importance": None, "ids": []}], LIST),
         ([{"action": "ADD", "importance": 1, "ids": [1, 2.0], "reason": "abc"}], LIST),
+        ([{"action": "ADD", "importance": 0}], LIST),
         (None, {"type": "null"}),
         (None, {}),
         (1.0, {"type": "integer"}),

@@ -144,6 +144,7 @@ CARDS = [
     "6222021234567890128",
     "3530111333300000",
     "6759649826438453128",
+    "6011 1111 1111 1117 123",
 ]
 
 SECRETS = {
@@ -311,6 +312,7 @@ SECRETS = {
 }
 
 KEPT = [
+    "order 6212345678901208123",
     "password reset flow",
     "a login page with password protection, the machine asks for login and password",
     "Authorization: token required, auth = getProvider(), oauth=github",

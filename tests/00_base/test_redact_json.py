@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from tests.rows import value
 
 KEY = "gh" + "p_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+AUTH = '"auth": "' + "dXNlcjp" + 'odW50ZXIyMjIyMjI="'
 CARD = 4111111111111111
 
 DOCUMENTS = [
@@ -36,6 +37,14 @@ DOCUMENTS = [
     ({KEY: 1}, {"[redacted:api_key]": 1}),
     ({"text": 'password:\thunter2\n"\\'}, {"text": 'password:\t[redacted:password]\n"\\'}),
     ({"password": "[redacted:password]"}, {"password": "[redacted:password]"}),
+    ({"password": "[redacted:api_key]"}, {"password": "[redacted:api_key]"}),
+    ({"max_token": 4096}, {"max_token": 4096}),
+    (
+        {"password": {"api_key": "a", "b": "c"}},
+        {"password": {"api_key": "[redacted:password]", "b": "[redacted:password]"}},
+    ),
+    # Of a key, too, the signs are looked for as it is said, not as JSON writes it.
+    ({AUTH: 1}, {'"auth": "[redacted:token]"': 1}),
     (KEY, "[redacted:api_key]"),
     (CARD, "[redacted:card]"),
 ]

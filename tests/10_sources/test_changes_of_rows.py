@@ -729,6 +729,24 @@ def test_a_truncate_that_failed_as_a_whole_is_made_up_for(db, dsn):
     assert (memories(db, "t", "bob"), waiting(db, "t")) == ({"jam": "forgotten"}, [])
 
 
+@pytest.mark.parametrize(
+    "statement", ["UPDATE t SET content = 'jam'", "INSERT INTO t VALUES (2, 'jam')"]
+)
+def test_what_serializable_refuses_is_not_lost_without_a_word(db, dsn, statement):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text); CREATE TABLE x (n int)")
+    attach(db, "t")
+    fill(db, "t")
+    db.execute("INSERT INTO t VALUES (1, 'tea')")
+    with psycopg.connect(dsn) as reader, psycopg.connect(dsn) as writer:
+        for each in (reader, writer):
+            each.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
+        reader.execute("SELECT FROM memoir.memory, memoir.source_error, memoir.trace")
+        writer.execute("SELECT FROM x")
+        db.execute("BEGIN ISOLATION LEVEL SERIALIZABLE; INSERT INTO x VALUES (1); COMMIT")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            writer.execute(statement)
+
+
 @pytest.mark.parametrize("again", ["fill", "maintain"])
 def test_a_truncate_takes_what_was_written_after_its_transaction_began(db, dsn, again):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, user_id text)")

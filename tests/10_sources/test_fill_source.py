@@ -406,6 +406,21 @@ def test_a_fill_from_the_start_waits_for_no_row_that_is_just_being_mended(db, ds
     assert memories(db, "t") == {"a": "active"}
 
 
+def test_upkeep_that_has_locked_rows_waits_for_nobody_either(db):
+    db.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, content text, importance real);"
+        "CREATE OR REPLACE FUNCTION memoir._report_quality("
+        "    only_user text, run memoir.upkeep_run, after bigint)"
+        " RETURNS TABLE (action text, memories bigint, details jsonb, next bigint) LANGUAGE sql"
+        " AS 'SELECT ''patience'', 0, to_jsonb(current_setting(''lock_timeout'')), NULL::bigint'"
+    )
+    attach(db, "t", importance="importance")
+    patience = "SELECT details FROM memoir.maintain() WHERE action = 'patience'"
+    assert value(db, patience) == "100ms"
+    db.execute("INSERT INTO t VALUES (1, 'a', 2)")
+    assert value(db, patience) == "1ms"
+
+
 def test_a_fill_beside_writers_ends_with_the_rows_as_they_are(db, dsn):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
     db.execute("INSERT INTO t SELECT n, 'old ' || n FROM generate_series(1, 300) AS n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from psycopg.types.json import Jsonb
-from tests.rows import ago, call, recall, refused, remember, row_counts, value
+from tests.rows import ago, call, recall, refused, remember, row_counts, sentences, value
 
 
 def apply(conn, *decisions, **more):
@@ -430,6 +430,14 @@ def test_what_waits_waits_no_longer_once_it_is_decided(tx, action, subject):
     assert "lives in Rome" in recall(tx, "lives").block
     call(tx, "undo_run", run_id=row.run_id)
     assert [stored(tx, each)[1] for each in (*ids, waits)] == ["active", "active", "pending"]
+
+
+def test_what_waits_and_is_decided_to_be_new_stays_beside_what_is_like_it(tx):
+    (text,) = sentences(1, 15)
+    settings(tx, confirm=True)
+    ids = [remember(tx, text), remember(tx, f"{text} today", source="agent")]
+    apply(tx, {"action": "ADD", "content": f"{text} today", "kind": "fact"}, author="user")
+    assert [stored(tx, each)[1] for each in ids] == ["active"] * 2
 
 
 def test_a_merge_into_what_waits_is_one_change(tx):

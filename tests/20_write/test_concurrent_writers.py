@@ -182,6 +182,16 @@ def test_nothing_refers_to_a_near_duplicate_that_is_just_being_purged(db, dsn):
     assert (said.action, said.reason, said.other_ids) == ("ADD", "new", [])
 
 
+def test_a_near_duplicate_is_stored_beside_a_change_that_is_open(db, dsn):
+    (text,) = sentences(1, 15)
+    ids = [remember(db, text), remember(db, "sleeps at nine")]
+    db.execute("SET lock_timeout = '1s'")
+    with psycopg.connect(dsn) as other:
+        call(other, "forget", memory_id=ids[1])
+        (said,) = call(db, "remember", content=f"{text} today", kind="fact")
+    assert (said.action, said.other_ids) == ("ADD", [ids[0]])
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -216,6 +216,14 @@ def test_switching_to_the_model_in_use_changes_nothing(tx):
     assert states(tx)["small"][0] == "in use"
 
 
+def test_a_forgotten_memory_needs_no_vector_before_the_switch(tx, ids):
+    make_traces(tx)
+    embed(tx, ids[:2], NEW[:2])
+    call(tx, "forget", memory_id=ids[2], user_id="ada")
+    call(tx, "switch_model", name="large")
+    assert states(tx)["large"] == ("in use", 2, 0)
+
+
 @pytest.mark.parametrize("function", ["fill_model", "switch_model", "drop_model"])
 @pytest.mark.usefixtures("ids")
 def test_a_model_nobody_added_is_an_error(tx, function):

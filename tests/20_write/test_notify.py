@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from psycopg.types.json import Jsonb
 from tests.listener import listening
 from tests.rows import call, remember
 
@@ -30,6 +31,15 @@ def test_a_change_that_names_no_author_is_said(db, dsn):
     with listening(dsn) as heard:
         call(db, "forget", memory_id=tea, author=None)
         assert [(m["event"], m["memory_ids"]) for m in heard()] == [("forgotten", [str(tea)])]
+
+
+def test_what_is_merged_is_said_to_be_forgotten(db, dsn):
+    ids = [remember(db, text) for text in ("drinks tea", "likes espresso")]
+    merged = {"action": "MERGE", "memory_ids": ids, "content": "drinks all sorts", "kind": "fact"}
+    with listening(dsn) as heard:
+        (done,) = call(db, "apply_decisions", decisions=Jsonb([merged]))
+        said = {m["event"]: m["memory_ids"] for m in heard()}
+        assert said == {"created": [str(done.memory_id)], "forgotten": [*map(str, ids)]}
 
 
 def test_a_message_has_at_most_a_hundred_ids(db, dsn):

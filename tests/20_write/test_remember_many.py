@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 from tests.examples import examples
-from tests.rows import call, recall, refused, remember, row_counts, value
+from tests.rows import call, recall, refused, remember, row_counts, sentences, value
 
 TABLES = {
     "memory": "kind, content, summary, data, subject, importance, confidence, origin, session_id,"
@@ -177,6 +177,13 @@ def test_the_answers_come_in_the_order_of_the_memories(tx):
     ]
     assert (rows[1].memory_id, rows[2].memory_id) == (tea, rows[0].memory_id)
     assert rows[0].memory_id < rows[3].memory_id
+
+
+def test_what_is_like_one_that_went_into_another_goes_there_too(tx):
+    (text,) = sentences(1, 15)
+    rows = many(tx, text, f"{text} today", f"{text} today!")
+    assert [row.action for row in rows] == ["ADD", "UPDATE", "NOOP"]
+    assert len({row.memory_id for row in rows}) == 1
 
 
 def test_the_vector_of_a_duplicate_fills_the_gap_of_the_first(tx):

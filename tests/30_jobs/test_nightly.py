@@ -181,6 +181,7 @@ def test_three_old_memories_of_a_kind_are_compressed(tx):
         "UPDATE memoir.memory SET recorded_at = now() WHERE memory_id = %s",
         "UPDATE memoir.memory SET subject = 'user.drink' WHERE memory_id = %s",
         "UPDATE memoir.memory SET valid_until = 'infinity' WHERE memory_id = %s",
+        "UPDATE memoir.memory SET status = 'superseded' WHERE memory_id = %s",
         "UPDATE memoir.memory SET position = 1 WHERE memory_id = %s",
         "UPDATE memoir.memory SET source = 'tasks', source_key = '1' WHERE memory_id = %s",
         "UPDATE memoir.memory SET content = repeat('a', 4001) WHERE memory_id = %s",

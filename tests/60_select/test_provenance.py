@@ -153,8 +153,20 @@ def test_a_fact_and_a_text_of_which_only_the_beginning_is_shown_both_stand(tx, f
     assert len(found(tx, "green tea", mode=mode)) == 2
 
 
+def test_a_text_of_which_only_the_beginning_is_shown_and_its_source_both_stand(tx):
+    remember(tx, LONG, sources=[remember(tx, FACT)])
+    assert set(reasons(tx, "green tea", mode_of(tx, 1)).values()) == {"in block"}
+
+
 def test_a_fact_stands_below_a_source_that_is_shown_by_its_summary(tx):
     text = remember(tx, "green tea " + "and water, " * 60, summary="green tea")
     remember(tx, "green tea with honey", sources=[text])
     lines = found(tx, "green tea", mode=mode_of(tx, 0.1), budget=40)
     assert sorted(lines) == ["green tea", "green tea with honey"]
+
+
+def test_a_source_stands_below_a_fact_that_is_shown_by_its_summary(tx):
+    text = remember(tx, "green tea with honey", "turn")
+    remember(tx, "green tea " + "and water, " * 60, summary="green tea", sources=[text])
+    lines = found(tx, "green tea", mode=mode_of(tx, 1.4), budget=40)
+    assert lines == ["green tea", "green tea with honey"]

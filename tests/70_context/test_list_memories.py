@@ -85,6 +85,8 @@ def test_memories_of_a_time_are_listed_both_ends_included(tx):
         ("%", ["100% sure_thing"]),
         ("e_t", ["100% sure_thing"]),
         ("\\", []),
+        ("\\t", []),
+        ("teauser", []),
         ("  ", ["100% sure_thing", "我喜欢绿茶", "green tea", "black tea"]),
     ],
 )

@@ -35,6 +35,13 @@ def test_all_roads_to_a_memory_are_named_the_strongest_first(tx):
     assert (row.strength, row.via) == (pytest.approx(1), "similar, previous turn, supports")
 
 
+def test_of_several_roads_the_strongest_counts(tx):
+    one = remember(tx, "tea", "turn", session_id="s", turn=0)
+    two = remember(tx, "coffee", "turn", session_id="s", turn=1)
+    call(tx, "relate", from_id=one, to_id=two, type="supports", strength=0.2)
+    assert [row.strength for row in related(tx, two)] == [0.5]
+
+
 def test_the_turns_before_and_after_are_related(tx):
     words = ["tea", "coffee", "milk", "sugar"]
     turns = [

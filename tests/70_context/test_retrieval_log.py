@@ -73,6 +73,11 @@ def test_the_query_is_cut_at_200_characters(tx):
     assert logged(tx, "茶" * 300)["query"] == "茶" * 200
 
 
+def test_of_a_long_query_nothing_is_logged_that_is_cut_where_secrets_are_looked_for(tx):
+    long_key, cut = "sk-" + "Ab1" * 660, "sk-" + "Cd2" * 20
+    assert logged(tx, f"{long_key} {cut}")["query"] == ""
+
+
 def test_a_recall_by_vector_alone_has_an_empty_query(tx):
     assert logged(tx, query_vec="[1,0,0]")["query"] == ""
 

@@ -45,6 +45,13 @@ def test_a_query_in_other_characters_or_with_accents_finds_a_keyword_of_either_k
     assert row.relevance > 0
 
 
+def test_the_keywords_of_a_result_come_the_heaviest_first(tx):
+    only_keywords(tx, remember(tx, "tea"), "cup", "leaf", "pot")
+    tx.execute("UPDATE memoir.keyword SET weight = 0.5 WHERE keyword = 'cup'")
+    (row,) = search(tx)
+    assert row.keywords == ["leaf", "pot", "cup"]
+
+
 @pytest.mark.parametrize(("query", "told"), [("zurich", "Zürich"), ("Łódź", "Lodz")])
 def test_a_search_finds_what_was_told_with_other_accents(tx, query, told):
     remember(tx, f"office in {told}")
@@ -212,6 +219,8 @@ def test_a_time_range_holds_its_ends(tx):
     rows = search(tx, "tea", time_from=ago(days=3), time_until=ago(days=2))
     assert sorted(previews(rows)) == ["tea 2", "tea 3"]
     assert sorted(previews(search(tx, "tea", time_from=ago(days=2)))) == ["tea 1", "tea 2"]
+    moment = {"time_from": ago(days=2), "time_until": ago(days=2)}
+    assert previews(search(tx, "tea", **moment)) == ["tea 2"]
 
 
 def test_filters_come_before_the_limit(tx):

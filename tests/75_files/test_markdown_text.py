@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from psycopg.types.json import Jsonb
 from tests.examples import examples
 from tests.markdown_folder import Folder
 from tests.rows import call, remember, set_to, store, value, working_at_most
@@ -381,6 +382,14 @@ def test_an_item_of_many_lines_takes_time_that_grows_with_them(tx, line):
     parts = "SELECT count(*) FROM memoir._markdown_parts('memory', %s)"
     with working_at_most(tx, 5):
         assert value(tx, parts, "- b\n" + line * 30_000) >= 1
+
+
+def test_a_mark_that_file_and_base_have_a_thousand_times_is_compared_once_for_each(tx):
+    lines = [f"- x{n} <!-- m:7.abcde -->\n" for n in range(1500)]
+    files = {"memory": {"content": "".join(lines), "base": "".join(lines).replace("x", "y")}}
+    with working_at_most(tx, 3):  # each with each took 9 s
+        answer = value(tx, "SELECT memoir.sync_markdown(%s, dry_run => true)", Jsonb(files))
+    assert len(answer["changes"]) == 1500
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,13 @@ def test_memories_may_be_named_by_content_and_by_id(tx):
     assert gold(tx) == [("which tea?", ids, [1, 3], False)]
 
 
+def test_of_a_content_that_was_forgotten_and_told_again_the_active_memory_is_meant(tx):
+    call(tx, "forget", memory_id=remember(tx, "green tea"))
+    again = remember(tx, "green tea")
+    add(tx, "which tea?", relevant_content=["green tea"])
+    assert gold(tx) == [("which tea?", [again], [1], False)]
+
+
 def test_a_memory_named_twice_counts_once_with_its_better_grade(tx):
     memory_id = remember(tx, "green tea")
     add(tx, "which tea?", [memory_id, memory_id], grades=[1, 2])

@@ -50,9 +50,11 @@ ADVISORY_LOCKS = {
     "_compile_near_rows", "_count_words", "_make_profile", "_may_build", "_refresh_constants",
     "_refresh_modes", "_refresh_redaction", "_waits_for_another"
 }  # fmt: skip
-# The door, what row-level security asks of the node it runs on, and how many profiles were made.
+# The door, what row-level security asks of the node it runs on, how many profiles were made, and
+# whether rows of the application are locked.
 ASKING_WHO = {
-    "_make_profile", "_resolve_user", "_own_words", "_own_rows_rule", "_compile_near_rows"
+    "_make_profile", "_resolve_user", "_own_words", "_own_rows_rule", "_compile_near_rows",
+    "_upkeep_step",
 }  # fmt: skip
 NOTIFYING = {"_notify", "enqueue"}
 ASSIGNMENTS = re.compile(r"\bSET\b(.*?)(?:\bFROM\b|\bWHERE\b|\bRETURNING\b|$)", re.DOTALL)
