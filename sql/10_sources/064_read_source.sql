@@ -1,6 +1,6 @@
 -- fill_source() until nothing is left, with a commit after each batch, and for the rows that failed
--- as long as that helps; then the keywords. From psql, pg_cron or any client. A procedure with a SET clause
--- cannot commit, so this one names its schema, as maintain_all() does.
+-- as long as that helps; then the keywords. From psql, pg_cron or any client. A procedure with a
+-- SET clause cannot commit, so this one names its schema, as maintain_all() does.
 DO $install$
 BEGIN
     EXECUTE format($format$
