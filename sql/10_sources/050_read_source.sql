@@ -230,14 +230,14 @@ CREATE OR REPLACE FUNCTION _take_batch(s source, rows source_row[], attempts int
     SET search_path FROM CURRENT SET lock_timeout = '200ms'
 AS $$
 BEGIN
+    IF s.follows AND rows <> '{}' THEN
+        PERFORM set_config('memoir.rows_locked', 'on', true);
+    END IF;
     IF s.follows AND (s.complete OR s.checking IS NOT NULL OR s.mapping ? 'valid_until'
                       OR EXISTS (SELECT FROM kind AS k
                                  WHERE k.name = s.kind AND k.layer = 'profile'))
     THEN
         rows := _rows_not_held(s, rows, attempts);
-    END IF;
-    IF s.follows AND rows <> '{}' THEN
-        PERFORM set_config('memoir.rows_locked', 'on', true);
     END IF;
     RETURN _take_rows(s, rows, attempts);
 END $$;

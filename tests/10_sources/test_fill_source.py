@@ -406,7 +406,8 @@ def test_a_fill_from_the_start_waits_for_no_row_that_is_just_being_mended(db, ds
     assert memories(db, "t") == {"a": "active"}
 
 
-def test_upkeep_that_has_locked_rows_waits_for_nobody_either(db):
+@pytest.mark.parametrize("held", ["", "SELECT FROM memoir.memory FOR UPDATE"])
+def test_upkeep_that_has_locked_rows_waits_for_nobody_either(db, dsn, held):
     db.execute(
         "CREATE TABLE t (id int PRIMARY KEY, content text, importance real);"
         "CREATE OR REPLACE FUNCTION memoir._report_quality("
@@ -415,10 +416,14 @@ def test_upkeep_that_has_locked_rows_waits_for_nobody_either(db):
         " AS 'SELECT ''patience'', 0, to_jsonb(current_setting(''lock_timeout'')), NULL::bigint'"
     )
     attach(db, "t", importance="importance")
+    db.execute("INSERT INTO t VALUES (1, 'a', 1)")
+    fill(db, "t")
     patience = "SELECT details FROM memoir.maintain() WHERE action = 'patience'"
     assert value(db, patience) == "100ms"
-    db.execute("INSERT INTO t VALUES (1, 'a', 2)")
-    assert value(db, patience) == "1ms"
+    db.execute("UPDATE t SET importance = 2")
+    with psycopg.connect(dsn) as application:
+        application.execute(held)
+        assert value(db, patience) == "1ms"
 
 
 def test_a_fill_beside_writers_ends_with_the_rows_as_they_are(db, dsn):

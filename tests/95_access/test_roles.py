@@ -336,6 +336,15 @@ def test_who_may_not_create_roles_is_told_what_to_do_and_goes_on(tx):
     assert value(tx, "SELECT memoir.grant_access()") is True
 
 
+def test_what_another_has_there_is_in_the_way_of_no_one_where_there_are_no_roles(tx):
+    for role in ("reader", "agent", "worker", "admin"):
+        tx.execute(f"ALTER ROLE memoir_{role} RENAME TO was_{role}")
+    tx.execute("CREATE ROLE installer; CREATE ROLE dba; CREATE VIEW memoir.size AS SELECT 1 AS mb")
+    tx.execute(f"ALTER VIEW memoir.size OWNER TO dba; GRANT {tx.info.user} TO installer")
+    tx.execute("SET LOCAL ROLE installer")
+    assert value(tx, "SELECT memoir.grant_access()") is False
+
+
 def test_an_upgrade_of_the_code_lets_a_writer_end_waits_for_no_reader_and_keeps_rights(db, dsn):
     policies = "SELECT count(*), count(DISTINCT tablename) FROM pg_policies WHERE policyname = %s"
     names = ("own_rows", "all_rows", "no_purge")
