@@ -27,11 +27,13 @@ BEGIN
 END $$;
 
 -- Prepared statements outlast a rollback: one under a name that the client will use would run with
--- the client's rights.
+-- the client's rights. It is as old as the statement that is running; of those from before an
+-- application may have thousands.
 CREATE OR REPLACE FUNCTION _prepared_statements() RETURNS text[]
     LANGUAGE sql STABLE
-    RETURN ARRAY(SELECT concat(p.name, ' ', p.prepare_time, ' ', p.statement)
-                 FROM pg_prepared_statements AS p);
+    RETURN ARRAY(SELECT concat(p.name, ' ', p.statement)
+                 FROM pg_prepared_statements AS p
+                 WHERE p.prepare_time >= statement_timestamp());
 
 CREATE OR REPLACE FUNCTION _refuse_prepared(name text, before text[]) RETURNS void
     LANGUAGE plpgsql
@@ -39,8 +41,8 @@ CREATE OR REPLACE FUNCTION _refuse_prepared(name text, before text[]) RETURNS vo
 AS $$
 DECLARE
     made name[] := ARRAY(SELECT p.name FROM pg_prepared_statements AS p
-                         WHERE concat(p.name, ' ', p.prepare_time, ' ', p.statement)
-                               <> ALL (before));
+                         WHERE p.prepare_time >= statement_timestamp()
+                           AND concat(p.name, ' ', p.statement) <> ALL (before));
     each name;
 BEGIN
     FOREACH each IN ARRAY made LOOP

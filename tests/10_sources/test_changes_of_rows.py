@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from tests.application import CALLS, USER, add_tasks, attach, fill, known, memories, state, waiting
-from tests.rows import ago, call, recall, remember, set_to, value
+from tests.rows import ago, call, recall, remember, set_to, value, working_at_most
 
 SECRET = "the password is hunter2-x9-longer"
 
@@ -383,6 +383,17 @@ def rows_of(app):
         "UNION ALL SELECT source_key::int, payload ->> 'content' FROM memoir.event ORDER BY 1"
     ).fetchall()
     return told, app.execute("SELECT id, content FROM notes ORDER BY id").fetchall()
+
+
+def test_a_new_key_costs_no_more_where_the_application_has_thousands_of_statements(db):
+    db.execute("CREATE TABLE notes (id int PRIMARY KEY, content text)")
+    attach(db, "notes")
+    db.execute("INSERT INTO notes SELECT n, 'tea ' || n FROM generate_series(1, 30) AS n")
+    prepare = "format('PREPARE p%s AS SELECT %L', n, repeat('x', 100))"
+    db.execute(f"DO $$BEGIN FOR n IN 1..3000 LOOP EXECUTE {prepare}; END LOOP; END$$")
+    with db.transaction(), working_at_most(db, 1.5):  # each compared with each took 6 s
+        db.execute("UPDATE notes SET id = id + 100")
+    db.execute("DEALLOCATE ALL")
 
 
 @pytest.mark.parametrize("key", ["3 - id", "id + 1"])
