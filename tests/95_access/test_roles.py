@@ -128,6 +128,19 @@ def test_an_agent_may_say_again_what_is_stored(become):
     assert len(stored.fetchall()) == 1
 
 
+@pytest.mark.usefixtures("people")
+def test_what_an_agent_finds_by_a_tool_and_uses_is_logged(become, tx):
+    conn = become("agent", "ada")
+    call(conn, "call_tool", name="memory_search", arguments={"query": "tea"})
+    used = recall(conn, "tea").retrieval_id
+    tx.execute("RESET ROLE")
+    assert value(tx, "SELECT count(*) FROM memoir.tool_call") == 1
+    tx.execute("UPDATE memoir.retrieval SET created_at = created_at - interval '8 days'")
+    call(tx, "maintain", only_user="ada")
+    # The recall is an event now.
+    assert call(become("agent", "ada"), "mark_used", retrieval_id=used, memory_ids=[])
+
+
 @pytest.mark.parametrize("role", ["reader", "agent", "worker"])
 @pytest.mark.parametrize("function", ADMINS_ONLY)
 def test_what_cannot_be_undone_and_what_is_of_all_users_is_for_admins(become, role, function):
