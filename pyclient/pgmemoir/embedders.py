@@ -195,7 +195,7 @@ class OpenAIEmbedder:
             vectors = self._ordered(one_each(self, texts, data))
         except ApiFailure as error:
             # 401, 404: who has never answered will not do so a moment later, either.
-            is_refusal = error.fault == "server" and not (error.passes or self._has_answered)
+            is_refusal = error.fault == "server" and error.refuses and not self._has_answered
             fault = "settings" if is_refusal else error.fault
             raise EmbedderUnavailable(f"{self.name}: {error}", fault, error.retry_after) from None
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError, struct.error):

@@ -71,17 +71,25 @@ class Unavailable(Exception):
 
 
 class ApiFailure(Unavailable):
-    """A request without an answer; ``passes``: it may be over at once."""
+    """A request without an answer.
+
+    Args:
+        passes: it may be over at once.
+        status: what the server answered instead, 0 if nothing.
+    """
 
     def __init__(
         self,
         reason: str,
         fault: Fault = "unknown",
         retry_after: float | None = None,
+        *,
         passes: bool = False,
+        status: int = 0,
     ) -> None:
         super().__init__(reason, fault, retry_after)
-        self.passes = passes
+        self.passes = passes or status in _PASSING or status >= 500
+        self.refuses = status > 0 and not self.passes
 
 
 class _ConnectionLost(ApiFailure):
@@ -229,12 +237,8 @@ def _refusal(error: APIStatusError) -> ApiFailure:
         reason,
         _fault(error.status_code, str(error.body)),
         seconds_to_wait(error.response.headers.get("retry-after")),
-        passes=_passes(error.status_code),
+        status=error.status_code,
     )
-
-
-def _passes(status: int) -> bool:
-    return status in _PASSING or status >= 500
 
 
 def _fault(status: int, said: str) -> Fault:
@@ -262,7 +266,7 @@ def check_no_error(said: Any) -> None:
     code = said.get("code") if isinstance(said, dict) else None
     if isinstance(code, int):
         fault = _FAULTS.get(code, "unknown")
-        raise ApiFailure(f"HTTP 200, error {code}", fault, passes=_passes(code))
+        raise ApiFailure(f"HTTP 200, error {code}", fault, status=code)
 
 
 def seconds_to_wait(header: Any) -> float | None:

@@ -76,7 +76,7 @@ DECLARE
     x record;
     known_names int[];
 BEGIN
-    -- Each is looked for among those before it, and from the 2,001st on it does not count.
+    -- Each is looked for among those before it; how many more than 2,000 they are does not matter.
     IF cardinality(words) > 2100 THEN
         words := ARRAY(SELECT u.word FROM unnest(words) WITH ORDINALITY AS u (word, place)
                        GROUP BY u.word ORDER BY min(u.place) LIMIT 2100);

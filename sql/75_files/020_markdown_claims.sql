@@ -59,8 +59,8 @@ BEGIN
             SELECT i.file, i.place, i.said, s.memory_id, s.content AS before
             FROM item AS i JOIN stored AS s ON s.mark = i.mark
             UNION ALL
-            -- Only the base knows of a memory that was deleted for good. One that an older backup
-            -- has lost may have been stored again.
+            -- Only the base knows of a memory that was deleted for good. If it was stored again, by
+            -- somebody after an older backup, the item is that one; not if that one stands here.
             SELECT i.file, i.place, i.said, _marked_id(i.mark), b.said
             FROM item AS i
             -- A base that somebody else wrote may have a mark as often as the file.
@@ -69,7 +69,8 @@ BEGIN
             WHERE NOT EXISTS (SELECT FROM stored AS s WHERE s.memory_id = _marked_id(i.mark))
               AND NOT EXISTS (SELECT FROM stored AS s
                               WHERE s.shown AND s.kind = i.of_kind
-                                AND btrim(s.content, E' \t\r\n') = btrim(i.said, E' \t\r\n'))
+                                AND btrim(s.content, E' \t\r\n') = btrim(i.said, E' \t\r\n')
+                                AND NOT EXISTS (SELECT FROM item AS o WHERE o.mark = s.mark))
         ) AS c
         ORDER BY c.memory_id, _same_text(c.said, c.before) DESC, c.file, c.place
     ), told AS MATERIALIZED (

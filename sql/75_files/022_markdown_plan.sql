@@ -1,8 +1,9 @@
 -- The three-way merge: where the files, the files as they were at the last sync (the base) and the
 -- database differ, and which side follows the other. The unchanged side follows; if both changed,
 -- and differently, neither does. An item that is not in the base cannot be recognised as deleted,
--- so without a base nothing is deleted. Nor does a file follow a database that has lost a memory,
--- because an older backup was restored: the file may be the only place where it still is.
+-- so without a base nothing is deleted. Nor does a file follow a database that has lost a memory or
+-- its newest text, because an older backup was restored: the file may be the only place where that
+-- still is.
 
 -- Whether a memory once had this text: then the file is the older side.
 CREATE OR REPLACE FUNCTION _said_before(
@@ -43,8 +44,10 @@ CREATE OR REPLACE FUNCTION _markdown_reason(
     action text, changed text, file text, has_mark boolean, status text, is_lost boolean)
     RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN is_lost
-        THEN 'gone from the database: an older backup, or its user was purged'
+    RETURN CASE
+        WHEN is_lost AND status IS NULL
+        THEN 'gone from the database: an older backup, or a purge of its user or of long ago'
+        WHEN is_lost THEN 'the database does not know the text of the last sync: an older backup'
         ELSE CASE concat_ws(' ', action, changed)
         WHEN 'ADD file' THEN 'new in the database'
         WHEN 'UPDATE file' THEN 'changed in the database'
@@ -129,9 +132,16 @@ BEGIN
                 s.has_base, s.status) END AS follows
         FROM side AS s
         CROSS JOIN LATERAL (
-            SELECT s.memory_id IS NOT NULL AND s.in_file AND s.status IS NULL
-                   AND s.memory_id NOT IN (SELECT p.memory_id FROM purged AS p
-                                           WHERE p.memory_id IS NOT NULL) AS is_lost) AS l
+            SELECT s.memory_id IS NOT NULL AND s.in_file AND CASE
+                WHEN s.status IS NULL
+                THEN s.memory_id NOT IN (SELECT p.memory_id FROM purged AS p
+                                         WHERE p.memory_id IS NOT NULL)
+                ELSE s.in_base AND s.in_database AND NOT _same_text(s.content, s.base_said)
+                     AND NOT EXISTS (
+                         SELECT FROM revision AS r
+                         WHERE r.user_id = _markdown_plan.user_id AND r.memory_id = s.memory_id
+                           AND _same_text(r.old_values ->> 'content', s.base_said))
+                END AS is_lost OFFSET 0) AS l
         WHERE (s.in_file OR s.in_database)
           AND (s.is_same IS NOT TRUE OR s.mark IS DISTINCT FROM s.stored_mark)
     ), decided AS (

@@ -18,6 +18,12 @@ CREATE OR REPLACE FUNCTION _new_id(reading import, id bigint) RETURNS bigint
     RETURN CASE WHEN id NOT BETWEEN 1 AND reading.highest_id
                 THEN _refuse_id(id, reading.highest_id) ELSE id + reading.shift END;
 
+-- What is stored in lower case has lost the capitals that a rule may ask for.
+CREATE OR REPLACE FUNCTION _redact_lower(word text) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN _lower(CASE WHEN _redact(upper(word)) <> upper(word) THEN _redact(upper(word))
+                       ELSE _redact(word) END);
+
 -- The ids of a list in a log, which may name memories purged since: an event stands as a negative
 -- id among the candidates of a recall.
 CREATE OR REPLACE FUNCTION _new_ids(reading import, ids bigint[]) RETURNS bigint[]
@@ -137,7 +143,7 @@ DECLARE
 BEGIN
     WITH said AS MATERIALIZED (
         SELECT m.*, k.name AS of_kind, k.kind_id, k.layer = 'profile' AS in_profile,
-               _redact(m.content) AS told, _redact(m.subject) AS slot,
+               _redact(m.content) AS told, _redact_lower(m.subject) AS slot,
                CASE WHEN reading.vectors THEN (b.body ->> 'embedding')::halfvec END AS vector
         FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::memory, b.body) AS m,
              LATERAL _check_kind(m.kind) AS k
@@ -199,7 +205,7 @@ BEGIN
             recalled jsonb)
     ), words AS (
         INSERT INTO keyword (user_id, keyword, memory_id, weight, origin, created_at)
-        SELECT reading.user_id, _lower(_redact(k.keyword)), g.memory_id, k.weight, k.origin,
+        SELECT reading.user_id, _redact_lower(k.keyword), g.memory_id, k.weight, k.origin,
                g.recorded_at
         FROM given AS g,
              jsonb_to_recordset(g.keywords) AS k (keyword text, weight float8, origin text)
@@ -257,7 +263,10 @@ CREATE OR REPLACE FUNCTION _read_old_values(old_values jsonb, vectors boolean) R
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    told CONSTANT jsonb := _redact_json(old_values - 'embedding');
+    told CONSTANT jsonb := _redact_json(old_values - 'embedding') || CASE
+        WHEN old_values ? 'subject'
+        THEN jsonb_build_object('subject', _redact_lower(old_values ->> 'subject'))
+        ELSE '{}' END;
 BEGIN
     IF old_values ?| '{user_id,memory_id,content_hash}' THEN
         RAISE EXCEPTION 'old_values changes what no revision changes'

@@ -36,6 +36,12 @@ def off(tx):
     return tx
 
 
+def test_a_session_that_is_not_temporary_recalls(tx):
+    remember(tx, "tea is green")
+    call(tx, "session_start", session_id="s")
+    assert "tea is green" in recall(tx, "tea", session_id="s").block
+
+
 def test_writing_is_allowed_to_who_said_nothing_else(tx):
     assert reason(tx) is None
     assert reason(tx, session="s") is None

@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from tests.rows import call, relate, remember_all, set_to, value
+from tests.rows import call, explain, relate, remember, remember_all, set_to, value
 
 
 def mention_all(conn, entity, memory_ids):
@@ -93,6 +93,14 @@ def test_only_active_memories_are_linked(tx):
     assert set(linked(tx, {seed: 1})) == {third}
     tx.execute("UPDATE memoir.trace SET active = false WHERE memory_id = %s", (third,))
     assert linked(tx, {seed: 1}) == {}
+
+
+@pytest.mark.parametrize(("ended", "graph"), [(None, 0.5), ("2025-01-02", 0)])
+def test_what_has_ended_links_to_nothing(tx, ended, graph):
+    one = remember(tx, "tea", valid_from="2025-01-01", valid_until=ended)
+    relate(tx, one, remember(tx, "sugar"), "supports", 0.5)
+    rows = explain(tx, "tea", mode="assistant")
+    assert [row.graph for row in rows if row.content == "sugar"] == [graph]
 
 
 def test_a_seed_brings_at_most_20_the_strongest(tx):

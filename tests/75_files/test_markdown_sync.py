@@ -168,6 +168,26 @@ def test_what_an_older_backup_lacks_and_somebody_says_again_is_that_bullet(resto
     assert restored.sync() == []
 
 
+@pytest.mark.usefixtures("side_by_side")
+def test_of_two_that_say_the_same_the_purged_one_goes(folder, tx):
+    memory_id = remember(tx, "tea is green", session_id="monday")
+    folder.sync()
+    call(tx, "purge", memory_id=memory_id)
+    assert folder.sync() == [("FORGET", "file")]
+    assert folder.files["memory"].count("tea is green") == 1
+
+
+def test_a_text_that_an_older_backup_lacks_stays_in_the_file(folder, tx):
+    folder.edit("tea is green", "tea is black")
+    folder.sync()
+    tx.execute("DELETE FROM memoir.revision")
+    tx.execute("UPDATE memoir.memory SET content = 'tea is green' WHERE content = 'tea is black'")
+    assert folder.sync() == [("CONFLICT", None)]
+    assert folder.changes[0]["reason"].startswith("the database does not know the text of the last")
+    assert folder.sync("ours") == [("UPDATE", "database")]
+    assert "tea is black" in contents(tx)
+
+
 def test_a_new_bullet_becomes_a_memory_of_the_kind_above_it(folder, tx):
     folder.edit("## Known facts\n", "## Known facts\n\n* milk is white\n")
     assert folder.sync() == [("ADD", "database")]

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import openai
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from tests.openai_server import Fault, OpenAIServer, Reply, reset, status, wrong_dimension
 from tests.rows import call, notes, remember_all, until, value, without_vector
 
-from pgmemoir import DimensionMismatch, ModelMismatch, OpenAIEmbedder, cli
+from pgmemoir import DimensionMismatch, ModelMismatch, OpenAIEmbedder, cli, openai_api
 from pgmemoir.backfill import Backlog, Batch, EmbedderGone, backfill, backlog
 
 pytestmark = pytest.mark.once
@@ -156,6 +157,22 @@ def test_who_refuses_the_first_request_is_not_waited_for(
     with pytest.raises(EmbedderGone, match=f"HTTP {code}"):
         run()
     assert len(run.__dict__["sleeps"]) == pauses
+
+
+def test_who_is_not_reached_in_time_is_waited_for(
+    db: psycopg.Connection, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes(db, 3)
+
+    class ConnectTimeout(Exception):
+        """As that of httpx is called."""
+
+    late = openai.APITimeoutError(None)
+    late.__cause__ = ConnectTimeout()
+    monkeypatch.setattr(openai_api, "_carry_out", lambda asked, *_: asked.set_exception(late))
+    with pytest.raises(EmbedderGone, match="no connection"):
+        run()
+    assert len(run.__dict__["sleeps"]) == 4
 
 
 def test_vectors_of_other_dimensions_are_an_error(

@@ -333,8 +333,8 @@ def test_what_an_editor_writes_in_two_pieces_is_read_when_it_is_whole(db, folder
 
 
 def test_a_watch_syncs_without_any_sign_too_as_memories_end_by_the_clock(db, folder, monkeypatch):
-    monkeypatch.setattr(module, "_LOOK", 0.01)
-    monkeypatch.setattr(module, "_AGAIN", 0.0)
+    for pause in ("_LOOK", "_QUIET", "_AGAIN"):
+        monkeypatch.setattr(module, pause, 0.01)
     stop, synced = threading.Event(), []
 
     def count(*_: object) -> Synced:
