@@ -161,7 +161,7 @@ def watch(
         dsn: where the database is.
         folder: where the files are.
         options: how to sync.
-        told: gets what each sync that found something did.
+        told: gets what each sync that found something did; the same conflicts once.
         failed: gets each error that does not end the watch.
         stop: ends it, within a second.
 
@@ -197,6 +197,7 @@ class _Watch:
     stop: threading.Event
     began: bool = False
     files: list[Path] = field(default_factory=list)
+    unsettled: list[Change] = field(default_factory=list)
 
     def follow(self, conn: psycopg.Connection[Any]) -> None:
         """Until stopped, or the connection is lost."""
@@ -224,8 +225,10 @@ class _Watch:
             self.failed(error)
             return before
         self.began = True
-        if done.changes or done.written:
+        unsettled = [change for change in done.changes if change.changed is None]
+        if done.written or done.run_id or unsettled != self.unsettled:
             self.told(done)
+        self.unsettled = unsettled
         return before
 
     def _hears(self, conn: psycopg.Connection[Any]) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from click.testing import Result
-from tests.rows import call, remember, set_to, until, value
+from tests.rows import call, remember, remember_all, set_to, until, value
 
 from pgmemoir import sync as module
 from pgmemoir.errors import BadFile, NotPossible
@@ -351,6 +351,20 @@ def test_a_watch_syncs_without_any_sign_too_as_memories_end_by_the_clock(db, fol
     assert len(synced) == 3
 
 
+def test_a_watch_tells_of_a_conflict_once_and_when_it_is_settled(db, folder, monkeypatch):
+    monkeypatch.setattr(module, "_QUIET", 0.0)
+    told: list[Synced] = []
+    watched = module._Watch(folder, Options(), told.append, print, threading.Event())
+    db.execute("DELETE FROM memoir.memory")  # as an older backup does
+    for _ in range(3):
+        watched._sync(db, {})
+    assert [actions(done) for done in told] == [[("CONFLICT", None)]]
+    remember(db, "tea is green")
+    for _ in range(3):
+        watched._sync(db, {})
+    assert [actions(done) for done in told[1:]] == [[("NOOP", "file")]]
+
+
 def test_a_watch_that_is_stopped_meanwhile_leaves_the_file_to_the_editor(db, folder):
     watched = module._Watch(folder, Options(), print, print, threading.Event())
     seen = watched._sync(db, {})
@@ -401,6 +415,15 @@ def test_the_command_lists_what_it_did(memoir: Call, db, folder):
         "changed: 1 in the database, 0 in the files; memoir undo --run 1 takes it back",
     ]
     assert memoir("sync", str(folder)).stdout == "files and database agree\n"
+
+
+def test_no_more_than_forty_conflicts_are_shown(memoir: Call, db, folder):
+    remember_all(db, [f"tea number {number}" for number in range(50)])
+    sync(db, folder)
+    db.execute("DELETE FROM memoir.memory")
+    shown = memoir("sync", str(folder)).stdout
+    assert (shown.count("\nconflict at "), "... and 11 more" in shown) == (40, True)
+    assert "0 in the database, 0 in the files, 51 in conflict" in shown
 
 
 def test_the_command_ends_with_1_where_there_are_conflicts(memoir: Call, db, folder):

@@ -82,7 +82,7 @@ def sync_command(
 def sync_report(done: Synced, dry_run: bool = False) -> str:
     """What was done, a line each, conflicts with both texts, and the numbers."""
     parts = [_change_table(done.changes)] if done.changes else []
-    parts += [_conflict(each) for each in done.conflicts]
+    parts += [_conflict(each) for each in done.conflicts[:_LONGEST_LIST]]
     if done.conflicts:
         parts.append("--ours takes the side of the files, --theirs that of the database.")
     parts.append(_numbers(done, dry_run))
