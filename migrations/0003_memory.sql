@@ -371,3 +371,14 @@ COMMENT ON COLUMN revision.run_id IS
     'takes all of them back.';
 COMMENT ON COLUMN revision.undoes IS
     'The change that this one took back; 0: that the memory was added.';
+
+-- A role that does not own the tables sees no row until a policy (sql/95_access) allows it.
+ALTER TABLE profile ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memory ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trace ENABLE ROW LEVEL SECURITY;
+ALTER TABLE term ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keyword ENABLE ROW LEVEL SECURITY;
+ALTER TABLE relation ENABLE ROW LEVEL SECURITY;
+ALTER TABLE entity ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mention ENABLE ROW LEVEL SECURITY;
+ALTER TABLE revision ENABLE ROW LEVEL SECURITY;

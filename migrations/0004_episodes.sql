@@ -73,3 +73,9 @@ COMMENT ON TABLE event IS
 COMMENT ON COLUMN event.source IS
     'The attached table or query (source.name) it is a row of, source_key which row: it follows '
     'that row.';
+
+-- A role that does not own the tables sees no row until a policy (sql/95_access) allows it.
+ALTER TABLE session ENABLE ROW LEVEL SECURITY;
+ALTER TABLE message ENABLE ROW LEVEL SECURITY;
+ALTER TABLE event ENABLE ROW LEVEL SECURITY;
+ALTER TABLE event_default ENABLE ROW LEVEL SECURITY;

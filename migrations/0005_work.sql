@@ -102,3 +102,8 @@ CREATE TABLE access (
 COMMENT ON TABLE access IS
     'How often and when last a memory was shown to an agent, in the block of a recall or in the '
     'answer of a tool; counted from the logs by maintain, never written by recall.';
+
+-- Roles other than the owner of the tables see no row until a policy (sql/95_access) allows it.
+ALTER TABLE job ENABLE ROW LEVEL SECURITY;
+ALTER TABLE retrieval ENABLE ROW LEVEL SECURITY;
+ALTER TABLE access ENABLE ROW LEVEL SECURITY;

@@ -34,3 +34,7 @@ CREATE TABLE gold_relevant (
 CREATE INDEX gold_relevant_memory ON gold_relevant (user_id, memory_id);
 COMMENT ON TABLE gold_relevant IS
     'Which memories answer a gold question. grade: how well, for nDCG; 1 unless given.';
+
+-- Roles other than the owner of the tables see no row until a policy (sql/95_access) allows it.
+ALTER TABLE gold ENABLE ROW LEVEL SECURITY;
+ALTER TABLE gold_relevant ENABLE ROW LEVEL SECURITY;

@@ -112,6 +112,9 @@ COMMENT ON COLUMN tool_call.total_found IS
 COMMENT ON COLUMN tool_call.counted IS
     'maintain has counted its memories in table access.';
 
+-- Roles other than the owner of the tables see no row until a policy (sql/95_access) allows it.
+ALTER TABLE tool_call ENABLE ROW LEVEL SECURITY;
+
 -- D2 3.4.2. A paragraph that names a tool which is not offered is left out by system_prompt().
 INSERT INTO prompt (kind, language, version, template) VALUES
     ('system_prompt', 'en', 1,

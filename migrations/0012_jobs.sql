@@ -67,6 +67,7 @@ CREATE TABLE uncompared (
     memory_id bigint NOT NULL,
     PRIMARY KEY (user_id, memory_id)
 );
+ALTER TABLE uncompared ENABLE ROW LEVEL SECURITY;
 COMMENT ON TABLE uncompared IS
     'Memories whose vector came after they were stored: enqueue_nightly() looks for others that '
     'say nearly the same, as remember() does where the vector comes with the text.';
@@ -83,6 +84,7 @@ CREATE TABLE query_expansion (
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (user_id, query_hash)
 );
+ALTER TABLE query_expansion ENABLE ROW LEVEL SECURITY;
 COMMENT ON TABLE query_expansion IS
     'What a model said a query of this user also means (jobs of kind expand); expand_query() reads '
     'it. Of one user each: what was asked is not told to others.';

@@ -33,6 +33,7 @@ CREATE TABLE source_error (
     PRIMARY KEY (user_id, error_id)
 );
 CREATE INDEX source_error_row ON source_error (user_id, source, source_key);
+ALTER TABLE source_error ENABLE ROW LEVEL SECURITY;
 COMMENT ON TABLE source_error IS
     'Rows of attached tables that are not in memory as they are: what was wrong, and how often it '
     'was tried. pull_source(), fill_source() and maintain() try them again. No unique key: the '

@@ -15,6 +15,7 @@ CREATE TABLE import (
     ended_at timestamptz,
     PRIMARY KEY (user_id, file_hash)
 );
+ALTER TABLE import ENABLE ROW LEVEL SECURITY;
 COMMENT ON TABLE import IS
     'Files that import_user() has read: the same one again changes nothing. One without ended_at '
     'is being read by this transaction, which cannot commit before its last line.';

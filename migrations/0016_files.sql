@@ -95,3 +95,7 @@ ALTER TABLE event ADD log_entry json, ADD log_place int;
 COMMENT ON COLUMN event.log_entry IS
     'The entry of a daily log it came from, as written; log_place is its place there, from 0. NULL '
     'for events from elsewhere.';
+
+-- Roles other than the owner of the tables see no row until a policy (sql/95_access) allows it.
+ALTER TABLE file_entry ENABLE ROW LEVEL SECURITY;
+ALTER TABLE file_head ENABLE ROW LEVEL SECURITY;
