@@ -74,7 +74,7 @@ READS = {
     "cache_stats": "SELECT * FROM memoir.cache_stats()",
     "contradictions": "SELECT * FROM memoir.contradictions()",
     "decision_schema": "SELECT memoir.decision_schema()",
-    "embedding_text": "SELECT memoir.embedding_text('where is she?', 'conversation')",
+    "embedding_text": "SELECT memoir.embedding_text('where is she?', mode => 'conversation')",
     "entities": "SELECT * FROM memoir.entities()",
     "estimate_tokens": "SELECT memoir.estimate_tokens('hello')",
     "evaluate": "SELECT * FROM memoir.evaluate('set')",

@@ -55,8 +55,12 @@ def chat_job(conn: psycopg.Connection, kind: str, payload: dict[str, Any], **mor
 
 
 def answered(conn: psycopg.Connection, claimed: Any, answer: Any) -> str:
-    """Finish a claimed job with the answer of a chat model; what happened."""
-    return finish(conn, claimed.job_id, answer=Jsonb(answer), user_id=claimed.user_id, worker="w1")
+    """Finish a claimed job, as a worker, with the answer of a chat model; what happened."""
+    become = "SELECT set_config('role', %s, true)"
+    conn.execute(become, ("memoir_worker",))
+    done = finish(conn, claimed.job_id, answer=Jsonb(answer), user_id=claimed.user_id, worker="w1")
+    conn.execute(become, ("none",))
+    return done
 
 
 def extracted(content: str, kind: str = "fact", **more: Any) -> dict[str, Any]:

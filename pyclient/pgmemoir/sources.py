@@ -277,7 +277,7 @@ def read(
     """Read a source until nothing is left, one transaction per batch; yields each batch.
 
     If it is stopped at any point, the next call goes on. At the end failed rows are tried again,
-    and the keywords of the new memories are found.
+    as long as that helps, and the keywords of the new memories are found.
 
     Args:
         conn: in autocommit.
@@ -292,8 +292,11 @@ def read(
     while not batch.complete:
         batch = _run_for(conn, seconds, fill(name, most, False))
         yield batch
-    if batch.waiting:
-        yield _run_for(conn, seconds, fill(name, most, False))
+    helps = True
+    while helps and batch.waiting:
+        batch = _run_for(conn, seconds, fill(name, most, False))
+        helps = batch.written > 0
+        yield batch
     for user in _run_for(conn, seconds, Call(_USERS, (name,), _first_column)):
         after: int | None = 0
         while after is not None:

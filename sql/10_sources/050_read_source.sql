@@ -230,14 +230,14 @@ CREATE OR REPLACE FUNCTION _take_batch(s source, rows source_row[], attempts int
     SET search_path FROM CURRENT SET lock_timeout = '200ms'
 AS $$
 BEGIN
+    IF s.follows AND rows <> '{}' THEN
+        PERFORM set_config('memoir.rows_locked', 'on', true);
+    END IF;
     IF s.follows AND (s.complete OR s.checking IS NOT NULL OR s.mapping ? 'valid_until'
                       OR EXISTS (SELECT FROM kind AS k
                                  WHERE k.name = s.kind AND k.layer = 'profile'))
     THEN
         rows := _rows_not_held(s, rows, attempts);
-    END IF;
-    IF s.follows AND rows <> '{}' THEN
-        PERFORM set_config('memoir.rows_locked', 'on', true);
     END IF;
     RETURN _take_rows(s, rows, attempts);
 END $$;
@@ -444,6 +444,7 @@ END $$;
 
 -- Tries failed rows again, of all users or of one. If a row is gone, its memory goes too. If a row
 -- now belongs to another user, the memory of the former user goes. What somebody holds waits on.
+-- What failed again gets a new error_id: it comes after those not tried since.
 CREATE OR REPLACE FUNCTION _try_again(s source, only_user text, most int, OUT read_rows int,
                                       OUT written int)
     LANGUAGE plpgsql
@@ -473,7 +474,7 @@ BEGIN
         WHERE e.source = s.name AND e.place IS NOT NULL
           AND (only_user IS NULL OR e.user_id = only_user)
           AND e.attempts < (SELECT _config('source_attempts'))
-        ORDER BY e.user_id, e.error_id LIMIT most FOR UPDATE SKIP LOCKED);
+        ORDER BY e.error_id LIMIT most FOR UPDATE SKIP LOCKED);
     read_rows := cardinality(waiting);
     written := coalesce((SELECT sum(_empty_again(s, w.user_id)) FROM unnest(waiting) AS w
                          WHERE w.place = '[]'), 0);

@@ -1,6 +1,6 @@
--- fill_source() until nothing is left, with a commit after each batch, and once more for the rows
--- that failed; then the keywords. From psql, pg_cron or any client. A procedure with a SET clause
--- cannot commit, so this one names its schema, as maintain_all() does.
+-- fill_source() until nothing is left, with a commit after each batch, and for the rows that failed
+-- as long as that helps; then the keywords. From psql, pg_cron or any client. A procedure with a
+-- SET clause cannot commit, so this one names its schema, as maintain_all() does.
 DO $install$
 BEGIN
     EXECUTE format($format$
@@ -21,7 +21,10 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END LOOP;
-    PERFORM %1$I.fill_source(name);
+    WHILE (SELECT f.written > 0 AND f.waiting > 0 FROM %1$I.fill_source(name) AS f) LOOP
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END LOOP;
     FOR owner IN SELECT u FROM %1$I._source_users(name) AS u LOOP
         after := 0;
         WHILE after IS NOT NULL LOOP

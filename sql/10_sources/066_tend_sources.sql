@@ -52,6 +52,8 @@ CREATE OR REPLACE FUNCTION _tend_source(
     SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_variable
+DECLARE
+    batch CONSTANT int := coalesce(run.most, _config('source_batch')::int);
 BEGIN
     complete := true;
     IF run.dry_run THEN
@@ -64,8 +66,9 @@ BEGIN
         SELECT p.read_rows, p.written, p.complete INTO read_rows, written, complete
         FROM pull_source(s.name, run.most) AS p;
     ELSE
-        SELECT a.* INTO read_rows, written
-        FROM _try_again(s, user_id, coalesce(run.most, _config('source_batch')::int)) AS a;
+        -- As long as that helps: while an index was made, all rows of a load may have had to wait.
+        SELECT a.*, a.written = 0 OR a.read_rows < batch INTO read_rows, written, complete
+        FROM _try_again(s, user_id, batch) AS a;
     END IF;
 END $$;
 

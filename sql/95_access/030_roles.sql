@@ -414,7 +414,8 @@ EXCEPTION WHEN insufficient_privilege THEN
         USING HINT = 'As the owner of pgvector and its schema: ' || statements;
 END $$;
 
--- Say, a copy of a table that a superuser has made here before an upgrade.
+-- Say, a copy of a table that a superuser has made here before an upgrade. Without our roles only
+-- tables of users stand in the way, which get a policy.
 CREATE OR REPLACE FUNCTION _refuse_what_is_anothers() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -428,6 +429,8 @@ BEGIN
     FROM pg_class AS c
     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'S')
       AND NOT pg_has_role(c.relowner, 'USAGE')
+      AND (c.relkind IN ('r', 'p') AND _has_user(c.oid)
+           OR EXISTS (SELECT FROM unnest(_role_names()) AS r WHERE to_regrole(r) IS NOT NULL))
     ORDER BY c.relkind = 'S', c.relname LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION '% belongs to "%", so "%" cannot set rights on it', foreign_one.name,

@@ -758,6 +758,21 @@ def test_what_serializable_refuses_is_not_lost_without_a_word(db, dsn, statement
             writer.execute(statement)
 
 
+def test_a_bad_row_beside_one_of_a_user_unseen_loses_no_third(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, user_id text, importance real)")
+    call(db, "attach_source", name="t", kind="fact", relation="t", importance="importance")
+    fill(db, "t")
+    with psycopg.connect(dsn) as early:
+        early.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        early.execute("SELECT FROM memoir.kind")
+        db.execute("INSERT INTO t VALUES (1, 'tea', 'cyd', 1)")
+        rows = "(2, 'bad', 'ada', 2), (3, 'milk', 'bob', 1), (4, 'jam', 'cyd', 1)"
+        early.execute(f"INSERT INTO t VALUES {rows}")
+    call(db, "maintain")
+    assert memories(db, "t", "bob") == {"milk": "active"}
+    assert [code for code, _ in waiting(db, "t")] == ["ME008"]
+
+
 @pytest.mark.parametrize("again", ["fill", "maintain"])
 def test_a_truncate_takes_what_was_written_after_its_transaction_began(db, dsn, again):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, user_id text)")

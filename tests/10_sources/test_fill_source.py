@@ -378,6 +378,40 @@ def test_a_row_that_somebody_holds_is_taken_later(db, dsn):
     assert sorted(memories(db, "t")) == ["a", "b", "c"]
 
 
+def insert_beside(db, dsn, values):
+    """Rows of table t that all wait, because an index is just being made."""
+    with psycopg.connect(dsn) as other:
+        other.execute("LOCK TABLE memoir.trace IN SHARE MODE")
+        db.execute(f"INSERT INTO t {values}")
+
+
+@pytest.mark.parametrize(
+    "again",
+    ["CALL memoir.maintain_all()", "SELECT memoir.maintain()", "CALL memoir.read_source('t')"],
+)
+def test_what_waited_for_an_index_is_taken_however_many_rows_it_is(db, dsn, again):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
+    db.execute("UPDATE memoir.setting SET value = '100' WHERE name = 'source_batch'")
+    attach(db, "t")
+    fill(db, "t")
+    insert_beside(db, dsn, "SELECT n, 'tea ' || n FROM generate_series(1, 1001) AS n")
+    assert len(waiting(db, "t")) == 1001
+    db.execute(again)
+    assert (len(memories(db, "t")), waiting(db, "t")) == (1001, [])
+
+
+def test_rows_that_cannot_be_taken_keep_no_others_back(db, dsn):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, user_id text, importance real)")
+    db.execute("UPDATE memoir.setting SET value = '1' WHERE name = 'source_batch'")
+    call(db, "attach_source", name="t", kind="fact", relation="t", importance="importance")
+    fill(db, "t")
+    db.execute("INSERT INTO t VALUES (1, 'tea', 'ada', 2)")
+    insert_beside(db, dsn, "VALUES (2, 'jam', 'bob', 1)")
+    for _ in range(2):
+        call(db, "maintain")
+    assert memories(db, "t", "bob") == {"jam": "active"}
+
+
 @pytest.mark.parametrize("held", ["memory WHERE source_key = '2'", "profile"])
 def test_a_fill_waits_for_nobody_who_may_want_its_rows_next(db, dsn, held):
     db.execute("CREATE TABLE t (id int PRIMARY KEY, content text)")
@@ -406,7 +440,8 @@ def test_a_fill_from_the_start_waits_for_no_row_that_is_just_being_mended(db, ds
     assert memories(db, "t") == {"a": "active"}
 
 
-def test_upkeep_that_has_locked_rows_waits_for_nobody_either(db):
+@pytest.mark.parametrize("held", ["", "SELECT FROM memoir.memory FOR UPDATE"])
+def test_upkeep_that_has_locked_rows_waits_for_nobody_either(db, dsn, held):
     db.execute(
         "CREATE TABLE t (id int PRIMARY KEY, content text, importance real);"
         "CREATE OR REPLACE FUNCTION memoir._report_quality("
@@ -415,10 +450,14 @@ def test_upkeep_that_has_locked_rows_waits_for_nobody_either(db):
         " AS 'SELECT ''patience'', 0, to_jsonb(current_setting(''lock_timeout'')), NULL::bigint'"
     )
     attach(db, "t", importance="importance")
+    db.execute("INSERT INTO t VALUES (1, 'a', 1)")
+    fill(db, "t")
     patience = "SELECT details FROM memoir.maintain() WHERE action = 'patience'"
     assert value(db, patience) == "100ms"
-    db.execute("INSERT INTO t VALUES (1, 'a', 2)")
-    assert value(db, patience) == "1ms"
+    db.execute("UPDATE t SET importance = 2")
+    with psycopg.connect(dsn) as application:
+        application.execute(held)
+        assert value(db, patience) == "1ms"
 
 
 def test_a_fill_beside_writers_ends_with_the_rows_as_they_are(db, dsn):

@@ -33,6 +33,18 @@ WHERE schemaname = 'memoir' ORDER BY 1, 2"""
 TABLES_LOCKED = """SELECT count(*) FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
 WHERE l.pid = pg_backend_pid() AND l.mode = 'AccessExclusiveLock' AND c.relkind IN ('r', 'p')
   AND c.relnamespace = 'memoir'::regnamespace"""
+# Whose a row is, which it is, and when and from where it came.
+FIXED = """
+SELECT c.relname, a.attname
+FROM pg_class AS c
+JOIN pg_index AS i ON i.indrelid = c.oid AND i.indisprimary
+JOIN pg_attribute AS a ON a.attrelid = c.oid
+WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0
+  AND (a.attnum = ANY (i.indkey) OR c.relname = 'memory' AND a.attname ~ '^(origin|source)'
+       OR a.attname = ANY ('{created_at,recorded_at,started_at}')
+       OR (c.relname, a.attname) IN (('job', 'kind'), ('session', 'number')))
+  AND has_column_privilege(c.oid, a.attnum, 'UPDATE')
+"""
 DIFFERENCES = """
 WITH due AS (SELECT * FROM memoir._rights_due()), given AS (SELECT * FROM memoir._rights_given())
 (TABLE due EXCEPT TABLE given) UNION ALL (TABLE given EXCEPT TABLE due)
@@ -116,6 +128,19 @@ def test_an_agent_may_say_again_what_is_stored(become):
     assert len(stored.fetchall()) == 1
 
 
+@pytest.mark.usefixtures("people")
+def test_what_an_agent_finds_by_a_tool_and_uses_is_logged(become, tx):
+    conn = become("agent", "ada")
+    call(conn, "call_tool", name="memory_search", arguments={"query": "tea"})
+    used = recall(conn, "tea").retrieval_id
+    tx.execute("RESET ROLE")
+    assert value(tx, "SELECT count(*) FROM memoir.tool_call") == 1
+    tx.execute("UPDATE memoir.retrieval SET created_at = created_at - interval '8 days'")
+    call(tx, "maintain", only_user="ada")
+    # The recall is an event now.
+    assert call(become("agent", "ada"), "mark_used", retrieval_id=used, memory_ids=[])
+
+
 @pytest.mark.parametrize("role", ["reader", "agent", "worker"])
 @pytest.mark.parametrize("function", ADMINS_ONLY)
 def test_what_cannot_be_undone_and_what_is_of_all_users_is_for_admins(become, role, function):
@@ -148,6 +173,19 @@ def test_an_agent_cannot_delete_a_stored_memory_nor_rewrite_history(become, tx):
         "CREATE TABLE memoir.x ()",
     ):
         assert denied(conn, change).startswith(("permission denied", "must be owner"))
+
+
+@pytest.mark.parametrize(
+    ("role", "but"), [("agent", []), ("worker", [("query_expansion", "created_at")])]
+)
+def test_nobody_but_admins_gives_a_row_to_another_user_or_changes_when_it_was_stored(
+    become, role, but
+):
+    assert become(role).execute(FIXED).fetchall() == but
+
+
+def test_a_worker_does_not_change_the_settings_of_a_user(become):
+    assert denied(become("worker"), "UPDATE memoir.profile SET settings = '{}'").startswith("perm")
 
 
 def test_an_agent_does_not_name_the_embedding_model(become):
@@ -334,6 +372,15 @@ def test_who_may_not_create_roles_is_told_what_to_do_and_goes_on(tx):
     assert remember(tx, "the owner needs no roles")
     tx.execute("RESET ROLE")
     assert value(tx, "SELECT memoir.grant_access()") is True
+
+
+def test_what_another_has_there_is_in_the_way_of_no_one_where_there_are_no_roles(tx):
+    for role in ("reader", "agent", "worker", "admin"):
+        tx.execute(f"ALTER ROLE memoir_{role} RENAME TO was_{role}")
+    tx.execute("CREATE ROLE installer; CREATE ROLE dba; CREATE VIEW memoir.size AS SELECT 1 AS mb")
+    tx.execute(f"ALTER VIEW memoir.size OWNER TO dba; GRANT {tx.info.user} TO installer")
+    tx.execute("SET LOCAL ROLE installer")
+    assert value(tx, "SELECT memoir.grant_access()") is False
 
 
 def test_an_upgrade_of_the_code_lets_a_writer_end_waits_for_no_reader_and_keeps_rights(db, dsn):

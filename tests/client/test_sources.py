@@ -184,6 +184,16 @@ def test_a_busy_table_is_tried_again(app: psycopg.Connection, dsn: str) -> None:
         assert sources.patiently(app, call) == "filling"
 
 
+def test_a_reading_takes_all_rows_that_waited(app: psycopg.Connection, dsn: str) -> None:
+    app.execute("SELECT memoir.attach_source('t', 'task', 'ticket', '{title}', user_id => 'ada')")
+    list(sources.read(app, "t"))
+    with psycopg.connect(dsn) as other:
+        other.execute("LOCK TABLE memoir.trace IN SHARE MODE")
+        app.execute("INSERT INTO ticket SELECT n, 'tea ' || n FROM generate_series(3, 9) AS n")
+    waiting = [batch.waiting for batch in sources.read(app, "t", most=2)]
+    assert waiting == [5, 3, 1, 0]
+
+
 def test_a_reading_leaves_the_connection_its_timeout(app: psycopg.Connection) -> None:
     app.execute("SELECT memoir.attach_source('t', 'task', query => %s, user_id => 'ada')", [GOOD])
     app.execute("SET statement_timeout = '7s'")
