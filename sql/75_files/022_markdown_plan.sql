@@ -136,7 +136,7 @@ BEGIN
                 WHEN s.status IS NULL
                 THEN s.memory_id NOT IN (SELECT p.memory_id FROM purged AS p
                                          WHERE p.memory_id IS NOT NULL)
-                ELSE s.in_base AND s.in_database AND NOT _same_text(s.content, s.base_said)
+                ELSE s.in_base AND NOT _same_text(s.content, s.base_said)
                      AND NOT EXISTS (
                          SELECT FROM revision AS r
                          WHERE r.user_id = _markdown_plan.user_id AND r.memory_id = s.memory_id

@@ -177,14 +177,17 @@ def test_of_two_that_say_the_same_the_purged_one_goes(folder, tx):
     assert folder.files["memory"].count("tea is green") == 1
 
 
-def test_a_text_that_an_older_backup_lacks_stays_in_the_file(folder, tx):
+@pytest.mark.parametrize(("status", "action"), [("active", "UPDATE"), ("forgotten", "RESTORE")])
+def test_a_text_that_an_older_backup_lacks_stays_in_the_file(folder, tx, status, action):
     folder.edit("tea is green", "tea is black")
     folder.sync()
     tx.execute("DELETE FROM memoir.revision")
-    tx.execute("UPDATE memoir.memory SET content = 'tea is green' WHERE content = 'tea is black'")
+    back = "UPDATE memoir.memory SET content = 'tea is green', status = %s, retired_at = %s"
+    at = None if status == "active" else "2025-02-01"
+    tx.execute(f"{back} WHERE content = 'tea is black'", (status, at))
     assert folder.sync() == [("CONFLICT", None)]
     assert folder.changes[0]["reason"].startswith("the database does not know the text of the last")
-    assert folder.sync("ours") == [("UPDATE", "database")]
+    assert folder.sync("ours") == [(action, "database")]
     assert "tea is black" in contents(tx)
 
 
