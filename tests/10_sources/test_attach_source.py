@@ -45,6 +45,9 @@ def test_goals_stand_in_the_profile_by_priority_and_progress(app):
         "b (pending, 10%)",
         "c (pending, 90%)",
     ]
+    app.execute("UPDATE goals SET progress = 5 WHERE title = 'a'")
+    line = "SELECT line FROM memoir.trace WHERE starts_with(line, 'a ')"
+    assert [known(app, "x", mode="plan")[0], value(app, line)] == ["a (in_progress, 5%)"] * 2
     app.execute("UPDATE goals SET status = 'done' WHERE title = 'a'")
     assert known(app, "x", mode="plan")[0] == "b (pending, 10%)"
 

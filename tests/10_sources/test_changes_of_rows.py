@@ -172,6 +172,13 @@ def test_on_delete_purge_leaves_nothing(app):
     assert memories(app) == {}
 
 
+def test_goals_that_were_emptied_for_good_leave_the_profile(app):
+    attach(app, "goals", on_delete="purge")
+    app.execute("INSERT INTO goals (title) VALUES ('win the cup')")
+    app.execute("TRUNCATE goals")
+    assert known(app, "cup") == []
+
+
 def test_truncate_forgets_all(tasks):
     add_tasks(tasks, "tea", "milk")
     tasks.execute("TRUNCATE tasks")
@@ -305,6 +312,16 @@ def test_what_was_purged_comes_back_by_a_fill_alone(tasks):
     assert memories(tasks) == {}
     fill(tasks, "tasks", anew=True)
     assert memories(tasks) == {"milk": "active"}
+
+
+def test_with_memory_off_no_event_of_a_row_comes_or_changes(app):
+    attach(app, "cecelia_events")
+    app.execute("INSERT INTO cecelia_events (type, payload) VALUES ('alert', '{\"disk\": 1}')")
+    call(app, "set_settings", settings={"memory": False}, user_id=USER)
+    app.execute("UPDATE cecelia_events SET payload = '{\"disk\": 2}'")
+    app.execute("INSERT INTO cecelia_events (type, payload) VALUES ('alert', '{\"disk\": 3}')")
+    stored = app.execute("SELECT payload FROM memoir.event").fetchall()
+    assert stored == [({"disk": 1},)]
 
 
 def test_events_follow_their_rows(app):

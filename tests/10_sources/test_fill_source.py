@@ -68,6 +68,18 @@ def attach_many(conn, **more):
     call(conn, "attach_source", name="t", relation="t", **how)
 
 
+def test_a_row_that_went_to_another_user_unseen_leaves_nothing_with_the_first(many):
+    many.execute("INSERT INTO t VALUES (1, 'ada', 'tea'), (2, 'ada', 'milk')")
+    attach_many(many, on_delete="purge")
+    fill(many, "t")
+    many.execute("SET LOCAL session_replication_role = replica")
+    many.execute("UPDATE t SET user_id = 'bob' WHERE id = 1")
+    many.execute("SET LOCAL session_replication_role = origin")
+    fill(many, "t", anew=True)
+    assert memories(many, "t", "ada") == {"milk": "active"}
+    assert memories(many, "t", "bob") == {"tea": "active"}
+
+
 def test_rows_of_many_users_are_stored_by_one_statement(many):
     many.execute("INSERT INTO t SELECT n, 'u' || n % 40, 'n ' || n FROM generate_series(1, 99) n")
     attach_many(many)
@@ -122,6 +134,15 @@ def test_a_row_without_a_key_does_not_keep_others_from_being_tried_again(tx):
     fill(tx, "t")
     fill(tx, "t")
     assert (memories(tx, "t"), len(waiting(tx, "t"))) == ({"tea": "active"}, 1)
+
+
+def test_a_row_that_was_committed_after_a_newer_one_is_not_missed(tickets):
+    pull(tickets, changed_at="changed_at")
+    fill(tickets, "tickets")
+    late = "INSERT INTO ticket (id, title, changed_at) VALUES (4, 'late', now() - interval '%s')"
+    tickets.execute(late % "1 minute")
+    call(tickets, "pull_source", name="tickets")
+    assert memories(tickets, "tickets")["late"] == "active"
 
 
 def test_an_anew_fill_forgets_what_is_gone(app):

@@ -36,7 +36,8 @@ def twins(tx):
     [
         {"content": "Ada's 茶, yesterday?\nhot"},
         {"content": "milk " * 200, "summary": "milk", "importance": 0.25},
-        {"summary": None, "subject": "ada"},
+        {"summary": None},
+        {"subject": "ada"},
         {"data": {"cups": 2}, "valid_until": "2999-01-01T00:00:00+00:00"},
         {"status": "archived", "importance": 1},
         {"content": "rum", "status": "forgotten"},
@@ -74,3 +75,17 @@ def test_keywords_of_the_new_text_are_found_by_maintain_and_tags_of_the_user_sta
 def test_what_is_the_same_already_is_left_alone(tx):
     tx.execute("UPDATE twin SET summary = ' cup ', importance = NULL, status = 'active'")
     assert value(tx, "SELECT count(*) FROM memoir.revision") == 0
+
+
+def test_the_row_of_what_somebody_has_forgotten_leaves_nothing_more_when_it_goes(tx, twins):
+    call(tx, "forget", memory_id=twins[0], user_id="u")
+    tx.execute("UPDATE memoir.memory SET retired_at = retired_at - interval '1 day'")
+    tx.execute("DELETE FROM twin WHERE id = 1")
+    assert value(tx, "SELECT count(*) FROM memoir.revision") == 1
+
+
+def test_what_a_row_made_active_again_is_not_retired(tx, twins):
+    for status in ("archived", None):
+        tx.execute("UPDATE twin SET status = %s WHERE id = 1", (status,))
+    is_now = "SELECT status, retired_at FROM memoir.memory WHERE memory_id = %s"
+    assert tx.execute(is_now, (twins[0],)).fetchone() == ("active", None)

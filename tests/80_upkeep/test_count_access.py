@@ -59,6 +59,12 @@ def test_the_last_time_is_that_of_the_newest_recall(tx):
     maintain(tx)
     newest = value(tx, "SELECT max(created_at) FROM memoir.retrieval")
     assert value(tx, "SELECT last_at FROM memoir.access") == newest
+    recall(tx, "tea")
+    tx.execute(
+        "UPDATE memoir.retrieval SET created_at = created_at - interval '1 day' WHERE NOT counted"
+    )
+    maintain(tx)
+    assert value(tx, "SELECT last_at FROM memoir.access") == newest
 
 
 def test_what_a_tool_showed_counts_and_what_it_wrote_does_not(tx):

@@ -78,6 +78,18 @@ def test_folding_counts_first(tx):
     assert value(tx, "SELECT sum(count) FROM memoir.access") == 4
 
 
+def test_what_could_not_be_counted_stays_to_be_counted(tx):
+    recalls(tx)
+    call(tx, "call_tool", name="memory_search", arguments={"query": "tea"})
+    tx.execute("UPDATE memoir.tool_call SET created_at = created_at - interval '61 days'")
+    refuse = "ALTER TABLE memoir.access ADD CONSTRAINT refused CHECK (count < 0)"
+    tx.execute(refuse)
+    assert fold(tx) == []
+    tx.execute("ALTER TABLE memoir.access DROP CONSTRAINT refused")
+    assert fold(tx, 0) == [{"recalls": 2}]
+    assert value(tx, "SELECT sum(count) FROM memoir.access") == 6
+
+
 def test_feedback_on_a_folded_recall_is_recorded(tx):
     retrieval_id = recalls(tx)
     fold(tx)

@@ -72,6 +72,20 @@ def test_what_was_restored_counts_as_used(tx):
     assert told(tx, memory_id, value(tx, "SELECT now()")).state == "steady"
 
 
+def test_so_does_what_was_changed_confirmed_said_again_or_taken_back(tx):
+    revision = (
+        "INSERT INTO memoir.revision (user_id, memory_id, action, author, change_id)"
+        " VALUES ('default', %s, %s, 'user', 1)"
+    )
+    states = {}
+    for action in ("UPDATE", "MERGE", "CONFIRM", "NOOP", "UNDO", "LOWER", "TAG"):
+        memory_id = remember(tx, f"tea at {action}", "context", created_at=ago(days=50))
+        tx.execute(revision, (memory_id, action))
+        states[action] = told(tx, memory_id, value(tx, "SELECT now()")).state
+    forgettable = {action for action, state in states.items() if state == "forgettable"}
+    assert forgettable == {"LOWER", "TAG"}
+
+
 def test_a_very_old_memory_is_no_error(tx):
     memory_id = given(tx, 20_000)
     set_to(tx, forget_rate=10)
