@@ -46,6 +46,12 @@ def events(conn):
     return [event_id for (event_id,) in rows]
 
 
+def test_the_log_of_recalls_goes_to_no_model(tx):
+    event(tx, 40)
+    add_event(tx, "memory_retrieval", {"query": "tea"}, created_at=ago(days=40))
+    assert maintain(tx) == {"archive queued": {"events": 1, "jobs": 1}}
+
+
 def test_the_numbers_are_those_of_the_document(tx):
     days = "SELECT array_agg(value::int ORDER BY name) FROM memoir.setting WHERE name = ANY (%s)"
     found = value(tx, days, ["archive_days", "delete_days"])

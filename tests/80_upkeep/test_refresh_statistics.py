@@ -123,3 +123,20 @@ def test_the_words_that_have_synonyms_are_in_the_row_that_every_recall_reads(tx)
         " SELECT 'ann', array_agg(i * 104729) FROM generate_series(1, 1500) AS i"
     )
     assert value(tx, f"SELECT count(*) FROM {aside}") == 0
+
+
+@pytest.mark.parametrize("change", [("forget", {}), ("update_memory", {"content": "milk"})])
+def test_recall_counts_for_itself_once_a_counted_memory_goes_or_says_something_else(tx, change):
+    function, more = change
+    tea = remember(tx, "tea")
+    call(tx, "refresh_statistics")
+    assert value(tx, "SELECT counted FROM memoir.profile") == 1
+    call(tx, function, memory_id=tea, **more)
+    assert value(tx, "SELECT counted FROM memoir.profile") == 0
+
+
+def test_what_is_forgotten_is_not_counted(tx):
+    call(tx, "forget", memory_id=remember(tx, "black tea"))
+    remember(tx, "green tea")
+    call(tx, "refresh_statistics")
+    assert tx.execute("SELECT count(*), sum(df) FROM memoir.term").fetchone() == (2, 2)
