@@ -177,6 +177,11 @@ BEGIN
     END IF;
 END $$;
 
+-- Whether rows of a source stand in the profiles of their users.
+CREATE OR REPLACE FUNCTION _is_of_profile(s source) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN EXISTS (SELECT FROM kind AS k WHERE k.name = s.kind AND k.layer = 'profile');
+
 -- Of these rows those whose memories nobody else holds, nor their users, if their profiles will
 -- change; both are locked now. The others wait, and that counts as no attempt.
 CREATE OR REPLACE FUNCTION _rows_not_held(s source, rows source_row[], attempts int)
@@ -186,8 +191,7 @@ CREATE OR REPLACE FUNCTION _rows_not_held(s source, rows source_row[], attempts 
     SET enable_seqscan = off
 AS $$
 DECLARE
-    of_profile CONSTANT boolean := EXISTS (
-        SELECT FROM kind AS k WHERE k.name = s.kind AND k.layer = 'profile');
+    of_profile CONSTANT boolean := _is_of_profile(s);
     ends CONSTANT boolean := s.mapping ? 'valid_until';
     -- OFFSET 0: by the index for each row, whatever the planner expects without statistics.
     ids CONSTANT bigint[] := ARRAY(
@@ -234,8 +238,7 @@ BEGIN
         PERFORM set_config('memoir.rows_locked', 'on', true);
     END IF;
     IF s.follows AND (s.complete OR s.checking IS NOT NULL OR s.mapping ? 'valid_until'
-                      OR EXISTS (SELECT FROM kind AS k
-                                 WHERE k.name = s.kind AND k.layer = 'profile'))
+                      OR _is_of_profile(s))
     THEN
         rows := _rows_not_held(s, rows, attempts);
     END IF;

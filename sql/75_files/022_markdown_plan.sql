@@ -136,11 +136,9 @@ BEGIN
                 WHEN s.status IS NULL
                 THEN s.memory_id NOT IN (SELECT p.memory_id FROM purged AS p
                                          WHERE p.memory_id IS NOT NULL)
-                ELSE s.in_base AND NOT _same_text(s.content, s.base_said)
-                     AND NOT EXISTS (
-                         SELECT FROM revision AS r
-                         WHERE r.user_id = _markdown_plan.user_id AND r.memory_id = s.memory_id
-                           AND _same_text(r.old_values ->> 'content', s.base_said))
+                ELSE s.in_base AND NOT _said_before(
+                    _markdown_plan.user_id, s.memory_id, NULL, s.base_said, s.stored_kind,
+                    s.content)
                 END AS is_lost OFFSET 0) AS l
         WHERE (s.in_file OR s.in_database)
           AND (s.is_same IS NOT TRUE OR s.mark IS DISTINCT FROM s.stored_mark)

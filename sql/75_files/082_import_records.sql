@@ -21,8 +21,7 @@ CREATE OR REPLACE FUNCTION _new_id(reading import, id bigint) RETURNS bigint
 -- What is stored in lower case has lost the capitals that a rule may ask for.
 CREATE OR REPLACE FUNCTION _redact_lower(word text) RETURNS text
     LANGUAGE sql STABLE
-    RETURN _lower(CASE WHEN _redact(upper(word)) <> upper(word) THEN _redact(upper(word))
-                       ELSE _redact(word) END);
+    RETURN _lower(coalesce(nullif(_redact(upper(word)), upper(word)), _redact(word)));
 
 -- The ids of a list in a log, which may name memories purged since: an event stands as a negative
 -- id among the candidates of a recall.
