@@ -88,7 +88,8 @@ class ApiFailure(Unavailable):
         status: int = 0,
     ) -> None:
         super().__init__(reason, fault, retry_after)
-        self.passes = passes or status in _PASSING or status >= 500
+        is_passing = fault != "request" and (status in _PASSING or status >= 500)
+        self.passes = passes or is_passing
         self.refuses = status > 0 and not self.passes
 
 
@@ -246,6 +247,8 @@ def _fault(status: int, said: str) -> Fault:
     if status == 400 and _ACCOUNT.search(said[:200]):  # behind that may be a text
         return "server"
     if status == 429 and "too large" in said:  # for any minute
+        return "request"
+    if status == 500 and "too large to process" in said[:200]:  # llama.cpp, of a long text
         return "request"
     # llama.cpp and its kin answer 500 to a form of answer that they do not know; others repeat the
     # whole request when they fail.

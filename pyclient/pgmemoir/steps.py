@@ -185,9 +185,12 @@ class Steps:
         except MemoirError:
             raise
         except Exception as error:
-            common.paused_until = time.monotonic() + EMBEDDER_PAUSE
             reason = str(error) or type(error).__name__
-            self._warn(f"no embedder, memory goes by words alone: {reason}")
+            if isinstance(error, EmbedderUnavailable) and error.fault == "request":
+                self._warn(f"a text without a vector goes by words alone: {reason}")
+            else:
+                common.paused_until = time.monotonic() + EMBEDDER_PAUSE
+                self._warn(f"no embedder, memory goes by words alone: {reason}")
             return [None] * len(texts)
         yield from self._name_model(writing)
         return [self._formed(vector) for vector in vectors]

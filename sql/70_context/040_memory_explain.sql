@@ -200,7 +200,7 @@ BEGIN
                    array_agg(_cited_cost(c.brief_cost, c.id, citing)) AS brief_costs,
                    array_agg(c.terms) AS term_sets, array_agg(c.term_count) AS term_counts,
                    array_agg(c.line) AS lines,
-                   min(least(c.cost, c.brief_cost)) AS smallest
+                   min(least(c.cost, c.brief_cost)) AS smallest_cost
             FROM _candidates(owner, settings, model.model_id, query_vec, question, by_importance,
                              known_until, keywords, profile_ids || edges, candidate_limit,
                              plain_question, times, pool) AS c
@@ -211,9 +211,9 @@ BEGIN
                                         settings.kind_headings, settings.heading_costs) AS g
         CROSS JOIN LATERAL _select(
             c.scores, g.groups, c.costs, c.brief_costs, c.term_sets, c.term_counts,
-            g.costs, c.smallest, settings.mmr_lambda, settings.mmr_lines,
+            g.costs, c.smallest_cost, settings.mmr_lambda, settings.mmr_lines,
             settings.duplicate_at, coalesce(settings.line_limit + settings.extra_lines, 2147483647),
-            budget - profile_cost, p.makers, p.sources) AS r;
+            budget - profile_cost, p.derived_places, p.source_places) AS r;
         EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(chosen),
                           settings.line_limit + settings.extra_lines, spent, budget - profile_cost);
         candidate_limit := _more_candidates(candidate_limit);
