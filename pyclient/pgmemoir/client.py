@@ -347,9 +347,11 @@ def _dsn_or_given(value: Any, kind: type[Given]) -> tuple[str | None, Given | No
     if value is None or isinstance(value, str):
         return value, None
     if isinstance(value, kind):
-        if not value.closed and value.info.encoding == "ascii":
+        if not value.closed and value.info.encoding != "utf-8":
+            # Of SQL_ASCII psycopg reads bytes, and JSON it sends and reads as UTF-8 all the same.
+            encoding = (value.pgconn.parameter_status(b"client_encoding") or b"").decode()
             raise MemoirError(
-                "this connection is set to SQL_ASCII: psycopg reads text from it as bytes",
+                f"this connection is set to {encoding}: memory is text and JSON in UTF-8",
                 hint="Before you pass it: conn.execute(\"SET client_encoding TO 'UTF8'\")",
             )
         return None, value

@@ -10,11 +10,14 @@ import psycopg
 def connect(dsn: str, *, autocommit: bool = True, **more: Any) -> psycopg.Connection[Any]:
     """A connection that prepares no statement, because it may lead to a transaction pooler.
 
-    It speaks UTF-8, whatever encoding the environment or the role is set to.
+    It speaks UTF-8, whatever encoding the environment or the role is set to, and whatever isolation
+    the database is set to, each transaction sees what those it waited for did.
     """
-    return psycopg.connect(
+    conn = psycopg.connect(
         dsn, autocommit=autocommit, prepare_threshold=None, client_encoding="utf8", **more
     )
+    conn.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    return conn
 
 
 def has_own_session(conn: psycopg.Connection[Any]) -> bool:

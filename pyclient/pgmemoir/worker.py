@@ -194,8 +194,6 @@ class Worker:
             application_name=f"pgmemoir {self._name}",
             target_session_attrs="read-write",
         )
-        # Whatever the database's default is: each transaction sees what those it waited for did.
-        self._conn.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         self._conn.add_notify_handler(self._hint)
         if has_own_session(self._conn):
             self._conn.execute("LISTEN memoir_jobs")

@@ -223,25 +223,28 @@ BEGIN
       AND m.status = 'pending' AND m.source IS NULL
     UNION ALL
     (SELECT m.memory_id
-     FROM memory AS m
-     WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind AND m.subject = given.subject
-       AND m.position IS NULL AND m.source IS NULL
-       -- The session is part of the hash, so the same words said in another session are compared
-       -- too.
-       AND (m.content_hash = given.content_hash
-            OR _word_sequence(m.content) = (SELECT _word_sequence(given.content))  -- once
-               AND (given.valid_until IS NULL OR given.valid_until = m.valid_until))
-       AND m.valid_from >= coalesce((
-           SELECT max(h.valid_from) FROM memory AS h
-           WHERE h.user_id = _fill_slot.user_id AND h.kind = given.kind
-             AND h.subject = given.subject AND h.position IS NULL AND h.source IS NULL
-             AND h.status IN ('active', 'superseded') AND h.valid_from <= given.valid_from),
-           '-infinity')
-       -- If two begin at the same moment, the later one begins a little later.
-       AND (m.status = 'pending'
-            OR m.status IN ('active', 'superseded')
-               AND m.valid_from <= given.valid_from + interval '1 millisecond'
-               AND (given.valid_from < m.valid_until) IS NOT FALSE)
+     FROM (SELECT m.memory_id, m.valid_from, m.valid_until, m.content_hash, m.content
+           FROM memory AS m
+           WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind
+             AND m.subject = given.subject AND m.position IS NULL AND m.source IS NULL
+             AND m.valid_from >= coalesce((
+                 SELECT max(h.valid_from) FROM memory AS h
+                 WHERE h.user_id = _fill_slot.user_id AND h.kind = given.kind
+                   AND h.subject = given.subject AND h.position IS NULL AND h.source IS NULL
+                   AND h.status IN ('active', 'superseded') AND h.valid_from <= given.valid_from),
+                 '-infinity')
+             -- If two begin at the same moment, the later one begins a little later.
+             AND (m.status = 'pending'
+                  OR m.status IN ('active', 'superseded')
+                     AND m.valid_from <= given.valid_from + interval '1 millisecond'
+                     AND (given.valid_from < m.valid_until) IS NOT FALSE)
+           -- A batch may have a thousand of one moment; 20 are compared.
+           ORDER BY m.valid_from DESC LIMIT 20) AS m
+     -- The session is part of the hash, so the same words said in another session are compared
+     -- too.
+     WHERE m.content_hash = given.content_hash
+        OR _word_sequence(m.content) = (SELECT _word_sequence(given.content))  -- once
+           AND (given.valid_until IS NULL OR given.valid_until = m.valid_until)
      ORDER BY m.valid_from DESC LIMIT 1)
     LIMIT 1;
     IF FOUND THEN

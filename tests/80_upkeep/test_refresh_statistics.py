@@ -125,6 +125,19 @@ def test_the_words_that_have_synonyms_are_in_the_row_that_every_recall_reads(tx)
     assert value(tx, f"SELECT count(*) FROM {aside}") == 0
 
 
+def test_which_words_have_synonyms_is_not_looked_up_word_by_word(tx):
+    remember(tx, "she drives a car")
+    refresh(tx)
+    tx.execute(
+        "UPDATE pg_class SET relpages = 1, reltuples = 5e7 WHERE oid = 'memoir.term'::regclass"
+    )
+    tx.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+    looks = "SELECT idx_scan FROM pg_stat_xact_user_tables WHERE relid = 'memoir.term'::regclass"
+    before = value(tx, looks)
+    refresh(tx)
+    assert value(tx, looks) - before < 100  # not one for each of 10,000 forms
+
+
 @pytest.mark.parametrize("change", [("forget", {}), ("update_memory", {"content": "milk"})])
 def test_recall_counts_for_itself_once_a_counted_memory_goes_or_says_something_else(tx, change):
     function, more = change
