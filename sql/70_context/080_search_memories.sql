@@ -213,7 +213,7 @@ BEGIN
                        -- 0.56, not 0.5599999999999999: a model pays for every digit.
                        'relevance', trim_scale(round(f.relevance::numeric, 9)),
                        'score', trim_scale(round(f.score::numeric, 9)),
-                       'preview', left(_said(m.content, m.speaker, m.position), 200),
+                       'preview', left(_with_speaker(m.content, m.speaker, m.position), 200),
                        'summary', m.summary,
                        'created_at', m.created_at,
                        'keywords', ARRAY(

@@ -1,4 +1,4 @@
-"""CREATE EXTENSION pgmemoir: the same database as memoir migrate makes, and one road a database."""
+"""CREATE EXTENSION pgmemoir: the database that memoir migrate makes; one of the two, not both."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_text_pg_tle_keeps_makes_the_same_catalogue(
 def test_the_ledger_says_what_ran_and_on_which_road(with_extension):
     states = {row.state for row in migrations.status(with_extension)}
     assert states == {"applied"}
-    assert ledger.road(with_extension) == "extension 0.1.0"
+    assert ledger.installed_by(with_extension) == "extension 0.1.0"
     names = with_extension.execute(
         "SELECT name FROM memoir.migration WHERE kind = 'base'"
     ).fetchall()
@@ -103,8 +103,8 @@ def test_create_extension_refuses_a_database_with_migrations(extension_db, tree)
     with pytest.raises(errors.Error, match="memoir migrate has installed pgmemoir") as caught:
         extension_db.execute(CREATE)
     assert caught.value.sqlstate == "ME013"
-    assert caught.value.diag.message_hint == "Upgrade it on the same road: memoir migrate"
-    assert ledger.road(extension_db) == "memoir migrate"
+    assert caught.value.diag.message_hint == "Upgrade it the way it was installed: memoir migrate"
+    assert ledger.installed_by(extension_db) == "memoir migrate"
 
 
 def test_it_lives_in_its_own_schema(extension_db):
